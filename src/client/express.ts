@@ -1,12 +1,13 @@
 /** Sessions for Express, and for other frameworks with the requests and responses of Node. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
+import { BrowserSessions } from './browser-sessions.ts';
 import {
   type BrowserReply,
   type BrowserSessionOptions,
-  BrowserSessions,
+  readReturnTo,
   type SessionHandlers,
-} from './browser-sessions.ts';
+} from './session-handlers.ts';
 
 declare global {
   namespace Express {
@@ -18,6 +19,8 @@ declare global {
 }
 
 interface Request extends IncomingMessage {
+  /** Of Express: the URL before a router has cut its own path off. */
+  readonly originalUrl?: string;
   usherSession?: ActiveSession | undefined;
 }
 
@@ -33,14 +36,24 @@ export function createExpressSessions(options: BrowserSessionOptions): SessionHa
       setCookies(response, cookies);
       next();
     }),
+    requireSignIn: catchErrors(async (request, response, next) => {
+      const { cookie } = request.headers;
+      const { session, cookies } = await sessions.check(cookie);
+      if (!session) return redirect(response, await sessions.startLogin(cookie, { returnTo: pageOf(request) }));
+      request.usherSession = session;
+      setCookies(response, cookies);
+      next();
+    }),
     requireFreshSignIn: (maxAgeSeconds) =>
       catchErrors(async (request, response, next) => {
-        const reply = await sessions.requireFreshSignIn(request.headers.cookie, maxAgeSeconds);
+        const { cookie } = request.headers;
+        const reply = await sessions.requireFreshSignIn(cookie, maxAgeSeconds, pageOf(request));
         if (reply) redirect(response, reply);
         else next();
       }),
     startLogin: catchErrors(async (request, response) => {
-      redirect(response, await sessions.startLogin(request.headers.cookie));
+      const returnTo = readReturnTo(request.url ?? '');
+      redirect(response, await sessions.startLogin(request.headers.cookie, { returnTo }));
     }),
     finishLogin: catchErrors(async (request, response) => {
       redirect(response, await sessions.finishLogin(request.headers.cookie, request.url ?? ''));
@@ -56,6 +69,11 @@ function catchErrors(handle: (...parameters: Parameters<Handler>) => Promise<voi
   return (request, response, next) => {
     handle(request, response, next).catch(next);
   };
+}
+
+/** Returns the page to come back to: not that of a form, which cannot be sent again. */
+function pageOf({ method, originalUrl, url }: Request): string | undefined {
+  return method === 'GET' ? (originalUrl ?? url) : undefined;
 }
 
 function redirect(response: ServerResponse, { location, cookies }: BrowserReply): void {

@@ -2,13 +2,13 @@
 import type { Context, Handler, MiddlewareHandler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
+import { BrowserSessions } from './browser-sessions.ts';
 import {
   type BrowserReply,
   type BrowserSessionOptions,
-  BrowserSessions,
+  readReturnTo,
   type SessionHandlers,
-} from './browser-sessions.ts';
-import { LoginError } from './login.ts';
+} from './session-handlers.ts';
 
 /** With `new Hono<UsherEnv>()`, `c.get('usherSession')` has the type of what `checkSession` sets. */
 export interface UsherEnv {
@@ -22,25 +22,48 @@ export function createHonoSessions(
   const sessions = new BrowserSessions(options);
   return {
     checkSession: async (c, next) => {
-      const { session, cookies } = await sessions.check(c.req.header('cookie'));
+      const { session, cookies } = await sessions.check(c.req.header('cookie')).catch(throwWithStatus);
       c.set('usherSession', session);
       setCookies(c, cookies);
       await next();
     },
+    requireSignIn: async (c, next) => {
+      const cookie = c.req.header('cookie');
+      const { session, cookies } = await sessions.check(cookie).catch(throwWithStatus);
+      if (!session) {
+        return redirect(c, await sessions.startLogin(cookie, { returnTo: pageOf(c) }).catch(throwWithStatus));
+      }
+      c.set('usherSession', session);
+      setCookies(c, cookies);
+      return next();
+    },
     requireFreshSignIn: (maxAgeSeconds) => async (c, next) => {
-      const reply = await sessions.requireFreshSignIn(c.req.header('cookie'), maxAgeSeconds);
+      const cookie = c.req.header('cookie');
+      const reply = await sessions.requireFreshSignIn(cookie, maxAgeSeconds, pageOf(c)).catch(throwWithStatus);
       if (reply) return redirect(c, reply);
       return next();
     },
-    startLogin: async (c) => redirect(c, await sessions.startLogin(c.req.header('cookie'))),
-    finishLogin: async (c) => {
-      const reply = await sessions.finishLogin(c.req.header('cookie'), c.req.url).catch((error) => {
-        throw error instanceof LoginError ? new HTTPException(400, { message: error.message, cause: error }) : error;
-      });
-      return redirect(c, reply);
+    startLogin: async (c) => {
+      const returnTo = readReturnTo(c.req.url);
+      return redirect(c, await sessions.startLogin(c.req.header('cookie'), { returnTo }).catch(throwWithStatus));
     },
-    signOut: async (c) => redirect(c, await sessions.signOut(c.req.header('cookie'))),
+    finishLogin: async (c) =>
+      redirect(c, await sessions.finishLogin(c.req.header('cookie'), c.req.url).catch(throwWithStatus)),
+    signOut: async (c) => redirect(c, await sessions.signOut(c.req.header('cookie')).catch(throwWithStatus)),
   };
+}
+
+/** Hono answers with the status of an HTTPException. */
+function throwWithStatus(error: unknown): never {
+  const status = error instanceof Error && 'status' in error ? error.status : undefined;
+  if (status !== 400 && status !== 503) throw error;
+  throw new HTTPException(status, { message: (error as Error).message, cause: error });
+}
+
+/** Returns the page to come back to: not that of a form, which cannot be sent again. */
+function pageOf({ req }: Context): string | undefined {
+  const { pathname, search } = new URL(req.url);
+  return req.method === 'GET' ? pathname + search : undefined;
 }
 
 function redirect(c: Context, { location, cookies }: BrowserReply): Response {

@@ -16,6 +16,8 @@ export interface StartLoginOptions {
    * `LOGIN`: the user has to sign in anew. `PASSKEYS`: the login page shows the user's passkeys after the sign-in.
    */
   readonly prompt?: 'LOGIN' | 'PASSKEYS';
+  /** 1 to 500 characters that nobody can guess. Default: random ones. */
+  readonly state?: string;
 }
 
 export interface FinishLoginOptions {
@@ -51,7 +53,7 @@ export async function startLogin(
   client: Pick<UsherClient, 'auth'>,
   options: StartLoginOptions,
 ): Promise<{ authUrl: string; state: string }> {
-  const state = createState();
+  const { state = createState() } = options;
   const { authUrl } = await client.auth.generateAuthUrl({ ...options, state });
   return { authUrl, state };
 }
@@ -78,7 +80,8 @@ export async function finishLogin(
   return client.auth.exchangeToken({ authToken });
 }
 
-function createState(): string {
+/** Returns 43 random characters of base64url. */
+export function createState(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(STATE_BYTES));
   return btoa(String.fromCharCode(...bytes)).replace(/[+/=]/g, (sign) => ({ '+': '-', '/': '_' })[sign] ?? '');
 }

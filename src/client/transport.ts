@@ -1,5 +1,6 @@
 import { Code, ConnectError, type Interceptor, type Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
+import { withStatus } from './errors.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 
@@ -20,10 +21,14 @@ export function createTransport(options: TransportOptions, headers: Readonly<Rec
     for (const [name, value] of Object.entries(headers)) request.header.set(name, value);
     return next(request);
   };
+  const addStatus: Interceptor = (next) => (request) =>
+    next(request).catch((error) => {
+      throw withStatus(error);
+    });
   return createConnectTransport({
     baseUrl,
     defaultTimeoutMs: timeoutMs,
-    interceptors: [sendHeaders],
+    interceptors: [addStatus, sendHeaders],
     fetch: (...request) => fetch(...request).catch(throwUnavailable),
   });
 }

@@ -7,8 +7,10 @@ import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { createTransport, type TransportOptions } from './transport.ts';
 
+export { type FieldProblem, fieldsOf, reasonOf } from './errors.ts';
 export { type FinishLoginOptions, finishLogin, LoginError, type StartLoginOptions, startLogin } from './login.ts';
-export { verifyWebhook, type WebhookMessage, WebhookVerificationError } from './verify-webhook.ts';
+export { verifyWebhook, WebhookVerificationError } from './verify-webhook.ts';
+export type { WebhookData, WebhookMessage, WebhookUser } from './webhook-message.ts';
 
 export interface UsherClientOptions extends TransportOptions {
   /** The API key of the application. A secret: keep it on the server. */

@@ -1,22 +1,15 @@
 /** Verifies messages of webhooks (https://www.standardwebhooks.com) with WebCrypto. */
+import type { WebhookMessage } from './webhook-message.ts';
 
 const PREFIX = 'whsec_';
 /** Limits clock skew between Usher and the receiver, and how long an attacker can replay a message. */
 const TOLERANCE_SECONDS = 5 * 60;
 
-export interface WebhookMessage {
-  /** The same for each attempt: handle a message once. */
-  readonly id: string;
-  /** Such as `session.created`. */
-  readonly type: string;
-  /** When the change happened, in ISO 8601. */
-  readonly timestamp: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
-
 /** The message is not from Usher, or is too old. */
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError';
+  /** Express answers with this status. */
+  readonly status = 400;
 }
 
 type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;

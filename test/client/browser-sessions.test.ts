@@ -1,12 +1,15 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Code } from '@connectrpc/connect';
+import express from 'express';
 import { Hono } from 'hono';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { BrowserSessions } from '../../src/client/browser-sessions.ts';
 import { createExpressSessions } from '../../src/client/express.ts';
 import { createHonoSessions, type UsherEnv } from '../../src/client/hono.ts';
 import { createUsherClient } from '../../src/client/usher-client.ts';
+import { createWebSessions } from '../../src/client/web.ts';
 import { MINUTE, TestClock } from '../support/clock.ts';
 import {
   adminClient,
@@ -38,7 +41,7 @@ describe('a browser', () => {
   test('is signed in by a cookie that scripts and other sites cannot read', async () => {
     const { cookies, location } = await signIn(createSessions());
     expect(cookies).toEqual([
-      '__Host-usher_login=; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0',
+      expect.stringMatching(/^__Host-usher_login_[\w-]{43}=; Path=\/; HttpOnly; SameSite=Lax; Secure; Max-Age=0$/),
       expect.stringMatching(/^__Host-usher_session=[0-9a-f-]{36}; Path=\/; HttpOnly; SameSite=Lax; Secure$/),
     ]);
     expect(location).toBe('/');
@@ -56,7 +59,7 @@ describe('a browser', () => {
     expect(await sessions.check(header)).toMatchObject({ session: { user: { email: user.email } }, cookies: [] });
     const { cookies } = await sessions.signOut(header);
     expect(cookies).toEqual(['__Host-usher_session=; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0']);
-    expect(await sessions.check(header)).toEqual({ session: undefined, cookies });
+    expect(await sessions.check(header)).toEqual({ session: undefined, cookies: [] });
   });
 
   test.each([
@@ -76,19 +79,129 @@ describe('a browser', () => {
 
   test('finishes each of the logins that it has started in its tabs, once', async () => {
     const sessions = createSessions();
+    const jar = new Map<string, string>();
     const first = await sessions.startLogin(undefined);
-    const second = await sessions.startLogin(headerOf(first.cookies));
-    const finished = await sessions.finishLogin(headerOf(second.cookies), await complete(first.location));
-    const header = headerOf(finished.cookies);
-    expect((await sessions.finishLogin(header, await complete(second.location))).location).toBe('/');
-    const again = sessions.finishLogin(header, await complete((await sessions.startLogin(undefined)).location));
-    await expect(again).rejects.toMatchObject({ reason: 'state_mismatch' });
+    keep(jar, first.cookies);
+    const second = await sessions.startLogin(cookieOf(jar));
+    keep(jar, second.cookies);
+    for (const { location } of [second, first]) {
+      const finished = await sessions.finishLogin(cookieOf(jar), await complete(location));
+      expect(finished.location).toBe('/');
+      keep(jar, finished.cookies);
+    }
+    expect([...jar.keys()]).toEqual(['__Host-usher_session']);
+  });
+
+  test('keeps the logins that it has started in its tabs, up to four, each in a cookie of its own', async () => {
+    const sessions = createSessions();
+    const jar = new Map<string, string>();
+    for (let tab = 0; tab < 6; tab++) keep(jar, (await sessions.startLogin(cookieOf(jar))).cookies);
+    expect(jar.size).toBe(4);
+    const [first] = jar.keys();
+    const { cookies } = await sessions.startLogin(cookieOf(jar));
+    expect(cookies[0]).toMatch(new RegExp(`^${first}=; .*Max-Age=0$`));
+    // A reply to one tab says nothing about the login of another.
+    const finished = await signIn(sessions);
+    expect(finished.cookies.filter((cookie) => /_login_/.test(cookie))).toHaveLength(1);
+  });
+
+  test('comes back to the page that it asked for, and to none of another site', async () => {
+    const sessions = createSessions();
+    const arrive = async (returnTo: string) => (await signIn(sessions, { returnTo })).location;
+    expect(await arrive('/orders/7?tab=é&a=b;c')).toBe('/orders/7?tab=%C3%A9&a=b;c');
+    const foreign = [
+      'https://evil.test/',
+      '//evil.test',
+      '/\\evil.test',
+      '/\t/evil.test',
+      'orders',
+      '',
+      '/'.repeat(600),
+      '//[',
+      'javascript:alert(1)',
+    ];
+    for (const path of foreign) expect(await arrive(path)).toBe('/');
+  });
+
+  test('that goes back to the callback goes home while it is signed in, and otherwise signs in anew, once', async () => {
+    const sessions = createSessions();
+    const login = await sessions.startLogin(undefined);
+    const callback = await complete(login.location);
+    const finished = await sessions.finishLogin(headerOf(login.cookies), callback);
+    const jar = keep(new Map(), finished.cookies);
+    expect(await sessions.finishLogin(cookieOf(jar), callback)).toEqual({ location: '/', cookies: [] });
+
+    const anew = await sessions.finishLogin(undefined, callback);
+    expect(anew.location).toContain(`${PUBLIC_URL}/login?intent=`);
+    const again = sessions.finishLogin(undefined, await complete(anew.location));
+    await expect(again).rejects.toMatchObject({ reason: 'state_mismatch', status: 400 });
+    const signedIn = await sessions.finishLogin(
+      headerOf(anew.cookies),
+      await complete((await sessions.startLogin(undefined)).location),
+    );
+    expect(signedIn.location).toContain(`${PUBLIC_URL}/login?intent=`);
+  });
+
+  test('signs in anew with an auth token that has expired', async () => {
+    const sessions = createSessions();
+    clock.advance(-20 * MINUTE);
+    const login = await sessions.startLogin(undefined);
+    const callback = await complete(login.location);
+    clock.advance(20 * MINUTE);
+    const anew = await sessions.finishLogin(headerOf(login.cookies), callback);
+    expect(anew.location).toContain(`${PUBLIC_URL}/login?intent=`);
+  });
+
+  test('signs out while Usher is away', async () => {
+    const offline = createUsherClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'any' });
+    const { cookies } = await createSessions({ client: offline }).signOut('__Host-usher_session=1');
+    expect(cookies).toEqual([expect.stringMatching(/^__Host-usher_session=; .*Max-Age=0$/)]);
+  });
+
+  test('costs one call for all requests of a page, and soon sees a revocation', async () => {
+    let calls = 0;
+    const counting = {
+      ...client.sessions,
+      checkSession: (...parameters: Parameters<typeof client.sessions.checkSession>) => {
+        calls++;
+        return client.sessions.checkSession(...parameters);
+      },
+    };
+    const sessions = createSessions({ client: { ...client, sessions: counting }, maxStalenessMs: 200 });
+    const header = headerOf((await signIn(sessions)).cookies);
+    const found = await Promise.all(Array.from({ length: 50 }, () => sessions.check(header)));
+    expect(found.every(({ session }) => session?.userId === user.id)).toBe(true);
+    expect(calls).toBe(1);
+    await client.sessions.revokeUserSessions({ userId: user.id });
+    await expect.poll(async () => (await sessions.check(header)).session).toBeUndefined();
+  });
+
+  test('waits for an Usher that hangs once, and not for each page', async () => {
+    let calls = 0;
+    const hanging = createServer(() => {
+      calls++;
+    });
+    await once(hanging.listen(0, '127.0.0.1'), 'listening');
+    const { port } = hanging.address() as AddressInfo;
+    const stuck = createUsherClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'any' });
+    const sessions = createSessions({ client: stuck, timeoutMs: 50 });
+    try {
+      const failed = { code: Code.DeadlineExceeded, status: 503 };
+      for (let page = 0; page < 3; page++) {
+        await expect(sessions.check(`__Host-usher_session=${page}`)).rejects.toMatchObject(failed);
+      }
+      expect(calls).toBe(1);
+      expect((await sessions.signOut('__Host-usher_session=1')).location).toBe('/');
+    } finally {
+      hanging.closeAllConnections();
+      hanging.close();
+    }
   });
 
   test('goes home when its user cancels', async () => {
     const sessions = createSessions({ homePath: '/welcome' });
     const { location, cookies } = await sessions.startLogin(undefined);
-    const state = /usher_login=([^;]+)/.exec(cookies[0] ?? '')?.[1] ?? '';
+    const state = /usher_login_([^=]+)=/.exec(cookies[0] ?? '')?.[1] ?? '';
     const query = new URLSearchParams({ error: 'access_denied', state, iss: PUBLIC_URL });
     expect(location).toContain(PUBLIC_URL);
     expect(await sessions.finishLogin(headerOf(cookies), `/callback?${query}`)).toEqual({
@@ -155,10 +268,20 @@ describe('a session that has expired', () => {
     expect(await sessions.check(after)).toMatchObject({ session: { userId: user.id }, cookies: [] });
   });
 
-  test('is not renewed for longer, and its cookie goes', async () => {
-    const { sessions, header } = await signInAndWait(76);
-    const cookies = [expect.stringMatching(/^__Host-usher_session=; .*; Max-Age=0$/)];
-    expect(await sessions.check(header)).toEqual({ session: undefined, cookies });
+  test('is not renewed for longer, which costs no more calls, and leaves the cookie to what may be a newer login', async () => {
+    const { header } = await signInAndWait(76);
+    let renewals = 0;
+    const renewSession: typeof client.sessions.renewSession = (...parameters) => {
+      renewals++;
+      return client.sessions.renewSession(...parameters);
+    };
+    const sessions = new BrowserSessions({
+      ...idle,
+      client: { ...client, sessions: { ...client.sessions, renewSession } },
+    });
+    for (let page = 0; page < 3; page++)
+      expect(await sessions.check(header)).toEqual({ session: undefined, cookies: [] });
+    expect(renewals).toBe(1);
   });
 
   test('ends when its user signs out', async () => {
@@ -208,7 +331,7 @@ describe('what needs a fresh sign-in', () => {
 
     const login = headerOf(reply.headers.getSetCookie());
     const finished = await app.request(await complete(authUrl), { headers: { cookie: login } });
-    expect(finished.headers.get('location')).toBe('/');
+    expect(finished.headers.get('location')).toBe('/payment');
     const after = headerOf(finished.headers.getSetCookie());
     expect(await (await pay(after)).text()).toBe('paid');
   });
@@ -226,7 +349,7 @@ describe('what needs a fresh sign-in', () => {
     try {
       const refused = await payAt(await signInAgo(6));
       expect(refused.status).toBe(303);
-      expect(refused.headers.getSetCookie()).toEqual([expect.stringContaining('__Host-usher_login=')]);
+      expect(refused.headers.getSetCookie()).toEqual([expect.stringContaining('__Host-usher_login_')]);
       expect(await (await payAt(await signInAgo(4))).text()).toBe('paid');
     } finally {
       server.close();
@@ -240,11 +363,13 @@ test('Hono signs users in and out', async () => {
     .get('/login', sessions.startLogin)
     .get('/callback', sessions.finishLogin)
     .post('/logout', sessions.signOut)
+    .get('/orders', sessions.requireSignIn, (c) => c.text(c.get('usherSession')?.userId ?? ''))
     .get('/', sessions.checkSession, (c) => c.text(c.get('usherSession')?.user?.email ?? 'nobody'));
   const login = await app.request('/login');
   expect(login.status).toBe(303);
   const callback = await complete(login.headers.get('location') ?? '');
-  expect((await app.request(callback)).status).toBe(400);
+  expect((await app.request(callback)).headers.get('location')).toContain(`${PUBLIC_URL}/login?intent=`);
+  expect((await app.request('/callback?state=~')).status).toBe(400);
   const cookie = headerOf(login.headers.getSetCookie());
   const finished = await app.request(callback, { headers: { cookie } });
   expect([finished.status, finished.headers.get('location')]).toEqual([303, '/']);
@@ -253,7 +378,75 @@ test('Hono signs users in and out', async () => {
   await app.request('/logout', { method: 'POST', headers });
   const signedOut = await app.request('/', { headers });
   expect(await signedOut.text()).toBe('nobody');
-  expect(signedOut.headers.getSetCookie()).toEqual([expect.stringContaining('Max-Age=0')]);
+  // A sign-in counts from the instant after a revocation.
+  clock.advance(1);
+  const asked = await app.request('/orders?page=2');
+  expect(asked.status).toBe(303);
+  const back = await complete(asked.headers.get('location') ?? '');
+  const arrived = await app.request(back, { headers: { cookie: headerOf(asked.headers.getSetCookie()) } });
+  expect(arrived.headers.get('location')).toBe('/orders?page=2');
+  const known = { cookie: headerOf(arrived.headers.getSetCookie()) };
+  expect(await (await app.request('/orders?page=2', { headers: known })).text()).toBe(user.id);
+});
+
+test('Hono answers 503 while Usher is away', async () => {
+  const offline = createUsherClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'any' });
+  const { checkSession, requireSignIn, startLogin } = createHonoSessions({ ...optionsFor(), client: offline });
+  const app = new Hono<UsherEnv>()
+    .get('/', checkSession, (c) => c.text('home'))
+    .get('/orders', requireSignIn, (c) => c.text('orders'))
+    .get('/login', startLogin);
+  const headers = { cookie: '__Host-usher_session=1' };
+  for (const path of ['/', '/orders', '/login']) expect((await app.request(path, { headers })).status).toBe(503);
+});
+
+test('Express sends whoever asks for a page to Usher and back, and answers 503 while Usher is away', async () => {
+  const start = async (options: Options) => {
+    const { finishLogin, requireSignIn, startLogin } = createExpressSessions(options);
+    const app = express();
+    app.get('/callback', finishLogin);
+    app.get('/login', startLogin);
+    const orders = express.Router().get('/orders', requireSignIn, (request, response) => {
+      response.send(request.usherSession?.userId);
+    });
+    app.use('/shop', orders);
+    const server = app.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    return (path: string, cookie = '') =>
+      fetch(new URL(path, `http://127.0.0.1:${port}`), { headers: { cookie }, redirect: 'manual' });
+  };
+  const open = await start(optionsFor());
+  for (const path of ['/shop/orders?page=2', '/login?returnTo=/shop/orders%3Fpage=2']) {
+    const asked = await open(path);
+    expect(asked.status).toBe(303);
+    const { pathname, search } = new URL(await complete(asked.headers.get('location') ?? ''));
+    const arrived = await open(pathname + search, headerOf(asked.headers.getSetCookie()));
+    expect(arrived.headers.get('location')).toBe('/shop/orders?page=2');
+    expect(await (await open('/shop/orders', headerOf(arrived.headers.getSetCookie()))).text()).toBe(user.id);
+  }
+  const offline = createUsherClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'any' });
+  const refuse = await start({ ...optionsFor(), client: offline });
+  for (const path of ['/shop/orders', '/login'])
+    expect((await refuse(path, '__Host-usher_session=1')).status).toBe(503);
+});
+
+test('requests of the web sign users in and out', async () => {
+  const sessions = createWebSessions({ ...optionsFor(), maxStalenessMs: 0 });
+  const request = (url: string, cookie = '') => new Request(new URL(url, REDIRECT_URI), { headers: { cookie } });
+  const login = await sessions.startLogin(request('/login?returnTo=/orders'));
+  const callback = await complete(login.headers.get('location') ?? '');
+  const finished = await sessions.finishLogin(request(callback, headerOf(login.headers.getSetCookie())));
+  expect([finished.status, finished.headers.get('location')]).toEqual([303, '/orders']);
+  const cookie = headerOf(finished.headers.getSetCookie());
+  expect((await sessions.checkSession(request('/', cookie))).session?.userId).toBe(user.id);
+  expect((await sessions.signOut(request('/logout', cookie))).status).toBe(303);
+  expect((await sessions.checkSession(request('/', cookie))).session).toBeUndefined();
+  expect((await sessions.finishLogin(request('/callback?state=~'))).status).toBe(400);
+  const offline = createUsherClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'any' });
+  const away = createWebSessions({ ...optionsFor(), client: offline });
+  expect((await away.startLogin(request('/login'))).status).toBe(503);
 });
 
 type Options = ConstructorParameters<typeof BrowserSessions>[0];
@@ -266,8 +459,8 @@ function createSessions(options: Partial<Options> = {}): BrowserSessions {
   return new BrowserSessions({ ...optionsFor(), ...options });
 }
 
-async function signIn(sessions: BrowserSessions) {
-  const { location, cookies } = await sessions.startLogin(undefined);
+async function signIn(sessions: BrowserSessions, options: Parameters<BrowserSessions['startLogin']>[1] = {}) {
+  const { location, cookies } = await sessions.startLogin(undefined, options);
   return sessions.finishLogin(headerOf(cookies), await complete(location));
 }
 
@@ -275,6 +468,20 @@ async function signIn(sessions: BrowserSessions) {
 async function complete(authUrl: string): Promise<string> {
   const loginIntentId = new URL(authUrl).searchParams.get('intent') ?? '';
   return (await adminClient(service).completeLogin({ loginIntentId, userId: user.id })).redirectUrl;
+}
+
+/** Applies what a reply sets to the cookies of a browser. */
+function keep(jar: Map<string, string>, cookies: readonly string[]): Map<string, string> {
+  for (const cookie of cookies) {
+    const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? [];
+    if (/Max-Age=0/.test(cookie)) jar.delete(name);
+    else jar.set(name, value);
+  }
+  return jar;
+}
+
+function cookieOf(jar: ReadonlyMap<string, string>): string {
+  return [...jar].map((pair) => pair.join('=')).join('; ');
 }
 
 /** Returns the `Cookie` header of a browser that got these cookies. */

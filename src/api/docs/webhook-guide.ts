@@ -16,7 +16,7 @@ const USER = {
 };
 
 /** `data` by type. */
-export const WEBHOOK_DATA: Readonly<Record<EventType, JsonObject>> = {
+export const WEBHOOK_DATA = {
   'session.created': {
     userId: USER.id,
     user: { email: USER.email, name: USER.name, walletAddress: USER.walletAddress },
@@ -36,7 +36,7 @@ export const WEBHOOK_DATA: Readonly<Record<EventType, JsonObject>> = {
   'check_in.created': { eventId: 'party-2026', attendeeId: 'ticket-4711', checkedInAt: AT },
   'check_in.undone': { eventId: 'party-2026', attendeeId: 'ticket-4711' },
   'webhook.test': { webhookId: 'wh_5f3c0b9a7d1e4c28a6b4e8f7d2c19035' },
-};
+} as const satisfies Readonly<Record<EventType, JsonObject>>;
 
 /** The receiver of `src/delivery/README.md`. */
 export const RECEIVER = [

@@ -1,0 +1,94 @@
+/** The cookies of a browser: one for its session, and one for each login that it has started. */
+
+/** The lifetime of a login intent. */
+const LOGIN_SECONDS = 30 * 60;
+/** How many logins one browser may have open in its tabs. */
+const MAX_LOGINS = 4;
+/** Longer paths are not returned to: browsers keep 4 KB for each cookie, and servers take few KB of headers. */
+const MAX_PATH_LENGTH = 512;
+
+/** A login that the browser has started. */
+export interface OpenLogin {
+  /** Where the user goes afterwards. Undefined for the home path. */
+  readonly returnTo: string | undefined;
+}
+
+export class SessionCookies {
+  readonly #prefix: string;
+  readonly #attributes: string;
+  readonly #idleSeconds: number | undefined;
+
+  constructor({ isSecure, idleSeconds }: { readonly isSecure: boolean; readonly idleSeconds: number | undefined }) {
+    this.#prefix = `${isSecure ? '__Host-' : ''}usher_`;
+    this.#attributes = `Path=/; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
+    this.#idleSeconds = idleSeconds;
+  }
+
+  /** Returns the session ID, or nothing. */
+  readSession(header: string | undefined): string {
+    return this.#find(header, 'session')?.value ?? '';
+  }
+
+  /** Without a session ID, removes the cookie. */
+  writeSession(sessionId: string): string {
+    const lifetime = sessionId ? this.#idleSeconds : 0;
+    return this.#write('session', sessionId, lifetime);
+  }
+
+  /** Returns the login of that state, unless this browser has not started it. */
+  readLogin(header: string | undefined, state: string): OpenLogin | undefined {
+    const login = this.#find(header, `login_${state}`);
+    return login && { returnTo: login.value ? decodePath(login.value) : undefined };
+  }
+
+  /**
+   * Each login has a cookie of its own: a reply that comes late must not take back what another tab has set. The oldest
+   * go, and browsers send those first.
+   */
+  writeLogin(header: string | undefined, state: string, returnTo: string | undefined): string[] {
+    const open = this.#readAll(header).filter(({ name }) => name.startsWith(`${this.#prefix}login_`));
+    const oldest = open.slice(0, Math.max(0, open.length - MAX_LOGINS + 1));
+    const path = returnTo && returnTo.length <= MAX_PATH_LENGTH ? encodePath(returnTo) : '';
+    return [
+      ...oldest.map(({ name }) => this.#write(name.slice(this.#prefix.length), '', 0)),
+      this.#write(`login_${state}`, path, LOGIN_SECONDS),
+    ];
+  }
+
+  removeLogin(state: string): string {
+    return this.#write(`login_${state}`, '', 0);
+  }
+
+  /** The package `cookie` needs Node 22, and applications may run Node 20. */
+  #readAll(header = ''): { name: string; value: string }[] {
+    return header.split(/; */).map((pair) => {
+      const [name = '', ...value] = pair.split('=');
+      return { name, value: value.join('=') };
+    });
+  }
+
+  #find(header: string | undefined, name: string) {
+    return this.#readAll(header).find((cookie) => cookie.name === this.#prefix + name);
+  }
+
+  /** Without a lifetime, the cookie ends with the browser. */
+  #write(name: string, value: string, seconds: number | undefined): string {
+    const lifetime = seconds === undefined ? '' : `; Max-Age=${seconds}`;
+    return `${this.#prefix}${name}=${value}; ${this.#attributes}${lifetime}`;
+  }
+}
+
+/** Base64url has no character that ends a cookie. */
+function encodePath(path: string): string {
+  const binary = String.fromCharCode(...new TextEncoder().encode(path));
+  return btoa(binary).replace(/[+/=]/g, (sign) => ({ '+': '-', '/': '_' })[sign] ?? '');
+}
+
+function decodePath(value: string): string | undefined {
+  try {
+    const binary = atob(value.replace(/[-_]/g, (sign) => (sign === '-' ? '+' : '/')));
+    return new TextDecoder().decode(Uint8Array.from(binary, (character) => character.charCodeAt(0)));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,58 @@
+/** The messages of webhooks, by their type. */
+
+/** A user as an application sees one. */
+export interface WebhookUser {
+  readonly id: string;
+  readonly email: string;
+  readonly name?: string;
+  readonly profileImage?: string;
+  readonly walletAddress: string;
+  readonly isActive: boolean;
+  /** In ISO 8601, as all instants are. Absent for a user who has not signed in yet. */
+  readonly firstSignedInAt?: string;
+}
+
+interface Event {
+  readonly eventId: string;
+  readonly name?: string;
+  readonly createdAt: string;
+}
+
+/** `data` by type. */
+export interface WebhookData {
+  readonly 'session.created': {
+    readonly userId: string;
+    readonly user: Pick<WebhookUser, 'email' | 'name' | 'profileImage' | 'walletAddress'>;
+    readonly createdAt: string;
+    readonly expiresAt: string;
+    readonly ipAddress: string;
+    readonly userAgent: string;
+    readonly method: string;
+  };
+  readonly 'session.revoked': { readonly userId: string };
+  readonly 'user.created': WebhookUser;
+  readonly 'user.updated': WebhookUser;
+  readonly 'user.deactivated': WebhookUser;
+  readonly 'user.deleted': { readonly id: string };
+  readonly 'event.created': Event;
+  readonly 'event.deleted': Event & { readonly deletedAt: string };
+  readonly 'check_in.created': {
+    readonly eventId: string;
+    readonly attendeeId: string;
+    readonly checkedInAt: string;
+  };
+  readonly 'check_in.undone': { readonly eventId: string; readonly attendeeId: string };
+  readonly 'webhook.test': { readonly webhookId: string };
+}
+
+interface Message<Type extends keyof WebhookData> {
+  /** The same for each attempt: handle a message once. */
+  readonly id: string;
+  readonly type: Type;
+  /** When the change happened, in ISO 8601. */
+  readonly timestamp: string;
+  readonly data: WebhookData[Type];
+}
+
+/** A comparison of `type` tells the type of `data`. A webhook for `*` also gets types that a later Usher adds. */
+export type WebhookMessage = { [Type in keyof WebhookData]: Message<Type> }[keyof WebhookData];
