@@ -27,7 +27,8 @@ try {
 }
 
 async function distribute(databaseUrl: string | undefined): Promise<void> {
-  if (!databaseUrl) throw new Error('DATABASE_URL is required');
+  await migrate(databaseUrl);
+  if (!databaseUrl) return;
   for (const { table, column } of await distributeTables(databaseUrl, readDatabaseSchema(process.env)))
     process.stdout.write(`${table}: ${column === null ? 'a copy on every server' : `distributed by ${column}`}\n`);
 }

@@ -1,14 +1,12 @@
-/** The entry point. It is JavaScript, because older versions of Node could not even load TypeScript to check it. */
+/** The entry point. */
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';
-
-const MINIMUM = [24, 16];
+import { checkNodeVersion } from './node-version.js';
 
 // Without a listener the signal opens Node's inspector, through which any local process could run code.
 process.on('SIGUSR1', () => {});
 
-const [major, minor] = process.versions.node.split('.').map(Number);
-if (major > MINIMUM[0] || (major === MINIMUM[0] && minor >= MINIMUM[1])) {
+if (checkNodeVersion()) {
   // Set before any TypeScript is loaded: for a file that the cache lacks, Node loads a compiler of 20 MB. Workers
   // inherit the variable. Whoever can write below `node_modules` can change the code anyway.
   process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../node_modules/.cache/usher', import.meta.url));
@@ -20,7 +18,4 @@ if (major > MINIMUM[0] || (major === MINIMUM[0] && minor >= MINIMUM[1])) {
     .then(() => {
       process.exitCode = undefined;
     });
-} else {
-  process.stderr.write(`usher: needs Node ${MINIMUM.join('.')} or later; this is ${process.versions.node}\n`);
-  process.exitCode = 1;
 }

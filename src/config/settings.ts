@@ -108,6 +108,7 @@ export const SETTINGS = {
   smtpUrl: setting('SMTP_URL', parseSmtpUrl, 'Mail server for login codes: `smtps://user:password@host`.', {
     defaultText: 'the terminal, if embedded',
     isSecret: true,
+    requiredWith: 'MAIL_FROM',
   }),
   mailFrom: setting('MAIL_FROM', String, 'Sender of the e-mails.', { requiredWith: 'SMTP_URL' }),
   ethereumRpcUrl: setting(
@@ -159,7 +160,9 @@ export const SETTINGS = {
     defaultText: 'none',
   }),
   workers: setting('WORKERS', integerBetween(1, 64), 'Processes that serve.', { default: 1 }),
-  metricsPort: setting('METRICS_PORT', integerBetween(0, 65_535), 'Port of `/metrics` for Prometheus.', {}),
+  metricsPort: setting('METRICS_PORT', integerBetween(0, 65_535), 'Port of `/metrics` for Prometheus.', {
+    requiredWith: 'METRICS_HOST',
+  }),
   metricsHost: setting('METRICS_HOST', String, 'Address of that port. Keep it off the internet.', {
     default: '127.0.0.1',
   }),

@@ -242,6 +242,9 @@ describe('refuses', () => {
     [{ TLS_CERT_FILE: 'cert.pem', TLS_KEY_FILE: 'empty.pem' }, KEY_PAIR],
     [{ TLS_CERT_FILE: 'no-such', TLS_KEY_FILE: 'key.pem' }, 'TLS_CERT_FILE names a file that cannot be read (ENOENT)'],
     [{ SMTP_URL: 'smtp://mail.test' }, 'MAIL_FROM is required with SMTP_URL'],
+    // A misspelt SMTP_URL.
+    [{ MAIL_FROM: 'a@b.test' }, 'SMTP_URL is required with MAIL_FROM'],
+    [{ METRICS_HOST: '0.0.0.0' }, 'METRICS_PORT is required with METRICS_HOST'],
     [
       { ...production, LOGIN_METHODS: 'wallet,email' },
       'SMTP_URL is required with DATABASE_URL for LOGIN_METHODS with email',

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import manifest from '../../package.json' with { type: 'json' };
 import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
 import { toCurl } from '../../src/api/docs/example-commands.ts';
 import { createDirectory } from '../support/directory.ts';
@@ -158,7 +159,15 @@ const PRETENDED = "Object.defineProperty(process, 'versions', { value: { ...proc
 
 test('an older Node stops with one line that says which one is needed', async () => {
   const options = ['--import', `data:text/javascript,${PRETENDED}`];
-  const started = promisify(execFile)(process.execPath, [...options, join(REPOSITORY, 'src/start.js')]);
   const stderr = 'usher: needs Node 24.16 or later; this is 20.20.2\n';
-  await expect(started).rejects.toMatchObject({ code: 1, stdout: '', stderr });
+  for (const script of [['src/start.js'], ['src/run.js', 'src/config/create-secrets.ts', '/nowhere']]) {
+    const started = promisify(execFile)(process.execPath, [...options, ...script], { cwd: REPOSITORY });
+    await expect(started).rejects.toMatchObject({ code: 1, stdout: '', stderr });
+  }
+});
+
+test('every script that runs TypeScript checks the version of Node first', () => {
+  const lines = Object.entries<string>(manifest.scripts).filter(([, line]) => /\.ts\b/.test(line));
+  expect(lines.length).toBeGreaterThan(5);
+  for (const [name, line] of lines) expect(line, name).toMatch(/(^|&& )node src\/run\.js \S+\.ts$/);
 });
