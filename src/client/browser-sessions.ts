@@ -1,13 +1,13 @@
 /** Sessions of browsers, for any framework: reads the cookies, and returns the cookies to set. */
 import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
 import { reasonOf } from './errors.ts';
-import { createState, finishLogin, LoginError, startLogin } from './login.ts';
+import { createLoginState, finishLogin, LoginError, startLogin } from './login.ts';
 import { ignoreAbsence, SessionChecks } from './session-checks.ts';
 import { SessionCookies } from './session-cookies.ts';
 import type { BrowserLoginOptions, BrowserReply, BrowserSessionOptions } from './session-handlers.ts';
 
 const DEFAULT_TIMEOUT_MS = 2_000;
-/** Begins the state of a login that another one was started anew as. No state of `createState` has it. */
+/** Begins the state of a login that another one was started anew as. No state of `createLoginState` has it. */
 const RESTARTED = '~';
 
 const NOBODY = { session: undefined, cookies: [] };
@@ -60,7 +60,7 @@ export class BrowserSessions {
 
   /** @throws ConnectError */
   async startLogin(header: string | undefined, options: BrowserLoginOptions = {}): Promise<BrowserReply> {
-    return this.#start(header, createState(), options);
+    return this.#start(header, createLoginState(), options);
   }
 
   /**
@@ -111,7 +111,7 @@ export class BrowserSessions {
     const { session, cookies } = await this.check(header);
     if (session) return { location: this.#toLocation(undefined), cookies };
     if (state.startsWith(RESTARTED)) throw error;
-    return this.#start(header, RESTARTED + createState());
+    return this.#start(header, RESTARTED + createLoginState());
   }
 
   /** Returns a path of this site, whatever the browser asked for. */

@@ -53,7 +53,7 @@ export async function startLogin(
   client: Pick<UsherClient, 'auth'>,
   options: StartLoginOptions,
 ): Promise<{ authUrl: string; state: string }> {
-  const { state = createState() } = options;
+  const { state = createLoginState() } = options;
   const { authUrl } = await client.auth.generateAuthUrl({ ...options, state });
   return { authUrl, state };
 }
@@ -81,7 +81,7 @@ export async function finishLogin(
 }
 
 /** Returns 43 random characters of base64url. */
-export function createState(): string {
+export function createLoginState(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(STATE_BYTES));
   return btoa(String.fromCharCode(...bytes)).replace(/[+/=]/g, (sign) => ({ '+': '-', '/': '_' })[sign] ?? '');
 }

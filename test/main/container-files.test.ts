@@ -27,6 +27,15 @@ test.each([
   expect(names.filter((name) => !settings.includes(name))).toEqual([]);
 });
 
+test('package, client package, image and OpenAPI documents have one version', () => {
+  const labelled = /org\.opencontainers\.image\.version=(\S+)/.exec(dockerfile)?.[1];
+  const versions = [
+    ...['package.json', 'src/client/package.json'].map((path) => JSON.parse(read(path)).version),
+    ...['rest', 'connect'].map((name) => JSON.parse(read(`gen/openapi/${name}.json`)).info.version),
+  ];
+  expect(versions).toEqual(Array(4).fill(labelled));
+});
+
 test('none of them lets Usher write or become root', () => {
   expect(dockerfile).toMatch(/^USER 65532:65532$/m);
   for (const name of ['usher', 'secrets']) {
