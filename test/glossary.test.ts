@@ -53,6 +53,7 @@ function toWords(text: string): string {
     .toLowerCase();
 }
 
+/** The path of a form of the console says "resend", as the products do that operators know. */
 function readText(path: string): string {
-  return readFileSync(join(ROOT, path), 'utf8');
+  return readFileSync(join(ROOT, path), 'utf8').replaceAll(/\/resend\b/g, '');
 }

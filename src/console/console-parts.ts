@@ -1,5 +1,6 @@
 /** What the console is made of: the parts of the API, and its own settings. */
 import type { Logger } from 'pino';
+import type { Api } from '../api/api.ts';
 import type { RecordCall } from '../api/call-log.ts';
 import type { LineSampler } from '../api/line-sampler.ts';
 import type { Readiness } from '../api/operations/readiness.ts';
@@ -15,6 +16,7 @@ import type { OperatorsFile } from './operators-file.ts';
 
 /** What the server gives to the console. */
 export interface SharedParts {
+  readonly admissions: Api['admissions'];
   readonly authPageUrl: string;
   readonly cipher: SigningKeyCipher;
   readonly clock: () => Date;

@@ -63,8 +63,16 @@ export async function perform<Input extends DescMessage, Output extends DescMess
   return answer as MessageInitShape<Output>;
 }
 
+/** Returns a call in the application of the path. @throws ServiceError `Application not found` */
+export async function inApplication({
+  call,
+  params,
+}: ConsoleRequest): Promise<Call & { application: ApplicationDetails }> {
+  return { ...call, application: await findApplication(call, params.a) };
+}
+
 /** Returns an application, but none of Usher's own. @throws ServiceError `Application not found` */
-async function findApplication(call: Call, id: string | undefined): Promise<ApplicationDetails> {
+export async function findApplication(call: Call, id: string | undefined): Promise<ApplicationDetails> {
   if (OWN_APPLICATION_IDS.some((own) => own === id)) throw new ServiceError('APPLICATION_NOT_FOUND');
   return getApplication(call, { applicationId: id });
 }

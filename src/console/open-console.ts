@@ -14,8 +14,8 @@ import { deriveConsoleKeys } from './keys.ts';
 import { OperatorsFile } from './operators-file.ts';
 import { createSignInLink } from './sign-in-link.ts';
 
-interface GivenParts extends Omit<SharedParts, 'config' | 'liveSessions' | 'procedures'> {
-  readonly api: Pick<Api, 'caches' | 'procedures'>;
+interface GivenParts extends Omit<SharedParts, 'admissions' | 'config' | 'liveSessions' | 'procedures'> {
+  readonly api: Pick<Api, 'admissions' | 'caches' | 'procedures'>;
   readonly trustedProxies: BlockList;
 }
 
@@ -47,7 +47,8 @@ export async function openConsole(
   let handler: Promise<HttpHandler> | undefined;
   const load = async () => {
     const { createConsoleHandler } = await import('./console-handler.ts');
-    const shared = { ...parts, liveSessions: api.caches.sessions, procedures: api.procedures };
+    const { admissions, caches, procedures } = api;
+    const shared = { ...parts, admissions, liveSessions: caches.sessions, procedures };
     return createConsoleHandler({ ...shared, config, consoleUrl, cookies, operators });
   };
   listener.serve({

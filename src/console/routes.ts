@@ -1,6 +1,10 @@
 /** Every route of the console: one table, which also drives the tests. */
+import { APPLICATION_ROUTES } from './application-routes.ts';
+import { showAudit } from './pages/audit.ts';
 import { END_USER_ACTS, showDeleteUser, showEraseUser } from './pages/end-user.ts';
+import { showHealth } from './pages/health.ts';
 import { showOverview } from './pages/overview.ts';
+import { search } from './pages/search.ts';
 import { showUser, USER_ACTS } from './pages/user.ts';
 import { createUserByForm, showNewUser, showUsers } from './pages/users.ts';
 import type { ConsoleRoute } from './route.ts';
@@ -13,6 +17,9 @@ export const ROUTES: readonly ConsoleRoute[] = [
   // Every request renews the session.
   { method: 'POST', path: '/renew', role: 'viewer', isForTeams: true, run: async () => ({ redirect: '/' }) },
   { method: 'GET', path: '/', role: 'viewer', isForTeams: true, run: showOverview },
+  { method: 'GET', path: '/search', role: 'viewer', run: search },
+  { method: 'GET', path: '/health', role: 'viewer', run: showHealth },
+  { method: 'GET', path: '/audit', role: 'viewer', run: showAudit },
 
   { method: 'GET', path: '/users', role: 'viewer', run: showUsers },
   { method: 'POST', path: '/users', role: 'admin', run: createUserByForm, showForm: showNewUser },
@@ -21,6 +28,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   { method: 'GET', path: '/users/:u', role: 'viewer', run: showUser },
   { method: 'POST', path: '/users/:u', role: 'admin', run: USER_ACTS.update, showForm: showUser },
   { method: 'POST', path: '/users/:u/deactivate', role: 'support', run: USER_ACTS.deactivate },
+  { method: 'POST', path: '/users/:u/end-sessions', role: 'support', run: USER_ACTS.endSessions },
   { method: 'POST', path: '/users/:u/reactivate', role: 'support', run: USER_ACTS.reactivate },
   { method: 'GET', path: '/users/:u/delete', role: 'admin', isSensitive: true, run: showDeleteUser },
   {
@@ -40,4 +48,6 @@ export const ROUTES: readonly ConsoleRoute[] = [
     run: END_USER_ACTS.erase,
     showForm: showEraseUser,
   },
+
+  ...APPLICATION_ROUTES,
 ];

@@ -1,9 +1,115 @@
-import { html } from '../../http/html.ts';
+/** What has happened in the last 24 hours. A part that cannot be read says so; the rest stays. */
+import { readBacklog } from '../../delivery/backlog.ts';
+import { listApplications } from '../../domain/applications/list-applications.ts';
+import { listAuditEvents } from '../../domain/audit/list-audit-events.ts';
+import type { CountName } from '../../domain/hourly-counts/hourly-counts.ts';
+import { type HourlyCount, readHourlyCounts } from '../../domain/hourly-counts/read-hourly-counts.ts';
+import { type Html, html } from '../../http/html.ts';
 import type { ConsoleRequest } from '../console-request.ts';
+import { type HourlyFigure, renderFigure, timeOf } from '../parts/bars.ts';
+import { renderRows } from '../parts/table.ts';
 import type { Reply } from '../route.ts';
+import { includesRole } from '../signed-in-operator.ts';
+import { AUDIT_COLUMNS } from './audit.ts';
+
+const HOUR_MS = 60 * 60_000;
+const HOURS = 24;
+const LAST_ACTS = 10;
+
+const FIGURES: readonly (readonly [name: CountName, title: string, isTrouble?: true])[] = [
+  ['sign_ins', 'Sign-ins'],
+  ['sign_ups', 'Sign-ups'],
+  ['wrong_codes', 'Wrong codes'],
+  ['emails', 'E-mails sent'],
+  ['webhook_attempts', 'Webhook attempts'],
+  ['failed_webhook_attempts', 'Failed attempts', true],
+];
 
 /** The first page. A team goes to its applications. */
-export async function showOverview({ operator }: ConsoleRequest): Promise<Reply> {
+export async function showOverview(request: ConsoleRequest): Promise<Reply> {
+  const { call, operator } = request;
   if (operator.role === 'team') return { redirect: '/applications' };
-  return { title: 'Overview', section: 'overview', body: html`<h1>Overview</h1>` };
+  const [figures, waiting, acts] = await Promise.all([
+    orSay('The figures', renderFigures(request)),
+    orSay('The backlog of webhooks', renderWaiting(request)),
+    orSay('Your last acts', renderActs(request)),
+  ]);
+  const until = `Until ${timeOf({ hour: call.now })} UTC`;
+  return {
+    title: 'Overview',
+    section: 'overview',
+    body: html`<div class="bar"><h1>Last 24 hours</h1><p class="small soft">${until}, counted once a minute</p></div>
+${figures}
+${waiting}
+${acts}`,
+  };
+}
+
+async function orSay(what: string, part: Promise<Html>): Promise<Html> {
+  return part.catch(() => html`<p class="alert warn">${what} cannot be read at the moment.</p>`);
+}
+
+async function renderFigures(request: ConsoleRequest): Promise<Html> {
+  const counts = await readHourlyCounts(request.call);
+  if (counts.length === 0) return renderBeginning(request);
+  const figures = FIGURES.map(([name, title, isTrouble]) => ({
+    name,
+    title,
+    isTrouble,
+    hours: hoursOf(counts, name, request.call.now),
+  }));
+  return html`<div class="figures">
+${figures.map(({ name, title, isTrouble, hours }) => renderFigure(name, title, hours, isTrouble === true && hours.some(({ count }) => count > 0)))}
+</div>
+<details class="small"><summary>The same as a table</summary>
+${renderRows({ labelledBy: 'figures-title', columns: columnsOf(figures), rows: figures[0]?.hours.map((_, index) => index) ?? [], empty: '' }, 'table')}
+<p class="hide" id="figures-title">Figures by hour</p></details>`;
+}
+
+async function renderBeginning({ call, operator, parts }: ConsoleRequest): Promise<Html> {
+  const { rows } = await listApplications(call, parts.pageTokens, { pageSize: 1 });
+  const create =
+    includesRole(operator.role, 'admin') &&
+    html`<p><a class="button" href="/applications/new">Create an application</a></p>`;
+  const text =
+    rows.length === 0
+      ? 'Create an application to begin with.'
+      : 'An application that sends people to the login page shows up here.';
+  return html`<div class="panel empty"><p><strong>Nobody has signed in yet.</strong> ${text}</p>${rows.length === 0 && create}</div>`;
+}
+
+function hoursOf(counts: readonly HourlyCount[], name: CountName, now: Date): HourlyFigure[] {
+  const thisHour = Math.floor(now.getTime() / HOUR_MS) * HOUR_MS;
+  const byHour = new Map(
+    counts.filter((each) => each.name === name).map(({ hour, count }) => [hour.getTime(), Number(count)]),
+  );
+  return Array.from({ length: HOURS }, (_, index) => {
+    const at = thisHour - (HOURS - 1 - index) * HOUR_MS;
+    return { hour: new Date(at), count: byHour.get(at) ?? 0 };
+  });
+}
+
+/** A row is an hour. */
+function columnsOf(figures: readonly { readonly title: string; readonly hours: readonly HourlyFigure[] }[]) {
+  const hour = { title: 'Hour (UTC)', cell: (index: number) => timeOf(figures[0]?.hours[index]) };
+  return [
+    hour,
+    ...figures.map(({ title, hours }) => ({ title, cell: (index: number) => String(hours[index]?.count ?? 0) })),
+  ];
+}
+
+async function renderWaiting({ call }: ConsoleRequest): Promise<Html> {
+  const backlog = await readBacklog(call.run);
+  if (!backlog || backlog.pending === 0) return html`<p class="soft">No message waits for a webhook.</p>`;
+  const count = backlog.pending >= 10_000 ? '10,000 or more' : backlog.pending.toLocaleString('en');
+  return html`<p>${count} ${backlog.pending === 1 ? 'message waits' : 'messages wait'} for a webhook.${
+    backlog.failingDueAt !== null && ' Some webhooks fail.'
+  }</p>`;
+}
+
+async function renderActs({ call, operator, parts }: ConsoleRequest): Promise<Html> {
+  const page = { actor: operator.userId, pageSize: LAST_ACTS };
+  const { rows } = await listAuditEvents(call, parts.pageTokens, page);
+  return html`<h2 id="acts">What you did last</h2>
+${renderRows({ labelledBy: 'acts', columns: AUDIT_COLUMNS, rows, empty: 'Nothing yet.' })}`;
 }

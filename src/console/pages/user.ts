@@ -13,6 +13,7 @@ import { renderAct, renderFacts, renderLinkButton, renderNote, renderPanel, rend
 import { renderId } from '../parts/people.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
+import { renderActivity } from './user-activity.ts';
 import { readProfile, renderUserFields, USER_FIELDS } from './users.ts';
 
 export async function showUser(request: ConsoleRequest): Promise<ConsolePage> {
@@ -50,6 +51,7 @@ ${renderPanel(
   ]),
 )}
 ${isAdmin && renderEdit(request, user, path)}
+${await renderActivity(request, user.id)}
 ${isAdmin && renderEnd(path)}`,
   };
 }
@@ -92,12 +94,13 @@ function renderEnd(path: string): Html {
   );
 }
 
-const { updateUser, deactivateUser, reactivateUser } = AdminService.method;
+const { updateUser, deactivateUser, reactivateUser, endUserSessions } = AdminService.method;
 const readId = ({ params }: ConsoleRequest) => ({ userId: params.u });
 const backWith = (done: string) => (request: ConsoleRequest) => `/users/${request.params.u}?done=${done}`;
 
 export const USER_ACTS = {
   update: createAct(updateUser, (request) => ({ ...readId(request), ...readProfile(request.form) }), backWith('saved')),
   deactivate: createAct(deactivateUser, readId, backWith('deactivated')),
+  endSessions: createAct(endUserSessions, readId, backWith('ended')),
   reactivate: createAct(reactivateUser, readId, backWith('reactivated')),
 };

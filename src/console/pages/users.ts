@@ -7,6 +7,7 @@ import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { createAct } from '../parts/act.ts';
 import { renderField, renderProblem, textOrNull } from '../parts/field.ts';
+import { readFilter, renderFilters } from '../parts/filters.ts';
 import { renderDay } from '../parts/moment.ts';
 import { pageFields, renderPager } from '../parts/pager.ts';
 import { renderNote, renderTrail } from '../parts/panel.ts';
@@ -17,14 +18,16 @@ import { includesRole } from '../signed-in-operator.ts';
 
 export async function showUsers(request: ConsoleRequest): Promise<ConsolePage> {
   const { call, operator, parts, query } = request;
-  const email = query.get('email')?.trim() ?? '';
-  const walletAddress = query.get('wallet')?.trim() ?? '';
+  const email = readFilter(query, 'email');
+  const emailPrefix = readFilter(query, 'prefix');
+  const walletAddress = readFilter(query, 'wallet');
   const page = pageFields(query);
-  const filters = { ...(email && { email }), ...(walletAddress && { walletAddress }) };
+  const filters = { email, emailPrefix, walletAddress };
   const { rows, nextPageToken } = await listUsers(call, parts.pageTokens, { ...filters, ...page });
   const mayCreate = includesRole(operator.role, 'admin');
-  const create = `/users/new${email && `?${new URLSearchParams({ email })}`}`;
-  const isFiltered = email !== '' || walletAddress !== '';
+  const typed = email ?? emailPrefix ?? '';
+  const create = typed.includes('@') ? `/users/new?${new URLSearchParams({ email: typed })}` : '/users/new';
+  const isFiltered = Object.values(filters).some((filter) => filter !== undefined);
   const empty = html`${isFiltered ? 'No user has this address.' : 'There are no users yet.'}${
     mayCreate && html` <a href="${create}">Create one</a>`
   }`;
@@ -35,15 +38,17 @@ export async function showUsers(request: ConsoleRequest): Promise<ConsolePage> {
       mayCreate && html`<a class="button tight" href="${create}">Create a user</a>`
     }</div>
 ${renderNote(request)}
-<form class="filters tight">
-<div class="field"><label for="email">E-mail address</label><input id="email" name="email" type="search" value="${email}" autocomplete="off" spellcheck="false"></div>
-<div class="field"><label for="wallet">Wallet</label><input id="wallet" name="wallet" type="search" value="${walletAddress}" autocomplete="off" spellcheck="false"></div>
-<div><button class="second">Show</button></div>
-</form>
+${renderFilters(query, FILTERS)}
 ${renderRows({ labelledBy: 'users', columns: COLUMNS, rows, empty })}
 ${renderPager('/users', query, nextPageToken)}`,
   };
 }
+
+const FILTERS = [
+  { name: 'prefix', label: 'Address begins with' },
+  { name: 'email', label: 'Whole address' },
+  { name: 'wallet', label: 'Wallet' },
+];
 
 const COLUMNS = [
   {

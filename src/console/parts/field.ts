@@ -35,6 +35,28 @@ export function renderField({ problem }: Pick<ConsoleRequest, 'problem'>, field:
   }${note && html`<p id="${name}-note">${note}</p>`}</div>\n`;
 }
 
+/** Renders a box to tick. */
+export function renderCheck(
+  { problem }: Pick<ConsoleRequest, 'problem'>,
+  { name, label, value = 'on', isChecked }: { name: string; label: Html | string; value?: string; isChecked: boolean },
+): Html {
+  const checked = problem ? problem.form.getAll(name).includes(value) : isChecked;
+  return html`<label><input type="checkbox" name="${name}" value="${value}"${checked && html` checked`}>${label}</label>\n`;
+}
+
+/** Renders a choice from a list. */
+export function renderSelect(
+  name: string,
+  label: string,
+  options: readonly (readonly [value: string, label: string])[],
+  chosen: string,
+): Html {
+  const items = options.map(
+    ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
+  );
+  return html`<div class="field"><label for="${name}">${label}</label><select id="${name}" name="${name}">${items}</select></div>\n`;
+}
+
 /** Renders what is wrong with a form as a whole, or with fields that it does not show. */
 export function renderProblem(
   { problem }: Pick<ConsoleRequest, 'problem'>,

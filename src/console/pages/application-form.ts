@@ -1,0 +1,118 @@
+/** The form of an application: what is needed first, the rest in groups that open. */
+
+import type { ApplicationDetails } from '../../domain/applications/application.ts';
+import { type ApplicationLoginMethod, allowsMethod } from '../../domain/applications/branding.ts';
+import { isRegistrable } from '../../domain/applications/redirect-uri.ts';
+import { type Html, html } from '../../http/html.ts';
+import type { ConsoleRequest } from '../console-request.ts';
+import { renderCheck, renderField, textOrNull } from '../parts/field.ts';
+
+type Chosen = Omit<ApplicationDetails, 'id' | 'clientId' | 'createdAt'>;
+
+const METHODS: readonly (readonly [ApplicationLoginMethod, string])[] = [
+  ['email', 'Code by e-mail'],
+  ['passkey', 'Passkey'],
+  ['wallet', 'Wallet'],
+];
+
+/** The fields that the form shows. */
+export const APPLICATION_FIELDS = [
+  ...['name', 'redirectUris', 'initiateLoginUri', 'accentColor', 'termsUri', 'privacyUri', 'supportUri'],
+  ...['sessionMaxAgeSeconds', 'sessionIdleSeconds', 'postLogoutRedirectUris', 'backchannelLogoutUri'],
+];
+
+/** Renders the fields of a new application, or of one that there is. */
+export function renderApplicationFields(request: ConsoleRequest, application?: Chosen): Html {
+  const field = (
+    name: keyof Chosen & string,
+    label: string,
+    options: Partial<Parameters<typeof renderField>[1]> = {},
+  ) => {
+    const value = application?.[name];
+    const text = Array.isArray(value) ? value.join('\n') : value === null || value === undefined ? '' : String(value);
+    return renderField(request, { name, label, value: text, ...options });
+  };
+  const check = (
+    name: 'allowSignUp' | 'askName' | 'singleSignOn' | 'openIdConnect' | 'requirePkce' | 'publicClient',
+    label: string,
+  ) => renderCheck(request, { name, label, isChecked: application?.[name] ?? false });
+  return html`${field('name', 'Name', { isRequired: true, note: 'People read it on the login page, and as the sender of e-mails.' })}
+${field('redirectUris', 'Redirect URIs', { isRequired: true, rows: 3, note: html`One a line.${describeRefused(request)}` })}
+${field('initiateLoginUri', 'Where a new sign-in starts', { note: '“Sign in again” on error pages leads here.' })}
+${renderGroup(
+  'Ways to sign in, and people',
+  html`<fieldset class="check field"><legend>Ways to sign in</legend>
+${METHODS.map(([value, label]) => renderCheck(request, { name: 'loginMethods', value, label, isChecked: !application || allowsMethod(application, value) }))}<p>Of these, the page offers what this Usher has enabled.</p></fieldset>
+<fieldset class="check field"><legend>People</legend>
+${check('allowSignUp', 'New people may sign up')}${check('askName', 'Ask new people for their name')}${check('singleSignOn', 'Continue as: people who signed in to another application need no new code')}</fieldset>`,
+  true,
+)}
+${renderGroup(
+  'Look and links',
+  html`${field('accentColor', 'Accent colour', { placeholder: '#0f5e5a', note: 'Usher darkens or lightens it where text would be hard to read.' })}
+${field('termsUri', 'Terms', { type: 'url' })}
+${field('privacyUri', 'Privacy', { type: 'url' })}
+${field('supportUri', 'Help', { note: 'An https address, or mailto:. Answers to e-mails go there, too.' })}
+<p class="small soft">Logos are set by the RPC <code>SetApplicationLogo</code>.</p>`,
+)}
+${renderGroup(
+  'Sessions',
+  html`${field('sessionMaxAgeSeconds', 'Longest session, in seconds', { note: 'Empty for the setting of this Usher.' })}
+${field('sessionIdleSeconds', 'How long people may be away, in seconds', { note: '900 signs them out after 15 minutes.' })}`,
+)}
+${renderGroup(
+  'OpenID Connect',
+  html`<fieldset class="check field"><legend>Clients</legend>
+${check('openIdConnect', 'May use OpenID Connect')}${check('requirePkce', 'Must send a code challenge (PKCE)')}${check('publicClient', 'Pages and phones without a secret may be clients')}</fieldset>
+${field('postLogoutRedirectUris', 'Where a browser may go after a logout', { rows: 2, note: 'One a line.' })}
+${field('backchannelLogoutUri', 'Back-channel logout', { type: 'url' })}`,
+)}`;
+}
+
+function renderGroup(title: string, content: Html, isOpen = false): Html {
+  return html`<details class="group"${isOpen && html` open`}><summary>${title}</summary><div class="fields">${content}</div></details>\n`;
+}
+
+/** Says which lines are refused. */
+function describeRefused({ problem }: ConsoleRequest): string {
+  if (!problem?.error.violations.some(({ field }) => field === 'redirectUris')) return '';
+  const lines = (problem.form.get('redirectUris') ?? '').split('\n').map((line) => line.trim());
+  const refused = lines.flatMap((line, index) => (line !== '' && !isRegistrable(line) ? [index + 1] : []));
+  return refused.length > 0 ? ` Refused: line ${refused.join(', ')}.` : '';
+}
+
+/** Returns the fields of a request. What is empty is cleared. */
+export function readApplication(form: URLSearchParams) {
+  const lines = (name: string) =>
+    (form.get(name) ?? '')
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '');
+  const methods = form.getAll('loginMethods');
+  return {
+    name: form.get('name') ?? '',
+    redirectUris: lines('redirectUris'),
+    initiateLoginUri: textOrNull(form, 'initiateLoginUri'),
+    // All are none in particular: what is enabled later counts, too.
+    loginMethods: methods.length === METHODS.length ? [] : methods,
+    allowSignUp: form.has('allowSignUp'),
+    askName: form.has('askName'),
+    singleSignOn: form.has('singleSignOn'),
+    accentColor: textOrNull(form, 'accentColor'),
+    termsUri: textOrNull(form, 'termsUri'),
+    privacyUri: textOrNull(form, 'privacyUri'),
+    supportUri: textOrNull(form, 'supportUri'),
+    sessionMaxAgeSeconds: numberOrNull(form, 'sessionMaxAgeSeconds'),
+    sessionIdleSeconds: numberOrNull(form, 'sessionIdleSeconds'),
+    openIdConnect: form.has('openIdConnect'),
+    requirePkce: form.has('requirePkce'),
+    publicClient: form.has('publicClient'),
+    postLogoutRedirectUris: lines('postLogoutRedirectUris'),
+    backchannelLogoutUri: textOrNull(form, 'backchannelLogoutUri'),
+  };
+}
+
+function numberOrNull(form: URLSearchParams, name: string): number | null {
+  const text = textOrNull(form, name);
+  return text === null ? null : Number(text);
+}

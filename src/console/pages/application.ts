@@ -1,0 +1,114 @@
+/** An application: its settings, with a preview of its login page, and its end. */
+import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
+import type { ApplicationDetails } from '../../domain/applications/application.ts';
+import { type Html, html } from '../../http/html.ts';
+import { isolate } from '../../texts/isolate.ts';
+import { LANGUAGES } from '../../texts/texts.ts';
+import { type ConsoleRequest, findApplication } from '../console-request.ts';
+import { createAct } from '../parts/act.ts';
+import { renderApplicationHeader } from '../parts/application-header.ts';
+import { renderConfirmation, requireName } from '../parts/confirmation.ts';
+import { renderProblem, renderSelect } from '../parts/field.ts';
+import { renderLinkButton, renderNote, renderTrail } from '../parts/panel.ts';
+import type { ConsolePage } from '../route.ts';
+import { includesRole } from '../signed-in-operator.ts';
+import { APPLICATION_FIELDS, readApplication, renderApplicationFields } from './application-form.ts';
+import { PREVIEW_FORMS, previewFormOf } from './preview.ts';
+
+export async function showNewApplication(request: ConsoleRequest): Promise<ConsolePage> {
+  return {
+    title: 'Create an application',
+    section: 'applications',
+    body: html`${renderTrail(['/applications', 'Applications'])}
+<h1>Create an application</h1>
+${renderProblem(request, APPLICATION_FIELDS)}
+<form method="post" action="/applications/new" class="fields tight sheet">
+${renderApplicationFields(request)}
+<div class="acts"><button>Create</button><a class="button second" href="/applications">Back</a></div>
+</form>`,
+  };
+}
+
+export async function showApplication(request: ConsoleRequest): Promise<ConsolePage> {
+  const application = await findApplication(request.call, request.params.a);
+  const path = `/applications/${application.id}`;
+  const isAdmin = includesRole(request.operator.role, 'admin');
+  return {
+    title: application.name,
+    section: 'applications',
+    body: html`${renderApplicationHeader(application, 'settings')}
+${renderNote(request)}
+<div class="two settings">
+${renderPreview(request, application, path)}
+<div class="stack">
+<form method="post" action="${path}" class="fields tight">
+${renderProblem(request, APPLICATION_FIELDS)}
+<fieldset class="fields"${!isAdmin && html` disabled`}><legend class="hide">Settings</legend>
+${renderApplicationFields(request, application)}
+${isAdmin ? html`<div class="acts"><button>Save</button><a class="button second" href="${path}">Undo changes</a></div>` : html`<p class="soft small">Only an admin can change these.</p>`}
+</fieldset>
+</form>
+<details class="group"><summary>A call to begin with</summary><pre tabindex="0" role="group" aria-label="A call to begin with"><code>${exampleCall(request, application)}</code></pre></details>
+${isAdmin && html`<hr><div class="tight"><p class="small soft">Deletes its keys, webhooks and events, too.</p>${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>`}
+</div>
+</div>`,
+  };
+}
+
+function renderPreview({ query }: ConsoleRequest, { name }: ApplicationDetails, path: string): Html {
+  const form = previewFormOf(query);
+  const lang = query.get('lang') ?? 'en';
+  const view = (theme: string) =>
+    html`<div><p>${theme === 'light' ? 'Light' : 'Dark'}</p><iframe class="view" sandbox loading="lazy" src="${path}/preview?${new URLSearchParams({ form, theme, lang }).toString()}" title="Login page of ${name}, ${theme}"></iframe></div>`;
+  const languages = [...LANGUAGES.values()].map((language) => [language.tag, language.name] as const);
+  return html`<section class="panel stay" aria-labelledby="look">
+<header class="bar"><h2 id="look">Login page</h2>
+<form class="pick tight">${renderSelect('form', 'Page', PREVIEW_FORMS, form)}${renderSelect('lang', 'Language', languages, lang)}<button class="second">Show</button></form>
+</header>
+<div class="views">${view('light')}${view('dark')}</div>
+</section>`;
+}
+
+function exampleCall({ parts }: ConsoleRequest, { clientId, redirectUris }: ApplicationDetails): string {
+  const body = JSON.stringify({ redirectUri: redirectUris[0] ?? '', state: 'a-random-text' });
+  const url = `${parts.tokens.issuer.replace(/\/$/, '')}/api/oauth/generate-auth-url?clientId=${clientId}`;
+  return `curl -X POST '${url}' \\\n  -H "X-API-Key: $API_KEY" -H 'Content-Type: application/json' \\\n  -d '${body}'`;
+}
+
+export async function showDeleteApplication(request: ConsoleRequest): Promise<ConsolePage> {
+  const { id, name } = await findApplication(request.call, request.params.a);
+  const path = `/applications/${id}`;
+  return renderConfirmation(request, {
+    title: 'Delete an application',
+    section: 'applications',
+    text: html`${isolate(name)} can call Usher no more, and nobody can sign in to it. Its webhooks get nothing.`,
+    name,
+    submit: 'Delete',
+    action: `${path}/delete`,
+    back: path,
+  });
+}
+
+const { createApplication, updateApplication, deleteApplication } = AdminService.method;
+
+export const APPLICATION_ACTS = {
+  create: createAct(
+    createApplication,
+    ({ form }) => readApplication(form),
+    (_, { application }) => `/applications/${application?.id}/keys?done=created`,
+  ),
+  update: createAct(
+    updateApplication,
+    ({ form, params }) => ({ applicationId: params.a, ...readApplication(form) }),
+    ({ params }) => `/applications/${params.a}?done=saved`,
+  ),
+  delete: createAct(
+    deleteApplication,
+    async (request) => {
+      const { id, name } = await findApplication(request.call, request.params.a);
+      requireName(request, name);
+      return { applicationId: id };
+    },
+    () => '/applications?done=deleted',
+  ),
+};

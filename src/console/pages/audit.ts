@@ -1,0 +1,102 @@
+/** The audit log: who changed what, when, and from where. */
+import { NO_APPLICATION } from '../../database/audit-schema.ts';
+import { type AuditEvent, listAuditEvents } from '../../domain/audit/list-audit-events.ts';
+import { UUID } from '../../domain/validation.ts';
+import { type Html, html } from '../../http/html.ts';
+import { isolate } from '../../texts/isolate.ts';
+import type { ConsoleRequest } from '../console-request.ts';
+import { readFilter, readInstant, renderFilters } from '../parts/filters.ts';
+import { renderMoment } from '../parts/moment.ts';
+import { pageFields, renderPager } from '../parts/pager.ts';
+import { renderAction } from '../parts/people.ts';
+import { renderRows } from '../parts/table.ts';
+import type { ConsolePage } from '../route.ts';
+
+const FILTERS = [
+  { name: 'actor', label: 'Who', placeholder: 'ID of a user or key' },
+  { name: 'action', label: 'What', placeholder: 'AdminService/UpdateUser' },
+  { name: 'resource', label: 'On what', placeholder: 'Any ID' },
+  { name: 'application', label: 'Application', placeholder: 'ID of an application' },
+  { name: 'since', label: 'From (UTC)', type: 'datetime-local' },
+  { name: 'until', label: 'Until (UTC)', type: 'datetime-local' },
+] as const;
+
+export async function showAudit({ call, parts, query }: ConsoleRequest): Promise<ConsolePage> {
+  const { rows, nextPageToken } = await listAuditEvents(call, parts.pageTokens, {
+    actor: readFilter(query, 'actor'),
+    action: readFilter(query, 'action'),
+    resource: readFilter(query, 'resource'),
+    applicationId: readFilter(query, 'application'),
+    since: readInstant(query, 'since'),
+    until: readInstant(query, 'until'),
+    ...pageFields(query),
+  });
+  return {
+    title: 'Audit log',
+    section: 'audit',
+    body: html`<div class="bar"><h1 id="audit">Audit log</h1></div>
+${renderFilters(query, FILTERS)}
+${renderRows({ labelledBy: 'audit', columns: AUDIT_COLUMNS, rows, empty: 'No act in this time.' })}
+${renderPager('/audit', query, nextPageToken)}`,
+  };
+}
+
+const WHEN_WHO_WHAT = [
+  { title: 'When (UTC)', cell: ({ occurredAt }: AuditEvent) => renderMoment(occurredAt) },
+  { title: 'Who', cell: renderActor },
+  {
+    title: 'What',
+    cell: ({ action }: AuditEvent) =>
+      html`<a href="/audit?${new URLSearchParams({ action }).toString()}">${renderAction(action)}</a>`,
+  },
+];
+
+/** The columns of acts on something that the page shows already. */
+export const ACT_COLUMNS = WHEN_WHO_WHAT;
+
+export const AUDIT_COLUMNS = [
+  ...WHEN_WHO_WHAT,
+  { title: 'On what', cell: ({ resource }: AuditEvent) => renderResource(resource) },
+  {
+    title: 'Application',
+    isWide: true,
+    cell: ({ applicationId }: AuditEvent) =>
+      applicationId === NO_APPLICATION
+        ? '–'
+        : html`<a href="/applications/${applicationId}">${shorten(applicationId)}</a>`,
+  },
+  { title: 'From', isWide: true, cell: ({ ipAddress }: AuditEvent) => html`<code>${isolate(ipAddress || '–')}</code>` },
+  {
+    title: 'Request',
+    isWide: true,
+    cell: ({ requestId }: AuditEvent) => html`<code title="${requestId}">${isolate(shorten(requestId) || '–')}</code>`,
+  },
+];
+
+const ACTORS: Readonly<Record<string, string>> = {
+  usher: 'Usher',
+  login_page: 'Login page',
+  api_key: 'Key',
+  admin_key: 'Admin key',
+};
+
+function renderActor({ actorType, actor }: AuditEvent): Html {
+  const kind = ACTORS[actorType];
+  if (actor === '') return html`${kind ?? actorType}`;
+  const name = html`${kind && `${kind} `}${renderShort(actor)}`;
+  return html`<a href="/audit?${new URLSearchParams({ actor }).toString()}">${name}</a>`;
+}
+
+/** The search knows by its form what an ID is of. */
+function renderResource(resource: string): Html {
+  if (resource === '') return html`–`;
+  return html`<a href="/search?${new URLSearchParams({ q: resource }).toString()}">${renderShort(resource)}</a>`;
+}
+
+function renderShort(id: string): Html {
+  return UUID.test(id) || id.length > 24 ? html`<code title="${id}">${isolate(shorten(id))}</code>` : isolate(id);
+}
+
+function shorten(id: string): string {
+  return id.length > 16 ? `${id.slice(0, 8)}…${id.slice(-4)}` : id;
+}

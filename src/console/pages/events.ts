@@ -1,0 +1,167 @@
+/** The events of an application, and who came. */
+import { EventService } from '../../../gen/usher/v1/event_pb.ts';
+import type { Event } from '../../domain/events/event.ts';
+import { getEvent } from '../../domain/events/get-event.ts';
+import { listCheckIns } from '../../domain/events/list-check-ins.ts';
+import { listEvents } from '../../domain/events/list-events.ts';
+import { type Html, html } from '../../http/html.ts';
+import { isolate } from '../../texts/isolate.ts';
+import { type ConsoleRequest, inApplication, perform } from '../console-request.ts';
+import { createAct } from '../parts/act.ts';
+import { renderApplicationHeader } from '../parts/application-header.ts';
+import { renderConfirmation, requireName } from '../parts/confirmation.ts';
+import { renderField, renderProblem, textOrNull } from '../parts/field.ts';
+import { renderDay, renderMoment } from '../parts/moment.ts';
+import { pageFields, renderPager } from '../parts/pager.ts';
+import { renderLinkButton, renderNote, renderPanel, renderTrail } from '../parts/panel.ts';
+import { renderRows } from '../parts/table.ts';
+import type { ConsolePage, Reply } from '../route.ts';
+import { includesRole } from '../signed-in-operator.ts';
+
+type CheckedIn = Awaited<ReturnType<typeof listCheckIns>>['rows'][number];
+
+export async function showEvents(request: ConsoleRequest): Promise<ConsolePage> {
+  const { operator, parts, query } = request;
+  const call = await inApplication(request);
+  const { application } = call;
+  const path = `/applications/${application.id}/events`;
+  const { rows, nextPageToken } = await listEvents(call, parts.pageTokens, pageFields(query));
+  const columns = [
+    {
+      title: 'Event',
+      cell: ({ eventId, name }: Event) =>
+        html`<a href="${path}/${encodeURIComponent(eventId)}">${isolate(name ?? eventId)}</a>`,
+    },
+    { title: 'Event ID', isWide: true, cell: ({ eventId }: Event) => html`<code>${isolate(eventId)}</code>` },
+    { title: 'Created', cell: ({ createdAt }: Event) => renderDay(createdAt) },
+  ];
+  return {
+    title: `Events of ${application.name}`,
+    section: 'applications',
+    body: html`${renderApplicationHeader(application, 'events')}
+${renderNote(request)}
+<h2 id="events">Events</h2>
+${renderRows({ labelledBy: 'events', columns, rows, empty: 'There are no events yet.' })}
+${renderPager(path, query, nextPageToken)}
+${
+  includesRole(operator.role, 'admin') &&
+  renderPanel(
+    'new',
+    'Create an event',
+    html`<form method="post" action="${path}" class="fields tight body sheet">
+${renderProblem(request, ['eventId', 'name'])}
+${renderField(request, { name: 'eventId', label: 'Event ID', isRequired: true, note: 'For good: an ID is never given out again.' })}
+${renderField(request, { name: 'name', label: 'Name' })}
+<div class="acts"><button>Create</button></div>
+</form>`,
+  )
+}`,
+  };
+}
+
+/** A path segment cannot be `.` or `..`, which browsers drop. Events cannot have such IDs. */
+function pathOf({ params }: ConsoleRequest): string {
+  return `/applications/${params.a}/events/${encodeURIComponent(params.e ?? '')}`;
+}
+
+export async function showEvent(request: ConsoleRequest): Promise<ConsolePage> {
+  const { operator, params, parts, query } = request;
+  const call = await inApplication(request);
+  const { application } = call;
+  const event = await getEvent(call, { eventId: params.e });
+  const path = pathOf(request);
+  const { rows, nextPageToken } = await listCheckIns(call, parts.pageTokens, {
+    eventId: params.e,
+    ...pageFields(query),
+  });
+  const isSupport = includesRole(operator.role, 'support');
+  const undo = {
+    title: 'Acts',
+    isUntitled: true,
+    cell: ({ attendeeId }: CheckedIn) =>
+      html`<form method="post" action="${path}/check-ins/undo"><input type="hidden" name="attendeeId" value="${attendeeId}"><button class="quiet">Undo<span class="hide"> the check-in of ${isolate(attendeeId)}</span></button></form>`,
+  };
+  return {
+    title: event.name ?? event.eventId,
+    section: 'applications',
+    body: html`${renderTrail([`/applications/${application.id}`, isolate(application.name)], [`/applications/${application.id}/events`, 'Events'])}
+<div class="bar">
+<div><h1>${isolate(event.name ?? event.eventId)}</h1><p class="soft small"><code>${isolate(event.eventId)}</code> · created ${renderMoment(event.createdAt)}</p></div>
+${includesRole(operator.role, 'admin') && html`<div class="tight">${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>`}
+</div>
+${renderNote(request)}
+${renderAlready(query)}
+${isSupport && renderCheckIn(request, path)}
+<h2 id="came">Check-ins</h2>
+${renderRows({ labelledBy: 'came', columns: isSupport ? [...CHECK_IN_COLUMNS, undo] : CHECK_IN_COLUMNS, rows, empty: 'Nobody has come yet.' })}
+${renderPager(path, query, nextPageToken)}`,
+  };
+}
+
+const CHECK_IN_COLUMNS = [
+  { title: 'Attendee', cell: ({ attendeeId }: CheckedIn) => isolate(attendeeId) },
+  { title: 'When (UTC)', cell: ({ checkedInAt }: CheckedIn) => renderMoment(checkedInAt) },
+];
+
+function renderAlready(query: URLSearchParams): Html | false {
+  const at = new Date(query.get('already') ?? '');
+  return (
+    !Number.isNaN(at.getTime()) &&
+    html`<p class="alert warn" role="status">Already checked in at ${renderMoment(at)}</p>`
+  );
+}
+
+function renderCheckIn(request: ConsoleRequest, path: string): Html {
+  return html`<form method="post" action="${path}/check-ins" class="find tight">
+${renderProblem(request, ['attendeeId'])}
+${renderField(request, { name: 'attendeeId', label: 'Attendee ID', isRequired: true })}
+<button>Check in</button>
+</form>`;
+}
+
+export async function checkInByForm(request: ConsoleRequest): Promise<Reply> {
+  const fields = { eventId: request.params.e, attendeeId: request.form.get('attendeeId')?.trim() ?? '' };
+  const { alreadyCheckedIn, checkIn } = await perform(request, EventService.method.checkIn, fields);
+  if (!alreadyCheckedIn) return { redirect: `${pathOf(request)}?done=checked-in` };
+  const at = new Date(Number(checkIn?.checkedInAt?.seconds ?? 0) * 1_000);
+  return { redirect: `${pathOf(request)}?${new URLSearchParams({ already: at.toISOString() })}` };
+}
+
+export async function showDeleteEvent(request: ConsoleRequest): Promise<ConsolePage> {
+  const event = await getEvent(await inApplication(request), { eventId: request.params.e });
+  const path = pathOf(request);
+  return renderConfirmation(request, {
+    title: 'Delete an event',
+    section: 'applications',
+    text: 'Nobody can check in any more. Its ID is never given out again.',
+    name: event.eventId,
+    submit: 'Delete',
+    action: `${path}/delete`,
+    back: path,
+  });
+}
+
+const { createEvent, undoCheckIn, deleteEvent } = EventService.method;
+
+export const EVENT_ACTS = {
+  create: createAct(
+    createEvent,
+    ({ form }) =>
+      ({ eventId: form.get('eventId')?.trim() ?? '', name: textOrNull(form, 'name') ?? undefined }) as object,
+    ({ form, params }) =>
+      `/applications/${params.a}/events/${encodeURIComponent(form.get('eventId')?.trim() ?? '')}?done=created`,
+  ),
+  undo: createAct(
+    undoCheckIn,
+    ({ form, params }) => ({ eventId: params.e, attendeeId: form.get('attendeeId') ?? '' }),
+    (request) => `${pathOf(request)}?done=undone`,
+  ),
+  delete: createAct(
+    deleteEvent,
+    (request) => {
+      requireName(request, request.params.e ?? '');
+      return { eventId: request.params.e };
+    },
+    ({ params }) => `/applications/${params.a}/events?done=deleted`,
+  ),
+};

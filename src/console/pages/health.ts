@@ -1,0 +1,75 @@
+/** How this process is doing. */
+import { X509Certificate } from 'node:crypto';
+import { VERSION } from '../../config/version.ts';
+import { html } from '../../http/html.ts';
+import type { ConsoleRequest } from '../console-request.ts';
+import { renderMoment } from '../parts/moment.ts';
+import { renderFacts, renderPanel } from '../parts/panel.ts';
+import type { ConsolePage } from '../route.ts';
+
+const MEGABYTE = 1_000_000;
+
+export async function showHealth({ call, parts }: ConsoleRequest): Promise<ConsolePage> {
+  const { admissions, config, database, readiness, tokens } = parts;
+  const isReady = await readiness.read();
+  const startedAt = performance.now();
+  const hasClock = await database.readTime(performance.now() + 2_000).then(
+    () => true,
+    () => false,
+  );
+  const tookMs = Math.round(performance.now() - startedAt);
+  const { pools, reconnects } = database.load;
+  const certificate = config.tls && new X509Certificate(config.tls.cert);
+  const since = new Date(call.now.getTime() - process.uptime() * 1_000);
+  const refused = Object.entries(admissions).map(([name, { load }]) => `${name}: ${load.refused}`);
+  return {
+    title: 'Health',
+    section: 'health',
+    body: html`<h1>Health</h1>
+<p class="soft small">Of the process that has answered. <code>METRICS_PORT</code> has the figures of all.</p>
+${renderPanel(
+  'process',
+  'Process',
+  renderFacts([
+    ['Version', VERSION],
+    ['Ready', isReady ? 'yes' : html`<span class="tag bad">no</span>`],
+    ['Started', renderMoment(since)],
+    ['Processes', String(config.workers)],
+    ['Node', process.version],
+    ['Event loop', `${Math.round(performance.eventLoopUtilization().utilization * 100)} % busy since the start`],
+    ['Memory', `${Math.round(process.memoryUsage().rss / MEGABYTE)} MB`],
+    ['Refused calls', refused.join(', ')],
+  ]),
+)}
+${renderPanel(
+  'postgres',
+  'Postgres',
+  renderFacts([
+    ['Answers', hasClock ? `in ${tookMs} ms` : html`<span class="tag bad">no</span>`],
+    ['Schema', html`<code>${config.databaseSchema}</code>`],
+    ['Migrations', 'applied, or this process would not have started'],
+    ['Replaced connections', String(reconnects)],
+    [
+      'Statements in flight',
+      Object.entries(pools)
+        .map(([name, load]) => `${name.replace('_', ' ')}: ${JSON.stringify(load)}`)
+        .join(', '),
+    ],
+  ]),
+)}
+${renderPanel(
+  'rest',
+  'E-mail, TLS and keys',
+  renderFacts([
+    [
+      'Mail server',
+      config.smtp
+        ? html`<code>${new URL(config.smtp.url).host}</code>`
+        : 'none: codes are shown in the terminal, or not sent',
+    ],
+    ['Certificate until', certificate ? renderMoment(new Date(certificate.validTo)) : 'no TLS here'],
+    ['Signing keys', html`${tokens.publicJwks.keys.map(({ kid, alg }) => html`<code>${kid}</code> (${alg}) `)}`],
+  ]),
+)}`,
+  };
+}

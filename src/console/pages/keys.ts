@@ -1,0 +1,171 @@
+/** The API keys of an application. A key is shown once. */
+import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
+import { listApiKeys } from '../../domain/api-keys/list-api-keys.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { type Html, html } from '../../http/html.ts';
+import { isolate } from '../../texts/isolate.ts';
+import { type ConsoleRequest, findApplication, perform } from '../console-request.ts';
+import { createAct } from '../parts/act.ts';
+import { renderApplicationHeader } from '../parts/application-header.ts';
+import { renderConfirmation, requireName } from '../parts/confirmation.ts';
+import { renderField, renderProblem, renderSelect, textOrNull } from '../parts/field.ts';
+import { renderDay, renderMoment } from '../parts/moment.ts';
+import { pageFields, renderPager } from '../parts/pager.ts';
+import { renderNote, renderPanel } from '../parts/panel.ts';
+import { renderRows } from '../parts/table.ts';
+import type { ConsolePage, Reply } from '../route.ts';
+import { includesRole } from '../signed-in-operator.ts';
+
+type ApiKey = Awaited<ReturnType<typeof listApiKeys>>['rows'][number];
+
+export async function showKeys(request: ConsoleRequest): Promise<ConsolePage> {
+  return showKeysWith(request);
+}
+
+async function showKeysWith(request: ConsoleRequest, created?: Html): Promise<ConsolePage> {
+  const { call, operator, parts, query } = request;
+  const application = await findApplication(call, request.params.a);
+  const path = `/applications/${application.id}/keys`;
+  const page = { applicationId: application.id, ...pageFields(query) };
+  const { rows, nextPageToken } = await listApiKeys(call, parts.pageTokens, page);
+  const isAdmin = includesRole(operator.role, 'admin');
+  const acts = { title: 'Acts', isUntitled: true, cell: (key: ApiKey) => renderActs(call.now, key, path) };
+  const columns = [...COLUMNS(call.now), ...(isAdmin ? [acts] : [])];
+  return {
+    title: `Keys of ${application.name}`,
+    section: 'applications',
+    body: html`${renderApplicationHeader(application, 'keys')}
+${renderNote(request)}
+${created}
+<h2 id="keys">API keys</h2>
+${renderRows({ labelledBy: 'keys', columns, rows, empty: 'This application cannot call Usher.' })}
+${renderPager(path, query, nextPageToken)}
+${
+  isAdmin &&
+  renderPanel(
+    'new',
+    'Create a key',
+    html`<form method="post" action="${path}" class="fields tight body sheet">
+${renderProblem(request, ['name', 'expiresAt'])}
+${renderField(request, { name: 'name', label: 'Name', note: 'To tell it from other keys.' })}
+${renderField(request, { name: 'expiresAt', label: 'Works until (UTC)', type: 'datetime-local', note: 'Empty: until it is revoked.' })}
+<div class="acts"><button>Create</button></div>
+</form>`,
+  )
+}`,
+  };
+}
+
+function COLUMNS(now: Date) {
+  return [
+    {
+      title: 'Name',
+      cell: (key: ApiKey) => html`${isolate(key.name ?? '–')}<br><code class="small soft">${key.apiKeyId}</code>`,
+    },
+    { title: 'State', cell: (key: ApiKey) => renderKeyState(now, key) },
+    { title: 'Use', isWide: true, cell: ({ use }: ApiKey) => use },
+    { title: 'Created', isWide: true, cell: ({ createdAt }: ApiKey) => renderDay(createdAt) },
+    { title: 'Last used', cell: ({ lastUsedAt }: ApiKey) => renderMoment(lastUsedAt, 'never') },
+    { title: 'Works until', isWide: true, cell: ({ expiresAt }: ApiKey) => renderMoment(expiresAt) },
+  ];
+}
+
+function renderKeyState(now: Date, { revokedAt, expiresAt, replacedBy }: ApiKey): Html {
+  if (revokedAt) return html`<span class="tag">Revoked</span>`;
+  if (expiresAt && expiresAt <= now) return html`<span class="tag">Expired</span>`;
+  return replacedBy ? html`<span class="tag warn" title="${replacedBy}">Replaced</span>` : html`Works`;
+}
+
+function renderActs(now: Date, { apiKeyId, revokedAt, expiresAt, replacedBy }: ApiKey, path: string): Html | string {
+  if (revokedAt || (expiresAt && expiresAt <= now)) return '';
+  const link = (act: string, label: string) => html`<a href="${path}/${apiKeyId}/${act}">${label}</a>`;
+  return html`${!replacedBy && html`${link('rotate', 'Rotate…')} `}${link('revoke', 'Revoke…')}`;
+}
+
+export async function createKey(request: ConsoleRequest): Promise<Reply> {
+  const { form, params } = request;
+  const given = form.get('expiresAt') ?? '';
+  // What is no time is passed on, to be refused.
+  const expiresAt = given === '' ? undefined : new Date(`${given}Z`);
+  const fields = { applicationId: params.a, name: textOrNull(form, 'name') ?? undefined, expiresAt };
+  const { apiKey } = await perform(request, AdminService.method.createApiKey, fields as object);
+  return showKeysWith(request, renderCreated(apiKey));
+}
+
+/** Shows a key in the answer to its form: nothing else has it. */
+function renderCreated(apiKey = ''): Html {
+  return html`<div class="alert note once" role="status"><p><strong>This key is shown once.</strong> Copy it now.</p>
+<p><code>${apiKey}</code> <button class="quiet" data-copy="${apiKey}" hidden>Copy</button></p></div>`;
+}
+
+async function findKey({ call, params, parts }: ConsoleRequest): Promise<ApiKey> {
+  for (let pageToken = ''; ; ) {
+    const page = { applicationId: params.a, pageSize: 100, pageToken };
+    const { rows, nextPageToken } = await listApiKeys(call, parts.pageTokens, page);
+    const found = rows.find(({ apiKeyId }) => apiKeyId === params.k?.toLowerCase());
+    if (found) return found;
+    if (nextPageToken === '') throw new ServiceError('API_KEY_NOT_FOUND');
+    pageToken = nextPageToken;
+  }
+}
+
+const nameOf = ({ name, apiKeyId }: ApiKey) => name ?? apiKeyId;
+
+const OVERLAPS = [
+  ['86400', 'a day'],
+  ['3600', 'an hour'],
+  ['604800', 'a week'],
+  ['0', 'no time'],
+] as const;
+
+export async function showRotateKey(request: ConsoleRequest): Promise<ConsolePage> {
+  const key = await findKey(request);
+  const path = `/applications/${request.params.a}/keys`;
+  return renderConfirmation(request, {
+    title: 'Rotate a key',
+    section: 'applications',
+    text: 'A new key takes its place. The old one works on for a while, so that you can exchange it.',
+    fields: renderSelect(
+      'overlapSeconds',
+      'The old key works for',
+      OVERLAPS,
+      request.problem?.form.get('overlapSeconds') ?? '86400',
+    ),
+    name: nameOf(key),
+    submit: 'Rotate',
+    action: `${path}/${key.apiKeyId}/rotate`,
+    back: path,
+  });
+}
+
+export async function rotateKey(request: ConsoleRequest): Promise<Reply> {
+  const key = await findKey(request);
+  requireName(request, nameOf(key));
+  const fields = { apiKeyId: key.apiKeyId, overlapSeconds: Number(request.form.get('overlapSeconds') ?? 86_400) };
+  const { apiKey } = await perform(request, AdminService.method.rotateApiKey, fields);
+  return showKeysWith(request, renderCreated(apiKey));
+}
+
+export async function showRevokeKey(request: ConsoleRequest): Promise<ConsolePage> {
+  const key = await findKey(request);
+  const path = `/applications/${request.params.a}/keys`;
+  return renderConfirmation(request, {
+    title: 'Revoke a key',
+    section: 'applications',
+    text: 'Whoever uses it can call Usher no more, within seconds.',
+    name: nameOf(key),
+    submit: 'Revoke',
+    action: `${path}/${key.apiKeyId}/revoke`,
+    back: path,
+  });
+}
+
+export const revokeKey = createAct(
+  AdminService.method.revokeApiKey,
+  async (request) => {
+    const key = await findKey(request);
+    requireName(request, nameOf(key));
+    return { apiKeyId: key.apiKeyId };
+  },
+  ({ params }) => `/applications/${params.a}/keys?done=revoked`,
+);

@@ -1,0 +1,80 @@
+/** The login page of an application as people see it, for a frame in which neither forms nor scripts work. */
+import { randomBytes } from 'node:crypto';
+import type { ApplicationDetails } from '../../domain/applications/application.ts';
+import { allowsMethod } from '../../domain/applications/branding.ts';
+import { findLogo } from '../../domain/applications/find-logo.ts';
+import type { Call } from '../../domain/call.ts';
+import { send } from '../../http/response.ts';
+import { type PageApplication, toPageApplication } from '../../login-page/page-application.ts';
+import { renderChoice } from '../../login-page/pages/choice.ts';
+import { renderCode } from '../../login-page/pages/code.ts';
+import { renderDocument } from '../../login-page/pages/document.ts';
+import { renderName } from '../../login-page/pages/name.ts';
+import type { FormView } from '../../login-page/pages/view.ts';
+import { ENGLISH, LANGUAGES } from '../../texts/texts.ts';
+import { type ConsoleRequest, findApplication } from '../console-request.ts';
+import type { Reply } from '../route.ts';
+
+const RENDER = { choice: renderChoice, code: renderCode, name: renderName };
+
+export const PREVIEW_FORMS = [
+  ['choice', 'Choice'],
+  ['code', 'Code'],
+  ['name', 'Name'],
+] as const;
+
+export function previewFormOf(query: URLSearchParams): keyof typeof RENDER {
+  const wanted = query.get('form');
+  return PREVIEW_FORMS.find(([form]) => form === wanted)?.[0] ?? 'choice';
+}
+
+export async function showPreview({ context, call, params, parts, query }: ConsoleRequest): Promise<Reply> {
+  const details = await findApplication(call, params.a);
+  const language = LANGUAGES.get(query.get('lang') ?? '') ?? ENGLISH;
+  const application = await withLogos(call, details);
+  const view: FormView = {
+    language,
+    place: { path: '/login', query: [] },
+    application,
+    chosenLanguage: language.tag,
+    applicationName: details.name,
+    allowSignUp: details.allowSignUp,
+    methods: parts.config.loginMethods.filter((method) => allowsMethod(details, method)),
+    email: 'ada@example.com',
+    alert: '',
+    figures: { digits: 6, left: 0, wait: 30 },
+    loginIntentId: '',
+    clientId: details.clientId,
+    path: '/login',
+    formToken: '',
+    linksWallet: false,
+  };
+  const nonce = randomBytes(16).toString('base64');
+  const text = renderDocument({ ...RENDER[previewFormOf(query)](view), application }, nonce);
+  const theme = query.get('theme') === 'dark' ? 'dark' : 'light';
+  send(context, 200, text.replace('<html ', `<html class="${theme}" `), {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy':
+      `sandbox; default-src 'none'; style-src 'nonce-${nonce}'; img-src data:; ` +
+      `base-uri 'none'; form-action 'none'; frame-ancestors 'self'`,
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'cross-origin-resource-policy': 'same-origin',
+  });
+  return 'sent';
+}
+
+/** Returns the application with its logos in place of their paths, which are those of the login page. */
+async function withLogos(call: Call, details: ApplicationDetails): Promise<PageApplication> {
+  const { id: applicationId, name: applicationName, redirectUris } = details;
+  const page = toPageApplication({ applicationId, applicationName, redirectUris, branding: details }, '/login');
+  const load = async (theme: 'light' | 'dark', digest: Buffer | null, logo: PageApplication['logo']) => {
+    const found = digest && logo && (await findLogo(call, { applicationId, theme, digest: digest.toString('hex') }));
+    return found && logo && { ...logo, path: `data:${found.mediaType};base64,${found.image.toString('base64')}` };
+  };
+  return {
+    ...page,
+    logo: (await load('light', details.logoDigest, page.logo)) || undefined,
+    darkLogo: (await load('dark', details.darkLogoDigest, page.darkLogo)) || undefined,
+  };
+}

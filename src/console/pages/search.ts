@@ -1,0 +1,73 @@
+/** The search box: tells by its form what was pasted, and leads there. */
+import { listAuditEvents } from '../../domain/audit/list-audit-events.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { getUser } from '../../domain/users/get-user.ts';
+import { listUsers } from '../../domain/users/list-users.ts';
+import { UUID } from '../../domain/validation.ts';
+import { html } from '../../http/html.ts';
+import { isolate } from '../../texts/isolate.ts';
+import { type ConsoleRequest, findApplication } from '../console-request.ts';
+import type { Reply } from '../route.ts';
+
+export async function search(request: ConsoleRequest): Promise<Reply> {
+  const text = request.query.get('q')?.trim() ?? '';
+  const path = await findPath(request, text);
+  return path === undefined ? showNothing(text) : { redirect: path };
+}
+
+async function findPath(request: ConsoleRequest, text: string): Promise<string | undefined> {
+  if (UUID.test(text)) return findById(request, text.toLowerCase());
+  if (/^wh_[0-9a-f]{32}$/i.test(text)) return findWebhook(request, text.toLowerCase());
+  if (/^0x/i.test(text)) return `/users?${new URLSearchParams({ wallet: text })}`;
+  if (text.includes('@')) return findByAddress(request, text);
+  // Such as the name of an admin key, an event or a message.
+  const found = await exists(() => requireAct(request, text));
+  if (found) return `/audit?${new URLSearchParams({ resource: text })}`;
+  return /^[^\s/]+$/.test(text) ? `/users?${new URLSearchParams({ prefix: text })}` : undefined;
+}
+
+async function findById(request: ConsoleRequest, id: string): Promise<string | undefined> {
+  const { call } = request;
+  if (await exists(() => getUser(call, { userId: id }))) return `/users/${id}`;
+  if (await exists(() => findApplication(call, id))) return `/applications/${id}`;
+  // Of a key, or of somebody who was deleted: the audit log knows what was done with it.
+  if (await exists(() => requireAct(request, id))) return `/audit?${new URLSearchParams({ resource: id })}`;
+  return undefined;
+}
+
+async function findByAddress({ call, parts }: ConsoleRequest, email: string): Promise<string> {
+  const { rows } = await listUsers(call, parts.pageTokens, { email, pageSize: 2 });
+  const [user] = rows;
+  return user ? `/users/${user.id}` : `/users?${new URLSearchParams({ prefix: email })}`;
+}
+
+/** A webhook is known by the act that has created it, which names its application. */
+async function findWebhook({ call, parts }: ConsoleRequest, webhookId: string): Promise<string | undefined> {
+  const { rows } = await listAuditEvents(call, parts.pageTokens, { resource: webhookId, pageSize: 1 });
+  const [act] = rows;
+  return act && `/applications/${act.applicationId}/webhooks/${webhookId}`;
+}
+
+async function requireAct({ call, parts }: ConsoleRequest, resource: string): Promise<void> {
+  const { rows } = await listAuditEvents(call, parts.pageTokens, { resource, pageSize: 1 });
+  if (rows.length === 0) throw new ServiceError('USER_NOT_FOUND');
+}
+
+async function exists(find: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await find();
+    return true;
+  } catch (error) {
+    if (error instanceof ServiceError && ['not_found', 'invalid_argument'].includes(error.code)) return false;
+    throw error;
+  }
+}
+
+function showNothing(text: string): Reply {
+  return {
+    title: 'Nothing found',
+    status: 404,
+    body: html`<h1>Nothing found</h1>
+<p class="soft">Nothing has the address or ID ${isolate(text)}. The beginning of an e-mail address is enough; other IDs have to be whole.</p>`,
+  };
+}

@@ -1,0 +1,167 @@
+/** A webhook, and what can be done with it. */
+import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
+import { getWebhook } from '../../domain/webhooks/get-webhook.ts';
+import { listDeliveries } from '../../domain/webhooks/list-deliveries.ts';
+import type { Webhook } from '../../domain/webhooks/webhook.ts';
+import { type Html, html } from '../../http/html.ts';
+import { isolate } from '../../texts/isolate.ts';
+import { type ConsoleRequest, inApplication } from '../console-request.ts';
+import { createAct } from '../parts/act.ts';
+import { renderConfirmation, requireName } from '../parts/confirmation.ts';
+import { renderProblem } from '../parts/field.ts';
+import { renderMoment } from '../parts/moment.ts';
+import { renderAct, renderFacts, renderLinkButton, renderNote, renderPanel } from '../parts/panel.ts';
+import { renderId } from '../parts/people.ts';
+import { renderWebhookTrail } from '../parts/webhook-trail.ts';
+import type { ConsolePage, Reply } from '../route.ts';
+import { includesRole } from '../signed-in-operator.ts';
+import { renderDeliveries } from './deliveries.ts';
+import { readWebhook, renderWebhookFields, renderWebhookState, WEBHOOK_FIELDS } from './webhooks.ts';
+
+export async function showWebhook(request: ConsoleRequest): Promise<ConsolePage> {
+  const { operator, params, parts } = request;
+  const call = await inApplication(request);
+  const webhook = await getWebhook(call, parts.cipher, { webhookId: params.w });
+  const path = pathOf(request);
+  const isAdmin = includesRole(operator.role, 'admin');
+  return {
+    title: webhook.url,
+    section: 'applications',
+    body: html`${renderWebhookTrail(webhook)}
+<div class="bar">
+<div><h1>${isolate(webhook.url)}</h1><p class="soft">${isolate(webhook.description ?? '')} ${renderWebhookState(webhook)}</p></div>
+${includesRole(operator.role, 'support') && renderActs(webhook, path)}
+</div>
+${renderNote(request)}
+${renderProblem(request, WEBHOOK_FIELDS)}
+${renderPanel(
+  'facts',
+  'Webhook',
+  renderFacts([
+    ['Webhook ID', renderId(webhook.id)],
+    ['Types', webhook.eventTypes.join(', ') || 'none'],
+    ['In order', webhook.ordered ? 'yes' : 'no'],
+    [
+      'Owner',
+      operator.role === 'team'
+        ? isolate(webhook.owner.email)
+        : html`<a href="/users/${webhook.owner.id}">${isolate(webhook.owner.email)}</a>`,
+    ],
+    ['Waiting', await describePending(request)],
+    ['Created', renderMoment(webhook.createdAt)],
+    ['Changed', renderMoment(webhook.updatedAt)],
+    ['Signing key', isAdmin && html`<details><summary>Show</summary><code>${webhook.signingKey}</code></details>`],
+  ]),
+)}
+${await renderDeliveries(request, webhook, 'Deliveries')}
+${isAdmin && renderChanges(request, webhook, path)}`,
+  };
+}
+
+function renderActs({ isActive }: Webhook, path: string): Html {
+  if (!isActive) return html`<p class="soft small">Nothing is sent while it is not active.</p>`;
+  return html`<div class="acts tight">${renderAct(`${path}/test`, 'Send a test')}${renderLinkButton(`${path}/resend`, 'Redeliver what failed…')}</div>`;
+}
+
+function renderChanges(request: ConsoleRequest, webhook: Webhook, path: string): Html {
+  return html`<details class="panel"${request.problem && html` open`}><summary>Change the webhook</summary>
+<form method="post" action="${path}" class="fields tight body sheet">
+${renderWebhookFields(request, webhook)}
+<div class="acts"><button>Save</button></div>
+</form>
+</details>
+<section class="panel tight" aria-labelledby="end"><header><h2 id="end">Key and end</h2></header>
+<div class="item"><div><strong>Rotate the signing key</strong><p>Messages are signed with both keys for a day.</p></div>${renderLinkButton(`${path}/rotate`, 'Rotate…')}</div>
+<div class="item"><div><strong>Delete</strong><p>What waits is not sent any more.</p></div>${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>
+</section>`;
+}
+
+/** The exact number would cost a count; a page tells enough. */
+async function describePending(request: ConsoleRequest): Promise<string> {
+  return describeCount(request, { status: 'pending' });
+}
+
+async function describeCount(
+  request: ConsoleRequest,
+  filter: { readonly status: 'pending' | 'failed'; readonly since?: string },
+): Promise<string> {
+  const call = await inApplication(request);
+  const page = { webhookId: request.params.w, ...filter, pageSize: 100 };
+  const { rows, nextPageToken } = await listDeliveries(call, request.parts.pageTokens, page);
+  const count = nextPageToken === '' ? String(rows.length) : 'more than 100';
+  return `${count} ${count === '1' ? 'message' : 'messages'}`;
+}
+
+function pathOf({ params }: ConsoleRequest): string {
+  return `/applications/${params.a}/webhooks/${params.w}`;
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** Asks first, with the count of what failed in the last 14 days. */
+export async function showRedeliver(request: ConsoleRequest): Promise<ConsolePage> {
+  const { webhook, path } = await findWebhook(request);
+  const since = new Date(request.call.now.getTime() - 14 * DAY_MS + 60_000).toISOString();
+  const count = await describeCount(request, { status: 'failed', since });
+  return {
+    title: 'Redeliver what failed',
+    section: 'applications',
+    body: html`${renderWebhookTrail(webhook, true)}
+<h1>Redeliver what failed</h1>
+${renderProblem(request)}
+<form method="post" action="${path}/resend" class="fields tight sheet">
+<p>${count} of the last 14 days failed. Each is sent again, with a new schedule.</p>
+<input type="hidden" name="since" value="${since}">
+<div class="acts"><button>Redeliver</button><a class="button second" href="${path}">Back</a></div>
+</form>`,
+  };
+}
+
+export const showRotateSigningKey = (request: ConsoleRequest) =>
+  confirm(request, 'rotate', {
+    title: 'Rotate the signing key',
+    text: 'A new key signs from now on, and the old one for a day beside it.',
+    submit: 'Rotate',
+  });
+export const showDeleteWebhook = (request: ConsoleRequest) =>
+  confirm(request, 'delete', { title: 'Delete a webhook', text: 'What waits is not sent any more.', submit: 'Delete' });
+
+async function confirm(
+  request: ConsoleRequest,
+  act: string,
+  question: { readonly title: string; readonly text: string; readonly submit: string },
+): Promise<ConsolePage> {
+  const { webhook, path } = await findWebhook(request);
+  const form = { name: webhook.url, action: `${path}/${act}`, back: path };
+  return renderConfirmation(request, { ...question, ...form, section: 'applications' });
+}
+
+async function findWebhook(request: ConsoleRequest): Promise<{ webhook: Webhook; path: string }> {
+  const call = await inApplication(request);
+  const webhook = await getWebhook(call, request.parts.cipher, { webhookId: request.params.w });
+  return { webhook, path: pathOf(request) };
+}
+
+const readId = ({ params }: ConsoleRequest) => ({ webhookId: params.w });
+const readNamed = async (request: ConsoleRequest) => {
+  requireName(request, (await findWebhook(request)).webhook.url);
+  return readId(request);
+};
+const backWith = (done: string) => (request: ConsoleRequest) => `${pathOf(request)}?done=${done}`;
+const { updateWebhook, sendTestMessage, rotateSigningKey, redeliverFailed, deleteWebhook } = WebhookService.method;
+
+export const WEBHOOK_ACTS = {
+  update: createAct(
+    updateWebhook,
+    (request) => ({ ...readId(request), ...readWebhook(request.form) }),
+    backWith('saved'),
+  ),
+  test: createAct(sendTestMessage, readId, backWith('tested')),
+  rotate: createAct(rotateSigningKey, readNamed, backWith('saved')),
+  redeliver: createAct(
+    redeliverFailed,
+    (request) => ({ ...readId(request), since: request.form.get('since') ?? '' }) as object,
+    backWith('redelivered'),
+  ),
+  delete: createAct(deleteWebhook, readNamed, ({ params }) => `/applications/${params.a}/webhooks?done=deleted`),
+} satisfies Record<string, (request: ConsoleRequest) => Promise<Reply>>;

@@ -1,0 +1,119 @@
+/** The webhooks of an application. */
+import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
+import { EVENT_TYPES, EVERY_TYPE } from '../../domain/webhooks/event-types.ts';
+import { listWebhooks } from '../../domain/webhooks/list-webhooks.ts';
+import type { WebhookSummary } from '../../domain/webhooks/webhook.ts';
+import { type Html, html } from '../../http/html.ts';
+import { isolate } from '../../texts/isolate.ts';
+import { type ConsoleRequest, inApplication } from '../console-request.ts';
+import { createAct } from '../parts/act.ts';
+import { renderApplicationHeader } from '../parts/application-header.ts';
+import { renderCheck, renderField, renderProblem, textOrNull } from '../parts/field.ts';
+import { renderDay } from '../parts/moment.ts';
+import { pageFields, renderPager } from '../parts/pager.ts';
+import { renderNote, renderPanel } from '../parts/panel.ts';
+import { renderRows } from '../parts/table.ts';
+import type { ConsolePage } from '../route.ts';
+import { includesRole } from '../signed-in-operator.ts';
+
+export async function showWebhooks(request: ConsoleRequest): Promise<ConsolePage> {
+  const { operator, parts, query } = request;
+  const call = await inApplication(request);
+  const { application } = call;
+  const path = `/applications/${application.id}/webhooks`;
+  const { rows, nextPageToken } = await listWebhooks(call, parts.pageTokens, pageFields(query));
+  const columns = [
+    { title: 'URL', cell: ({ id, url }: WebhookSummary) => html`<a href="${path}/${id}">${isolate(url)}</a>` },
+    { title: 'State', cell: renderWebhookState },
+    { title: 'Types', isWide: true, cell: ({ eventTypes }: WebhookSummary) => describeTypes(eventTypes) },
+    { title: 'Owner', isWide: true, cell: ({ owner }: WebhookSummary) => isolate(owner.email) },
+    { title: 'Created', isWide: true, cell: ({ createdAt }: WebhookSummary) => renderDay(createdAt) },
+  ];
+  return {
+    title: `Webhooks of ${application.name}`,
+    section: 'applications',
+    body: html`${renderApplicationHeader(application, 'webhooks')}
+${renderNote(request)}
+<h2 id="webhooks">Webhooks</h2>
+${renderRows({ labelledBy: 'webhooks', columns, rows, empty: 'No webhook. Messages are kept for nobody.' })}
+${renderPager(path, query, nextPageToken)}
+${
+  includesRole(operator.role, 'admin') &&
+  renderPanel(
+    'new',
+    'Create a webhook',
+    html`<form method="post" action="${path}" class="fields tight body sheet">
+${renderProblem(request, WEBHOOK_FIELDS)}
+${renderWebhookFields(request)}
+<div class="acts"><button>Create</button></div>
+</form>`,
+  )
+}`,
+  };
+}
+
+export function renderWebhookState({
+  isActive,
+  disabledReason,
+}: Pick<WebhookSummary, 'isActive' | 'disabledReason'>): Html {
+  if (isActive) return html`Active`;
+  const reason =
+    disabledReason === null ? 'Not active' : `Disabled: ${disabledReason.toLowerCase().replaceAll('_', ' ')}`;
+  return html`<span class="tag ${disabledReason === null ? 'warn' : 'bad'}">${reason}</span>`;
+}
+
+function describeTypes(types: readonly string[]): string {
+  if (types.includes(EVERY_TYPE)) return 'all';
+  return types.length > 2 ? `${types.slice(0, 2).join(', ')} and ${types.length - 2} more` : types.join(', ') || 'none';
+}
+
+export const WEBHOOK_FIELDS = ['url', 'ownerId', 'description'];
+
+type Given = Pick<WebhookSummary, 'url' | 'ordered' | 'description' | 'isActive'> & {
+  readonly eventTypes: readonly string[];
+  readonly owner: { readonly id: string };
+};
+
+/** Renders the fields of a new webhook, or of one that there is. */
+export function renderWebhookFields(request: ConsoleRequest, webhook?: Given): Html {
+  const types = [EVERY_TYPE, ...EVENT_TYPES];
+  const type = (value: string) =>
+    renderCheck(request, {
+      name: 'eventTypes',
+      value,
+      label: value === EVERY_TYPE ? 'Every type, also those to come' : html`<code>${value}</code>`,
+      isChecked: webhook?.eventTypes.includes(value) ?? false,
+    });
+  return html`${renderField(request, { name: 'url', label: 'URL', type: 'url', value: webhook?.url, isRequired: true })}
+${renderField(request, { name: 'ownerId', label: 'Owner', value: webhook?.owner.id, isRequired: true, note: 'The ID of a user of the application.' })}
+${renderField(request, { name: 'description', label: 'Description', value: webhook?.description })}
+<fieldset class="check field types"><legend>Types of messages</legend>
+${types.map(type)}</fieldset>
+<fieldset class="check field"><legend>Delivery</legend>
+${renderCheck(request, { name: 'isActive', label: 'Active', isChecked: webhook?.isActive ?? true })}${renderCheck(
+  request,
+  {
+    name: 'ordered',
+    label: 'In order: a message waits for the one before it',
+    isChecked: webhook?.ordered ?? false,
+  },
+)}</fieldset>`;
+}
+
+/** Returns the fields of a request. */
+export function readWebhook(form: URLSearchParams) {
+  return {
+    url: form.get('url')?.trim() ?? '',
+    ownerId: form.get('ownerId')?.trim() ?? '',
+    description: textOrNull(form, 'description'),
+    eventTypes: form.getAll('eventTypes'),
+    isActive: form.has('isActive'),
+    ordered: form.has('ordered'),
+  };
+}
+
+export const createWebhookByForm = createAct(
+  WebhookService.method.createWebhook,
+  ({ form }) => readWebhook(form),
+  ({ params }, { webhook }) => `/applications/${params.a}/webhooks/${webhook?.webhookId}?done=created`,
+);

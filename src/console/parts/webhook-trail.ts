@@ -1,0 +1,15 @@
+import type { Webhook } from '../../domain/webhooks/webhook.ts';
+import type { Html } from '../../http/html.ts';
+import { isolate } from '../../texts/isolate.ts';
+import { renderTrail } from './panel.ts';
+
+/** Renders the way up to a webhook, or from below it. */
+export function renderWebhookTrail({ id, url, application }: Webhook, isBelow = false): Html {
+  const path = `/applications/${application.id}`;
+  const webhook = [`${path}/webhooks/${id}`, isolate(url)] as const;
+  return renderTrail(
+    [path, isolate(application.name)],
+    [`${path}/webhooks`, 'Webhooks'],
+    ...(isBelow ? [webhook] : []),
+  );
+}
