@@ -63,7 +63,7 @@ export const APPLICATION_ROUTES: readonly ConsoleRoute[] = [
   },
   { method: 'GET', path: '/applications/:a/users', role: 'viewer', run: showApplicationUsers },
   { method: 'GET', path: '/applications/:a/sessions', role: 'viewer', run: showSessions },
-  { method: 'POST', path: '/applications/:a/sessions/end', role: 'support', run: endSession },
+  { method: 'POST', path: '/applications/:a/sessions/end', role: 'support', run: endSession, showForm: showSessions },
   { method: 'GET', path: '/applications/:a/webhooks', role: 'viewer', run: showWebhooks },
   {
     method: 'POST',

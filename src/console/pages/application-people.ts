@@ -9,6 +9,7 @@ import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, inApplication } from '../console-request.ts';
 import { createAct } from '../parts/act.ts';
 import { renderApplicationHeader } from '../parts/application-header.ts';
+import { renderProblem } from '../parts/field.ts';
 import { readFilter, renderFilters } from '../parts/filters.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
 import { pageFields, renderPager } from '../parts/pager.ts';
@@ -78,6 +79,7 @@ export async function showSessions(request: ConsoleRequest): Promise<ConsolePage
     section: 'applications',
     body: html`${renderApplicationHeader(application, 'sessions')}
 ${renderNote(request)}
+${renderProblem(request)}
 <h2 id="sessions">Live sessions</h2>
 ${renderFilters(query, [{ name: 'user', label: 'User ID' }])}
 ${renderRows({ labelledBy: 'sessions', columns, rows, empty: 'No live session.' })}

@@ -1,0 +1,159 @@
+/** Every route of the console, by its table: signed out, in each role, and from another site. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ROUTES } from '../../src/console/routes.ts';
+import { ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
+import { type ConsoleSamples, createConsoleSamples, fillPath } from '../support/console-samples.ts';
+import { createTenant } from '../support/service.ts';
+
+const MINUTE_MS = 60_000;
+const RANKS = { viewer: 1, support: 2, admin: 3 };
+
+let fixture: ConsoleFixture;
+let samples: ConsoleSamples;
+
+beforeAll(async () => {
+  fixture = await ConsoleFixture.open();
+  samples = await createConsoleSamples(fixture);
+});
+
+afterAll(() => fixture.close());
+
+const PROTECTED = ROUTES.filter(({ role }) => role !== 'anyone').map((route) => ({
+  ...route,
+  name: `${route.method} ${route.path}`,
+}));
+
+function send(
+  browser: ConsoleBrowser,
+  { method, path }: { method: string; path: string },
+  headers?: Record<string, string>,
+) {
+  const target = fillPath(path, samples.params);
+  return method === 'GET' ? browser.open(target, headers) : browser.post(target, {}, headers);
+}
+
+test('the table has every route of the design, each once', () => {
+  const names = ROUTES.map(({ method, path }) => `${method} ${path}`);
+  expect(new Set(names).size).toBe(names.length);
+  expect(names.length).toBeGreaterThan(50);
+});
+
+describe('somebody who is not signed in', () => {
+  test.each(PROTECTED)('is sent to sign in by $name', async (route) => {
+    const { status, location, body } = await send(new ConsoleBrowser(fixture.url), route);
+    expect({ status, body }).toEqual({ status: 303, body: '' });
+    expect(location).toMatch(/^\/login\?to=%2F/);
+  });
+});
+
+describe('another site', () => {
+  const forms = ROUTES.filter(({ method }) => method === 'POST').map((route) => ({ ...route, name: route.path }));
+  test.each(forms)('cannot send the form of $name', async (route) => {
+    const browser = await fixture.signIn(OPERATORS.admin);
+    const before = await fixture.readAudit();
+    const foreign: Record<string, string>[] = [
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site', origin: fixture.url },
+      { 'sec-fetch-site': 'none' },
+      { origin: 'https://evil.test' },
+      { origin: 'null' },
+      {},
+    ];
+    for (const headers of foreign) expect((await send(browser, route, headers)).status).toBe(403);
+    expect(await fixture.readAudit()).toEqual(before);
+  });
+
+  test('whose browser sends no Sec-Fetch-Site needs the right Origin', async () => {
+    const browser = await fixture.signIn(OPERATORS.viewer);
+    expect((await browser.post('/renew', {}, { origin: fixture.url })).status).toBe(303);
+  });
+});
+
+describe.each(['viewer', 'support', 'admin'] as const)('the role %s', (role) => {
+  let browser: ConsoleBrowser;
+  beforeAll(async () => {
+    browser = await fixture.signIn(OPERATORS[role]);
+  });
+
+  test.each(PROTECTED)('with $name', async (route) => {
+    const { status, location, heading } = await send(browser, route);
+    const isAllowed = RANKS[role] >= RANKS[route.role as keyof typeof RANKS];
+    if (!isAllowed) {
+      expect({ status, heading }).toEqual({ status: 403, heading: 'Your role does not allow this' });
+      return;
+    }
+    const missing = route.path === '/search';
+    if (route.method === 'GET') expect({ status, heading }).toEqual({ status: missing ? 404 : 200, heading });
+    // What is refused for its fields is shown again.
+    else expect([303, 422, 200], heading).toContain(status);
+    expect(location ?? '').not.toMatch(/^\/login/);
+  });
+});
+
+describe('an old sign-in', () => {
+  const sensitive = PROTECTED.filter(({ isSensitive }) => isSensitive);
+  test.each(sensitive)('is not enough for $name', async (route) => {
+    const browser = await fixture.signIn(OPERATORS.admin);
+    for (let minutes = 0; minutes < 16; minutes += 8) {
+      fixture.clock.advance(8 * MINUTE_MS);
+      await browser.open('/health');
+    }
+    const { status, location } = await send(browser, route);
+    expect(status).toBe(303);
+    const url = new URL(location ?? '', fixture.url);
+    expect(url.pathname).toBe('/login');
+    expect(url.searchParams.has('fresh')).toBe(true);
+    // Comes back to the page of the form.
+    expect((await browser.open(url.searchParams.get('to') ?? '')).status).not.toBe(404);
+  });
+});
+
+describe('a team', () => {
+  test('does in its application what support does, and nothing elsewhere', async () => {
+    const text = await readFile(fixture.operatorsFile, 'utf8');
+    await writeFile(fixture.operatorsFile, `${text}tim@example.com team ${fixture.tenant.id}\n`);
+    const other = await createTenant(fixture.service, { name: 'Bakery' });
+    let browser: ConsoleBrowser | undefined;
+    await expect
+      .poll(async () => (browser = await fixture.signIn('tim@example.com').catch(() => undefined)), { timeout: 30_000 })
+      .toBeDefined();
+    if (!browser) throw new Error('Not signed in');
+    for (const route of PROTECTED) {
+      const { status, location } = await send(browser, route);
+      const isOwn = route.path.includes('/:a') || route.isForTeams;
+      if (!isOwn || route.role === 'admin')
+        expect({ name: route.name, status }).toEqual({ name: route.name, status: 403 });
+      else expect([200, 303, 422], route.name).toContain(status);
+      expect(location ?? '').not.toMatch(/^\/login/);
+      if (!route.path.includes('/:a')) continue;
+      const foreign = fillPath(route.path, { ...samples.params, a: other.id });
+      const reply = await (route.method === 'GET' ? browser.open(foreign) : browser.post(foreign));
+      expect({ name: route.name, status: reply.status }).toEqual({ name: route.name, status: 403 });
+    }
+    const { body } = await browser.open('/applications');
+    expect(body).toContain('Shop');
+    expect(body).not.toContain('Bakery');
+  });
+});
+
+test('the applications of Usher itself have no pages', async () => {
+  const browser = await fixture.signIn(OPERATORS.admin);
+  for (const a of ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002']) {
+    for (const route of PROTECTED.filter(({ path }) => path.startsWith('/applications/:a'))) {
+      const target = fillPath(route.path, { ...samples.params, a });
+      const { status } = await (route.method === 'GET' ? browser.open(target) : browser.post(target));
+      expect({ name: route.name, status }).toEqual({ name: route.name, status: 404 });
+    }
+  }
+});
+
+test.each(['/nothing', '/users/', '/users/x', '/applications/x', '//', '/%', '/users/%ff', '/..%2f'])(
+  'answers %s with a page',
+  async (path) => {
+    const browser = await fixture.signIn(OPERATORS.admin);
+    const { status, body, headers } = await browser.open(path);
+    expect([400, 404]).toContain(status);
+    expect(body).toContain(`Request ID: <code>${headers['x-request-id']}</code>`);
+  },
+);

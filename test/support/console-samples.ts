@@ -1,0 +1,33 @@
+/** What the console has pages for: one of each. */
+import type { ConsoleFixture } from './console-fixture.ts';
+import { adminClient, beginSession, clientsOf, createTestUser, createTestWebhook } from './service.ts';
+
+export interface ConsoleSamples {
+  /** Stands in the paths of routes for `:a` and its like. */
+  readonly params: Readonly<Record<'a' | 'k' | 'u' | 'w' | 'm' | 'e', string>>;
+  readonly email: string;
+  readonly webhookUrl: string;
+  readonly keyName: string;
+}
+
+/** Creates a user who has signed in, a webhook with a message, an event with a check-in, and a second key. */
+export async function createConsoleSamples({ service, tenant }: ConsoleFixture): Promise<ConsoleSamples> {
+  const user = await createTestUser(service, { name: 'Ada Lovelace' });
+  await beginSession(service, tenant, user);
+  const webhookUrl = 'https://hooks.test/usher?a=b';
+  const { webhookId } = await createTestWebhook(service, tenant, { ownerId: user.id, url: webhookUrl });
+  const { webhooks, events } = clientsOf(service, tenant);
+  const { messageId } = await webhooks.sendTestMessage({ webhookId });
+  const eventId = 'opening / night';
+  await events.createEvent({ eventId, name: 'Opening night' });
+  await events.checkIn({ eventId, attendeeId: 'attendee 1' });
+  const keyName = 'deploy';
+  const { apiKeyId } = await adminClient(service).createApiKey({ applicationId: tenant.id, name: keyName });
+  const params = { a: tenant.id, k: apiKeyId, u: user.id, w: webhookId, m: messageId, e: eventId };
+  return { params, email: user.email, webhookUrl, keyName };
+}
+
+/** Returns the path of a route with the samples in it. */
+export function fillPath(path: string, params: ConsoleSamples['params']): string {
+  return path.replace(/:(\w)/g, (_, name: keyof typeof params) => encodeURIComponent(params[name]));
+}
