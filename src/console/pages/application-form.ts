@@ -1,7 +1,7 @@
 /** The form of an application: what is needed first, the rest in groups that open. */
 
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
-import { type ApplicationLoginMethod, allowsMethod } from '../../domain/applications/branding.ts';
+import { allowsMethod } from '../../domain/applications/branding.ts';
 import { isRegistrable } from '../../domain/applications/redirect-uri.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { ConsoleRequest } from '../console-request.ts';
@@ -9,11 +9,22 @@ import { renderCheck, renderField, textOrNull } from '../parts/field.ts';
 
 type Chosen = Omit<ApplicationDetails, 'id' | 'clientId' | 'createdAt'>;
 
-const METHODS: readonly (readonly [ApplicationLoginMethod, string])[] = [
+const METHODS = [
   ['email', 'Code by e-mail'],
   ['passkey', 'Passkey'],
   ['wallet', 'Wallet'],
-];
+] as const;
+
+/** Returns the methods of Usher's own, the providers, and those that the application has besides. */
+function methodsOf(
+  { parts }: ConsoleRequest,
+  application?: Pick<Chosen, 'loginMethods'>,
+): (readonly [string, string])[] {
+  const providers = parts.config.loginProviders.map(({ id, name }) => [id, name] as const);
+  const known = [...METHODS, ...providers];
+  const others = (application?.loginMethods ?? []).filter((given) => known.every(([method]) => method !== given));
+  return [...known, ...others.map((given) => [given, given] as const)];
+}
 
 /** The fields that the form shows. */
 export const APPLICATION_FIELDS = [
@@ -42,7 +53,7 @@ ${field('initiateLoginUri', 'Where a new sign-in starts', { note: '“Sign in ag
 ${renderGroup(
   'Ways to sign in, and people',
   html`<fieldset class="check field"><legend>Ways to sign in</legend>
-${METHODS.map(([value, label]) => renderCheck(request, { name: 'loginMethods', value, label, isChecked: !application || allowsMethod(application, value) }))}<p>Of these, the page offers what this Usher has enabled.</p></fieldset>
+${methodsOf(request, application).map(([value, label]) => renderCheck(request, { name: 'loginMethods', value, label, isChecked: !application || allowsMethod(application, value) }))}<p>Of these, the page offers what this Usher has enabled.</p></fieldset>
 <fieldset class="check field"><legend>People</legend>
 ${check('allowSignUp', 'New people may sign up')}${check('askName', 'Ask new people for their name')}${check('singleSignOn', 'Continue as: people who signed in to another application need no new code')}</fieldset>`,
   true,
@@ -82,7 +93,8 @@ function describeRefused({ problem }: ConsoleRequest): string {
 }
 
 /** Returns the fields of a request. What is empty is cleared. */
-export function readApplication(form: URLSearchParams) {
+export function readApplication(request: ConsoleRequest) {
+  const { form } = request;
   const lines = (name: string) =>
     (form.get(name) ?? '')
       .split('\n')
@@ -94,7 +106,7 @@ export function readApplication(form: URLSearchParams) {
     redirectUris: lines('redirectUris'),
     initiateLoginUri: textOrNull(form, 'initiateLoginUri'),
     // All are none in particular: what is enabled later counts, too.
-    loginMethods: methods.length === METHODS.length ? [] : methods,
+    loginMethods: methodsOf(request).every(([method]) => methods.includes(method)) ? [] : methods,
     allowSignUp: form.has('allowSignUp'),
     askName: form.has('askName'),
     singleSignOn: form.has('singleSignOn'),

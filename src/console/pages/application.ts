@@ -94,12 +94,12 @@ const { createApplication, updateApplication, deleteApplication } = AdminService
 export const APPLICATION_ACTS = {
   create: createAct(
     createApplication,
-    ({ form }) => readApplication(form),
+    readApplication,
     (_, { application }) => `/applications/${application?.id}/keys?done=created`,
   ),
   update: createAct(
     updateApplication,
-    ({ form, params }) => ({ applicationId: params.a, ...readApplication(form) }),
+    (request) => ({ applicationId: request.params.a, ...readApplication(request) }),
     ({ params }) => `/applications/${params.a}?done=saved`,
   ),
   delete: createAct(

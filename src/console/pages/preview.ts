@@ -11,7 +11,8 @@ import { renderCode } from '../../login-page/pages/code.ts';
 import { renderDocument } from '../../login-page/pages/document.ts';
 import { renderName } from '../../login-page/pages/name.ts';
 import type { FormView } from '../../login-page/pages/view.ts';
-import { ENGLISH, LANGUAGES } from '../../texts/texts.ts';
+import { toProviderView } from '../../login-page/provider-view.ts';
+import { ENGLISH, LANGUAGES, type Language } from '../../texts/texts.ts';
 import { type ConsoleRequest, findApplication } from '../console-request.ts';
 import type { Reply } from '../route.ts';
 
@@ -31,7 +32,7 @@ export function previewFormOf(query: URLSearchParams): keyof typeof RENDER {
 export async function showPreview({ context, call, params, parts, query }: ConsoleRequest): Promise<Reply> {
   const details = await findApplication(call, params.a);
   const language = LANGUAGES.get(query.get('lang') ?? '') ?? ENGLISH;
-  const application = await withLogos(call, details);
+  const application = await withLogos(call, details, language);
   const view: FormView = {
     language,
     place: { path: '/login', query: [] },
@@ -47,7 +48,8 @@ export async function showPreview({ context, call, params, parts, query }: Conso
     clientId: details.clientId,
     path: '/login',
     formToken: '',
-    linksWallet: false,
+    link: '',
+    providers: parts.config.loginProviders.filter(({ id }) => allowsMethod(details, id)).map(toProviderView),
   };
   const nonce = randomBytes(16).toString('base64');
   const text = renderDocument({ ...RENDER[previewFormOf(query)](view), application }, nonce);
@@ -65,9 +67,13 @@ export async function showPreview({ context, call, params, parts, query }: Conso
 }
 
 /** Returns the application with its logos in place of their paths, which are those of the login page. */
-async function withLogos(call: Call, details: ApplicationDetails): Promise<PageApplication> {
+async function withLogos(call: Call, details: ApplicationDetails, language: Language): Promise<PageApplication> {
   const { id: applicationId, name: applicationName, redirectUris } = details;
-  const page = toPageApplication({ applicationId, applicationName, redirectUris, branding: details }, '/login');
+  const page = toPageApplication(
+    { applicationId, applicationName, redirectUris, branding: details },
+    '/login',
+    language,
+  );
   const load = async (theme: 'light' | 'dark', digest: Buffer | null, logo: PageApplication['logo']) => {
     const found = digest && logo && (await findLogo(call, { applicationId, theme, digest: digest.toString('hex') }));
     return found && logo && { ...logo, path: `data:${found.mediaType};base64,${found.image.toString('base64')}` };
