@@ -71,8 +71,8 @@ async function withLogos(call: Call, details: ApplicationDetails, language: Lang
   const { id: applicationId, name: applicationName, redirectUris } = details;
   const page = toPageApplication(
     { applicationId, applicationName, redirectUris, branding: details },
-    '/login',
     language,
+    '/login',
   );
   const load = async (theme: 'light' | 'dark', digest: Buffer | null, logo: PageApplication['logo']) => {
     const found = digest && logo && (await findLogo(call, { applicationId, theme, digest: digest.toString('hex') }));
