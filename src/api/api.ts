@@ -54,7 +54,7 @@ export function createApi(parts: ApiParts) {
   return {
     admissions: { api: admission, key_lookup: lookUps },
     procedures,
-    caches: { api_keys: apiKeys, sessions: liveSessions },
+    caches: { api_keys: apiKeys, grants: liveGrants, public_clients: publicClients, sessions: liveSessions },
     /** Answers everything below `/api`. */
     rest: createRestHandler(procedures, pipeline),
     /** RPCs and operations endpoints, in the order in which they are tried. */

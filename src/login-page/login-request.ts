@@ -55,6 +55,8 @@ export function toFields(text: string) {
     linkToken: field('t'),
     /** Of the account page: whose sessions are ended. */
     application: field('application'),
+    /** A browser in which the user is signed in there. */
+    sid: field('sid'),
     /** What the login page has answered to the account page. */
     authToken: field('authToken'),
     state: field('state'),

@@ -1,8 +1,10 @@
+import { oidcGrants } from '../../database/oidc-schema.ts';
 import { applications } from '../../database/schema.ts';
 import { sessions } from '../../database/session-schema.ts';
 import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
+import { isUnendedGrant } from '../sessions/cutoffs.ts';
 import { renewableFor } from '../sessions/session.ts';
 
 const columns = {
@@ -11,15 +13,23 @@ const columns = {
   method: t.textOf<SignInMethod>(),
   ipAddress: sessions.ipAddress,
   userAgent: sessions.userAgent,
-  beganAt: sessions.beganAt,
+  beganAt: t.instant,
 };
 
-/** Where a user is signed in. */
-export type AccountSession = RowOfType<typeof columns>;
+/** Where a user is signed in: in an application, or in one browser of an application that uses OpenID Connect. */
+export interface AccountSession extends RowOfType<typeof columns> {
+  readonly sid?: string;
+}
 
-/** Returns the sessions of the user that are live or can be renewed, in every application, the newest first. */
+/**
+ * Returns where the user is signed in, the newest first. The session of an application with grants is left out: its
+ * browsers have it in common.
+ */
 export async function listAccountSessions({ run, now }: Call, userId: string): Promise<readonly AccountSession[]> {
-  return run(selectSessions, { userId, now });
+  const [found, grants] = await Promise.all([run(selectSessions, { userId, now }), run(selectGrants, { userId, now })]);
+  const granting = new Set(grants.map(({ applicationId }) => applicationId));
+  const others = found.filter(({ applicationId }) => !granting.has(applicationId));
+  return [...grants, ...others].sort((one, other) => other.beganAt.getTime() - one.beganAt.getTime());
 }
 
 const selectSessions = statement('select_account_sessions', columns)`
@@ -27,3 +37,12 @@ const selectSessions = statement('select_account_sessions', columns)`
   from sessions s join applications a on a.id = s.application_id and a.deleted_at is null
   where s.user_id = ${p.uuid('userId')} and s.expires_at + ${renewableFor} > ${p.instant('now')}
   order by s.began_at desc, s.application_id limit 500`;
+
+const selectGrants = statement('select_account_grants', { ...columns, sid: oidcGrants.sid })`
+  select * from (
+    select distinct on (application_id, sid) application_id, a.name as application_name, method, ip_address, user_agent,
+      authenticated_at as began_at, sid
+    from oidc_grants join applications a on a.id = application_id and a.deleted_at is null
+    where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')} and ${isUnendedGrant}
+    order by application_id, sid, authenticated_at desc
+  ) as browsers order by began_at desc, application_id, sid limit 500`;

@@ -47,7 +47,7 @@ export async function beginGrantedSession(
   const { application } = call;
   const parameters = { ...grant, ...peer, isOriginKnown: true };
   let notifies = subscribed.has(application.id);
-  return findOrBeginSession(call, grant, async (session) => {
+  return findOrBeginSession(call, grant, true, async (session) => {
     const [found]: readonly FoundSession[] = await call.run(notifies ? beginGrantedAndNotify : beginGranted, {
       ...session,
       ...parameters,
@@ -68,7 +68,7 @@ export async function beginGrantedSession(
  * @throws OidcError `invalid_grant` if the grant has ended, or the user cannot sign in
  */
 export async function continueGrantedSession(call: ApplicationCall, grant: GrantedSignIn): Promise<GrantedSession> {
-  return findOrBeginSession(call, grant, async (session) => {
+  return findOrBeginSession(call, grant, false, async (session) => {
     const [found] = await call.run(continueGranted, { ...session, ipAddress: '', userAgent: '' });
     return found;
   });
@@ -78,6 +78,7 @@ export async function continueGrantedSession(call: ApplicationCall, grant: Grant
 async function findOrBeginSession(
   call: ApplicationCall,
   grant: GrantedSignIn,
+  isNewGrant: boolean,
   run: (session: ReturnType<typeof newSession>) => Promise<FoundSession | undefined>,
 ): Promise<GrantedSession> {
   const parameters = newSession(call, grant);
@@ -93,10 +94,11 @@ async function findOrBeginSession(
     // There is none if a concurrent call has just begun it.
     if (isOutdated !== false) continue;
     announce(call.onMessage, { notifiedIds });
-    const isLate =
-      session.id === parameters.id && (await endLateSession(call, { applicationId, userId, leaves: true }));
-    if (!isLate) return { ...session, sid, verifiedEmail };
-    if (isLate.isOfErased) await removeIfErased(call, userId);
+    // A new grant is of an erased user's browser, too, if the erasure has committed meanwhile.
+    const mayBeLate = session.id === parameters.id || isNewGrant;
+    const late = mayBeLate ? await endLateSession(call, { applicationId, userId, leaves: true }) : undefined;
+    if (!late) return { ...session, sid, verifiedEmail };
+    if (late.isOfErased) await removeIfErased(call, userId);
   }
 }
 

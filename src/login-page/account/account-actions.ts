@@ -1,12 +1,11 @@
 /** The actions of the account page, one per row. */
+import { endAccountSession } from '../../domain/account/end-account-session.ts';
 import { exportAccount } from '../../domain/account/export-account.ts';
 import { listAccountSessions } from '../../domain/account/list-account-sessions.ts';
 import { listOwnPasskeys } from '../../domain/passkeys/list-passkeys.ts';
-import { revokeUserSessions } from '../../domain/sessions/revoke-user-sessions.ts';
 import { eraseUser } from '../../domain/users/end-user.ts';
 import { endUserSessions } from '../../domain/users/end-user-sessions.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
-import { UUID } from '../../domain/validation.ts';
 import { html } from '../../http/html.ts';
 import { send } from '../../http/response.ts';
 import type { TextKey } from '../../texts/texts.ts';
@@ -119,8 +118,7 @@ async function changeName(request: LoginRequest, { user }: Account): Promise<voi
 
 async function endSession(request: LoginRequest, { user }: Account): Promise<void> {
   const { call, fields } = request;
-  const application = { id: fields.application, name: '', clientId: '', redirectUris: [], singleSignOn: true };
-  if (UUID.test(application.id)) await revokeUserSessions({ ...call, application }, { userId: user.id });
+  await endAccountSession(call, { userId: user.id, applicationId: fields.application, sid: fields.sid });
   redirect(request, '', { done: 'session' });
 }
 

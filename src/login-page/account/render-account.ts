@@ -97,7 +97,7 @@ ${sessions.length === 0 && html`<p class="item soft">${language.text('account.se
 
 function renderSession(view: AccountView, session: AccountSession): Html {
   const { language } = view;
-  const { applicationId, applicationName, method, ipAddress, userAgent, beganAt } = session;
+  const { applicationId, applicationName, method, ipAddress, userAgent, beganAt, sid } = session;
   const facts = [
     isolate(describeBrowser(userAgent)),
     describeMethod(view, method),
@@ -107,7 +107,9 @@ function renderSession(view: AccountView, session: AccountSession): Html {
   return renderItem(
     isolate(applicationName),
     html`${facts.flatMap((fact, index) => (index === 0 ? [fact] : [html` · `, fact]))}`,
-    html`<form method="post" action="${view.path}/sessions/end">${renderToken(view)}<input type="hidden" name="application" value="${applicationId}">
+    html`<form method="post" action="${view.path}/sessions/end">${renderToken(view)}<input type="hidden" name="application" value="${applicationId}">${
+      sid !== undefined && html`<input type="hidden" name="sid" value="${sid}">`
+    }
 <button class="second">${language.text('account.signOut')}<span class="hide"> ${isolate(applicationName)}</span></button></form>`,
   );
 }

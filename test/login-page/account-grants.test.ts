@@ -1,0 +1,74 @@
+/** The browsers of applications that use OpenID Connect, on the account page. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, expect, test } from 'vitest';
+import { beginSession, openAccount } from '../support/account-page.ts';
+import { textOf } from '../support/login-browser.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
+import { adminClient, createTenant, createTestUser } from '../support/service.ts';
+
+const fixture = await LoginFixture.open();
+const { clock, service, tenant } = fixture;
+afterAll(() => fixture.close());
+
+const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+
+async function addGrant(userId: string, { sid = randomUUID() as string } = {}): Promise<string> {
+  const now = clock.read();
+  await service.database.sql`
+    insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent, authenticated_at,
+      rotation, created_at, expires_at)
+    values (${tenant.id}, ${randomUUID()}, ${userId}, ${sid}, 1, 'email', '192.0.2.1', ${FIREFOX}, ${now}, 0, ${now},
+      ${new Date(now.getTime() + 3_600_000)})`;
+  return sid;
+}
+
+const listed = async (userId: string) => (await adminClient(service).listUserGrants({ userId })).grants;
+
+test('each browser is listed once, and ends alone', async () => {
+  const user = await createTestUser(service);
+  await beginSession(fixture, user);
+  const [here, there] = [await addGrant(user.id), await addGrant(user.id)];
+  await addGrant(user.id, { sid: there });
+  const { browser, page } = await openAccount(fixture, user);
+  expect(page.body.match(/action="[^"]*\/sessions\/end"/g)).toHaveLength(2);
+  expect(textOf(page.body)).toContain('Firefox');
+
+  const application = tenant.id;
+  await browser.submit(page, '/account/sessions/end', { application, sid: there });
+  expect((await listed(user.id)).map(({ sid }) => sid)).toEqual([here]);
+  expect((await adminClient(service).listUserSessions({ userId: user.id })).sessions).toHaveLength(1);
+
+  const rest = await browser.open('/account');
+  await browser.submit(rest, '/account/sessions/end', { application, sid: here });
+  expect(await listed(user.id)).toEqual([]);
+  expect((await adminClient(service).listUserSessions({ userId: user.id })).sessions).toEqual([]);
+});
+
+test('nobody ends the browser of another user', async () => {
+  const [user, other] = [await createTestUser(service), await createTestUser(service)];
+  const sid = await addGrant(other.id);
+  await addGrant(user.id);
+  const { browser, page } = await openAccount(fixture, user);
+  await browser.submit(page, '/account/sessions/end', { application: tenant.id, sid });
+  expect(await listed(other.id)).toHaveLength(1);
+});
+
+test('all end with "Sign out everywhere", and are in the export without what names the browser', async () => {
+  const user = await createTestUser(service);
+  const sid = await addGrant(user.id);
+  const { browser, page } = await openAccount(fixture, user);
+  const { body } = await browser.open('/account/data');
+  expect(JSON.parse(body).sessions).toMatchObject([{ applicationId: tenant.id, userAgent: FIREFOX }]);
+  expect(body).not.toContain(sid);
+  await browser.submit(page, '/account/sessions/end-all');
+  expect(await listed(user.id)).toEqual([]);
+});
+
+test('those of a deleted application are not listed', async () => {
+  const gone = await createTenant(service);
+  const user = await createTestUser(service);
+  await addGrant(user.id);
+  await service.database.sql`update oidc_grants set application_id = ${gone.id} where user_id = ${user.id}`;
+  await adminClient(service).deleteApplication({ applicationId: gone.id });
+  expect(await listed(user.id)).toEqual([]);
+});
