@@ -159,7 +159,7 @@ const origin = {
   address: sql`g.ip_address`,
   userAgent: sql`g.user_agent`,
   join: sql`join oidc_grants g on ${isLiveGrant}`,
-  isKnown: sql`true`,
+  isKnown: sql``,
 };
 
 const continueGranted = statement('continue_granted_session', FOUND)`${findOrBegin(origin, 'no', {

@@ -36,7 +36,6 @@ const STORED = { id, ...PROFILE_COLUMNS, createdAt, expiresAt, method: t.textOf<
 
 /** What an application learns of a session. */
 const SHOWN = { ...STORED, authTime: t.instant };
-const shown = columnsOf(SHOWN);
 
 export const FOUND_SESSION = {
   /** Whether the token is from after the cut-offs of the user's sessions. */
@@ -85,7 +84,7 @@ export function findOrBegin(
       select ${p.uuid('applicationId')}, caller.id, email, name, profile_image, wallet_address, cutoff_at,
         coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${given}
       from caller ${join}
-      where ${isKnown} and ${p.instant('authenticatedAt')} > cutoff_at and not exists (select 1 from unended)
+      where ${isKnown} ${p.instant('authenticatedAt')} > cutoff_at and not exists (select 1 from unended)
         ${notifies === 'unless asked' ? sql`and not ${hasSubscriberToAny(TOLD, p.uuid('applicationId'))}` : sql``}
       on conflict (application_id, user_id) do update set (${replaced}) = row(${excluded}, ${given})
       where s.expires_at <= ${p.instant('now')} or s.authenticated_at <= excluded.cutoff_at
@@ -105,14 +104,14 @@ export function findOrBegin(
           and k.last_signed_in_at > ${p.instant('now')} - interval '1 day'
       )
       on conflict (application_id, user_id) do update set last_signed_in_at = excluded.last_signed_in_at
-      returning u.user_id, u.first_signed_in_at = u.last_signed_in_at as is_new
+      returning u.user_id ${notifies === 'yes' ? sql`, u.first_signed_in_at = u.last_signed_in_at as is_new` : sql``}
     ), ${auditEvent({ resource: sql`user_id`, from: sql`begun` })}
     ${notifies === 'yes' ? sql`, ${messagesOf(userJoined(sql`begun`, sql`joined`), sessionCreated(sql`begun`))}` : sql``}${ctes}
-    select ${p.instant('authenticatedAt')} > cutoff_at as is_accepted, session.*${
+    select ${p.instant('authenticatedAt')} > caller.cutoff_at as is_accepted, is_outdated, ${columnsOf(SHOWN, 's')}${
       notifies === 'yes' ? sql`, ${notified}` : sql``
     }${columns}
     from caller left join (
-      select ${shown}, is_outdated from unended
-      union all select ${columnsOf(STORED)}, authenticated_at, false from begun
-    ) session on true`;
+      select * from unended
+      union all select *, authenticated_at, false from begun
+    ) s on true`;
 }

@@ -31,7 +31,7 @@ export interface OriginColumns {
   readonly userAgent: SQL;
   /** Joins what has them. */
   readonly join: SQL;
-  /** Whether a session may begin. */
+  /** Whether a session may begin: nothing, or a condition with `and` behind it. */
   readonly isKnown: SQL;
 }
 
@@ -41,9 +41,9 @@ export const ORIGINS: Readonly<Record<OriginSource, OriginColumns>> = {
     address: sql`i.ip_address`,
     userAgent: sql`i.user_agent`,
     join: sql`left join login_intents i on ${isIntentOfToken}`,
-    isKnown: sql`true`,
+    isKnown: sql``,
   },
-  parameters: { ...given, join: sql``, isKnown: p.boolean('isOriginKnown') },
+  parameters: { ...given, join: sql``, isKnown: sql`${p.boolean('isOriginKnown')} and` },
 };
 
 /** The same where nothing can be joined. */
