@@ -77,7 +77,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   {
     what: 'A signature is valid twice',
     file: 'domain/login/redeem-wallet-signature.ts',
-    find: 'await call.run(deleteChallenge, { applicationId, loginIntentId, id: challenge.id }).catch(() => {});',
+    find: 'await run(deleteChallenge, { ...login, id: challenge.id }).catch(() => {});',
     replace: '',
     test: 'test/login-page/wallet.test.ts',
     title: /with a new message after a signature that did not match, and not with the old one/,

@@ -58,8 +58,8 @@ export const USER_FAULTS: readonly Fault[] = [
   {
     what: 'RevokeSession is not seen at once by the process that has run it',
     file: 'src/api/handlers/session-handlers.ts',
-    find: 'if (userId) await liveSessions.forgetUser(userId);',
-    replace: '',
+    find: 'const userId = await revokeSession(call, parts, fields);\n      if (userId) await liveSessions.forgetUser(userId);',
+    replace: 'await revokeSession(call, parts, fields);',
     test: revocations,
     title: /After RevokeSession a session/,
   },
