@@ -4,7 +4,9 @@ import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import type { AdminKeys } from '../domain/admin-keys.ts';
 import type { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
 import type { ApiKeys, KeyOwner } from '../domain/api-keys/api-keys.ts';
+import { ServiceError } from '../domain/errors.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
+import { OPENED_BY } from './admin-rights.ts';
 
 export interface Credentials {
   readonly apiKeys: ApiKeys;
@@ -26,7 +28,16 @@ export async function requireApplication(
   return owner;
 }
 
-/** Returns the name of the caller's admin key. @throws ServiceError `Invalid admin key` */
-export function requireAdmin({ adminKeys }: Credentials, context: RequestContext): string {
-  return adminKeys.authenticate(headerOf(context, 'x-admin-key'));
+/** Returns the name of the caller's admin key. @throws ServiceError `Invalid admin key`, `Missing right` */
+export function requireAdmin(
+  { adminKeys }: Pick<Credentials, 'adminKeys'>,
+  context: RequestContext,
+  { localName }: Pick<DescMethod, 'localName'>,
+): string {
+  const { name, rights } = adminKeys.authenticate(headerOf(context, 'x-admin-key'));
+  // The table has every RPC of the service.
+  const openedBy: readonly string[] = OPENED_BY[localName as keyof typeof OPENED_BY];
+  const isAllowed = rights.some((right) => right === 'all' || openedBy.includes(right));
+  if (!isAllowed) throw new ServiceError('MISSING_RIGHT', { detail: `admin key ${name}` });
+  return name;
 }

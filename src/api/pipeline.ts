@@ -95,7 +95,9 @@ export class Pipeline {
         );
       }
       const isAdmin = procedure.credential === 'adminKey';
-      const actor = isAdmin ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context) } as const) : NOBODY;
+      const actor = isAdmin
+        ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context, method) } as const)
+        : NOBODY;
       isAuthenticated = isAdmin;
       const fields = await readFields();
       return procedure.handle(this.#toDomainCall(call, { ...origin, ...actor }), fields, peer);

@@ -51,25 +51,6 @@ export function parseAdminKey(text: string): string {
   return key;
 }
 
-/** Returns the named keys, `name:key` on each line. @throws Error that says what is wrong. */
-export function parseAdminKeys(text: string): readonly { readonly name: string; readonly key: string }[] {
-  const lines = text.split('\n').map((line) => line.trim());
-  const keys = lines.filter((line) => line !== '').map((line) => /^([\w.-]{1,64}):(.{32,})$/.exec(line));
-  const named = keys.map((match) => ({ name: match?.[1] ?? '', key: match?.[2]?.trim() ?? '' }));
-  if (named.length === 0 || named.some(({ key }) => key.length < 32)) {
-    throw new Error('must hold a line name:key for each key, of at least 32 characters');
-  }
-  const names = new Set(named.map(({ name }) => name));
-  if (names.size < named.length || names.has('admin')) {
-    throw new Error('must hold names that are all different, and none that is admin');
-  }
-  // The audit log could not distinguish them.
-  if (new Set(named.map(({ key }) => key)).size < named.length) {
-    throw new Error('must hold keys that are all different');
-  }
-  return named;
-}
-
 /** Returns the keys of 32 bytes that are written in base64, one per line. @throws Error that says what is wrong. */
 export function parseEncryptionKeys(text: string): readonly Buffer[] {
   const lines = text.split('\n').map((line) => line.trim());

@@ -1,3 +1,4 @@
+import { parseAdminKeys } from './admin-rights.ts';
 import { CONSOLE_SETTINGS } from './console-settings.ts';
 import { DEFAULT_SCHEMA } from './database-url.ts';
 import { parseLoginProviders } from './login-providers.ts';
@@ -18,7 +19,7 @@ import {
   parseSingleSignOnMaxAge,
   parseSmtpUrl,
 } from './parse-setting.ts';
-import { parseAdminKey, parseAdminKeys, parseEncryptionKeys } from './secrets.ts';
+import { parseAdminKey, parseEncryptionKeys } from './secrets.ts';
 import { setting } from './setting.ts';
 import { parseAuthSigningKeys, parseOidcSigningKeys } from './signing-keys.ts';
 import { WEBHOOK_SETTINGS } from './webhook-settings.ts';
@@ -55,7 +56,7 @@ export const SETTINGS = {
   adminKeys: setting(
     'ADMIN_KEYS_FILE',
     parseAdminKeys,
-    'More admin keys: `name:key` per line. `ADMIN_KEY` is `admin`.',
+    'More admin keys: `name:key` or `name:key:rights` per line. `ADMIN_KEY` is `admin`.',
     {
       default: [],
       defaultText: 'none',

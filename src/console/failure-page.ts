@@ -8,6 +8,7 @@ import { sendCard, sendFramed } from './frame.ts';
 const STATUSES: Partial<Record<ServiceError['code'], number>> = {
   invalid_argument: 400,
   unauthenticated: 401,
+  permission_denied: 403,
   not_found: 404,
   already_exists: 409,
   failed_precondition: 409,

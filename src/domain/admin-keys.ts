@@ -5,22 +5,30 @@ export interface AdminKey {
   /** Tells keys apart in the audit log. */
   readonly name: string;
   readonly key: string;
+  /** Absent: all. */
+  readonly rights?: readonly string[];
+}
+
+/** Who an admin key belongs to. */
+export interface AdminKeyHolder {
+  readonly name: string;
+  readonly rights: readonly string[];
 }
 
 /** Authenticates operators by admin key. */
 export class AdminKeys {
-  readonly #keys: readonly { name: string; digest: Buffer }[];
+  readonly #keys: readonly (AdminKeyHolder & { digest: Buffer })[];
 
   constructor(keys: readonly AdminKey[]) {
-    this.#keys = keys.map(({ name, key }) => ({ name, digest: digestOf(key) }));
+    this.#keys = keys.map(({ name, key, rights = ['all'] }) => ({ name, rights, digest: digestOf(key) }));
   }
 
-  /** Returns the name of the key. Compares in constant time. @throws ServiceError `Invalid admin key` */
-  authenticate(given: string | undefined): string {
+  /** Returns the name and rights of the key. Compares in constant time. @throws ServiceError `Invalid admin key` */
+  authenticate(given: string | undefined): AdminKeyHolder {
     const digest = digestOf(given ?? '');
     const [found] = this.#keys.filter((key) => timingSafeEqual(key.digest, digest));
     if (given === undefined || !found) throw new ServiceError('INVALID_ADMIN_KEY');
-    return found.name;
+    return found;
   }
 }
 

@@ -14,6 +14,7 @@ export const ERRORS = {
   INVALID_ADMIN_KEY: ['unauthenticated', 'Invalid admin key'],
   INVALID_TOKEN: ['unauthenticated', 'Invalid or expired token'],
   SESSION_EXPIRED: ['unauthenticated', 'Session expired'],
+  MISSING_RIGHT: ['permission_denied', 'Missing right'],
   APPLICATION_DELETED: ['unauthenticated', 'Application not found'],
 
   API_KEY_NOT_FOUND: ['not_found', 'API key not found'],

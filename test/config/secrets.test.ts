@@ -3,7 +3,8 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JWK } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { completeSecrets, parseAdminKeys, parseEncryptionKeys } from '../../src/config/secrets.ts';
+import { parseAdminKeys } from '../../src/config/admin-rights.ts';
+import { completeSecrets, parseEncryptionKeys } from '../../src/config/secrets.ts';
 import { parseAuthSigningKeys, parseOidcSigningKeys } from '../../src/config/signing-keys.ts';
 import { createDirectory } from '../support/directory.ts';
 
@@ -108,6 +109,27 @@ describe('named admin keys', () => {
       { name: 'deploy-2.eu', key: another },
     ]);
   });
+
+  test.each([
+    ['login-page', ['login-page']],
+    ['support,read', ['support', 'read']],
+    [' support , applications ', ['support', 'applications']],
+    ['all', ['all']],
+  ])('may have the rights %j', (list, rights) => {
+    expect(parseAdminKeys(`ada:${key}:${list}\ngrace:${another}:x:read`)).toEqual([
+      { name: 'ada', key, rights },
+      { name: 'grace', key: `${another}:x`, rights: ['read'] },
+    ]);
+  });
+
+  test.each(['', 'Read', 'login_page', 'read;support', 'read+support', 'read,', 'write', 'all:all:x'])(
+    'are refused with the right %j, which the message does not repeat',
+    (list) => {
+      const problem =
+        'line 3 must end with rights of login-page, support, read, applications, all, separated by commas';
+      expect(() => parseAdminKeys(`\nada:${key}\ngrace:${key}x:${list}\n`)).toThrow(new Error(problem));
+    },
+  );
 
   const [NO_LINE, NO_NAME] = [
     'must hold a line name:key for each key, of at least 32 characters',

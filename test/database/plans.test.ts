@@ -37,6 +37,7 @@ import { revokeSession } from '../../src/domain/sessions/revoke-session.ts';
 import { revokeUserSessions } from '../../src/domain/sessions/revoke-user-sessions.ts';
 import { deactivateUser } from '../../src/domain/users/end-user.ts';
 import { endUserSessions } from '../../src/domain/users/end-user-sessions.ts';
+import { getUser } from '../../src/domain/users/get-user.ts';
 import { listApplicationUsers } from '../../src/domain/users/list-application-users.ts';
 import { listUsers } from '../../src/domain/users/list-users.ts';
 import { AddressPolicy } from '../../src/domain/webhooks/address-policy.ts';
@@ -418,6 +419,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await revokeUserSessions(sharing, { userId: inactive });
   const sessionId = await beginSession(service, other, await createTestUser(service));
   await revokeSession(sharing, service.config, { sessionId });
+  await getUser(call, { email: user.email });
   await listUsers(call, pageTokens, { emailPrefix: user.email });
   for (const filter of [{ email: user.email }, { walletAddress: user.walletAddress }]) {
     await listUsers(call, pageTokens, filter);

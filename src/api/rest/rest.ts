@@ -55,6 +55,7 @@ export const STATUSES: Record<ErrorCode, number> = {
   internal: 500,
   unavailable: 503,
   unauthenticated: 401,
+  permission_denied: 403,
 };
 
 function sendServiceError(context: HttpContext, { code, message, reason, violations }: ServiceError): void {

@@ -20,6 +20,7 @@ const CODES: Record<ErrorCode, Code> = {
   internal: Code.Internal,
   unavailable: Code.Unavailable,
   unauthenticated: Code.Unauthenticated,
+  permission_denied: Code.PermissionDenied,
 };
 
 /** Reason and field violations become error details. */

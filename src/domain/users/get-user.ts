@@ -1,17 +1,30 @@
 import { columnsOf, p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
+import { invalidField, ServiceError } from '../errors.ts';
+import { rule } from '../rule.ts';
+import { check, optional, text, type Unchecked, uuid } from '../validation.ts';
 import { type User, userColumns } from './user.ts';
 
-const rules = { userId: uuid };
+const rules = {
+  // The reference calls it required: it cannot say that an e-mail address replaces it.
+  userId: rule(uuid.schema, (value) => (value === undefined || value === '' ? null : uuid(value))),
+  email: optional(text({ max: 254 })),
+};
 
-/** Returns a user. @throws ServiceError `User not found` */
+/** Returns a user by ID, e-mail address in whatever case, or both. @throws ServiceError `User not found` */
 export async function getUser({ run }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
-  const [user] = await run(selectUser, check(request, rules));
+  const { userId, email } = check(request, rules);
+  if (userId === null && email === null) throw invalidField('userId', 'is required');
+  const [user] = userId === null ? await run(selectUserByEmail, { email }) : await run(selectUser, { userId, email });
   if (!user) throw new ServiceError('USER_NOT_FOUND');
   return user;
 }
 
 const selectUser = statement('select_user', userColumns)`
-  select ${columnsOf(userColumns)} from users where id = ${p.uuid('userId')} and deleted_at is null`;
+  select ${columnsOf(userColumns)} from users
+  where id = ${p.uuid('userId')} and deleted_at is null
+    and (${p.text('email')} is null or lower(email) = lower(${p.text('email')}))`;
+
+const selectUserByEmail = statement('select_user_with_email', userColumns)`
+  select ${columnsOf(userColumns)} from users
+  where lower(email) = lower(${p.text('email')}) and deleted_at is null`;

@@ -5,19 +5,18 @@ import { afterAll, expect, test } from 'vitest';
 import { createDirectory } from '../../support/directory.ts';
 import { startExample } from '../../support/example-application.ts';
 import { findFreePort } from '../../support/free-port.ts';
-import {
-  ADMIN_KEY,
-  clientsOf,
-  createTenant,
-  createTestUser,
-  REDIRECT_URI,
-  startTestService,
-} from '../../support/service.ts';
+import { clientsOf, createTenant, createTestUser, REDIRECT_URI, startTestService } from '../../support/service.ts';
 
 const ADA = 'ada@example.com';
 
 const PORT = String(await findFreePort());
-const service = await startTestService({ config: { authPageUrl: `http://127.0.0.1:${PORT}/` } });
+const ADMIN_KEY = 'a-key-of-the-login-page-of-sufficient-length';
+const service = await startTestService({
+  config: {
+    adminKeys: [{ name: 'login', key: ADMIN_KEY, rights: ['login-page'] }],
+    authPageUrl: `http://127.0.0.1:${PORT}/`,
+  },
+});
 const tenant = await createTenant(service, { name: 'A <shop>' });
 await createTestUser(service, { email: ADA });
 const directory = await createDirectory();

@@ -1,4 +1,7 @@
-/** A login page of your own, for `AUTH_PAGE_URL`. It checks passwords; yours should limit attempts, too. */
+/**
+ * A login page of your own, for `AUTH_PAGE_URL`. It checks passwords; yours should limit attempts, too. Its admin key needs
+ * the right `login-page` alone: `login:<key>:login-page` in ADMIN_KEYS_FILE.
+ */
 import { scryptSync, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { serve } from '@hono/node-server';
@@ -21,8 +24,8 @@ app.post('/', async (c) => {
   const { intent, action, email = '', password = '' } = (await c.req.parseBody()) as Record<string, string>;
   const loginIntentId = intent ?? '';
   if (action === 'cancel') return c.redirect((await callUsher('CancelLogin', { loginIntentId })).redirectUrl, 303);
-  const { users } = await callUsher('ListUsers', { email });
-  const userId = isPassword(password, passwords.get(email)) && users?.[0]?.id;
+  const user = await findUser(email);
+  const userId = isPassword(password, passwords.get(email)) && user?.id;
   if (!userId) return c.html(await showForm(loginIntentId, 'Wrong e-mail address or password'), 401);
   return c.redirect((await callUsher('CompleteLogin', { loginIntentId, userId })).redirectUrl, 303);
 });
@@ -38,6 +41,17 @@ async function showForm(loginIntentId: string, alert = '') {
       <label>Password <input name="password" type="password" autocomplete="current-password"></label>
       <button>Sign in</button> <button name="action" value="cancel">Cancel</button>
     </form>`;
+}
+
+/** Returns undefined if Usher does not know the user. */
+async function findUser(email: string): Promise<{ id: string } | undefined> {
+  return callUsher('GetUser', { email }).then(
+    ({ user }) => user,
+    (error) => {
+      if (error.message !== 'User not found') throw error;
+      return undefined;
+    },
+  );
 }
 
 function isPassword(password: string, stored = NO_PASSWORD): boolean {

@@ -1,0 +1,44 @@
+/** Which right of an admin key opens which RPC. */
+import type { AdminService } from '../../gen/usher/v1/admin_pb.ts';
+import type { AdminRight } from '../config/admin-rights.ts';
+
+type Right = Exclude<AdminRight, 'all'>;
+
+/** What opens an RPC, beside `all`. A new RPC needs a row. */
+export const OPENED_BY: Readonly<Record<keyof typeof AdminService.method, readonly Right[]>> = {
+  getLoginIntent: ['login-page'],
+  completeLogin: ['login-page'],
+  cancelLogin: ['login-page'],
+
+  getUser: ['login-page', 'support', 'read'],
+  listUsers: ['support', 'read'],
+  listPasskeys: ['support', 'read'],
+  listUserSessions: ['support', 'read'],
+  listUserApplications: ['support', 'read'],
+  listUserGrants: ['support', 'read'],
+  endUserSessions: ['support'],
+  endUserGrant: ['support'],
+  deactivateUser: ['support'],
+  reactivateUser: ['support'],
+  // An e-mail address is what makes an operator of the console.
+  createUser: [],
+  updateUser: [],
+  deletePasskey: [],
+  eraseUser: [],
+  deleteUser: [],
+
+  getApplication: ['applications', 'support', 'read'],
+  listApplications: ['applications', 'support', 'read'],
+  listApiKeys: ['applications', 'read'],
+  createApplication: ['applications'],
+  updateApplication: ['applications'],
+  setApplicationLogo: ['applications'],
+  deleteApplication: ['applications'],
+  createApiKey: ['applications'],
+  rotateApiKey: ['applications'],
+  revokeApiKey: ['applications'],
+  addApplicationUser: ['applications'],
+  removeApplicationUser: ['applications'],
+
+  listAuditEvents: ['support', 'read'],
+};
