@@ -1,4 +1,8 @@
 /** A browser without JavaScript that walks from an authorization request to the client's redirect URI. */
+import { once } from 'node:events';
+import { type IncomingMessage, request as requestPlain } from 'node:http';
+import { request as requestTls } from 'node:https';
+import { text } from 'node:stream/consumers';
 import { type HttpReply, request } from '../http.ts';
 import { textOf } from '../login-browser.ts';
 
@@ -9,7 +13,7 @@ export interface Form {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-export interface Page extends HttpReply {
+export interface Page extends Reply {
   readonly url: string;
   readonly forms: readonly Form[];
 }
@@ -17,26 +21,36 @@ export interface Page extends HttpReply {
 /** How to reach the provider: its issuer may be a name that no machine has. */
 export interface Route {
   readonly issuer: string;
-  /** Where the provider listens. */
+  /** Where the provider listens. Over TLS it is the issuer. */
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** What a request gets, from the provider or a client. */
+export type Reply = Pick<HttpReply, 'status' | 'body' | 'cookies'> & {
+  readonly headers: Readonly<Record<string, unknown>>;
+};
+
 export class Browser {
   readonly #route: Route;
-  readonly #cookies = new Map<string, string>();
+  readonly #client: string;
+  /** By host: clients in tests are on another one than the provider. */
+  readonly #cookies = new Map<string, Map<string, string>>();
 
-  constructor(route: Route) {
+  /** @param client the origin of a client that the browser visits, too */
+  constructor(route: Route, client?: string) {
     this.#route = route;
+    this.#client = client ?? route.issuer;
   }
 
-  /** Opens the address and follows redirects as long as they stay at the provider. */
+  /** Opens the address and follows redirects as long as they stay at the provider or at the client. */
   async open(url: string, body?: Readonly<Record<string, string>> | URLSearchParams): Promise<Page> {
     const reply = await this.#send(url, body && new URLSearchParams(body).toString());
-    for (const cookie of reply.cookies) this.#keep(cookie);
+    for (const cookie of reply.cookies) this.#keep(new URL(url).hostname, cookie);
     const page = { ...reply, url, forms: readForms(reply.body) };
     const location = this.locationOf(page);
-    return location?.startsWith(this.#route.issuer) ? this.open(location) : page;
+    const isVisited = [this.#route.issuer, this.#client].some((origin) => location?.startsWith(origin));
+    return location !== undefined && isVisited ? this.open(location) : page;
   }
 
   /** Fills in the form and submits it. */
@@ -50,37 +64,53 @@ export class Browser {
 
   /** Returns where the page sends the browser. */
   locationOf({ url, headers }: Page): string | undefined {
-    return headers.location === undefined ? undefined : new URL(headers.location, url).href;
+    const { location } = headers;
+    return typeof location === 'string' ? new URL(location, url).href : undefined;
   }
 
-  forgetCookies(): void {
-    this.#cookies.clear();
+  #send(url: string, body: string | undefined): Promise<Reply> {
+    const cookies = this.#cookies.get(new URL(url).hostname) ?? [];
+    const cookie = [...cookies].map((pair) => pair.join('=')).join('; ');
+    const headers = {
+      ...(cookie && { cookie }),
+      ...(body !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
+    };
+    return exchange(this.#route, url, { headers, body });
   }
 
-  #send(url: string, body: string | undefined): Promise<HttpReply> {
-    const { issuer, url: base, headers } = this.#route;
-    const { host, pathname, search } = new URL(url);
-    if (!url.startsWith(issuer)) throw new Error(`${url} is not at ${issuer}`);
-    const cookie = [...this.#cookies].map((pair) => pair.join('=')).join('; ');
-    return request(base, {
-      path: pathname + search,
-      headers: {
-        host,
-        ...headers,
-        ...(cookie && { cookie }),
-        ...(body !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
-      },
-      body,
-    });
-  }
-
-  #keep(cookie: string): void {
+  #keep(host: string, cookie: string): void {
+    const cookies = this.#cookies.get(host) ?? new Map<string, string>();
+    this.#cookies.set(host, cookies);
     const [pair = '', ...attributes] = cookie.split(';');
     const [name = '', ...value] = pair.split('=');
     const isOver = attributes.some((attribute) => /^ *(max-age=0|expires=thu, 01 jan 1970)/i.test(attribute));
-    if (isOver) this.#cookies.delete(name);
-    else this.#cookies.set(name, value.join('='));
+    if (isOver) cookies.delete(name);
+    else cookies.set(name, value.join('='));
   }
+}
+
+/** Sends one request, to the provider by its route. */
+export async function exchange(
+  { issuer, url: base, headers: routed }: Route,
+  url: string,
+  { method, headers = {}, body }: { method?: string; headers?: Record<string, string>; body?: string | undefined },
+): Promise<Reply> {
+  const { host, pathname, search } = new URL(url);
+  if (url.startsWith(issuer) && issuer !== base) {
+    const all = { host, ...routed, ...headers };
+    return request(base, { ...(method && { method }), path: pathname + search, headers: all, body });
+  }
+  const sent = (url.startsWith('https:') ? requestTls : requestPlain)(url, {
+    method: method ?? (body === undefined ? 'GET' : 'POST'),
+    // `fetch` would say that it is a script, whose requests gateways do not redirect.
+    headers: { accept: 'text/html', ...headers },
+    agent: false,
+  });
+  sent.end(body);
+  const [reply]: IncomingMessage[] = await once(sent, 'response');
+  if (!reply) throw new Error(`No reply from ${url}`);
+  const { statusCode: status = 0, headers: replied } = reply;
+  return { status, headers: replied, cookies: replied['set-cookie'] ?? [], body: await text(reply) };
 }
 
 function readForms(html: string): Form[] {

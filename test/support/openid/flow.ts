@@ -2,14 +2,14 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createLocalJWKSet, type JWTPayload, type JWTVerifyResult, jwtVerify } from 'jose';
 import { expect } from 'vitest';
-import type { HttpReply } from '../http.ts';
-import { Browser } from './browser.ts';
+import { Browser, type Reply } from './browser.ts';
 import {
   type Answer,
   authorize,
   basicAuth,
   CALLBACK,
   type Client,
+  type ClientRequest,
   type OpenIdProvider,
   readMetadata,
   send,
@@ -90,7 +90,7 @@ export function redeem(
   client: Client,
   form: Readonly<Record<string, string>>,
   auth: 'basic' | 'post' = 'basic',
-): Promise<HttpReply> {
+): Promise<Reply> {
   return askForTokens(provider, client, { grant_type: 'authorization_code', redirect_uri: CALLBACK, ...form }, auth);
 }
 
@@ -99,7 +99,7 @@ export async function askForTokens(
   client: Client,
   form: Readonly<Record<string, string>>,
   auth: 'basic' | 'post' = 'basic',
-): Promise<HttpReply> {
+): Promise<Reply> {
   const { token_endpoint: endpoint } = await readMetadata(provider);
   const secret = { client_id: client.clientId, client_secret: client.clientSecret };
   return send(provider, endpoint, {
@@ -124,10 +124,7 @@ export async function verifyIdToken(provider: OpenIdProvider, { clientId }: Clie
   return { claims: payload, header: protectedHeader };
 }
 
-export async function readUserinfo(
-  provider: OpenIdProvider,
-  request: { method?: string; headers?: Record<string, string>; form?: Record<string, string> },
-): Promise<HttpReply> {
+export async function readUserinfo(provider: OpenIdProvider, request: ClientRequest): Promise<Reply> {
   const { userinfo_endpoint: endpoint } = await readMetadata(provider);
   return send(provider, endpoint, request);
 }
@@ -142,8 +139,7 @@ export async function readClaims(provider: OpenIdProvider, { access_token: token
   return JSON.parse(reply.body);
 }
 
-export function createPkce() {
-  const verifier = randomBytes(32).toString('base64url');
+export function createPkce(verifier = randomBytes(32).toString('base64url')) {
   const challenge = createHash('sha256').update(verifier).digest('base64url');
   return { verifier, params: { code_challenge: challenge, code_challenge_method: 'S256' } };
 }

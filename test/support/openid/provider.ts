@@ -1,7 +1,5 @@
 /** What a provider of OpenID Connect must offer to be tested from outside. */
-import type { HttpReply } from '../http.ts';
-import { request } from '../http.ts';
-import { Browser, type Page, type Route } from './browser.ts';
+import { Browser, exchange, type Page, type Reply, type Route } from './browser.ts';
 import type { LogoutReceiver } from './logout-receiver.ts';
 
 export const CALLBACK = 'https://client.test/callback';
@@ -58,6 +56,8 @@ export interface Answer {
 type Params = Readonly<Record<string, string>> | URLSearchParams;
 
 interface Visit {
+  /** Whether the person leaves at the first page. */
+  readonly leaves?: boolean;
   readonly browser?: Browser;
   readonly method?: 'GET' | 'POST';
 }
@@ -77,7 +77,7 @@ async function walk(
   provider: OpenIdProvider,
   endpoint: string,
   params: Params,
-  { browser = new Browser(provider.route), method = 'GET' }: Visit,
+  { browser = new Browser(provider.route), method = 'GET', leaves = false }: Visit,
 ): Promise<Answer> {
   const query = new URLSearchParams(params);
   const url = query.size > 0 ? `${endpoint}?${query}` : endpoint;
@@ -90,7 +90,7 @@ async function walk(
     const { status } = page;
     const location = browser.locationOf(page);
     if (location !== undefined) {
-      const [redirectUri = '', answer] = location.split('?');
+      const [redirectUri = '', answer] = location.split(/[?#]/);
       return {
         place: 'redirect',
         status,
@@ -103,7 +103,7 @@ async function walk(
       ({ action }) => action.startsWith('https:') && !action.startsWith(provider.route.issuer),
     );
     if (form) return { place: 'form', status, params: form.fields, redirectUri: form.action, signIns };
-    const next = await provider.handlePage(browser, page, onSignIn);
+    const next = leaves ? undefined : await provider.handlePage(browser, page, onSignIn);
     if (!next) return { place: 'page', status, params: {}, redirectUri: '', signIns };
     page = next;
   }
@@ -113,28 +113,19 @@ async function walk(
 export function send(
   { route }: OpenIdProvider,
   url: string,
-  {
-    method,
-    headers = {},
-    form,
-  }: {
-    method?: string;
-    headers?: Record<string, string>;
-    form?: Readonly<Record<string, string>> | URLSearchParams;
-  } = {},
-): Promise<HttpReply> {
-  const { host, pathname, search } = new URL(url);
-  return request(route.url, {
+  { method, headers = {}, form }: ClientRequest = {},
+): Promise<Reply> {
+  return exchange(route, url, {
     ...(method && { method }),
-    path: pathname + search,
-    headers: {
-      host,
-      ...route.headers,
-      ...(form && { 'content-type': 'application/x-www-form-urlencoded' }),
-      ...headers,
-    },
+    headers: { ...(form && { 'content-type': 'application/x-www-form-urlencoded' }), ...headers },
     body: form && new URLSearchParams(form).toString(),
   });
+}
+
+export interface ClientRequest {
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly form?: Readonly<Record<string, string>> | URLSearchParams;
 }
 
 export async function readMetadata(provider: OpenIdProvider): Promise<Metadata> {

@@ -2,44 +2,55 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTlsServer } from 'node:https';
 import { exportJWK, generateKeyPair } from 'jose';
-import { type ClientMetadata, type Configuration, Provider } from 'oidc-provider';
+import { type Configuration, Provider } from 'oidc-provider';
 import { vi } from 'vitest';
+import { findFreePort } from '../free-port.ts';
 import { LogoutReceiver } from './logout-receiver.ts';
 import { CALLBACK, LOGGED_OUT, type OpenIdProvider, PERSON } from './provider.ts';
 
-const ISSUER = 'https://reference.test';
+interface ReferenceOptions {
+  readonly redirectUris?: readonly string[];
+  readonly loggedOutUris?: readonly string[];
+  /** Serves TLS under its own address. */
+  readonly tls?: { readonly cert: string; readonly key: string };
+}
 
-export async function startReferenceProvider(metadata: Partial<ClientMetadata> = {}): Promise<OpenIdProvider> {
+export async function startReferenceProvider({
+  redirectUris = [CALLBACK],
+  loggedOutUris = [LOGGED_OUT],
+  tls,
+}: ReferenceOptions = {}): Promise<OpenIdProvider> {
   const logouts = await LogoutReceiver.start();
   const client = { clientId: 'first', clientSecret: 'a_secret-of+the first%client~' };
   const otherClient = { clientId: 'second', clientSecret: 'another_secret-of+the second%client~' };
   const clients = [client, otherClient].map(({ clientId, clientSecret }) => ({
     client_id: clientId,
     client_secret: clientSecret,
-    redirect_uris: [CALLBACK],
-    post_logout_redirect_uris: [LOGGED_OUT],
+    redirect_uris: [...redirectUris],
+    post_logout_redirect_uris: [...loggedOutUris],
     response_types: ['code' as const],
     grant_types: ['authorization_code', 'refresh_token'],
     require_auth_time: true,
     backchannel_logout_uri: logouts.url,
-    ...metadata,
   }));
   // It advises to change its defaults.
   const silenced = [vi.spyOn(console, 'info'), vi.spyOn(console, 'warn')].map((spy) =>
     spy.mockImplementation(() => {}),
   );
-  const provider = new Provider(ISSUER, { ...(await createConfiguration()), clients });
-  // Its issuer is https, and the tests speak to it without.
-  provider.proxy = true;
-  const server = createServer(provider.callback()).listen(0, '127.0.0.1');
+  const port = await findFreePort();
+  const issuer = tls ? `https://localhost:${port}` : 'https://reference.test';
+  const provider = new Provider(issuer, { ...(await createConfiguration()), clients });
+  // Its issuer is https, and most tests speak to it without.
+  provider.proxy = !tls;
+  const server = tls ? createTlsServer(tls, provider.callback()) : createServer(provider.callback());
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
-  // A TCP server has an AddressInfo.
-  const { port } = server.address() as AddressInfo;
+  const url = tls ? issuer : `http://127.0.0.1:${port}`;
   return {
     name: 'oidc-provider',
-    route: { issuer: ISSUER, url: `http://127.0.0.1:${port}`, headers: { 'x-forwarded-proto': 'https' } },
+    route: { issuer, url, headers: { 'x-forwarded-proto': 'https' } },
     client,
     otherClient,
     logouts,
@@ -91,6 +102,7 @@ async function createConfiguration(): Promise<Configuration> {
     rotateRefreshToken: false,
     conformIdTokenClaims: false,
     enableHttpPostMethods: true,
+    allowOmittingSingleRegisteredRedirectUri: false,
     // Its own would not reach this machine.
     fetch: (url, options = {}) => {
       const { method = 'GET', headers = {}, body = null } = options;
