@@ -13,7 +13,7 @@ import { sendRedirect } from './responses.ts';
 const COOKIE = 'usher-sso';
 
 /** Returns the token of the sign-in that this browser has remembered, if it has one. */
-export function readSignInToken(context: HttpContext, browser: KnownBrowser): string | undefined {
+export function readSignInToken(context: HttpContext, browser: Pick<KnownBrowser, 'isSecure'>): string | undefined {
   const token = readCookie(context, cookieName(COOKIE, browser)) ?? '';
   return /^[\w-]{43}$/.test(token) ? token : undefined;
 }
@@ -30,11 +30,14 @@ export async function forgetAndChoose(request: LoginRequest): Promise<void> {
   redirectToForm(request, 'choice');
 }
 
-/** Forgets the sign-in, in this browser and in Postgres. */
-export async function forgetHere({ context, call, browser }: LoginRequest): Promise<void> {
+/** Forgets the sign-in, in this browser and in Postgres. With a user ID, only if it is that user's. */
+export async function forgetHere(
+  { context, call, browser }: Pick<LoginRequest, 'context' | 'call'> & { browser: Pick<KnownBrowser, 'isSecure'> },
+  userId?: string,
+): Promise<void> {
   const token = readSignInToken(context, browser);
-  if (token) await forgetSignIn(call, token);
-  setCookie(context, cookieName(COOKIE, browser), '', 0, browser.isSecure);
+  const isForgotten = token !== undefined && (await forgetSignIn(call, token, userId));
+  if (isForgotten || userId === undefined) setCookie(context, cookieName(COOKIE, browser), '', 0, browser.isSecure);
 }
 
 /** Remembers a sign-in in this browser. Without it, the next application asks again. */

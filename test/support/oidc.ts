@@ -10,7 +10,9 @@ export function createRsaJwk(kid = 'rsa'): JWK {
   return { ...privateKey.export({ format: 'jwk' }), alg: 'RS256', kid };
 }
 
-const CODE_CHALLENGE = hash('sha256', 'v'.repeat(43), 'base64url');
+/** The verifier of the requests of `authorizationOf`. */
+export const CODE_VERIFIER = 'v'.repeat(43);
+const CODE_CHALLENGE = hash('sha256', CODE_VERIFIER, 'base64url');
 
 /** An authorization request of the application, with parameters that are changed, added or, if undefined, left out. */
 export function authorizationOf(

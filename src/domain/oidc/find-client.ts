@@ -1,5 +1,5 @@
 import { applications } from '../../database/schema.ts';
-import { p, type RowOfType, statement } from '../../database/template.ts';
+import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 
 const CLIENT = {
@@ -7,7 +7,9 @@ const CLIENT = {
   clientId: applications.clientId,
   redirectUris: applications.redirectUris,
   postLogoutRedirectUris: applications.postLogoutRedirectUris,
-  requirePkce: applications.requirePkce,
+  /** A public client has no other proof that the code is its own. */
+  requirePkce: t.boolean,
+  sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
   singleSignOn: applications.singleSignOn,
 };
 
@@ -22,7 +24,6 @@ export async function findOidcClient({ run }: Call, clientId: string): Promise<O
 }
 
 const selectClient = statement('select_oidc_client', CLIENT)`
-  -- A public client has no other proof that the code is its own.
   select id, client_id, redirect_uris, post_logout_redirect_uris, require_pkce or public_client as require_pkce,
-    single_sign_on
+    session_max_age_seconds, single_sign_on
   from applications where client_id = ${p.text('clientId')} and deleted_at is null and open_id_connect`;

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { BY_POSTGRES, statementInstant } from '../../database/instants.ts';
-import { statement, t } from '../../database/template.ts';
+import { p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -17,7 +17,7 @@ const rules = { loginIntentId: uuid };
 
 /**
  * Completes the login by the sign-in that this browser has remembered. The application learns when that was, and
- * revocations and longest ages count from then.
+ * revocations and longest ages count from then. With a user ID, the sign-in must be that user's.
  *
  * @throws ServiceError `Sign-in not remembered`, and as `requireOpenIntent` does
  */
@@ -27,12 +27,13 @@ export async function completeRememberedLogin(
   browser: Browser,
   token: string | undefined,
   request: Unchecked<keyof typeof rules>,
+  { userId = null }: { readonly userId?: string | null } = {},
 ): Promise<Completion> {
   const { loginIntentId } = check(request, rules);
   const { applicationId } = await requireOpenIntent(call, loginIntentId);
   if (token === undefined || settings.singleSignOnMaxAgeSeconds === 0) throw new ServiceError('SIGN_IN_NOT_REMEMBERED');
   const parameters = signInParameters(call.now, settings, { applicationId, loginIntentId, token });
-  const values = { ...BY_POSTGRES, ...parameters, ...toSignInOrigin(browser) };
+  const values = { ...BY_POSTGRES, ...parameters, ...toSignInOrigin(browser), wantedUserId: userId };
   const [intent] = await call.run(completeRemembered, values);
   if (!intent) {
     await requireOpenIntent(call, loginIntentId);
@@ -52,7 +53,7 @@ const completeRemembered = statement('complete_remembered_login', {
     set completed_at = ${statementInstant}, authenticated_at = r.authenticated_at, user_id = r.user_id,
       method = r.method, ${originAssignments}
     from remembered r, applications a
-    where ${mayContinue}
+    where ${mayContinue} and (${p.uuid('wantedUserId')} is null or r.user_id = ${p.uuid('wantedUserId')})
     returning i.application_id, i.redirect_uri, i.state, i.prompt, i.response_mode, i.completed_at, i.authenticated_at,
       i.user_id, i.method, a.client_id, a.single_sign_on
   ), ${auditEvent({ resource: sql`user_id`, from: sql`completed`, applicationId: sql`application_id` })}

@@ -2,10 +2,20 @@ import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { digestSignInToken } from './sign-in-token.ts';
 
-/** Forgets the sign-in of this token, if there is one. Sessions that it has begun live on. */
-export async function forgetSignIn({ run }: Call, token: string): Promise<void> {
-  await run(deleteSignIn, { tokenDigest: digestSignInToken(token) });
+/**
+ * Forgets the sign-in of this token, if there is one, and returns whether there was. Sessions that it has begun live on.
+ *
+ * @param userId if given, the sign-in must be that user's
+ */
+export async function forgetSignIn({ run }: Call, token: string, userId: string | null = null): Promise<boolean> {
+  const [forgotten] = await run(deleteSignIn, { tokenDigest: digestSignInToken(token), userId });
+  return forgotten !== undefined;
 }
 
 const deleteSignIn = statement('delete_remembered_sign_in')`
-  delete from remembered_sign_ins where token_digest = ${p.bytes('tokenDigest')}`;
+  with forgotten as (
+    delete from remembered_sign_ins
+    where token_digest = ${p.bytes('tokenDigest')} and (${p.uuid('userId')} is null or user_id = ${p.uuid('userId')})
+    returning user_id
+  )
+  select from forgotten`;

@@ -38,6 +38,11 @@ export function loggedOutIfKnown(users: SQL): Message[] {
   return tellOfLogout({ gone, applicationId: p.uuid('applicationId') });
 }
 
+/** Tells the calling application of one browser. @param browsers a CTE with the columns `user_id` and `sid` */
+export function loggedOutOfBrowser(browsers: SQL): Message[] {
+  return [toMessage({ gone: sql`${browsers} as gone`, applicationId: p.uuid('applicationId') }, sql`gone.sid`)];
+}
+
 /** Tells the applications of sessions. @param sessions a CTE with the columns `application_id` and `user_id` */
 export function loggedOutOfSessions(sessions: SQL): Message[] {
   return tellOfLogout({ gone: sql`${sessions} as gone`, applicationId: sql`gone.application_id`, isForeign: true });

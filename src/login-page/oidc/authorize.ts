@@ -14,6 +14,7 @@ import { OidcError } from '../../domain/oidc/oidc-error.ts';
 import { emailAddress } from '../../domain/validation.ts';
 import { setEmailCookie } from '../browser-cookie.ts';
 import { sendRedirect } from '../responses.ts';
+import { continueSilently } from './continue-silently.ts';
 import { AnsweredError, type OidcPageRequest, PageProblem } from './oidc-page.ts';
 import { sendAnswer } from './send-answer.ts';
 
@@ -24,10 +25,16 @@ export async function authorize(request: OidcPageRequest): Promise<void> {
   request.oidcCall.setApplication(client.id);
   try {
     const wanted = readAuthorizationRequest(parameters, client);
-    if (wanted.isSilent) throw new OidcError('login_required');
-    if (!parts.limit.take(context.clientAddress, call.now))
-      throw new PageProblem('too-many', 'temporarily_unavailable');
-    const loginIntentId = await beginAuthorization(call, client, target, wanted);
+    const begin = async () => {
+      if (!parts.limit.take(context.clientAddress, call.now))
+        throw new PageProblem('too-many', 'temporarily_unavailable');
+      return beginAuthorization(call, client, target, wanted);
+    };
+    if (wanted.isSilent) {
+      sendAnswer(request, target, { code: await continueSilently(request, client, wanted, begin) });
+      return;
+    }
+    const loginIntentId = await begin();
     suggestEmail(request, wanted);
     sendRedirect(context, createAuthPageLink(parts.authPageUrl)(loginIntentId, client.clientId));
   } catch (error) {

@@ -9,12 +9,14 @@ import { readLanguageChoice, rememberLanguage } from '../language-choice.ts';
 import { readPostedForm } from '../read-posted-form.ts';
 import { sendErrorPage } from '../responses.ts';
 import { authorize } from './authorize.ts';
+import { logOut } from './log-out.ts';
 import { NetworkLimit } from './network-limit.ts';
 import { AnsweredError, type OidcPage, type OidcPageParts, PageProblem } from './oidc-page.ts';
 import { returnToApplication } from './return.ts';
 
 const PAGES: readonly OidcPage[] = [
   { path: '/oidc/authorize', methods: ['GET', 'POST'], run: authorize },
+  { path: '/oidc/logout', methods: ['GET', 'POST'], run: logOut },
   { path: '/oidc/return', methods: ['GET'], run: returnToApplication },
 ];
 

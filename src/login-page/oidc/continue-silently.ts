@@ -1,0 +1,40 @@
+/** The answer to `prompt=none`: by the sign-in that this browser has remembered, without a page. */
+import { ServiceError } from '../../domain/errors.ts';
+import type { AuthorizationRequest } from '../../domain/oidc/authorization-request.ts';
+import { createCode } from '../../domain/oidc/code.ts';
+import type { OidcClient } from '../../domain/oidc/find-client.ts';
+import { readIdTokenHint } from '../../domain/oidc/id-token-hint.ts';
+import { OidcError } from '../../domain/oidc/oidc-error.ts';
+import { completeRememberedLogin } from '../../domain/remembered-sign-ins/complete-remembered-login.ts';
+import { identifyBrowser } from '../browser-cookie.ts';
+import { readSignInToken } from '../remembered-sign-in.ts';
+import type { OidcPageRequest } from './oidc-page.ts';
+
+/**
+ * Returns a code of a login that the remembered sign-in has completed.
+ *
+ * @param begin creates the login intent
+ * @throws OidcError `login_required`
+ */
+export async function continueSilently(
+  { call, context, isSecure, parts }: OidcPageRequest,
+  client: OidcClient,
+  { idTokenHint }: Pick<AuthorizationRequest, 'idTokenHint'>,
+  begin: () => Promise<string>,
+): Promise<string> {
+  const { oidc, tokens } = parts;
+  const isShared = client.singleSignOn && parts.singleSignOnMaxAgeSeconds > 0;
+  const token = isShared ? readSignInToken(context, { isSecure }) : undefined;
+  const hint = idTokenHint === undefined ? undefined : readIdTokenHint(oidc.signingKeys, tokens.issuer, idTokenHint);
+  const isOther = idTokenHint !== undefined && hint?.clientId !== client.clientId;
+  if (token === undefined || isOther) throw new OidcError('login_required');
+  const loginIntentId = await begin();
+  const browser = identifyBrowser(context, isSecure);
+  const wanted = { userId: hint?.userId ?? null };
+  try {
+    await completeRememberedLogin(call, parts, browser, token, { loginIntentId }, wanted);
+  } catch (error) {
+    throw error instanceof ServiceError ? new OidcError('login_required') : error;
+  }
+  return createCode(oidc.tokenKeys.code, loginIntentId);
+}

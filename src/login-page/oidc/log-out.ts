@@ -1,0 +1,61 @@
+/** The logout endpoint: OpenID Connect RP-Initiated Logout 1.0. */
+import { addToQuery } from '../../domain/applications/redirect-uri.ts';
+import { findApplicationOfClient } from '../../domain/login/find-login-application.ts';
+import { endBrowserGrants } from '../../domain/oidc/end-browser-grants.ts';
+import { findOidcClient, type OidcClient } from '../../domain/oidc/find-client.ts';
+import { type IdTokenHint, readIdTokenHint } from '../../domain/oidc/id-token-hint.ts';
+import { revokeUserSessions } from '../../domain/sessions/revoke-user-sessions.ts';
+import { loginPathOf } from '../login-request.ts';
+import { toPageApplication } from '../page-application.ts';
+import { forgetHere } from '../remembered-sign-in.ts';
+import { sendErrorPage, sendRedirect } from '../responses.ts';
+import { type OidcPageRequest, PageProblem } from './oidc-page.ts';
+
+const SINGLE = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state'];
+/** Shows the page after a logout again, in another language. */
+const DONE = 'done';
+
+/** @throws PageProblem without the ID token of a login: any page can send a browser here, so nothing ends then */
+export async function logOut(request: OidcPageRequest): Promise<void> {
+  const { context, call, parameters, parts, isSecure } = request;
+  if (parameters.get(DONE) !== undefined) return showSignedOut(request, parameters.get('client_id') ?? '');
+  const { hint, client } = await readLogin(request);
+  request.oidcCall.setApplication(client.id);
+  await forgetHere({ context, call, browser: { isSecure } }, hint.userId);
+  await endLogin(request, client, hint);
+  await parts.onSignedOut(hint.userId);
+  const uri = parameters.get('post_logout_redirect_uri');
+  if (uri === undefined || !client.postLogoutRedirectUris.includes(uri)) return showSignedOut(request, client.clientId);
+  const state = parameters.get('state');
+  sendRedirect(context, state === undefined ? uri : addToQuery(uri, { state }));
+}
+
+/** Returns the login of the ID token, if that is not older than a login can be. */
+async function readLogin({ call, parameters, parts }: OidcPageRequest) {
+  const token = parameters.get('id_token_hint');
+  const hint = token && readIdTokenHint(parts.oidc.signingKeys, parts.tokens.issuer, token);
+  if (!hint || parameters.hasRepeated(SINGLE)) throw new PageProblem('not-signed-out');
+  const client = await findOidcClient(call, hint.clientId);
+  const maxAgeMs = (client?.sessionMaxAgeSeconds ?? parts.sessionMaxAgeSeconds) * 1_000;
+  const isOther = (parameters.get('client_id') ?? hint.clientId) !== hint.clientId;
+  if (!client || isOther || hint.issuedAt.getTime() + maxAgeMs < call.now.getTime())
+    throw new PageProblem('not-signed-out');
+  return { hint, client };
+}
+
+/** Ends what the user has begun at the application in the browser of the token. Without one, in every browser. */
+async function endLogin({ call }: OidcPageRequest, client: OidcClient, { userId, sid }: IdTokenHint): Promise<void> {
+  if (sid !== undefined) await endBrowserGrants(call, { applicationId: client.id, userId, sid });
+  else await revokeUserSessions({ ...call, application: { ...client, name: '' } }, { userId });
+}
+
+async function showSignedOut(
+  { call, context, languages, parameters, parts, place }: OidcPageRequest,
+  clientId: string,
+) {
+  const found = await findApplicationOfClient(call, clientId);
+  const application = found && toPageApplication(found, loginPathOf(parts));
+  const language = languages.languageFor(parameters.get('ui_locales'));
+  const query = [[DONE, '1'] as const, ['client_id', clientId] as const];
+  sendErrorPage(context, 'signed-out', { language, place: { path: place.path, query }, application });
+}

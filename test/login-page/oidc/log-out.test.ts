@@ -1,0 +1,173 @@
+/** The logout endpoint: what ends, and where the browser goes. */
+
+import { createPrivateKey } from 'node:crypto';
+import { decodeJwt, SignJWT } from 'jose';
+import { afterAll, describe, expect, it } from 'vitest';
+import { HOUR, MINUTE } from '../../support/clock.ts';
+import { LoginBrowser } from '../../support/login-browser.ts';
+import { LoginFixture } from '../../support/login-fixture.ts';
+import { authorizationOf, beginOidcLogin, CODE_VERIFIER, createRsaJwk, parametersOf } from '../../support/oidc.ts';
+import { getUserinfo, redeem, refresh } from '../../support/oidc-client.ts';
+import { adminClient, createTenant, createTestUser, type TestUser } from '../../support/service.ts';
+
+type Changes = Readonly<Record<string, string | undefined>>;
+
+const OUT = 'https://app.test/out?a=b';
+const SIGNED_OUT = { status: 200, heading: 'You are signed out', location: undefined };
+const NOT_SIGNED_OUT = { status: 200, heading: 'You may still be signed in', location: undefined };
+
+const [key, oldKey, foreignKey] = [createRsaJwk('new'), createRsaJwk('old'), createRsaJwk('new')];
+const fixture = await LoginFixture.open({ oidcSigningKeys: [key, oldKey] });
+const { service, clock } = fixture;
+afterAll(() => fixture.close());
+const admin = adminClient(service);
+const fields = { openIdConnect: true, singleSignOn: true, postLogoutRedirectUris: [OUT] };
+const of = await createTenant(service, { name: 'Shop', ...fields });
+const other = await createTenant(service, fields);
+
+async function signIn(options: { user?: TestUser; browser?: LoginBrowser; at?: typeof of } = {}) {
+  const at = options.at ?? of;
+  const browser = options.browser ?? new LoginBrowser(service);
+  const login = await beginOidcLogin(browser, at, { prompt: 'login' });
+  const by = { of: at, browser, login };
+  const { enter, code: typed, user } = await fixture.askForCode({ ...by, ...(options.user && { user: options.user }) });
+  const { code = '' } = parametersOf((await enter(typed)).location);
+  const { body } = await redeem(service, at, code, { verifier: CODE_VERIFIER });
+  return { browser, user, tokens: body, idToken: body.id_token ?? '' };
+}
+
+function logOut(browser: LoginBrowser, parameters: Changes) {
+  const entries = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return browser.open(`/oidc/logout?${new URLSearchParams(entries)}`);
+}
+
+/** Whether the tokens of the sign-in still work. */
+async function isLive({ tokens }: Awaited<ReturnType<typeof signIn>>, at = of): Promise<boolean[]> {
+  const { status } = await getUserinfo(service, tokens.access_token);
+  return [status === 200, (await refresh(service, at, tokens.refresh_token)).status === 200];
+}
+
+async function isRemembered(browser: LoginBrowser, at = of): Promise<boolean> {
+  const { location } = await browser.open(`/oidc/authorize?${authorizationOf(at, { prompt: 'none' })}`);
+  return parametersOf(location).code !== undefined;
+}
+
+const sign = (claims: Record<string, unknown>, jwk = key, typ = 'JWT') =>
+  new SignJWT(claims)
+    .setProtectedHeader({ alg: 'RS256', typ, kid: jwk.kid ?? '' })
+    .sign(createPrivateKey({ key: { ...jwk }, format: 'jwk' }));
+
+describe('with the ID token of a login', () => {
+  it('ends it, forgets the sign-in of the browser and redirects with the state', async () => {
+    const signedIn = await signIn();
+    const { browser, idToken: id_token_hint } = signedIn;
+    const request = { id_token_hint, client_id: of.clientId, post_logout_redirect_uri: OUT, state: 'a & b' };
+    const { status, location } = await logOut(browser, request);
+    expect([status, location]).toEqual([303, `${OUT}&state=a+%26+b`]);
+    expect(await isLive(signedIn)).toEqual([false, false]);
+    expect(await isRemembered(browser)).toBe(false);
+  });
+
+  it('takes a form, and leaves out a state that there is none of', async () => {
+    const { browser, idToken: id_token_hint } = await signIn();
+    const { status, location } = await browser.post('/oidc/logout', { id_token_hint, post_logout_redirect_uri: OUT });
+    expect([status, location]).toEqual([303, OUT]);
+  });
+
+  it.each<[string, Changes]>([
+    ['without a place to go to', {}],
+    ['with one that is not registered', { post_logout_redirect_uri: `${OUT}&c=d`, state: 'a' }],
+    ['with one of another port', { post_logout_redirect_uri: 'https://app.test:8443/out?a=b' }],
+  ])('shows a page %s', async (_, more) => {
+    const signedIn = await signIn();
+    const page = await logOut(signedIn.browser, { id_token_hint: signedIn.idToken, ...more });
+    expect(page).toMatchObject(SIGNED_OUT);
+    expect(page.body).toContain('href="https://app.test"');
+    expect(await isLive(signedIn)).toEqual([false, false]);
+    const again = await signIn(signedIn);
+    expect(await signedIn.browser.switchLanguage(page, 'de')).toMatchObject({ heading: 'Sie sind abgemeldet' });
+    expect(await isLive(again)).toEqual([true, true]);
+  });
+
+  it('ends that of the browser alone, of that user and application alone', async () => {
+    const user = await createTestUser(service);
+    const phone = await signIn({ user });
+    const laptop = await signIn({ user });
+    const elsewhere = await signIn({ user, browser: phone.browser, at: other });
+    const stranger = await signIn();
+    await logOut(phone.browser, { id_token_hint: phone.idToken });
+    expect(await isLive(phone)).toEqual([false, false]);
+    expect([await isLive(laptop), await isLive(elsewhere, other), await isLive(stranger)]).toEqual(
+      Array.from({ length: 3 }, () => [true, true]),
+    );
+    expect(await isRemembered(laptop.browser)).toBe(true);
+  });
+
+  it('forgets the sign-in of no other user in the browser', async () => {
+    const first = await signIn();
+    await signIn({ browser: first.browser });
+    await logOut(first.browser, { id_token_hint: first.idToken });
+    expect(await isRemembered(first.browser)).toBe(true);
+  });
+
+  it('ends all sessions of the user at the application if the token names no browser', async () => {
+    const signedIn = await signIn();
+    const { sid, ...claims } = decodeJwt(signedIn.idToken);
+    expect(sid).toBeDefined();
+    expect(await logOut(signedIn.browser, { id_token_hint: await sign(claims) })).toMatchObject(SIGNED_OUT);
+    expect(await isLive(signedIn)).toEqual([false, false]);
+  });
+
+  it('takes one that has expired, or that an old key has signed', async () => {
+    const signedIn = await signIn();
+    clock.advance(HOUR);
+    const hint = await sign(decodeJwt(signedIn.idToken), oldKey);
+    expect(await logOut(signedIn.browser, { id_token_hint: hint })).toMatchObject(SIGNED_OUT);
+    expect(await isLive(signedIn)).toEqual([false, false]);
+  });
+});
+
+describe('without a valid ID token', () => {
+  it.each<[string, (idToken: string) => Promise<Changes> | Changes]>([
+    ['of none', () => ({})],
+    ['that is empty', () => ({ id_token_hint: '' })],
+    ['of two', (idToken) => ({ id_token_hint: `${idToken}&id_token_hint=${idToken}` })],
+    ['for another client', (idToken) => ({ id_token_hint: idToken, client_id: other.clientId })],
+    ['that is damaged', (idToken) => ({ id_token_hint: `${idToken}AA` })],
+    ['of a foreign key', async (idToken) => ({ id_token_hint: await sign(decodeJwt(idToken), foreignKey) })],
+    [
+      'of another issuer',
+      async (idToken) => ({ id_token_hint: await sign({ ...decodeJwt(idToken), iss: 'https://a' }) }),
+    ],
+    ['of no user', async (idToken) => ({ id_token_hint: await sign({ ...decodeJwt(idToken), sub: 'ada' }) })],
+    ['of no client', async (idToken) => ({ id_token_hint: await sign({ ...decodeJwt(idToken), aud: 'x' }) })],
+    ['of another type', async (idToken) => ({ id_token_hint: await sign(decodeJwt(idToken), key, 'logout+jwt') })],
+    ['without an age', async (idToken) => ({ id_token_hint: await sign({ ...decodeJwt(idToken), iat: undefined }) })],
+  ])('%s it ends nothing and redirects nowhere', async (name, change) => {
+    const signedIn = await signIn();
+    const { browser, idToken } = signedIn;
+    const changes = await change(idToken);
+    const query = new URLSearchParams({ post_logout_redirect_uri: OUT, state: 'a' });
+    for (const [field, value] of Object.entries(changes)) query.set(field, value ?? '');
+    const text = name === 'of two' ? decodeURIComponent(query.toString()) : query.toString();
+    expect(await browser.open(`/oidc/logout?${text}`)).toMatchObject(NOT_SIGNED_OUT);
+    expect(await isLive(signedIn)).toEqual([true, true]);
+    expect(await isRemembered(browser)).toBe(true);
+  });
+
+  it('is one that is older than a login can be', async () => {
+    const { browser, idToken: id_token_hint } = await signIn();
+    clock.advance(12 * HOUR - MINUTE);
+    expect(await logOut(browser, { id_token_hint, client_id: other.clientId })).toMatchObject(NOT_SIGNED_OUT);
+    expect(await logOut(browser, { id_token_hint })).toMatchObject(SIGNED_OUT);
+    clock.advance(2 * MINUTE);
+    expect(await logOut(browser, { id_token_hint })).toMatchObject(NOT_SIGNED_OUT);
+  });
+
+  it('is one of an application that has OpenID Connect no more', async () => {
+    const tenant = await createTenant(service, fields);
+    const { browser, idToken: id_token_hint } = await signIn({ at: tenant });
+    await admin.updateApplication({ applicationId: tenant.id, openIdConnect: false });
+    expect(await logOut(browser, { id_token_hint })).toMatchObject(NOT_SIGNED_OUT);
+  });
+});
