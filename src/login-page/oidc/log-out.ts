@@ -54,8 +54,8 @@ async function showSignedOut(
   clientId: string,
 ) {
   const found = await findApplicationOfClient(call, clientId);
-  const application = found && toPageApplication(found, loginPathOf(parts));
   const language = languages.languageFor(parameters.get('ui_locales'));
+  const application = found && toPageApplication(found, language, loginPathOf(parts));
   const query = [[DONE, '1'] as const, ['client_id', clientId] as const];
   sendErrorPage(context, 'signed-out', { language, place: { path: place.path, query }, application });
 }
