@@ -122,7 +122,7 @@ export const knownOrigins = pgTable(
 export const mutedAddresses = pgTable(
   'muted_addresses',
   {
-    /** 16 bytes of the HMAC-SHA-256 of the address. The row is of no user, since unknown addresses may be muted, too. */
+    /** 16 bytes of the HMAC-SHA-256 of the address. The row belongs to no user, since unknown addresses may be muted, too. */
     key: bytes('key').primaryKey(),
     expiresAt: instant('expires_at').notNull(),
   },

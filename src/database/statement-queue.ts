@@ -11,11 +11,11 @@ interface Waiting {
 }
 
 /**
- * Statements that wait for a connection. Applications take turns, so that one with many statements delays
- * the others by one statement each time. Those of one application start in the order in which they came.
+ * Statements that wait for a connection. Applications are served round robin, so that one with many statements delays the
+ * others by one statement each time. The statements of one application start in the order in which they came.
  */
 export class StatementQueue {
-  /** By application ID. The application whose turn is next comes first. */
+  /** By application ID. The application that is served next comes first. */
   readonly #waiting = new Map<unknown, Waiting[]>();
   #length = 0;
 
@@ -23,7 +23,7 @@ export class StatementQueue {
     return this.#length;
   }
 
-  /** The statement whose turn is next. */
+  /** The statement that starts next. */
   get first(): StatementExecution<unknown> | undefined {
     const [first] = this.#waiting.values();
     return first?.[0]?.execution;

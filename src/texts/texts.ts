@@ -59,7 +59,7 @@ export function createLanguage(tag: string, catalogue: Catalogue): Language {
 
 const PLACEHOLDER = /\{(\w+)\}/g;
 
-/** With one group, `split` returns text and names in turns. */
+/** With one group, `split` returns text and names alternately. */
 function joinHtml(text: string, values: TextValues<string | Html>): Html {
   const parts = text.split(PLACEHOLDER).map((part, index) => {
     if (index % 2 === 0) return html`${part}`;

@@ -175,7 +175,7 @@ describe('while an application waits for a row', () => {
   });
 });
 
-test('statements that take turns at a row, none waiting long, do not delay others like them at another row', async () => {
+test('statements that wait for one row, each briefly, do not delay others like them at another row', async () => {
   await testDatabase.sql`insert into things values (2, 'two')`;
   await using database = openDatabase(2);
   let turns = 0;

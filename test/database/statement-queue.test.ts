@@ -5,7 +5,7 @@ import { StatementQueue } from '../../src/database/statement-queue.ts';
 
 const statement: Statement<unknown> = () => ({ getQuery: () => ({ sql: '', params: [] }), execute: async () => [] });
 
-test('lets applications take turns, each in its own order', async () => {
+test('serves applications round robin, each in its own order', async () => {
   const queue = new StatementQueue();
   for (const name of ['a1', 'a2', 'a3', 'b1', 'c1', 'b2']) add(queue, name);
   expect(startAll(queue)).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);

@@ -99,7 +99,7 @@ test('waits as long as Retry-After says, and sends the same message again', asyn
   await expect.poll(statusCodes).toEqual([503, 204]);
 });
 
-test('gives a delivery up after the last attempt of the schedule, and makes it again when told to', async () => {
+test('gives a delivery up after the last attempt of the schedule, and makes it again on request', async () => {
   const { events, webhooks, webhookId } = await subscribe('/broken');
   receiver.answer(500);
   await events.createEvent({ eventId: 'e' });

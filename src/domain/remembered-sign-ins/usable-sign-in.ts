@@ -24,7 +24,7 @@ export function signInParameters(
 
 /**
  * The CTE `remembered`: the sign-in of that token if the user can sign in, and no cut-off in the application has ended
- * it, and the CTEs that it needs. They are apart for Citus, which has their tables in different places.
+ * it, and the CTEs that it needs. There are three, because Citus cannot join their tables.
  */
 export const usableSignIn = sql`known as (
     select r.user_id, r.method, r.authenticated_at, users.email, users.name

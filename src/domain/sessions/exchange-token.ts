@@ -20,7 +20,7 @@ interface ExchangeParts {
   readonly sessionMaxAgeSeconds: number;
   /** Whether the database is on Citus. */
   readonly isOnCitus: boolean;
-  /** Applications known to have a webhook for what a session tells of: they try the slower statement first. */
+  /** Applications known to have a webhook for new sessions or users: they try the slower statement first. */
   readonly subscribed?: Set<string>;
 }
 

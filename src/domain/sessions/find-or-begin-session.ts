@@ -10,8 +10,8 @@ import { latestCutoff } from './cutoffs.ts';
 import { lastSignIn } from './session.ts';
 import type { OriginColumns } from './session-origin.ts';
 
-/** What a new session may tell of. */
-const TOLD = ['session.created', 'user.created'] as const;
+/** The types of the messages about a new session. */
+const NOTIFIED = ['session.created', 'user.created'] as const;
 
 /** The columns of a session that the call gives. */
 const GIVEN = {
@@ -57,9 +57,9 @@ interface Additions {
 
 /**
  * A live session is only read. Otherwise the row of the application and user is inserted or overwritten. Of concurrent
- * exchanges the first wins: under its row lock the others find a session that is not over, and begin none. A session that
- * begins is told to webhooks if `notifies` is `yes`. If it is `unless asked`, none begins where a webhook subscribes to its
- * messages: that CTE costs time even if it inserts nothing.
+ * exchanges the first wins: under its row lock the others find a session that is not over, and begin none. With `notifies`
+ * of `yes`, webhooks get the messages about a session that begins. With `unless asked`, none begins where a webhook
+ * subscribes to them: their CTE costs time even if it inserts nothing.
  */
 export function findOrBegin(
   { address, userAgent, join, isKnown }: OriginColumns,
@@ -85,7 +85,7 @@ export function findOrBegin(
         coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${given}
       from caller ${join}
       where ${isKnown} ${p.instant('authenticatedAt')} > cutoff_at and not exists (select 1 from unended)
-        ${notifies === 'unless asked' ? sql`and not ${hasSubscriberToAny(TOLD, p.uuid('applicationId'))}` : sql``}
+        ${notifies === 'unless asked' ? sql`and not ${hasSubscriberToAny(NOTIFIED, p.uuid('applicationId'))}` : sql``}
       on conflict (application_id, user_id) do update set (${replaced}) = row(${excluded}, ${given})
       where s.expires_at <= ${p.instant('now')} or s.authenticated_at <= excluded.cutoff_at
       returning *

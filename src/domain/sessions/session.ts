@@ -58,7 +58,7 @@ export const lastSignIn = (session: 'sessions' | 's') =>
 /** A live session, without its ID, which is a bearer secret. */
 export type Session = RowOfType<typeof sessionColumns>;
 
-/** What a session of an application depends on, apart from its ID. */
+/** What a session of an application depends on, except its ID. */
 export interface SessionSettings {
   /** How long sessions can be renewed after the sign-in, unless the application has a limit of its own. */
   readonly sessionMaxAgeSeconds: number;

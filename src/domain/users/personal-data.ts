@@ -63,7 +63,7 @@ function deleteFrom(table: (typeof TABLES)[number]): SQL {
 
 /**
  * Returns a CTE. What was entered at a login of the user may have an address that the user has had before, and the code of
- * a sign-up is of no user.
+ * a sign-up belongs to no user.
  */
 function deleteFromLogins(table: typeof loginCodes | typeof walletChallenges | typeof provedIdentities): SQL {
   const name = getTableName(table);

@@ -7,7 +7,7 @@ export const DELIVERY_STATUSES = webhookDeliveries.status.enumValues;
 
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** A message for a webhook, and what has become of it. */
+/** A message for a webhook, and its status. */
 export interface Delivery {
   readonly messageId: string;
   readonly type: string;

@@ -23,39 +23,39 @@ interface Logout {
 }
 
 /**
- * Tells the calling application that all of a user's logins have ended.
+ * Returns the message to the calling application that all of a user's logins have ended.
  *
  * @param users a CTE with a column `user_id`
  */
 export function loggedOut(users: SQL): Message[] {
-  return tellOfLogout({ gone: sql`${users} as gone`, applicationId: p.uuid('applicationId') });
+  return toMessages({ gone: sql`${users} as gone`, applicationId: p.uuid('applicationId') });
 }
 
-/** Tells the calling application, if the user has ever signed in to it. @param users a CTE with a column `user_id` */
+/** Returns the same if the user has ever signed in to the application. @param users a CTE with a column `user_id` */
 export function loggedOutIfKnown(users: SQL): Message[] {
   const gone = sql`${users} as gone join application_users as signed_in
     on signed_in.application_id = ${p.uuid('applicationId')} and signed_in.user_id = gone.user_id`;
-  return tellOfLogout({ gone, applicationId: p.uuid('applicationId') });
+  return toMessages({ gone, applicationId: p.uuid('applicationId') });
 }
 
-/** Tells the calling application of one browser. @param browsers a CTE with the columns `user_id` and `sid` */
+/** Returns the message to the calling application about one browser. @param browsers a CTE with the columns `user_id` and `sid` */
 export function loggedOutOfBrowser(browsers: SQL): Message[] {
   return [toMessage({ gone: sql`${browsers} as gone`, applicationId: p.uuid('applicationId') }, sql`gone.sid`)];
 }
 
-/** Tells the applications of sessions. @param sessions a CTE with the columns `application_id` and `user_id` */
+/** Returns the messages to the application of each session. @param sessions a CTE with `application_id` and `user_id` */
 export function loggedOutOfSessions(sessions: SQL): Message[] {
-  return tellOfLogout({ gone: sql`${sessions} as gone`, applicationId: sql`gone.application_id`, isForeign: true });
+  return toMessages({ gone: sql`${sessions} as gone`, applicationId: sql`gone.application_id`, isForeign: true });
 }
 
-/** Tells every application that the user has ever signed in to. @param users a CTE with a column `id` */
+/** Returns the message to each application to which the user has ever signed in. @param users a CTE with a column `id` */
 export function loggedOutEverywhere(users: SQL): Message[] {
   const gone = sql`(select id as user_id from ${users}) as gone
     join application_users as signed_in on signed_in.user_id = gone.user_id`;
-  return tellOfLogout({ gone, applicationId: sql`signed_in.application_id`, isForeign: true });
+  return toMessages({ gone, applicationId: sql`signed_in.application_id`, isForeign: true });
 }
 
-/** Tells the calling application of each browser whose login has ended. @param grants a CTE with `user_id` and `sid` */
+/** Returns the message to the calling application about each browser whose login has ended. @param grants a CTE with `user_id` and `sid` */
 export function loggedOutOfBrowsers(grants: SQL): Message {
   return toMessage({ gone: sql`${grants} as gone`, applicationId: p.uuid('applicationId') }, sql`gone.sid`);
 }
@@ -64,7 +64,7 @@ export function loggedOutOfBrowsers(grants: SQL): Message {
  * Returns a message for the user, and one for each browser: some clients find a login by its `sid` alone if its ID token
  * had one, others know the user alone.
  */
-function tellOfLogout(logout: Logout): Message[] {
+function toMessages(logout: Logout): Message[] {
   const { gone, applicationId } = logout;
   const withGrants = sql`${gone} join oidc_grants as g on g.application_id = ${applicationId}
     and g.user_id = gone.user_id and g.expires_at > ${p.instant('now')}`;

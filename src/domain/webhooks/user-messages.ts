@@ -5,7 +5,7 @@ import { renewableFor } from '../sessions/session.ts';
 import { jsonObject, type Message, toIsoText } from './insert-message.ts';
 
 /**
- * Tells every application that the user has signed in to.
+ * Returns the message to each application of the user: of those to which the user has signed in.
  *
  * @param changed a CTE with the columns of `userColumns`
  */
@@ -27,8 +27,8 @@ export function userMessage(type: 'user.updated' | 'user.deactivated', changed: 
 }
 
 /**
- * Tells the calling application of a user who has signed in to it for the first time, unless it was told when an operator
- * added the user. Parameters: now, userId.
+ * Returns the message to the calling application about the first sign-in of a user. There is none if an operator has added
+ * the user, which was a message of its own. Parameters: now, userId.
  *
  * @param begun a CTE with the user's session
  * @param joined a CTE with the user's ID, and `is_new` if the user is new to the application
@@ -46,7 +46,8 @@ export function userJoined(begun: SQL, joined: SQL): Message {
 }
 
 /**
- * Tells each application of a user whom an operator has added to it, unless it was told at the user's first sign-in.
+ * Returns the message to each application about a user whom an operator has added. There is none if the user had signed in
+ * to it before, which was a message of its own.
  *
  * @param added a CTE with the IDs of applications and user that are new
  * @param user a CTE or table with the columns of `users`
@@ -75,12 +76,12 @@ function newUser(id: SQL) {
   };
 }
 
-/** Tells every application that the user has signed in to, and keeps nothing of the user but the ID. */
+/** Returns the message to each application of the user. It has nothing of the user but the ID. */
 export function userDeleted(deleted: SQL): Message {
   return { ...toApplicationsOf(deleted), type: 'user.deleted', data: jsonObject({ id: sql`changed.id` }) };
 }
 
-/** Tells of a session as it is listed: without its ID, which is a secret. */
+/** Returns the message about a new session, with what lists of sessions show: without its ID, which is a secret. */
 export function sessionCreated(begun: SQL): Message {
   const user = {
     email: sql`email`,
@@ -101,8 +102,8 @@ export function sessionCreated(begun: SQL): Message {
 }
 
 /**
- * Tells the calling application of its session among those that the CTE has deleted, if it was live or could be renewed.
- * Parameter: now.
+ * Returns the message to the calling application about its session that the CTE has deleted, if that was live or could be
+ * renewed. Parameter: now.
  */
 export function sessionRevoked(ended: SQL): Message {
   return {
@@ -113,7 +114,7 @@ export function sessionRevoked(ended: SQL): Message {
   };
 }
 
-/** Tells every application in the same way. Parameter: now. */
+/** Returns the same message to the application of each session. Parameter: now. */
 export function sessionsRevoked(ended: SQL): Message {
   return { ...sessionRevoked(ended), applicationId: sql`ended.application_id` };
 }

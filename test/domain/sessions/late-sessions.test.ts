@@ -47,7 +47,7 @@ const ENDINGS: typeof SESSION_ENDINGS = {
 };
 
 test.runIf(hasGates).each(Object.keys(ENDINGS))(
-  'what is inserted after %s is told to end, and the token is refused',
+  'webhooks learn of what is inserted after %s, and the token is refused',
   async (name) => {
     const { tenant, user, authToken } = await prepare();
     const exchange = await halt('sessions', () => clientsOf(service, tenant).auth.exchangeToken({ authToken }));
@@ -58,7 +58,7 @@ test.runIf(hasGates).each(Object.keys(ENDINGS))(
   },
 );
 
-test.runIf(hasGates).each(Object.keys(ENDINGS))('what is inserted before %s commits is told to end', async (name) => {
+test.runIf(hasGates).each(Object.keys(ENDINGS))('webhooks learn of what comes before %s commits', async (name) => {
   const { tenant, user, authToken } = await prepare();
   const table = /RevokeUserSessions|RemoveApplicationUser/.test(name) ? 'session_cutoffs' : 'user_cutoffs';
   const ending = await halt(table, () => ENDINGS[name]?.({ tenant, user }));
@@ -71,7 +71,7 @@ test.runIf(hasGates).each(Object.keys(ENDINGS))('what is inserted before %s comm
   expect(await sql`select from application_users where user_id = ${user.id}`).toHaveLength(stays ? 1 : 0);
 });
 
-test('sessions that are found late are deleted and told to end', async () => {
+test('sessions that are found late are deleted, and webhooks learn of it', async () => {
   const { tenant, user, authToken } = await prepare();
   await clientsOf(service, tenant).auth.exchangeToken({ authToken });
   const [session] = await sql`select * from sessions where user_id = ${user.id}`;

@@ -11,7 +11,9 @@ const validation = 'test/domain/validation.test.ts';
 const keyCache = 'test/domain/api-keys/api-key-cache.test.ts';
 const address = 'test/http/client-address.test.ts';
 
-const ACTOR = `const actor = isAdmin ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context, method) } as const) : NOBODY;\n`;
+const ACTOR = `const actor = isAdmin
+        ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context, method) } as const)
+        : NOBODY;\n`;
 
 /** What every call goes through: credentials, limits, envelopes, logs, settings, and the pages' forms. */
 export const SERVICE_FAULTS: readonly Fault[] = [
