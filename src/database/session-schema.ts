@@ -1,7 +1,7 @@
 /** Sessions, the cut-offs that end them, and the users of an application. */
 import { sql } from 'drizzle-orm';
 import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { applicationIdColumn, instant, profileColumns, users } from './schema.ts';
+import { applicationIdColumn, bytes, instant, profileColumns, users } from './schema.ts';
 
 /**
  * The newest session of each user in each application: the primary key allows one. A renewal replaces the ID and the
@@ -18,6 +18,8 @@ export const sessions = pgTable(
     ...profileColumns(),
     ipAddress: text('ip_address').notNull(),
     userAgent: text('user_agent').notNull(),
+    /** SHA-256 of the browser of the last sign-in on the login page. */
+    browserDigest: bytes('browser_digest'),
     /** How the user signed in last. */
     method: text('method').notNull(),
     authenticatedAt: instant('authenticated_at').notNull(),

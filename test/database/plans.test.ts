@@ -15,6 +15,7 @@ import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { openDemo } from '../../src/demo/demo.ts';
 import { exportAccount } from '../../src/domain/account/export-account.ts';
 import { findAccount } from '../../src/domain/account/find-account.ts';
+import { listRememberedSignIns } from '../../src/domain/account/list-remembered-sign-ins.ts';
 import { ApiKeyUsage } from '../../src/domain/api-keys/api-key-usage.ts';
 import { findLogo } from '../../src/domain/applications/find-logo.ts';
 import { setApplicationLogo } from '../../src/domain/applications/set-application-logo.ts';
@@ -379,6 +380,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const found = await findAccount(call, account);
   if (!found) throw new Error('Nobody is signed in to the account page');
   await exportAccount(call, found);
+  await listRememberedSignIns(call, signedIn.id);
   await endUserSessions(call, account);
 
   await service.database.sql`update applications set allow_sign_up = true where id = ${tenant.id}`;

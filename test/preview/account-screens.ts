@@ -4,6 +4,7 @@ import {
   renderAccountMessage,
   renderAccountSignIn,
 } from '../../src/login-page/account/render-account-form.ts';
+import { renderNewWallet } from '../../src/login-page/account/render-new-wallet.ts';
 import type { Language } from '../../src/texts/texts.ts';
 import type { Screen } from './screens.ts';
 
@@ -25,6 +26,7 @@ const SESSIONS = [
     ipAddress: '203.0.113.7',
     userAgent:
       'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 Safari/605.1.15',
+    browserDigest: Buffer.alloc(32, 1),
     beganAt: new Date('2026-11-19T18:02:00Z'),
   },
   {
@@ -33,9 +35,27 @@ const SESSIONS = [
     method: 'email',
     ipAddress: '2001:db8::1',
     userAgent: 'node',
+    browserDigest: null,
     beganAt: new Date('2026-11-02T07:40:00Z'),
   },
 ] as const;
+
+const SIGN_INS = [
+  {
+    tokenDigest: Buffer.alloc(32, 1),
+    method: 'passkey',
+    authenticatedAt: new Date('2026-11-19T18:02:00Z'),
+    expiresAt: new Date('2026-11-20T06:02:00Z'),
+  },
+  {
+    tokenDigest: Buffer.alloc(32, 2),
+    method: 'email',
+    authenticatedAt: new Date('2026-11-19T17:02:00Z'),
+    expiresAt: new Date('2026-11-20T05:02:00Z'),
+  },
+] as const;
+
+const THIS_DEVICE = { browserDigest: Buffer.alloc(32, 1), tokenDigest: Buffer.alloc(32, 1) };
 
 const PASSKEY = {
   id: USER.id,
@@ -59,7 +79,14 @@ export const ACCOUNT_SCREENS: readonly Screen[] = [
   {
     name: 'account-stale',
     render: (language) =>
-      renderAccount({ ...accountView(language), isFresh: false, note: '', sessions: [], mayDelete: false }),
+      renderAccount({
+        ...accountView(language),
+        isFresh: false,
+        note: '',
+        sessions: [],
+        signIns: [],
+        mayDelete: false,
+      }),
   },
   { name: 'account-sign-in', render: (language) => renderAccountSignIn(accountView(language)) },
   {
@@ -71,6 +98,14 @@ export const ACCOUNT_SCREENS: readonly Screen[] = [
         submit: 'account.wallet.submit',
         isDangerous: true,
       }),
+  },
+  {
+    name: 'account-wallet-new',
+    render: (language) => renderNewWallet(accountView(language), { isRecent: true }),
+  },
+  {
+    name: 'account-wallet-new-stale',
+    render: (language) => renderNewWallet(accountView(language), { isRecent: false }),
   },
   {
     name: 'account-deleted',
@@ -89,6 +124,8 @@ function accountView(language: Language) {
     user: USER,
     providers: [],
     sessions: SESSIONS,
+    signIns: SIGN_INS,
+    thisDevice: THIS_DEVICE,
     passkeys: PASSKEYS,
     note: language.text('account.note.name'),
     isFresh: true,

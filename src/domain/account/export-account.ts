@@ -20,7 +20,7 @@ export async function exportAccount(call: Call, user: User) {
   return {
     exportedAt: call.now,
     user: profile,
-    sessions: sessions.map(({ sid: _, ...session }) => session),
+    sessions: sessions.map(({ sid: _sid, browserDigest: _digest, ...session }) => session),
     logins,
     applications: memberships,
     passkeys: passkeys.map(({ credentialId, ...passkey }) => ({

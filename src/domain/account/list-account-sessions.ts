@@ -4,6 +4,7 @@ import { sessions } from '../../database/session-schema.ts';
 import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
+import { sidOf } from '../oidc/redeem-code.ts';
 import { isUnendedGrant } from '../sessions/cutoffs.ts';
 import { renewableFor } from '../sessions/session.ts';
 
@@ -19,6 +20,17 @@ const columns = {
 /** Where a user is signed in: in an application, or in one browser of an application that uses OpenID Connect. */
 export interface AccountSession extends RowOfType<typeof columns> {
   readonly sid?: string;
+  readonly browserDigest?: Buffer | null;
+}
+
+/** Returns whether the user has signed in there with this browser. */
+export function isOfBrowser(
+  { applicationId, sid, browserDigest }: AccountSession,
+  userId: string,
+  digest: Buffer,
+): boolean {
+  if (sid !== undefined) return sid === sidOf(applicationId, userId, digest);
+  return browserDigest?.equals(digest) ?? false;
 }
 
 /**
@@ -32,8 +44,8 @@ export async function listAccountSessions({ run, now }: Call, userId: string): P
   return [...grants, ...others].sort((one, other) => other.beganAt.getTime() - one.beganAt.getTime());
 }
 
-const selectSessions = statement('select_account_sessions', columns)`
-  select s.application_id, a.name as application_name, s.method, s.ip_address, s.user_agent, s.began_at
+const selectSessions = statement('select_account_sessions', { ...columns, browserDigest: sessions.browserDigest })`
+  select s.application_id, a.name as application_name, s.method, s.ip_address, s.user_agent, s.browser_digest, s.began_at
   from sessions s join applications a on a.id = s.application_id and a.deleted_at is null
   where s.user_id = ${p.uuid('userId')} and s.expires_at + ${renewableFor} > ${p.instant('now')}
   order by s.began_at desc, s.application_id limit 500`;

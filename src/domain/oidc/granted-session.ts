@@ -29,6 +29,7 @@ export interface NewGrant extends GrantedSignIn {
   /** Null, like the user agent, if nobody told where the user signed in. */
   readonly originAddress: string | null;
   readonly originUserAgent: string | null;
+  readonly originBrowser: Buffer | null;
 }
 
 export type GrantedSession = FoundSession['session'] & Pick<FoundSession, 'sid' | 'verifiedEmail'>;
@@ -88,7 +89,7 @@ async function findOrBeginSession(
     if (!found?.isAccepted) throw new OidcError('invalid_grant');
     const { isOutdated, session, sid, verifiedEmail, notifiedIds = [] } = found;
     if (isOutdated) {
-      const origin = { originAddress: null, originUserAgent: null };
+      const origin = { originAddress: null, originUserAgent: null, originBrowser: null };
       await call.run(updateSignIn.parameters, { ...origin, ...parameters, sessionId: session.id });
     }
     // There is none if a concurrent call has just begun it.
@@ -158,6 +159,7 @@ const isLiveGrant = sql`g.application_id = ${p.uuid('applicationId')} and g.id =
 const origin = {
   address: sql`g.ip_address`,
   userAgent: sql`g.user_agent`,
+  browser: sql`null::bytea`,
   join: sql`join oidc_grants g on ${isLiveGrant}`,
   isKnown: sql``,
 };

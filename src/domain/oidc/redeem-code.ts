@@ -20,7 +20,7 @@ export interface CodeRequest {
 }
 
 /** A sign-in whose code was redeemed. */
-export interface RedeemedLogin extends Omit<RowOfType<typeof REDEEMED>, 'browserDigest'> {
+export interface RedeemedLogin extends RowOfType<typeof REDEEMED> {
   readonly loginIntentId: string;
   readonly sid: string;
 }
@@ -48,14 +48,14 @@ export async function redeemCode(
     completedAfter: new Date(now.getTime() - CODE_LIFETIME_MS),
   });
   if (!redeemed) throw new OidcError('invalid_grant');
-  const { browserDigest, ...login } = redeemed;
+  const { originBrowser, userId } = redeemed;
   // A page that is not Usher's tells of no browser.
-  const sid = browserDigest ? sidOf(application.id, login.userId, browserDigest) : loginIntentId;
-  return { ...login, loginIntentId, sid };
+  const sid = originBrowser ? sidOf(application.id, userId, originBrowser) : loginIntentId;
+  return { ...redeemed, loginIntentId, sid };
 }
 
 /** Returns what names a browser to one application, of one user, and to nobody else. */
-function sidOf(applicationId: string, userId: string, browserDigest: Buffer): string {
+export function sidOf(applicationId: string, userId: string, browserDigest: Buffer): string {
   const digest = createHash('sha256').update(`${applicationId}/${userId}/`).update(browserDigest).digest();
   return toUuid(digest.subarray(0, 16));
 }
@@ -66,9 +66,9 @@ const REDEEMED = {
   authenticatedAt: t.instant,
   scope: t.integer,
   nonce: loginIntents.nonce,
-  browserDigest: loginIntents.browserDigest,
   originAddress: loginIntents.ipAddress,
   originUserAgent: loginIntents.userAgent,
+  originBrowser: loginIntents.browserDigest,
 };
 
 // A challenge that is not distinct from null: who has sent one when it began cannot leave out the verifier.
@@ -79,6 +79,6 @@ const redeem = statement('redeem_code', REDEEMED)`
       and redeemed_at is null and completed_at > ${p.instant('completedAfter')}
       and redirect_uri = ${p.text('redirectUri')} and code_challenge is not distinct from ${p.bytes('codeChallenge')}
     returning user_id, method, coalesce(authenticated_at, completed_at) as authenticated_at, scope::integer, nonce,
-      browser_digest, ip_address as origin_address, user_agent as origin_user_agent
+      browser_digest as origin_browser, ip_address as origin_address, user_agent as origin_user_agent
   ), ${auditEvent({ resource: sql`user_id`, from: sql`redeemed` })}
   select * from redeemed`;

@@ -25,7 +25,16 @@ const GIVEN = {
 };
 const given = sql.join(Object.values(GIVEN), sql`, `);
 /** Those that the statement finds out. */
-const FOUND_OUT = ['email', 'name', 'profile_image', 'wallet_address', 'cutoff_at', 'ip_address', 'user_agent'];
+const FOUND_OUT = [
+  'email',
+  'name',
+  'profile_image',
+  'wallet_address',
+  'cutoff_at',
+  'ip_address',
+  'user_agent',
+  'browser_digest',
+];
 const replaced = sql.raw([...FOUND_OUT, ...Object.keys(GIVEN)].join(', '));
 const excluded = sql.raw(FOUND_OUT.map((name) => `excluded.${name}`).join(', '));
 
@@ -62,7 +71,7 @@ interface Additions {
  * subscribes to them: their CTE costs time even if it inserts nothing.
  */
 export function findOrBegin(
-  { address, userAgent, join, isKnown }: OriginColumns,
+  { address, userAgent, browser, join, isKnown }: OriginColumns,
   notifies: 'yes' | 'no' | 'unless asked',
   { condition = sql``, ctes = sql``, columns = sql`` }: Additions = {},
 ): SQL {
@@ -82,7 +91,7 @@ export function findOrBegin(
     ), begun as (
       insert into sessions as s (application_id, user_id, ${replaced})
       select ${p.uuid('applicationId')}, caller.id, email, name, profile_image, wallet_address, cutoff_at,
-        coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${given}
+        coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${browser}, ${given}
       from caller ${join}
       where ${isKnown} ${p.instant('authenticatedAt')} > cutoff_at and not exists (select 1 from unended)
         ${notifies === 'unless asked' ? sql`and not ${hasSubscriberToAny(NOTIFIED, p.uuid('applicationId'))}` : sql``}

@@ -8,11 +8,18 @@ import type { Call } from '../call.ts';
 export interface SessionOrigin {
   readonly originAddress: string | null;
   readonly originUserAgent: string | null;
+  /** The digest of the browser. Null if it was another page's. */
+  readonly originBrowser: Buffer | null;
   /** Whether the intent has been read. Before, no session begins. */
   readonly isOriginKnown: boolean;
 }
 
-export const UNKNOWN_ORIGIN: SessionOrigin = { originAddress: null, originUserAgent: null, isOriginKnown: false };
+export const UNKNOWN_ORIGIN: SessionOrigin = {
+  originAddress: null,
+  originUserAgent: null,
+  originBrowser: null,
+  isOriginKnown: false,
+};
 
 /**
  * How a statement of sessions learns the origin: from the intent, or on Citus, which has intents elsewhere, by the
@@ -23,12 +30,17 @@ export type OriginSource = 'intent' | 'parameters';
 const isIntentOfToken = sql`i.application_id = ${p.uuid('applicationId')} and i.id = ${p.uuid('loginIntentId')}
   and i.user_id = ${p.uuid('userId')}`;
 
-const given = { address: p.text('originAddress'), userAgent: p.text('originUserAgent') };
+const given = {
+  address: p.text('originAddress'),
+  userAgent: p.text('originUserAgent'),
+  browser: p.bytes('originBrowser'),
+};
 
 /** Where the statement of a session that begins has its origin. */
 export interface OriginColumns {
   readonly address: SQL;
   readonly userAgent: SQL;
+  readonly browser: SQL;
   /** Joins what has them. */
   readonly join: SQL;
   /** Whether a session may begin: nothing, or a condition with `and` behind it. */
@@ -40,6 +52,7 @@ export const ORIGINS: Readonly<Record<OriginSource, OriginColumns>> = {
   intent: {
     address: sql`i.ip_address`,
     userAgent: sql`i.user_agent`,
+    browser: sql`i.browser_digest`,
     join: sql`left join login_intents i on ${isIntentOfToken}`,
     isKnown: sql``,
   },
@@ -51,6 +64,7 @@ export const SELECTED_ORIGINS = {
   intent: {
     address: sql`(select i.ip_address from login_intents i where ${isIntentOfToken})`,
     userAgent: sql`(select i.user_agent from login_intents i where ${isIntentOfToken})`,
+    browser: sql`(select i.browser_digest from login_intents i where ${isIntentOfToken})`,
   },
   parameters: given,
 };
@@ -67,5 +81,7 @@ export async function findSessionOrigin(
 const selectOrigin = statement('select_session_origin', {
   originAddress: loginIntents.ipAddress,
   originUserAgent: loginIntents.userAgent,
+  originBrowser: loginIntents.browserDigest,
 })`
-  select i.ip_address as origin_address, i.user_agent as origin_user_agent from login_intents i where ${isIntentOfToken}`;
+  select i.ip_address as origin_address, i.user_agent as origin_user_agent, i.browser_digest as origin_browser
+  from login_intents i where ${isIntentOfToken}`;

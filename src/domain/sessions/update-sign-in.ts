@@ -13,11 +13,12 @@ export const updateSignIn = {
 };
 
 function update(source: OriginSource): SQL {
-  const { address, userAgent } = SELECTED_ORIGINS[source];
+  const { address, userAgent, browser } = SELECTED_ORIGINS[source];
   return sql`
     with updated as (
       update sessions set last_authenticated_at = ${p.instant('authenticatedAt')}, method = ${p.text('method')},
-        ip_address = coalesce(${address}, ip_address), user_agent = coalesce(${userAgent}, user_agent)
+        ip_address = coalesce(${address}, ip_address), user_agent = coalesce(${userAgent}, user_agent),
+        browser_digest = ${browser}
       where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
         and id = ${p.uuid('sessionId')}
         and greatest(authenticated_at, last_authenticated_at) < ${p.instant('authenticatedAt')}

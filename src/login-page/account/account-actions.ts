@@ -2,7 +2,9 @@
 import { endAccountSession } from '../../domain/account/end-account-session.ts';
 import { exportAccount } from '../../domain/account/export-account.ts';
 import { listAccountSessions } from '../../domain/account/list-account-sessions.ts';
+import { listRememberedSignIns } from '../../domain/account/list-remembered-sign-ins.ts';
 import { listOwnPasskeys } from '../../domain/passkeys/list-passkeys.ts';
+import { digestSignInToken } from '../../domain/remembered-sign-ins/sign-in-token.ts';
 import { eraseUser } from '../../domain/users/end-user.ts';
 import { endUserSessions } from '../../domain/users/end-user-sessions.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
@@ -11,6 +13,7 @@ import { send } from '../../http/response.ts';
 import type { TextKey } from '../../texts/texts.ts';
 import type { Action } from '../actions.ts';
 import type { LoginRequest } from '../login-request.ts';
+import { readSignInToken } from '../remembered-sign-in.ts';
 import { sendPage } from '../responses.ts';
 import {
   redeemAddressCode,
@@ -75,13 +78,14 @@ const NOTES: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
 ]);
 
 async function showAccount(request: LoginRequest): Promise<void> {
-  const { context, call, fields, parts } = request;
+  const { browser, context, call, fields, parts } = request;
   const view = viewOf(request);
   const account = await readAccount(request);
   const done = NOTES.get(fields.done);
   const note = done ? view.language.text(done) : '';
   if (!account) return sendPage(context, 200, renderAccountSignIn(view, note));
   const owner = { userId: account.user.id };
+  const token = readSignInToken(context, browser);
   const hasPasskeys = parts.methods.includes('passkey');
   sendPage(
     context,
@@ -90,6 +94,11 @@ async function showAccount(request: LoginRequest): Promise<void> {
       ...view,
       user: account.user,
       sessions: await listAccountSessions(call, owner.userId),
+      signIns: await listRememberedSignIns(call, owner.userId),
+      thisDevice: {
+        browserDigest: browser.digest,
+        tokenDigest: token === undefined ? token : digestSignInToken(token),
+      },
       passkeys: hasPasskeys ? await listOwnPasskeys(call, owner, parts.relyingParty) : undefined,
       providers: parts.providers.all,
       note,

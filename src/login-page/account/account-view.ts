@@ -1,4 +1,5 @@
 import type { AccountSession } from '../../domain/account/list-account-sessions.ts';
+import type { AccountSignInToContinue } from '../../domain/account/list-remembered-sign-ins.ts';
 import type { Passkey } from '../../domain/passkeys/passkey.ts';
 import type { LoginProvider } from '../../domain/providers/login-provider.ts';
 import type { User } from '../../domain/users/user.ts';
@@ -20,6 +21,9 @@ export interface AccountFormView extends PageView {
 export interface AccountView extends AccountFormView {
   readonly user: User;
   readonly sessions: readonly AccountSession[];
+  readonly signIns: readonly AccountSignInToContinue[];
+  /** What this browser is known by, in sessions and in remembered sign-ins. */
+  readonly thisDevice: { readonly browserDigest: Buffer; readonly tokenDigest: Buffer | undefined };
   /** Undefined where people cannot sign in with one. */
   readonly passkeys: readonly Passkey[] | undefined;
   /** At which people sign in. */

@@ -1,11 +1,11 @@
 /** The account page. */
 
-import type { AccountSession } from '../../domain/account/list-account-sessions.ts';
+import { type AccountSession, isOfBrowser } from '../../domain/account/list-account-sessions.ts';
 import { siteOf } from '../../domain/login/network.ts';
 import type { SignInMethod } from '../../domain/login/verify-token.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
-import type { TextKey } from '../../texts/texts.ts';
+import type { Language, TextKey } from '../../texts/texts.ts';
 import type { PageContent } from '../pages/document.ts';
 import { renderFooter } from '../pages/footer.ts';
 import { renderPasskey } from '../pages/passkey.ts';
@@ -41,6 +41,7 @@ ${!isFresh && renderStale(view)}
 ${renderYou(view)}
 ${renderWays(view)}
 ${renderSessions(view)}
+${renderSignIns(view)}
 ${renderData(view)}
 </main>`,
     footer: renderFooter(view),
@@ -111,6 +112,7 @@ function renderSession(view: AccountView, session: AccountSession): Html {
       sid !== undefined && html`<input type="hidden" name="sid" value="${sid}">`
     }
 <button class="second">${language.text('account.signOut')}<span class="hide"> ${isolate(applicationName)}</span></button></form>`,
+    renderDevice(language, isOfBrowser(session, view.user.id, view.thisDevice.browserDigest)),
   );
 }
 
@@ -120,6 +122,32 @@ function describeMethod({ language, providers }: AccountView, method: SignInMeth
   if (key) return html`${language.text(key)}`;
   const provider = providers.find(({ id }) => id === method)?.name ?? method;
   return language.html('account.method.provider', { provider });
+}
+
+/** Renders nothing where nothing is remembered: most applications share no sign-ins. */
+function renderSignIns(view: AccountView): Html | false {
+  const { language, signIns, thisDevice } = view;
+  if (signIns.length === 0) return false;
+  const items = signIns.map(({ tokenDigest, method, authenticatedAt, expiresAt }) => {
+    const isHere = thisDevice.tokenDigest?.equals(tokenDigest) ?? false;
+    const until = language.html('account.until', { date: language.date(expiresAt) });
+    return renderItem(
+      language.date(authenticatedAt),
+      html`${describeMethod(view, method)} · ${until}`,
+      false,
+      renderDevice(language, isHere),
+    );
+  });
+  return renderPanel(
+    'remembered',
+    language.text('account.remembered'),
+    html`<p class="item soft">${language.text('account.remembered.text')}</p>
+${items}`,
+  );
+}
+
+function renderDevice(language: Language, isHere: boolean): Html | false {
+  return isHere && html` <span class="tag good">${language.text('account.thisDevice')}</span>`;
 }
 
 function renderData(view: AccountView): Html {
@@ -146,8 +174,8 @@ ${items}
 </section>`;
 }
 
-function renderItem(name: string | Html, text: string | Html, act?: Html | false): Html {
-  return html`<div class="item"><div><strong>${name}</strong><p>${text}</p></div>${act}</div>`;
+function renderItem(name: string | Html, text: string | Html, act?: Html | false, tag?: Html | false): Html {
+  return html`<div class="item"><div><strong>${name}</strong>${tag}<p>${text}</p></div>${act}</div>`;
 }
 
 /** `what` says to screen readers what the short word of the link is about. */

@@ -1,0 +1,27 @@
+import { rememberedSignIns } from '../../database/login-schema.ts';
+import { p, type RowOfType, statement, t } from '../../database/template.ts';
+import type { Call } from '../call.ts';
+import type { SignInMethod } from '../login/verify-token.ts';
+
+const columns = {
+  tokenDigest: rememberedSignIns.tokenDigest,
+  method: t.textOf<SignInMethod>(),
+  authenticatedAt: rememberedSignIns.authenticatedAt,
+  expiresAt: rememberedSignIns.expiresAt,
+};
+
+/** A sign-in that a browser can continue. */
+export type AccountSignInToContinue = RowOfType<typeof columns>;
+
+/** Returns the user's sign-ins that browsers remember, the newest first. */
+export async function listRememberedSignIns(
+  { run, now }: Call,
+  userId: string,
+): Promise<readonly AccountSignInToContinue[]> {
+  return run(selectSignIns, { userId, now });
+}
+
+const selectSignIns = statement('select_account_sign_ins', columns)`
+  select token_digest, method, authenticated_at, expires_at from remembered_sign_ins
+  where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')}
+  order by authenticated_at desc, token_digest limit 100`;
