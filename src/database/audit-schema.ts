@@ -5,7 +5,7 @@ import { instant } from './schema.ts';
 /** The application ID of events that concern no single application. It is no null, so that the table can be distributed. */
 export const NO_APPLICATION = '00000000-0000-0000-0000-000000000000';
 
-/** Events that sign people in. Other providers and clients of OpenID Connect have paths of their own. */
+/** Events that sign people in, beside those of other providers and of clients of OpenID Connect. */
 const SIGN_INS = [
   'AdminService/CompleteLogin',
   'AuthService/ExchangeToken',
@@ -16,7 +16,7 @@ const SIGN_INS = [
   'POST /login/passkey',
   'POST /login/wallet',
 ];
-const SIGN_IN_PATHS = ['GET /login/callback', 'POST /oidc/'];
+const FREQUENT_PATHS = ['GET /login/callback', 'POST /oidc/'];
 
 /** People also sign out, and check in to events. */
 const FREQUENT = [...SIGN_INS, 'EventService/CheckIn', 'EventService/UndoCheckIn', 'SessionService/RevokeSession'];
@@ -25,7 +25,7 @@ const quote = (actions: readonly string[]) => actions.map((action) => `'${action
 
 /** Selects the events that are kept for SIGN_IN_LOG_DAYS. */
 export const isSignIn = sql.raw(
-  `(action in (${quote(SIGN_INS)}) or ${SIGN_IN_PATHS.map((path) => `action like '${path}%'`).join(' or ')})`,
+  `(action in (${quote(SIGN_INS)}) or action like 'GET /login/callback%' or action = 'POST /oidc/token')`,
 );
 
 /**
@@ -33,11 +33,11 @@ export const isSignIn = sql.raw(
  * login writes into none of them. Whoever changes it must create those indexes anew.
  */
 export const isAct = sql.raw(
-  `action not in (${quote(FREQUENT)}) and ${SIGN_IN_PATHS.map((path) => `action not like '${path}%'`).join(' and ')}`,
+  `action not in (${quote(FREQUENT)}) and ${FREQUENT_PATHS.map((path) => `action not like '${path}%'`).join(' and ')}`,
 );
 
 export function isFrequentAction(action: string): boolean {
-  return FREQUENT.includes(action) || SIGN_IN_PATHS.some((path) => action.startsWith(path));
+  return FREQUENT.includes(action) || FREQUENT_PATHS.some((path) => action.startsWith(path));
 }
 
 /** Selects what operators did, beside signing people in. */

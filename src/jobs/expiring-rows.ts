@@ -1,7 +1,7 @@
 /** The tables whose rows expire, and how long each is kept. */
 import { and, gt, lte, type SQL } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import { auditEvents } from '../database/audit-schema.ts';
+import { auditEvents, isSignIn } from '../database/audit-schema.ts';
 import type { Statement } from '../database/database.ts';
 import { provedIdentities } from '../database/identity-schema.ts';
 import {
@@ -24,8 +24,12 @@ const INTENT_GRACE_MS = 60 * 60_000;
 
 export const DAY_MS = 24 * 60 * 60_000;
 
-/** A year, and a month for a yearly review. */
-const AUDIT_RETENTION_MS = 400 * DAY_MS;
+/** How long rows are kept whose age a setting limits, in days. */
+export interface LogDays {
+  readonly webhookLogDays: number;
+  readonly auditLogDays: number;
+  readonly signInLogDays: number;
+}
 
 const HOURLY_COUNTS_DAYS = 90;
 
@@ -42,8 +46,12 @@ export interface ExpiringRows {
   /** The column must have an index. */
   readonly expiresAt: PgColumn;
   readonly graceMs: number;
-  /** Whether rows are kept for WEBHOOK_LOG_DAYS before `graceMs`. */
-  readonly isLogged?: true;
+  /** The setting that keeps rows before `graceMs`. */
+  readonly keptFor?: keyof LogDays;
+  /** Selects the rows, if the others of the table are kept for longer. */
+  readonly only?: SQL;
+  /** Where it is stored how far such rows were removed. Otherwise each run would read the others again. */
+  readonly mark?: string;
   /** Deletes rows of other tables that depend on a batch. */
   readonly deleteDependents?: Statement<unknown>;
 }
@@ -57,19 +65,20 @@ export const EXPIRING: readonly ExpiringRows[] = [
   { expiresAt: sessionCutoffs.expiresAt, graceMs: 0 },
   { expiresAt: userCutoffs.expiresAt, graceMs: 0 },
   { expiresAt: rateLimits.expiresAt, graceMs: 0 },
-  { expiresAt: auditEvents.occurredAt, graceMs: AUDIT_RETENTION_MS },
+  { expiresAt: auditEvents.occurredAt, graceMs: 0, keptFor: 'auditLogDays' },
+  { expiresAt: auditEvents.occurredAt, graceMs: 0, keptFor: 'signInLogDays', only: isSignIn, mark: 'sign-ins' },
   { expiresAt: knownOrigins.expiresAt, graceMs: 0 },
   { expiresAt: mutedAddresses.expiresAt, graceMs: 0 },
   { expiresAt: rememberedSignIns.expiresAt, graceMs: 0 },
   { expiresAt: oidcGrants.expiresAt, graceMs: 0 },
   { expiresAt: hourlyCounts.hour, graceMs: HOURLY_COUNTS_DAYS * DAY_MS },
   { expiresAt: webhookSigningKeys.expiresAt, graceMs: 0 },
-  { expiresAt: webhookAttempts.attemptedAt, graceMs: 0, isLogged: true },
-  { expiresAt: webhookDeliveries.createdAt, graceMs: MESSAGE_GRACE_MS, isLogged: true },
-  { expiresAt: webhookMessages.createdAt, graceMs: MESSAGE_GRACE_MS, isLogged: true },
+  { expiresAt: webhookAttempts.attemptedAt, graceMs: 0, keptFor: 'webhookLogDays' },
+  { expiresAt: webhookDeliveries.createdAt, graceMs: MESSAGE_GRACE_MS, keptFor: 'webhookLogDays' },
+  { expiresAt: webhookMessages.createdAt, graceMs: MESSAGE_GRACE_MS, keptFor: 'webhookLogDays' },
 ];
 
 /** Selects rows that expire after `after`, up to and including `until`. */
-export function isInBatch(expiresAt: PgColumn): SQL | undefined {
-  return and(gt(expiresAt, p.instant('after')), lte(expiresAt, p.instant('until')));
+export function isInBatch({ expiresAt, only }: Pick<ExpiringRows, 'expiresAt' | 'only'>): SQL | undefined {
+  return and(gt(expiresAt, p.instant('after')), lte(expiresAt, p.instant('until')), only);
 }

@@ -1,11 +1,12 @@
 /** The expiry job, which deletes expired rows. */
 import { getTableName, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import type { Database, Statement } from '../database/database.ts';
+import type { Database, Run, Statement } from '../database/database.ts';
 import { p, statement, t } from '../database/template.ts';
 import { pause } from '../domain/pause.ts';
 import { BATCH_SIZES, nextBatchSize, pauseAfterBatch } from './batch-pace.ts';
-import { DAY_MS, EXPIRING, isInBatch } from './expiring-rows.ts';
+import { DAY_MS, EXPIRING, type ExpiringRows, isInBatch, type LogDays } from './expiring-rows.ts';
+import { moveExpiryMark, readExpiryMark } from './expiry-marks.ts';
 
 const INTERVAL_MS = 60_000;
 const BATCH_TIMEOUT_MS = 5_000;
@@ -14,12 +15,15 @@ const [FIRST_SIZE = 0] = BATCH_SIZES;
 const TABLES = EXPIRING.map((rows) => ({
   ...rows,
   selectBatchEnd: new Map(BATCH_SIZES.map((size) => [size, createSelectBatchEnd(rows.expiresAt, size)])),
-  deleteBatch: createDeleteBatch(rows.expiresAt),
+  deleteBatch: createDeleteBatch(rows),
 }));
 
-export interface RemovalOptions {
+/** A year, and a month for a yearly review. */
+const AUDIT_LOG_DAYS = 400;
+const SIGN_IN_LOG_DAYS = 90;
+
+export interface RemovalOptions extends Partial<Omit<LogDays, 'webhookLogDays'>>, Pick<LogDays, 'webhookLogDays'> {
   readonly now: Date;
-  readonly webhookLogDays: number;
   readonly signal?: AbortSignal;
   readonly onRemoved?: ((table: string, count: number) => void) | undefined;
 }
@@ -64,12 +68,15 @@ export async function removeExpired(database: Pick<Database, 'run'>, options: Re
 
 async function removeFrom(
   database: Pick<Database, 'run'>,
-  { expiresAt, selectBatchEnd, deleteDependents, deleteBatch, graceMs, isLogged }: (typeof TABLES)[number],
-  { now, webhookLogDays, signal, onRemoved }: RemovalOptions,
+  { expiresAt, selectBatchEnd, deleteDependents, deleteBatch, graceMs, keptFor, mark }: (typeof TABLES)[number],
+  { now, signal, onRemoved, ...given }: RemovalOptions,
 ): Promise<void> {
   // Columns store whole milliseconds.
-  const last = new Date(now.getTime() - graceMs - (isLogged ? webhookLogDays * DAY_MS : 0) - 1);
-  let after = new Date(-1);
+  const days: LogDays = { auditLogDays: AUDIT_LOG_DAYS, signInLogDays: SIGN_IN_LOG_DAYS, ...given };
+  const last = new Date(now.getTime() - graceMs - (keptFor ? days[keptFor] : 0) * DAY_MS - 1);
+  const run: Run = (statement, parameters) => database.run(statement, parameters, performance.now() + BATCH_TIMEOUT_MS);
+  let after = (mark && (await readExpiryMark(run, mark))) || new Date(-1);
+  if (after >= last) return;
   let size = FIRST_SIZE;
   while (!signal?.aborted) {
     const startedAt = performance.now();
@@ -81,6 +88,7 @@ async function removeFrom(
     const batch = { after, until: isMore ? end : last };
     if (deleteDependents) await database.run(deleteDependents, batch, deadline);
     const { count } = await database.run(deleteBatch, batch, deadline);
+    if (mark) await moveExpiryMark(run, mark, batch.until);
     onRemoved?.(getTableName(expiresAt.table), count);
     if (!isMore) return;
     // The next batch starts after the dead rows, which have not been vacuumed.
@@ -100,8 +108,8 @@ function createSelectBatchEnd(expiresAt: PgColumn, size: number) {
 }
 
 /** Deletes by range, which needs no row locks first and which Citus sends to every shard. */
-function createDeleteBatch(expiresAt: PgColumn): Statement<{ count: number }> {
+function createDeleteBatch(rows: Pick<ExpiringRows, 'expiresAt' | 'only'>): Statement<{ count: number }> {
   const deleteBatch: Statement<{ count: number }> = (db) =>
-    db.delete(expiresAt.table).where(isInBatch(expiresAt)).prepare('delete_batch');
+    db.delete(rows.expiresAt.table).where(isInBatch(rows)).prepare('delete_batch');
   return deleteBatch;
 }

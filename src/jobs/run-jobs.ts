@@ -24,7 +24,13 @@ export interface JobParts extends Pick<ExpiryOptions, 'signal' | 'onRemoved'> {
 
 /** Runs the background jobs of a process until the signal is aborted. */
 export async function runJobs(
-  { loginProvidersFile, tls, webhookLogDays }: Pick<Config, 'loginProvidersFile' | 'tls' | 'webhookLogDays'>,
+  {
+    auditLogDays,
+    loginProvidersFile,
+    signInLogDays,
+    tls,
+    webhookLogDays,
+  }: Pick<Config, 'auditLogDays' | 'loginProvidersFile' | 'signInLogDays' | 'tls' | 'webhookLogDays'>,
   { cipher, database, logger, onRemoved, providers, setCertificate, signal, time, usedKeyIds }: JobParts,
 ): Promise<void> {
   const jobs = [
@@ -32,6 +38,8 @@ export async function runJobs(
     runExpiryJob(database, {
       clock: time.readForDeletion,
       signal,
+      auditLogDays,
+      signInLogDays,
       webhookLogDays,
       onRemoved,
       onError: (error) =>

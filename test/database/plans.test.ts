@@ -208,8 +208,8 @@ describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (
       select from information_schema.columns
       where table_schema = 'usher' and (column_name = 'expires_at' and table_name not in ('api_keys', 'sessions')
         or column_name = 'occurred_at')`;
-    // Those of `session_ids` remove the sessions, too. API keys stay. Three tables of webhooks and the counts are kept by age.
-    expect(batches).toHaveLength(tables.length + 4);
+    // Those of `session_ids` remove the sessions, too. API keys stay. Three tables of webhooks, the counts and sign-ins are kept by age.
+    expect(batches).toHaveLength(tables.length + 5);
     for (const { plans } of batches) {
       expect(Math.max(...readsOf(plans[mode]).map(({ rows }) => rows))).toBe(BATCH_ROWS);
     }
@@ -253,6 +253,11 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select tenants.id, gen_random_uuid(), now() - interval '400 days' + people.n * interval '1 second',
         'admin_key', 'admin', 'EventService/CreateEvent', 'event-' || people.n, '::1', 'request'
       from people join tenants on tenants.n = people.n % 50;
+    insert into audit_events
+      (application_id, id, occurred_at, actor_type, actor, action, resource, ip_address, request_id)
+      select tenants.id, gen_random_uuid(), now() - interval '90 days' + people.n * interval '1 second',
+        'api_key', 'key ' || people.n, 'AuthService/ExchangeToken', people.id, '::1', 'request'
+      from people join tenants on tenants.n = people.n % 50;
     insert into sessions (application_id, user_id, id, email, wallet_address, ip_address, user_agent, method,
         authenticated_at, began_at, created_at, expires_at)
       select tenants.id, people.id, gen_random_uuid(), 'a@b', 'wallet', '::1', '', 'page', now(), now(), now(),
@@ -294,6 +299,7 @@ async function fill({ sql }: TestDatabase): Promise<void> {
         rotation, created_at, expires_at)
       select application_id, id, user_id, id, 1, 'email', '::1', '', created_at, 1, created_at, expires_at from login_intents;
     insert into muted_addresses (key, expires_at) select sha256(id::text::bytea), expires_at from login_intents;
+    insert into expiry_marks (name, reached_at) select 'mark ' || n, now() from generate_series(1, ${ROWS}) n;
     insert into hourly_counts (name, hour, count)
       select 'count ' || n % 10, now() - interval '90 days' + n * interval '1 second', n
       from generate_series(1, 5000) n;

@@ -61,6 +61,45 @@ describe('removeExpired', () => {
     expect([await fixture.count('sessions'), await fixture.count('session_ids')]).toEqual([left, left]);
   });
 
+  test('keeps sign-ins for fewer days than the rest of the audit log, and reads no event twice for that', async () => {
+    await using fixture = await openFixture(testDatabase);
+    const { sql } = fixture;
+    await sql`truncate audit_events, expiry_marks`;
+    const signIns = ['AuthService/ExchangeToken', 'SessionService/RenewSession', 'AdminService/CompleteLogin'];
+    const others = ['POST /login/code', 'POST /oidc/token', 'GET /login/callback/<id>', 'GET /account/return'];
+    const kept = ['AdminService/CreateUser', 'POST /login/passkey/new', 'EventService/CheckIn', 'POST /account/name'];
+    const add = async (actions: readonly string[], at: Date) => {
+      for (const action of actions) {
+        await sql`
+          insert into audit_events (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id)
+          values (${fixture.applicationId}, ${at}, ${randomUUID()}, 'usher', '', ${action}, 'r', '', '')`;
+      }
+    };
+    const expired = new Date(NOW.getTime() - 30 * DAY_MS - 1);
+    await add([...signIns, ...others, ...kept], expired);
+    await add(['AuthService/ExchangeToken'], new Date(expired.getTime() + 1));
+    const left = async () =>
+      (await sql`select action from audit_events where occurred_at <= ${expired} order by action`).map(
+        ({ action }) => action,
+      );
+    const days = { auditLogDays: 60, signInLogDays: 30 };
+    await removeExpired(fixture.database, { ...OPTIONS, ...days });
+    expect(await left()).toEqual([...kept].sort());
+    expect(await sql`select from audit_events`).toHaveLength(kept.length + 1);
+
+    // The next run begins where this one has ended.
+    await add(['AuthService/ExchangeToken'], expired);
+    await removeExpired(fixture.database, { ...OPTIONS, ...days, now: new Date(NOW.getTime() + 1) });
+    expect(await left()).toEqual(['AuthService/ExchangeToken', ...kept].sort());
+    expect(await sql`select from audit_events`).toHaveLength(kept.length + 1);
+    // Neither a longer nor a shorter time makes it forget how far it was.
+    await removeExpired(fixture.database, { ...OPTIONS, auditLogDays: 60, signInLogDays: 90 });
+    const [mark] = await sql`select reached_at from expiry_marks`;
+    expect(mark?.reached_at).toEqual(new Date(expired.getTime() + 1));
+    await removeExpired(fixture.database, { ...OPTIONS, auditLogDays: 30, signInLogDays: 90 });
+    expect(await left()).toEqual([]);
+  });
+
   test('keeps the audit log for 400 days', async () => {
     await using fixture = await openFixture(testDatabase);
     const { sql } = fixture;

@@ -1,0 +1,22 @@
+/** How far rows were removed from tables whose other rows are kept for longer. */
+import { expiryMarks } from '../database/operations-schema.ts';
+import type { Run } from '../database/statement.ts';
+import { p, statement } from '../database/template.ts';
+
+/** Returns undefined if nothing was removed yet. */
+export async function readExpiryMark(run: Run, name: string): Promise<Date | undefined> {
+  const [mark] = await run(selectMark, { name });
+  return mark?.reachedAt;
+}
+
+export async function moveExpiryMark(run: Run, name: string, reachedAt: Date): Promise<void> {
+  await run(setMark, { name, reachedAt });
+}
+
+const selectMark = statement('select_expiry_mark', { reachedAt: expiryMarks.reachedAt })`
+  select reached_at from expiry_marks where name = ${p.text('name')}`;
+
+/** Another replica may be further. */
+const setMark = statement('set_expiry_mark')`
+  insert into expiry_marks as m (name, reached_at) values (${p.text('name')}, ${p.instant('reachedAt')})
+  on conflict (name) do update set reached_at = greatest(m.reached_at, excluded.reached_at)`;
