@@ -1,4 +1,5 @@
 import { parseAdminKeys } from './admin-rights.ts';
+import { AUDIT_SETTINGS } from './audit-settings.ts';
 import { CONSOLE_SETTINGS } from './console-settings.ts';
 import { DEFAULT_SCHEMA } from './database-url.ts';
 import { parseLoginProviders } from './login-providers.ts';
@@ -150,15 +151,7 @@ export const SETTINGS = {
     '`false`: people cannot delete their account on its page.',
     { default: true },
   ),
-  auditLogDays: setting('AUDIT_LOG_DAYS', integerBetween(1, 36_500), 'Days that events of the audit log are kept.', {
-    default: 400,
-  }),
-  signInLogDays: setting(
-    'SIGN_IN_LOG_DAYS',
-    integerBetween(1, 36_500),
-    'Days that sign-ins and renewals are kept in it, `AUDIT_LOG_DAYS` at most.',
-    { default: 90 },
-  ),
+  ...AUDIT_SETTINGS,
   trustedProxies: setting(
     'TRUSTED_PROXIES',
     parseNetworks,
