@@ -117,7 +117,7 @@ export const users = pgTable(
     id: uuid('id').primaryKey(),
     ...profileColumns(),
     createdAt: instant('created_at').notNull(),
-    /** When the user last proved to have the e-mail address. */
+    /** When the user proved to have the e-mail address, by a code. Null if another address has come since. */
     emailVerifiedAt: instant('email_verified_at'),
     /** A deactivated user cannot sign in. */
     deactivatedAt: instant('deactivated_at'),

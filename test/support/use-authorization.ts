@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Call } from '../../src/domain/call.ts';
 import { readAnswerTarget, readAuthorizationRequest } from '../../src/domain/oidc/authorization-request.ts';
 import { beginAuthorization } from '../../src/domain/oidc/begin-authorization.ts';
-import { endBrowserGrants } from '../../src/domain/oidc/end-browser-grants.ts';
+import { endGrantsOfBrowser } from '../../src/domain/oidc/end-grants.ts';
 import { findOidcClient } from '../../src/domain/oidc/find-client.ts';
 import { Parameters } from '../../src/domain/oidc/parameters.ts';
 import { authorizationOf } from './oidc.ts';
@@ -16,5 +16,5 @@ export async function useAuthorization(call: Call, tenant: Tenant): Promise<void
   const parameters = new Parameters(authorizationOf(tenant).toString());
   const target = { ...readAnswerTarget(parameters), redirectUri: REDIRECT_URI };
   await beginAuthorization(call, client, target, readAuthorizationRequest(parameters, client));
-  await endBrowserGrants(call, { applicationId: tenant.id, userId: randomUUID(), sid: randomUUID() });
+  await endGrantsOfBrowser(call, { applicationId: tenant.id, userId: randomUUID(), sid: randomUUID() });
 }

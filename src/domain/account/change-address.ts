@@ -9,6 +9,7 @@ import { admitLoginCode } from '../login/login-code-limits.ts';
 import { enteredCode } from '../login/read-login-code.ts';
 import { requireRightCode } from '../login/require-right-code.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
+import { markEmailVerified } from '../users/mark-email-verified.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { updateUser } from '../users/update-user.ts';
 import { check, emailAddress, type Unchecked } from '../validation.ts';
@@ -79,5 +80,6 @@ export async function changeAddress(
   if (!latest) throw new ServiceError('CODE_NOT_VALID');
   await requireRightCode(call, settings, { ...codes, latest, wasSent: latest.userId === userId }, code);
   const { email } = await updateUser(call, { userId, email: latest.email });
+  await markEmailVerified(call, { userId, email });
   return email;
 }

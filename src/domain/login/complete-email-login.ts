@@ -2,6 +2,7 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { findProvedIdentityById, linkIdentity } from '../providers/link-identity.ts';
 import { findUserToSignIn } from '../users/find-user-by-email.ts';
+import { markEmailVerified } from '../users/mark-email-verified.ts';
 import { linkWallet } from '../users/update-user.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import { type Browser, toSignInOrigin } from './browser.ts';
@@ -72,8 +73,14 @@ export async function completeEmailLogin(
     completion = signedUp;
   }
   if (userId) completion ??= await completeAs(userId);
-  // Without it, the user has the limits of a stranger next time.
-  if (userId) await rememberOrigin(call, codes.keys, browser, { userId, email }).catch(() => {});
+  if (userId) {
+    // The login is complete. Without the origin, the user has the limits of a stranger next time.
+    const known = [
+      markEmailVerified(call, { userId, email }),
+      rememberOrigin(call, codes.keys, browser, { userId, email }),
+    ];
+    await Promise.allSettled(known);
+  }
   return completion;
 }
 

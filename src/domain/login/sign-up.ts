@@ -56,8 +56,9 @@ const insertUserAndComplete = statement('sign_up', COMPLETED_INTENT)`
         where d.issuer = ${p.text('issuer')} and d.subject = ${p.text('subject')})
     for update of i
   ), created as (
-    insert into users (id, email, name, wallet_address, created_at)
-    select ${p.uuid('userId')}, ${p.text('email')}, ${p.text('name')}, ${p.text('walletAddress')}, ${p.instant('now')}
+    insert into users (id, email, name, wallet_address, created_at, email_verified_at)
+    select ${p.uuid('userId')}, ${p.text('email')}, ${p.text('name')}, ${p.text('walletAddress')}, ${p.instant('now')},
+      case when ${p.text('method')} = 'email' then ${p.instant('now')} end
     from open on conflict do nothing returning id
   ), identified as (
     insert into user_identities (issuer, subject, user_id, provider, created_at)

@@ -96,7 +96,9 @@ const updateChanged = statement('update_user', {
       ${p.text('provedEmail')} is null or deactivated_at is null and lower(email) = lower(${p.text('provedEmail')}))
     for no key update
   ), changed as (
-    update users u set (${columnsOf(CHANGEABLE)}) = row(${columnsOf(CHANGEABLE, 'w')}) from wanted w
+    update users u set (${columnsOf(CHANGEABLE)}) = row(${columnsOf(CHANGEABLE, 'w')}),
+      email_verified_at = case when lower(u.email) = lower(w.email) then u.email_verified_at end
+    from wanted w
     where u.id = w.id and not w.is_taken
       and row(${columnsOf(CHANGEABLE, 'u')}) is distinct from row(${columnsOf(CHANGEABLE, 'w')})
     returning ${columnsOf(userColumns, 'u')}

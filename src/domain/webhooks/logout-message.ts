@@ -38,11 +38,6 @@ export function loggedOutIfKnown(users: SQL): Message[] {
   return toMessages({ gone, applicationId: p.uuid('applicationId') });
 }
 
-/** Returns the message to the calling application about one browser. @param browsers a CTE with the columns `user_id` and `sid` */
-export function loggedOutOfBrowser(browsers: SQL): Message[] {
-  return [toMessage({ gone: sql`${browsers} as gone`, applicationId: p.uuid('applicationId') }, sql`gone.sid`)];
-}
-
 /** Returns the messages to the application of each session. @param sessions a CTE with `application_id` and `user_id` */
 export function loggedOutOfSessions(sessions: SQL): Message[] {
   return toMessages({ gone: sql`${sessions} as gone`, applicationId: sql`gone.application_id`, isForeign: true });

@@ -1,7 +1,7 @@
 /** The logout endpoint: OpenID Connect RP-Initiated Logout 1.0. */
 import { addToQuery } from '../../domain/applications/redirect-uri.ts';
 import { findApplicationOfClient } from '../../domain/login/find-login-application.ts';
-import { endBrowserGrants } from '../../domain/oidc/end-browser-grants.ts';
+import { endGrantsOfBrowser } from '../../domain/oidc/end-grants.ts';
 import { findOidcClient, type OidcClient } from '../../domain/oidc/find-client.ts';
 import { type IdTokenHint, readIdTokenHint } from '../../domain/oidc/id-token-hint.ts';
 import { revokeUserSessions } from '../../domain/sessions/revoke-user-sessions.ts';
@@ -45,7 +45,7 @@ async function readLogin({ call, parameters, parts }: OidcPageRequest) {
 
 /** Ends what the user has begun at the application in the browser of the token. Without one, in every browser. */
 async function endLogin({ call }: OidcPageRequest, client: OidcClient, { userId, sid }: IdTokenHint): Promise<void> {
-  if (sid !== undefined) await endBrowserGrants(call, { applicationId: client.id, userId, sid });
+  if (sid !== undefined) await endGrantsOfBrowser(call, { applicationId: client.id, userId, sid });
   else await revokeUserSessions({ ...call, application: { ...client, name: '' } }, { userId });
 }
 

@@ -1,0 +1,16 @@
+import { p, statement } from '../../database/template.ts';
+import type { Call } from '../call.ts';
+
+/** Stores that the user has proved to have the address, if it is still that of the user. */
+export async function markEmailVerified(
+  { run, now }: Call,
+  user: { readonly userId: string; readonly email: string },
+): Promise<void> {
+  await run(markVerified, { ...user, now });
+}
+
+/** The first proof is kept, so that later sign-ins change nothing. */
+const markVerified = statement('mark_email_verified')`
+  update users set email_verified_at = ${p.instant('now')}
+  where id = ${p.uuid('userId')} and lower(email) = lower(${p.text('email')}) and email_verified_at is null
+    and deleted_at is null`;
