@@ -37,6 +37,11 @@ export const foundBoth = sql`
   exists (select 1 from applications where id = ${p.uuid('applicationId')} and deleted_at is null) as has_application,
   exists (select 1 from users where id = ${p.uuid('userId')} and deleted_at is null) as has_user`;
 
+/** By parameters: Citus takes no subquery that refers to the rows of a CTE. */
+const isNew = sql`not exists (
+  select 1 from application_users s
+  where s.application_id = ${p.uuid('applicationId')} and s.user_id = ${p.uuid('userId')})`;
+
 const insertAddedUser = statement('insert_added_user', { ...FOUND_BOTH, ...HAS_MESSAGES })`
   with added as (
     insert into added_users (application_id, user_id, added_at)
@@ -44,5 +49,5 @@ const insertAddedUser = statement('insert_added_user', { ...FOUND_BOTH, ...HAS_M
     where a.id = ${p.uuid('applicationId')} and a.deleted_at is null
       and u.id = ${p.uuid('userId')} and u.deleted_at is null
     on conflict do nothing returning application_id, user_id
-  ), ${auditEvent({ resource: sql`user_id`, from: sql`added` })}, ${messagesOf(userAdded(sql`added`, sql`users`))}
+  ), ${auditEvent({ resource: sql`user_id`, from: sql`added` })}, ${messagesOf(userAdded(sql`added`, sql`users`, isNew))}
   select ${foundBoth}, ${notified}`;

@@ -46,21 +46,19 @@ export function userJoined(begun: SQL, joined: SQL): Message {
 }
 
 /**
- * Returns the message to each application about a user whom an operator has added. There is none if the user had signed in
- * to it before, which was a message of its own.
+ * Returns the message to each application about a user whom an operator has added.
  *
  * @param added a CTE with the IDs of applications and user that are new
  * @param user a CTE or table with the columns of `users`
+ * @param condition none if the user is new. One who had signed in to the application before was a message of its own.
  */
-export function userAdded(added: SQL, user: SQL): Message {
+export function userAdded(added: SQL, user: SQL, condition = sql`true`): Message {
   return {
     type: 'user.created',
     applicationId: sql`added.application_id`,
     userId: sql`created.id`,
     data: jsonObject(newUser(sql`created.id`)),
-    from: sql`${added} as added join ${user} as created on created.id = added.user_id
-      where not exists (select 1 from application_users s
-        where s.application_id = added.application_id and s.user_id = created.id)`,
+    from: sql`${added} as added join ${user} as created on created.id = added.user_id where ${condition}`,
   };
 }
 
