@@ -22,6 +22,8 @@ export const OPERATORS = {
 interface ConsoleForm {
   readonly action: string;
   readonly fields: Readonly<Record<string, string>>;
+  /** The same with each of several values. */
+  readonly pairs: readonly (readonly [name: string, value: string])[];
 }
 
 export interface ConsoleReply extends HttpReply {
@@ -125,7 +127,7 @@ export class ConsoleBrowser {
 
   post(
     path: string,
-    fields: Record<string, string> = {},
+    fields: Record<string, string> | [string, string][] = {},
     headers: Record<string, string> = { 'sec-fetch-site': 'same-origin' },
   ): Promise<ConsoleReply> {
     const body = new URLSearchParams(fields).toString();
@@ -137,7 +139,10 @@ export class ConsoleBrowser {
   async submit(page: ConsoleReply, action: string, typed: Record<string, string> = {}): Promise<ConsoleReply> {
     const form = page.forms.find((candidate) => candidate.action === action);
     if (!form) throw new Error(`No form for ${action} on ${page.heading}: ${page.forms.map((each) => each.action)}`);
-    const reply = await this.post(action, { ...form.fields, ...typed });
+    const kept = form.pairs
+      .filter(([name]) => !(name in typed))
+      .map(([name, value]): [string, string] => [name, value]);
+    const reply = await this.post(action, [...kept, ...Object.entries(typed)]);
     return reply.location?.startsWith('/') ? this.follow(reply.location) : reply;
   }
 
@@ -172,6 +177,7 @@ function readForms(html: string): ConsoleForm[] {
   return [...html.matchAll(/<form([^>]*)>(.*?)<\/form>/gs)].map(([, form = '', content = '']) => ({
     action: attribute(form, 'action'),
     fields: Object.fromEntries(readFields(content)),
+    pairs: readFields(content),
   }));
 }
 

@@ -56,7 +56,7 @@ export const ACT_COLUMNS = WHEN_WHO_WHAT;
 
 export const AUDIT_COLUMNS = [
   ...WHEN_WHO_WHAT,
-  { title: 'On what', cell: ({ resource }: AuditEvent) => renderResource(resource) },
+  { title: 'On what', isWide: true, cell: ({ resource }: AuditEvent) => renderResource(resource) },
   {
     title: 'Application',
     isWide: true,
@@ -74,6 +74,7 @@ export const AUDIT_COLUMNS = [
 ];
 
 const ACTORS: Readonly<Record<string, string>> = {
+  console: 'Console',
   usher: 'Usher',
   login_page: 'Login page',
   api_key: 'Key',
@@ -83,7 +84,7 @@ const ACTORS: Readonly<Record<string, string>> = {
 function renderActor({ actorType, actor }: AuditEvent): Html {
   const kind = ACTORS[actorType];
   if (actor === '') return html`${kind ?? actorType}`;
-  const name = html`${kind && `${kind} `}${renderShort(actor)}`;
+  const name = html`${actorType !== 'console' && kind && `${kind} `}${renderShort(actor)}`;
   return html`<a href="/audit?${new URLSearchParams({ actor }).toString()}">${name}</a>`;
 }
 

@@ -54,7 +54,9 @@ export async function showPreview({ context, call, params, parts, query }: Conso
   const nonce = randomBytes(16).toString('base64');
   const text = renderDocument({ ...RENDER[previewFormOf(query)](view), application }, nonce);
   const theme = query.get('theme') === 'dark' ? 'dark' : 'light';
-  send(context, 200, text.replace('<html ', `<html class="${theme}" `), {
+  // Scripts cannot run in the frame, so that what they would do is left out.
+  const still = text.replace(/<(script|noscript)\b[\s\S]*?<\/\1>\n?/g, '');
+  send(context, 200, still.replace('<html ', `<html class="${theme}" `), {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy':
       `sandbox; default-src 'none'; style-src 'nonce-${nonce}'; img-src data:; ` +

@@ -16,7 +16,7 @@ export function renderFigure(id: string, title: string, figures: readonly Hourly
   const sum = figures.reduce((total, { count }) => total + count, 0);
   const kind = isTrouble ? 'bars bad' : 'bars';
   return html`<section class="panel figure" aria-labelledby="${id}">
-<h3 id="${id}">${title}</h3>
+<h2 id="${id}">${title}</h2>
 <strong>${sum.toLocaleString('en')}</strong>
 <svg class="${kind}" viewBox="0 0 ${String(figures.length * STEP - (STEP - WIDTH))} 46" preserveAspectRatio="none" role="img" aria-label="${title}, by hour">
 <path class="base" d="M0 45h${String(figures.length * STEP)}v1H0z"/>${renderBars(figures)}

@@ -1,0 +1,240 @@
+/** Every act of the console, by its forms without JavaScript. Each leaves an event in the audit log. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type ConsoleBrowser, ConsoleFixture, type ConsoleReply, OPERATORS } from '../support/console-fixture.ts';
+import { type ConsoleSamples, createConsoleSamples } from '../support/console-samples.ts';
+import { adminClient, beginSession, clientsOf, createTestUser } from '../support/service.ts';
+
+let fixture: ConsoleFixture;
+let samples: ConsoleSamples;
+let browser: ConsoleBrowser;
+let operatorId: string;
+
+beforeAll(async () => {
+  fixture = await ConsoleFixture.open();
+  samples = await createConsoleSamples(fixture);
+});
+
+beforeEach(async () => {
+  browser = await fixture.signIn(OPERATORS.admin);
+  const { users } = await adminClient(fixture.service).listUsers({ email: OPERATORS.admin });
+  operatorId = users[0]?.id ?? '';
+});
+
+afterAll(() => fixture.close());
+
+/** Submits a form of the page, and expects its act in the log with the operator. */
+async function act(path: string, action: string, typed: Record<string, string>, name: string): Promise<ConsoleReply> {
+  fixture.clock.advance(1_000);
+  const page = await browser.follow(path);
+  fixture.clock.advance(1_000);
+  const reply = await browser.submit(page, action, typed);
+  expect({ action, status: reply.status, text: reply.text }).toEqual({ action, status: 200, text: reply.text });
+  const [latest] = await fixture.readAudit();
+  expect(latest).toMatchObject({ actor: operatorId, action: name });
+  return reply;
+}
+
+describe('a user', () => {
+  test('is created, changed, signed out, deactivated, reactivated and deleted', async () => {
+    const created = await act(
+      '/users/new',
+      '/users/new',
+      { email: 'joan@example.com', name: 'Joan Clarke' },
+      'AdminService/CreateUser',
+    );
+    expect(created.text).toContain('Created.');
+    const { users } = await adminClient(fixture.service).listUsers({ email: 'joan@example.com' });
+    const path = `/users/${users[0]?.id}`;
+    const changed = await act(path, path, { name: 'Joan Murray' }, 'AdminService/UpdateUser');
+    expect(changed.heading).toBe('Joan Murray');
+    await beginSession(fixture.service, fixture.tenant, { id: users[0]?.id ?? '' });
+    await act(path, `${path}/end-sessions`, {}, 'AdminService/EndUserSessions');
+    expect((await browser.open(path)).text).toContain('No live session.');
+    const off = await act(path, `${path}/deactivate`, {}, 'AdminService/DeactivateUser');
+    expect(off.text).toContain('Deactivated');
+    await act(path, `${path}/reactivate`, {}, 'AdminService/ReactivateUser');
+    const name = 'joan@example.com';
+    await act(`${path}/delete`, `${path}/delete`, { name }, 'AdminService/DeleteUser');
+    expect((await browser.open(path)).status).toBe(404);
+  });
+
+  test('is erased only if the name is typed, and never by oneself', async () => {
+    const user = await createTestUser(fixture.service);
+    const path = `/users/${user.id}/erase`;
+    const refused = await browser.submit(await browser.open(path), path, { name: 'another' });
+    expect(refused).toMatchObject({ status: 422 });
+    await act(path, path, { name: user.email }, 'AdminService/EraseUser');
+    const own = `/users/${operatorId}/delete`;
+    const kept = await browser.submit(await browser.open(own), own, { name: OPERATORS.admin });
+    expect(kept).toMatchObject({ status: 422 });
+    expect(kept.text).toContain('must not be your own');
+  });
+
+  test('whose address is taken is refused at the field, with what was typed', async () => {
+    const page = await browser.open('/users/new');
+    const reply = await browser.submit(page, '/users/new', { email: samples.email, name: 'Somebody' });
+    expect(reply.status).toBe(422);
+    expect(reply.body).toMatch(/<p class="wrong" id="email-wrong">User already exists<\/p>/);
+    expect(reply.forms.find(({ action }) => action === '/users/new')?.fields).toMatchObject({
+      email: samples.email,
+      name: 'Somebody',
+    });
+  });
+});
+
+describe('an application', () => {
+  test('is created, gets a key that works, is changed and deleted', async () => {
+    const form = { name: 'Bakery', redirectUris: 'https://bakery.test/a\r\nhttps://bakery.test/b' };
+    await act('/applications/new', '/applications/new', form, 'AdminService/CreateApplication');
+    const { applications } = await adminClient(fixture.service).listApplications({});
+    const id = applications.find(({ name }) => name === 'Bakery')?.id;
+    const path = `/applications/${id}`;
+    const keys = await act(`${path}/keys`, `${path}/keys`, { name: 'first' }, 'AdminService/CreateApiKey');
+    const [apiKey = ''] = /usk_\w+/.exec(keys.text) ?? [];
+    await clientsOf(fixture.service, { apiKey }).events.listEvents({});
+    expect((await browser.open(`${path}/keys`)).text).not.toContain('usk_');
+    await act(path, path, { accentColor: '#112233', name: 'Corner bakery' }, 'AdminService/UpdateApplication');
+    const { application } = await adminClient(fixture.service).getApplication({ applicationId: id ?? '' });
+    expect(application).toMatchObject({
+      name: 'Corner bakery',
+      accentColor: '#112233',
+      redirectUris: ['https://bakery.test/a', 'https://bakery.test/b'],
+      loginMethods: [],
+    });
+    const name = 'Corner bakery';
+    await act(`${path}/delete`, `${path}/delete`, { name }, 'AdminService/DeleteApplication');
+    expect((await browser.open(path)).status).toBe(404);
+  });
+
+  test('with a wrong redirect URI is refused with the line', async () => {
+    const path = `/applications/${samples.params.a}`;
+    const redirectUris = 'https://shop.test/a\nhttp://shop.test/b';
+    const reply = await browser.submit(await browser.open(path), path, { redirectUris });
+    expect(reply.status).toBe(422);
+    expect(reply.text).toContain('Refused: line 2.');
+  });
+
+  test('has a key rotated and revoked', async () => {
+    const { a, k } = samples.params;
+    const path = `/applications/${a}/keys/${k}`;
+    const name = samples.keyName;
+    const rotated = await act(`${path}/rotate`, `${path}/rotate`, { name }, 'AdminService/RotateApiKey');
+    expect(rotated.text).toMatch(/usk_/);
+    const again = await browser.submit(await browser.open(`${path}/rotate`), `${path}/rotate`, { name });
+    expect(again).toMatchObject({ status: 422 });
+    expect(again.text).toContain('API key already replaced');
+    await act(`${path}/revoke`, `${path}/revoke`, { name }, 'AdminService/RevokeApiKey');
+  });
+
+  test('has the session of a user ended', async () => {
+    const user = await createTestUser(fixture.service);
+    await beginSession(fixture.service, fixture.tenant, user);
+    const path = `/applications/${samples.params.a}/sessions`;
+    const end = `${path}/end`;
+    await act(`${path}?user=${user.id}`, end, { userId: user.id }, 'SessionService/RevokeUserSessions');
+    expect((await browser.open(`${path}?user=${user.id}`)).text).toContain('No live session.');
+  });
+});
+
+describe('a webhook', () => {
+  test('is created, changed, tested, redelivered, gets another key and is deleted', async () => {
+    const list = `/applications/${samples.params.a}/webhooks`;
+    const url = 'https://hooks.test/second';
+    const given = { url, ownerId: samples.params.u, eventTypes: '*' };
+    await act(list, list, given, 'WebhookService/CreateWebhook');
+    const { webhooks } = await clientsOf(fixture.service, fixture.tenant).webhooks.listWebhooks({});
+    const id = webhooks.find((webhook) => webhook.url === url)?.webhookId;
+    const path = `${list}/${id}`;
+    const changed = await act(path, path, { description: 'The second' }, 'WebhookService/UpdateWebhook');
+    expect(changed.text).toContain('The second');
+    await act(path, `${path}/test`, {}, 'WebhookService/SendTestMessage');
+    await act(`${path}/resend`, `${path}/resend`, {}, 'WebhookService/RedeliverFailed');
+    await act(`${path}/rotate`, `${path}/rotate`, { name: url }, 'WebhookService/RotateSigningKey');
+    await act(`${path}/delete`, `${path}/delete`, { name: url }, 'WebhookService/DeleteWebhook');
+  });
+
+  test('with an internal address is refused at the field', async () => {
+    const list = `/applications/${samples.params.a}/webhooks`;
+    const given = { url: 'http://169.254.169.254/', ownerId: samples.params.u, eventTypes: '*' };
+    const reply = await browser.submit(await browser.open(list), list, given);
+    expect(reply.status).toBe(422);
+    expect(reply.body).toContain('id="url-wrong"');
+  });
+
+  test('has a message sent again, whose payload and headers support sees, and a viewer does not', async () => {
+    const { a, w, m } = samples.params;
+    const path = `/applications/${a}/webhooks/${w}/deliveries/${m}`;
+    const reply = await act(path, `${path}/resend`, {}, 'WebhookService/Redeliver');
+    expect(reply.text).toContain('"type": "webhook.test"');
+    const viewer = await fixture.signIn(OPERATORS.viewer);
+    expect((await viewer.open(path)).text).not.toContain('"type"');
+    const webhook = `/applications/${a}/webhooks/${w}`;
+    expect((await browser.open(webhook)).text).toContain('whsec_');
+    for (const email of [OPERATORS.viewer, OPERATORS.support]) {
+      expect((await (await fixture.signIn(email)).open(webhook)).body).not.toContain('whsec_');
+    }
+  });
+});
+
+test('an event is created, somebody checks in, twice and not at all, and it is deleted', async () => {
+  const list = `/applications/${samples.params.a}/events`;
+  const eventId = 'night #2/b?';
+  await act(list, list, { eventId, name: 'Second night' }, 'EventService/CreateEvent');
+  const path = `${list}/${encodeURIComponent(eventId)}`;
+  const came = await act(path, `${path}/check-ins`, { attendeeId: 'ada' }, 'EventService/CheckIn');
+  expect(came.text).toContain('Checked in.');
+  const again = await browser.submit(await browser.open(path), `${path}/check-ins`, { attendeeId: 'ada' });
+  expect(again.text).toContain('Already checked in at');
+  const undone = await act(path, `${path}/check-ins/undo`, { attendeeId: 'ada' }, 'EventService/UndoCheckIn');
+  expect(undone.text).toContain('Nobody has come yet.');
+  await act(`${path}/delete`, `${path}/delete`, { name: eventId }, 'EventService/DeleteEvent');
+});
+
+describe('the search box', () => {
+  test.each([
+    ['an e-mail address', () => samples.email, () => `/users/${samples.params.u}`],
+    ['a user ID', () => samples.params.u.toUpperCase(), () => `/users/${samples.params.u}`],
+    ['an application ID', () => samples.params.a, () => `/applications/${samples.params.a}`],
+    ['a webhook ID', () => samples.params.w, () => `/applications/${samples.params.a}/webhooks/${samples.params.w}`],
+    ['a key ID', () => samples.params.k, () => `/audit?resource=${samples.params.k}`],
+    ['a wallet', () => '0xabc', () => '/users?wallet=0xabc'],
+    ['the beginning of an address', () => 'ada', () => '/users?prefix=ada'],
+  ])('knows %s', async (_, text, path) => {
+    const { status, location } = await browser.open(`/search?${new URLSearchParams({ q: ` ${text()} ` })}`);
+    expect({ status, location }).toEqual({ status: 303, location: path() });
+  });
+});
+
+test('lists have 50 rows, and the way to older ones and back keeps the filters', async () => {
+  const admin = adminClient(fixture.service);
+  for (let index = 0; index < 60; index++) {
+    await admin.createUser({ email: `many.${String(index).padStart(2, '0')}@example.com` });
+  }
+  const rowsOf = ({ body }: ConsoleReply) => body.match(/<tr><td>/g)?.length;
+  const first = await browser.open('/users?prefix=many');
+  const [, older = ''] = /rel="next" href="([^"]+)"/.exec(first.body) ?? [];
+  const second = await browser.open(older.replaceAll('&#38;', '&'));
+  const [, newer = ''] = /rel="prev" href="([^"]+)"/.exec(second.body) ?? [];
+  expect([rowsOf(first), rowsOf(second), newer]).toEqual([50, 10, '/users?prefix=many']);
+});
+
+test('a form is kept that comes while Postgres does not answer', async () => {
+  const text = '"><script>alert(1)</script>';
+  const page = await browser.open('/users/new');
+  await fixture.service.database.sql`alter table users rename to users_away`;
+  try {
+    const reply = await browser.submit(page, '/users/new', { email: 'late@example.com', name: text });
+    expect([500, 503]).toContain(reply.status);
+    expect(reply.body).toContain('Request ID');
+    expect(reply.body).not.toContain('<script>alert');
+  } finally {
+    await fixture.service.database.sql`alter table users_away rename to users`;
+  }
+});
+
+test('a form of more than 16 KiB, or of another type, is refused', async () => {
+  const long = await browser.post('/users/new', { email: 'a@example.com', name: 'a'.repeat(17_000) });
+  expect(long.status).toBe(413);
+  const headers = { 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' };
+  expect((await browser.post('/users/new', { email: 'a@example.com' }, headers)).status).toBe(415);
+});
