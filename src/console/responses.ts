@@ -4,6 +4,7 @@ import { Html, html, htmlDocument } from '../http/html.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { readScript, readStyle } from '../http/inline-files.ts';
 import { send } from '../http/response.ts';
+import { withoutDirectionControls } from '../texts/isolate.ts';
 
 const styles = ['base', 'forms', 'panels'].map((name) => new URL(`../http/styles/${name}.css`, import.meta.url));
 const style = readStyle(
@@ -38,7 +39,9 @@ export function sendDocument(
     className = 'console',
   }: { status?: number; title: string; body: Html; className?: string },
 ): void {
-  const document = htmlDocument(`${title} · Usher console`, head, html`${body}\n${foot}`, { className });
+  const document = htmlDocument(`${withoutDirectionControls(title)} · Usher console`, head, html`${body}\n${foot}`, {
+    className,
+  });
   const retry = status === 503 ? { 'retry-after': '1' } : {};
   send(context, status, document, {
     'content-type': 'text/html; charset=utf-8',

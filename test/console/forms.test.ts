@@ -74,7 +74,7 @@ describe('a user', () => {
     const page = await browser.open('/users/new');
     const reply = await browser.submit(page, '/users/new', { email: samples.email, name: 'Somebody' });
     expect(reply.status).toBe(422);
-    expect(reply.body).toMatch(/<p class="wrong" id="email-wrong">User already exists<\/p>/);
+    expect(reply.body).toMatch(/<p class="wrong" id="email-wrong"><bdi>User already exists<\/bdi>/);
     expect(reply.forms.find(({ action }) => action === '/users/new')?.fields).toMatchObject({
       email: samples.email,
       name: 'Somebody',

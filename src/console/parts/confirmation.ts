@@ -38,5 +38,5 @@ ${renderField(request, { name: 'name', label: 'Type the name to confirm', isRequ
 
 /** @throws ServiceError `Validation failed` unless the name was typed */
 export function requireName({ form }: ConsoleRequest, name: string): void {
-  if ((form.get('name') ?? '').trim() !== name.trim()) throw invalidField('name', `must be ${name.trim()}`);
+  if ((form.get('name') ?? '').trim() !== name.trim()) throw invalidField('name', 'must be the name below');
 }

@@ -1,5 +1,6 @@
 /** Fields of forms, with what was typed and what is wrong with it. */
 import { type Html, html } from '../../http/html.ts';
+import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleRequest, Problem } from '../console-request.ts';
 
 interface Field {
@@ -31,7 +32,7 @@ export function renderField({ problem }: Pick<ConsoleRequest, 'problem'>, field:
       ? html`<input${attributes} type="${type}" value="${value}" autocomplete="off">`
       : html`<textarea${attributes} rows="${String(rows)}">\n${value}</textarea>`;
   return html`<div class="field"><label for="${name}">${label}</label>${input}${
-    wrong && html`<p class="wrong" id="${name}-wrong">${wrong}</p>`
+    wrong && html`<p class="wrong" id="${name}-wrong">${isolate(wrong)}</p>`
   }${note && html`<p id="${name}-note">${note}</p>`}</div>\n`;
 }
 

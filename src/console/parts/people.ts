@@ -23,6 +23,6 @@ export function renderId(id: string): Html {
 
 /** Renders the name of an RPC such that it may break between its words. */
 export function renderAction(action: string): Html {
-  const name = action.split('/').at(-1) ?? action;
+  const name = withoutDirectionControls(action.split('/').at(-1) ?? action);
   return html`<span title="${action}">${name.split(/(?<=[a-z])(?=[A-Z])/).map((word, index) => html`${index > 0 && html`<wbr>`}${word}`)}</span>`;
 }
