@@ -21,6 +21,13 @@ export default defineConfig(({ mode }) => {
   const cluster = process.env.CITUS_URL ? [SCALE, ...ON_CITUS] : [SCALE];
   const isRobustness = isSoak || mode === 'robustness';
   return {
+    // Examples import the package as applications do.
+    resolve: {
+      alias: [
+        { find: /^usher-client$/, replacement: `${import.meta.dirname}/src/client/usher-client.ts` },
+        { find: /^usher-client\/(.*)$/, replacement: `${import.meta.dirname}/src/client/$1.ts` },
+      ],
+    },
     test: {
       include: isHistories ? [HISTORIES] : isCluster ? cluster : [isRobustness ? ROBUSTNESS : 'test/**/*.test.ts'],
       exclude: isHistories || isCluster || isRobustness ? [] : [ROBUSTNESS, SCALE, HISTORIES],

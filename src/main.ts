@@ -8,7 +8,7 @@ import { type Config, readConfig, readDatabaseSchema } from './config/config.ts'
 import { distributeTables } from './database/distribute.ts';
 import { migrateDatabase } from './database/migrate.ts';
 import { describeFailure } from './database/start-failure.ts';
-import { describeDemo } from './demo/describe-demo.ts';
+import { renderFirstScreen } from './demo/first-screen.ts';
 import { createLogger } from './log.ts';
 import { startServer, type UsherServer } from './server.ts';
 
@@ -67,7 +67,10 @@ async function serve(): Promise<void> {
   if (server.demo) {
     // The reader of stdout may have closed it.
     process.stdout.on('error', () => {});
-    process.stdout.write(describeStart(server, config.dataDir, metrics?.url, describeDemo(server.url, server.demo)));
+    const { url, demo, consoleLink } = server;
+    process.stdout.write(
+      renderFirstScreen({ url, demo, dataDir: config.dataDir, consoleLink, metricsUrl: metrics?.url }),
+    );
   }
 }
 
@@ -90,18 +93,4 @@ function closeWithParent(close: () => void): void {
   setInterval(() => {
     if (process.ppid !== parent) close();
   }, PARENT_CHECK_MS).unref();
-}
-
-function describeStart(
-  { url, consoleLink }: UsherServer,
-  dataDir: string,
-  metricsUrl: string | undefined,
-  demo: string,
-): string {
-  const metrics = metricsUrl ? `Metrics are at ${metricsUrl}.` : 'For metrics, start with METRICS_PORT=9464.';
-  return `
-Usher is at ${url}, on its embedded Postgres. Data and secrets are in ${dataDir}. ${metrics}
-${consoleLink ? `\nThe console for operators. The link works once, for 15 minutes:\n\n${consoleLink}\n` : ''}
-${demo}
-`;
 }

@@ -149,7 +149,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   let { demo } = overrides;
   if (isEmbedded) {
     demo ??= await openDemo(config, { ...handlerParts, url });
-    handlers.push(createDemoApplication(demo, url, (text) => process.stdout.write(text)));
+    handlers.unshift(createDemoApplication(demo, { ...handlerParts, url }, (text) => process.stdout.write(text)));
   }
 
   // From here on it works and serves.
@@ -177,7 +177,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     pathsWithoutHost: PROBE_PATHS,
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   });
-  logger.info({ url, publicUrl, database: isEmbedded ? 'embedded' : 'external' }, 'listening');
+  // The first screen of the embedded mode says so.
+  if (!isEmbedded) logger.info({ url, publicUrl, database: 'external' }, 'listening');
 
   const collect =
     recorder &&

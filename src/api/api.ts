@@ -61,7 +61,7 @@ export function createApi(parts: ApiParts) {
     handlers: [
       createConnectUnaryEdge(procedures, pipeline),
       createConnectEdge(procedures, pipeline, health, parts),
-      createOperationsEndpoints(tokens.publicJwks, readiness),
+      createOperationsEndpoints(tokens, readiness),
       ...(oidc ? [createOidcEdge(oidc, tokens.issuer, createOidcEndpoints(oidc, oidcParts), parts)] : []),
     ],
     grpcStreams: createGrpcUnaryEdge(procedures, pipeline, logger),

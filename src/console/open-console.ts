@@ -60,7 +60,8 @@ export async function openConsole(
     pathsWithoutHost: new Set(),
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   });
-  logger.info({ url: listener.url, consoleUrl }, 'console listening');
+  // The first screen of the embedded mode says so.
+  logger[isEmbedded ? 'debug' : 'info']({ url: listener.url, consoleUrl }, 'console listening');
   const admin = [...given.values()].find(({ role, needsPasskey }) => role === 'admin' && !needsPasskey);
   return {
     url: consoleUrl,

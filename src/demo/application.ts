@@ -4,16 +4,18 @@ import type { PathHandler } from '../http/http-context.ts';
 import { readBody } from '../http/read-body.ts';
 import { sendJson } from '../http/response.ts';
 import { sendPage } from '../login-page/responses.ts';
-import type { Demo } from './demo.ts';
+import type { Demo, DemoParts } from './demo.ts';
 import { CAFE, DEMO, renderMessage } from './pages.ts';
+import { createReferenceAction } from './reference.ts';
 import { type Actions, type CallUsher, createCall, createSite } from './site.ts';
 import { RECEIVER_PATH } from './webhook.ts';
 
 const MAX_WEBHOOK_BYTES = 256 * 1024;
 const WEBHOOK_TIMEOUT_MS = 5_000;
 
-/** `url` is how the demo reaches Usher; `print` writes to the terminal. */
-export function createDemoApplication(demo: Demo, url: string, print: (text: string) => void): PathHandler {
+/** `print` writes to the terminal. */
+export function createDemoApplication(demo: Demo, parts: DemoParts, print: (text: string) => void): PathHandler {
+  const { url } = parts;
   const { accountUrl, cafe, webhookId } = demo;
   const email = demo.canSignIn ? demo.email : undefined;
   const callAsDemo = createCall(url, demo.apiKey);
@@ -21,6 +23,7 @@ export function createDemoApplication(demo: Demo, url: string, print: (text: str
     ...createSite(demo, { ...DEMO, other: CAFE, accountUrl, email }, callAsDemo),
     ...createSite(cafe, { ...CAFE, other: DEMO, accountUrl, email }, createCall(url, cafe.apiKey)),
     ...createReceiver(webhookId, callAsDemo, print),
+    ...createReferenceAction(demo, parts),
   };
 
   return async (context) => {

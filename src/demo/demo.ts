@@ -10,19 +10,14 @@ import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
 import type { ApplicationCall, Call } from '../domain/call.ts';
 import { createEvent } from '../domain/events/create-event.ts';
 import { getEvent } from '../domain/events/get-event.ts';
-import { completeLogin } from '../domain/login/complete-login.ts';
-import { createAuthPageLink, generateAuthUrl } from '../domain/login/generate-auth-url.ts';
-import { exchangeToken } from '../domain/sessions/exchange-token.ts';
 import { createUser } from '../domain/users/create-user.ts';
 import { type DemoApplication, findCallback, openCafe, registerApplication, shareSignIns } from './applications.ts';
 import { CAFE, DEMO } from './pages.ts';
-import { createState } from './state.ts';
 import { openWebhook } from './webhook.ts';
 
-/** The printed commands delete one over REST and one over RPC, and check in to the third. */
+/** The examples of the API reference delete one. */
 const EVENTS = 3;
 const TIMEOUT_MS = 10_000;
-const PEER = { ipAddress: '127.0.0.1', userAgent: 'Usher demo' };
 
 /** The content of `demo.json`, which is kept between starts. */
 interface KeptDemo extends DemoApplication {
@@ -43,9 +38,6 @@ export interface Demo extends KeptDemo {
    * Whether people can sign in to the demo application: the terminal shows codes, and the redirect URI is registered.
    */
   readonly canSignIn: boolean;
-  /** From a login of the demo's user at this start. */
-  readonly authToken: string;
-  readonly sessionId: string;
 }
 
 type SharedParts =
@@ -72,7 +64,7 @@ export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> 
   const found = await readDemo(file);
   const isKept = found && (await call.run(selectDemo, { ...found })).length > 0;
   const kept = isKept ? found : await createDemo(call, parts.url);
-  const { apiKey, applicationId, clientId, redirectUris, userId } = kept;
+  const { applicationId, clientId, redirectUris } = kept;
   const application = { id: applicationId, name: kept.applicationName, clientId, redirectUris };
   const applicationCall = { ...call, application };
   const cafe = await openCafe(call, parts.url, kept.cafe);
@@ -85,11 +77,6 @@ export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> 
 
   const { redirectUri, canReturn } = findCallback(DEMO, parts.url, redirectUris);
 
-  const login = { clientId, redirectUri, state: createState(apiKey) };
-  const { loginIntentId } = await generateAuthUrl(applicationCall, createAuthPageLink(parts.authPageUrl), login);
-  const { authToken } = await completeLogin(call, parts.tokens, { loginIntentId, userId });
-  // The token was issued after `call.now`.
-  const session = await exchangeToken({ ...applicationCall, now: parts.clock() }, parts, PEER, { authToken });
   const showsCodes = config.authPageUrl === undefined && !config.smtp && config.loginMethods.includes('email');
   const canSignIn = showsCodes && canReturn;
   return {
@@ -100,8 +87,6 @@ export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> 
     eventIds,
     redirectUri,
     canSignIn,
-    authToken,
-    sessionId: session.id,
   };
 }
 
@@ -135,10 +120,9 @@ const selectDemo = statement('select_demo')`
 async function createDemo(call: Call, url: string): Promise<KeptDemo> {
   const application = await registerApplication(call, DEMO, url);
   const { applicationId } = application;
-  const user = await createUser(call, {
-    email: `ada.${applicationId.slice(0, 8)}@example.com`,
-    name: 'Ada Lovelace',
-    walletAddress: `0x${applicationId.replaceAll('-', '')}00ada000`,
-  });
+  const profile = { name: 'Ada Lovelace', walletAddress: `0x${applicationId.replaceAll('-', '')}00ada000` };
+  const create = (email: string) => createUser(call, { ...profile, email });
+  // The user of an earlier demo may have the address.
+  const user = await create('ada@example.com').catch(() => create(`ada.${applicationId.slice(0, 8)}@example.com`));
   return { ...application, userId: user.id, email: user.email, webhookId: '', eventIds: [] };
 }

@@ -1,7 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { SESSION_IDLE_SECONDS } from '../../src/demo/applications.ts';
-import type { Demo } from '../../src/demo/demo.ts';
-import { describeDemo } from '../../src/demo/describe-demo.ts';
 import { openDemoFixture } from '../support/demo-fixture.ts';
 import { LoginBrowser, type LoginPage, textOf } from '../support/login-browser.ts';
 import { startTestService } from '../support/service.ts';
@@ -56,12 +54,9 @@ describe('the demo application', () => {
     },
   );
 
-  it('accepts the state of every login that it or its commands have begun', async () => {
-    const { demo } = service;
-    const command = describeDemo(service.url, demo as Demo)
-      .split('\n')
-      .find((line) => line.includes('generate-auth-url'));
-    const [, printed = ''] = /"state":"([^"]+)"/.exec(command ?? '') ?? [];
+  it('accepts the state of every login that it has begun, and of the one that the API reference shows', async () => {
+    const reference = await (await fetch(`${url}/docs`)).text();
+    const [, printed = ''] = /export STATE=&#39;([^&]+)&#39;/.exec(reference) ?? [];
     const begun = await Promise.all([1, 2].map(() => beginLogin()));
     const cancelled = await Promise.all(
       begun.map(async ({ browser, page }) => stateOf(await browser.submit(page, '/login/cancel'))),

@@ -38,7 +38,11 @@ export class ExampleBrowser {
 
   async open(url: string, method = 'GET'): Promise<Response> {
     const cookie = [...this.cookies].map((pair) => pair.join('=')).join('; ');
-    const reply = await fetch(url, { method, headers: { cookie }, redirect: 'manual' });
+    return this.keep(await fetch(url, { method, headers: { cookie }, redirect: 'manual' }));
+  }
+
+  /** Keeps the cookies of the reply. */
+  keep(reply: Response): Response {
     for (const header of reply.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(header) ?? [];
       if (/Max-Age=0/.test(header)) this.cookies.delete(name);

@@ -108,11 +108,6 @@ export class UsherProcess implements AsyncDisposable {
     return [...this.stdout.split('\n').filter(isError), this.stderr].join('\n').trim();
   }
 
-  /** The commands it has printed, one per line. */
-  get commands(): readonly string[] {
-    return this.stdout.split('\n').filter((line) => /^(?:curl|npx) /.test(line));
-  }
-
   get isRunning(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
@@ -167,7 +162,7 @@ export class UsherProcess implements AsyncDisposable {
     if (this.url !== '') return;
     const url = this.#isEmbedded
       ? // The log may go on below what it prints to try.
-        /Usher is at (\S+), [\s\S]*\n\n(?:\{.*\n)*$/.exec(this.stdout)?.[1]
+        /^Usher \S+ is ready\.$[\s\S]* Docs +(\S+)\/docs$[\s\S]*\nData stays in .*\n/m.exec(this.stdout)?.[1]
       : /"url":"([^"]+)".*"msg":"listening"/.exec(line)?.[1]?.replace('localhost', '127.0.0.1');
     if (!url) return;
     this.url = url;

@@ -1,8 +1,10 @@
 /** The guides of the API reference, which precede the operations. */
 import { ERRORS } from '../../domain/errors.ts';
-import { html } from '../../http/html.ts';
+import { type Html, html } from '../../http/html.ts';
 import { STATUSES } from '../rest/rest.ts';
+import { CONCEPTS } from './concepts.ts';
 import { VARIABLES } from './examples.ts';
+import { QUICK_STARTS } from './quick-starts.ts';
 import { renderCodeBlock, renderTable, renderText } from './text.ts';
 import { WEBHOOK_GUIDE } from './webhook-guide.ts';
 
@@ -17,9 +19,26 @@ export const CLIENT_SETUP = [
   'const admin = createUsherAdminClient({ baseUrl: USHER_URL, adminKey: ADMIN_KEY });',
 ].join('\n');
 
-const START = html`<p>Set these once. Then every example works as it is, in a shell and in Node.
-<code>npm start</code> prints them, and more, for its demo application.</p>
-${renderCodeBlock('export USHER_URL=http://localhost:8080\nexport API_KEY=usk_…    # of an application\nexport ADMIN_KEY=…      # of the operator: .data/admin-key of a trial')}
+/** Values for the examples. */
+export interface ExampleSetup {
+  readonly publicUrl: string;
+  /** Of the demo application, by variable. */
+  readonly values?: Readonly<Partial<Record<string, string>>>;
+}
+
+function renderExports({ publicUrl, values = {} }: ExampleSetup): Html {
+  const known = Object.entries(values).flatMap(([name, value]) => (value ? [`export ${name}='${value}'`] : []));
+  if (known.length === 0) {
+    return html`<p>Set these once. Then every example works as it is, in a shell and in Node.</p>
+${renderCodeBlock(`export USHER_URL='${publicUrl}'\nexport CLIENT_ID=client_…  # of an application\nexport API_KEY=usk_…       # of an application\nexport ADMIN_KEY=…         # of the operator: .data/admin-key of a trial`)}`;
+  }
+  const lines = [`export USHER_URL='${publicUrl}'`, 'export ADMIN_KEY="$(cat .data/admin-key)"', ...known];
+  return html`<p>Paste these once where you started Usher. They are of its demo application; its user has just signed in, for 15 minutes.
+Then every example works as it is, in a shell and in Node.</p>
+${renderCodeBlock(lines.join('\n'))}`;
+}
+
+const renderStart = (setup: ExampleSetup) => html`${renderExports(setup)}
 <p>Other variables stand for values of your own. In a path or a query, percent-encode what is reserved there.</p>
 <details><summary>All variables</summary>
 ${renderTable(
@@ -47,7 +66,7 @@ const LOGIN_GUIDE = html`<ol>
 <li>Make a random <code>state</code> for every login, keep it in a cookie, and compare it at the redirect URI. Compare <code>iss</code> with the URL of Usher.</li>
 <li>A user who cancels comes back with <code>error=access_denied</code> instead of <code>authToken</code>.</li>
 <li>Ask <a href="#SessionService.CheckSession">CheckSession</a> with each request of the user, and <a href="#SessionService.RenewSession">RenewSession</a> in the second half of a session's life.</li>
-<li>The client package does all of this for Express and Hono.</li>
+<li>The client package does all of this: see the <a href="#quick-starts">quick starts</a>.</li>
 </ul>`;
 
 const ERROR_GUIDE = html`<p>Match errors by their <code>reason</code>. Reasons never change; messages may become clearer. In REST an error is:</p>
@@ -101,8 +120,10 @@ const LIMIT_GUIDE = renderTable(
   ],
 );
 
-export const GUIDES = [
-  { id: 'start', title: 'Getting started', body: START },
+export const renderGuides = (setup: ExampleSetup) => [
+  { id: 'start', title: 'Getting started', body: renderStart(setup) },
+  { id: 'quick-starts', title: 'Quick starts', body: QUICK_STARTS },
+  { id: 'concepts', title: 'Concepts', body: CONCEPTS },
   { id: 'login', title: 'The login', body: LOGIN_GUIDE },
   { id: 'errors', title: 'Errors', body: ERROR_GUIDE },
   { id: 'lists', title: 'Lists', body: LIST_GUIDE },

@@ -1,48 +1,72 @@
 /** The API reference at `/docs`, from the OpenAPI documents, the examples and the table of errors. */
 import { VERSION } from '../../config/version.ts';
 import { html } from '../../http/html.ts';
-import { anchorOf, SERVICES } from '../catalogue.ts';
+import { anchorOf, CREDENTIAL_HEADERS, SERVICES } from '../catalogue.ts';
 import { withoutErrors } from '../openapi/documented-errors.ts';
 import type { StaticText } from '../operations/generated-text.ts';
 import { renderPage } from '../operations/render-page.ts';
-import { GUIDES } from './guides.ts';
+import { type ExampleSetup, renderGuides } from './guides.ts';
 import { OpenApi } from './openapi.ts';
 import { renderOperation } from './operation.ts';
 import { renderText } from './text.ts';
 
-export function renderReference(): StaticText {
+const AUDIENCES = [
+  {
+    id: 'applications',
+    title: 'For applications',
+    credential: CREDENTIAL_HEADERS.apiKey,
+    about: 'Partners call these with the API key of their application.',
+  },
+  {
+    id: 'operators',
+    title: 'For operators',
+    credential: CREDENTIAL_HEADERS.adminKey,
+    about: 'Whoever runs Usher calls these with an admin key. Applications need none of them.',
+  },
+];
+
+export function renderReference(setup: ExampleSetup): StaticText {
   const openApi = new OpenApi();
+  const guides = renderGuides(setup);
   return renderPage({
     title: 'Usher API reference',
     description: 'Every operation of Usher, with its fields, errors and examples to copy.',
     style: new URL('page.css', import.meta.url),
+    script: new URL('page.js', import.meta.url),
     body: html`<a class="skip" href="#content">Skip to content</a>
 <header>
 <p><a href="."><strong>Usher</strong></a> <small>${VERSION}</small></p>
-<p><a href="openapi.json">OpenAPI</a></p>
+<p>OpenAPI: <a href="openapi.json">REST</a>, <a href="connect.json">Connect</a></p>
 </header>
 <div class="frame">
 <nav aria-label="Contents">
+<form class="search" role="search" hidden><label>Search <input type="search" autocomplete="off"></label> <output></output></form>
 <p>Guides</p>
-<ul>${GUIDES.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul>
-<p>Reference</p>
-${SERVICES.map(
+<ul>${guides.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul>
+${AUDIENCES.map(
+  ({ id, title, credential }) => html`<p><a href="#${id}">${title}</a></p>
+${SERVICES.filter(({ header }) => header === credential).map(
   ({ service, operations }) =>
     html`<details><summary>${service.name}</summary><ul>${operations.map(
       (operation) => html`<li><a href="#${anchorOf(operation.method)}">${operation.method.name}</a></li>`,
     )}</ul></details>`,
+)}`,
 )}
 </nav>
 <main id="content">
 <h1>API reference</h1>
 <p class="lead">One port speaks REST, Connect, gRPC and gRPC-Web. Each operation is described once, with a call for each to copy.</p>
-${GUIDES.map(({ id, title, body }) => html`<section class="guide" id="${id}"><h2><a href="#${id}">${title}</a></h2>${body}</section>`)}
-${SERVICES.map(
-  ({ service, header, operations }) => html`<section class="service" id="${service.name}">
-<h2><a href="#${service.name}">${service.name}</a> <small>${header}</small></h2>
+${guides.map(({ id, title, body }) => html`<section class="guide" id="${id}"><h2><a href="#${id}">${title}</a></h2>${body}</section>`)}
+${AUDIENCES.map(
+  ({ id, title, credential, about }) => html`<section class="audience" id="${id}"><h2><a href="#${id}">${title}</a></h2>
+<p>${about} Header: <code>${credential}</code>.</p>
+${SERVICES.filter(({ header }) => header === credential).map(
+  ({ service, operations }) => html`<section class="service" id="${service.name}">
+<h2><a href="#${service.name}">${service.name}</a></h2>
 <p>${renderText(withoutErrors(openApi.describeService(service)))}</p>
 ${operations.map((operation) => renderOperation(operation, openApi))}
 </section>`,
+)}</section>`,
 )}
 </main>
 </div>`,

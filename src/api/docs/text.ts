@@ -8,12 +8,12 @@ export function renderText(text: string): Html {
 }
 
 /** Highlights shell variables. */
-export function renderCodeBlock(code: string): Html {
-  const parts = code
-    .split(/(\$[A-Z_]{3,})/)
-    .map((part, index) => (index % 2 === 1 ? html`<var>${part}</var>` : html`${part}`));
+export function renderCodeBlock(code: string, { marksVariables = true } = {}): Html {
+  const parts = (marksVariables ? code.split(/(\$[A-Z_]{3,})/) : [code]).map((part, index) =>
+    index % 2 === 1 ? html`<var>${part}</var>` : html`${part}`,
+  );
   // Focusable, so that the keyboard can scroll it.
-  return html`<pre tabindex="0"><code>${parts}</code></pre>`;
+  return html`<div class="sheet"><pre tabindex="0"><code>${parts}</code></pre></div>`;
 }
 
 /** Cells may have code in backticks. */

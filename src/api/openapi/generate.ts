@@ -1,5 +1,5 @@
-/** Writes the OpenAPI documents. Run by `npm run generate`. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+/** Writes the OpenAPI documents, and the quick starts of the API reference. Run by `npm run generate`. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { VERSION } from '../../config/version.ts';
 import { createProcedures } from '../services.ts';
 import { readComments } from './comments.ts';
@@ -23,6 +23,18 @@ const procedures = createProcedures(parts as never);
 mkdirSync('gen/openapi', { recursive: true });
 write('rest', await describeRest(procedures, commentOf, info));
 write('connect', await describeConnect(procedures, commentOf, info));
+
+const QUICK_STARTS = {
+  Express: 'express/app.ts',
+  Hono: 'hono/app.ts',
+  'Next.js': 'next/sessions.ts',
+  'Python over gRPC': 'python/sign_in.py',
+};
+const quickStarts = Object.entries(QUICK_STARTS).map(([title, path]) => ({
+  title,
+  text: readFileSync(`test/examples/${path}`, 'utf8'),
+}));
+writeFileSync('gen/quick-starts.json', `${JSON.stringify(quickStarts, null, 2)}\n`);
 
 function write(name: string, document: unknown): void {
   writeFileSync(`gen/openapi/${name}.json`, `${JSON.stringify(document, null, 2)}\n`);

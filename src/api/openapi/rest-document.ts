@@ -17,6 +17,7 @@ import {
   toContent,
 } from './operations.ts';
 import { type RequestRules, readRequestRules } from './request-rules.ts';
+import { describeWebhooks } from './webhooks.ts';
 
 const FAILURE: JsonSchema = {
   type: 'object',
@@ -60,6 +61,7 @@ export async function describeRest(procedures: Procedures, commentOf: ReadCommen
       description: commentOf(service.typeName),
     })),
     paths,
+    webhooks: describeWebhooks(),
     components: {
       securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' } },
       schemas: { ...schemas.all, Failure: FAILURE },

@@ -10,13 +10,13 @@ import { createTextEndpoint } from './generated-text.ts';
 import { sendHomePage } from './home-page.ts';
 import type { Readiness } from './readiness.ts';
 
-const REST_DOCUMENT = new URL('../../../gen/openapi/rest.json', import.meta.url);
+const OPENAPI = new URL('../../../gen/openapi/', import.meta.url);
 
 /** The paths that load balancers probe. */
 export const PROBE_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
 export function createOperationsEndpoints(
-  publicJwks: { readonly keys: readonly JWK[] },
+  { issuer, publicJwks }: { readonly issuer: string; readonly publicJwks: { readonly keys: readonly JWK[] } },
   readiness: Readiness,
 ): PathHandler {
   const jwks = JSON.stringify(publicJwks);
@@ -28,11 +28,9 @@ export function createOperationsEndpoints(
       else sendJson(context, 503, '{"status":"not ready"}', { 'retry-after': '1' });
     },
     // Loaded at the first request, because most processes never get one.
-    '/docs': createTextEndpoint(async () => (await import('../docs/page.ts')).renderReference()),
-    '/openapi.json': createTextEndpoint(async () => ({
-      text: await readFile(REST_DOCUMENT, 'utf8'),
-      headers: { 'content-type': 'application/json' },
-    })),
+    '/docs': createTextEndpoint(async () => (await import('../docs/page.ts')).renderReference({ publicUrl: issuer })),
+    '/openapi.json': createDocumentEndpoint('rest.json'),
+    '/connect.json': createDocumentEndpoint('connect.json'),
     '/.well-known/jwks.json': (context) => sendJson(context, 200, jwks, { 'cache-control': 'public, max-age=300' }),
   };
 
@@ -44,4 +42,11 @@ export function createOperationsEndpoints(
     else sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: 'GET, HEAD' });
     return true;
   };
+}
+
+function createDocumentEndpoint(name: string) {
+  return createTextEndpoint(async () => ({
+    text: await readFile(new URL(name, OPENAPI), 'utf8'),
+    headers: { 'content-type': 'application/json' },
+  }));
 }

@@ -18,6 +18,7 @@ const { text, headers } = renderPage({
 <ul>
 <li><a href="docs">/docs</a> API reference, with examples to copy</li>
 <li><a href="openapi.json">/openapi.json</a> the REST API as an OpenAPI document</li>
+<li><a href="connect.json">/connect.json</a> all RPCs, over Connect with JSON, likewise</li>
 <li><a href="healthz">/healthz</a> whether the process lives</li>
 <li><a href="readyz">/readyz</a> whether it takes calls</li>
 <li><a href=".well-known/jwks.json">/.well-known/jwks.json</a> public keys that verify auth tokens</li>

@@ -1,10 +1,11 @@
 /** The API reference at /docs: that it is whole, and how it is served. Its examples: test/robustness/reference.test.ts. */
+import { createHash } from 'node:crypto';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 import { anchorOf, OPERATIONS } from '../../../src/api/catalogue.ts';
 import { ERRORS } from '../../../src/domain/errors.ts';
 import { request } from '../../support/http.ts';
-import { startTestService } from '../../support/service.ts';
+import { PUBLIC_URL, startTestService } from '../../support/service.ts';
 
 const operations = OPERATIONS.map((operation) => ({ ...operation, name: anchorOf(operation.method) }));
 
@@ -21,14 +22,18 @@ test('describes every operation and every error, and each of its links leads som
   expect(links.filter((id) => !ids.includes(id))).toEqual([]);
 });
 
-test('is a page without script, which browsers may keep and need not fetch again', async () => {
+test('is a page that browsers may keep and need not fetch again, with a script of its own only', async () => {
   const { status, headers } = await request(service.url, { path: '/docs' });
   expect({ status, headers }).toMatchObject({
     status: 200,
     headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'public, max-age=300' },
   });
-  expect(headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-[^']+'; img-src data:;/);
-  expect(page).not.toMatch(/<script|\son\w+=|\sstyle=/);
+  const policy = String(headers['content-security-policy']);
+  expect(policy).toMatch(/^default-src 'none'; style-src 'sha256-[^']+'; script-src 'sha256-[^']+'; img-src data:;/);
+  const [, script = ''] = /<script type="module">([\s\S]*?)<\/script>/.exec(page) ?? [];
+  expect(policy).toContain(`script-src 'sha256-${createHash('sha256').update(script).digest('base64')}'`);
+  expect(page.split('<script').length).toBe(2);
+  expect(page).not.toMatch(/\son\w+=|\sstyle=/);
 
   const head = await request(service.url, { method: 'HEAD', path: '/docs' });
   expect(head).toMatchObject({ status: 200, body: '', headers: { etag: headers.etag, vary: 'accept-encoding' } });
@@ -36,7 +41,14 @@ test('is a page without script, which browsers may keep and need not fetch again
   expect(known).toMatchObject({ status: 304, body: '' });
 });
 
-test.each(['/docs', '/openapi.json'])('%s is compressed for whoever takes that', async (path) => {
+test('shows the URL of Usher, and the API of operators apart from that of applications', () => {
+  expect(page).toContain(`export USHER_URL=&#39;${PUBLIC_URL}&#39;`);
+  const [forApplications = '', forOperators = ''] = page.split('id="operators"');
+  expect(forApplications).not.toContain('id="AdminService.');
+  expect(forOperators).not.toMatch(/id="(Auth|Session|User|Webhook|Event)Service\./);
+});
+
+test.each(['/docs', '/openapi.json', '/connect.json'])('%s is compressed for whoever takes that', async (path) => {
   const get = (coding: string) => request(service.url, { path, headers: { 'accept-encoding': coding } });
   const { bytes } = await get('identity');
   const [br, gzip, refused] = await Promise.all(['gzip, deflate, br', 'gzip;q=0.5', 'br;q=0, gzip;q=0.0'].map(get));

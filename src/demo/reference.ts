@@ -1,0 +1,26 @@
+/** The API reference with values of the demo, so that its examples work after one paste. */
+import { type HttpContext, headerOf } from '../http/http-context.ts';
+import { send } from '../http/response.ts';
+import type { Demo, DemoParts } from './demo.ts';
+import { makeExampleValues } from './example-values.ts';
+import type { Actions } from './site.ts';
+
+export function createReferenceAction(demo: Demo, parts: DemoParts): Actions {
+  return {
+    async 'GET /docs'(context) {
+      const { renderReference } = await import('../api/docs/page.ts');
+      const isOwner = isFromThisMachine(context);
+      const values = isOwner ? await makeExampleValues(demo, parts) : {};
+      const { text, headers } = renderReference({ publicUrl: parts.tokens.issuer, values });
+      send(context, 200, text, { ...headers, 'cache-control': 'no-store' });
+    },
+  };
+}
+
+/** The values are secrets. A page of another site whose name leads to this machine has another host. */
+function isFromThisMachine(context: HttpContext): boolean {
+  const isForwarded = ['x-forwarded-for', 'forwarded', 'via'].some((name) => name in context.headers);
+  const host = headerOf(context, 'host') ?? String(context.headers[':authority'] ?? '');
+  const isLocal = /^(127\.|::1$)/.test(context.clientAddress);
+  return isLocal && !isForwarded && /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i.test(host);
+}
