@@ -54,12 +54,12 @@ export async function signInForCode(
   const loginIntentId = await createLoginIntent(service, tenant, { redirectUri });
   const challenge = verifier === undefined ? null : hash('sha256', verifier, 'buffer');
   await service.database.sql`
-    update login_intents set response_mode = 'query', scope = ${readScope(scope)}, nonce = ${nonce},
+    update usher.login_intents set response_mode = 'query', scope = ${readScope(scope)}, nonce = ${nonce},
       code_challenge = ${challenge} where id = ${loginIntentId}`;
   await adminClient(service).completeLogin({ loginIntentId, userId: user.id });
   if (browser) {
     const digest = hash('sha256', browser, 'buffer');
-    await service.database.sql`update login_intents set browser_digest = ${digest} where id = ${loginIntentId}`;
+    await service.database.sql`update usher.login_intents set browser_digest = ${digest} where id = ${loginIntentId}`;
   }
   return createCode(deriveTokenKeys(service.config.secrets.encryptionKeys ?? []).code, loginIntentId);
 }
