@@ -96,6 +96,8 @@ type IdClaims = IdentityClaims & { readonly iss: string; readonly sub: string };
 
 function toIdentity(claims: IdClaims): Identity {
   const { iss, sub, email, name } = claims;
+  // The library takes any text, and Postgres no NUL.
+  if (!/^[\x20-\x7e]{1,255}$/.test(sub)) throw new ProviderError('malformed subject');
   return {
     issuer: iss,
     subject: sub,
