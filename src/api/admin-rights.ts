@@ -13,6 +13,7 @@ export const OPENED_BY: Readonly<Record<keyof typeof AdminService.method, readon
   getUser: ['login-page', 'support', 'read'],
   listUsers: ['support', 'read'],
   listPasskeys: ['support', 'read'],
+  listUserIdentities: ['support', 'read'],
   listUserSessions: ['support', 'read'],
   listUserApplications: ['support', 'read'],
   listUserGrants: ['support', 'read'],
@@ -24,6 +25,7 @@ export const OPENED_BY: Readonly<Record<keyof typeof AdminService.method, readon
   createUser: [],
   updateUser: [],
   deletePasskey: [],
+  deleteUserIdentity: [],
   eraseUser: [],
   deleteUser: [],
 

@@ -51,6 +51,9 @@ export function toFields(text: string) {
     link: /^[a-z0-9-]{1,31}$/.test(field('link')) ? field('link') : '',
     /** The ID of the provider to sign in at. */
     provider: field('provider'),
+    /** Of an identity that the account page removes. */
+    issuer: field('issuer'),
+    subject: field('subject'),
     /** Of a link in an e-mail. */
     linkToken: field('t'),
     /** Of the account page: whose sessions are ended. */

@@ -4,11 +4,13 @@ import { readAuthorization } from '../domain/providers/authorization-state.ts';
 import { beginProviderLogin } from '../domain/providers/begin-provider-login.ts';
 import { redeemProviderAnswer } from '../domain/providers/redeem-provider-answer.ts';
 import type { HttpContext } from '../http/http-context.ts';
+import { finishLink } from './account/account-providers.ts';
 import type { Action } from './actions.ts';
 import { PROVIDER_REFUSED } from './alerts.ts';
 import { readEmailCookie } from './browser-cookie.ts';
 import { leaveSignedIn } from './leave-signed-in.ts';
-import type { LoginPageParts, LoginRequest } from './login-request.ts';
+import type { LoginRequest } from './login-request.ts';
+import { callbackOf } from './provider-callback.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { sendRedirect } from './responses.ts';
 
@@ -44,10 +46,11 @@ async function comeBack(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields, context } = request;
   const { provider: providerId, state, error } = fields;
   const connection = parts.providers.require(providerId);
-  const belonging = { providerId, browserDigest: browser.digest, now: call.now };
+  const belonging = { purpose: 'login', providerId, browserDigest: browser.digest, now: call.now } as const;
   const authorization = readAuthorization(parts.authorizationKeys, state, belonging);
+  if (!authorization && (await finishLink(request))) return;
   if (!authorization) return redirectToForm(request, 'choice', { problem: PROVIDER_REFUSED });
-  const login = await findLoginState(call, parts.tokens, browser, authorization.loginIntentId);
+  const login = await findLoginState(call, parts.tokens, browser, authorization.subjectId);
   // A reload of what was answered already.
   if (login.kind === 'answered') return sendRedirect(context, login.redirectUrl);
   if (error) return redirectToForm(request, 'choice', { problem: PROVIDER_REFUSED });
@@ -57,8 +60,4 @@ async function comeBack(request: LoginRequest): Promise<void> {
   if ('redirectUrl' in answer) return await leaveSignedIn(request, answer, { offersPasskey: true });
   const { email } = answer;
   redirectToForm({ ...request, fields: { ...fields, email, link: providerId } }, 'link');
-}
-
-function callbackOf({ authPageUrl }: Pick<LoginPageParts, 'authPageUrl'>, providerId: string): string {
-  return `${authPageUrl}/callback/${providerId}`;
 }

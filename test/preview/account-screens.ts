@@ -8,6 +8,12 @@ import { renderNewWallet } from '../../src/login-page/account/render-new-wallet.
 import type { Language } from '../../src/texts/texts.ts';
 import type { Screen } from './screens.ts';
 
+const PROVIDER = { type: 'openid', clientId: '', clientSecret: '', trustEmail: false, emailDomains: [] } as const;
+const PROVIDERS = [
+  { ...PROVIDER, id: 'google', name: 'Google', issuer: 'https://accounts.google.com' },
+  { ...PROVIDER, id: 'microsoft', name: 'Microsoft', issuer: 'https://login.microsoftonline.com/common/v2.0' },
+];
+
 const USER = {
   id: '0198f0f0-0000-4000-8000-000000000001',
   email: 'ada.lovelace@mathematics.example.com',
@@ -122,7 +128,15 @@ function accountView(language: Language) {
     formToken: 'token',
     alert: '',
     user: USER,
-    providers: [],
+    providers: PROVIDERS,
+    identities: [
+      {
+        issuer: 'https://accounts.google.com',
+        subject: '1',
+        provider: 'google',
+        createdAt: new Date('2026-03-01T10:00:00Z'),
+      },
+    ],
     sessions: SESSIONS,
     signIns: SIGN_INS,
     thisDevice: THIS_DEVICE,

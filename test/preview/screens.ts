@@ -47,6 +47,11 @@ export const SCREENS: readonly Screen[] = [
   { name: 'continue', render: (language) => renderContinue({ ...formView(language), ...SIGN_IN }) },
   { name: 'closed', render: (language) => renderClosed(formView(language)) },
   { name: 'link', render: (language) => renderLink(formView(language, { link: '1' })) },
+  { name: 'choice-providers', render: (language) => renderChoice(formView(language, { providers: PROVIDERS })) },
+  {
+    name: 'link-provider',
+    render: (language) => renderLink(formView(language, { link: 'google', providers: PROVIDERS })),
+  },
   { name: 'name', render: (language) => renderName(formView(language)) },
   { name: 'mute', render: (language) => renderMute({ ...muteView(language), until: null }) },
   { name: 'mute-done', render: (language) => renderMute({ ...muteView(language), until: new Date(24 * HOUR_MS) }) },
@@ -93,6 +98,13 @@ function renderAt(
   const view = { application, applicationName, redirectUri, allowSignUp: true, ...changes };
   return { ...render(formView(language, view)), application };
 }
+
+const PROVIDERS = [
+  { id: 'google', name: 'Google', mark: 'google' },
+  { id: 'microsoft', name: 'Microsoft', mark: 'microsoft' },
+  { id: 'github', name: 'GitHub', mark: 'github' },
+  { id: 'corp', name: 'Example Corporation', mark: 'other' },
+] as const;
 
 const SIGN_IN = {
   signIn: {

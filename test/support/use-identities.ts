@@ -5,7 +5,9 @@ import type { Call } from '../../src/domain/call.ts';
 import type { EmailLoginParts } from '../../src/domain/login/complete-email-login.ts';
 import { createLoginCode } from '../../src/domain/login/create-login-code.ts';
 import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
+import { deleteUserIdentity } from '../../src/domain/providers/delete-identity.ts';
 import { linkIdentity } from '../../src/domain/providers/link-identity.ts';
+import { listUserIdentities } from '../../src/domain/providers/list-identities.ts';
 import { redeemProviderAnswer } from '../../src/domain/providers/redeem-provider-answer.ts';
 import { reasonOf } from './refusals.ts';
 import { createLoginIntent, createTestUser, type Tenant, type TestService } from './service.ts';
@@ -31,7 +33,7 @@ export async function useIdentities(
   } as const;
   const identify = async () => ({ ...identity, isEmailVerified: false, name: '' });
   const answer = async (loginIntentId: string) => {
-    const authorization = { loginIntentId, id: randomUUID(), state: '', nonce: '', codeVerifier: '' };
+    const authorization = { subjectId: loginIntentId, id: randomUUID(), state: '', nonce: '', codeVerifier: '' };
     const asked = { connection: { provider, identify }, callback: new URL('https://usher.test'), authorization };
     return await redeemProviderAnswer(call, { ...parts, hasEmail: true }, browser, asked);
   };
@@ -44,4 +46,8 @@ export async function useIdentities(
   const stolen = { provider: 'acme', issuer: identity.issuer, subject: identity.subject };
   const taken = linkIdentity(call, stolen, { userId: other.id, email: other.email });
   expect(await reasonOf(taken)).toBe('IDENTITY_ALREADY_LINKED');
+  const userId = user.id;
+  expect(await listUserIdentities(call, { userId })).toMatchObject([stolen]);
+  await deleteUserIdentity(call, { userId, ...stolen });
+  expect(await listUserIdentities(call, { userId })).toEqual([]);
 }

@@ -146,6 +146,10 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     },
   },
   'AdminService/ListPasskeys': USER,
+  'AdminService/ListUserIdentities': USER,
+  'AdminService/DeleteUserIdentity': {
+    required: { userId: '$USER_ID', issuer: 'https://accounts.google.com', subject: '110169484474386276334' },
+  },
   'AdminService/DeletePasskey': { required: { userId: '$USER_ID', passkeyId: '$PASSKEY_ID' } },
   'AdminService/AddApplicationUser': APPLICATION_USER,
   'AdminService/RemoveApplicationUser': APPLICATION_USER,

@@ -22,6 +22,8 @@ import { listUserGrants } from '../../domain/oidc/list-grants.ts';
 import { deletePasskey } from '../../domain/passkeys/delete-passkey.ts';
 import { listPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import type { Passkey } from '../../domain/passkeys/passkey.ts';
+import { deleteUserIdentity } from '../../domain/providers/delete-identity.ts';
+import { listUserIdentities } from '../../domain/providers/list-identities.ts';
 import { listUserSessions } from '../../domain/sessions/list-user-sessions.ts';
 import { addApplicationUser } from '../../domain/users/add-application-user.ts';
 import { createUser } from '../../domain/users/create-user.ts';
@@ -107,6 +109,10 @@ export function createAdminHandlers({
     listUserApplications: async (call, fields) =>
       toPage('applications', await listUserApplications(call, pageTokens, fields), toMessage),
 
+    listUserIdentities: async (call, fields) => ({
+      identities: (await listUserIdentities(call, fields)).map(toMessage),
+    }),
+    deleteUserIdentity,
     listPasskeys: async (call, fields) => ({ passkeys: (await listPasskeys(call, fields)).map(toPasskey) }),
     deletePasskey: async (call, fields) => sendPasskeyNotice(mailParts, call, await deletePasskey(call, fields)),
 

@@ -2,17 +2,19 @@ import { applications, loginIntents } from '../../database/schema.ts';
 import { nullable, p, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { selectPasskeys } from '../passkeys/list-passkeys.ts';
+import { selectIdentities } from '../providers/list-identities.ts';
 import type { User } from '../users/user.ts';
 import { listAccountSessions } from './list-account-sessions.ts';
 
 /** Returns what is stored about a user, for JSON. Secrets, such as the IDs of sessions, are left out. */
 export async function exportAccount(call: Call, user: User) {
   const userId = user.id;
-  const [sessions, logins, memberships, passkeys, [origins], [signIns]] = await Promise.all([
+  const [sessions, logins, memberships, passkeys, identities, [origins], [signIns]] = await Promise.all([
     listAccountSessions(call, userId),
     call.run(selectLogins, { userId }),
     call.run(selectMemberships, { userId }),
     call.run(selectPasskeys, { userId }),
+    call.run(selectIdentities, { userId }),
     call.run(countKnownOrigins, { userId, now: call.now }),
     call.run(countRememberedSignIns, { userId, now: call.now }),
   ]);
@@ -23,6 +25,7 @@ export async function exportAccount(call: Call, user: User) {
     sessions: sessions.map(({ sid: _sid, browserDigest: _digest, ...session }) => session),
     logins,
     applications: memberships,
+    identities,
     passkeys: passkeys.map(({ credentialId, ...passkey }) => ({
       ...passkey,
       credentialId: credentialId.toString('base64url'),

@@ -1,5 +1,5 @@
 /**
- * The `state` of a sign-in at a provider: it names the login, and is useless in another browser, at another provider and
+ * The `state` of a sign-in at a provider: it names the login or the user, and is useless in another browser, at another provider and
  * after 10 minutes. Nonce and code verifier are made from it, so nothing of it is stored.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -8,7 +8,7 @@ import { toUuid, toUuidBytes } from '../uuid-bytes.ts';
 import type { AuthorizationSecrets } from './login-provider.ts';
 
 const LIFETIME_SECONDS = 600;
-/** The login intent, the second and random bytes, which keep two sign-ins of a second apart. */
+/** The login intent or user, the second and random bytes, which keep two sign-ins of a second apart. */
 const RANDOM_AT = 16 + 4;
 const MAC_AT = RANDOM_AT + 16;
 const LENGTH = MAC_AT + 32;
@@ -29,21 +29,24 @@ export function deriveAuthorizationKeys(encryptionKeys: readonly Buffer[]): Auth
 
 /** What a `state` belongs to. */
 interface Belonging {
+  /** To sign in at a login, or to link the account to a user. */
+  readonly purpose: 'login' | 'link';
   readonly providerId: string;
   readonly browserDigest: Buffer;
   readonly now: Date;
 }
 
 export interface Authorization extends AuthorizationSecrets {
-  readonly loginIntentId: string;
+  /** The login intent, or the user. */
+  readonly subjectId: string;
   /** A UUID. */
   readonly id: string;
 }
 
 /** Begins a sign-in at a provider. */
-export function createAuthorization(keys: AuthorizationKeys, loginIntentId: string, at: Belonging): Authorization {
+export function createAuthorization(keys: AuthorizationKeys, subjectId: string, at: Belonging): Authorization {
   const bytes = Buffer.alloc(MAC_AT);
-  toUuidBytes(loginIntentId).copy(bytes);
+  toUuidBytes(subjectId).copy(bytes);
   bytes.writeUInt32BE(toSeconds(at.now), 16);
   randomBytes(16).copy(bytes, RANDOM_AT);
   return toAuthorization(keys, 0, Buffer.concat([bytes, macOf(keys.state[0], bytes, at)]));
@@ -63,7 +66,7 @@ export function readAuthorization(keys: AuthorizationKeys, state: string, at: Be
 function toAuthorization({ nonce, codeVerifier }: AuthorizationKeys, key: number, bytes: Buffer): Authorization {
   const secretOf = (secretKey: Buffer | undefined) => hmac(secretKey, bytes).toString('base64url');
   return {
-    loginIntentId: toUuid(bytes.subarray(0, 16)),
+    subjectId: toUuid(bytes.subarray(0, 16)),
     id: toUuid(bytes.subarray(RANDOM_AT, MAC_AT)),
     state: bytes.toString('base64url'),
     nonce: secretOf(nonce[key]),
@@ -72,8 +75,8 @@ function toAuthorization({ nonce, codeVerifier }: AuthorizationKeys, key: number
 }
 
 /** The digest of a browser has a fixed length, so the parts cannot be shifted. */
-function macOf(key: Buffer | undefined, bytes: Buffer, { browserDigest, providerId }: Belonging): Buffer {
-  return hmac(key, Buffer.concat([bytes, browserDigest, Buffer.from(providerId)]));
+function macOf(key: Buffer | undefined, bytes: Buffer, { browserDigest, providerId, purpose }: Belonging): Buffer {
+  return hmac(key, Buffer.concat([bytes, browserDigest, Buffer.from(`${purpose} ${providerId}`)]));
 }
 
 function hmac(key: Buffer | undefined, bytes: Buffer): Buffer {

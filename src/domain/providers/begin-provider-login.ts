@@ -27,7 +27,7 @@ export async function beginProviderLogin(
   const { loginIntentId, provider: providerId } = check(request, rules);
   const connection = providers.require(providerId);
   await requireOpenIntent(call, loginIntentId, providerId);
-  const belonging = { providerId, browserDigest: browser.digest, now: call.now };
+  const belonging = { purpose: 'login', providerId, browserDigest: browser.digest, now: call.now } as const;
   const authorization = createAuthorization(authorizationKeys, loginIntentId, belonging);
   const redirectUri = options.redirectUriOf(providerId);
   return (await connection.authorizationUrl(authorization, { redirectUri, loginHint: options.loginHint })).href;

@@ -53,12 +53,12 @@ export async function redeemProviderAnswer(
   }: { connection: Pick<ProviderConnection, 'provider' | 'identify'>; callback: URL; authorization: Authorization },
 ): Promise<Completion | NeedsCode> {
   const { provider } = connection;
-  const intent = await requireOpenIntent(call, authorization.loginIntentId, provider.id);
+  const intent = await requireOpenIntent(call, authorization.subjectId, provider.id);
   const login = { applicationId: intent.applicationId, loginIntentId: intent.id, browserDigest: browser.digest };
   // The provider answers once only: the second request of a reload finds what the first has kept.
   const earlier = await findProvedIdentityById(call, { ...login, id: authorization.id });
   if (earlier) return { email: earlier.email };
-  await takePermits(call, parts.codes, browser);
+  await takeAnswerPermits(call, parts.codes, browser);
   const identity = await connection.identify(callback, authorization);
   const how = { method: provider.id, ...toSignInOrigin(browser) };
   const { issuer, subject } = identity;
@@ -109,7 +109,12 @@ async function completeByAddress(
   return await signUp(call, tokens, intent.id, { email, name, walletAddress: '', identity: linked }, how);
 }
 
-async function takePermits(call: Call, { keys, limitFactor }: LoginCodeSettings, { address }: Browser): Promise<void> {
+/** @throws ServiceError `Too many sign-ins` */
+export async function takeAnswerPermits(
+  call: Call,
+  { keys, limitFactor }: LoginCodeSettings,
+  { address }: Browser,
+): Promise<void> {
   const limits = [
     [networkOf(address), ANSWERS_PER_NETWORK],
     [siteOf(address), ANSWERS_PER_SITE],

@@ -4,6 +4,7 @@ import { exportAccount } from '../../domain/account/export-account.ts';
 import { listAccountSessions } from '../../domain/account/list-account-sessions.ts';
 import { listRememberedSignIns } from '../../domain/account/list-remembered-sign-ins.ts';
 import { listOwnPasskeys } from '../../domain/passkeys/list-passkeys.ts';
+import { selectIdentities } from '../../domain/providers/list-identities.ts';
 import { digestSignInToken } from '../../domain/remembered-sign-ins/sign-in-token.ts';
 import { eraseUser } from '../../domain/users/end-user.ts';
 import { endUserSessions } from '../../domain/users/end-user-sessions.ts';
@@ -25,6 +26,7 @@ import {
 } from './account-address.ts';
 import { removeAccountCookie } from './account-cookie.ts';
 import { beginAccountLogin, finishAccountLogin, signOut } from './account-login.ts';
+import { beginLink, unlink } from './account-providers.ts';
 import { type Account, changing, isFresh, readAccount, redirect, signedIn, viewOf } from './account-request.ts';
 import { addNewWallet, challengeNewWallet, removeWallet, showNewWallet, showWallet } from './account-wallet.ts';
 import { renderAccount } from './render-account.ts';
@@ -60,6 +62,8 @@ export const ACCOUNT_ACTIONS: readonly Action[] = [
     form: 'choice',
     run: changing('wallet/new', addNewWallet),
   },
+  { method: 'POST', path: '/account/providers/link', form: 'choice', run: changing('', beginLink) },
+  { method: 'POST', path: '/account/providers/unlink', form: 'choice', run: changing('', unlink) },
   { method: 'POST', path: '/account/sessions/end', form: 'choice', run: changing('', endSession) },
   { method: 'POST', path: '/account/sessions/end-all', form: 'choice', run: changing('', endSessions) },
   { method: 'GET', path: '/account/data', form: 'choice', run: signedIn(sendData) },
@@ -71,6 +75,8 @@ export const ACCOUNT_ACTIONS: readonly Action[] = [
 const NOTES: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
   ['name', 'account.note.name'],
   ['email', 'account.note.email'],
+  ['identity', 'account.note.identity'],
+  ['identityRemoved', 'account.note.identityRemoved'],
   ['wallet', 'account.note.wallet'],
   ['walletAdded', 'account.note.walletAdded'],
   ['session', 'account.note.session'],
@@ -101,6 +107,7 @@ async function showAccount(request: LoginRequest): Promise<void> {
       },
       passkeys: hasPasskeys ? await listOwnPasskeys(call, owner, parts.relyingParty) : undefined,
       providers: parts.providers.all,
+      identities: await call.run(selectIdentities, owner),
       note,
       isFresh: isFresh(request, account),
       mayDelete: parts.allowAccountDeletion,

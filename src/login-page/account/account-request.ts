@@ -57,7 +57,7 @@ export function changing(form: string, run: Run): Action['run'] {
 }
 
 export function viewOf(request: LoginRequest): AccountFormView {
-  const { browser, fields, languages, place } = request;
+  const { browser, fields, languages, parts, place } = request;
   const url = new URL(accountUrlOf(request));
   const language = languages.languageFor();
   return {
@@ -66,7 +66,7 @@ export function viewOf(request: LoginRequest): AccountFormView {
     path: url.pathname,
     host: url.host,
     formToken: browser.formToken,
-    alert: alertFor(fields.problem, language),
+    alert: alertFor(fields.problem, language, {}, parts.providers.nameOf(fields.provider)),
   };
 }
 

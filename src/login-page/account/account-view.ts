@@ -1,6 +1,7 @@
 import type { AccountSession } from '../../domain/account/list-account-sessions.ts';
 import type { AccountSignInToContinue } from '../../domain/account/list-remembered-sign-ins.ts';
 import type { Passkey } from '../../domain/passkeys/passkey.ts';
+import type { UserIdentity } from '../../domain/providers/list-identities.ts';
 import type { LoginProvider } from '../../domain/providers/login-provider.ts';
 import type { User } from '../../domain/users/user.ts';
 import type { PageView } from '../pages/view.ts';
@@ -28,6 +29,8 @@ export interface AccountView extends AccountFormView {
   readonly passkeys: readonly Passkey[] | undefined;
   /** At which people sign in. */
   readonly providers: readonly LoginProvider[];
+  /** The user's accounts at providers. */
+  readonly identities: readonly UserIdentity[];
   /** What has just been done, or an empty string. */
   readonly note: string;
   /** Whether the last sign-in is recent enough for changes. */

@@ -5,7 +5,7 @@ import type { PageContent } from '../pages/document.ts';
 import { renderFooter } from '../pages/footer.ts';
 import { renderAlert, renderHeading } from '../pages/parts.ts';
 import type { AccountFormView } from './account-view.ts';
-import { renderToken } from './render-account.ts';
+import { renderToken } from './render-parts.ts';
 
 interface AccountForm {
   /** Where the form is sent, below the account page. */

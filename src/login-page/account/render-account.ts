@@ -11,6 +11,8 @@ import { renderFooter } from '../pages/footer.ts';
 import { renderPasskey } from '../pages/passkey.ts';
 import type { AccountFormView, AccountView } from './account-view.ts';
 import { describeBrowser } from './describe-browser.ts';
+import { renderIdentities, renderLinkButtons } from './render-identities.ts';
+import { renderItem, renderToken } from './render-parts.ts';
 
 const METHODS: ReadonlyMap<SignInMethod, TextKey> = new Map<SignInMethod, TextKey>([
   ['email', 'account.method.email'],
@@ -79,9 +81,11 @@ function renderWays(view: AccountView): Html {
     language.text('account.ways'),
     html`${passkeys?.map((passkey) => html`<div class="item">${renderPasskey(language, passkey)}</div>`)}
 ${hasWallets && wallet}
+${renderIdentities(view)}
 ${hasEmail && renderItem(language.text('account.code'), language.html('account.code.text', { email }))}`,
     html`<div class="acts">${passkeys && renderLoginButton(view, 'PASSKEYS', 'account.passkeys.manage')}
-${hasWallets && !walletAddress && renderLink(view, 'wallet/new', 'account.wallet.add')}</div>`,
+${hasWallets && !walletAddress && renderLink(view, 'wallet/new', 'account.wallet.add')}
+${renderLinkButtons(view)}</div>`,
   );
 }
 
@@ -174,10 +178,6 @@ ${items}
 </section>`;
 }
 
-function renderItem(name: string | Html, text: string | Html, act?: Html | false, tag?: Html | false): Html {
-  return html`<div class="item"><div><strong>${name}</strong>${tag}<p>${text}</p></div>${act}</div>`;
-}
-
 /** `what` says to screen readers what the short word of the link is about. */
 function renderLink(view: AccountView, to: string, label: TextKey, what?: TextKey, kind = 'second'): Html {
   const { language, path } = view;
@@ -191,8 +191,4 @@ function renderButton(view: AccountFormView, to: string, label: TextKey, kind: s
 /** Renders a button that begins a login for a purpose. */
 export function renderLoginButton(view: AccountFormView, prompt: 'LOGIN' | 'PASSKEYS', label: TextKey): Html {
   return html`<form method="post" action="${view.path}/login">${renderToken(view)}<input type="hidden" name="prompt" value="${prompt}"><button class="second">${view.language.text(label)}</button></form>`;
-}
-
-export function renderToken({ formToken }: AccountFormView): Html {
-  return html`<input type="hidden" name="token" value="${formToken}">`;
 }

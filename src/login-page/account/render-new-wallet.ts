@@ -4,7 +4,8 @@ import { renderFooter } from '../pages/footer.ts';
 import { renderAlert, renderHeading } from '../pages/parts.ts';
 import { renderWalletForm, renderWalletNotes, WALLET_SCRIPT } from '../pages/wallet-form.ts';
 import type { AccountFormView } from './account-view.ts';
-import { renderLoginButton, renderToken } from './render-account.ts';
+import { renderLoginButton } from './render-account.ts';
+import { renderToken } from './render-parts.ts';
 
 /** Renders the page that asks a wallet for a signature, or for a new sign-in first. */
 export function renderNewWallet(view: AccountFormView, { isRecent }: { readonly isRecent: boolean }): PageContent {

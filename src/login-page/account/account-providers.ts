@@ -1,0 +1,79 @@
+/** Accounts at other providers, on the account page: linking one after a sign-in there, and removing one. */
+import { ServiceError } from '../../domain/errors.ts';
+import { requireRecentSignIn } from '../../domain/passkeys/recent-sign-in.ts';
+import { createAuthorization, readAuthorization } from '../../domain/providers/authorization-state.ts';
+import { deleteUserIdentity } from '../../domain/providers/delete-identity.ts';
+import { linkIdentity } from '../../domain/providers/link-identity.ts';
+import { takeAnswerPermits } from '../../domain/providers/redeem-provider-answer.ts';
+import { problemOf } from '../alerts.ts';
+import type { LoginRequest } from '../login-request.ts';
+import { callbackOf } from '../provider-callback.ts';
+import { sendRedirect } from '../responses.ts';
+import { sendNotice } from '../send-notice.ts';
+import { type Account, isFresh, readAccount, redirect } from './account-request.ts';
+
+export async function beginLink(request: LoginRequest, { user }: Account): Promise<void> {
+  const { browser, call, context, fields, parts } = request;
+  const connection = parts.providers.require(fields.provider);
+  const belonging = {
+    purpose: 'link',
+    providerId: fields.provider,
+    browserDigest: browser.digest,
+    now: call.now,
+  } as const;
+  const authorization = createAuthorization(parts.authorizationKeys, user.id, belonging);
+  const redirectUri = callbackOf(parts, fields.provider);
+  sendRedirect(
+    context,
+    (await connection.authorizationUrl(authorization, { redirectUri, loginHint: user.email })).href,
+  );
+}
+
+/** Returns whether the callback is of a link that this browser has begun. It is answered then. */
+export async function finishLink(request: LoginRequest): Promise<boolean> {
+  const { browser, call, fields, parts } = request;
+  const belonging = {
+    purpose: 'link',
+    providerId: fields.provider,
+    browserDigest: browser.digest,
+    now: call.now,
+  } as const;
+  const authorization = readAuthorization(parts.authorizationKeys, fields.state, belonging);
+  if (!authorization) return false;
+  const account = await readAccount(request);
+  // Somebody else may have signed in meanwhile.
+  const isSame = account?.user.id === authorization.subjectId && isFresh(request, account);
+  if (!isSame || fields.error) redirect(request, '', fields.error ? { problem: 'Provider refused' } : {});
+  else await link(request, account, authorization).catch((error: unknown) => showProblem(request, error));
+  return true;
+}
+
+async function link(
+  request: LoginRequest,
+  { user, signIn }: Account,
+  authorization: NonNullable<ReturnType<typeof readAuthorization>>,
+): Promise<void> {
+  const { browser, call, context, fields, parts } = request;
+  const recent = await requireRecentSignIn(call, browser, signIn);
+  await takeAnswerPermits(call, parts.codes, browser);
+  const callback = new URL(`${callbackOf(parts, fields.provider)}?${context.query}`);
+  const connection = parts.providers.require(fields.provider);
+  const { issuer, subject } = await connection.identify(callback, authorization);
+  const identity = { issuer, subject, provider: fields.provider };
+  const isNew = await linkIdentity(call, identity, { userId: user.id, email: user.email });
+  if (isNew) sendNotice(request, 'identityLinked', recent, { provider: connection.provider.name });
+  redirect(request, '', { done: 'identity' });
+}
+
+function showProblem(request: LoginRequest, error: unknown): void {
+  if (!(error instanceof ServiceError)) throw error;
+  redirect(request, '', { problem: problemOf(error), provider: request.fields.provider });
+}
+
+/** The last way to sign in stays. */
+export async function unlink(request: LoginRequest, { user }: Account): Promise<void> {
+  const { call, fields, parts } = request;
+  if (!parts.methods.includes('email')) throw new ServiceError('LOGIN_METHOD_NOT_ENABLED');
+  await deleteUserIdentity(call, { userId: user.id, issuer: fields.issuer, subject: fields.subject });
+  redirect(request, '', { done: 'identityRemoved' });
+}

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { parseLoginProviders } from '../../src/config/login-providers.ts';
+
+const acme = { id: 'acme', name: 'Acme', issuer: 'https://acme.test', clientId: 'usher', clientSecret: 'secret' };
+const parse = (...entries: unknown[]) => parseLoginProviders(JSON.stringify(entries));
+
+test('an entry needs five fields, and has defaults for the others', () => {
+  expect(parse(acme)).toEqual([{ ...acme, type: 'openid', trustEmail: false, emailDomains: [] }]);
+  const github = { id: 'github', name: 'GitHub', type: 'github', clientId: 'usher', clientSecret: 'secret' };
+  expect(parse(github)).toMatchObject([{ issuer: 'https://github.com/login/oauth' }]);
+  expect(parse({ ...acme, issuer: 'http://127.0.0.1:8080/realm' })).toHaveLength(1);
+});
+
+test.each<[string, unknown[]]>([
+  ['must hold a JSON array of at most 20 providers', Array.from({ length: 21 }, () => acme)],
+  ['entry 1 must be an object', ['acme']],
+  ['entry 2 has an unknown field', [acme, { ...acme, client_id: 'usher' }]],
+  ['entry 1: id must be of a-z, 0-9 and -, at most 31 characters', [{ ...acme, id: 'Acme' }]],
+  ['entry 1: id must not be one of', [{ ...acme, id: 'email' }]],
+  ['entry 1: name must have 1 to 40 characters', [{ ...acme, name: 'A\u202ecme' }]],
+  ['entry 1: issuer must be an https URL', [{ ...acme, issuer: 'http://acme.test' }]],
+  ['entry 1: issuer must be an https URL', [{ ...acme, issuer: undefined }]],
+  ['entry 1: issuer must be an https URL', [{ ...acme, issuer: 'https://user@acme.test' }]],
+  ['entry 1: type must be openid or github', [{ ...acme, type: 'saml' }]],
+  ['entry 1: clientSecret must have', [{ ...acme, clientSecret: '' }]],
+  ['entry 1: trustEmail must be true or false', [{ ...acme, trustEmail: 'yes' }]],
+  ['entry 1: emailDomains must be domains', [{ ...acme, emailDomains: ['@corp.test'] }]],
+  ['must hold providers that each have another id', [acme, { ...acme, issuer: 'https://other.test' }]],
+  ['must hold providers that each have another issuer', [acme, { ...acme, id: 'other' }]],
+])('refuses: %s', (problem, entries) => {
+  expect(() => parse(...entries)).toThrow(problem);
+});
+
+test('refuses a text that is no JSON, without quoting it', () => {
+  expect(() => parseLoginProviders('secret')).toThrow(/^must hold a JSON array of at most 20 providers$/);
+});

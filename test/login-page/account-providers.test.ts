@@ -1,0 +1,95 @@
+/** Accounts at other providers on the account page, and for operators. */
+import { afterAll, expect, test } from 'vitest';
+import { follow, openAccount, tokenOf } from '../support/account-page.ts';
+import { FakeProvider } from '../support/fake-provider.ts';
+import type { LoginBrowser, LoginPage } from '../support/login-browser.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
+import { adminClient, createTestUser } from '../support/service.ts';
+
+const acme = await FakeProvider.start();
+const config = { loginProviders: [acme.settings()], loginProviderIds: undefined };
+const fixture = await LoginFixture.open({ config, start: new Date() });
+const admin = adminClient(fixture.service);
+afterAll(async () => {
+  await fixture.close();
+  await acme.stop();
+});
+
+async function leave(browser: LoginBrowser, page: LoginPage): Promise<string | undefined> {
+  const form = page.forms.find(({ action }) => action === '/account/providers/link');
+  return (await browser.post('/account/providers/link', { ...form?.fields })).location;
+}
+
+async function identitiesOf({ id: userId }: { id: string }): Promise<string[]> {
+  return (await admin.listUserIdentities({ userId })).identities.map(({ subject }) => subject);
+}
+
+test('a person links an account, gets a notice, signs in with it, and removes it', async () => {
+  const user = await createTestUser(fixture.service);
+  const { browser, page } = await openAccount(fixture, user);
+  const callback = acme.signIn(await leave(browser, page), { sub: 'ada' });
+  const linked = await follow(browser, await browser.open(callback));
+  expect(linked.body).toContain('The account is linked.');
+  expect(await identitiesOf(user)).toEqual(['ada']);
+  expect(fixture.mailbox.mails.filter(({ to }) => to === user.email).at(-1)).toMatchObject({ kind: 'identity notice' });
+  expect(JSON.parse((await browser.open('/account/data')).body)).toMatchObject({ identities: [{ subject: 'ada' }] });
+
+  const arrived = await fixture.arrive();
+  const form = arrived.page.forms.find(({ fields }) => fields.provider);
+  const sent = await arrived.browser.post('/login/provider', { ...form?.fields });
+  expect((await arrived.browser.open(acme.signIn(sent.location, { sub: 'ada' }))).status).toBe(303);
+
+  const removed = await follow(browser, await browser.submit(linked, '/account/providers/unlink'));
+  expect(removed.body).toContain('The account is no longer linked.');
+  expect(await identitiesOf(user)).toEqual([]);
+});
+
+test('an account that another user has is not linked, and its owner keeps it', async () => {
+  const [owner, other] = [await createTestUser(fixture.service), await createTestUser(fixture.service)];
+  const first = await openAccount(fixture, owner);
+  await first.browser.open(acme.signIn(await leave(first.browser, first.page), { sub: 'shared' }));
+  const second = await openAccount(fixture, other);
+  const callback = acme.signIn(await leave(second.browser, second.page), { sub: 'shared' });
+  const refused = await follow(second.browser, await second.browser.open(callback));
+  expect(refused.alert).toBe('Another account uses this sign-in.');
+  expect([await identitiesOf(owner), await identitiesOf(other)]).toEqual([['shared'], []]);
+});
+
+test('nothing is linked in another browser, to another user, or once the sign-in is old', async () => {
+  const [user, other] = [await createTestUser(fixture.service), await createTestUser(fixture.service)];
+  const own = await openAccount(fixture, user);
+  const callback = acme.signIn(await leave(own.browser, own.page), { sub: 'nobody' });
+  const foreign = await openAccount(fixture, other);
+  await foreign.browser.open(callback);
+  // The browser has changed hands since.
+  await own.browser.post('/account/logout', { token: tokenOf(own.page) });
+  await openAccount(fixture, other, own.browser);
+  await own.browser.open(callback);
+  const late = await openAccount(fixture, user);
+  const lateCallback = acme.signIn(await leave(late.browser, late.page), { sub: 'nobody' });
+  fixture.clock.advance(16 * 60_000);
+  await late.browser.open(lateCallback);
+  expect([await identitiesOf(user), await identitiesOf(other)]).toEqual([[], []]);
+});
+
+test('whoever declines at the provider comes back to the account', async () => {
+  const { browser, page } = await openAccount(fixture, await createTestUser(fixture.service));
+  const back = await follow(browser, await browser.open(acme.refuse(await leave(browser, page))));
+  expect(back).toMatchObject({ status: 200, alert: expect.stringContaining('You have not signed in at') });
+});
+
+test('an operator sees and removes identities, and an erasure leaves none', async () => {
+  const user = await createTestUser(fixture.service);
+  const { browser, page } = await openAccount(fixture, user);
+  await browser.open(acme.signIn(await leave(browser, page), { sub: 'operated' }));
+  const [identity] = (await admin.listUserIdentities({ userId: user.id })).identities;
+  expect(identity).toMatchObject({ issuer: acme.origin, subject: 'operated', provider: 'acme' });
+  await admin.deleteUserIdentity({ userId: user.id, issuer: acme.origin, subject: 'operated' });
+  expect(await identitiesOf(user)).toEqual([]);
+
+  const again = await openAccount(fixture, user);
+  await again.browser.open(acme.signIn(await leave(again.browser, again.page), { sub: 'erased' }));
+  expect(await identitiesOf(user)).toEqual(['erased']);
+  await admin.eraseUser({ userId: user.id });
+  expect(await fixture.service.database.sql`select from user_identities where subject = 'erased'`).toHaveLength(0);
+});
