@@ -1,5 +1,6 @@
 /** The actions of passkeys: signing in, and adding, renaming and removing them after a sign-in. */
 import { ServiceError } from '../domain/errors.ts';
+import { extendCode } from '../domain/oidc/extend-code.ts';
 import { createCreationOptions } from '../domain/passkeys/creation-options.ts';
 import { deletePasskey } from '../domain/passkeys/delete-passkey.ts';
 import { listOwnPasskeys } from '../domain/passkeys/list-passkeys.ts';
@@ -72,8 +73,10 @@ async function remove(request: LoginRequest): Promise<void> {
 
 /** Redirects to the list that the person came from, or to the application. */
 async function goOn(request: LoginRequest): Promise<void> {
-  if (request.fields.next) redirectToForm(request, 'passkeys');
-  else await showForm(request, 'choice');
+  const { call, browser, fields } = request;
+  if (fields.next) return redirectToForm(request, 'passkeys');
+  await extendCode(call, browser, fields.loginIntentId);
+  await showForm(request, 'choice');
 }
 
 function showOffer(request: LoginRequest): Promise<void> {

@@ -53,6 +53,26 @@ describe('the login page', () => {
     expect(await submit()).toMatchObject(USED);
   });
 
+  it('lets the code live for a minute from when the person leaves the offer of a passkey, once', async () => {
+    await using replica = await fixture.startReplica({ loginMethods: ['wallet', 'email', 'passkey'] });
+    const { submit, browser, login } = await ready();
+    const { location } = await submit();
+    const at = browser.at(replica);
+    clock.advance(3 * MINUTE);
+    expect(await at.open(login.path)).toMatchObject(USED);
+    const offer = await at.open(login.path.replace('/login', '/login/passkey/new'));
+    const later = () => at.submit(offer, '/login/passkey/later');
+    expect(await later()).toMatchObject({ status: 303, location });
+    clock.advance(59 * SECOND);
+    expect(await later()).toMatchObject({ status: 303, location });
+    const [row] = await service.database.sql`
+      select completed_at - authenticated_at = interval '3 minutes' as is_kept from login_intents
+      where id = ${login.loginIntentId}`;
+    expect(row).toEqual({ is_kept: true });
+    clock.advance(SECOND);
+    expect(await later()).toMatchObject(USED);
+  });
+
   it('says that the login has been used once the code is redeemed', async () => {
     const { submit, browser, login } = await ready();
     await submit();

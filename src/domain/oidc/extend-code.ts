@@ -1,0 +1,22 @@
+import { p, statement } from '../../database/template.ts';
+import type { Call } from '../call.ts';
+import type { Browser } from '../login/browser.ts';
+import { UUID } from '../validation.ts';
+
+/** As long as a person may change passkeys after a sign-in. */
+const LIMIT_MS = 10 * 60_000;
+
+/**
+ * Lets the code of a login live for another minute, once: the browser has been on a page after the sign-in, and only goes
+ * on to the application now. The instant of the sign-in stays.
+ */
+export async function extendCode({ run, now }: Call, { digest }: Browser, loginIntentId: string): Promise<void> {
+  if (!UUID.test(loginIntentId)) return;
+  const completedAfter = new Date(now.getTime() - LIMIT_MS);
+  await run(extend, { loginIntentId, browserDigest: digest, now, completedAfter });
+}
+
+const extend = statement('extend_oidc_code')`
+  update login_intents set completed_at = ${p.instant('now')}, authenticated_at = completed_at
+  where id = ${p.uuid('loginIntentId')} and browser_digest = ${p.bytes('browserDigest')} and response_mode <> ''
+    and redeemed_at is null and authenticated_at is null and completed_at > ${p.instant('completedAfter')}`;
