@@ -1,11 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import { nullable, p, type RowOfType, statement, t } from '../../database/template.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
 import { FOUND_SESSION, findOrBegin } from '../sessions/find-or-begin-session.ts';
 import { endLateSession } from '../sessions/late-sessions.ts';
-import { graceSecondsOf, type Peer, SESSION_LIFETIME_MS } from '../sessions/session.ts';
+import { newSession, type Peer } from '../sessions/session.ts';
 import { ORIGINS } from '../sessions/session-origin.ts';
 import { updateSignIn } from '../sessions/update-sign-in.ts';
 import { removeIfErased } from '../users/personal-data.ts';
@@ -80,9 +79,9 @@ async function findOrBeginSession(
   call: ApplicationCall,
   grant: GrantedSignIn,
   isNewGrant: boolean,
-  run: (session: ReturnType<typeof newSession>) => Promise<FoundSession | undefined>,
+  run: (session: GrantedSignIn & ReturnType<typeof newSession>) => Promise<FoundSession | undefined>,
 ): Promise<GrantedSession> {
-  const parameters = newSession(call, grant);
+  const parameters = { ...grant, ...newSession(call, grant.endsAt) };
   const { applicationId, userId } = parameters;
   for (;;) {
     const found = await run(parameters);
@@ -101,19 +100,6 @@ async function findOrBeginSession(
     if (!late) return { ...session, sid, verifiedEmail };
     if (late.isOfErased) await removeIfErased(call, userId);
   }
-}
-
-/** Returns the parameters of a session that begins for the sign-in. */
-function newSession({ application, now }: ApplicationCall, grant: GrantedSignIn) {
-  const endsAt = Math.min(now.getTime() + SESSION_LIFETIME_MS, grant.endsAt.getTime());
-  return {
-    ...grant,
-    applicationId: application.id,
-    id: randomUUID(),
-    now,
-    expiresAt: new Date(endsAt),
-    keptUntil: new Date(endsAt + graceSecondsOf(application) * 1_000),
-  };
 }
 
 const FOUND = {

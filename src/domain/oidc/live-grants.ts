@@ -1,11 +1,10 @@
 import { sql } from 'drizzle-orm';
-import { LRUCache } from 'lru-cache';
 import type { Run } from '../../database/database.ts';
 import { oidcGrants } from '../../database/oidc-schema.ts';
 import { applications } from '../../database/schema.ts';
 import { nullable, p, type RowOfType, statement, t } from '../../database/template.ts';
-import { BatchLoader } from '../batch-loader.ts';
-import { RevalidatingCache } from '../revalidating-cache.ts';
+import { createApplicationCache } from '../application-cache.ts';
+import type { RevalidatingCache } from '../revalidating-cache.ts';
 import { latestCutoff } from '../sessions/cutoffs.ts';
 import type { LiveSessions } from '../sessions/live-sessions.ts';
 import { isActiveUser } from '../users/user.ts';
@@ -26,20 +25,19 @@ const GRANT = {
 export type LiveGrant = RowOfType<typeof GRANT>;
 
 const AGES = { maxAgeMs: 5_000, refreshAgeMs: 2_500 };
-const MAX_APPLICATIONS = 10_000;
 
 /** Finds grants that nothing has ended, at most 5 seconds old. What this replica ends is ended at once. */
 export class LiveGrants {
-  readonly #run: Run;
   readonly #sessions: LiveSessions;
-  readonly #cache = new RevalidatingCache((key: string) => this.#load(key));
-  /** A statement reads the grants of one application. */
-  readonly #loaders = new LRUCache<string, BatchLoader<LiveGrant>>({ max: MAX_APPLICATIONS });
+  readonly #cache: RevalidatingCache<LiveGrant>;
 
   /** `run` reads grants without the deadline of a caller: callers share the answer, not their deadlines. */
   constructor(run: Run, sessions: LiveSessions) {
-    this.#run = run;
     this.#sessions = sessions;
+    this.#cache = createApplicationCache(async (applicationId, grantIds) => {
+      const rows = await run(selectGrants, { applicationId, grantIds });
+      return new Map(rows.map(({ id, ...grant }) => [id, grant]));
+    });
   }
 
   /** How many grants were known, and how many had to be looked up. */
@@ -53,21 +51,6 @@ export class LiveGrants {
     const found = await this.#cache.get(key, AGES);
     if (!found || this.#sessions.isCurrent(found.value.userId, found.readAt)) return found?.value;
     return (await this.#cache.read(key))?.value;
-  }
-
-  #load(key: string): Promise<LiveGrant | undefined> {
-    const [applicationId = '', grantId = ''] = key.split('/');
-    let loader = this.#loaders.get(applicationId);
-    if (!loader) {
-      loader = new BatchLoader((ids) => this.#loadAll(applicationId, ids));
-      this.#loaders.set(applicationId, loader);
-    }
-    return loader.load(grantId);
-  }
-
-  async #loadAll(applicationId: string, grantIds: readonly string[]): Promise<Map<string, LiveGrant>> {
-    const rows = await this.#run(selectGrants, { applicationId, grantIds });
-    return new Map(rows.map(({ id, ...grant }) => [id, grant]));
   }
 }
 

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { type RowOfType, statement } from '../../database/template.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -9,7 +8,7 @@ import { check, textOfBytes, type Unchecked } from '../validation.ts';
 import { announce, HAS_MESSAGES, type HasMessages } from '../webhooks/insert-message.ts';
 import { FOUND_SESSION, findOrBegin } from './find-or-begin-session.ts';
 import { endLateSession } from './late-sessions.ts';
-import { type BegunSession, graceSecondsOf, type Peer, SESSION_LIFETIME_MS } from './session.ts';
+import { type BegunSession, newSession, type Peer } from './session.ts';
 import { findSessionOrigin, ORIGINS, UNKNOWN_ORIGIN } from './session-origin.ts';
 import { updateSignIn } from './update-sign-in.ts';
 
@@ -39,16 +38,8 @@ export async function exchangeToken(
   const { authToken } = check(request, rules);
   const login = await tokens.verify(authToken, application.clientId, now, onWait);
   const maxAgeMs = (application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds) * 1_000;
-  const endsAt = Math.min(now.getTime() + SESSION_LIFETIME_MS, login.authenticatedAt.getTime() + maxAgeMs);
-  const parameters = {
-    ...login,
-    ...peer,
-    applicationId: application.id,
-    id: randomUUID(),
-    now,
-    expiresAt: new Date(endsAt),
-    keptUntil: new Date(endsAt + graceSecondsOf(application) * 1_000),
-  };
+  const latestEnd = new Date(login.authenticatedAt.getTime() + maxAgeMs);
+  const parameters = { ...login, ...peer, ...newSession(call, latestEnd) };
   const source = isOnCitus ? 'parameters' : 'intent';
   let origin = UNKNOWN_ORIGIN;
   for (let notifies = subscribed.has(application.id); ; ) {

@@ -3,8 +3,8 @@ import { LRUCache } from 'lru-cache';
 import type { Run } from '../../database/database.ts';
 import { sessionIds } from '../../database/session-schema.ts';
 import { p, statement } from '../../database/template.ts';
-import { BatchLoader } from '../batch-loader.ts';
-import { RevalidatingCache } from '../revalidating-cache.ts';
+import { createApplicationCache } from '../application-cache.ts';
+import type { RevalidatingCache } from '../revalidating-cache.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { lastSignIn, type Session, sessionColumns } from './session.ts';
 
@@ -19,15 +19,11 @@ export interface Revocations {
 /** The longest time for which an answer may be reused. */
 export const MAX_STALENESS_MS = 5_000;
 
-const MAX_APPLICATIONS = 10_000;
 const MAX_REVOKED = 100_000;
 
 /** Finds live sessions, as fresh as each caller asks. One that has ended stays so, however fresh the answer must be. */
 export class LiveSessions {
-  readonly #run: Run;
-  readonly #cache = new RevalidatingCache((key: string) => this.#load(key));
-  /** A statement reads the sessions of one application. */
-  readonly #loaders = new LRUCache<string, BatchLoader<Session>>({ max: MAX_APPLICATIONS });
+  readonly #cache: RevalidatingCache<Session>;
   /** When this replica ended the sessions of a user. Entries may expire: by then no cached answer is older. */
   readonly #revokedAt = new LRUCache<string, number>({ max: MAX_REVOKED, ttl: MAX_STALENESS_MS });
 
@@ -39,7 +35,10 @@ export class LiveSessions {
    * @param revocations undefined if this is the only process of the replica
    */
   constructor(run: Run, revocations?: Revocations) {
-    this.#run = run;
+    this.#cache = createApplicationCache(async (applicationId, ids) => {
+      const rows = await run(selectSessions, { applicationId, sessionIds: ids });
+      return new Map(rows.map(({ id, ...session }) => [id, session]));
+    });
     this.#revocations = revocations;
     revocations?.onForget((userId) => this.#distrust(userId));
   }
@@ -77,21 +76,6 @@ export class LiveSessions {
 
   #distrust(userId: string): void {
     this.#revokedAt.set(userId, performance.now());
-  }
-
-  #load(key: string): Promise<Session | undefined> {
-    const [applicationId = '', sessionId = ''] = key.split('/');
-    let loader = this.#loaders.get(applicationId);
-    if (!loader) {
-      loader = new BatchLoader((ids) => this.#loadAll(applicationId, ids));
-      this.#loaders.set(applicationId, loader);
-    }
-    return loader.load(sessionId);
-  }
-
-  async #loadAll(applicationId: string, ids: readonly string[]): Promise<Map<string, Session>> {
-    const rows = await this.#run(selectSessions, { applicationId, sessionIds: ids });
-    return new Map(rows.map(({ id, ...session }) => [id, session]));
   }
 }
 

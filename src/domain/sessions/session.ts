@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import { sessions } from '../../database/session-schema.ts';
 import { p, type RowOfType, t } from '../../database/template.ts';
@@ -12,8 +13,20 @@ export const SESSION_LIFETIME_MS = 15 * 60_000;
 export const DEFAULT_IDLE_SECONDS = SESSION_LIFETIME_MS / 1_000;
 
 /** Returns how long after its expiry a session can be renewed. */
-export function graceSecondsOf({ sessionIdleSeconds = DEFAULT_IDLE_SECONDS }: Application): number {
+function graceSecondsOf({ sessionIdleSeconds = DEFAULT_IDLE_SECONDS }: Application): number {
   return sessionIdleSeconds > DEFAULT_IDLE_SECONDS ? sessionIdleSeconds : 0;
+}
+
+/** Returns the parameters of a session that begins, and ends at this instant at the latest. */
+export function newSession({ application, now }: ApplicationCall, latestEnd: Date) {
+  const endsAt = Math.min(now.getTime() + SESSION_LIFETIME_MS, latestEnd.getTime());
+  return {
+    applicationId: application.id,
+    id: randomUUID(),
+    now,
+    expiresAt: new Date(endsAt),
+    keptUntil: new Date(endsAt + graceSecondsOf(application) * 1_000),
+  };
 }
 
 /** The same for application `a`, as an interval. */

@@ -1,0 +1,21 @@
+import { LRUCache } from 'lru-cache';
+import { BatchLoader } from './batch-loader.ts';
+import { RevalidatingCache } from './revalidating-cache.ts';
+
+const MAX_APPLICATIONS = 10_000;
+
+/** Returns a cache whose keys are `application ID/ID`. `loadAll` reads what one application has of these IDs. */
+export function createApplicationCache<Value>(
+  loadAll: (applicationId: string, ids: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
+): RevalidatingCache<Value> {
+  const loaders = new LRUCache<string, BatchLoader<Value>>({ max: MAX_APPLICATIONS });
+  return new RevalidatingCache((key) => {
+    const [applicationId = '', id = ''] = key.split('/');
+    let loader = loaders.get(applicationId);
+    if (!loader) {
+      loader = new BatchLoader((ids) => loadAll(applicationId, ids));
+      loaders.set(applicationId, loader);
+    }
+    return loader.load(id);
+  });
+}
