@@ -244,6 +244,10 @@ describe('an operator', () => {
     await sql`
       insert into remembered_sign_ins (token_digest, user_id, method, authenticated_at, expires_at)
       values (${Buffer.from(userId)}, ${userId}, 'email', ${cutoffAt}, ${expiresAt})`;
+    await sql`
+      insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent, authenticated_at,
+        rotation, created_at, expires_at)
+      values (${tenant.id}, ${userId}, ${userId}, ${randomUUID()}, 1, 'email', '', '', ${cutoffAt}, 0, ${cutoffAt}, ${expiresAt})`;
     const intent = sql`select application_id, id from login_intents where user_id = ${userId} limit 1`;
     await sql`
       insert into login_codes (application_id, login_intent_id, id, user_id, browser_digest, code_digest, email, created_at, expires_at)
