@@ -101,8 +101,9 @@ describe.runIf(!SKIPS_DEBIAN_POSTGRES && hasPgbouncer)('behind pgbouncer in tran
     await server.sql('postgres', (sql) => sql`create database usher`);
     const settings = { pool_mode: 'transaction', max_prepared_statements: 200, default_pool_size: 20 };
     await using pooler = await Pgbouncer.start(server, settings);
-    await using database = openDatabase(pooler.urlOf('usher'));
-    await using service = await startTestService({ database, oidcSigningKeys: [createRsaJwk()] });
+    await using database = openDatabase(server.urlOf('usher'));
+    const config = { databaseUrl: pooler.urlOf('usher') };
+    await using service = await startTestService({ database, config, oidcSigningKeys: [createRsaJwk()] });
     const tenant = await createOidcTenant(service, { publicClient: true });
     const user = await createTestUser(service);
     for (let round = 0; round < 5; round++) {
