@@ -9,6 +9,7 @@ import { Admission } from './admission.ts';
 import { createOidcEndpoints } from './oidc/endpoints.ts';
 import { createOidcEdge } from './oidc/oidc-edge.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
+import { createAuditLogExport } from './operations/export-audit-log.ts';
 import { createHealthMonitor } from './operations/health.ts';
 import type { Readiness } from './operations/readiness.ts';
 import { Pipeline, type PipelineParts } from './pipeline.ts';
@@ -62,6 +63,7 @@ export function createApi(parts: ApiParts) {
       createConnectUnaryEdge(procedures, pipeline),
       createConnectEdge(procedures, pipeline, health, parts),
       createOperationsEndpoints(tokens, readiness),
+      createAuditLogExport(parts),
       ...(oidc ? [createOidcEdge(oidc, tokens.issuer, createOidcEndpoints(oidc, oidcParts), parts)] : []),
     ],
     grpcStreams: createGrpcUnaryEdge(procedures, pipeline, logger),

@@ -34,9 +34,17 @@ export function requireAdmin(
   context: RequestContext,
   { localName }: Pick<DescMethod, 'localName'>,
 ): string {
-  const { name, rights } = adminKeys.authenticate(headerOf(context, 'x-admin-key'));
   // The table has every RPC of the service.
-  const openedBy: readonly string[] = OPENED_BY[localName as keyof typeof OPENED_BY];
+  return requireRight({ adminKeys }, context, OPENED_BY[localName as keyof typeof OPENED_BY]);
+}
+
+/** Returns the name of an admin key that has one of the rights. @throws ServiceError `Invalid admin key`, `Missing right` */
+export function requireRight(
+  { adminKeys }: Pick<Credentials, 'adminKeys'>,
+  context: RequestContext,
+  openedBy: readonly string[],
+): string {
+  const { name, rights } = adminKeys.authenticate(headerOf(context, 'x-admin-key'));
   const isAllowed = rights.some((right) => right === 'all' || openedBy.includes(right));
   if (!isAllowed) throw new ServiceError('MISSING_RIGHT', { detail: `admin key ${name}` });
   return name;

@@ -58,7 +58,7 @@ export const STATUSES: Record<ErrorCode, number> = {
   permission_denied: 403,
 };
 
-function sendServiceError(context: HttpContext, { code, message, reason, violations }: ServiceError): void {
+export function sendServiceError(context: HttpContext, { code, message, reason, violations }: ServiceError): void {
   // REST callers set no deadline, so it was the body that came too late.
   if (code === 'deadline_exceeded') {
     sendFailure(context, 'REQUEST_TIMEOUT');
