@@ -1,0 +1,144 @@
+/** The console in a real browser: every page in both themes, and journeys of operators. */
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ROUTES } from '../../src/console/routes.ts';
+import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
+import { type ConsoleSamples, createConsoleSamples, fillPath } from '../support/console-samples.ts';
+import { adminClient } from '../support/service.ts';
+
+const TIMEOUT_MS = 30_000;
+/** 320 px at 200 %. */
+const SMALL = { viewport: { width: 320, height: 640 }, deviceScaleFactor: 2 };
+
+const PAGES = ROUTES.filter(
+  ({ method, role, path }) => method === 'GET' && role !== 'anyone' && !path.endsWith('/preview'),
+);
+
+describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
+  let fixture: ConsoleFixture;
+  let samples: ConsoleSamples;
+  let chrome: Browser;
+  let context: BrowserContext;
+
+  beforeAll(async () => {
+    fixture = await ConsoleFixture.open();
+    samples = await createConsoleSamples(fixture);
+    chrome = await launchChromium();
+  });
+  afterEach(() => context.close());
+  afterAll(async () => {
+    await chrome?.close();
+    await fixture?.close();
+  });
+
+  async function signIn(options: BrowserContextOptions = {}, email: string = OPERATORS.admin) {
+    context = await chrome.newContext(options);
+    context.setDefaultTimeout(TIMEOUT_MS);
+    const problems = collectProblems(context);
+    const hosts = new Set<string>();
+    context.on('request', (request) => void hosts.add(new URL(request.url()).host));
+    const page = await context.newPage();
+    fixture.clock.advance(1);
+    await page.goto(fixture.createLink(email));
+    return { page, problems, hosts };
+  }
+
+  const open = (page: Page, path: string) => page.goto(fixture.url + fillPath(path, samples.params));
+
+  it.each(['light', 'dark'] as const)(
+    'every page in %s is accessible, fits into 320 px and loads nothing foreign',
+    async (colorScheme) => {
+      const { page, problems, hosts } = await signIn({ ...SMALL, colorScheme });
+      for (const { path } of PAGES) {
+        await open(page, path);
+        await expectAccessible(page);
+        const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+        expect({ path, width }).toEqual({ path, width: 320 });
+      }
+      expect(problems).toEqual([]);
+      expect([...hosts]).toEqual([new URL(fixture.url).host]);
+    },
+    240_000,
+  );
+
+  it('an operator finds a user by keyboard, ends the sessions, and reads it in the audit log', async () => {
+    const { page, problems } = await signIn({}, OPERATORS.support);
+    await page.locator('#q').focus();
+    await page.keyboard.type(samples.params.u);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Ada Lovelace' }).waitFor();
+    await page.getByRole('button', { name: 'End all sessions' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('The sessions have ended.').waitFor();
+    await page.getByRole('link', { name: 'In the audit log' }).click();
+    await page.locator('td [title="AdminService/EndUserSessions"]').first().waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('Back keeps the filters of a list', async () => {
+    const { page } = await signIn();
+    await open(page, '/users');
+    await page.locator('#prefix').fill(samples.email.slice(0, 4));
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.locator(`a[href="/users/${samples.params.u}"]`).click();
+    await page.getByRole('heading', { level: 1, name: 'Ada Lovelace' }).waitFor();
+    await page.goBack();
+    expect(await page.locator('#prefix').inputValue()).toBe(samples.email.slice(0, 4));
+    expect(page.url()).toContain('prefix=');
+  });
+
+  it('an admin brands an application and sees it in the preview, whose forms and scripts do not run', async () => {
+    const { page, problems } = await signIn();
+    await open(page, '/applications/:a');
+    await page.getByText('Look and links').click();
+    await page.locator('#accentColor').fill('#5b3fd6');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.').waitFor();
+    const frame = page.frameLocator('iframe').first();
+    await frame.getByRole('heading', { level: 1 }).waitFor();
+    await frame.getByRole('button', { name: 'Continue' }).press('Enter');
+    await frame.getByRole('heading', { level: 1 }).waitFor();
+    expect(problems.filter((problem) => !problem.includes('sandboxed'))).toEqual([]);
+    const { application } = await adminClient(fixture.service).getApplication({ applicationId: samples.params.a });
+    expect(application?.accentColor).toBe('#5b3fd6');
+  });
+
+  it('a form that was refused has the focus on what is wrong, and what was typed', async () => {
+    const { page } = await signIn();
+    await open(page, '/users/new');
+    await page.locator('#email').fill(samples.email);
+    await page.locator('#name').fill('Somebody');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('alert').waitFor();
+    expect(await page.evaluate('document.activeElement.getAttribute("role")')).toBe('alert');
+    expect(await page.locator('#name').inputValue()).toBe('Somebody');
+  });
+
+  it('support sees why a webhook fails, and sends the message again', async () => {
+    const { page } = await signIn({}, OPERATORS.support);
+    await open(page, '/applications/:a/webhooks/:w');
+    await page.getByRole('link', { name: 'webhook.test' }).click();
+    await page.getByText('"type": "webhook.test"').waitFor();
+    await page.getByRole('button', { name: 'Send again' }).click();
+    await page.getByText('It will be sent again now.').waitFor();
+  });
+
+  it('a page of another site cannot send a form, and nobody is signed in after signing out', async () => {
+    const { page } = await signIn();
+    const before = await fixture.readAudit();
+    await page.route('http://evil.test/', (route) =>
+      route.fulfill({
+        contentType: 'text/html',
+        body: `<form method="post" action="${fixture.url}/users/${samples.params.u}/deactivate"><button>Go</button></form>`,
+      }),
+    );
+    await page.goto('http://evil.test/');
+    await page.getByRole('button', { name: 'Go' }).click();
+    await page.waitForURL(/deactivate/);
+    expect(await fixture.readAudit()).toEqual(before);
+    await open(page, '/users');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
+  });
+});
