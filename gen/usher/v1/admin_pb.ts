@@ -1632,6 +1632,7 @@ export const CompleteLoginRequestSchema: GenMessage<CompleteLoginRequest> = /*@_
 export type CompleteLoginResponse = Message<"usher.v1.CompleteLoginResponse"> & {
   /**
    * A JWT, valid for 15 minutes.
+   * Empty for a login of OpenID Connect, whose redirect_url has a code.
    *
    * @generated from field: string auth_token = 1;
    */
