@@ -38,13 +38,15 @@ const OF_KEYS: Readonly<Record<string, (tenant: Tenant) => Promise<unknown>>> = 
 
 /** What changes something else that a process remembers. */
 const OF_APPLICATIONS = ['UpdateApplication'];
+/** What ends a grant of OpenID Connect: test/oidc. */
+const OF_GRANTS = ['EndGrant', 'EndUserGrant'];
 /** What no process remembers. */
 const UNREMEMBERED =
-  /^(Create|Add|Get|List|Check|Renew|Exchange|Generate|Send|Redeliver|Complete|Cancel)|(Event|Webhook|CheckIn|SigningKey|Logo|Passkey)$|^(Update|Reactivate)User$/;
+  /^(Create|Add|Get|List|Check|Renew|Exchange|Generate|Send|Redeliver|Complete|Cancel)|(Event|Webhook|CheckIn|SigningKey|Logo|Passkey|Identity)$|^(Update|Reactivate)User$/;
 
 it('every operation that ends something is tested here', () => {
   const others = OPERATIONS.map(({ method }) => method.name).filter((name) => !UNREMEMBERED.test(name));
-  const tested = [...Object.keys(OF_SESSIONS), ...Object.keys(OF_KEYS), ...OF_APPLICATIONS];
+  const tested = [...Object.keys(OF_SESSIONS), ...Object.keys(OF_KEYS), ...OF_APPLICATIONS, ...OF_GRANTS];
   expect(others.toSorted()).toEqual(tested.toSorted());
 });
 

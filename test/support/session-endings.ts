@@ -13,6 +13,7 @@ export function sessionEndingsOf(service: { url: string }): Record<string, (sign
       clientsOf(service, tenant).sessions.revokeUserSessions({ userId }),
     RemoveApplicationUser: ({ tenant: { id: applicationId }, user: { id: userId } }) =>
       admin.removeApplicationUser({ applicationId, userId }),
+    EndUserSessions: ({ user: { id: userId } }) => admin.endUserSessions({ userId }),
     DeactivateUser: ({ user: { id: userId } }) => admin.deactivateUser({ userId }),
     DeleteUser: ({ user: { id: userId } }) => admin.deleteUser({ userId }),
     EraseUser: ({ user: { id: userId } }) => admin.eraseUser({ userId }),

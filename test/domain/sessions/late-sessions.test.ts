@@ -67,7 +67,7 @@ test.runIf(hasGates).each(Object.keys(ENDINGS))('webhooks learn of what comes be
   await expectEnded(tenant, user.id);
   const { active } = await clientsOf(service, tenant).sessions.checkSession({ sessionId: session?.id ?? '' });
   expect(active).toBe(false);
-  const stays = /RevokeUserSessions|DeactivateUser|DeleteUser/.test(name);
+  const stays = /RevokeUserSessions|EndUserSessions|DeactivateUser|DeleteUser/.test(name);
   expect(await sql`select from application_users where user_id = ${user.id}`).toHaveLength(stays ? 1 : 0);
 });
 

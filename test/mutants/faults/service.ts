@@ -263,8 +263,8 @@ export const SERVICE_FAULTS: readonly Fault[] = [
     {
       what: 'The audit log is emptied after a month',
       file: 'jobs/expiring-rows.ts',
-      find: 'AUDIT_RETENTION_MS = 400 * DAY_MS',
-      replace: 'AUDIT_RETENTION_MS = 30 * DAY_MS',
+      find: "keptFor: 'auditLogDays' }",
+      replace: "keptFor: 'webhookLogDays' }",
       test: 'test/jobs/expiry.test.ts',
       title: /^removeExpired keeps the audit log for 400 days/,
     },
