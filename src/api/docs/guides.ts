@@ -4,6 +4,7 @@ import { type Html, html } from '../../http/html.ts';
 import { STATUSES } from '../rest/rest.ts';
 import { CONCEPTS } from './concepts.ts';
 import { VARIABLES } from './examples.ts';
+import { OPENID_GUIDE } from './openid-guide.ts';
 import { QUICK_STARTS } from './quick-starts.ts';
 import { renderCodeBlock, renderTable, renderText } from './text.ts';
 import { WEBHOOK_GUIDE } from './webhook-guide.ts';
@@ -128,6 +129,7 @@ export const renderGuides = (setup: ExampleSetup) => [
   { id: 'errors', title: 'Errors', body: ERROR_GUIDE },
   { id: 'lists', title: 'Lists', body: LIST_GUIDE },
   { id: 'updates', title: 'Updates', body: UPDATE_GUIDE },
+  { id: 'openid-connect', title: 'OpenID Connect', body: OPENID_GUIDE },
   { id: 'webhooks', title: 'Webhooks', body: WEBHOOK_GUIDE },
   { id: 'limits', title: 'Limits', body: LIMIT_GUIDE },
 ];
