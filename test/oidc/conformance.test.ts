@@ -6,9 +6,11 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { BASIC_MODULES } from '../support/openid/basic-modules.ts';
 import { CONFIG_MODULES } from '../support/openid/config-modules.ts';
 import { BACK_CHANNEL_MODULES, RP_LOGOUT_MODULES } from '../support/openid/logout-modules.ts';
+import type { OpenIdProvider } from '../support/openid/provider.ts';
 import { startReferenceProvider } from '../support/openid/reference-provider.ts';
+import { startUsherProvider } from '../support/openid/usher-provider.ts';
 
-const providers = [await startReferenceProvider()];
+const providers: readonly OpenIdProvider[] = await Promise.all([startUsherProvider(), startReferenceProvider()]);
 
 afterAll(async () => {
   for (const provider of providers) await provider[Symbol.asyncDispose]();
