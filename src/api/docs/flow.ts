@@ -21,7 +21,7 @@ const MESSAGES: readonly (readonly [from: Lane, to: Lane, text: string])[] = [
 const HEIGHT = TOP + MESSAGES.length * STEP;
 
 /** Lines and text have the colours of the page. */
-export const FLOW = html`<figure><svg class="flow" viewBox="0 0 ${String(WIDTH)} ${String(HEIGHT)}" role="img" aria-labelledby="flow-title">
+export const FLOW = html`<figure tabindex="0" aria-label="Picture of a login"><svg class="flow" viewBox="0 0 ${String(WIDTH)} ${String(HEIGHT)}" role="img" aria-labelledby="flow-title">
 <title id="flow-title">A login in eight steps between browser, application and Usher, as the list below tells</title>
 <defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0 0 8 4 0 8z"/></marker></defs>
 ${Object.entries(LANES).map(
