@@ -6,7 +6,7 @@ export type IdentityClaims = Readonly<Record<string, unknown>>;
 /** Returns whether the provider itself has checked that the address belongs to the person. */
 export function isEmailVerified(issuer: string, claims: IdentityClaims): boolean {
   const { host } = new URL(issuer);
-  // Microsoft lets the administrator of any tenant set any address. `xms_edov`: the domain is verified by its owner.
+  // Microsoft lets whoever manages an organization set any address. `xms_edov`: the domain is verified by its owner.
   if (host === 'login.microsoftonline.com') return isTrue(claims.xms_edov);
   if (!isTrue(claims.email_verified)) return false;
   // Google checks an address elsewhere once, when the account is created. It may have changed hands since.
