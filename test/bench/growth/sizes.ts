@@ -29,7 +29,8 @@ const MINUTES_A_DAY = 24 * 60;
 const SCALES = [1e6, 1e9];
 /** How many minutes rows are kept. Of the others there is one per user, or two. */
 const KEPT_MINUTES: Readonly<Record<string, number>> = {
-  audit_events: 400 * MINUTES_A_DAY,
+  // Sign-ins and renewals: those of a login.
+  audit_events: 90 * MINUTES_A_DAY,
   login_codes: 10,
   login_intents: 90,
   rate_limits: 105,
