@@ -95,7 +95,7 @@ test.each(users)('user $uid can run npm start in a clone that only they may ente
   npm.stdout.setEncoding('utf8').on('data', (text) => {
     output += text;
   });
-  const findUrl = () => /Usher is at (\S+?),? /.exec(output)?.[1] ?? '';
+  const findUrl = () => / Docs +(\S+)\/docs/.exec(output)?.[1] ?? '';
   await expect.poll(findUrl, POLL).not.toBe('');
 
   await readWebhook(findUrl(), join(clone, '.data'));
@@ -142,7 +142,7 @@ test('a start on a port that is taken says why in one line and leaves no process
   expect(stderr).toMatch(/^usher: HOST and PORT cannot be used: [^\n]*EADDRINUSE[^\n]*\n$/);
   expect(stderr).toContain(`127.0.0.1:${other.port}`);
   expect(exitCode).toBe(1);
-  expect(stdout).not.toContain('Usher is at');
+  expect(stdout).not.toContain('is ready');
   expect(await survivorsOf(await processesWith(dataDir))).toEqual([]);
 });
 
