@@ -75,7 +75,7 @@ describe('the branding of an application', () => {
     ['supportUri', { supportUri: 'mailto:help@shop.test%0d%0aBcc:all@shop.test' }],
     ['initiateLoginUri', { initiateLoginUri: 'com.example.app:/login' }],
     ['initiateLoginUri', { initiateLoginUri: 'http://shop.test/login' }],
-    ['loginMethods', { loginMethods: ['password'] }],
+    ['loginMethods', { loginMethods: ['Password'] }],
   ])('refuses a wrong %s: %j', async (field, fields) => {
     const answer = await callWith(updateApplication, { applicationId: tenant.id, ...fields });
     expect(answer).toEqual(validationFailed(field));

@@ -13,6 +13,7 @@ import type { RowType } from '../../src/database/template.ts';
 import { readBacklog } from '../../src/delivery/backlog.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { openDemo } from '../../src/demo/demo.ts';
+import { makeExampleValues } from '../../src/demo/example-values.ts';
 import { exportAccount } from '../../src/domain/account/export-account.ts';
 import { findAccount } from '../../src/domain/account/find-account.ts';
 import { listRememberedSignIns } from '../../src/domain/account/list-remembered-sign-ins.ts';
@@ -456,7 +457,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   for (const isOnCitus of [false, true]) {
     const config = { ...service.config, dataDir: await createDirectory() };
     const startParts = { ...demoParts, isOnCitus, tokens, url: 'http://localhost:8080' };
-    for (let start = 0; start < 2; start++) await openDemo(config, startParts);
+    for (let start = 0; start < 2; start++) await makeExampleValues(await openDemo(config, startParts), startParts);
   }
   return explainer.explained;
 }

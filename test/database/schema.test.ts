@@ -20,7 +20,8 @@ const GLOBAL_KEYS = {
   rate_limits_pkey: 'key',
   // A browser is known whichever application it has signed in to.
   known_origins_pkey: 'key',
-  // A passkey belongs to its user, in whichever application.
+  // A passkey, and an account at another provider, belong to their user, in whichever application.
+  user_identities_issuer_subject_pk: 'issuer',
   passkeys_credential_id_pk: 'credential_id',
   // An address is muted whichever application a stranger uses.
   muted_addresses_pkey: 'key',
@@ -41,6 +42,7 @@ const TABLES_WITHOUT_APPLICATION = [
   'rate_limits',
   'remembered_sign_ins',
   'user_cutoffs',
+  'user_identities',
   'users',
 ];
 
