@@ -178,7 +178,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   });
   // The first screen of the embedded mode says so.
-  if (!isEmbedded) logger.info({ url, publicUrl, database: 'external' }, 'listening');
+  if (!isEmbedded || config.workers > 1) logger.info({ url, publicUrl }, 'listening');
 
   const collect =
     recorder &&
