@@ -178,8 +178,9 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   });
   // The first screen of the embedded mode says so.
-  if (!isEmbedded || config.workers > 1) logger.info({ url, publicUrl }, 'listening');
-
+  if (!isEmbedded || config.workers > 1) {
+    logger.info({ url, publicUrl, database: isEmbedded ? 'embedded' : 'external' }, 'listening');
+  }
   const collect =
     recorder &&
     createCollect({

@@ -40,7 +40,8 @@ test('kill -9 of the service with hundreds of calls in flight loses no acknowled
   const [partial] = await database.sql`
     select
       (select count(*)::int from applications a
-        where a.client_id <> 'usher-account' and not exists (select from api_keys k where k.application_id = a.id)
+        where a.client_id not in ('usher-account', 'usher-console')
+          and not exists (select from api_keys k where k.application_id = a.id)
       ) as applications,
       (select count(*)::int from webhooks where length(signing_key) < 32) as webhooks,
       (select count(*)::int from sessions s left join users u on u.id = s.user_id

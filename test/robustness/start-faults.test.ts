@@ -187,8 +187,8 @@ test.each<[string, (file: string) => Promise<void>]>([
 ])('at the next start, the demo %s, with the code in the terminal', async (_, spoil) => {
   await spoil(join(dataDir, 'demo.json'));
   await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir } });
-  const [, email = ''] = /sign in as (\S+) /.exec(main.stdout) ?? [];
-  expect(main.stdout).toContain(`\n${main.url}/demo\n`);
+  const [, email = ''] = /sign in as (\S+),/.exec(main.stdout) ?? [];
+  expect(main.stdout).toContain(`${main.url}/demo    sign in as ${email}, `);
   const browser = new LoginBrowser({ url: main.url });
   const { location: login = '' } = await browser.submit(await browser.open('/demo'), '/demo/login');
   const { pathname, search } = new URL(login);

@@ -23,6 +23,8 @@ import { createFormerDatabase } from '../support/version-0.1.ts';
 const MIGRATIONS = join(REPOSITORY, 'drizzle');
 const BASELINE = '0000_init.sql';
 const BREAKPOINT = '--> statement-breakpoint';
+/** Rows without an owner are endpoints for logouts. A version that has none joins webhooks with their owners, and so finds none. */
+const WITHOUT_OWNER = 'ALTER TABLE "webhooks" ALTER COLUMN "owner_id" DROP NOT NULL;';
 
 /** Starts replicas at the same time on the database. */
 async function startTogether(count: number, database: TestDatabase, like = testConfig(database.url)) {
@@ -148,6 +150,7 @@ it.each([
   [false, 'CREATE UNIQUE INDEX CONCURRENTLY "users_note_key" ON "users" USING btree ("note");'],
   [false, 'ALTER TABLE "users" DROP COLUMN "name";'],
   [false, 'ALTER TABLE "users" ALTER COLUMN "name" SET NOT NULL;'],
+  [false, 'ALTER TABLE "events" ALTER COLUMN "application_id" DROP NOT NULL;'],
   [false, 'DROP TABLE "rate_limits";'],
   [false, 'UPDATE "users" SET "name" = null;'],
 ])('the test above answers %s for %s', (isAccepted, statement) => {
@@ -160,7 +163,7 @@ function isCompatible(statement: string, created: readonly string[]): boolean {
   if (/^CREATE (TABLE|INDEX|TYPE) /.test(statement) || created.includes(table)) return true;
   // They change how Postgres stores and finds rows, not which.
   const storage = /^ALTER (TABLE|INDEX) "\w+" (SET \(fillfactor = \d+\)|(ALTER "?\w+"? SET STATISTICS \d+(, )?)+);$/;
-  if (storage.test(statement)) return true;
+  if (storage.test(statement) || statement === WITHOUT_OWNER) return true;
   // A row of Usher's own.
   if (/^INSERT INTO "\w+" .*\sON CONFLICT DO NOTHING;$/s.test(statement)) return true;
   // Statements do not name indexes and foreign keys.

@@ -54,13 +54,14 @@ test('both know the public URL, the demo and its secrets', async () => {
   const { apiKey, clientId, webhookId, userId } = await readDemo(dataDir);
   const headers = { 'x-api-key': apiKey };
   const path = `/api/oauth/generate-auth-url?clientId=${clientId}`;
-  // As the printed command has it, with a state that the demo issued.
-  const body = /generate-auth-url.* -d '([^']+)'/.exec(main.stdout)?.[1] ?? '';
+  const body = JSON.stringify({ redirectUri: `${main.url}/demo/callback`, state: 's' });
   const beginLogin = async () => {
     const reply = await request(main.url, { method: 'POST', path, headers, body });
     return JSON.parse(reply.body).data;
   };
-  const login = { loginIntentId: (await beginLogin()).loginIntentId, userId };
+  // With a state that the demo issued.
+  const { location = '' } = await new LoginBrowser({ url: main.url }).open('/demo/login');
+  const login = { loginIntentId: new URL(location).searchParams.get('intent') ?? '', userId };
   const { redirectUrl } = await adminClient(main).completeLogin(login);
   const { pathname, search } = new URL(redirectUrl);
   for (let call = 0; call < 4; call++) {
