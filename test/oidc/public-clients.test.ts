@@ -240,6 +240,13 @@ describe('grants', () => {
     await adminClient(service).endUserGrant({ ...ofOther, userId });
     expect((await sessions.listGrants({ userId })).grants).toEqual([]);
     expect(await getUserinfo(service, kept.access_token)).toMatchObject({ status: 401 });
+    const events = await service.database.sql`
+      select action, actor_type from audit_events where action like '%/End%Grant' and resource in (${userId}, ${oldest}, ${latest})
+      order by action`;
+    expect(events).toEqual([
+      { action: 'AdminService/EndUserGrant', actor_type: 'admin_key' },
+      { action: 'SessionService/EndGrant', actor_type: 'api_key' },
+    ]);
   });
 
   test('are not listed once the user is signed out', async () => {
