@@ -4,7 +4,7 @@ import { provedIdentities, userIdentities } from '../../database/identity-schema
 import { p, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { removeIfErased } from '../users/personal-data.ts';
+import { deleteIdentitiesOfDeleted } from './delete-identities-of-deleted.ts';
 
 /** An identity that a browser has signed in with, and that no user has. */
 export type ProvedIdentity = RowOf<typeof proved>;
@@ -60,8 +60,8 @@ export async function linkIdentity(
     if (owner && owner.userId !== user.userId) throw new ServiceError('IDENTITY_ALREADY_LINKED');
     return false;
   }
-  // An erasure that began meanwhile has not seen the row.
-  await removeIfErased(call, user.userId);
+  // A deletion that began meanwhile has not seen the row.
+  await call.run(deleteIdentitiesOfDeleted, { userId: user.userId });
   return true;
 }
 

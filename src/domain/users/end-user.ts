@@ -5,6 +5,7 @@ import { columnsOf, p, statement } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { deleteIdentitiesOfDeleted } from '../providers/delete-identities-of-deleted.ts';
 import { cutOffUserSessions, runCutoff } from '../sessions/cutoffs.ts';
 import { endLateSessions } from '../sessions/late-sessions.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
@@ -121,10 +122,6 @@ const markUserDeleted = statement('mark_user_deleted', HAS_MESSAGES)`
 const deletePasskeysOfDeleted = statement('delete_passkeys_of_deleted_user')`
   delete from passkeys k using users
   where users.id = ${p.uuid('userId')} and users.deleted_at is not null and k.user_id = users.id`;
-
-const deleteIdentitiesOfDeleted = statement('delete_identities_of_deleted_user')`
-  delete from user_identities d using users
-  where users.id = ${p.uuid('userId')} and users.deleted_at is not null and d.user_id = users.id`;
 
 const eraseProfile = statement('erase_user', HAS_MESSAGES)`
   with known as (

@@ -136,7 +136,7 @@ function renderSignIns(view: AccountView): Html | false {
     const isHere = thisDevice.tokenDigest?.equals(tokenDigest) ?? false;
     const until = language.html('account.until', { date: language.date(expiresAt) });
     return renderItem(
-      language.html('account.since', { date: language.date(authenticatedAt) }),
+      isolate(language.date(authenticatedAt)),
       html`${describeMethod(view, method)} · ${until}`,
       false,
       renderDevice(language, isHere),

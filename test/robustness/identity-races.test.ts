@@ -1,0 +1,56 @@
+/** One account at a provider that several users link at once, on two replicas, also while one of them is erased. */
+import { afterAll, expect, test } from 'vitest';
+import { openAccount } from '../support/account-page.ts';
+import { FakeProvider } from '../support/fake-provider.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
+import { adminClient, createTestUser, type TestUser } from '../support/service.ts';
+import { quickOrLong } from '../support/soak.ts';
+
+const acme = await FakeProvider.start();
+const config = { loginProviders: [acme.settings()], loginProviderIds: undefined };
+const fixture = await LoginFixture.open({ config, start: new Date() });
+const replica = await fixture.startReplica(config);
+const admin = adminClient(fixture.service);
+const { sql } = fixture.service.database;
+afterAll(async () => {
+  await replica.close();
+  await fixture.close();
+  await acme.stop();
+});
+
+const rounds = quickOrLong(24, 300);
+const timeout = 3_600_000;
+
+/** Returns a browser that is back from the provider with the identity, and has not asked Usher yet. */
+async function prepare(user: TestUser, sub: string) {
+  const { browser, page } = await openAccount(fixture, user);
+  const form = page.forms.find(({ action }) => action === '/account/providers/link');
+  const { location } = await browser.post('/account/providers/link', { ...form?.fields });
+  return { browser, callback: acme.signIn(location, { sub }) };
+}
+
+const ownersOf = async (subject: string) =>
+  (await sql`select user_id from user_identities where subject = ${subject}`).map(({ user_id }) => user_id);
+
+test('an account that two users link at once has one owner', { timeout }, async () => {
+  for (let round = 0; round < rounds; round++) {
+    const subject = `shared ${round}`;
+    const users = [await createTestUser(fixture.service), await createTestUser(fixture.service)] as const;
+    const [first, second] = [await prepare(users[0], subject), await prepare(users[1], subject)];
+    await Promise.all([first.browser.open(first.callback), second.browser.at(replica).open(second.callback)]);
+    const owners = await ownersOf(subject);
+    expect(owners).toHaveLength(1);
+    expect(users.map(({ id }) => id)).toContain(owners[0]);
+  }
+});
+
+test('a user who is erased while an account is linked leaves nothing of it', { timeout }, async () => {
+  for (let round = 0; round < rounds; round++) {
+    const subject = `erased ${round}`;
+    const user = await createTestUser(fixture.service);
+    const { browser, callback } = await prepare(user, subject);
+    const erase = round % 2 ? admin.eraseUser({ userId: user.id }) : admin.deleteUser({ userId: user.id });
+    await Promise.all([browser.at(replica).open(callback), erase]);
+    expect(await ownersOf(subject)).toEqual([]);
+  }
+});
