@@ -12,12 +12,12 @@ afterAll(() => fixture.close());
 
 const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 
-async function addGrant(userId: string, { sid = randomUUID() as string } = {}): Promise<string> {
+async function addGrant(userId: string, { sid = randomUUID() as string, of = tenant } = {}): Promise<string> {
   const now = clock.read();
   await service.database.sql`
     insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent, authenticated_at,
       rotation, created_at, expires_at)
-    values (${tenant.id}, ${randomUUID()}, ${userId}, ${sid}, 1, 'email', '192.0.2.1', ${FIREFOX}, ${now}, 0, ${now},
+    values (${of.id}, ${randomUUID()}, ${userId}, ${sid}, 1, 'email', '192.0.2.1', ${FIREFOX}, ${now}, 0, ${now},
       ${new Date(now.getTime() + 3_600_000)})`;
   return sid;
 }
@@ -67,8 +67,7 @@ test('all end with "Sign out everywhere", and are in the export without what nam
 test('those of a deleted application are not listed', async () => {
   const gone = await createTenant(service);
   const user = await createTestUser(service);
-  await addGrant(user.id);
-  await service.database.sql`update oidc_grants set application_id = ${gone.id} where user_id = ${user.id}`;
+  await addGrant(user.id, { of: gone });
   await adminClient(service).deleteApplication({ applicationId: gone.id });
   expect(await listed(user.id)).toEqual([]);
 });

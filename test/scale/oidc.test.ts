@@ -21,6 +21,7 @@ import {
   type Tenant,
   type TestService,
 } from '../support/service.ts';
+import { sessionEndingsOf } from '../support/session-endings.ts';
 import { countShards, StatementExplainer } from '../support/statement-explainer.ts';
 
 const isPublic = true;
@@ -92,6 +93,17 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
       expect(await refresh(service, tenant, token, { isPublic })).toMatchObject({ body: { error: 'invalid_grant' } });
     }
     expect(await service.database.sql`select id from oidc_grants where user_id = ${gone.id}`).toEqual([]);
+  }, 120_000);
+
+  test('each call that ends the sessions of a user ends grants', async () => {
+    for (const [name, end] of Object.entries(sessionEndingsOf(service))) {
+      const user = await createTestUser(service);
+      const { refresh_token: token } = await signIn(user);
+      await end({ tenant, user });
+      expect(await refresh(service, tenant, token, { isPublic }), name).toMatchObject({
+        body: { error: 'invalid_grant' },
+      });
+    }
   }, 120_000);
 });
 

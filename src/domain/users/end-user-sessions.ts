@@ -28,7 +28,9 @@ export async function endUserSessions(call: Call, request: Unchecked<keyof typeo
 
 const endSessionsEverywhere = statement('end_sessions_everywhere', HAS_MESSAGES)`
   with target as (
-    select id from users where id = ${p.uuid('userId')} and deleted_at is null for no key update
+    -- Locked by an update that changes nothing. After a mere lock, Citus writes to a server over several connections,
+    -- and then refuses to read there what the messages need.
+    update users set deleted_at = null where id = ${p.uuid('userId')} and deleted_at is null returning id
   ), ${auditEvent({ resource: sql`id`, from: sql`target`, applicationId: noApplication })},
   ${cutOffUserSessions(sql`target`)},
   ${messagesOf(sessionsRevoked(sql`ended`), ...loggedOutEverywhere(sql`target`))}
