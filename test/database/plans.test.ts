@@ -33,6 +33,7 @@ import { createMuteToken, muteAddress } from '../../src/domain/login/muted-addre
 import { recordSending } from '../../src/domain/login/record-sending.ts';
 import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../../src/domain/login/redeem-wallet-signature.ts';
+import { listGrants } from '../../src/domain/oidc/list-grants.ts';
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
 import { listSessions } from '../../src/domain/sessions/list-sessions.ts';
 import { revokeSession } from '../../src/domain/sessions/revoke-session.ts';
@@ -430,6 +431,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await revokeSession(sharing, service.config, { sessionId });
   await getUser(call, { email: user.email });
   await listUsers(call, pageTokens, { emailPrefix: user.email });
+  await listGrants(ofTenant, pageTokens, { userId: user.id });
   for (const filter of [{ email: user.email }, { walletAddress: user.walletAddress }]) {
     await listUsers(call, pageTokens, filter);
     await listApplicationUsers(ofTenant, pageTokens, filter);

@@ -42,7 +42,10 @@ test('every list reads as many pages of memory among many rows as among few', as
   const small = await createScope(service);
 
   /** Returns how many pages each list reads, by its statement and the place in the list. */
-  async function countAll({ tenant, eventId, webhookId }: Scope, afterAt: Date): Promise<ReadonlyMap<string, number>> {
+  async function countAll(
+    { tenant, eventId, webhookId, ownerId }: Scope,
+    afterAt: Date,
+  ): Promise<ReadonlyMap<string, number>> {
     using explainer = new StatementExplainer(service.database, {
       options: 'analyze, buffers, format json',
       modes: MODES,
@@ -53,6 +56,10 @@ test('every list reads as many pages of memory among many rows as among few', as
       ListAuditEvents: [{}, { applicationId }],
       ListCheckIns: [{ eventId }],
       ListDeliveries: [{ webhookId }],
+      ListGrants: [{}, { userId: ownerId }],
+      ListUserApplications: [{ userId: ownerId }],
+      ListUserGrants: [{ userId: ownerId }],
+      ListUserSessions: [{ userId: ownerId }],
     };
     for (const operation of LIST_OPERATIONS) {
       const { method } = operation;
@@ -121,7 +128,10 @@ function isOfList({ parameters }: ExplainedStatement): boolean {
   return 'afterAt' in parameters;
 }
 
-/** Adds rows to every table that is listed: each a millisecond later than the one before, all of one application. */
+/**
+ * Adds rows to every table that is listed: each a millisecond later than the one before, all of one application. The
+ * owner gets those of a page in other applications: the lists of a user are as long as the user has applications.
+ */
 async function addRows(
   { sql }: TestDatabase,
   { tenant, eventId, webhookId, ownerId }: Scope,
@@ -137,10 +147,16 @@ async function addRows(
     insert into applications (id, name, client_id, redirect_uris, created_at) select id, '', n, '{}', at from row;
     insert into api_keys (application_id, id, digest, created_at) select '${applicationId}', id, uuid_send(id), at from row;
     insert into users (id, email, wallet_address, created_at) select id, n, 'wallet ' || n, at from row;
-    insert into application_users select '${applicationId}', id, at from row;
+    create temporary table sign_in as
+      select '${applicationId}'::uuid as application_id, id as user_id, id, n, at from row
+      union all select id, '${ownerId}', id, n, at from row where n < ${PAGE_SIZE};
+    insert into application_users select application_id, user_id, at from sign_in;
     insert into sessions (application_id, user_id, id, email, wallet_address, ip_address, user_agent, method,
         authenticated_at, began_at, created_at, expires_at)
-      select '${applicationId}', id, id, n, '', '::1', '', 'page', at, at, at, at + interval '1 day' from row;
+      select application_id, user_id, id, n, '', '::1', '', 'page', at, at, at, at + interval '1 day' from sign_in;
+    insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent, authenticated_at,
+        rotation, created_at, expires_at)
+      select application_id, id, user_id, id, 1, 'page', '::1', '', at, 0, at, at + interval '1 day' from sign_in;
     insert into events (application_id, id, created_at) select '${applicationId}', id, at from row;
     insert into check_ins (application_id, event_id, attendee_id, checked_in_at)
       select '${applicationId}', '${eventId}', id, at from row;
@@ -154,7 +170,7 @@ async function addRows(
       select application_id, '${webhookId}', id, case id % 2 when 0 then 'failed' else 'succeeded' end, created_at
       from webhook_messages where created_at > (select min(at) from row)
       on conflict do nothing;
-    drop table row`;
+    drop table row, sign_in`;
   await sql.begin((transaction) => transaction.unsafe(statements));
   await sql`vacuum analyze`;
 }

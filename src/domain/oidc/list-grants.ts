@@ -4,7 +4,7 @@ import { oidcGrants } from '../../database/oidc-schema.ts';
 import { applications } from '../../database/schema.ts';
 import { columnsOf, p, t } from '../../database/template.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
-import { createList, ofApplication } from '../pages/list.ts';
+import { createList, ofApplication, selectPage } from '../pages/list.ts';
 import { isUnendedGrant, latestCutoff } from '../sessions/cutoffs.ts';
 import { getUser } from '../users/get-user.ts';
 import { optional, uuid } from '../validation.ts';
@@ -27,17 +27,31 @@ const { authTime: _, ...stored } = columns;
 const isActive = sql`exists (
   select 1 from users u where u.id = oidc_grants.user_id and u.deleted_at is null and u.deactivated_at is null)`;
 
-/** Returns a page of the application's grants that nothing has ended, or of those of a user. */
-export const listGrants = createList('select_oidc_grants', {
-  name: 'grants',
-  of: ofApplication,
-  rules: { userId: optional(uuid) },
+const page = {
   columns,
   select: sql`${columnsOf(stored)}, authenticated_at as auth_time`,
   order: [oidcGrants.createdAt, oidcGrants.id],
-  where: sql`application_id = ${p.uuid('applicationId')} and expires_at > ${p.instant('now')}
-    and (${p.uuid('userId')} is null or user_id = ${p.uuid('userId')})
-    and authenticated_at > ${latestCutoff(sql`oidc_grants.user_id`)} and ${isActive}`,
+} as const;
+
+const rules = { userId: optional(uuid) };
+
+const isOfApplication = sql`application_id = ${p.uuid('applicationId')} and expires_at > ${p.instant('now')}
+  and authenticated_at > ${latestCutoff(sql`oidc_grants.user_id`)} and ${isActive}`;
+
+/** Returns a page of the application's grants that nothing has ended, or of those of a user. */
+export const listGrants = createList('select_oidc_grants', {
+  ...page,
+  name: 'grants',
+  of: ofApplication,
+  rules,
+  where: isOfApplication,
+  find: ({ userId }) => (userId === null ? undefined : selectGrantsOfUser),
+});
+
+// A statement of its own: with an optional user, Postgres would read all grants of the application.
+const selectGrantsOfUser = selectPage('select_oidc_grants_of_user', {
+  ...page,
+  where: sql`user_id = ${p.uuid('userId')} and ${isOfApplication}`,
 });
 
 /** Returns a page of a user's grants in every application. @throws ServiceError `User not found` */
