@@ -167,7 +167,7 @@ const UNPORTABLE: readonly { pattern: RegExp }[] = [
       /\b(update|delete from) (?!(of|skip|nowait)\b)(?:(?!\b(select|returning)\b).)* where (?:(?!\b(select|returning)\b).)*\b(pg_advisory_\w+|random|clock_timestamp|gen_random_uuid|nextval)\(/,
   },
   // Sums of an instant and columns in the condition of an update: they depend on the time zone.
-  { pattern: /\bupdate (?:(?!\b(select|returning)\b).)* where (?:(?!\breturning\b).)*\+ \w+\.\w+ \* interval/ },
+  { pattern: /\bupdate (?:(?!\b(select|returning)\b).)* where (?:(?!\breturning\b).)*\+ [\w"]+\.[\w"]+ \* interval/ },
   // Subqueries in VALUES, and in what ON CONFLICT sets.
   { pattern: /\bvalues \((?:(?!\bon conflict\b|\breturning\b).)*\(select\b/ },
   { pattern: /\bdo update set (?:(?!\breturning\b).)*\(\s*select\b/ },

@@ -19,8 +19,11 @@ export function secondsUntilRepeat(now: Date, { createdAt, sends }: Omit<SentCod
   return Math.max(0, Math.ceil(sends * INTERVAL_SECONDS - age));
 }
 
-/** Selects the code if it may be sent again. In SQL, so that one of two requests at the same time is refused. */
-export const isDueForRepeat: SQL = sql`${loginCodes.createdAt} + ${loginCodes.sends} * interval '${sql.raw(String(INTERVAL_SECONDS))} s' <= ${p.instant('now')}`;
+/**
+ * Selects the code if it may be sent again. In SQL, so that one of two requests at the same time is refused. The instant
+ * and the interval are not added: Citus updates by no sum of columns that depends on a time zone.
+ */
+export const isDueForRepeat: SQL = sql`${p.instant('now')} - ${loginCodes.createdAt} >= ${loginCodes.sends} * interval '${sql.raw(String(INTERVAL_SECONDS))} s'`;
 
 /** Returns the error of a code that was sent `limit` times, or too recently. */
 export function refuseRepeat(now: Date, sent: SentCode, limit: number): ServiceError {
