@@ -1,13 +1,9 @@
 /** Loads renewed certificates without a restart. */
 import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { type CertificateTexts, isKeyPair } from '../config/certificate.ts';
+import { isKeyPair } from '../config/certificate.ts';
 import type { Config } from '../config/config.ts';
-import { pause } from '../domain/pause.ts';
 import type { Certificate } from '../http/tls.ts';
-
-/** Polls, because Kubernetes renews a mounted secret by replacing a symbolic link, which no watcher reports. */
-const INTERVAL_MS = 2_000;
+import { watchFiles } from './watch-files.ts';
 
 export interface CertificateRenewalOptions {
   readonly signal: AbortSignal;
@@ -24,25 +20,15 @@ export async function runCertificateRenewal(
   { signal, use, onRenewed, onError }: CertificateRenewalOptions,
 ): Promise<void> {
   if (!files) return;
-  let seen = cert + key;
-  while (!signal.aborted) {
-    await pause(INTERVAL_MS, signal);
-    const found = await readCertificate(files).catch((error: Error) => error);
-    const state = found instanceof Error ? found.message : found.cert + found.key;
-    if (state === seen) continue;
-    seen = state;
-    try {
-      if (found instanceof Error) throw found;
-      if (!isKeyPair(found)) throw new Error('The files hold no certificate with its key');
-      use(found);
-      onRenewed(new X509Certificate(found.cert).validTo);
-    } catch (error) {
-      onError(error);
-    }
-  }
-}
-
-async function readCertificate(files: CertificateTexts): Promise<Certificate> {
-  const [cert, key] = await Promise.all([readFile(files.cert, 'utf8'), readFile(files.key, 'utf8')]);
-  return { cert, key };
+  await watchFiles([files.cert, files.key], {
+    signal,
+    seen: [cert, key],
+    use(...[newCert = '', newKey = '']) {
+      const renewed = { cert: newCert, key: newKey };
+      if (!isKeyPair(renewed)) throw new Error('The files hold no certificate with its key');
+      use(renewed);
+      onRenewed(new X509Certificate(newCert).validTo);
+    },
+    onError,
+  });
 }

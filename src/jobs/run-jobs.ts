@@ -10,7 +10,7 @@ import { runCertificateRenewal } from './certificate-renewal.ts';
 import { runClockJob } from './clock.ts';
 import { type ExpiryOptions, runExpiryJob } from './expiry.ts';
 import { runKeyRotation } from './key-rotation.ts';
-import { watchFile } from './watch-file.ts';
+import { watchFiles } from './watch-files.ts';
 
 export interface JobParts extends Pick<ExpiryOptions, 'signal' | 'onRemoved'> {
   readonly cipher: SigningKeyCipher;
@@ -62,9 +62,9 @@ export async function runJobs(
     jobs.push(renewal);
   }
   if (loginProvidersFile) {
-    const watch = watchFile(loginProvidersFile, {
+    const watch = watchFiles([loginProvidersFile], {
       signal,
-      use: (text) => providers.replace(parseLoginProviders(text)),
+      use: (text = '') => providers.replace(parseLoginProviders(text)),
       onUsed: () => logger.info('login providers read again'),
       onError: (error) => logger.error({ err: error }, 'login providers not read again'),
     });

@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises';
+import { pause } from '../domain/pause.ts';
+
+/** Polls, because Kubernetes renews a mounted secret by replacing a symbolic link, which no watcher reports. */
+const INTERVAL_MS = 2_000;
+
+export interface FileWatch {
+  readonly signal: AbortSignal;
+  /** The texts that are in use. Otherwise the first ones are used, too, without a call of `onUsed`. */
+  readonly seen?: readonly string[];
+  /** Gets the texts in the order of the paths. May throw for texts that cannot be used. */
+  readonly use: (...texts: string[]) => void;
+  readonly onUsed?: () => void;
+  /** The previous texts stay in use. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Uses the texts of the files whenever one changes, until the signal is aborted. */
+export async function watchFiles(
+  paths: readonly string[],
+  { signal, seen, use, onUsed, onError }: FileWatch,
+): Promise<void> {
+  let state = seen?.join('');
+  while (!signal.aborted) {
+    const found = await Promise.all(paths.map((path) => readFile(path, 'utf8'))).catch((error: Error) => error);
+    const before = state;
+    state = found instanceof Error ? found.message : found.join('');
+    if (state !== before) {
+      try {
+        if (found instanceof Error) throw found;
+        use(...found);
+        if (before !== undefined) onUsed?.();
+      } catch (error) {
+        onError(error);
+      }
+    }
+    await pause(INTERVAL_MS, signal);
+  }
+}
