@@ -34,6 +34,21 @@ export interface ConsoleRoute {
   readonly showForm?: Run;
 }
 
+type Options = Pick<ConsoleRoute, 'isSensitive' | 'isForTeams'>;
+
+export function get(role: ConsoleRoute['role'], path: string, run: Run, options: Options = {}): ConsoleRoute {
+  return { method: 'GET', path, role, run, ...options };
+}
+
+export function post(role: ConsoleRoute['role'], path: string, run: Run, showForm?: Run, options: Options = {}) {
+  return { method: 'POST', path, role, run, ...(showForm && { showForm }), ...options } as const;
+}
+
+/** Returns the routes of a page that has a form alone, and of that form. */
+export function getAndPost(role: ConsoleRoute['role'], path: string, show: Run, run: Run, options: Options = {}) {
+  return [get(role, path, show, options), post(role, path, run, show, options)];
+}
+
 export interface FoundRoute {
   readonly route: ConsoleRoute;
   readonly params: Readonly<Record<string, string>>;

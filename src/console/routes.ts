@@ -1,53 +1,78 @@
 /** Every route of the console: one table, which also drives the tests. */
-import { APPLICATION_ROUTES } from './application-routes.ts';
+import { APPLICATION_ACTS, showApplication, showDeleteApplication, showNewApplication } from './pages/application.ts';
+import { endSession, showApplicationUsers, showSessions } from './pages/application-people.ts';
+import { showApplications } from './pages/applications.ts';
 import { showAudit } from './pages/audit.ts';
+import { showDeliveries } from './pages/deliveries.ts';
+import { redeliverByForm, showDelivery } from './pages/delivery.ts';
 import { END_USER_ACTS, showDeleteUser, showEraseUser } from './pages/end-user.ts';
+import { checkInByForm, EVENT_ACTS, showDeleteEvent, showEvent, showEvents } from './pages/events.ts';
 import { showHealth } from './pages/health.ts';
+import { createKey, revokeKey, rotateKey, showKeys, showRevokeKey, showRotateKey } from './pages/keys.ts';
 import { showOverview } from './pages/overview.ts';
+import { showPreview } from './pages/preview.ts';
 import { search } from './pages/search.ts';
 import { showUser, USER_ACTS } from './pages/user.ts';
 import { createUserByForm, showNewUser, showUsers } from './pages/users.ts';
-import type { ConsoleRoute } from './route.ts';
+import { showDeleteWebhook, showRedeliver, showRotateSigningKey, showWebhook, WEBHOOK_ACTS } from './pages/webhook.ts';
+import { createWebhookByForm, showWebhooks } from './pages/webhooks.ts';
+import { type ConsoleRoute, get, getAndPost, post } from './route.ts';
 import { endSignIn, finishSignIn, startSignIn } from './sign-in.ts';
 
+const SENSITIVE = { isSensitive: true } as const;
+
 export const ROUTES: readonly ConsoleRoute[] = [
-  { method: 'GET', path: '/login', role: 'anyone', run: startSignIn },
-  { method: 'GET', path: '/callback', role: 'anyone', run: finishSignIn },
-  { method: 'POST', path: '/sign-out', role: 'anyone', run: endSignIn },
+  get('anyone', '/login', startSignIn),
+  get('anyone', '/callback', finishSignIn),
+  post('anyone', '/sign-out', endSignIn),
   // Every request renews the session.
-  { method: 'POST', path: '/renew', role: 'viewer', isForTeams: true, run: async () => ({ redirect: '/' }) },
-  { method: 'GET', path: '/', role: 'viewer', isForTeams: true, run: showOverview },
-  { method: 'GET', path: '/search', role: 'viewer', run: search },
-  { method: 'GET', path: '/health', role: 'viewer', run: showHealth },
-  { method: 'GET', path: '/audit', role: 'viewer', run: showAudit },
+  post('viewer', '/renew', async () => ({ redirect: '/' }), undefined, { isForTeams: true }),
+  get('viewer', '/', showOverview, { isForTeams: true }),
+  get('viewer', '/search', search),
+  get('viewer', '/health', showHealth),
+  get('viewer', '/audit', showAudit),
 
-  { method: 'GET', path: '/users', role: 'viewer', run: showUsers },
-  { method: 'POST', path: '/users', role: 'admin', run: createUserByForm, showForm: showNewUser },
-  { method: 'GET', path: '/users/new', role: 'admin', run: showNewUser },
-  { method: 'POST', path: '/users/new', role: 'admin', run: createUserByForm, showForm: showNewUser },
-  { method: 'GET', path: '/users/:u', role: 'viewer', run: showUser },
-  { method: 'POST', path: '/users/:u', role: 'admin', run: USER_ACTS.update, showForm: showUser },
-  { method: 'POST', path: '/users/:u/deactivate', role: 'support', run: USER_ACTS.deactivate },
-  { method: 'POST', path: '/users/:u/end-sessions', role: 'support', run: USER_ACTS.endSessions },
-  { method: 'POST', path: '/users/:u/reactivate', role: 'support', run: USER_ACTS.reactivate },
-  { method: 'GET', path: '/users/:u/delete', role: 'admin', isSensitive: true, run: showDeleteUser },
-  {
-    method: 'POST',
-    path: '/users/:u/delete',
-    role: 'admin',
-    isSensitive: true,
-    run: END_USER_ACTS.delete,
-    showForm: showDeleteUser,
-  },
-  { method: 'GET', path: '/users/:u/erase', role: 'admin', isSensitive: true, run: showEraseUser },
-  {
-    method: 'POST',
-    path: '/users/:u/erase',
-    role: 'admin',
-    isSensitive: true,
-    run: END_USER_ACTS.erase,
-    showForm: showEraseUser,
-  },
+  get('viewer', '/users', showUsers),
+  post('admin', '/users', createUserByForm, showNewUser),
+  ...getAndPost('admin', '/users/new', showNewUser, createUserByForm),
+  get('viewer', '/users/:u', showUser),
+  post('admin', '/users/:u', USER_ACTS.update, showUser),
+  post('support', '/users/:u/deactivate', USER_ACTS.deactivate),
+  post('support', '/users/:u/end-sessions', USER_ACTS.endSessions),
+  post('support', '/users/:u/reactivate', USER_ACTS.reactivate),
+  ...getAndPost('admin', '/users/:u/delete', showDeleteUser, END_USER_ACTS.delete, SENSITIVE),
+  ...getAndPost('admin', '/users/:u/erase', showEraseUser, END_USER_ACTS.erase, SENSITIVE),
 
-  ...APPLICATION_ROUTES,
+  // A team may use those below its own applications.
+  get('viewer', '/applications', showApplications, { isForTeams: true }),
+  post('admin', '/applications', APPLICATION_ACTS.create, showNewApplication),
+  ...getAndPost('admin', '/applications/new', showNewApplication, APPLICATION_ACTS.create),
+  get('viewer', '/applications/:a', showApplication),
+  post('admin', '/applications/:a', APPLICATION_ACTS.update, showApplication),
+  get('viewer', '/applications/:a/preview', showPreview),
+  ...getAndPost('admin', '/applications/:a/delete', showDeleteApplication, APPLICATION_ACTS.delete, SENSITIVE),
+  get('viewer', '/applications/:a/keys', showKeys),
+  post('admin', '/applications/:a/keys', createKey, showKeys, SENSITIVE),
+  ...getAndPost('admin', '/applications/:a/keys/:k/rotate', showRotateKey, rotateKey, SENSITIVE),
+  ...getAndPost('admin', '/applications/:a/keys/:k/revoke', showRevokeKey, revokeKey, SENSITIVE),
+  get('viewer', '/applications/:a/users', showApplicationUsers),
+  get('viewer', '/applications/:a/sessions', showSessions),
+  post('support', '/applications/:a/sessions/end', endSession, showSessions),
+  get('viewer', '/applications/:a/webhooks', showWebhooks),
+  post('admin', '/applications/:a/webhooks', createWebhookByForm, showWebhooks),
+  get('viewer', '/applications/:a/webhooks/:w', showWebhook),
+  post('admin', '/applications/:a/webhooks/:w', WEBHOOK_ACTS.update, showWebhook),
+  post('support', '/applications/:a/webhooks/:w/test', WEBHOOK_ACTS.test, showWebhook),
+  ...getAndPost('support', '/applications/:a/webhooks/:w/resend', showRedeliver, WEBHOOK_ACTS.redeliver),
+  ...getAndPost('admin', '/applications/:a/webhooks/:w/rotate', showRotateSigningKey, WEBHOOK_ACTS.rotate, SENSITIVE),
+  ...getAndPost('admin', '/applications/:a/webhooks/:w/delete', showDeleteWebhook, WEBHOOK_ACTS.delete, SENSITIVE),
+  get('viewer', '/applications/:a/webhooks/:w/deliveries', showDeliveries),
+  get('viewer', '/applications/:a/webhooks/:w/deliveries/:m', showDelivery),
+  post('support', '/applications/:a/webhooks/:w/deliveries/:m/resend', redeliverByForm, showDelivery),
+  get('viewer', '/applications/:a/events', showEvents),
+  post('admin', '/applications/:a/events', EVENT_ACTS.create, showEvents),
+  get('viewer', '/applications/:a/events/:e', showEvent),
+  post('support', '/applications/:a/events/:e/check-ins', checkInByForm, showEvent),
+  post('support', '/applications/:a/events/:e/check-ins/undo', EVENT_ACTS.undo, showEvent),
+  ...getAndPost('admin', '/applications/:a/events/:e/delete', showDeleteEvent, EVENT_ACTS.delete, SENSITIVE),
 ];
