@@ -73,6 +73,11 @@ export function eventIdAt(number: number): string {
   return `event-${number}`;
 }
 
+/** Returns the address of a user's browser: each in a network of its own, so that limits of a network are not reached. */
+export function addressAt(number: number): string {
+  return `${1 + (number % 200)}.${(number >> 8) & 255}.${number & 255}.1`;
+}
+
 /** Returns a UUID of version 4 that shows the kind of the row and its number. */
 function uuidOf(kind: string, number: number): string {
   return `${kind.repeat(8)}-0000-4000-8000-${number.toString(16).padStart(12, '0')}`;

@@ -1,7 +1,9 @@
-/** `npm run bench`: Usher compared with servers by hand and with common frameworks. */
+/** `npm run bench`: Usher compared with servers by hand, with common frameworks, and with a provider of OpenID Connect. */
 import { availableParallelism, loadavg } from 'node:os';
 import { createCalls } from './calls.ts';
+import { createFixtures } from './fixtures.ts';
 import { measureAll, WARM_UP_TOTAL } from './measure.ts';
+import { compareOpenId, countOpenIdUsers } from './openid/compare-openid.ts';
 import { readOptions } from './options.ts';
 import { reportFigures } from './report/report-figures.ts';
 import { runBench } from './run-bench.ts';
@@ -15,14 +17,25 @@ await runBench(async (stack, progress) => {
   const [load = 0] = loadavg();
   if (load > 0.5) progress(`machine is busy (load ${load.toFixed(1)}): figures will be too high and uneven`);
   const { rounds, requests, isProfiling } = options;
-  const fresh = rows.length * (WARM_UP_TOTAL + rounds * requests);
-  const { fixtures, environment, directory } = await prepareDatabase(stack, fresh, progress);
+  const fixtures = createFixtures();
+  const calls = createCalls(fixtures).filter(({ name }) => options.isSelectedCall(name));
+  const isOpenIdSelected = options.isSelectedCall('OpenID') && options.isSelectedRow('usher', 'REST');
+  const fresh = [
+    calls.length > 0 ? rows.length * (WARM_UP_TOTAL + rounds * requests) : 0,
+    isOpenIdSelected ? countOpenIdUsers(options) : 0,
+  ];
+  const scene = await prepareDatabase(stack, Math.max(...fresh), progress, fixtures);
+  if (isOpenIdSelected) {
+    await using ofOpenId = new AsyncDisposableStack();
+    await compareOpenId(ofOpenId, scene, options, progress);
+  }
+  if (calls.length === 0) return true;
+  const { environment, directory } = scene;
   const servers = new Map<ServerName, RunningServer>();
   for (const spec of new Set(rows.map(({ server }) => server))) {
     progress(spec.title);
     servers.set(spec.name, await startServer(stack, spec, { environment, directory, isProfiling }));
   }
-  const calls = createCalls(fixtures).filter(({ name }) => options.isSelectedCall(name));
   progress(`${rows.length} rows, ${calls.length} calls, ${rounds} rounds on ${availableParallelism()} cores`);
   const cells = await measureAll({ servers, rows, calls, apiKey: fixtures.apiKey, options, progress });
   return reportFigures(cells, rows, calls, options);

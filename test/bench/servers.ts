@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import type { Options } from './options.ts';
 import { connectBinary, connectJson, grpc, type Protocol, rest } from './protocols.ts';
 
-type Rival = 'node-http' | 'fastify-pg' | 'node-http2' | 'grpc-js' | 'connect-node' | 'better-auth';
+type Rival = 'node-http' | 'fastify-pg' | 'node-http2' | 'grpc-js' | 'connect-node' | 'better-auth' | 'oidc-provider';
 export type ServerName = Rival | 'against' | 'usher';
 
 export interface ServerSpec {
@@ -31,6 +31,9 @@ export const USHER: ServerSpec = {
 
 /** It has other calls than Usher: see `logins`. */
 export const BETTER_AUTH: ServerSpec = baseline('better-auth', 'better-auth', []);
+
+/** It speaks OpenID Connect alone: see `openid`. */
+export const OIDC_PROVIDER: ServerSpec = baseline('oidc-provider', 'oidc-provider', []);
 
 type Compared = ServerSpec & { readonly protocols: readonly Protocol[] };
 
@@ -63,7 +66,7 @@ export function isServed({ server }: Row, call: string): boolean {
 }
 
 /** Its version must run on the tables of this one. */
-function usherIn(directory: string): Compared {
+export function usherIn(directory: string): Compared {
   const file = pathToFileURL(resolve(directory, 'src/start.js'));
   return { ...USHER, name: 'against', title: `Usher in ${directory}`, file, protocols: USHER_PROTOCOLS };
 }

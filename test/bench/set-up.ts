@@ -16,9 +16,9 @@ export async function prepareDatabase(
   stack: AsyncDisposableStack,
   fresh: number,
   progress: Progress,
+  fixtures: Fixtures = createFixtures(),
 ): Promise<{ fixtures: Fixtures; environment: Record<string, string>; directory: string }> {
   const directory = await makeDirectory(stack);
-  const fixtures = createFixtures();
 
   progress('Postgres');
   const postgres = await startEmbeddedPostgres(directory);

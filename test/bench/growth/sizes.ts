@@ -17,7 +17,15 @@ import { redeemLoginCode } from '../../../src/domain/login/redeem-login-code.ts'
 import { exchangeToken } from '../../../src/domain/sessions/exchange-token.ts';
 import { renewSession } from '../../../src/domain/sessions/renew-session.ts';
 import { removeExpired } from '../../../src/jobs/expiry.ts';
-import { AUTH_PAGE_URL, createFixtures, type Fixtures, ISSUER, SIGNED_IN_USERS, userAt } from '../fixtures.ts';
+import {
+  AUTH_PAGE_URL,
+  addressAt,
+  createFixtures,
+  type Fixtures,
+  ISSUER,
+  SIGNED_IN_USERS,
+  userAt,
+} from '../fixtures.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import { runBench } from '../run-bench.ts';
 import { seedDatabase } from '../seed-database.ts';
@@ -109,7 +117,7 @@ async function logInAll(
     const call = callAt(new Date());
     const browser = {
       digest: randomBytes(32),
-      address: `${1 + (number % 200)}.${number >> 8}.${number & 255}.1`,
+      address: addressAt(number),
       userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
     };
     const peer = { ipAddress: '127.0.0.1', userAgent: 'node' };

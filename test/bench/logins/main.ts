@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util';
 import { SIGNED_IN_USERS } from '../fixtures.ts';
 import { measureRounds } from '../measure-rounds.ts';
+import type { Cost } from '../meter.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import { runBench } from '../run-bench.ts';
 import { BETTER_AUTH, USHER } from '../servers.ts';
@@ -9,7 +10,7 @@ import { prepareDatabase } from '../set-up.ts';
 import { startServer } from '../start-server.ts';
 import { medianOf, ratiosOf, spreadOf } from '../statistics.ts';
 import { Inbox } from './inbox.ts';
-import { type Cost, countUsers, Participant } from './participant.ts';
+import { countUsers, Participant } from './participant.ts';
 import { prepareBetterAuth } from './prepare-better-auth.ts';
 import { createBetterAuthSubject, createUsherSubject } from './subjects.ts';
 

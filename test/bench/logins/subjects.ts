@@ -1,7 +1,7 @@
 /** What is compared: how users sign in to each server, and how it checks their sessions. */
 import { BETTER_AUTH_URL } from '../baselines/better-auth.ts';
-import { type Fixtures, userAt } from '../fixtures.ts';
-import type { Client } from './client.ts';
+import { addressAt, type Fixtures, userAt } from '../fixtures.ts';
+import type { Client } from '../load/client.ts';
 import type { Inbox } from './inbox.ts';
 
 /** What the server knows a session by. */
@@ -92,9 +92,4 @@ export function createBetterAuthSubject(inbox: Inbox) {
       },
     },
   } satisfies Subject;
-}
-
-/** Each in a network of its own, so that limits of a network are not reached. */
-function addressAt(number: number): string {
-  return `${1 + (number % 200)}.${(number >> 8) & 255}.${number & 255}.1`;
 }
