@@ -233,6 +233,7 @@ it('GetLoginIntent returns the name of the application, the expiry, and the stat
         expiresAt,
         allowSignUp: false,
         loginMethods: [],
+        prompt: '',
       },
     });
   for (const id of [completed, expired]) {

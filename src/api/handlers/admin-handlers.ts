@@ -120,7 +120,7 @@ export function createAdminHandlers({
     removeApplicationUser: async (call, fields) => liveSessions.forgetUser(await removeApplicationUser(call, fields)),
 
     async getLoginIntent(call, fields) {
-      const { id, applicationId, applicationName, allowSignUp, status, expiresAt, locale, branding } =
+      const { id, applicationId, applicationName, allowSignUp, status, expiresAt, locale, prompt, maxAgeSeconds, branding } =
         await getLoginIntent(call, fields);
       const intent = {
         loginIntentId: id,
@@ -130,6 +130,8 @@ export function createAdminHandlers({
         state: status,
         expiresAt,
         locale,
+        prompt,
+        maxAgeSeconds,
       };
       return { loginIntent: { ...toMessage(intent), ...present(branding, applicationId) } };
     },

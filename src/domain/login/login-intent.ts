@@ -21,6 +21,7 @@ const columns = {
   state: loginIntents.state,
   locale: loginIntents.locale,
   prompt: loginIntents.prompt,
+  maxAgeSeconds: loginIntents.maxAgeSeconds,
   responseMode: loginIntents.responseMode,
   redeemedAt: loginIntents.redeemedAt,
   expiresAt: loginIntents.expiresAt,

@@ -138,9 +138,11 @@ describe('an application that wants the answer in a form', () => {
 
 describe('a login page of the operator', () => {
   it('gets the redirect with the code from CompleteLogin, once, and no auth token', async () => {
-    const { loginIntentId } = await beginOidcLogin(new LoginBrowser(service), of, { ui_locales: 'de' });
+    const wishes = { ui_locales: 'de', prompt: 'login', max_age: '60' };
+    const { loginIntentId } = await beginOidcLogin(new LoginBrowser(service), of, wishes);
     const { loginIntent } = await admin.getLoginIntent({ loginIntentId });
     expect(loginIntent).toMatchObject({ applicationName: 'Shop', state: 'open', locale: 'de' });
+    expect(loginIntent).toMatchObject({ prompt: 'LOGIN', maxAgeSeconds: 60 });
     const { id: userId } = await createTestUser(service);
     const { authToken, redirectUrl } = await admin.completeLogin({ loginIntentId, userId });
     expect(authToken).toBe('');
