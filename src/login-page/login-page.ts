@@ -26,7 +26,6 @@ import { showDeadEnd } from './dead-end.ts';
 import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
 import { type LoginPageParts, type LoginRequest, loginPathOf, toFields } from './login-request.ts';
 import { createLogoHandler } from './logo.ts';
-import type { OidcPageParts } from './oidc/oidc-page.ts';
 import { createOidcPages } from './oidc/oidc-pages.ts';
 import { placeOf } from './page-place.ts';
 import type { PageView } from './pages/view.ts';
@@ -65,7 +64,7 @@ type GivenParts = Omit<
 export function createLoginHandlers(
   config: Config,
   secrets: Pick<Secrets, 'encryptionKeys'>,
-  parts: GivenParts & Pick<OidcPageParts, 'onSignedOut'> & { readonly oidc: OidcProvider | undefined },
+  parts: GivenParts & { readonly oidc: OidcProvider | undefined },
 ): PathHandler[] {
   const handlers = [createLogoHandler(parts)];
   const { oidc } = parts;

@@ -26,6 +26,8 @@ export interface LoginPageParts
   readonly allowAccountDeletion: boolean;
   readonly mailer: MailQueue;
   readonly methods: readonly LoginMethod[];
+  /** Called once sessions of a user have ended. */
+  readonly onSignedOut: (userId: string) => Promise<void>;
   readonly relyingParty: RelyingParty;
 }
 

@@ -4,9 +4,11 @@ import { afterAll, expect, test } from 'vitest';
 import { beginSession, openAccount } from '../support/account-page.ts';
 import { textOf } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
+import { createRsaJwk } from '../support/oidc.ts';
+import { createOidcTenant, getUserinfo, redeem, signInForCode } from '../support/oidc-client.ts';
 import { adminClient, createTenant, createTestUser } from '../support/service.ts';
 
-const fixture = await LoginFixture.open();
+const fixture = await LoginFixture.open({ oidcSigningKeys: [createRsaJwk()] });
 const { clock, service, tenant } = fixture;
 afterAll(() => fixture.close());
 
@@ -42,6 +44,19 @@ test('each browser is listed once, and ends alone', async () => {
   await browser.submit(rest, '/account/sessions/end', { application, sid: here });
   expect(await listed(user.id)).toEqual([]);
   expect((await adminClient(service).listUserSessions({ userId: user.id })).sessions).toEqual([]);
+});
+
+test.each(['/account/sessions/end', '/account/sessions/end-all'])('%s ends the access tokens at once', async (path) => {
+  const of = await createOidcTenant(service);
+  const user = await createTestUser(service);
+  const browser = 'a cookie';
+  const { body } = await redeem(service, of, await signInForCode(service, of, user, { browser }));
+  // The answer is kept for some seconds.
+  expect(await getUserinfo(service, body.access_token)).toMatchObject({ status: 200 });
+  const [grant] = await listed(user.id);
+  const at = await openAccount(fixture, user);
+  await at.browser.submit(at.page, path, { application: of.id, sid: grant?.sid ?? '' });
+  expect(await getUserinfo(service, body.access_token)).toMatchObject({ status: 401 });
 });
 
 test('nobody ends the browser of another user', async () => {

@@ -12,12 +12,13 @@ import { ERROR_PAGES, type ErrorPage } from '../pages/error.ts';
 import type { NetworkLimit } from './network-limit.ts';
 
 export interface OidcPageParts
-  extends Pick<LoginPageParts, 'authPageUrl' | 'tokens' | 'sessionMaxAgeSeconds' | 'singleSignOnMaxAgeSeconds'> {
+  extends Pick<
+    LoginPageParts,
+    'authPageUrl' | 'tokens' | 'sessionMaxAgeSeconds' | 'singleSignOnMaxAgeSeconds' | 'onSignedOut'
+  > {
   readonly oidc: OidcProvider;
   /** Of the requests that store a row. */
   readonly limit: NetworkLimit;
-  /** Called once a logout has ended the sessions of a user. */
-  readonly onSignedOut: (userId: string) => Promise<void>;
 }
 
 export interface OidcPageRequest {
