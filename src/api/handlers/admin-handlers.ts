@@ -120,8 +120,18 @@ export function createAdminHandlers({
     removeApplicationUser: async (call, fields) => liveSessions.forgetUser(await removeApplicationUser(call, fields)),
 
     async getLoginIntent(call, fields) {
-      const { id, applicationId, applicationName, allowSignUp, status, expiresAt, locale, prompt, maxAgeSeconds, branding } =
-        await getLoginIntent(call, fields);
+      const {
+        id,
+        applicationId,
+        applicationName,
+        allowSignUp,
+        status,
+        expiresAt,
+        locale,
+        prompt,
+        maxAgeSeconds,
+        branding,
+      } = await getLoginIntent(call, fields);
       const intent = {
         loginIntentId: id,
         applicationId,
