@@ -1,10 +1,13 @@
 /** A provider of OpenID Connect, or GitHub, that tells the truth unless a test changes what it says. */
 import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { LoginProviderSetting } from '../../src/config/login-providers.ts';
+import { createDirectory } from './directory.ts';
 import { generateIssuerKey, type IssuerKey, signToken } from './issuer.ts';
 
 type JsonObject = Record<string, unknown>;
@@ -66,6 +69,13 @@ export class FakeProvider implements AsyncDisposable {
       emailDomains: [],
       ...more,
     };
+  }
+
+  /** Returns the path of a file that has it as the only provider. */
+  async writeSettings(): Promise<string> {
+    const path = join(await createDirectory(), 'providers.json');
+    await writeFile(path, JSON.stringify([this.settings()]));
+    return path;
   }
 
   /** Signs a person in, and returns where the browser goes: the path of the callback with its query. */
