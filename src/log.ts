@@ -67,14 +67,18 @@ export function durationMsSince(instant: number): number {
   return Math.round((performance.now() - instant) * 100) / 100;
 }
 
-/** Writes all buffered lines. Resolves to whether they were written in time. */
-export function flushLog(logger: Logger, timeoutMs: number): Promise<boolean> {
+/** Writes all buffered lines. Resolves to whether they were written in time. Without a reader, nothing needs to be. */
+export function flushLog(
+  logger: Logger,
+  timeoutMs: number,
+  { needsReader = false }: { readonly needsReader?: boolean } = {},
+): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(false), timeoutMs);
     logger.flush((error?: NodeJS.ErrnoException) => {
       clearTimeout(timer);
       // Only failed writes count: pipes and terminals cannot be synchronized. EPIPE means that there is no reader.
-      resolve(error?.syscall !== 'write' || error.code === 'EPIPE');
+      resolve(error?.syscall !== 'write' || (error.code === 'EPIPE' && !needsReader));
     });
   });
 }

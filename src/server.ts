@@ -25,9 +25,10 @@ import { PageTokens } from './domain/pages/page-tokens.ts';
 import { pause } from './domain/pause.ts';
 import { LoginProviders } from './domain/providers/login-providers.ts';
 import type { Revocations } from './domain/sessions/live-sessions.ts';
-import { AddressPolicy, createBlockList } from './domain/webhooks/address-policy.ts';
+import { AddressPolicy, createBlockList, LOOPBACK } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import { openListener } from './http/listener.ts';
+import { AuditLogWriter } from './jobs/audit-log-writer.ts';
 import { readUsedKeyIds, requireKeys } from './jobs/key-rotation.ts';
 import { MemoryCounts } from './jobs/memory-counts.ts';
 import { runJobs } from './jobs/run-jobs.ts';
@@ -35,14 +36,11 @@ import { createLogger } from './log.ts';
 import { createLoginHandlers, LOGIN_LIMITS } from './login-page/login-page.ts';
 import { MailQueue } from './mail/mail-queue.ts';
 import { createMailSender, type MailSender } from './mail/send-mail.ts';
-import { createBacklogReader } from './metrics/backlog-reader.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
 
 /** How long the first statements may take. */
 const START_TIMEOUT_MS = 10_000;
-/** With the embedded Postgres, webhooks may reach these networks, so that they can be tried on one machine. */
-const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 
 export interface UsherServer {
   /** How this machine reaches the server. */
@@ -83,8 +81,10 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const recorder = config.metricsPort === undefined ? undefined : new Recorder();
   stack.defer(() => recorder?.close());
   const { recordCall, recordStatement } = recorder ?? {};
+  const auditLog = new AuditLogWriter(config);
   const database = new Database(databaseUrl, {
     clock: overrides.clock,
+    divert: auditLog.divert,
     connections: config.databaseConnections,
     recordStatement,
     schema: config.databaseSchema,
@@ -93,6 +93,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   stack.defer(() => database.close());
   const time = await openClock((deadline) => database.readTime(deadline), overrides.clock);
   const clock = time.read;
+  stack.defer(auditLog.start({ clock, database, logger }));
   const cipher = new SigningKeyCipher(secrets.encryptionKeys);
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
   requireKeys(cipher, usedKeyIds);
@@ -101,7 +102,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
   const oidc = createOidcProvider(secrets);
   const logoutTokens = oidc && createLogoutTokens(() => publicUrl, oidc.signingKeys);
-  const deliveryParts = { cipher, clock, logger, logoutTokens, policy, recordStatement };
+  const deliveryParts = { cipher, clock, divert: auditLog.divert, logger, logoutTokens, policy, recordStatement };
   const delivery = openDelivery({ ...config, databaseUrl }, deliveryParts);
   stack.defer(() => delivery.close());
   const mailSender = overrides.sendMail ? { send: overrides.sendMail } : createMailSender(config.smtp);
@@ -191,7 +192,6 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
       delivery,
       listener,
       mailer,
-      readBacklog: createBacklogReader(database),
       readiness,
       recorder,
     });

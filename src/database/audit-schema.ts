@@ -45,34 +45,38 @@ export const isOperatorAct = sql.raw(
   "actor_type in ('admin_key', 'console') and action <> 'AdminService/CompleteLogin'",
 );
 
+const columns = {
+  applicationId: uuid('application_id').notNull(),
+  occurredAt: instant('occurred_at').notNull(),
+  id: uuid('id').notNull(),
+  actorType: text('actor_type').notNull(),
+  actor: text('actor').notNull(),
+  action: text('action').notNull(),
+  resource: text('resource').notNull(),
+  ipAddress: text('ip_address').notNull(),
+  requestId: text('request_id').notNull(),
+};
+
 /** Who changed what. A row is inserted by the statement that makes the change. */
-export const auditEvents = pgTable(
-  'audit_events',
-  {
-    applicationId: uuid('application_id').notNull(),
-    occurredAt: instant('occurred_at').notNull(),
-    id: uuid('id').notNull(),
-    actorType: text('actor_type').notNull(),
-    actor: text('actor').notNull(),
-    action: text('action').notNull(),
-    resource: text('resource').notNull(),
-    ipAddress: text('ip_address').notNull(),
-    requestId: text('request_id').notNull(),
-  },
-  (table) => [
-    primaryKey({ columns: [table.applicationId, table.occurredAt, table.id] }),
-    index('audit_events_list_idx').on(table.occurredAt, table.id),
-    // An erasure removes the addresses from which a user came.
-    index('audit_events_act_resource_idx').on(table.resource, table.occurredAt, table.id).where(isAct),
-    index('audit_events_act_actor_idx').on(table.actor, table.occurredAt, table.id).where(isAct),
-    index('audit_events_act_action_idx').on(table.action, table.occurredAt, table.id).where(isAct),
-    index('audit_events_act_application_actor_idx')
-      .on(table.applicationId, table.actor, table.occurredAt, table.id)
-      .where(isAct),
-    index('audit_events_act_application_action_idx')
-      .on(table.applicationId, table.action, table.occurredAt, table.id)
-      .where(isAct),
-    index('audit_events_operator_idx').on(table.occurredAt, table.id).where(isOperatorAct),
-    index('audit_events_resource_idx').on(table.resource).where(sql`${table.ipAddress} <> ''`),
-  ],
-);
+export const auditEvents = pgTable('audit_events', columns, (table) => [
+  primaryKey({ columns: [table.applicationId, table.occurredAt, table.id] }),
+  index('audit_events_list_idx').on(table.occurredAt, table.id),
+  // An erasure removes the addresses from which a user came.
+  index('audit_events_act_resource_idx').on(table.resource, table.occurredAt, table.id).where(isAct),
+  index('audit_events_act_actor_idx').on(table.actor, table.occurredAt, table.id).where(isAct),
+  index('audit_events_act_action_idx').on(table.action, table.occurredAt, table.id).where(isAct),
+  index('audit_events_act_application_actor_idx')
+    .on(table.applicationId, table.actor, table.occurredAt, table.id)
+    .where(isAct),
+  index('audit_events_act_application_action_idx')
+    .on(table.applicationId, table.action, table.occurredAt, table.id)
+    .where(isAct),
+  index('audit_events_operator_idx').on(table.occurredAt, table.id).where(isOperatorAct),
+  index('audit_events_resource_idx').on(table.resource).where(sql`${table.ipAddress} <> ''`),
+]);
+
+/** Events on their way to the log, with `AUDIT_LOG=log`. The ID leads, by which the process that made them finds them. */
+export const auditOutbox = pgTable('audit_outbox', columns, (table) => [
+  primaryKey({ columns: [table.id, table.applicationId] }),
+  index('audit_outbox_late_idx').on(table.occurredAt, table.id),
+]);

@@ -10,12 +10,13 @@ import { PipelinedConnection, ReconnectLimiter, TICK_MS } from './pipelined-conn
 import { PrimaryFinder } from './primary-finder.ts';
 import { PrimaryLease } from './primary-lease.ts';
 import { ReadDetector } from './read-detector.ts';
-import type { Deadline, PlaceholderValues, Run, Statement } from './statement.ts';
+import type { Deadline, Divert, PlaceholderValues, Run, Statement } from './statement.ts';
 import { traceStatement } from './statement-span.ts';
 
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 export {
   type Deadline,
+  type Divert,
   type PlaceholderValues,
   placeholders,
   type RowOf,
@@ -45,6 +46,7 @@ export interface DatabaseOptions {
   readonly schema?: string;
   /** Replaces the clock of Postgres, in tests. */
   readonly clock?: (() => Date) | undefined;
+  readonly divert?: Divert | undefined;
 }
 
 /** Runs statements. Reads have connections of their own, so that they never wait behind a commit. */
@@ -63,9 +65,12 @@ export class Database {
   readonly #reconnects = new ReconnectLimiter();
   readonly #recordStatement: RecordStatement | undefined;
   readonly #clock: (() => Date) | undefined;
+  readonly #divert: Divert | undefined;
 
-  constructor(url: string, { clock, connections, statementTimeoutMs, recordStatement, schema }: DatabaseOptions) {
+  constructor(url: string, { clock, divert, ...settings }: DatabaseOptions) {
+    const { connections, statementTimeoutMs, recordStatement, schema } = settings;
     this.#clock = clock;
+    this.#divert = divert;
     this.#recordStatement = recordStatement;
     const target = readTarget(url, schema);
     this.#primary = new PrimaryFinder(target);
@@ -103,7 +108,8 @@ export class Database {
     onLockWait?: () => void,
   ): Promise<Rows> {
     const values = this.#clock ? { ...parameters, instant: this.#clock() } : parameters;
-    return traceStatement(statement, () => this.#run(statement, values, deadline, onLockWait));
+    const run = (given: Statement<Rows>) => traceStatement(given, () => this.#run(given, values, deadline, onLockWait));
+    return this.#divert ? this.#divert(statement, values, run) : run(statement);
   }
 
   async #run<Rows>(

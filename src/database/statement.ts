@@ -17,6 +17,13 @@ interface PreparedStatement<Rows> {
 /** The row that a select of the columns returns. */
 export type RowOf<Columns extends SelectedFields> = SelectResultFields<Columns>;
 
+/** Runs a statement in the form that its outcome needs, such as with another table to write to. */
+export type Divert = <Rows>(
+  statement: Statement<Rows>,
+  parameters: PlaceholderValues,
+  run: (diverted: Statement<Rows>) => Promise<Rows>,
+) => Promise<Rows>;
+
 /** Values for a statement's placeholders, by name. */
 export type PlaceholderValues = Record<string, unknown>;
 

@@ -32,34 +32,41 @@ export interface ComputedType<Value> {
  * Comments of SQL stay out of what is sent.
  */
 export function statement<const Type extends RowType>(name: string, rowType?: Type) {
-  return (strings: TemplateStringsArray, ...parts: readonly SQL[]): Statement<RowOfType<Type>[]> & Template => {
-    const getQuery = memoize(() => compile(sql(strings, ...parts)));
-    const getEncoders = memoize(() => getQuery().params.map(toEncoder));
-    let read: ReadValue | undefined;
-    const prepare: Statement<RowOfType<Type>[]> = (db) => ({
-      getQuery,
-      async execute(parameters) {
-        const { sql: text } = getQuery();
-        const values = getEncoders().map((encode) => encode(parameters)) as never[];
-        const rows = await (db.$client as postgres.Sql)
-          .unsafe(text, values, { prepare: true })
-          .values()
-          .catch((error) => {
-            throw new DrizzleQueryError(text, values, error);
-          });
-        if (rows.length > 0) read ??= createReader(rowType ?? {}, rows.columns);
-        return rows.map((row) => read?.(row)) as RowOfType<Type>[];
-      },
-    });
-    const named = Object.defineProperty(prepare, 'name', { value: toCamelCase(name) });
-    return Object.assign(named, { queryName: name, rowType });
-  };
+  return (strings: TemplateStringsArray, ...parts: readonly SQL[]) =>
+    createStatement<RowOfType<Type>[]>(name, rowType, () => compile(sql(strings, ...parts)));
 }
 
-/** What tests look at. */
-export interface Template {
+function createStatement<Rows>(name: string, rowType: RowType | undefined, build: () => Query): Template<Rows> {
+  const getQuery = memoize(build);
+  const getEncoders = memoize(() => getQuery().params.map(toEncoder));
+  let read: ReadValue | undefined;
+  const prepare: Statement<Rows> = (db) => ({
+    getQuery,
+    async execute(parameters) {
+      const { sql: text } = getQuery();
+      const values = getEncoders().map((encode) => encode(parameters)) as never[];
+      const rows = await (db.$client as postgres.Sql)
+        .unsafe(text, values, { prepare: true })
+        .values()
+        .catch((error) => {
+          throw new DrizzleQueryError(text, values, error);
+        });
+      if (rows.length > 0) read ??= createReader(rowType ?? {}, rows.columns);
+      return rows.map((row) => read?.(row)) as Rows;
+    },
+  });
+  const named = Object.defineProperty(prepare, 'name', { value: toCamelCase(name) });
+  const reword = (change: (text: string) => string) =>
+    createStatement<Rows>(name, rowType, () => ({ ...getQuery(), sql: change(getQuery().sql) }));
+  return Object.assign(named, { queryName: name, rowType, text: () => getQuery().sql, reword });
+}
+
+export interface Template<Rows> extends Statement<Rows> {
   readonly queryName: string;
   readonly rowType: RowType | undefined;
+  text(): string;
+  /** Returns the same statement with another text. */
+  reword(change: (text: string) => string): Template<Rows>;
 }
 
 const asIs = <Value>(sqlType: string): ComputedType<Value> => ({ sqlType, decode: (value) => value as Value });

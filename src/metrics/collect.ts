@@ -1,5 +1,7 @@
 /** Collects the metrics of this process in the form that the client library can merge. */
 import type { Aggregator, MetricType } from '@prometheus-io/client';
+import type { Database } from '../database/database.ts';
+import { createBacklogReader } from './backlog-reader.ts';
 import { DURATIONS, SAMPLED } from './definitions.ts';
 import type { DurationMetric, SampledMetric } from './metric.ts';
 import { BUCKETS, type Durations, type LabelValues } from './series.ts';
@@ -23,7 +25,8 @@ interface SnapshotValue {
 /** Collects the metrics of one process, or of all workers. `withShared` includes those that all processes share. */
 export type Collect = (options: { readonly withShared: boolean }) => Promise<Snapshot[]>;
 
-export function createCollect(sources: Sources): Collect {
+export function createCollect(given: Omit<Sources, 'readBacklog'> & { databases: { calls: Database } }): Collect {
+  const sources = { ...given, readBacklog: createBacklogReader(given.databases.calls) };
   return async ({ withShared }) => {
     const sampled = SAMPLED.filter(({ isShared }) => withShared || !isShared);
     const snapshots = await Promise.all(sampled.map((metric) => readSampled(metric, sources)));

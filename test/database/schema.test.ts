@@ -28,6 +28,8 @@ const GLOBAL_KEYS = {
   // Of no application: counts of everything, and how far the expiry job has come.
   hourly_counts_hour_name_pk: 'hour',
   expiry_marks_pkey: 'name',
+  // A process finds its own events, of all applications.
+  audit_outbox_id_application_id_pk: 'id',
   // A browser continues its sign-in in any application that shares sign-ins.
   remembered_sign_ins_pkey: 'token_digest',
 };
@@ -51,7 +53,7 @@ const IMPERSONAL = [
   /^api_keys\.(name|use)$/,
   /^applications\./,
   /^application_logos\./,
-  /^audit_events\.(actor|actor_type|action|request_id|resource)$/,
+  /^audit_(events|outbox)\.(actor|actor_type|action|request_id|resource)$/,
   /^(check_ins|events)\./,
   /^(expiry_marks|hourly_counts)\.name$/,
   /^login_intents\.(locale|method|nonce|prompt|redirect_uri|response_mode|state)$/,

@@ -126,6 +126,10 @@ export class UsherProcess implements AsyncDisposable {
     this.#child.stdout?.pause();
   }
 
+  resumeLog(): void {
+    this.#child.stdout?.resume();
+  }
+
   /** Closes the reading end of its log. */
   closeLog(): void {
     this.#child.stdout?.destroy();

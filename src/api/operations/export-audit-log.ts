@@ -1,9 +1,8 @@
 /** The audit log as a download: CSV or JSON lines, newest first, read page by page as the client takes it. */
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { NO_APPLICATION } from '../../database/audit-schema.ts';
 import type { Database } from '../../database/database.ts';
-import { type AuditEvent, listAuditEvents } from '../../domain/audit/list-audit-events.ts';
+import { type AuditEvent, listAuditEvents, presentAuditEvent } from '../../domain/audit/list-audit-events.ts';
 import { invalidField, ServiceError } from '../../domain/errors.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
@@ -125,22 +124,12 @@ const COLUMNS = [
   'requestId',
 ] as const;
 
-/** Returns the fields as ListAuditEvents has them. */
-function toFields({ id, applicationId, occurredAt, ...event }: AuditEvent) {
-  return {
-    auditEventId: id,
-    occurredAt: occurredAt.toISOString(),
-    ...event,
-    ...(applicationId !== NO_APPLICATION && { applicationId }),
-  };
-}
-
 function toJson(event: AuditEvent): string {
-  return `${JSON.stringify(toFields(event))}\n`;
+  return `${JSON.stringify(presentAuditEvent(event))}\n`;
 }
 
 function toCsv(event: AuditEvent): string {
-  const fields: Readonly<Record<string, string>> = toFields(event);
+  const fields: Readonly<Record<string, string>> = presentAuditEvent(event);
   return toCsvLine(COLUMNS.map((name) => fields[name] ?? ''));
 }
 

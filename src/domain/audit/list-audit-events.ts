@@ -1,5 +1,5 @@
 import { getTableColumns, type SQL, sql } from 'drizzle-orm';
-import { auditEvents, isAct, isFrequentAction } from '../../database/audit-schema.ts';
+import { auditEvents, isAct, isFrequentAction, NO_APPLICATION } from '../../database/audit-schema.ts';
 import { p } from '../../database/template.ts';
 import { createList, selectPage } from '../pages/list.ts';
 import { type Rule, rule, Unacceptable } from '../rule.ts';
@@ -7,6 +7,16 @@ import { instantText } from '../text-rules.ts';
 import { optional, text, uuid } from '../validation.ts';
 
 export type AuditEvent = typeof auditEvents.$inferSelect;
+
+/** Returns the fields as ListAuditEvents has them in JSON. */
+export function presentAuditEvent({ id, applicationId, occurredAt, ...event }: AuditEvent) {
+  return {
+    auditEventId: id,
+    occurredAt: occurredAt.toISOString(),
+    ...event,
+    ...(applicationId !== NO_APPLICATION && { applicationId }),
+  };
+}
 
 const filter = text({ max: 255 });
 

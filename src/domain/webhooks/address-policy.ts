@@ -20,6 +20,8 @@ const FORBIDDEN_V4 = createBlockList([
   '203.0.113.0/24',
   '224.0.0.0/3',
 ]);
+/** With the embedded Postgres, webhooks may reach these networks, so that they can be tried on one machine. */
+export const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128'];
 const GLOBAL_V6 = createBlockList(['2000::/3']);
 /** Protocol assignments with Teredo, documentation, and 6to4. */
 const FORBIDDEN_V6 = createBlockList(['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']);

@@ -1,0 +1,95 @@
+/**
+ * Audit events on their way to the log. A statement inserts its event into a small table in place of the audit log, so
+ * that it is there if, and only if, the change is. Once logged, the rows are deleted: none is lost with a process.
+ */
+import { getTableColumns } from 'drizzle-orm';
+import { auditOutbox } from '../../database/audit-schema.ts';
+import type { Divert, Run, Statement } from '../../database/database.ts';
+import { columnsOf, p, statement, type Template } from '../../database/template.ts';
+import type { AuditEvent } from './list-audit-events.ts';
+
+/** Events in memory, by ID. Further ones are found by their age. */
+const MAX_NOTED = 10_000;
+/** Much longer than an event takes to the log of the process that made it. */
+const LATE_MS = 60_000;
+const BATCH_SIZE = 500;
+
+const columns = getTableColumns(auditOutbox);
+
+const selectNoted = statement('select_audit_outbox', columns)`
+  select ${columnsOf(columns)} from audit_outbox where id = any(${p.uuids('ids')}) order by occurred_at, id`;
+
+const selectLate = statement('select_late_audit_outbox', columns)`
+  select ${columnsOf(columns)} from audit_outbox where occurred_at < ${p.instant('before')}
+  order by occurred_at, id limit ${p.integer('limit')}`;
+
+const deleteLogged = statement('delete_audit_outbox')`
+  delete from audit_outbox where id = any(${p.uuids('ids')})`;
+
+export class AuditOutbox {
+  readonly #diverted = new WeakMap<Statement<unknown>, Statement<unknown>>();
+  #noted: string[] = [];
+  #arrival = Promise.withResolvers<void>();
+
+  /** Runs statements such that their events come here. */
+  readonly divert: Divert = (given, parameters, run) => {
+    const diverted = this.#find(given);
+    if (diverted === given) return run(given);
+    const answer = run(diverted);
+    // Of a statement that has failed, nobody knows yet whether it has committed.
+    const note = () => this.#note(String(parameters.auditId));
+    answer.then(note, note);
+    return answer;
+  };
+
+  /** Resolves when there are events of this process. */
+  get arrival(): Promise<void> {
+    return this.#arrival.promise;
+  }
+
+  get hasEvents(): boolean {
+    return this.#noted.length > 0;
+  }
+
+  /** Takes the IDs of the next events of this process. Some may have no event: their statements changed nothing. */
+  take(): readonly string[] {
+    const ids = this.#noted.splice(0, BATCH_SIZE);
+    if (this.#noted.length === 0) this.#arrival = Promise.withResolvers();
+    return ids;
+  }
+
+  #note(id: string): void {
+    if (this.#noted.length >= MAX_NOTED) return;
+    this.#noted.push(id);
+    this.#arrival.resolve();
+  }
+
+  #find<Rows>(given: Statement<Rows>): Statement<Rows> {
+    const known = this.#diverted.get(given);
+    // It is of the same rows.
+    if (known) return known as Statement<Rows>;
+    const diverted = toOutbox(given);
+    this.#diverted.set(given, diverted);
+    return diverted;
+  }
+}
+
+function toOutbox<Rows>(given: Statement<Rows>): Statement<Rows> {
+  if (!('reword' in given)) return given;
+  const template = given as Template<Rows>;
+  const change = (text: string) => text.replace('insert into audit_events', 'insert into audit_outbox');
+  return change(template.text()) === template.text() ? given : template.reword(change);
+}
+
+export function findEvents(run: Run, ids: readonly string[]): Promise<AuditEvent[]> {
+  return run(selectNoted, { ids });
+}
+
+/** Returns events whose process has ended, or that it could not note. */
+export function findLateEvents(run: Run, now: Date): Promise<AuditEvent[]> {
+  return run(selectLate, { before: new Date(now.getTime() - LATE_MS), limit: BATCH_SIZE });
+}
+
+export async function removeEvents(run: Run, ids: readonly string[]): Promise<void> {
+  await run(deleteLogged, { ids });
+}

@@ -1,0 +1,87 @@
+/** AUDIT_LOG=log with real processes: what was acknowledged is in the log, whatever ends them. */
+import { randomUUID } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { cloneDatabase } from '../support/database.ts';
+import { HttpPool } from '../support/http.ts';
+import { startUsher, type UsherProcess } from '../support/process.ts';
+import { ADMIN_KEY } from '../support/service.ts';
+import { quickOrLong } from '../support/soak.ts';
+
+const CALLS = quickOrLong(400, 20_000);
+const CALLERS = 16;
+const env = { AUDIT_LOG: 'log' };
+
+/** Creates users until the process is gone, and returns the IDs of those that were acknowledged. */
+async function createUsers(url: string, count: number, onHalf = () => {}): Promise<string[]> {
+  using pool = new HttpPool({ url }, { 'x-admin-key': ADMIN_KEY });
+  const created: string[] = [];
+  let left = count;
+  const work = async () => {
+    while (left-- > 0) {
+      const user = { email: `${randomUUID()}@example.com` };
+      const call = pool.call<{ user: { id: string } }>('POST', '/usher.v1.AdminService/CreateUser', user);
+      const reply = await call.catch(() => undefined);
+      if (reply?.status !== 200) return;
+      created.push(reply.body.user.id);
+      if (created.length === count / 2) onHalf();
+    }
+  };
+  await Promise.all(Array.from({ length: CALLERS }, work));
+  return created;
+}
+
+function resourcesIn(...processes: UsherProcess[]): string[] {
+  const lines = processes.flatMap(({ stdout }) => stdout.split('\n'));
+  return lines
+    .filter((line) => line.includes('"audit event"'))
+    .map((line) => JSON.parse(line).resource)
+    .sort();
+}
+
+test.each([
+  ['one process', '1'],
+  ['workers', '2'],
+])('SIGTERM under load: %s log each change once', async (_, WORKERS) => {
+  await using database = await cloneDatabase();
+  await using usher = await startUsher(database.url, { ...env, WORKERS }, { keepsLog: true });
+  const created = await createUsers(usher.url, CALLS, () => usher.kill('SIGTERM'));
+  await usher.result;
+  const logged = resourcesIn(usher);
+  expect(created.length).toBeGreaterThan(0);
+  expect(new Set(logged).size).toBe(logged.length);
+  const stored = await database.sql<{ id: string }[]>`select id from users`;
+  // Also those whose answer did not arrive.
+  expect(logged.filter((id) => stored.some((user) => user.id === id)).sort()).toEqual(
+    stored.map(({ id }) => id).sort(),
+  );
+  expect(await database.sql`select from audit_outbox`).toHaveLength(0);
+  expect(await database.sql`select from audit_events`).toHaveLength(0);
+});
+
+test('kill -9 under load: what the process has not logged, the next one does', async () => {
+  await using database = await cloneDatabase();
+  await using killed = await startUsher(database.url, env, { keepsLog: true });
+  const created = await createUsers(killed.url, CALLS, () => killed.kill('SIGKILL'));
+  await killed.result;
+  const left = await database.sql`select from audit_outbox`;
+  // As if a minute had passed.
+  await database.sql`update audit_outbox set occurred_at = occurred_at - interval '2 minutes'`;
+  await using next = await startUsher(database.url, env, { keepsLog: true });
+  const both = () => new Set(resourcesIn(killed, next));
+  await expect.poll(() => created.filter((id) => !both().has(id)), { timeout: 60_000 }).toEqual([]);
+  expect(left.length).toBeGreaterThan(0);
+  await expect.poll(async () => (await database.sql`select from audit_outbox`).length, { timeout: 60_000 }).toBe(0);
+});
+
+test('while nobody reads the log, events wait in Postgres, and are logged when somebody does', async () => {
+  await using database = await cloneDatabase();
+  await using usher = await startUsher(database.url, env, { keepsLog: true });
+  usher.pauseLog();
+  const created = await createUsers(usher.url, CALLS);
+  expect(created).toHaveLength(CALLS);
+  const waiting = await database.sql`select from audit_outbox`;
+  expect(waiting.length).toBeGreaterThan(0);
+  usher.resumeLog();
+  await expect.poll(() => resourcesIn(usher).length, { timeout: 120_000 }).toBe(CALLS);
+  await expect.poll(async () => (await database.sql`select from audit_outbox`).length, { timeout: 60_000 }).toBe(0);
+});
