@@ -131,7 +131,7 @@ function generateAuthUrl({ application: { clientId, redirectUris } }: Fixtures) 
   return (number: number): Example => ({
     fields: { clientId, redirectUri: redirectUris[1] ?? '', state: `state-of-a-request-${number}` },
     accepts: ({ authUrl, loginIntentId }) =>
-      isUuid(loginIntentId) && authUrl === `${AUTH_PAGE_URL}?intent=${loginIntentId}`,
+      isUuid(loginIntentId) && authUrl === `${AUTH_PAGE_URL}?intent=${loginIntentId}&client_id=${clientId}`,
   });
 }
 

@@ -1,9 +1,18 @@
-import { createPublicKey, type JsonWebKey, randomUUID } from 'node:crypto';
+import { createPublicKey, type JsonWebKey, randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { Config } from '../../../src/config/config.ts';
 import { isRegistered } from '../../../src/domain/applications/redirect-uri.ts';
 import { ServiceError } from '../../../src/domain/errors.ts';
 import { verifyToken } from '../../../src/domain/login/verify-token.ts';
-import { check, identifier, text, textOfBytes } from '../../../src/domain/validation.ts';
+import { oneOf } from '../../../src/domain/text-rules.ts';
+import {
+  check,
+  identifier,
+  integer,
+  optional,
+  text,
+  textOfBytes,
+  textOrEmpty,
+} from '../../../src/domain/validation.ts';
 import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
 import { ApiKeyCache } from './api-key-cache.ts';
 import {
@@ -25,7 +34,14 @@ const WEBHOOK_ID = /^wh_[0-9a-f]{32}$/;
 
 const webhookRules = { webhookId: text({ max: 255 }) };
 const exchangeRules = { authToken: textOfBytes(8192) };
-const authUrlRules = { clientId: text({ max: 255 }), redirectUri: text({ max: 2048 }), state: text({ max: 500 }) };
+const authUrlRules = {
+  clientId: text({ max: 255 }),
+  redirectUri: text({ max: 2048 }),
+  state: text({ max: 500 }),
+  locale: optional(text({ min: 0, max: 200 })),
+  prompt: textOrEmpty(oneOf(['LOGIN', 'PASSKEYS'])),
+  maxAgeSeconds: optional(integer({ min: 0, max: 31_536_000 })),
+};
 const eventRules = { eventId: identifier };
 const checkInRules = { eventId: identifier, attendeeId: identifier };
 
@@ -75,12 +91,14 @@ export function createOperations(query: Query, { publicUrl = '', authPageUrl = '
       const { application, ipAddress, userAgent } = caller;
       const { authToken } = check(fields, exchangeRules);
       const now = new Date();
-      const { userId, method, authenticatedAt } = await verifyToken(authToken, [issuer], {
+      const { userId, loginIntentId, method, authenticatedAt } = await verifyToken(authToken, [issuer], {
         clientId: application.clientId,
         now,
       });
       const [id, expiresAt] = [randomUUID(), new Date(now.getTime() + SESSION_LIFETIME_MS)];
-      const values = [application.id, userId, id, ipAddress, userAgent, now, expiresAt, method, authenticatedAt];
+      const origin = [ipAddress, userAgent];
+      const signIn = [method, authenticatedAt, loginIntentId];
+      const values = [application.id, userId, id, ...origin, now, expiresAt, ...signIn, expiresAt];
       const audit = auditValues(caller, 'AuthService/ExchangeToken');
       const [session] = await query<SessionRow>(FIND_OR_CREATE_SESSION, [...values, ...audit]);
       if (!session) throw new ServiceError('USER_NOT_FOUND');
@@ -92,16 +110,17 @@ export function createOperations(query: Query, { publicUrl = '', authPageUrl = '
     },
 
     async generateAuthUrl({ application }: Caller, fields: { [Name in keyof typeof authUrlRules]?: unknown }) {
-      const { clientId, redirectUri, state } = check(fields, authUrlRules);
+      const { clientId, redirectUri, state, locale, prompt, maxAgeSeconds } = check(fields, authUrlRules);
       if (clientId !== application.clientId) throw new ServiceError('CLIENT_ID_MISMATCH');
       if (!isRegistered(redirectUri, application.redirectUris)) {
         throw new ServiceError('INVALID_REDIRECT_URI');
       }
-      const id = randomUUID();
+      const id = randomUUIDv7();
       const createdAt = new Date();
       const expiresAt = new Date(createdAt.getTime() + INTENT_LIFETIME_MS);
-      await query(INSERT_INTENT, [application.id, id, redirectUri, state, createdAt, expiresAt]);
-      return { authUrl: `${authPageUrl}?intent=${id}`, loginIntentId: id };
+      const options = [locale, prompt, maxAgeSeconds];
+      await query(INSERT_INTENT, [application.id, id, redirectUri, state, ...options, createdAt, expiresAt]);
+      return { authUrl: `${authPageUrl}?intent=${id}&client_id=${clientId}`, loginIntentId: id };
     },
 
     async deleteEvent(caller: Caller, fields: { eventId?: unknown }): Promise<void> {

@@ -7,7 +7,7 @@ import type { Application } from '../../../src/domain/call.ts';
 /** Runs a statement, which is prepared once per connection, and returns its rows. */
 export type Query = <Row extends object>(
   statement: SqlStatement,
-  values: readonly (string | Date | Buffer)[],
+  values: readonly (string | number | Date | Buffer | null)[],
 ) => Promise<readonly Row[]>;
 
 interface SqlStatement {
@@ -97,7 +97,7 @@ function isoText(instant: string): string {
 const NOTIFIED = 'array_to_json(array(select application_id from message)) as "notifiedIds"';
 
 const SESSION_COLUMNS = [
-  ...['id', 'email', 'name', 'profile_image', 'wallet_address', 'ip_address', 'user_agent'],
+  ...['id', 'email', 'name', 'profile_image', 'wallet_address', 'ip_address', 'user_agent', 'browser_digest'],
   ...['method', 'authenticated_at', 'began_at', 'cutoff_at', 'created_at', 'expires_at'],
 ];
 
@@ -119,22 +119,27 @@ export const FIND_OR_CREATE_SESSION: SqlStatement = {
         and $9 > coalesce(caller.cutoff_at, '-infinity')
     ), created as (
       insert into sessions as s (application_id, user_id, ${SESSION_COLUMNS.join(', ')})
-      select $1, id, $3::uuid, email, name, profile_image, wallet_address, $4, $5, $8, $9, $6, cutoff_at, $6, $7
-      from caller
+      select $1, caller.id, $3::uuid, email, name, profile_image, wallet_address,
+        coalesce(i.ip_address, $4), coalesce(i.user_agent, $5), i.browser_digest, $8, $9, $6, cutoff_at, $6, $7
+      from caller left join login_intents i on i.application_id = $1 and i.id = $10 and i.user_id = $2
       where $9 > coalesce(cutoff_at, '-infinity') and not exists (select 1 from live)
         and not ${hasSubscriber('session.created')}
       on conflict (application_id, user_id) do update set
         ${SESSION_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')}
       where not (s.expires_at > $6 and s.authenticated_at > coalesce(excluded.cutoff_at, '-infinity'))
       returning id, email, name, profile_image, wallet_address, created_at, user_id, expires_at
-    ), ${insertAudit('user_id::text', 'created', { now: 6, first: 10 })},
+    ), ${insertAudit('user_id::text', 'created', { now: 6, first: 12 })},
     recorded as (
-      insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at)
-      select $1, id, user_id, $9, created_at, expires_at from created
+      insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at, kept_until)
+      select $1, id, user_id, $9, created_at, expires_at, $11 from created
     ), joined as (
-      insert into application_users (application_id, user_id, first_signed_in_at)
-      select $1, user_id, created_at from created
-      on conflict do nothing
+      insert into application_users (application_id, user_id, first_signed_in_at, last_signed_in_at)
+      select $1, user_id, created_at, created_at from created
+      where not exists (
+        select 1 from application_users k
+        where k.application_id = $1 and k.user_id = $2 and k.last_signed_in_at > $6 - interval '1 day'
+      )
+      on conflict (application_id, user_id) do update set last_signed_in_at = excluded.last_signed_in_at
     )
     select id, email, name, profile_image as "profileImage", wallet_address as "walletAddress",
       created_at as "createdAt"
@@ -145,8 +150,8 @@ export const FIND_OR_CREATE_SESSION: SqlStatement = {
 export const INSERT_INTENT: SqlStatement = {
   name: 'insert_intent',
   text: `
-    insert into login_intents (application_id, id, redirect_uri, state, created_at, expires_at)
-    values ($1, $2, $3, $4, $5, $6)`,
+    insert into login_intents (application_id, id, redirect_uri, state, locale, prompt, max_age_seconds, created_at, expires_at)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 };
 
 /** The advisory lock serializes check-ins with a delete of the event. */
