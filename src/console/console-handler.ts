@@ -67,7 +67,7 @@ async function answer(request: ConsoleRequest, found: FoundRoute): Promise<void>
   if (route.role === 'anyone') return run(request, route);
   const signedIn = await findSignedIn(context, call, parts, route.method);
   if (!signedIn) return redirectTo(context, `/login?${new URLSearchParams({ to: pageOf(request, route) })}`);
-  if (!('role' in signedIn)) return sendStranger(context, signedIn);
+  if (!('role' in signedIn)) return void sendStranger(context, signedIn);
   const asOperator = {
     ...createRequest(context, parts, found, signedIn.userId),
     form: request.form,

@@ -62,10 +62,7 @@ ${content}
 }
 
 /** Tells somebody who has signed in that they are no operator. */
-export function sendStranger(
-  context: ConsoleRequest['context'],
-  { email, needsPasskey }: Pick<Stranger, 'email' | 'needsPasskey'>,
-): void {
+export function sendStranger(context: ConsoleRequest['context'], { email, needsPasskey }: Stranger): 'sent' {
   const text = needsPasskey
     ? html`<p>${isolate(email)} has to sign in with a passkey.</p>`
     : html`<p>${isolate(email)} is no operator. Whoever runs Usher can add the address to <code>OPERATORS_FILE</code>.</p>`;
@@ -76,4 +73,5 @@ export function sendStranger(
     html`${text}
 <form method="post" action="/sign-out"><button>Sign in as somebody else</button></form>`,
   );
+  return 'sent';
 }

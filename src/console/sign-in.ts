@@ -65,10 +65,8 @@ async function exchange({ context, parts }: ConsoleRequest, authToken: string, r
   const { userId, method } = await parts.tokens.verify(authToken, CONSOLE_CLIENT_ID, now);
   const call = createOperatorCall(context, parts, userId, 'AuthService/ExchangeToken');
   const user = await getUser(call, { userId });
-  if (!judge(parts, user, method)) {
-    sendStranger(context, { email: user.email, needsPasskey: parts.operators.find(user.email) !== undefined });
-    return 'sent';
-  }
+  const operator = judge(parts, user, method);
+  if (!('role' in operator)) return sendStranger(context, operator);
   const peer = { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
   const application = consoleApplication(redirectUriOf(parts));
   const session = await exchangeToken({ ...call, application }, parts, peer, { authToken });
@@ -88,10 +86,7 @@ async function followLink(request: ConsoleRequest, token: string): Promise<Reply
     return tell(context, 403, 'This link cannot be used', text);
   }
   const operator = judge(parts, link, 'page');
-  if (!operator) {
-    sendStranger(context, { email: link.email, needsPasskey: parts.operators.find(link.email) !== undefined });
-    return 'sent';
-  }
+  if (!('role' in operator)) return sendStranger(context, operator);
   const found = await findUserByEmail(call, link.email);
   const userId = found?.id ?? (await createOperator(request, operator.email));
   const redirectUri = redirectUriOf(parts);

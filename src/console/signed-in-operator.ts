@@ -16,19 +16,20 @@ const FRESH_MS = 15 * 60_000;
 /** Changes ask Postgres whether the session has ended. Pages may know it from a moment ago. */
 const STALENESS_MS = { GET: 5_000, POST: 0 } as const;
 
-export interface SignedInOperator extends Operator {
+/** The sign-in of this browser. */
+interface SignedIn {
   readonly userId: string;
   readonly name: string | null;
   readonly sessionId: string;
   readonly authenticatedAt: Date;
 }
 
-/** Somebody has a session whose address is that of no operator, or has not signed in as the operator has to. */
+export type SignedInOperator = Operator & SignedIn;
+
+/** Somebody whose address is that of no operator, or who has not signed in as the operator has to. */
 export interface Stranger {
   readonly email: string;
   readonly needsPasskey: boolean;
-  readonly userId: string;
-  readonly sessionId: string;
 }
 
 /** Returns the operator with the address, or whoever may not use the console. */
@@ -36,9 +37,10 @@ export function judge(
   { operators }: Pick<ConsoleParts, 'operators'>,
   { email }: { readonly email: string },
   method: SignInMethod,
-): Operator | undefined {
+): Operator | Stranger {
   const operator = operators.find(email);
-  return operator && (!operator.needsPasskey || method === 'passkey') ? operator : undefined;
+  const isAccepted = operator && (!operator.needsPasskey || method === 'passkey');
+  return isAccepted ? operator : { email, needsPasskey: operator !== undefined };
 }
 
 /** Returns who has the session of this browser, or undefined without a live one. */
@@ -47,19 +49,15 @@ export async function findSignedIn(
   call: Call,
   parts: ConsoleParts,
   method: 'GET' | 'POST',
-): Promise<SignedInOperator | Stranger | undefined> {
+): Promise<SignedInOperator | (Stranger & SignedIn) | undefined> {
   const sessionId = readSessionCookie(context, parts.cookies) ?? '';
   if (!UUID.test(sessionId)) return undefined;
   const found = await parts.liveSessions.find(CONSOLE_APPLICATION_ID, sessionId.toLowerCase(), STALENESS_MS[method]);
   if (!found || found.expiresAt <= call.now) return undefined;
   const user = await findUser(call, found.userId);
   if (!user) return undefined;
-  const operator = judge(parts, user, found.method);
-  if (!operator) {
-    const needsPasskey = parts.operators.find(user.email) !== undefined;
-    return { email: user.email, needsPasskey, userId: user.id, sessionId };
-  }
-  return { ...operator, userId: user.id, name: user.name, sessionId, authenticatedAt: found.authTime };
+  const signIn = { userId: user.id, name: user.name, sessionId, authenticatedAt: found.authTime };
+  return { ...judge(parts, user, found.method), ...signIn };
 }
 
 /** Gives the browser the successor of its session, if one is due. */

@@ -34,7 +34,12 @@ export function identifyBrowser(context: HttpContext, isSecure: boolean): KnownB
 
 /** Returns whether the form comes from a page that Usher showed to this browser, against CSRF. */
 export function isOwnForm({ formToken }: KnownBrowser, given: string): boolean {
-  return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', formToken, 'buffer'));
+  return isSameText(given, formToken);
+}
+
+/** Compares in constant time. */
+export function isSameText(given: string, expected: string): boolean {
+  return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', expected, 'buffer'));
 }
 
 /** The prefix keeps other hosts from setting the cookie over https (RFC 6265bis, section 4.1.3.2). */

@@ -4,18 +4,16 @@ import { listSessions } from '../../domain/sessions/list-sessions.ts';
 import type { ApplicationUser } from '../../domain/users/application-user.ts';
 import { listApplicationUsers } from '../../domain/users/list-application-users.ts';
 import { html } from '../../http/html.ts';
-import { describeBrowser } from '../../login-page/account/describe-browser.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, inApplication } from '../console-request.ts';
 import { createAct } from '../parts/act.ts';
-import { renderApplicationHeader } from '../parts/application-header.ts';
+import { renderApplicationList } from '../parts/application-list.ts';
 import { renderProblem } from '../parts/field.ts';
-import { readFilter, renderFilters } from '../parts/filters.ts';
+import { readFilter } from '../parts/filters.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
-import { pageFields, renderPager } from '../parts/pager.ts';
-import { renderNote } from '../parts/panel.ts';
-import { renderAddress } from '../parts/people.ts';
-import { renderRows } from '../parts/table.ts';
+import { pageFields } from '../parts/pager.ts';
+import { renderAddress, renderBrowser } from '../parts/people.ts';
+import { actsColumn, column, wideColumn } from '../parts/table.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 
@@ -29,35 +27,27 @@ const FILTERS = [
 export async function showApplicationUsers(request: ConsoleRequest): Promise<ConsolePage> {
   const { operator, parts, query } = request;
   const call = await inApplication(request);
-  const { application } = call;
-  const filters = { email: readFilter(query, 'email'), walletAddress: readFilter(query, 'wallet') };
-  const { rows, nextPageToken } = await listApplicationUsers(call, parts.pageTokens, {
-    ...filters,
-    ...pageFields(query),
-  });
+  const given = { email: readFilter(query, 'email'), walletAddress: readFilter(query, 'wallet') };
+  const page = await listApplicationUsers(call, parts.pageTokens, { ...given, ...pageFields(query) });
   const mayOpen = operator.role !== 'team';
   const columns = [
-    {
-      title: 'E-mail address',
-      cell: ({ id, email }: ApplicationUser) =>
-        mayOpen ? html`<a href="/users/${id}">${renderAddress(email)}</a>` : renderAddress(email),
-    },
-    { title: 'Name', isWide: true, cell: ({ name }: ApplicationUser) => (name === null ? '–' : isolate(name)) },
-    {
-      title: 'State',
-      cell: ({ isActive }: ApplicationUser) => (isActive ? 'Active' : html`<span class="tag warn">Deactivated</span>`),
-    },
-    { title: 'First sign-in', cell: ({ firstSignedInAt }: ApplicationUser) => renderDay(firstSignedInAt) },
+    column('E-mail address', ({ id, email }: ApplicationUser) =>
+      mayOpen ? html`<a href="/users/${id}">${renderAddress(email)}</a>` : renderAddress(email),
+    ),
+    wideColumn('Name', ({ name }: ApplicationUser) => (name === null ? '–' : isolate(name))),
+    column('State', ({ isActive }: ApplicationUser) =>
+      isActive ? 'Active' : html`<span class="tag warn">Deactivated</span>`,
+    ),
+    column('First sign-in', ({ firstSignedInAt }: ApplicationUser) => renderDay(firstSignedInAt)),
   ];
-  return {
-    title: `Users of ${application.name}`,
-    section: 'applications',
-    body: html`${renderApplicationHeader(application, 'users')}
-<h2 id="users">Users</h2>
-${renderFilters(query, FILTERS)}
-${renderRows({ labelledBy: 'users', columns, rows, empty: 'Nobody has signed in yet.' })}
-${renderPager(`/applications/${application.id}/users`, query, nextPageToken)}`,
-  };
+  return renderApplicationList(request, call.application, {
+    tab: 'users',
+    heading: 'Users',
+    page,
+    filters: FILTERS,
+    columns,
+    empty: 'Nobody has signed in yet.',
+  });
 }
 
 export async function showSessions(request: ConsoleRequest): Promise<ConsolePage> {
@@ -65,42 +55,29 @@ export async function showSessions(request: ConsoleRequest): Promise<ConsolePage
   const call = await inApplication(request);
   const { application } = call;
   const path = `/applications/${application.id}/sessions`;
-  const filters = { userId: readFilter(query, 'user') };
-  const { rows, nextPageToken } = await listSessions(call, parts.pageTokens, { ...filters, ...pageFields(query) });
-  const end = {
-    title: 'Acts',
-    isUntitled: true,
-    cell: ({ userId, email }: LiveSession) =>
+  const given = { userId: readFilter(query, 'user') };
+  const page = await listSessions(call, parts.pageTokens, { ...given, ...pageFields(query) });
+  const end = actsColumn(
+    ({ userId, email }: LiveSession) =>
       html`<form method="post" action="${path}/end"><input type="hidden" name="userId" value="${userId}"><button class="quiet">End<span class="hide"> the session of ${isolate(email)}</span></button></form>`,
-  };
-  const columns = [...SESSION_COLUMNS, ...(includesRole(operator.role, 'support') ? [end] : [])];
-  return {
-    title: `Sessions of ${application.name}`,
-    section: 'applications',
-    body: html`${renderApplicationHeader(application, 'sessions')}
-${renderNote(request)}
-${renderProblem(request)}
-<h2 id="sessions">Live sessions</h2>
-${renderFilters(query, [{ name: 'user', label: 'User ID' }])}
-${renderRows({ labelledBy: 'sessions', columns, rows, empty: 'No live session.' })}
-${renderPager(path, query, nextPageToken)}`,
-  };
+  );
+  return renderApplicationList(request, application, {
+    tab: 'sessions',
+    heading: 'Live sessions',
+    page,
+    filters: [{ name: 'user', label: 'User ID' }],
+    columns: includesRole(operator.role, 'support') ? [...SESSION_COLUMNS, end] : SESSION_COLUMNS,
+    empty: 'No live session.',
+    above: renderProblem(request),
+  });
 }
 
 const SESSION_COLUMNS = [
-  { title: 'User', cell: ({ email }: LiveSession) => renderAddress(email) },
-  { title: 'Method', isWide: true, cell: ({ method }: LiveSession) => method },
-  {
-    title: 'Browser',
-    cell: ({ userAgent }: LiveSession) =>
-      html`<span title="${userAgent}">${isolate(describeBrowser(userAgent) || '–')}</span>`,
-  },
-  {
-    title: 'Address',
-    isWide: true,
-    cell: ({ ipAddress }: LiveSession) => html`<code>${isolate(ipAddress || '–')}</code>`,
-  },
-  { title: 'Ends (UTC)', isWide: true, cell: ({ expiresAt }: LiveSession) => renderMoment(expiresAt) },
+  column('User', ({ email }: LiveSession) => renderAddress(email)),
+  wideColumn('Method', ({ method }: LiveSession) => method),
+  column('Browser', ({ userAgent }: LiveSession) => renderBrowser(userAgent)),
+  wideColumn('Address', ({ ipAddress }: LiveSession) => html`<code>${isolate(ipAddress || '–')}</code>`),
+  wideColumn('Ends (UTC)', ({ expiresAt }: LiveSession) => renderMoment(expiresAt)),
 ];
 
 export const endSession = createAct(

@@ -77,15 +77,13 @@ function exampleCall({ parts }: ConsoleRequest, { clientId, redirectUris }: Appl
 
 export async function showDeleteApplication(request: ConsoleRequest): Promise<ConsolePage> {
   const { id, name } = await findApplication(request.call, request.params.a);
-  const path = `/applications/${id}`;
   return renderConfirmation(request, {
     title: 'Delete an application',
     section: 'applications',
     text: html`${isolate(name)} can call Usher no more, and nobody can sign in to it. Its webhooks get nothing.`,
     name,
     submit: 'Delete',
-    action: `${path}/delete`,
-    back: path,
+    back: `/applications/${id}`,
   });
 }
 

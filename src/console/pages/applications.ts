@@ -7,7 +7,7 @@ import { type ConsoleRequest, findApplication } from '../console-request.ts';
 import { renderDay } from '../parts/moment.ts';
 import { pageFields, renderPager } from '../parts/pager.ts';
 import { renderNote } from '../parts/panel.ts';
-import { renderRows } from '../parts/table.ts';
+import { column, renderRows, wideColumn } from '../parts/table.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 
@@ -33,19 +33,8 @@ ${renderPager('/applications', query, nextPageToken)}`,
 }
 
 const COLUMNS = [
-  {
-    title: 'Name',
-    cell: ({ id, name }: ApplicationDetails) => html`<a href="/applications/${id}">${isolate(name)}</a>`,
-  },
-  {
-    title: 'Client ID',
-    isWide: true,
-    cell: ({ clientId }: ApplicationDetails) => html`<code>${isolate(clientId)}</code>`,
-  },
-  {
-    title: 'Signing in',
-    isWide: true,
-    cell: ({ allowSignUp }: ApplicationDetails) => (allowSignUp ? 'Everyone' : 'Users only'),
-  },
-  { title: 'Created', cell: ({ createdAt }: ApplicationDetails) => renderDay(createdAt) },
+  column('Name', ({ id, name }: ApplicationDetails) => html`<a href="/applications/${id}">${isolate(name)}</a>`),
+  wideColumn('Client ID', ({ clientId }: ApplicationDetails) => html`<code>${isolate(clientId)}</code>`),
+  wideColumn('Signing in', ({ allowSignUp }: ApplicationDetails) => (allowSignUp ? 'Everyone' : 'Users only')),
+  column('Created', ({ createdAt }: ApplicationDetails) => renderDay(createdAt)),
 ];

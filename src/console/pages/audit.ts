@@ -9,7 +9,7 @@ import { readFilter, readInstant, renderFilters } from '../parts/filters.ts';
 import { renderMoment } from '../parts/moment.ts';
 import { pageFields, renderPager } from '../parts/pager.ts';
 import { renderAction } from '../parts/people.ts';
-import { renderRows } from '../parts/table.ts';
+import { column, renderRows, wideColumn } from '../parts/table.ts';
 import type { ConsolePage } from '../route.ts';
 
 const FILTERS = [
@@ -42,13 +42,13 @@ ${renderPager('/audit', query, nextPageToken)}`,
 }
 
 const WHEN_WHO_WHAT = [
-  { title: 'When (UTC)', cell: ({ occurredAt }: AuditEvent) => renderMoment(occurredAt) },
-  { title: 'Who', cell: renderActor },
-  {
-    title: 'What',
-    cell: ({ action }: AuditEvent) =>
+  column('When (UTC)', ({ occurredAt }: AuditEvent) => renderMoment(occurredAt)),
+  column('Who', renderActor),
+  column(
+    'What',
+    ({ action }: AuditEvent) =>
       html`<a href="/audit?${new URLSearchParams({ action }).toString()}">${renderAction(action)}</a>`,
-  },
+  ),
 ];
 
 /** The columns of acts on something that the page shows already. */
@@ -56,21 +56,17 @@ export const ACT_COLUMNS = WHEN_WHO_WHAT;
 
 export const AUDIT_COLUMNS = [
   ...WHEN_WHO_WHAT,
-  { title: 'On what', isWide: true, cell: ({ resource }: AuditEvent) => renderResource(resource) },
-  {
-    title: 'Application',
-    isWide: true,
-    cell: ({ applicationId }: AuditEvent) =>
-      applicationId === NO_APPLICATION
-        ? '–'
-        : html`<a href="/applications/${applicationId}">${shorten(applicationId)}</a>`,
-  },
-  { title: 'From', isWide: true, cell: ({ ipAddress }: AuditEvent) => html`<code>${isolate(ipAddress || '–')}</code>` },
-  {
-    title: 'Request',
-    isWide: true,
-    cell: ({ requestId }: AuditEvent) => html`<code title="${requestId}">${isolate(shorten(requestId) || '–')}</code>`,
-  },
+  wideColumn('On what', ({ resource }: AuditEvent) => renderResource(resource)),
+  wideColumn('Application', ({ applicationId }: AuditEvent) =>
+    applicationId === NO_APPLICATION
+      ? '–'
+      : html`<a href="/applications/${applicationId}">${shorten(applicationId)}</a>`,
+  ),
+  wideColumn('From', ({ ipAddress }: AuditEvent) => html`<code>${isolate(ipAddress || '–')}</code>`),
+  wideColumn(
+    'Request',
+    ({ requestId }: AuditEvent) => html`<code title="${requestId}">${isolate(shorten(requestId) || '–')}</code>`,
+  ),
 ];
 
 const ACTORS: Readonly<Record<string, string>> = {

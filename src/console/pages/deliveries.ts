@@ -9,7 +9,7 @@ import { type ConsoleRequest, inApplication } from '../console-request.ts';
 import { readFilter, readInstant, renderFilters } from '../parts/filters.ts';
 import { renderMoment } from '../parts/moment.ts';
 import { pageFields, renderPager } from '../parts/pager.ts';
-import { renderRows } from '../parts/table.ts';
+import { column, renderRows, wideColumn } from '../parts/table.ts';
 import { renderWebhookTrail } from '../parts/webhook-trail.ts';
 import type { ConsolePage } from '../route.ts';
 
@@ -61,19 +61,14 @@ ${renderPager(path, query, nextPageToken)}`;
 
 function columnsAt(path: string) {
   return [
-    {
-      title: 'Message',
-      cell: ({ messageId, type }: Delivery) => html`<a href="${path}/${messageId}">${type || messageId}</a>`,
-    },
-    { title: 'State', cell: renderDeliveryState },
-    { title: 'Attempts', isWide: true, cell: ({ attemptCount }: Delivery) => String(attemptCount) },
-    {
-      title: 'Last answer',
-      cell: ({ lastStatusCode, lastError }: Delivery) =>
-        lastStatusCode === null ? isolate(lastError ?? '–') : String(lastStatusCode),
-    },
-    { title: 'Next attempt', isWide: true, cell: ({ nextAttemptAt }: Delivery) => renderMoment(nextAttemptAt) },
-    { title: 'Created (UTC)', isWide: true, cell: ({ createdAt }: Delivery) => renderMoment(createdAt) },
+    column('Message', ({ messageId, type }: Delivery) => html`<a href="${path}/${messageId}">${type || messageId}</a>`),
+    column('State', renderDeliveryState),
+    wideColumn('Attempts', ({ attemptCount }: Delivery) => String(attemptCount)),
+    column('Last answer', ({ lastStatusCode, lastError }: Delivery) =>
+      lastStatusCode === null ? isolate(lastError ?? '–') : String(lastStatusCode),
+    ),
+    wideColumn('Next attempt', ({ nextAttemptAt }: Delivery) => renderMoment(nextAttemptAt)),
+    wideColumn('Created (UTC)', ({ createdAt }: Delivery) => renderMoment(createdAt)),
   ];
 }
 

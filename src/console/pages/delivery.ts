@@ -13,7 +13,7 @@ import { renderProblem } from '../parts/field.ts';
 import { renderMoment } from '../parts/moment.ts';
 import { renderAct, renderFacts, renderNote, renderPanel } from '../parts/panel.ts';
 import { renderId } from '../parts/people.ts';
-import { renderRows } from '../parts/table.ts';
+import { column, renderRows, wideColumn } from '../parts/table.ts';
 import { renderWebhookTrail } from '../parts/webhook-trail.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
@@ -62,26 +62,20 @@ type Attempt = DeliveryDetails['attempts'][number] & { readonly number: number }
 
 function renderAttempts({ attempts, nextAttemptAt }: DeliveryDetails, isSupport: boolean): Html {
   const rows = attempts.map((attempt, index) => ({ ...attempt, number: index + 1 })).reverse();
-  const body = {
-    title: 'What came back',
-    cell: ({ error, responseBody }: Attempt) => renderAnswer(error, responseBody),
-  };
+  const body = column('What came back', ({ error, responseBody }: Attempt) => renderAnswer(error, responseBody));
   const empty = html`No attempt yet; due at ${renderMoment(nextAttemptAt)}`;
   return html`<h2 id="attempts">Attempts</h2>
 ${renderRows({ labelledBy: 'attempts', columns: isSupport ? [...ATTEMPT_COLUMNS, body] : ATTEMPT_COLUMNS, rows, empty })}`;
 }
 
 const ATTEMPT_COLUMNS = [
-  { title: '#', cell: ({ number }: Attempt) => String(number) },
-  { title: 'When (UTC)', cell: ({ at }: Attempt) => renderMoment(at) },
-  {
-    title: 'Status',
-    cell: ({ statusCode }: Attempt) => {
-      const isGood = statusCode !== null && statusCode < 300;
-      return html`<span class="tag${!isGood && ' bad'}">${statusCode === null ? 'No answer' : String(statusCode)}</span>`;
-    },
-  },
-  { title: 'Time', isWide: true, cell: ({ durationMs }: Attempt) => `${durationMs} ms` },
+  column('#', ({ number }: Attempt) => String(number)),
+  column('When (UTC)', ({ at }: Attempt) => renderMoment(at)),
+  column('Status', ({ statusCode }: Attempt) => {
+    const isGood = statusCode !== null && statusCode < 300;
+    return html`<span class="tag${!isGood && ' bad'}">${statusCode === null ? 'No answer' : String(statusCode)}</span>`;
+  }),
+  wideColumn('Time', ({ durationMs }: Attempt) => `${durationMs} ms`),
 ];
 
 function renderAnswer(error: string | null, body: string | null): Html | string {

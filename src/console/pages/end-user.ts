@@ -18,19 +18,12 @@ const ERASE = {
   submit: 'Erase',
 };
 
-export const showDeleteUser = (request: ConsoleRequest) => show(request, 'delete', DELETE);
-export const showEraseUser = (request: ConsoleRequest) => show(request, 'erase', ERASE);
+export const showDeleteUser = (request: ConsoleRequest) => show(request, DELETE);
+export const showEraseUser = (request: ConsoleRequest) => show(request, ERASE);
 
-async function show(request: ConsoleRequest, act: string, question: typeof DELETE): Promise<ConsolePage> {
+async function show(request: ConsoleRequest, question: typeof DELETE): Promise<ConsolePage> {
   const { id, email } = await getUser(request.call, { userId: request.params.u });
-  const path = `/users/${id}`;
-  return renderConfirmation(request, {
-    ...question,
-    section: 'users',
-    name: email,
-    action: `${path}/${act}`,
-    back: path,
-  });
+  return renderConfirmation(request, { ...question, section: 'users', name: email, back: `/users/${id}` });
 }
 
 const { deleteUser, eraseUser } = AdminService.method;

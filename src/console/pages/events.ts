@@ -8,13 +8,13 @@ import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, inApplication, perform } from '../console-request.ts';
 import { createAct } from '../parts/act.ts';
-import { renderApplicationHeader } from '../parts/application-header.ts';
+import { renderApplicationList } from '../parts/application-list.ts';
 import { renderConfirmation, requireName } from '../parts/confirmation.ts';
 import { renderField, renderProblem, textOrNull } from '../parts/field.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
 import { pageFields, renderPager } from '../parts/pager.ts';
-import { renderLinkButton, renderNote, renderPanel, renderTrail } from '../parts/panel.ts';
-import { renderRows } from '../parts/table.ts';
+import { renderLinkButton, renderNote, renderTrail } from '../parts/panel.ts';
+import { actsColumn, column, renderRows, wideColumn } from '../parts/table.ts';
 import type { ConsolePage, Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 
@@ -25,38 +25,27 @@ export async function showEvents(request: ConsoleRequest): Promise<ConsolePage> 
   const call = await inApplication(request);
   const { application } = call;
   const path = `/applications/${application.id}/events`;
-  const { rows, nextPageToken } = await listEvents(call, parts.pageTokens, pageFields(query));
+  const page = await listEvents(call, parts.pageTokens, pageFields(query));
   const columns = [
-    {
-      title: 'Event',
-      cell: ({ eventId, name }: Event) =>
+    column(
+      'Event',
+      ({ eventId, name }: Event) =>
         html`<a href="${path}/${encodeURIComponent(eventId)}">${isolate(name ?? eventId)}</a>`,
-    },
-    { title: 'Event ID', isWide: true, cell: ({ eventId }: Event) => html`<code>${isolate(eventId)}</code>` },
-    { title: 'Created', cell: ({ createdAt }: Event) => renderDay(createdAt) },
+    ),
+    wideColumn('Event ID', ({ eventId }: Event) => html`<code>${isolate(eventId)}</code>`),
+    column('Created', ({ createdAt }: Event) => renderDay(createdAt)),
   ];
-  return {
-    title: `Events of ${application.name}`,
-    section: 'applications',
-    body: html`${renderApplicationHeader(application, 'events')}
-${renderNote(request)}
-<h2 id="events">Events</h2>
-${renderRows({ labelledBy: 'events', columns, rows, empty: 'There are no events yet.' })}
-${renderPager(path, query, nextPageToken)}
-${
-  includesRole(operator.role, 'admin') &&
-  renderPanel(
-    'new',
-    'Create an event',
-    html`<form method="post" action="${path}" class="fields tight body sheet">
-${renderProblem(request, ['eventId', 'name'])}
-${renderField(request, { name: 'eventId', label: 'Event ID', isRequired: true, note: 'For good: an ID is never given out again.' })}
-${renderField(request, { name: 'name', label: 'Name' })}
-<div class="acts"><button>Create</button></div>
-</form>`,
-  )
-}`,
-  };
+  const fields = html`${renderField(request, { name: 'eventId', label: 'Event ID', isRequired: true, note: 'For good: an ID is never given out again.' })}
+${renderField(request, { name: 'name', label: 'Name' })}`;
+  const mayCreate = includesRole(operator.role, 'admin');
+  return renderApplicationList(request, application, {
+    tab: 'events',
+    heading: 'Events',
+    page,
+    columns,
+    empty: 'There are no events yet.',
+    form: mayCreate && { title: 'Create an event', shown: ['eventId', 'name'], fields },
+  });
 }
 
 /** A path segment cannot be `.` or `..`, which browsers drop. Events cannot have such IDs. */
@@ -75,12 +64,10 @@ export async function showEvent(request: ConsoleRequest): Promise<ConsolePage> {
     ...pageFields(query),
   });
   const isSupport = includesRole(operator.role, 'support');
-  const undo = {
-    title: 'Acts',
-    isUntitled: true,
-    cell: ({ attendeeId }: CheckedIn) =>
+  const undo = actsColumn(
+    ({ attendeeId }: CheckedIn) =>
       html`<form method="post" action="${path}/check-ins/undo"><input type="hidden" name="attendeeId" value="${attendeeId}"><button class="quiet">Undo<span class="hide"> the check-in of ${isolate(attendeeId)}</span></button></form>`,
-  };
+  );
   return {
     title: event.name ?? event.eventId,
     section: 'applications',
@@ -99,8 +86,8 @@ ${renderPager(path, query, nextPageToken)}`,
 }
 
 const CHECK_IN_COLUMNS = [
-  { title: 'Attendee', cell: ({ attendeeId }: CheckedIn) => isolate(attendeeId) },
-  { title: 'When (UTC)', cell: ({ checkedInAt }: CheckedIn) => renderMoment(checkedInAt) },
+  column('Attendee', ({ attendeeId }: CheckedIn) => isolate(attendeeId)),
+  column('When (UTC)', ({ checkedInAt }: CheckedIn) => renderMoment(checkedInAt)),
 ];
 
 function renderAlready(query: URLSearchParams): Html | false {
@@ -129,15 +116,13 @@ export async function checkInByForm(request: ConsoleRequest): Promise<Reply> {
 
 export async function showDeleteEvent(request: ConsoleRequest): Promise<ConsolePage> {
   const event = await getEvent(await inApplication(request), { eventId: request.params.e });
-  const path = pathOf(request);
   return renderConfirmation(request, {
     title: 'Delete an event',
     section: 'applications',
     text: 'Nobody can check in any more. Its ID is never given out again.',
     name: event.eventId,
     submit: 'Delete',
-    action: `${path}/delete`,
-    back: path,
+    back: pathOf(request),
   });
 }
 

@@ -6,13 +6,12 @@ import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, findApplication, perform } from '../console-request.ts';
 import { createAct } from '../parts/act.ts';
-import { renderApplicationHeader } from '../parts/application-header.ts';
+import { renderApplicationList } from '../parts/application-list.ts';
 import { renderConfirmation, requireName } from '../parts/confirmation.ts';
-import { renderField, renderProblem, renderSelect, textOrNull } from '../parts/field.ts';
+import { renderField, renderSelect, textOrNull } from '../parts/field.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
-import { pageFields, renderPager } from '../parts/pager.ts';
-import { renderNote, renderPanel } from '../parts/panel.ts';
-import { renderRows } from '../parts/table.ts';
+import { pageFields } from '../parts/pager.ts';
+import { actsColumn, column, wideColumn } from '../parts/table.ts';
 import type { ConsolePage, Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 
@@ -26,47 +25,34 @@ async function showKeysWith(request: ConsoleRequest, created?: Html): Promise<Co
   const { call, operator, parts, query } = request;
   const application = await findApplication(call, request.params.a);
   const path = `/applications/${application.id}/keys`;
-  const page = { applicationId: application.id, ...pageFields(query) };
-  const { rows, nextPageToken } = await listApiKeys(call, parts.pageTokens, page);
+  const given = { applicationId: application.id, ...pageFields(query) };
+  const page = await listApiKeys(call, parts.pageTokens, given);
   const isAdmin = includesRole(operator.role, 'admin');
-  const acts = { title: 'Acts', isUntitled: true, cell: (key: ApiKey) => renderActs(call.now, key, path) };
-  const columns = [...COLUMNS(call.now), ...(isAdmin ? [acts] : [])];
-  return {
-    title: `Keys of ${application.name}`,
-    section: 'applications',
-    body: html`${renderApplicationHeader(application, 'keys')}
-${renderNote(request)}
-${created}
-<h2 id="keys">API keys</h2>
-${renderRows({ labelledBy: 'keys', columns, rows, empty: 'This application cannot call Usher.' })}
-${renderPager(path, query, nextPageToken)}
-${
-  isAdmin &&
-  renderPanel(
-    'new',
-    'Create a key',
-    html`<form method="post" action="${path}" class="fields tight body sheet">
-${renderProblem(request, ['name', 'expiresAt'])}
-${renderField(request, { name: 'name', label: 'Name', note: 'To tell it from other keys.' })}
-${renderField(request, { name: 'expiresAt', label: 'Works until (UTC)', type: 'datetime-local', note: 'Empty: until it is revoked.' })}
-<div class="acts"><button>Create</button></div>
-</form>`,
-  )
-}`,
-  };
+  const acts = actsColumn((key: ApiKey) => renderActs(call.now, key, path));
+  const fields = html`${renderField(request, { name: 'name', label: 'Name', note: 'To tell it from other keys.' })}
+${renderField(request, { name: 'expiresAt', label: 'Works until (UTC)', type: 'datetime-local', note: 'Empty: until it is revoked.' })}`;
+  return renderApplicationList(request, application, {
+    tab: 'keys',
+    heading: 'API keys',
+    page,
+    columns: isAdmin ? [...columnsAt(call.now), acts] : columnsAt(call.now),
+    empty: 'This application cannot call Usher.',
+    above: created,
+    form: isAdmin && { title: 'Create a key', shown: ['name', 'expiresAt'], fields },
+  });
 }
 
-function COLUMNS(now: Date) {
+function columnsAt(now: Date) {
   return [
-    {
-      title: 'Name',
-      cell: (key: ApiKey) => html`${isolate(key.name ?? '–')}<br><code class="small soft">${key.apiKeyId}</code>`,
-    },
-    { title: 'State', cell: (key: ApiKey) => renderKeyState(now, key) },
-    { title: 'Use', isWide: true, cell: ({ use }: ApiKey) => use },
-    { title: 'Created', isWide: true, cell: ({ createdAt }: ApiKey) => renderDay(createdAt) },
-    { title: 'Last used', cell: ({ lastUsedAt }: ApiKey) => renderMoment(lastUsedAt, 'never') },
-    { title: 'Works until', isWide: true, cell: ({ expiresAt }: ApiKey) => renderMoment(expiresAt) },
+    column(
+      'Name',
+      (key: ApiKey) => html`${isolate(key.name ?? '–')}<br><code class="small soft">${key.apiKeyId}</code>`,
+    ),
+    column('State', (key: ApiKey) => renderKeyState(now, key)),
+    wideColumn('Use', ({ use }: ApiKey) => use),
+    wideColumn('Created', ({ createdAt }: ApiKey) => renderDay(createdAt)),
+    column('Last used', ({ lastUsedAt }: ApiKey) => renderMoment(lastUsedAt, 'never')),
+    wideColumn('Works until', ({ expiresAt }: ApiKey) => renderMoment(expiresAt)),
   ];
 }
 
@@ -119,8 +105,6 @@ const OVERLAPS = [
 ] as const;
 
 export async function showRotateKey(request: ConsoleRequest): Promise<ConsolePage> {
-  const key = await findKey(request);
-  const path = `/applications/${request.params.a}/keys`;
   return renderConfirmation(request, {
     title: 'Rotate a key',
     section: 'applications',
@@ -131,10 +115,9 @@ export async function showRotateKey(request: ConsoleRequest): Promise<ConsolePag
       OVERLAPS,
       request.problem?.form.get('overlapSeconds') ?? '86400',
     ),
-    name: nameOf(key),
+    name: nameOf(await findKey(request)),
     submit: 'Rotate',
-    action: `${path}/${key.apiKeyId}/rotate`,
-    back: path,
+    back: `/applications/${request.params.a}/keys`,
   });
 }
 
@@ -147,16 +130,13 @@ export async function rotateKey(request: ConsoleRequest): Promise<Reply> {
 }
 
 export async function showRevokeKey(request: ConsoleRequest): Promise<ConsolePage> {
-  const key = await findKey(request);
-  const path = `/applications/${request.params.a}/keys`;
   return renderConfirmation(request, {
     title: 'Revoke a key',
     section: 'applications',
     text: 'Whoever uses it can call Usher no more, within seconds.',
-    name: nameOf(key),
+    name: nameOf(await findKey(request)),
     submit: 'Revoke',
-    action: `${path}/${key.apiKeyId}/revoke`,
-    back: path,
+    back: `/applications/${request.params.a}/keys`,
   });
 }
 

@@ -7,7 +7,7 @@ import { type HourlyCount, readHourlyCounts } from '../../domain/hourly-counts/r
 import { type Html, html } from '../../http/html.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { type HourlyFigure, renderFigure, timeOf } from '../parts/bars.ts';
-import { renderRows } from '../parts/table.ts';
+import { column, renderRows } from '../parts/table.ts';
 import type { Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 import { AUDIT_COLUMNS } from './audit.ts';
@@ -91,7 +91,7 @@ function hoursOf(counts: readonly HourlyCount[], name: CountName, now: Date): Ho
 
 /** A row is an hour. */
 function columnsOf(figures: readonly { readonly title: string; readonly hours: readonly HourlyFigure[] }[]) {
-  const hour = { title: 'Hour (UTC)', cell: (index: number) => timeOf(figures[0]?.hours[index]) };
+  const hour = column('Hour (UTC)', (index: number) => timeOf(figures[0]?.hours[index]));
   return [
     hour,
     ...figures.map(({ title, hours }) => ({ title, cell: (index: number) => String(hours[index]?.count ?? 0) })),

@@ -3,12 +3,12 @@ import { listAuditEvents } from '../../domain/audit/list-audit-events.ts';
 import { listUserSessions } from '../../domain/sessions/list-user-sessions.ts';
 import { listUserApplications } from '../../domain/users/list-user-applications.ts';
 import { type Html, html } from '../../http/html.ts';
-import { describeBrowser } from '../../login-page/account/describe-browser.ts';
 import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
 import { renderAct, renderPanel } from '../parts/panel.ts';
-import { renderRows } from '../parts/table.ts';
+import { renderBrowser } from '../parts/people.ts';
+import { column, renderRows, wideColumn } from '../parts/table.ts';
 import { includesRole } from '../signed-in-operator.ts';
 import { ACT_COLUMNS } from './audit.ts';
 
@@ -55,28 +55,20 @@ ${renderPanel(
 }
 
 const SESSION_COLUMNS = [
-  { title: 'Application', cell: ({ applicationName }: UserSession) => isolate(applicationName) },
-  { title: 'Method', isWide: true, cell: ({ method }: UserSession) => method },
-  {
-    title: 'Browser',
-    cell: ({ userAgent }: UserSession) =>
-      html`<span title="${userAgent}">${isolate(describeBrowser(userAgent) || '–')}</span>`,
-  },
-  {
-    title: 'Address',
-    isWide: true,
-    cell: ({ ipAddress }: UserSession) => html`<code>${isolate(ipAddress || '–')}</code>`,
-  },
-  { title: 'Signed in', cell: ({ authTime }: UserSession) => renderMoment(authTime) },
-  { title: 'Ends (UTC)', isWide: true, cell: ({ expiresAt }: UserSession) => renderMoment(expiresAt) },
+  column('Application', ({ applicationName }: UserSession) => isolate(applicationName)),
+  wideColumn('Method', ({ method }: UserSession) => method),
+  column('Browser', ({ userAgent }: UserSession) => renderBrowser(userAgent)),
+  wideColumn('Address', ({ ipAddress }: UserSession) => html`<code>${isolate(ipAddress || '–')}</code>`),
+  column('Signed in', ({ authTime }: UserSession) => renderMoment(authTime)),
+  wideColumn('Ends (UTC)', ({ expiresAt }: UserSession) => renderMoment(expiresAt)),
 ];
 
 const APPLICATION_COLUMNS = [
-  {
-    title: 'Application',
-    cell: ({ applicationId, applicationName }: UserApplication) =>
+  column(
+    'Application',
+    ({ applicationId, applicationName }: UserApplication) =>
       html`<a href="/applications/${applicationId}">${isolate(applicationName)}</a>`,
-  },
-  { title: 'First sign-in', cell: ({ firstSignedInAt }: UserApplication) => renderDay(firstSignedInAt) },
-  { title: 'Last', cell: ({ lastSignedInAt }: UserApplication) => renderDay(lastSignedInAt) },
+  ),
+  column('First sign-in', ({ firstSignedInAt }: UserApplication) => renderDay(firstSignedInAt)),
+  column('Last', ({ lastSignedInAt }: UserApplication) => renderDay(lastSignedInAt)),
 ];

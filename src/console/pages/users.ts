@@ -12,7 +12,7 @@ import { renderDay } from '../parts/moment.ts';
 import { pageFields, renderPager } from '../parts/pager.ts';
 import { renderNote, renderTrail } from '../parts/panel.ts';
 import { renderAddress, renderWallet } from '../parts/people.ts';
-import { renderRows } from '../parts/table.ts';
+import { column, renderRows, wideColumn } from '../parts/table.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 
@@ -51,14 +51,11 @@ const FILTERS = [
 ];
 
 const COLUMNS = [
-  {
-    title: 'E-mail address',
-    cell: ({ id, email }: User) => html`<a href="/users/${id}">${renderAddress(email)}</a>`,
-  },
-  { title: 'Name', isWide: true, cell: ({ name }: User) => (name === null ? '–' : isolate(name)) },
-  { title: 'Wallet', isWide: true, cell: ({ walletAddress }: User) => renderWallet(walletAddress) },
-  { title: 'State', cell: renderState },
-  { title: 'Created', isWide: true, cell: ({ createdAt }: User) => renderDay(createdAt) },
+  column('E-mail address', ({ id, email }: User) => html`<a href="/users/${id}">${renderAddress(email)}</a>`),
+  wideColumn('Name', ({ name }: User) => (name === null ? '–' : isolate(name))),
+  wideColumn('Wallet', ({ walletAddress }: User) => renderWallet(walletAddress)),
+  column('State', renderState),
+  wideColumn('Created', ({ createdAt }: User) => renderDay(createdAt)),
 ];
 
 function renderState({ deactivatedAt }: Pick<User, 'deactivatedAt'>): Html {

@@ -19,10 +19,8 @@ import { renderDeliveries } from './deliveries.ts';
 import { readWebhook, renderWebhookFields, renderWebhookState, WEBHOOK_FIELDS } from './webhooks.ts';
 
 export async function showWebhook(request: ConsoleRequest): Promise<ConsolePage> {
-  const { operator, params, parts } = request;
-  const call = await inApplication(request);
-  const webhook = await getWebhook(call, parts.cipher, { webhookId: params.w });
-  const path = pathOf(request);
+  const { operator } = request;
+  const { webhook, path } = await findWebhook(request);
   const isAdmin = includesRole(operator.role, 'admin');
   return {
     title: webhook.url,
@@ -47,7 +45,7 @@ ${renderPanel(
         ? isolate(webhook.owner.email)
         : html`<a href="/users/${webhook.owner.id}">${isolate(webhook.owner.email)}</a>`,
     ],
-    ['Waiting', await describePending(request)],
+    ['Waiting', await describeCount(request, { status: 'pending' })],
     ['Created', renderMoment(webhook.createdAt)],
     ['Changed', renderMoment(webhook.updatedAt)],
     ['Signing key', isAdmin && html`<details><summary>Show</summary><code>${webhook.signingKey}</code></details>`],
@@ -77,10 +75,6 @@ ${renderWebhookFields(request, webhook)}
 }
 
 /** The exact number would cost a count; a page tells enough. */
-async function describePending(request: ConsoleRequest): Promise<string> {
-  return describeCount(request, { status: 'pending' });
-}
-
 async function describeCount(
   request: ConsoleRequest,
   filter: { readonly status: 'pending' | 'failed'; readonly since?: string },
@@ -118,22 +112,20 @@ ${renderProblem(request)}
 }
 
 export const showRotateSigningKey = (request: ConsoleRequest) =>
-  confirm(request, 'rotate', {
+  confirm(request, {
     title: 'Rotate the signing key',
     text: 'A new key signs from now on, and the old one for a day beside it.',
     submit: 'Rotate',
   });
 export const showDeleteWebhook = (request: ConsoleRequest) =>
-  confirm(request, 'delete', { title: 'Delete a webhook', text: 'What waits is not sent any more.', submit: 'Delete' });
+  confirm(request, { title: 'Delete a webhook', text: 'What waits is not sent any more.', submit: 'Delete' });
 
 async function confirm(
   request: ConsoleRequest,
-  act: string,
   question: { readonly title: string; readonly text: string; readonly submit: string },
 ): Promise<ConsolePage> {
   const { webhook, path } = await findWebhook(request);
-  const form = { name: webhook.url, action: `${path}/${act}`, back: path };
-  return renderConfirmation(request, { ...question, ...form, section: 'applications' });
+  return renderConfirmation(request, { ...question, section: 'applications', name: webhook.url, back: path });
 }
 
 async function findWebhook(request: ConsoleRequest): Promise<{ webhook: Webhook; path: string }> {

@@ -7,12 +7,11 @@ import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, inApplication } from '../console-request.ts';
 import { createAct } from '../parts/act.ts';
-import { renderApplicationHeader } from '../parts/application-header.ts';
-import { renderCheck, renderField, renderProblem, textOrNull } from '../parts/field.ts';
+import { renderApplicationList } from '../parts/application-list.ts';
+import { renderCheck, renderField, textOrNull } from '../parts/field.ts';
 import { renderDay } from '../parts/moment.ts';
-import { pageFields, renderPager } from '../parts/pager.ts';
-import { renderNote, renderPanel } from '../parts/panel.ts';
-import { renderRows } from '../parts/table.ts';
+import { pageFields } from '../parts/pager.ts';
+import { column, wideColumn } from '../parts/table.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 
@@ -21,35 +20,23 @@ export async function showWebhooks(request: ConsoleRequest): Promise<ConsolePage
   const call = await inApplication(request);
   const { application } = call;
   const path = `/applications/${application.id}/webhooks`;
-  const { rows, nextPageToken } = await listWebhooks(call, parts.pageTokens, pageFields(query));
+  const page = await listWebhooks(call, parts.pageTokens, pageFields(query));
   const columns = [
-    { title: 'URL', cell: ({ id, url }: WebhookSummary) => html`<a href="${path}/${id}">${isolate(url)}</a>` },
-    { title: 'State', cell: renderWebhookState },
-    { title: 'Types', isWide: true, cell: ({ eventTypes }: WebhookSummary) => describeTypes(eventTypes) },
-    { title: 'Owner', isWide: true, cell: ({ owner }: WebhookSummary) => isolate(owner.email) },
-    { title: 'Created', isWide: true, cell: ({ createdAt }: WebhookSummary) => renderDay(createdAt) },
+    column('URL', ({ id, url }: WebhookSummary) => html`<a href="${path}/${id}">${isolate(url)}</a>`),
+    column('State', renderWebhookState),
+    wideColumn('Types', ({ eventTypes }: WebhookSummary) => describeTypes(eventTypes)),
+    wideColumn('Owner', ({ owner }: WebhookSummary) => isolate(owner.email)),
+    wideColumn('Created', ({ createdAt }: WebhookSummary) => renderDay(createdAt)),
   ];
-  return {
-    title: `Webhooks of ${application.name}`,
-    section: 'applications',
-    body: html`${renderApplicationHeader(application, 'webhooks')}
-${renderNote(request)}
-<h2 id="webhooks">Webhooks</h2>
-${renderRows({ labelledBy: 'webhooks', columns, rows, empty: 'No webhook. Messages are kept for nobody.' })}
-${renderPager(path, query, nextPageToken)}
-${
-  includesRole(operator.role, 'admin') &&
-  renderPanel(
-    'new',
-    'Create a webhook',
-    html`<form method="post" action="${path}" class="fields tight body sheet">
-${renderProblem(request, WEBHOOK_FIELDS)}
-${renderWebhookFields(request)}
-<div class="acts"><button>Create</button></div>
-</form>`,
-  )
-}`,
-  };
+  const mayCreate = includesRole(operator.role, 'admin');
+  return renderApplicationList(request, application, {
+    tab: 'webhooks',
+    heading: 'Webhooks',
+    page,
+    columns,
+    empty: 'No webhook. Messages are kept for nobody.',
+    form: mayCreate && { title: 'Create a webhook', shown: WEBHOOK_FIELDS, fields: renderWebhookFields(request) },
+  });
 }
 
 export function renderWebhookState({

@@ -3,18 +3,19 @@ import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { renderTrail } from './panel.ts';
 
-export type ApplicationTab = 'settings' | 'keys' | 'users' | 'sessions' | 'webhooks' | 'events';
+/** The pages of an application by the end of their paths. That of the settings is the application's own. */
+export const APPLICATION_TABS = {
+  settings: 'Settings',
+  keys: 'Keys',
+  users: 'Users',
+  sessions: 'Sessions',
+  webhooks: 'Webhooks',
+  events: 'Events',
+} as const;
 
-const TABS: readonly (readonly [tab: ApplicationTab, path: string, label: string])[] = [
-  ['settings', '', 'Settings'],
-  ['keys', '/keys', 'Keys'],
-  ['users', '/users', 'Users'],
-  ['sessions', '/sessions', 'Sessions'],
-  ['webhooks', '/webhooks', 'Webhooks'],
-  ['events', '/events', 'Events'],
-];
+export type ApplicationTab = keyof typeof APPLICATION_TABS;
 
-/** Renders the name of an application, and the way to its pages. `title` is the heading where it is not that name. */
+/** Renders the name of an application, and the way to its pages. */
 export function renderApplicationHeader(
   { id, name, clientId }: Pick<ApplicationDetails, 'id' | 'name' | 'clientId'>,
   current: ApplicationTab,
@@ -25,9 +26,9 @@ export function renderApplicationHeader(
 <h1>${isolate(name)}</h1>
 <p class="soft small"><code>${isolate(clientId)}</code></p>
 </div>
-<nav class="tabs" aria-label="Application">${TABS.map(
-    ([tab, path, label]) =>
-      html`<a href="/applications/${id}${path}"${tab === current && html` aria-current="page"`}>${label}</a>`,
+<nav class="tabs" aria-label="Application">${Object.entries(APPLICATION_TABS).map(
+    ([tab, label]) =>
+      html`<a href="/applications/${id}${tab !== 'settings' && `/${tab}`}"${tab === current && html` aria-current="page"`}>${label}</a>`,
   )}</nav>
 </div>`;
 }

@@ -14,20 +14,19 @@ interface Confirmation {
   /** What has to be typed. */
   readonly name: string;
   readonly submit: string;
-  readonly action: string;
   readonly back: string;
   /** Other fields of the form. */
   readonly fields?: Html;
 }
 
 export function renderConfirmation(request: ConsoleRequest, confirmation: Confirmation): ConsolePage {
-  const { title, section, text, name, submit, action, back, fields } = confirmation;
+  const { title, section, text, name, submit, back, fields } = confirmation;
   return {
     title,
     section,
     body: html`<h1>${title}</h1>
 ${renderProblem(request, ['name'])}
-<form method="post" action="${action}" class="fields tight sheet">
+<form method="post" action="${request.context.path}" class="fields tight sheet">
 <p>${text}</p>
 ${fields}
 ${renderField(request, { name: 'name', label: 'Type the name to confirm', isRequired: true, note: html`It is ${isolate(name)}` })}

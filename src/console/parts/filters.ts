@@ -1,7 +1,7 @@
 /** Filters of a list. They are in the URL, so that Back keeps them and a link can be sent. */
 import { type Html, html } from '../../http/html.ts';
 
-interface Filter {
+export interface Filter {
   readonly name: string;
   readonly label: string;
   readonly placeholder?: string;

@@ -1,5 +1,6 @@
 /** Addresses of people, as tables and links show them. */
 import { type Html, html } from '../../http/html.ts';
+import { describeBrowser } from '../../login-page/account/describe-browser.ts';
 import { isolate, withoutDirectionControls } from '../../texts/isolate.ts';
 
 /** Renders an e-mail address that may break after its @. */
@@ -14,6 +15,11 @@ export function renderWallet(address: string): Html {
   if (address === '') return html`–`;
   const text = address.length > 14 ? `${address.slice(0, 6)}…${address.slice(-4)}` : address;
   return html`<code title="${address}">${isolate(text)}</code>`;
+}
+
+/** Renders the browser and the system of a user agent, which its title has whole. */
+export function renderBrowser(userAgent: string): Html {
+  return html`<span title="${userAgent}">${isolate(describeBrowser(userAgent) || '–')}</span>`;
 }
 
 /** Renders an ID, whole: it is there to be copied. */

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../http/html.ts';
 
-interface Column<Row> {
+export interface Column<Row> {
   readonly title: string;
   /** Whether the column leaves on phones. */
   readonly isWide?: boolean;
@@ -9,13 +9,26 @@ interface Column<Row> {
   readonly cell: (row: Row) => Html | string;
 }
 
-interface Table<Row> {
+export interface Table<Row> {
   /** The ID of the heading that names it. */
   readonly labelledBy: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   /** What stands in place of rows. */
   readonly empty: Html | string;
+}
+
+export function column<Row>(title: string, cell: Column<Row>['cell']): Column<Row> {
+  return { title, cell };
+}
+
+export function wideColumn<Row>(title: string, cell: Column<Row>['cell']): Column<Row> {
+  return { title, cell, isWide: true };
+}
+
+/** Returns a column with what can be done with a row. */
+export function actsColumn<Row>(cell: Column<Row>['cell']): Column<Row> {
+  return { title: 'Acts', isUntitled: true, cell };
 }
 
 /** Renders a table that scrolls by itself, also by the keyboard. */

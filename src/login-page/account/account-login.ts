@@ -1,11 +1,11 @@
 /** Signing in to the account page: a login at an application of Usher's own. */
-import { timingSafeEqual } from 'node:crypto';
 import { ACCOUNT_CLIENT_ID, accountApplication } from '../../domain/account/account-application.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { createAuthPageLink, generateAuthUrl } from '../../domain/login/generate-auth-url.ts';
 import { hmac } from '../../domain/login/login-code.ts';
 import { siteOf } from '../../domain/login/network.ts';
 import { type RateLimit, takePermit } from '../../domain/login/rate-limit.ts';
+import { isSameText } from '../browser-cookie.ts';
 import type { LoginRequest } from '../login-request.ts';
 import { forgetHere } from '../remembered-sign-in.ts';
 import { sendRedirect } from '../responses.ts';
@@ -31,18 +31,14 @@ export async function beginAccountLogin(request: LoginRequest): Promise<void> {
 /** Takes the auth token that the login page gives to applications. */
 export async function finishAccountLogin(request: LoginRequest): Promise<void> {
   const { context, call, browser, fields, parts } = request;
-  if (!isOwnState(request)) return redirect(request, '', fields.error ? {} : { problem: 'Other' });
+  if (!isSameText(fields.state, accountStateOf(browser)))
+    return redirect(request, '', fields.error ? {} : { problem: 'Other' });
   const signIn = await parts.tokens.verify(fields.authToken, ACCOUNT_CLIENT_ID, call.now).catch((error: unknown) => {
     if (error instanceof ServiceError) return undefined;
     throw error;
   });
   if (signIn) writeAccountCookie(context, browser, parts.accountKeys, signIn, call.now);
   redirect(request, '', signIn || fields.error ? {} : { problem: 'Other' });
-}
-
-function isOwnState({ browser, fields }: LoginRequest): boolean {
-  const [given, expected] = [Buffer.from(fields.state), Buffer.from(accountStateOf(browser))];
-  return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
 /** Also forgets the sign-in that other applications could continue: whoever signs out here means to be gone. */
