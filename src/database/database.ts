@@ -18,7 +18,7 @@ export {
   type Deadline,
   type Divert,
   type PlaceholderValues,
-  placeholders,
+  placeholdersOf,
   type RowOf,
   type Run,
   type Statement,

@@ -42,10 +42,11 @@ export interface StatementExecution<Rows> {
 /** Runs a statement and resolves to its rows. */
 export type Run = <Rows>(statement: Statement<Rows>, parameters: PlaceholderValues) => Promise<Rows>;
 
-/** Returns a placeholder for each column, under the column's own name. */
-export function placeholders<Name extends string>(...names: readonly Name[]): Record<Name, Placeholder<Name>> {
-  // The entries have the given names.
-  return Object.fromEntries(names.map((name) => [name, sql.placeholder(name)])) as Record<Name, Placeholder<Name>>;
+/** Returns a placeholder for each column that has no default, under the column's own name. */
+export function placeholdersOf<Into extends Table>(table: Into): Record<keyof Into['$inferInsert'], Placeholder> {
+  const names = Object.entries(getTableColumns(table)).flatMap(([name, column]) => (column.hasDefault ? [] : [name]));
+  // Columns with a default are optional.
+  return Object.fromEntries(names.map((name) => [name, sql.placeholder(name)])) as never;
 }
 
 /** Selects the rows whose columns equal the placeholders of their names. */

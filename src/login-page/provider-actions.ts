@@ -3,6 +3,7 @@ import { findLoginState } from '../domain/login/find-login-state.ts';
 import { readAuthorization } from '../domain/providers/authorization-state.ts';
 import { beginProviderLogin } from '../domain/providers/begin-provider-login.ts';
 import { redeemProviderAnswer } from '../domain/providers/redeem-provider-answer.ts';
+import { toUuid } from '../domain/uuid-bytes.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { finishLink } from './account/account-providers.ts';
 import type { Action } from './actions.ts';
@@ -30,8 +31,7 @@ export function actionPathOf(path: string): string {
 /** Returns what the login page reads of a callback: the login is in its `state`. */
 function readCallback({ path }: HttpContext, query: string): Partial<LoginRequest['fields']> {
   const state = new URLSearchParams(query).get('state') ?? '';
-  const bytes = Buffer.from(state.slice(0, 22), 'base64url').subarray(0, 16).toString('hex');
-  const loginIntentId = bytes.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  const loginIntentId = toUuid(Buffer.from(state.slice(0, 22), 'base64url').subarray(0, 16));
   return { loginIntentId, provider: path.slice(CALLBACK.length - 1), email: '' };
 }
 

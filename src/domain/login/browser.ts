@@ -1,3 +1,6 @@
+import { sql } from 'drizzle-orm';
+import { p } from '../../database/template.ts';
+
 /** Browsers send some 120 characters. */
 const MAX_USER_AGENT = 512;
 
@@ -10,6 +13,17 @@ export interface Browser {
   /** What it calls itself. */
   readonly userAgent: string;
 }
+
+/** A login in a browser. */
+export interface InBrowser {
+  readonly applicationId: string;
+  readonly loginIntentId: string;
+  readonly browserDigest: Buffer;
+}
+
+/** Whether a row is of the login in the browser. Parameters: those of `InBrowser`. */
+export const isInBrowser = sql`application_id = ${p.uuid('applicationId')}
+    and login_intent_id = ${p.uuid('loginIntentId')} and browser_digest = ${p.bytes('browserDigest')}`;
 
 /** Where a user signs in, as a login intent stores it. The session that follows shows address and user agent. */
 export interface SignInOrigin {

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { and, lt, sql } from 'drizzle-orm';
-import { placeholders, type Statement, whereEqual } from '../../database/database.ts';
+import { placeholdersOf, type Statement } from '../../database/database.ts';
 import { loginCodes } from '../../database/login-schema.ts';
+import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { check, emailAddress, type Unchecked, uuid } from '../validation.ts';
-import type { Browser } from './browser.ts';
+import type { Browser, InBrowser } from './browser.ts';
 import { ATTEMPTS, findLatestCode, type StoredLoginCode } from './find-latest-code.ts';
-import { findToLink, type InBrowser, type ToLink } from './find-to-link.ts';
+import { findToLink, type ToLink } from './find-to-link.ts';
 import { findFamiliarity } from './known-origins.ts';
 import { deriveLoginCode, digestLoginCode, type LoginCodeSettings, recoverLoginCode } from './login-code.ts';
 import { type Asker, admitLoginCode, admitRepetition } from './login-code-limits.ts';
@@ -142,36 +142,11 @@ export async function insertNewCode(
   return { id, code, isUnsent: false, wait: secondsUntilRepeat(call.now, { createdAt: call.now, sends: 1 }) };
 }
 
-const countSend: Statement<{ id: string }[]> = (db) =>
-  db
-    .update(loginCodes)
-    .set({ sends: sql`${loginCodes.sends} + 1` })
-    .where(
-      and(
-        whereEqual(loginCodes, 'applicationId', 'loginIntentId', 'id'),
-        lt(loginCodes.sends, sql.placeholder('limit')),
-        isDueForRepeat,
-      ),
-    )
-    .returning({ id: loginCodes.id })
-    .prepare('count_login_code_send');
+const countSend = statement('count_login_code_send', { id: loginCodes.id })`
+  update login_codes set sends = sends + 1
+  where application_id = ${p.uuid('applicationId')} and login_intent_id = ${p.uuid('loginIntentId')}
+    and id = ${p.uuid('id')} and sends < ${p.integer('limit')} and ${isDueForRepeat}
+  returning id`;
 
 const insertCode: Statement<unknown> = (db) =>
-  db
-    .insert(loginCodes)
-    .values(
-      placeholders(
-        'applicationId',
-        'loginIntentId',
-        'id',
-        'userId',
-        'email',
-        'walletAddress',
-        'identityId',
-        'browserDigest',
-        'codeDigest',
-        'createdAt',
-        'expiresAt',
-      ),
-    )
-    .prepare('insert_login_code');
+  db.insert(loginCodes).values(placeholdersOf(loginCodes)).prepare('insert_login_code');

@@ -1,5 +1,5 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
-import { placeholders, type Statement } from '../../database/database.ts';
+import { placeholdersOf, type Statement } from '../../database/database.ts';
 import { walletChallenges } from '../../database/login-schema.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -87,18 +87,4 @@ export async function createMessage(
 type AskedText = 'applicationId' | 'loginIntentId' | 'address' | 'statement';
 
 const insertChallenge: Statement<unknown> = (db) =>
-  db
-    .insert(walletChallenges)
-    .values(
-      placeholders(
-        'applicationId',
-        'loginIntentId',
-        'id',
-        'browserDigest',
-        'address',
-        'message',
-        'createdAt',
-        'expiresAt',
-      ),
-    )
-    .prepare('insert_wallet_challenge');
+  db.insert(walletChallenges).values(placeholdersOf(walletChallenges)).prepare('insert_wallet_challenge');

@@ -1,42 +1,23 @@
-import { desc } from 'drizzle-orm';
-import { type RowOf, type Statement, whereEqual } from '../../database/database.ts';
 import { loginCodes } from '../../database/login-schema.ts';
+import { columnsOf, type RowOfType, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
+import { type InBrowser, isInBrowser } from './browser.ts';
 
 /** A code may be tried so often. */
 export const ATTEMPTS = 5;
 
-const columns = {
-  id: loginCodes.id,
-  userId: loginCodes.userId,
-  email: loginCodes.email,
-  walletAddress: loginCodes.walletAddress,
-  identityId: loginCodes.identityId,
-  codeDigest: loginCodes.codeDigest,
-  sends: loginCodes.sends,
-  isUnsent: loginCodes.isUnsent,
-  attempts: loginCodes.attempts,
-  isRedeemed: loginCodes.isRedeemed,
-  createdAt: loginCodes.createdAt,
-  expiresAt: loginCodes.expiresAt,
-};
+const { id, userId, email, walletAddress, identityId, codeDigest } = loginCodes;
+const { sends, isUnsent, attempts, isRedeemed, createdAt, expiresAt } = loginCodes;
+const account = { userId, email, walletAddress, identityId };
+const columns = { id, ...account, codeDigest, sends, isUnsent, attempts, isRedeemed, createdAt, expiresAt };
 
-export type StoredLoginCode = RowOf<typeof columns>;
+export type StoredLoginCode = RowOfType<typeof columns>;
 
 /** Returns the latest code for this intent in this browser. */
-export async function findLatestCode(
-  { run }: Call,
-  where: { applicationId: string; loginIntentId: string; browserDigest: Buffer },
-): Promise<StoredLoginCode | undefined> {
-  const [latest] = await run(selectLatestCode, where);
+export async function findLatestCode({ run }: Call, where: InBrowser): Promise<StoredLoginCode | undefined> {
+  const [latest] = await run(selectLatestCode, { ...where });
   return latest;
 }
 
-const selectLatestCode: Statement<StoredLoginCode[]> = (db) =>
-  db
-    .select(columns)
-    .from(loginCodes)
-    .where(whereEqual(loginCodes, 'applicationId', 'loginIntentId', 'browserDigest'))
-    .orderBy(desc(loginCodes.createdAt))
-    .limit(1)
-    .prepare('select_latest_login_code');
+const selectLatestCode = statement('select_latest_login_code', columns)`
+  select ${columnsOf(columns)} from login_codes where ${isInBrowser} order by created_at desc limit 1`;

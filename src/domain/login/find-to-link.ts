@@ -1,15 +1,8 @@
-import { and, desc, gt } from 'drizzle-orm';
-import { type Statement, whereEqual } from '../../database/database.ts';
 import { walletChallenges } from '../../database/login-schema.ts';
-import { p } from '../../database/template.ts';
+import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { findProvedIdentity } from '../providers/link-identity.ts';
-
-export interface InBrowser {
-  readonly applicationId: string;
-  readonly loginIntentId: string;
-  readonly browserDigest: Buffer;
-}
+import { type InBrowser, isInBrowser } from './browser.ts';
 
 /** What the user of the code gets. */
 export interface ToLink {
@@ -31,17 +24,7 @@ export async function findToLink(call: Call, inBrowser: InBrowser, link: string)
 }
 
 /** Selects the wallet without a user that this browser has proved to have at this login. */
-const selectProvedWallet: Statement<{ address: string }[]> = (db) =>
-  db
-    .select({ address: walletChallenges.address })
-    .from(walletChallenges)
-    .where(
-      and(
-        whereEqual(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest'),
-        walletChallenges.isProved,
-        gt(walletChallenges.expiresAt, p.instant('now')),
-      ),
-    )
-    .orderBy(desc(walletChallenges.createdAt))
-    .limit(1)
-    .prepare('select_proved_wallet');
+const selectProvedWallet = statement('select_proved_wallet', { address: walletChallenges.address })`
+  select address from wallet_challenges
+  where ${isInBrowser} and is_proved and expires_at > ${p.instant('now')}
+  order by created_at desc limit 1`;

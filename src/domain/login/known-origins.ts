@@ -1,9 +1,7 @@
 /** Remembers in which browsers and networks someone has signed in with an e-mail address. */
 import { domainToASCII, domainToUnicode } from 'node:url';
-import { and, eq, gt, or, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
 import { knownOrigins } from '../../database/login-schema.ts';
-import { p } from '../../database/template.ts';
+import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import type { Browser } from './browser.ts';
@@ -64,27 +62,12 @@ export function foldEmail(email: string): string {
   return folded.replace(/\p{M}/gu, '').toUpperCase();
 }
 
-const selectOrigins: Statement<{ key: Buffer }[]> = (db) => {
-  const isKey = (name: string) => eq(knownOrigins.key, sql.placeholder(name));
-  return db
-    .select({ key: knownOrigins.key })
-    .from(knownOrigins)
-    .where(and(or(isKey('browser'), isKey('network')), gt(knownOrigins.expiresAt, p.instant('now'))))
-    .prepare('select_known_origins');
-};
+const selectOrigins = statement('select_known_origins', { key: knownOrigins.key })`
+  select key from known_origins
+  where key in (${p.bytes('browser')}, ${p.bytes('network')}) and expires_at > ${p.instant('now')}`;
 
-const upsertOrigins: Statement<unknown> = (db) => {
-  const row = (name: string) => ({
-    key: sql.placeholder(name),
-    userId: sql.placeholder('userId'),
-    expiresAt: sql.placeholder('expiresAt'),
-  });
-  return db
-    .insert(knownOrigins)
-    .values([row('browser'), row('network')])
-    .onConflictDoUpdate({
-      target: knownOrigins.key,
-      set: { userId: sql`excluded.user_id`, expiresAt: sql`excluded.expires_at` },
-    })
-    .prepare('upsert_known_origins');
-};
+const upsertOrigins = statement('upsert_known_origins')`
+  insert into known_origins (key, user_id, expires_at)
+  values (${p.bytes('browser')}, ${p.uuid('userId')}, ${p.instant('expiresAt')}),
+    (${p.bytes('network')}, ${p.uuid('userId')}, ${p.instant('expiresAt')})
+  on conflict (key) do update set user_id = excluded.user_id, expires_at = excluded.expires_at`;

@@ -1,8 +1,8 @@
-import { and, desc, gt, not, sql } from 'drizzle-orm';
+import { and, not, sql } from 'drizzle-orm';
 import { type Statement, whereEqual } from '../../database/database.ts';
 import { walletChallenges } from '../../database/login-schema.ts';
 import { users } from '../../database/schema.ts';
-import { p } from '../../database/template.ts';
+import { p, type RowOfType, statement } from '../../database/template.ts';
 import { allowsMethod } from '../applications/branding.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -10,7 +10,7 @@ import { removeIfErased } from '../users/personal-data.ts';
 import { isActiveUser } from '../users/user.ts';
 import { check, textThat, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
-import { type Browser, toSignInOrigin } from './browser.ts';
+import { type Browser, isInBrowser, toSignInOrigin } from './browser.ts';
 import { type Completion, completeLogin } from './complete-login.ts';
 import { requireOpenIntent } from './login-intent.ts';
 import { requireWalletSignature, type WalletSettings } from './verify-wallet-signature.ts';
@@ -82,35 +82,23 @@ export async function withLatestChallenge<Result>(
   }
 }
 
-/** A message that a wallet was asked to sign. */
-interface WalletChallenge {
-  readonly id: string;
-  /** In lower case. */
-  readonly address: string;
-  readonly message: string;
-}
+/** A message that a wallet was asked to sign. The address is in lower case. */
+type WalletChallenge = RowOfType<typeof CHALLENGE>;
+
+const { id, address, message, isProved } = walletChallenges;
+const CHALLENGE = { id, address, message };
+
+const selectLatestChallenge = statement('select_latest_wallet_challenge', CHALLENGE)`
+  select id, address, message from wallet_challenges
+  where ${isInBrowser} and not is_proved and expires_at > ${p.instant('now')}
+  order by created_at desc limit 1`;
 
 const isChallenge = whereEqual(walletChallenges, 'applicationId', 'loginIntentId', 'id');
-
-const selectLatestChallenge: Statement<WalletChallenge[]> = (db) =>
-  db
-    .select({ id: walletChallenges.id, address: walletChallenges.address, message: walletChallenges.message })
-    .from(walletChallenges)
-    .where(
-      and(
-        whereEqual(walletChallenges, 'applicationId', 'loginIntentId', 'browserDigest'),
-        not(walletChallenges.isProved),
-        gt(walletChallenges.expiresAt, p.instant('now')),
-      ),
-    )
-    .orderBy(desc(walletChallenges.createdAt))
-    .limit(1)
-    .prepare('select_latest_wallet_challenge');
 
 const deleteChallenge: Statement<unknown> = (db) =>
   db
     .delete(walletChallenges)
-    .where(and(isChallenge, not(walletChallenges.isProved)))
+    .where(and(isChallenge, not(isProved)))
     .prepare('delete_wallet_challenge');
 
 const markProved: Statement<unknown> = (db) =>

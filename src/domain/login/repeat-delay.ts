@@ -1,6 +1,5 @@
 /** When a code may be sent again: 30 seconds after its creation for each e-mail so far, which has that long to arrive. */
-import { type SQL, sql } from 'drizzle-orm';
-import { loginCodes } from '../../database/login-schema.ts';
+import { sql } from 'drizzle-orm';
 import { p } from '../../database/template.ts';
 import { ServiceError } from '../errors.ts';
 
@@ -23,7 +22,8 @@ export function secondsUntilRepeat(now: Date, { createdAt, sends }: Omit<SentCod
  * Selects the code if it may be sent again. In SQL, so that one of two requests at the same time is refused. The instant
  * and the interval are not added: Citus updates by no sum of columns that depends on a time zone.
  */
-export const isDueForRepeat: SQL = sql`${p.instant('now')} - ${loginCodes.createdAt} >= ${loginCodes.sends} * interval '${sql.raw(String(INTERVAL_SECONDS))} s'`;
+export const isDueForRepeat = sql`
+    ${p.instant('now')} - created_at >= sends * interval '${sql.raw(String(INTERVAL_SECONDS))} s'`;
 
 /** Returns the error of a code that was sent `limit` times, or too recently. */
 export function refuseRepeat(now: Date, sent: SentCode, limit: number): ServiceError {

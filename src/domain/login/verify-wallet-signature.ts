@@ -4,9 +4,8 @@ import type { Browser } from './browser.ts';
 import { isSignedByContract } from './contract-wallet.ts';
 import { digestText, recoverSigner } from './ethereum.ts';
 import { type EthereumNode, NodeError } from './ethereum-node.ts';
-import { hmac, type LoginCodeSettings } from './login-code.ts';
-import { networkOf, siteOf } from './network.ts';
-import { takePermit } from './rate-limit.ts';
+import type { LoginCodeSettings } from './login-code.ts';
+import { type SharedLimit, takeNetworkPermits } from './network-permits.ts';
 
 /**
  * The longest signature. In hex it has 7.5 of the 8 KiB of a form. An owner of a contract adds 65 to 600 bytes, and the
@@ -17,8 +16,12 @@ export const MAX_SIGNATURE_BYTES = 3_840;
 const MAX_KEY_BYTES = 66;
 
 /** Anybody can begin logins and send what only the node can judge. */
-const CHECKS_PER_NETWORK = { burst: 20, intervalMs: 3 * 60_000 };
-const CHECKS_PER_SITE = { burst: 100, intervalMs: 36_000 };
+const CHECKS: SharedLimit = {
+  subject: 'wallet signatures',
+  perNetwork: { burst: 20, intervalMs: 3 * 60_000 },
+  perSite: { burst: 100, intervalMs: 36_000 },
+  reason: 'TOO_MANY_SIGNATURES',
+};
 
 export interface WalletSettings {
   readonly codes: LoginCodeSettings;
@@ -51,22 +54,10 @@ export async function requireWalletSignature(
   if (bytes > MAX_SIGNATURE_BYTES || (!node && bytes > MAX_KEY_BYTES))
     throw new ServiceError('CONTRACT_WALLET_NOT_SUPPORTED');
   if (!node) throw new ServiceError('INVALID_SIGNATURE');
-  await takeCheckPermits(call, codes, browser);
+  await takeNetworkPermits(call, codes, browser, CHECKS);
   const wallet = { address, digest: digestText(message), signature };
   const isSigned = await isSignedByContract(node, wallet).catch((error) => {
     throw error instanceof NodeError ? new ServiceError('SIGNATURE_NOT_CHECKED', { detail: error.message }) : error;
   });
   if (!isSigned) throw new ServiceError('INVALID_SIGNATURE');
-}
-
-async function takeCheckPermits(call: Call, { keys, limitFactor }: LoginCodeSettings, { address }: Browser) {
-  const limits = [
-    [networkOf(address), CHECKS_PER_NETWORK],
-    [siteOf(address), CHECKS_PER_SITE],
-  ] as const;
-  for (const [subject, { burst, intervalMs }] of limits) {
-    const key = hmac(keys[0], `wallet signatures: ${subject}`);
-    const isFree = await takePermit(call, key, { burst: burst * limitFactor, intervalMs });
-    if (!isFree) throw new ServiceError('TOO_MANY_SIGNATURES');
-  }
 }

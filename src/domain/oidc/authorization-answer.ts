@@ -6,7 +6,7 @@ import type { SealKeys } from './sealed-bytes.ts';
 /** In base URLs: the page that sends the answer on (OAuth 2.0 Form Post Response Mode). */
 const RETURN_PATH = '/oidc/return';
 /** From the completion of the login. RFC 6749, section 4.1.2, recommends at most ten minutes. */
-const CODE_LIFETIME_MS = 60_000;
+export const CODE_LIFETIME_MS = 60_000;
 
 interface OidcIntent {
   /** Empty: the intent is one of GenerateAuthUrl, and answered by an auth token. */

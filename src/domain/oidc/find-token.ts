@@ -1,5 +1,5 @@
 /** What a token of a client is good for now. */
-import type { LiveSessions } from '../sessions/live-sessions.ts';
+import { type LiveSessions, MAX_STALENESS_MS } from '../sessions/live-sessions.ts';
 import type { Session } from '../sessions/session.ts';
 import type { AccessToken } from './access-token.ts';
 import type { ClaimedProfile } from './id-token.ts';
@@ -25,9 +25,6 @@ export interface FoundToken {
 export interface FoundAccessToken extends FoundToken {
   readonly profile: ClaimedProfile;
 }
-
-/** As old as the answer of CheckSession may be. */
-const MAX_STALENESS_MS = 5_000;
 
 /** Returns undefined unless the session and the grant of the access token are live. Answers are at most 5 seconds old. */
 export async function findAccessToken(

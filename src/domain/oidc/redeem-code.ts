@@ -6,12 +6,11 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
 import { toUuid } from '../uuid-bytes.ts';
+import { CODE_LIFETIME_MS } from './authorization-answer.ts';
 import { readCode } from './code.ts';
 import { OidcError } from './oidc-error.ts';
 import { challengeOf } from './pkce.ts';
 import type { SealKeys } from './sealed-bytes.ts';
-
-const CODE_LIFETIME_MS = 60_000;
 
 export interface CodeRequest {
   readonly code: string;

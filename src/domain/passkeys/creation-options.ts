@@ -1,5 +1,6 @@
 import type { Call } from '../call.ts';
 import type { Browser } from '../login/browser.ts';
+import { toUuidBytes } from '../uuid-bytes.ts';
 import { createChallenge } from './challenge.ts';
 import type { Passkey } from './passkey.ts';
 import type { RecentSignIn } from './recent-sign-in.ts';
@@ -50,5 +51,5 @@ export function createCreationOptions(
 
 /** Returns the 16 bytes of the ID. All passkeys of a user have it, or devices would not see that they belong together. */
 export function toUserHandle(userId: string): string {
-  return Buffer.from(userId.replaceAll('-', ''), 'hex').toString('base64url');
+  return toUuidBytes(userId).toString('base64url');
 }

@@ -3,6 +3,7 @@
  * after 10 minutes. Nonce and code verifier are made from it, so nothing of it is stored.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { decodeBase64Url } from '../base64url.ts';
 import { deriveKeys } from '../derive-keys.ts';
 import { toUuid, toUuidBytes } from '../uuid-bytes.ts';
 import type { AuthorizationSecrets } from './login-provider.ts';
@@ -54,8 +55,8 @@ export function createAuthorization(keys: AuthorizationKeys, subjectId: string, 
 
 /** Returns the sign-in of the `state`, or undefined if it is none of this provider and browser in the last 10 minutes. */
 export function readAuthorization(keys: AuthorizationKeys, state: string, at: Belonging): Authorization | undefined {
-  const bytes = Buffer.from(state, 'base64url');
-  if (bytes.length !== LENGTH || bytes.toString('base64url') !== state) return undefined;
+  const bytes = decodeBase64Url(state);
+  if (bytes?.length !== LENGTH) return undefined;
   const age = toSeconds(at.now) - bytes.readUInt32BE(16);
   const signed = bytes.subarray(0, MAC_AT);
   const key = keys.state.findIndex((each) => timingSafeEqual(macOf(each, signed, at), bytes.subarray(MAC_AT)));

@@ -1,27 +1,22 @@
-import { and, desc, gt } from 'drizzle-orm';
-import { placeholders, type RowOf, type Statement, whereEqual } from '../../database/database.ts';
+import { sql } from 'drizzle-orm';
+import { placeholdersOf, type Statement, whereEqual } from '../../database/database.ts';
 import { provedIdentities, userIdentities } from '../../database/identity-schema.ts';
-import { p, statement, t } from '../../database/template.ts';
+import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { type InBrowser, isInBrowser } from '../login/browser.ts';
 import { deleteIdentitiesOfDeleted } from './delete-identities-of-deleted.ts';
 
 /** An identity that a browser has signed in with, and that no user has. */
-export type ProvedIdentity = RowOf<typeof proved>;
+export type ProvedIdentity = RowOfType<typeof proved>;
 
 const { id, provider, issuer, subject, email } = provedIdentities;
 const proved = { id, provider, issuer, subject, email };
 
-interface AtLogin {
-  readonly applicationId: string;
-  readonly loginIntentId: string;
-  readonly browserDigest: Buffer;
-}
-
 /** Keeps an identity until the login ends. */
 export async function keepProvedIdentity(
   { run, now }: Call,
-  identity: AtLogin & ProvedIdentity & { readonly expiresAt: Date },
+  identity: InBrowser & ProvedIdentity & { readonly expiresAt: Date },
 ): Promise<void> {
   await run(insertProvedIdentity, { ...identity, createdAt: now });
 }
@@ -29,7 +24,7 @@ export async function keepProvedIdentity(
 /** Returns the latest identity of the provider that this browser has signed in with at this login. */
 export async function findProvedIdentity(
   { run, now }: Call,
-  where: AtLogin & { readonly provider: string },
+  where: InBrowser & { readonly provider: string },
 ): Promise<ProvedIdentity | undefined> {
   const [latest] = await run(selectProvedIdentity, { ...where, now });
   return latest;
@@ -38,7 +33,7 @@ export async function findProvedIdentity(
 /** Returns the identity that a login code is to link, if it is still known. */
 export async function findProvedIdentityById(
   { run, now }: Call,
-  where: AtLogin & { readonly id: string },
+  where: InBrowser & { readonly id: string },
 ): Promise<ProvedIdentity | undefined> {
   const [found] = await run(selectProvedIdentityById, { ...where, now });
   return found;
@@ -83,37 +78,16 @@ const selectOwner: Statement<{ userId: string }[]> = (db) =>
 const insertProvedIdentity: Statement<unknown> = (db) =>
   db
     .insert(provedIdentities)
-    .values(
-      placeholders(
-        'applicationId',
-        'loginIntentId',
-        'id',
-        'browserDigest',
-        'provider',
-        'issuer',
-        'subject',
-        'email',
-        'createdAt',
-        'expiresAt',
-      ),
-    )
+    .values(placeholdersOf(provedIdentities))
     .onConflictDoNothing()
     .prepare('insert_proved_identity');
 
-const isLive = gt(provedIdentities.expiresAt, p.instant('now'));
+const selectProved = sql`
+  select id, provider, issuer, subject, email from proved_identities
+  where ${isInBrowser} and expires_at > ${p.instant('now')}`;
 
-const selectProvedIdentity: Statement<ProvedIdentity[]> = (db) =>
-  db
-    .select(proved)
-    .from(provedIdentities)
-    .where(and(whereEqual(provedIdentities, 'applicationId', 'loginIntentId', 'browserDigest', 'provider'), isLive))
-    .orderBy(desc(provedIdentities.createdAt))
-    .limit(1)
-    .prepare('select_proved_identity');
+const selectProvedIdentity = statement('select_proved_identity', proved)`
+  ${selectProved} and provider = ${p.text('provider')} order by created_at desc limit 1`;
 
-const selectProvedIdentityById: Statement<ProvedIdentity[]> = (db) =>
-  db
-    .select(proved)
-    .from(provedIdentities)
-    .where(and(whereEqual(provedIdentities, 'applicationId', 'loginIntentId', 'browserDigest', 'id'), isLive))
-    .prepare('select_proved_identity_by_id');
+const selectProvedIdentityById = statement('select_proved_identity_by_id', proved)`
+  ${selectProved} and id = ${p.uuid('id')}`;

@@ -5,10 +5,9 @@ import { ServiceError } from '../errors.ts';
 import type { AuthTokens } from '../login/auth-tokens.ts';
 import { type Browser, toSignInOrigin } from '../login/browser.ts';
 import { type Completion, completeLogin, type HowSignedIn } from '../login/complete-login.ts';
-import { hmac, type LoginCodeSettings } from '../login/login-code.ts';
+import type { LoginCodeSettings } from '../login/login-code.ts';
 import { type LoginIntent, requireOpenIntent } from '../login/login-intent.ts';
-import { networkOf, siteOf } from '../login/network.ts';
-import { takePermit } from '../login/rate-limit.ts';
+import { type SharedLimit, takeNetworkPermits } from '../login/network-permits.ts';
 import { signUp } from '../login/sign-up.ts';
 import { findUserToSignIn } from '../users/find-user-by-email.ts';
 import { profileRules } from '../users/user.ts';
@@ -19,8 +18,12 @@ import type { ProviderConnection } from './login-providers.ts';
 import { isOfDomains } from './verified-email.ts';
 
 /** Anybody can begin logins and send codes that only the provider can judge. */
-const ANSWERS_PER_NETWORK = { burst: 60, intervalMs: 10_000 };
-const ANSWERS_PER_SITE = { burst: 300, intervalMs: 2_000 };
+export const PROVIDER_ANSWERS: SharedLimit = {
+  subject: 'provider answers',
+  perNetwork: { burst: 60, intervalMs: 10_000 },
+  perSite: { burst: 300, intervalMs: 2_000 },
+  reason: 'TOO_MANY_SIGN_INS',
+};
 
 export interface ProviderAnswerParts {
   readonly codes: LoginCodeSettings;
@@ -58,17 +61,15 @@ export async function redeemProviderAnswer(
   // The provider answers once only: the second request of a reload finds what the first has kept.
   const earlier = await findProvedIdentityById(call, { ...login, id: authorization.id });
   if (earlier) return { email: earlier.email };
-  await takeAnswerPermits(call, parts.codes, browser);
+  await takeNetworkPermits(call, parts.codes, browser, PROVIDER_ANSWERS);
   const identity = await connection.identify(callback, authorization);
   const how = { method: provider.id, ...toSignInOrigin(browser) };
   const { issuer, subject } = identity;
   const [owner] = await call.run(selectIdentityUser, { issuer, subject });
   if (owner) {
     if (!owner.isActive) throw new ServiceError('UNKNOWN_IDENTITY');
-    return await completeLogin(call, parts.tokens, { loginIntentId: intent.id, userId: owner.userId }, how, {
-      issuer,
-      subject,
-    });
+    const user = { loginIntentId: intent.id, userId: owner.userId };
+    return await completeLogin(call, parts.tokens, user, how, { issuer, subject });
   }
   const completion = await completeByAddress(call, parts, { intent, provider, identity, how });
   if (completion) return completion;
@@ -107,23 +108,6 @@ async function completeByAddress(
   if (!intent.allowSignUp) throw new ServiceError('UNKNOWN_IDENTITY');
   if (intent.askName && name === null) return undefined;
   return await signUp(call, tokens, intent.id, { email, name, walletAddress: '', identity: linked }, how);
-}
-
-/** @throws ServiceError `Too many sign-ins` */
-export async function takeAnswerPermits(
-  call: Call,
-  { keys, limitFactor }: LoginCodeSettings,
-  { address }: Browser,
-): Promise<void> {
-  const limits = [
-    [networkOf(address), ANSWERS_PER_NETWORK],
-    [siteOf(address), ANSWERS_PER_SITE],
-  ] as const;
-  for (const [subject, { burst, intervalMs }] of limits) {
-    const key = hmac(keys[0], `provider answers: ${subject}`);
-    const isFree = await takePermit(call, key, { burst: burst * limitFactor, intervalMs });
-    if (!isFree) throw new ServiceError('TOO_MANY_SIGN_INS');
-  }
 }
 
 function isAddress(email: string): boolean {

@@ -1,6 +1,5 @@
-import { asc, sql } from 'drizzle-orm';
-import { type RowOf, type Statement, whereEqual } from '../../database/database.ts';
-import { nullable, p, statement, t } from '../../database/template.ts';
+import { sql } from 'drizzle-orm';
+import { nullable, p, type RowOfType, statement, t } from '../../database/template.ts';
 import { webhookAttempts } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -14,15 +13,10 @@ const rules = { webhookId, messageId };
 /** More attempts than the schedule has come from redeliveries. */
 const MAX_ATTEMPTS = 100;
 
-const attemptColumns = {
-  at: webhookAttempts.attemptedAt,
-  durationMs: webhookAttempts.durationMs,
-  statusCode: webhookAttempts.statusCode,
-  error: webhookAttempts.error,
-  responseBody: webhookAttempts.responseBody,
-};
+const { attemptedAt: at, durationMs, statusCode, error, responseBody } = webhookAttempts;
+const ATTEMPT = { at, durationMs, statusCode, error, responseBody };
 
-type Attempt = RowOf<typeof attemptColumns>;
+type Attempt = RowOfType<typeof ATTEMPT>;
 
 export interface DeliveryDetails extends Delivery {
   /** Null once the message was removed. */
@@ -56,11 +50,8 @@ const selectDelivery = statement('select_delivery', { ...DELIVERY, payload: null
     sql`, message.payload`,
   )}`;
 
-const selectAttempts: Statement<Attempt[]> = (db) =>
-  db
-    .select(attemptColumns)
-    .from(webhookAttempts)
-    .where(whereEqual(webhookAttempts, 'applicationId', 'webhookId', 'messageId'))
-    .orderBy(asc(webhookAttempts.id))
-    .limit(MAX_ATTEMPTS)
-    .prepare('select_attempts');
+const selectAttempts = statement('select_attempts', ATTEMPT)`
+  select attempted_at as at, duration_ms, status_code, error, response_body from webhook_attempts
+  where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
+    and message_id = ${p.bigint('messageId')}
+  order by id limit ${sql.raw(String(MAX_ATTEMPTS))}`;

@@ -93,28 +93,28 @@ async function showAccount(request: LoginRequest): Promise<void> {
   const owner = { userId: account.user.id };
   const token = readSignInToken(context, browser);
   const hasPasskeys = parts.methods.includes('passkey');
-  sendPage(
-    context,
-    200,
-    renderAccount({
-      ...view,
-      user: account.user,
-      sessions: await listAccountSessions(call, owner.userId),
-      signIns: await listRememberedSignIns(call, owner.userId),
-      thisDevice: {
-        browserDigest: browser.digest,
-        tokenDigest: token === undefined ? token : digestSignInToken(token),
-      },
-      passkeys: hasPasskeys ? await listOwnPasskeys(call, owner, parts.relyingParty) : undefined,
-      providers: parts.providers.all,
-      identities: await call.run(selectIdentities, owner),
-      note,
-      isFresh: isFresh(request, account),
-      mayDelete: parts.allowAccountDeletion,
-      hasWallets: parts.methods.includes('wallet'),
-      hasEmail: parts.methods.includes('email'),
-    }),
-  );
+  const [sessions, signIns, passkeys, identities] = await Promise.all([
+    listAccountSessions(call, owner.userId),
+    listRememberedSignIns(call, owner.userId),
+    hasPasskeys ? listOwnPasskeys(call, owner, parts.relyingParty) : undefined,
+    call.run(selectIdentities, owner),
+  ]);
+  const page = renderAccount({
+    ...view,
+    user: account.user,
+    sessions,
+    signIns,
+    thisDevice: { browserDigest: browser.digest, tokenDigest: token === undefined ? token : digestSignInToken(token) },
+    passkeys,
+    providers: parts.providers.all,
+    identities,
+    note,
+    isFresh: isFresh(request, account),
+    mayDelete: parts.allowAccountDeletion,
+    hasWallets: parts.methods.includes('wallet'),
+    hasEmail: parts.methods.includes('email'),
+  });
+  sendPage(context, 200, page);
 }
 
 async function showName(request: LoginRequest, { user }: Account): Promise<void> {

@@ -1,10 +1,15 @@
 /** Accounts at other providers, on the account page: linking one after a sign-in there, and removing one. */
 import { ServiceError } from '../../domain/errors.ts';
+import { takeNetworkPermits } from '../../domain/login/network-permits.ts';
 import { requireRecentSignIn } from '../../domain/passkeys/recent-sign-in.ts';
-import { createAuthorization, readAuthorization } from '../../domain/providers/authorization-state.ts';
+import {
+  type Authorization,
+  createAuthorization,
+  readAuthorization,
+} from '../../domain/providers/authorization-state.ts';
 import { deleteUserIdentity } from '../../domain/providers/delete-identity.ts';
 import { linkIdentity } from '../../domain/providers/link-identity.ts';
-import { takeAnswerPermits } from '../../domain/providers/redeem-provider-answer.ts';
+import { PROVIDER_ANSWERS } from '../../domain/providers/redeem-provider-answer.ts';
 import { problemOf } from '../alerts.ts';
 import type { LoginRequest } from '../login-request.ts';
 import { callbackOf } from '../provider-callback.ts';
@@ -13,32 +18,22 @@ import { sendNotice } from '../send-notice.ts';
 import { type Account, isFresh, readAccount, redirect } from './account-request.ts';
 
 export async function beginLink(request: LoginRequest, { user }: Account): Promise<void> {
-  const { browser, call, context, fields, parts } = request;
+  const { context, fields, parts } = request;
   const connection = parts.providers.require(fields.provider);
-  const belonging = {
-    purpose: 'link',
-    providerId: fields.provider,
-    browserDigest: browser.digest,
-    now: call.now,
-  } as const;
-  const authorization = createAuthorization(parts.authorizationKeys, user.id, belonging);
+  const authorization = createAuthorization(parts.authorizationKeys, user.id, belongingOf(request));
   const redirectUri = callbackOf(parts, fields.provider);
-  sendRedirect(
-    context,
-    (await connection.authorizationUrl(authorization, { redirectUri, loginHint: user.email })).href,
-  );
+  const { href } = await connection.authorizationUrl(authorization, { redirectUri, loginHint: user.email });
+  sendRedirect(context, href);
+}
+
+function belongingOf({ browser, call, fields }: LoginRequest) {
+  return { purpose: 'link', providerId: fields.provider, browserDigest: browser.digest, now: call.now } as const;
 }
 
 /** Returns whether the callback is of a link that this browser has begun. It is answered then. */
 export async function finishLink(request: LoginRequest): Promise<boolean> {
-  const { browser, call, fields, parts } = request;
-  const belonging = {
-    purpose: 'link',
-    providerId: fields.provider,
-    browserDigest: browser.digest,
-    now: call.now,
-  } as const;
-  const authorization = readAuthorization(parts.authorizationKeys, fields.state, belonging);
+  const { fields, parts } = request;
+  const authorization = readAuthorization(parts.authorizationKeys, fields.state, belongingOf(request));
   if (!authorization) return false;
   const account = await readAccount(request);
   // Somebody else may have signed in meanwhile.
@@ -48,14 +43,10 @@ export async function finishLink(request: LoginRequest): Promise<boolean> {
   return true;
 }
 
-async function link(
-  request: LoginRequest,
-  { user, signIn }: Account,
-  authorization: NonNullable<ReturnType<typeof readAuthorization>>,
-): Promise<void> {
+async function link(request: LoginRequest, { user, signIn }: Account, authorization: Authorization): Promise<void> {
   const { browser, call, context, fields, parts } = request;
   const recent = await requireRecentSignIn(call, browser, signIn);
-  await takeAnswerPermits(call, parts.codes, browser);
+  await takeNetworkPermits(call, parts.codes, browser, PROVIDER_ANSWERS);
   const callback = new URL(`${callbackOf(parts, fields.provider)}?${context.query}`);
   const connection = parts.providers.require(fields.provider);
   const { issuer, subject } = await connection.identify(callback, authorization);

@@ -85,7 +85,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   {
     what: 'A message to sign is valid for an hour',
     file: 'domain/login/redeem-wallet-signature.ts',
-    find: "gt(walletChallenges.expiresAt, p.instant('now')),",
+    find: " and expires_at > ${p.instant('now')}",
     replace: '',
     test: 'test/login-page/wallet.test.ts',
     title: /of a message that is 10 minutes old/,

@@ -146,8 +146,8 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
     {
       what: 'A delivery shows the attempts of another webhook',
       file: 'webhooks/get-delivery.ts',
-      find: ".from(webhookAttempts)\n    .where(whereEqual(webhookAttempts, 'applicationId', 'webhookId', 'messageId'))",
-      replace: ".from(webhookAttempts)\n    .where(whereEqual(webhookAttempts, 'applicationId', 'messageId'))",
+      find: " and webhook_id = ${p.text('webhookId')}\n    and message_id = ${p.bigint('messageId')}\n  order by id",
+      replace: " and message_id = ${p.bigint('messageId')}\n  order by id",
       test: redelivery,
       title: /and each shows its own attempts/,
     },

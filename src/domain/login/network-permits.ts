@@ -1,0 +1,32 @@
+import type { Call } from '../call.ts';
+import { type ErrorReason, ServiceError } from '../errors.ts';
+import type { Browser } from './browser.ts';
+import { hmac, type LoginCodeSettings } from './login-code.ts';
+import { networkOf, siteOf } from './network.ts';
+import { type RateLimit, takePermit } from './rate-limit.ts';
+
+/** What a network and its site may do so often. */
+export interface SharedLimit {
+  /** Names what it limits. */
+  readonly subject: string;
+  readonly perNetwork: RateLimit;
+  readonly perSite: RateLimit;
+  readonly reason: ErrorReason;
+}
+
+/** Takes a permit of the browser's network, and one of its site. @throws ServiceError with the reason of the limit */
+export async function takeNetworkPermits(
+  call: Call,
+  { keys, limitFactor }: LoginCodeSettings,
+  { address }: Browser,
+  { subject, perNetwork, perSite, reason }: SharedLimit,
+): Promise<void> {
+  const limits = [
+    [networkOf(address), perNetwork],
+    [siteOf(address), perSite],
+  ] as const;
+  for (const [place, { burst, intervalMs }] of limits) {
+    const key = hmac(keys[0], `${subject}: ${place}`);
+    if (!(await takePermit(call, key, { burst: burst * limitFactor, intervalMs }))) throw new ServiceError(reason);
+  }
+}
