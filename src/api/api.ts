@@ -62,7 +62,7 @@ export function createApi(parts: ApiParts) {
     handlers: [
       createConnectUnaryEdge(procedures, pipeline),
       createConnectEdge(procedures, pipeline, health, parts),
-      createOperationsEndpoints(tokens, readiness),
+      createOperationsEndpoints(parts),
       createAuditLogExport(parts),
       ...(oidc ? [createOidcEdge(oidc, tokens.issuer, createOidcEndpoints(oidc, oidcParts), parts)] : []),
     ],

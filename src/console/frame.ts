@@ -1,5 +1,6 @@
 /** The frame of every page: the menu at its side, the search box, and what the page shows. */
 import { type Html, html } from '../http/html.ts';
+import { MARK } from '../http/mark.ts';
 import { isolate } from '../texts/isolate.ts';
 import type { ConsoleRequest } from './console-request.ts';
 import { sendDocument } from './responses.ts';
@@ -13,8 +14,6 @@ const MENU: readonly (readonly [section: Section, path: string, label: string])[
   ['audit', '/audit', 'Audit log'],
   ['health', '/health', 'Health'],
 ];
-
-const MARK = html`<svg width="22" height="22" viewBox="0 0 22 22" fill="none" aria-hidden="true"><path fill="currentColor" d="M2 21V9.5a9 9 0 0 1 18 0V21h-4.5V9.5a4.5 4.5 0 0 0-9 0V21z"/><circle cx="11" cy="14.5" r="2" fill="currentColor"/></svg>`;
 
 export function sendFramed({ context, operator }: ConsoleRequest, page: ConsolePage): void {
   const { email, role } = operator;

@@ -9,6 +9,7 @@ import { withoutDirectionControls } from '../texts/isolate.ts';
 const styles = ['base', 'forms', 'panels'].map((name) => new URL(`../http/styles/${name}.css`, import.meta.url));
 const style = readStyle(
   ...styles,
+  new URL('../http/styles/brand.css', import.meta.url),
   new URL('tables.css', import.meta.url),
   new URL('console.css', import.meta.url),
   new URL('../http/styles/preferences.css', import.meta.url),

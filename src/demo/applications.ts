@@ -31,7 +31,12 @@ export interface DemoApplication {
 
 export async function registerApplication(call: Call, site: Site, url: string): Promise<DemoApplication> {
   const { name, path, accentColor, logo } = site;
-  const callbacks = [`http://127.0.0.1${path}/callback`, new URL(`${path}/callback`, url).href];
+  // The last is that of the quick starts.
+  const callbacks = [
+    `http://127.0.0.1${path}/callback`,
+    new URL(`${path}/callback`, url).href,
+    'http://127.0.0.1/callback',
+  ];
   const request = { ...SETTINGS, name, accentColor, redirectUris: callbacks.filter(isRegistrable) };
   const { application, apiKey } = await createApplication(call, request);
   const { id: applicationId, clientId, redirectUris } = application;

@@ -1,7 +1,7 @@
 /** The demo: two applications, a user, a webhook and three events to try Usher with. Only on the embedded Postgres. */
 import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { ApiParts } from '../api/api.ts';
 import type { Config } from '../config/config.ts';
 import { readOrCreateFile } from '../config/read-or-create-file.ts';
@@ -30,6 +30,7 @@ interface KeptDemo extends DemoApplication {
 }
 
 export interface Demo extends KeptDemo {
+  readonly adminKeyFile: string;
   readonly redirectUri: string;
   readonly cafe: DemoApplication & { readonly redirectUri: string };
   /** The account page of Usher, if it has one. */
@@ -81,6 +82,7 @@ export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> 
   const canSignIn = showsCodes && canReturn;
   return {
     ...kept,
+    adminKeyFile: resolve(config.dataDir, 'admin-key'),
     cafe: { ...cafe, redirectUri: findCallback(CAFE, parts.url, cafe.redirectUris).redirectUri },
     accountUrl: config.authPageUrl === undefined ? parts.authPageUrl.replace(/\/login$/, '/account') : undefined,
     webhookId,

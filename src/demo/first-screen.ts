@@ -13,19 +13,19 @@ interface FirstScreen {
 
 /** Returns at most 12 lines. Those that are not to be pasted have at most 100 columns. */
 export function renderFirstScreen({ url, demo, dataDir, consoleLink, metricsUrl }: FirstScreen): string {
-  const { apiKey, canSignIn, clientId, email } = demo;
+  const { adminKeyFile, apiKey, canSignIn, clientId, email } = demo;
   const rows = [
-    canSignIn && ['Demo', `${url}/demo`, `sign in as ${email}, the code appears here`],
-    ['Docs', `${url}/docs`, ''],
-    consoleLink && ['Console', consoleLink, 'works once, for 15 minutes'],
-    metricsUrl && ['Metrics', metricsUrl, ''],
+    canSignIn && ['Demo', `${url}/demo    sign in as ${email}, the code appears here`],
+    ['Docs', `${url}/docs`],
+    consoleLink && ['Console', `works once, for 15 minutes: ${consoleLink}`],
+    metricsUrl && ['Metrics', metricsUrl],
   ].filter((row) => row !== false && row !== undefined && row !== '');
-  const lines = rows.map(([name = '', link = '', remark]) => `  ${name.padEnd(9)}${link}${remark && `    ${remark}`}`);
+  const lines = rows.map(([name = '', text = '']) => `  ${name.padEnd(9)}${text}`);
   return `Usher ${VERSION} is ready.
 
 ${lines.join('\n')}
 
-export USHER_URL=${url} CLIENT_ID=${clientId} API_KEY=${apiKey} ADMIN_KEY="$(cat '${dataDir}/admin-key')"
+export USHER_URL=${url} CLIENT_ID=${clientId} API_KEY=${apiKey} ADMIN_KEY="$(cat '${adminKeyFile}')"
 
 Data stays in ${dataDir}. Ctrl+C stops it.
 `;

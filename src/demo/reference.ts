@@ -1,4 +1,4 @@
-/** The API reference with values of the demo, so that its examples work after one paste. */
+/** The home page with the demo, and the API reference with its values, so that examples work after one paste. */
 import { type HttpContext, headerOf } from '../http/http-context.ts';
 import { send } from '../http/response.ts';
 import type { Demo, DemoParts } from './demo.ts';
@@ -7,11 +7,21 @@ import type { Actions } from './site.ts';
 
 export function createReferenceAction(demo: Demo, parts: DemoParts): Actions {
   return {
+    async 'GET /'(context) {
+      const { renderHomePage } = await import('../api/operations/home-page.ts');
+      const { text, headers } = renderHomePage({ hasAccount: demo.accountUrl !== undefined, hasDemo: true });
+      send(context, 200, text, headers);
+    },
+
     async 'GET /docs'(context) {
       const { renderReference } = await import('../api/docs/page.ts');
       const isOwner = isFromThisMachine(context);
       const values = isOwner ? await makeExampleValues(demo, parts) : {};
-      const { text, headers } = renderReference({ publicUrl: parts.tokens.issuer, values });
+      const { text, headers } = renderReference({
+        publicUrl: parts.tokens.issuer,
+        adminKeyFile: demo.adminKeyFile,
+        values,
+      });
       send(context, 200, text, { ...headers, 'cache-control': 'no-store' });
     },
   };

@@ -505,7 +505,7 @@ export const SessionService: GenService<{
    * The response does not tell which is the case.
    *
    * UNAVAILABLE "Service unavailable" if Usher cannot get an answer that is fresh
-   * enough. The session may be active then.
+   * enough: the session may be active.
    *
    * @generated from rpc usher.v1.SessionService.CheckSession
    */

@@ -25,16 +25,18 @@ export interface ExampleSetup {
   readonly publicUrl: string;
   /** Of the demo application, by variable. */
   readonly values?: Readonly<Partial<Record<string, string>>>;
+  /** Of this Usher, if it is a trial. */
+  readonly adminKeyFile?: string;
 }
 
-function renderExports({ publicUrl, values = {} }: ExampleSetup): Html {
+function renderExports({ publicUrl, values = {}, adminKeyFile }: ExampleSetup): Html {
   const known = Object.entries(values).flatMap(([name, value]) => (value ? [`export ${name}='${value}'`] : []));
   if (known.length === 0) {
     return html`<p>Set these once. Then every example works as it is, in a shell and in Node.</p>
 ${renderCodeBlock(`export USHER_URL='${publicUrl}'\nexport CLIENT_ID=client_…  # of an application\nexport API_KEY=usk_…       # of an application\nexport ADMIN_KEY=…         # of the operator: .data/admin-key of a trial`)}`;
   }
-  const lines = [`export USHER_URL='${publicUrl}'`, 'export ADMIN_KEY="$(cat .data/admin-key)"', ...known];
-  return html`<p>Paste these once where you started Usher. They are of its demo application; its user has just signed in, for 15 minutes.
+  const lines = [`export USHER_URL='${publicUrl}'`, `export ADMIN_KEY="$(cat '${adminKeyFile}')"`, ...known];
+  return html`<p>Paste these once. They are of the demo application; its user has just signed in, for 15 minutes.
 Then every example works as it is, in a shell and in Node.</p>
 ${renderCodeBlock(lines.join('\n'))}`;
 }

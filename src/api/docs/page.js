@@ -32,6 +32,6 @@ field.addEventListener('input', () => {
     for (const link of links) link.parentElement.hidden = !isFound;
   }
   document.body.classList.toggle('searching', words.length > 0);
-  for (const group of document.querySelectorAll('nav details')) group.open = words.length > 0;
+  for (const group of document.querySelectorAll('.toc details')) group.open = words.length > 0;
   status.textContent = words.length > 0 ? `${found} found` : '';
 });

@@ -1,6 +1,7 @@
 /** The API reference at `/docs`, from the OpenAPI documents, the examples and the table of errors. */
 import { VERSION } from '../../config/version.ts';
 import { html } from '../../http/html.ts';
+import { MARK } from '../../http/mark.ts';
 import { anchorOf, CREDENTIAL_HEADERS, SERVICES } from '../catalogue.ts';
 import { withoutErrors } from '../openapi/documented-errors.ts';
 import type { StaticText } from '../operations/generated-text.ts';
@@ -31,31 +32,34 @@ export function renderReference(setup: ExampleSetup): StaticText {
   return renderPage({
     title: 'Usher API reference',
     description: 'Every operation of Usher, with its fields, errors and examples to copy.',
-    style: new URL('page.css', import.meta.url),
+    styles: [new URL('page.css', import.meta.url)],
     script: new URL('page.js', import.meta.url),
     body: html`<a class="skip" href="#content">Skip to content</a>
-<header>
-<p><a href="."><strong>Usher</strong></a> <small>${VERSION}</small></p>
-<p>OpenAPI: <a href="openapi.json">REST</a>, <a href="connect.json">Connect</a></p>
+<header class="top">
+<a class="brand" href=".">${MARK}Usher <span class="soft small">${VERSION}</span></a>
+<p class="small">OpenAPI: <a href="openapi.json">REST</a>, <a href="connect.json">Connect</a></p>
 </header>
 <div class="frame">
-<nav aria-label="Contents">
+<nav class="toc" aria-label="Contents">
 <form class="search" role="search" hidden><label>Search <input type="search" autocomplete="off"></label> <output></output></form>
+<details>
+<summary>Contents</summary>
 <p>Guides</p>
-<ul>${guides.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul>
+<ul class="plain">${guides.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul>
 ${AUDIENCES.map(
   ({ id, title, credential }) => html`<p><a href="#${id}">${title}</a></p>
 ${SERVICES.filter(({ header }) => header === credential).map(
   ({ service, operations }) =>
-    html`<details><summary>${service.name}</summary><ul>${operations.map(
+    html`<details><summary>${service.name}</summary><ul class="plain">${operations.map(
       (operation) => html`<li><a href="#${anchorOf(operation.method)}">${operation.method.name}</a></li>`,
     )}</ul></details>`,
 )}`,
 )}
+</details>
 </nav>
 <main id="content">
 <h1>API reference</h1>
-<p class="lead">One port speaks REST, Connect, gRPC and gRPC-Web. Each operation is described once, with a call for each to copy.</p>
+<p class="lead">Your application sends people to Usher. Usher signs them in and sends them back with a token. You exchange it for a user and a session.</p>
 ${guides.map(({ id, title, body }) => html`<section class="guide" id="${id}"><h2><a href="#${id}">${title}</a></h2>${body}</section>`)}
 ${AUDIENCES.map(
   ({ id, title, credential, about }) => html`<section class="audience" id="${id}"><h2><a href="#${id}">${title}</a></h2>

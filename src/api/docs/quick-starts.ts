@@ -7,9 +7,27 @@ import { renderCodeBlock } from './text.ts';
 const FILE = new URL('../../../gen/quick-starts.json', import.meta.url);
 const quickStarts: readonly { title: string; text: string }[] = JSON.parse(readFileSync(FILE, 'utf8'));
 
-export const QUICK_STARTS = html`<p>Each is a whole application, for the redirect URI <code>http://127.0.0.1/callback</code>, which matches any port. Set <code>CLIENT_ID</code> and <code>API_KEY</code>, run it, and open <code>http://127.0.0.1:3000</code>.
-Express and Next.js use the client package, which <code>npm run client:pack</code> makes in a clone of Usher.</p>
+/** What to do with each, beginning in a clone of Usher. */
+export const SETUPS: Readonly<Record<string, string>> = {
+  Express: `npm run client:pack ../shop
+cd ../shop && npm install ./usher-client-*.tgz express
+npx tsx app.mts  # the file below`,
+  Hono: `mkdir ../shop && cd ../shop && npm install hono @hono/node-server
+npx tsx app.mts  # the file below`,
+  'Next.js': `npx create-next-app@latest ../shop --yes
+npm run client:pack ../shop
+cd ../shop && npm install ./usher-client-*.tgz
+# Save the file below as app/usher.ts. It names four short files beside it: write them, too.
+npx next dev --hostname 127.0.0.1  # then open /me`,
+  'Python over gRPC': `mkdir ../shop
+protoc -I proto --python_out=../shop --grpc_out=../shop \\
+  --plugin=protoc-gen-grpc="$(command -v grpc_python_plugin)" usher/v1/auth.proto
+cd ../shop && python3 sign_in.py  # the file below`,
+};
+
+export const QUICK_STARTS = html`<p>Each is a whole application, for the redirect URI <code>http://127.0.0.1/callback</code>, which matches any port. The demo application has it.
+Set <code>USHER_URL</code>, <code>CLIENT_ID</code> and <code>API_KEY</code>, as above. Begin in a clone of Usher, and then open <code>http://127.0.0.1:3000</code>.</p>
 ${quickStarts.map(
   ({ title, text }) =>
-    html`<details><summary>${title}</summary>${renderCodeBlock(text, { marksVariables: false })}</details>\n`,
+    html`<details><summary>${title}</summary>${renderCodeBlock(SETUPS[title] ?? '')}${renderCodeBlock(text, { marksVariables: false })}</details>\n`,
 )}`;

@@ -7,7 +7,6 @@ import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { sendJson } from '../../http/response.ts';
 import { sendFailure } from '../envelope.ts';
 import { createTextEndpoint } from './generated-text.ts';
-import { sendHomePage } from './home-page.ts';
 import type { Readiness } from './readiness.ts';
 
 const OPENAPI = new URL('../../../gen/openapi/', import.meta.url);
@@ -15,19 +14,29 @@ const OPENAPI = new URL('../../../gen/openapi/', import.meta.url);
 /** The paths that load balancers probe. */
 export const PROBE_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
-export function createOperationsEndpoints(
-  { issuer, publicJwks }: { readonly issuer: string; readonly publicJwks: { readonly keys: readonly JWK[] } },
-  readiness: Readiness,
-): PathHandler {
+interface OperationsParts {
+  readonly authPageUrl: string;
+  readonly readiness: Readiness;
+  readonly tokens: { readonly issuer: string; readonly publicJwks: { readonly keys: readonly JWK[] } };
+}
+
+export function createOperationsEndpoints({
+  authPageUrl,
+  readiness,
+  tokens: { issuer, publicJwks },
+}: OperationsParts): PathHandler {
+  const hasAccount = authPageUrl.startsWith(issuer);
   const jwks = JSON.stringify(publicJwks);
   const endpoints: Record<string, (context: HttpContext) => Promise<void> | void> = {
-    '/': sendHomePage,
     '/healthz': (context) => sendJson(context, 200, '{"status":"ok"}'),
     '/readyz': async (context) => {
       if (await readiness.read()) sendJson(context, 200, '{"status":"ready"}');
       else sendJson(context, 503, '{"status":"not ready"}', { 'retry-after': '1' });
     },
     // Loaded at the first request, because most processes never get one.
+    '/': createTextEndpoint(async () =>
+      (await import('./home-page.ts')).renderHomePage({ hasAccount, hasDemo: false }),
+    ),
     '/docs': createTextEndpoint(async () => (await import('../docs/page.ts')).renderReference({ publicUrl: issuer })),
     '/openapi.json': createDocumentEndpoint('rest.json'),
     '/connect.json': createDocumentEndpoint('connect.json'),

@@ -1,41 +1,53 @@
-/** The page at `/`, which lists every endpoint. */
+/** The page at `/`: where people and machines go from here. */
 import { VERSION } from '../../config/version.ts';
 import { html } from '../../http/html.ts';
-import type { HttpContext } from '../../http/http-context.ts';
-import { send } from '../../http/response.ts';
-import { anchorOf, SERVICES } from '../catalogue.ts';
-import { renderPage } from './render-page.ts';
+import { MARK } from '../../http/mark.ts';
+import { renderPage, sharedStyle } from './render-page.ts';
+
+interface Doors {
+  /** Whether people have an account page here. */
+  readonly hasAccount: boolean;
+  readonly hasDemo: boolean;
+}
+
+const DOORS = [
+  ['docs', 'API reference', 'Quick starts, and every call with a request and a reply to copy.'],
+  ['demo', 'Demo application', 'Sign in once and see what an application gets to know.'],
+  ['account', 'Your account', 'For people who sign in here: name, passkeys, sessions and your data.'],
+] as const;
+
+const MACHINES = [
+  ['openapi.json', 'The REST API as a document'],
+  ['connect.json', 'All RPCs, over Connect with JSON, likewise'],
+  ['.well-known/jwks.json', 'Public keys that verify auth tokens'],
+  ['healthz', 'Whether the process lives'],
+  ['readyz', 'Whether it takes calls'],
+] as const;
 
 /** Links are relative to the path of `PUBLIC_URL`. */
-const { text, headers } = renderPage({
-  title: `Usher ${VERSION}`,
-  description: 'Signs users in to applications.',
-  style: new URL('home-page.css', import.meta.url),
-  body: html`<main class="card">
-<h1>Usher <small>${VERSION}</small></h1>
-<p>Signs users in to applications, over REST, Connect, gRPC and gRPC-Web on this port.</p>
-<h2>Open to everyone</h2>
-<ul>
-<li><a href="docs">/docs</a> API reference, with examples to copy</li>
-<li><a href="openapi.json">/openapi.json</a> the REST API as an OpenAPI document</li>
-<li><a href="connect.json">/connect.json</a> all RPCs, over Connect with JSON, likewise</li>
-<li><a href="healthz">/healthz</a> whether the process lives</li>
-<li><a href="readyz">/readyz</a> whether it takes calls</li>
-<li><a href=".well-known/jwks.json">/.well-known/jwks.json</a> public keys that verify auth tokens</li>
-</ul>
-${SERVICES.map(
-  ({ service, header, operations }) => html`<h2>${service.typeName} <small>${header}</small></h2>
-<table>
-${operations.map(
-  ({ method, route }) =>
-    html`<tr><th scope="row"><a href="docs#${anchorOf(method)}">${method.name}</a></th><td>${
-      route && html`<b>${route.method}</b> ${route.path}`
-    }</td></tr>\n`,
-)}</table>
-`,
-)}</main>`,
-});
-
-export function sendHomePage(context: HttpContext): void {
-  send(context, 200, text, headers);
+export function renderHomePage({ hasAccount, hasDemo }: Doors) {
+  const isOpen = { docs: true, demo: hasDemo, account: hasAccount };
+  return renderPage({
+    title: `Usher ${VERSION}`,
+    description: 'Signs people in to applications.',
+    styles: [sharedStyle('panels'), new URL('home-page.css', import.meta.url)],
+    body: html`<div class="page">
+<header class="bar"><span class="brand">${MARK}Usher</span></header>
+<main class="fields">
+<div>
+<h1>Signs people in to your applications</h1>
+<p class="lead">With a passkey, a code by e-mail, a wallet or an account elsewhere. Over REST, Connect, gRPC, gRPC-Web and OpenID Connect, on this port.</p>
+</div>
+<div class="doors">
+${DOORS.filter(([path]) => isOpen[path]).map(
+  ([path, title, about]) =>
+    html`<a href="${path}" class="card door"><strong>${title}</strong><span>${about}</span></a>\n`,
+)}</div>
+<section class="panel" aria-labelledby="machines">
+<header><h2 id="machines">For machines</h2></header>
+${MACHINES.map(([path, about]) => html`<div class="item"><a href="${path}">/${path}</a><span class="soft">${about}</span></div>\n`)}</section>
+</main>
+<footer class="small soft">Usher ${VERSION}. Looking for a place to sign in? Open the application that you want to use.</footer>
+</div>`,
+  });
 }

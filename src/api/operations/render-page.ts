@@ -1,22 +1,21 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { Html, html, htmlDocument } from '../../http/html.ts';
-import { readScript } from '../../http/inline-files.ts';
+import { readScript, readStyle } from '../../http/inline-files.ts';
 import type { StaticText } from './generated-text.ts';
 
 interface Page {
   readonly title: string;
   readonly description: string;
-  /** The CSS file that follows `base.css`. */
-  readonly style: URL;
+  /** CSS files that follow those of Usher's own pages. */
+  readonly styles: readonly URL[];
   readonly body: Html;
   /** A script that the page does without where scripts are off. */
   readonly script?: URL;
 }
 
 /** Returns a page. Its content security policy allows only its own style and script. */
-export function renderPage({ title, description, style: own, body, script }: Page): StaticText {
-  const style = [new URL('../base.css', import.meta.url), own].map((file) => readFileSync(file, 'utf8')).join('');
+export function renderPage({ title, description, styles, body, script }: Page): StaticText {
+  const style = readStyle(...['base', 'brand'].map(sharedStyle), ...styles);
   const code = script && readScript(script);
   const end = code && html`\n<script type="module">${new Html(code)}</script>`;
   const head = html`<meta name="description" content="${description}">
@@ -33,6 +32,9 @@ export function renderPage({ title, description, style: own, body, script }: Pag
     },
   };
 }
+
+/** Returns a file of `http/styles`. */
+export const sharedStyle = (name: string) => new URL(`../../http/styles/${name}.css`, import.meta.url);
 
 function hashOf(text: string): string {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`;

@@ -2,7 +2,9 @@
 import { createHash } from 'node:crypto';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
+import quickStarts from '../../../gen/quick-starts.json' with { type: 'json' };
 import { anchorOf, OPERATIONS } from '../../../src/api/catalogue.ts';
+import { SETUPS } from '../../../src/api/docs/quick-starts.ts';
 import { ERRORS } from '../../../src/domain/errors.ts';
 import { request } from '../../support/http.ts';
 import { PUBLIC_URL, startTestService } from '../../support/service.ts';
@@ -46,6 +48,13 @@ test('shows the URL of Usher, and the API of operators apart from that of applic
   const [forApplications = '', forOperators = ''] = page.split('id="operators"');
   expect(forApplications).not.toContain('id="AdminService.');
   expect(forOperators).not.toMatch(/id="(Auth|Session|User|Webhook|Event)Service\./);
+});
+
+test.each(quickStarts)('tells how to install what the quick start for $title needs', ({ title, text }) => {
+  const packages = [...text.matchAll(/^import .* from '((?:@[^/']+\/)?[^/'.]+)/gm)].map(([, name = '']) => name);
+  const foreign = packages.filter((name) => !name.startsWith('node:'));
+  for (const name of foreign) expect(SETUPS[title]).toMatch(new RegExp(`npm install .*${name}\\b`));
+  expect(SETUPS[title]).toContain(foreign.length > 0 ? 'npx' : 'python3');
 });
 
 test.each(['/docs', '/openapi.json', '/connect.json'])('%s is compressed for whoever takes that', async (path) => {
