@@ -17,13 +17,14 @@ import { createUserByForm, showNewUser, showUsers } from './pages/users.ts';
 import { showDeleteWebhook, showRedeliver, showRotateSigningKey, showWebhook, WEBHOOK_ACTS } from './pages/webhook.ts';
 import { createWebhookByForm, showWebhooks } from './pages/webhooks.ts';
 import { type ConsoleRoute, get, getAndPost, post } from './route.ts';
-import { endSignIn, finishSignIn, startSignIn } from './sign-in.ts';
+import { endSignIn, finishSignIn, followLink, startSignIn } from './sign-in.ts';
 
 const SENSITIVE = { isSensitive: true } as const;
 
 export const ROUTES: readonly ConsoleRoute[] = [
   get('anyone', '/login', startSignIn),
   get('anyone', '/callback', finishSignIn),
+  post('anyone', '/callback', followLink),
   post('anyone', '/sign-out', endSignIn),
   // Every request renews the session.
   post('viewer', '/renew', async () => ({ redirect: '/' }), undefined, { isForTeams: true }),

@@ -13,6 +13,7 @@ import { findUserByEmail } from '../domain/users/find-user-by-email.ts';
 import { getUser } from '../domain/users/get-user.ts';
 import { html } from '../http/html.ts';
 import { headerOf } from '../http/http-context.ts';
+import { isolate } from '../texts/isolate.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { type ConsoleRequest, createOperatorCall, perform } from './console-request.ts';
 import { beginLogin, endLogin, removeSessionCookie, writeSessionCookie } from './cookies.ts';
@@ -50,7 +51,7 @@ export async function startSignIn({ context, parts, query }: ConsoleRequest): Pr
 export async function finishSignIn(request: ConsoleRequest): Promise<Reply> {
   const { context, parts, query } = request;
   const link = query.get('link');
-  if (link !== null) return followLink(request, link);
+  if (link !== null) return confirmLink(request, link);
   const returnTo = endLogin(context, parts.cookies, query.get('state') ?? '');
   const issuers = [parts.tokens.issuer, parts.config.authIssuer?.issuer];
   if (returnTo === undefined || !issuers.includes(query.get('iss') ?? '')) {
@@ -74,17 +75,25 @@ async function exchange({ context, parts }: ConsoleRequest, authToken: string, r
   return { redirect: returnTo };
 }
 
+/** Asks first: chats and mail scanners open links, which must not use them up. Nobody is signed in as somebody else unseen. */
+function confirmLink({ context, call, parts }: ConsoleRequest, token: string): Reply {
+  const link = openSignInLink(parts.cookies.keys, token, call.now);
+  if (!link) return refuseLink(context);
+  const form = html`<p>As ${isolate(link.email)}.</p>
+<form method="post" action="/callback"><input type="hidden" name="link" value="${token}"><button>Sign in</button></form>`;
+  sendCard(context, 200, 'Sign in to the console', form);
+  return 'sent';
+}
+
 /** Signs in whom the link names, and creates the user first if there is none. */
-async function followLink(request: ConsoleRequest, token: string): Promise<Reply> {
-  const { context, parts } = request;
+export async function followLink(request: ConsoleRequest): Promise<Reply> {
+  const { context, form, parts } = request;
   const { keys } = parts.cookies;
+  const token = form.get('link') ?? '';
   const call = createOperatorCall(context, parts, '', 'AdminService/CompleteLogin');
   const link = openSignInLink(keys, token, call.now);
   const isUsable = link !== undefined && (await takePermit(call, hmac(keys[0], `console link: ${link.id}`), LINK_USES));
-  if (!isUsable) {
-    const text = html`A link works once, and for 15 minutes. <code>npm run console</code> prints a new one.`;
-    return tell(context, 403, 'This link cannot be used', text);
-  }
+  if (!isUsable) return refuseLink(context);
   const operator = judge(parts, link, 'page');
   if (!('role' in operator)) return sendStranger(context, operator);
   const found = await findUserByEmail(call, link.email);
@@ -97,6 +106,11 @@ async function followLink(request: ConsoleRequest, token: string): Promise<Reply
   const completing = createOperatorCall(context, parts, userId, 'AdminService/CompleteLogin');
   const { authToken } = await completeLogin(completing, parts.tokens, { loginIntentId, userId });
   return exchange(request, authToken, '/');
+}
+
+function refuseLink(context: ConsoleRequest['context']): Reply {
+  const text = html`A link works once, and for 15 minutes. <code>npm run console</code> prints a new one.`;
+  return tell(context, 403, 'This link cannot be used', text);
 }
 
 async function createOperator({ context, parts }: ConsoleRequest, email: string): Promise<string> {

@@ -24,25 +24,44 @@ describe('a link of the server', () => {
   });
 
   test('works once', async () => {
-    const path = fixture.createLink(OPERATORS.admin).slice(fixture.url.length);
-    expect(await new ConsoleBrowser(fixture.url).open(path)).toMatchObject({ status: 303, location: '/' });
-    expect(await new ConsoleBrowser(fixture.url).open(path)).toMatchObject({
+    const link = fixture.createLink(OPERATORS.admin);
+    expect(await new ConsoleBrowser(fixture.url).useLink(link)).toMatchObject({ status: 303, location: '/' });
+    expect(await new ConsoleBrowser(fixture.url).useLink(link)).toMatchObject({
       status: 403,
       heading: 'This link cannot be used',
       cookies: [],
     });
   });
 
-  test('works once for twenty who follow it at the same time', async () => {
-    const path = fixture.createLink(OPERATORS.admin).slice(fixture.url.length);
-    const replies = await Promise.all(Array.from({ length: 20 }, () => new ConsoleBrowser(fixture.url).open(path)));
+  test('works once for twenty who use it at the same time', async () => {
+    const link = fixture.createLink(OPERATORS.admin);
+    const replies = await Promise.all(Array.from({ length: 20 }, () => new ConsoleBrowser(fixture.url).useLink(link)));
     expect(replies.filter(({ location }) => location === '/')).toHaveLength(1);
   });
 
+  test('is not used up by a scanner that opens it', async () => {
+    const link = fixture.createLink(OPERATORS.support);
+    const scanner = new ConsoleBrowser(fixture.url);
+    const page = await scanner.open(link.slice(fixture.url.length));
+    expect(page).toMatchObject({ status: 200, heading: 'Sign in to the console', cookies: [] });
+    expect(page.text).toContain(`As ${OPERATORS.support}.`);
+    expect((await scanner.open('/users')).status).toBe(303);
+    expect((await new ConsoleBrowser(fixture.url).useLink(link)).location).toBe('/');
+  });
+
+  test('signs nobody in by a form of another site', async () => {
+    const token = new URL(fixture.createLink(OPERATORS.support)).searchParams.get('link') ?? '';
+    const victim = new ConsoleBrowser(fixture.url);
+    for (const site of ['cross-site', 'same-site', 'none']) {
+      const reply = await victim.post('/callback', { link: token }, { 'sec-fetch-site': site });
+      expect(reply).toMatchObject({ status: 403, cookies: [] });
+    }
+  });
+
   test('works for 15 minutes', async () => {
-    const path = fixture.createLink(OPERATORS.admin).slice(fixture.url.length);
+    const link = fixture.createLink(OPERATORS.admin);
     fixture.clock.advance(15 * MINUTE_MS);
-    expect((await new ConsoleBrowser(fixture.url).open(path)).status).toBe(403);
+    expect((await new ConsoleBrowser(fixture.url).useLink(link)).status).toBe(403);
   });
 
   test.each([
@@ -51,13 +70,14 @@ describe('a link of the server', () => {
     ['with more behind it', (token: string) => `${token}A`],
   ])('is refused %s', async (_, alter) => {
     const [path = '', token = ''] = fixture.createLink(OPERATORS.admin).slice(fixture.url.length).split('link=');
-    const reply = await new ConsoleBrowser(fixture.url).open(`${path}link=${alter(token)}`);
-    expect(reply).toMatchObject({ status: 403, cookies: [] });
+    const browser = new ConsoleBrowser(fixture.url);
+    expect(await browser.open(`${path}link=${alter(token)}`)).toMatchObject({ status: 403, cookies: [] });
+    expect(await browser.post('/callback', { link: alter(token) })).toMatchObject({ status: 403, cookies: [] });
   });
 
   test('is of no use to somebody who is no operator any more', async () => {
     const browser = new ConsoleBrowser(fixture.url);
-    const reply = await browser.open(fixture.createLink('eve@example.com').slice(fixture.url.length));
+    const reply = await browser.useLink(fixture.createLink('eve@example.com'));
     expect(reply).toMatchObject({ status: 403, heading: 'You cannot use the console' });
     expect((await browser.open('/users')).status).toBe(303);
   });

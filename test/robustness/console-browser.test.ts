@@ -41,6 +41,8 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     const page = await context.newPage();
     fixture.clock.advance(1);
     await page.goto(fixture.createLink(email));
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.waitForURL(`${fixture.url}/`);
     return { page, problems, hosts };
   }
 

@@ -93,7 +93,7 @@ export class ConsoleFixture implements AsyncDisposable {
     // Who has signed in last must be unique.
     this.clock.advance(1);
     const browser = new ConsoleBrowser(this.url);
-    const reply = await browser.open(new URL(this.createLink(email)).href.slice(this.url.length));
+    const reply = await browser.useLink(this.createLink(email));
     if (reply.location !== '/') throw new Error(`${email} is not signed in: ${reply.status} ${reply.heading}`);
     return browser;
   }
@@ -117,6 +117,13 @@ export class ConsoleBrowser {
 
   open(path: string, headers: Record<string, string> = {}): Promise<ConsoleReply> {
     return this.#send({ method: 'GET', path, headers: { 'sec-fetch-site': 'same-origin', ...headers } });
+  }
+
+  /** Presses the button of the page that a link of the server leads to. */
+  async useLink(link: string): Promise<ConsoleReply> {
+    const page = await this.open(link.slice(this.#url.length));
+    const [form] = page.forms;
+    return form ? this.post(form.action, form.fields) : page;
   }
 
   /** Opens a page, and those that it redirects to within the console. */
