@@ -38,10 +38,10 @@ const ROLES = {
   anyone: ['GET /login', 'GET /callback', 'POST /callback', 'POST /sign-out'],
   viewer: [
     'POST /renew',
-    ...['/', '/search', '/health', '/audit', '/audit.csv', '/audit.jsonl', '/users', '/users/:u'],
-    ...['/applications', '/applications/:a', '/applications/:a/preview', '/applications/:a/logo'],
+    ...['/', '/search', '/health', '/audit', '/users', '/users/:u'],
+    ...['/applications', '/applications/:a', '/applications/:a/preview'],
     ...['keys', 'users', 'sessions', 'webhooks', 'webhooks/:w', 'webhooks/:w/deliveries'].map(below),
-    ...['webhooks/:w/deliveries/:m', 'events', 'events/:e', 'events/:e/check-ins.csv'].map(below),
+    ...['webhooks/:w/deliveries/:m', 'events', 'events/:e'].map(below),
   ],
   support: [
     ...['POST /users/:u/deactivate', 'POST /users/:u/reactivate', 'POST /users/:u/end-sessions'],
@@ -53,7 +53,7 @@ const ROLES = {
   admin: [
     ...['POST /users', '/users/new', 'POST /users/new', 'POST /users/:u'],
     ...['POST /applications', '/applications/new', 'POST /applications/new', 'POST /applications/:a'],
-    ...['POST webhooks', 'POST webhooks/:w', 'POST events', 'POST logo'].map(below),
+    ...['POST webhooks', 'POST webhooks/:w', 'POST events'].map(below),
   ],
   sensitive: [
     ...both('/users/:u/delete', '/users/:u/erase', '/applications/:a/delete'),
