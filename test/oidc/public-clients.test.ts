@@ -204,6 +204,13 @@ describe('introspection', () => {
     }
   });
 
+  test('tells nothing of a refresh token that was replaced', async () => {
+    const { refresh_token: first } = await signIn();
+    const { body } = await next(first);
+    expect((await introspect(first)).body).toEqual({ active: false });
+    expect((await introspect(body.refresh_token)).body).toMatchObject({ active: true });
+  });
+
   test('needs a secret', async () => {
     const fields = { token: 'x', client_id: tenant.clientId };
     expect(await post(service, '/oidc/introspect', fields)).toMatchObject({ status: 401 });

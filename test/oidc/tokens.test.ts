@@ -109,6 +109,12 @@ describe('a code', () => {
     expect((await redeem(service, tenant, code)).status).toBe(200);
   });
 
+  test('with the challenge of a short verifier is none', async () => {
+    const verifier = 'v'.repeat(42);
+    const code = await signInForCode(service, tenant, user, { verifier });
+    expect(await redeem(service, tenant, code, { verifier })).toMatchObject(INVALID_GRANT);
+  });
+
   test('of another application is none, and stays good there', async () => {
     const code = await signInForCode(service, tenant, user);
     expect(await redeem(service, other, code)).toMatchObject(INVALID_GRANT);
@@ -203,6 +209,7 @@ describe('a refresh', () => {
     expect((await getUserinfo(service, body.access_token)).status).toBe(200);
     await end(person.id);
     expect(await refresh(service, tenant, body.refresh_token)).toMatchObject(INVALID_GRANT);
+    expect((await getUserinfo(service, body.access_token)).status).toBe(401);
   });
 });
 
