@@ -52,6 +52,7 @@ describe('a code', () => {
   test('that was asked for without a challenge is none', async () => {
     const code = await signInForCode(service, tenant, user);
     expect(await redeem(service, tenant, code, { verifier: createVerifier(), isPublic })).toMatchObject(INVALID_GRANT);
+    expect(await redeem(service, tenant, code, { isPublic })).toMatchObject({ body: { error: 'invalid_request' } });
   });
 
   test('is none for an application whose clients keep a secret', async () => {
@@ -318,6 +319,14 @@ describe('a page', () => {
     for (const { headers } of [refreshed, refused, shown, revoked]) {
       expect(headers['access-control-allow-origin']).toBe(allowed);
     }
+  });
+
+  test('of any origin reads that an access token is not valid', async () => {
+    const { status, headers } = await request(service.url, {
+      path: '/oidc/userinfo',
+      headers: { origin: 'https://evil.test', authorization: 'Bearer uat_' },
+    });
+    expect([status, headers['access-control-allow-origin']]).toEqual([401, '*']);
   });
 
   test('reads nothing that a client with a secret has got', async () => {

@@ -9,6 +9,8 @@ const PREFLIGHT_HEADERS = {
   'access-control-max-age': '7200',
 };
 
+export const EXPOSED_HEADERS = 'WWW-Authenticate, X-Request-Id, Retry-After';
+
 /** Lets the page that has sent the request read the answer if it is one of the client's. */
 export function allowPage(context: HttpContext, redirectUris: readonly string[]): void {
   const origin = headerOf(context, 'origin');
@@ -16,7 +18,7 @@ export function allowPage(context: HttpContext, redirectUris: readonly string[])
   const { response } = context;
   response.setHeader('vary', 'Origin');
   response.setHeader('access-control-allow-origin', origin);
-  response.setHeader('access-control-expose-headers', 'WWW-Authenticate, X-Request-Id, Retry-After');
+  response.setHeader('access-control-expose-headers', EXPOSED_HEADERS);
 }
 
 /**

@@ -7,7 +7,7 @@ import { headerOf } from '../../http/http-context.ts';
 import type { Admission } from '../admission.ts';
 import type { OidcCall } from './oidc-call.ts';
 import type { OidcAnswer, OidcEndpoint } from './oidc-edge.ts';
-import { allowPage } from './page-cors.ts';
+import { allowPage, EXPOSED_HEADERS } from './page-cors.ts';
 import { invalidRequest, readForm } from './read-form.ts';
 
 interface UserinfoParts extends TokenParts {
@@ -44,6 +44,8 @@ async function readToken({ context, deadline }: OidcCall, method: 'GET' | 'POST'
   return ofHeader ?? ofForm;
 }
 
+/** A page of any origin may read it: it tells of no client, and of no user. */
 function invalidToken(challenge: string): OidcError {
-  return new OidcError('invalid_token', { headers: { 'www-authenticate': challenge } });
+  const headers = { 'www-authenticate': challenge, 'access-control-allow-origin': '*' };
+  return new OidcError('invalid_token', { headers: { ...headers, 'access-control-expose-headers': EXPOSED_HEADERS } });
 }

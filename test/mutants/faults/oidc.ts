@@ -69,14 +69,6 @@ export const OIDC_FAULTS: readonly Fault[] = [
       title: /ends that of the browser alone/,
     },
     {
-      what: 'An application that shares no sign-ins is answered without a page',
-      file: 'continue-silently.ts',
-      find: 'client.singleSignOn && parts.singleSignOnMaxAgeSeconds > 0',
-      replace: 'parts.singleSignOnMaxAgeSeconds > 0',
-      test: silent,
-      title: /needs a remembered sign-in, at an application that shares/,
-    },
-    {
       what: 'Another user than the expected one is signed in without a page',
       file: 'continue-silently.ts',
       find: 'userId: hint?.userId ?? null',

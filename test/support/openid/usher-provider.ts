@@ -23,6 +23,10 @@ interface UsherOptions {
   readonly loggedOutUris?: readonly string[];
   readonly backchannelLogoutUri?: string;
   readonly requirePkce?: boolean;
+  /** Whether its client has no secret. */
+  readonly isPublic?: boolean;
+  /** A login page of the operator. */
+  readonly authPageUrl?: string;
   /** Serves TLS under its own address, with a certificate that this process trusts, and with the real time. */
   readonly tls?: { readonly cert: string; readonly key: string };
 }
@@ -53,6 +57,7 @@ export async function startUsherProvider({ tls, ...options }: UsherOptions = {})
       port,
       publicUrl: issuer,
       ...(tls && { tls }),
+      ...(options.authPageUrl && { authPageUrl: options.authPageUrl }),
       webhookDelivery: true,
       webhookAllowedNetworks: ['127.0.0.0/8'],
       webhookRetrySchedule: [0, 1, 1],
@@ -69,6 +74,7 @@ export async function startUsherProvider({ tls, ...options }: UsherOptions = {})
       backchannelLogoutUri: options.backchannelLogoutUri ?? logouts.url,
       openIdConnect: true,
       requirePkce: options.requirePkce ?? false,
+      publicClient: options.isPublic ?? false,
       singleSignOn: true,
     });
     const { id = '', clientId = '' } = application ?? {};

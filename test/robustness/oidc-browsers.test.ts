@@ -1,0 +1,150 @@
+/** OpenID Connect in Chromium on a phone, over TLS: answers by redirect and in a form, on Usher's page and on another. */
+import { scryptSync } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { createDirectory } from '../support/directory.ts';
+import { startExample } from '../support/example-application.ts';
+import { findFreePort } from '../support/free-port.ts';
+import { authorizationOf, CODE_VERIFIER } from '../support/oidc.ts';
+import { basicOf } from '../support/oidc-client.ts';
+import { PERSON, send } from '../support/openid/provider.ts';
+import { servePages } from '../support/openid/serve-pages.ts';
+import { startUsherProvider, trustCertificate, type UsherProvider } from '../support/openid/usher-provider.ts';
+import { REPOSITORY } from '../support/process.ts';
+import { ADMIN_KEY } from '../support/service.ts';
+
+const TIMEOUT_MS = 60_000;
+const PASSWORD = 'correct horse';
+
+describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
+  let chrome: Browser;
+  beforeAll(async () => {
+    chrome = await launchChromium();
+  });
+  afterAll(() => chrome?.close());
+
+  /** Opens a client of Usher in a browser. Everything ends with the test. */
+  async function open({ authPageUrl, ...options }: BrowserContextOptions & { authPageUrl?: string } = {}) {
+    const { origin, forms } = await servePages();
+    const provider = await startUsherProvider({
+      tls: await trustCertificate(),
+      redirectUris: [`${origin}/callback`],
+      ...(authPageUrl !== undefined && { authPageUrl }),
+    });
+    onTestFinished(() => provider[Symbol.asyncDispose]());
+    const context = await chrome.newContext({
+      viewport: { width: 360, height: 740 },
+      ignoreHTTPSErrors: true,
+      ...options,
+    });
+    onTestFinished(() => context.close());
+    context.setDefaultTimeout(TIMEOUT_MS);
+    const problems = collectProblems(context);
+    const page = await context.newPage();
+    const redirectUri = `${origin}/callback`;
+    const authorize = (changes: Readonly<Record<string, string>> = {}) => {
+      const query = authorizationOf(provider.client, { redirect_uri: redirectUri, ...changes });
+      return page.goto(`${provider.route.issuer}/oidc/authorize?${query}`);
+    };
+    return { authorize, forms, origin, page, problems, provider, redirectUri };
+  }
+
+  async function signIn(page: Page, { mailbox }: UsherProvider): Promise<void> {
+    await page.locator('#email').fill(PERSON.email);
+    await page.keyboard.press('Enter');
+    await page.locator('#code').waitFor();
+    await page.locator('#code').fill(mailbox.codeFor(PERSON.email));
+    await page.keyboard.press('Enter');
+  }
+
+  /** Redeems what the client has got. */
+  async function expectTokens(
+    { provider, redirectUri }: Awaited<ReturnType<typeof open>>,
+    answer: URLSearchParams | undefined,
+  ): Promise<void> {
+    const { code, ...rest } = Object.fromEntries(answer ?? []);
+    expect(rest).toEqual({ state: 'a state & of the application', iss: provider.route.issuer });
+    const { clientId, clientSecret: apiKey } = provider.client;
+    const fields = { grant_type: 'authorization_code', code: code ?? '', redirect_uri: redirectUri };
+    const form = { ...fields, code_verifier: CODE_VERIFIER };
+    const headers = basicOf({ clientId, apiKey });
+    const url = `${provider.route.issuer}/oidc/token`;
+    expect(await send(provider, url, { method: 'POST', headers, form })).toMatchObject({ status: 200 });
+  }
+
+  test.each(['light', 'dark'] as const)(
+    'the answer comes in a form that sends itself, in the %s theme',
+    async (theme) => {
+      const at = await open({ colorScheme: theme });
+      const { authorize, forms, page, problems, provider, redirectUri } = at;
+      await authorize({ response_mode: 'form_post', ui_locales: 'de' });
+      expect(await page.locator('html').getAttribute('lang')).toBe('de');
+      await expectAccessible(page);
+      await signIn(page, provider);
+      await page.waitForURL(redirectUri);
+      await expectTokens(at, forms[0]);
+      expect(forms).toHaveLength(1);
+
+      // The next time the person only continues, and the way back shows nothing that could be sent twice.
+      await authorize({ response_mode: 'form_post' });
+      await page.getByRole('button', { name: 'Continue' }).click();
+      await page.waitForURL(redirectUri);
+      await expectTokens(at, forms[1]);
+      await page.goBack();
+      await expect.poll(() => page.url()).not.toBe(redirectUri);
+      expect(forms).toHaveLength(2);
+      expect(problems).toEqual([]);
+    },
+  );
+
+  test('without JavaScript the person sends the form with a button', async () => {
+    const at = await open({ javaScriptEnabled: false });
+    const { authorize, forms, page, provider, redirectUri } = at;
+    await authorize({ response_mode: 'form_post' });
+    await signIn(page, provider);
+    await page.waitForURL('**/oidc/return?**');
+    expect(await page.locator('body').innerText()).toContain(new URL(redirectUri).host);
+    const box = await page.getByRole('button', { name: 'Continue' }).boundingBox();
+    expect(box && box.x >= 0 && box.x + box.width <= 360).toBe(true);
+    await page.getByRole('button', { name: 'Continue' }).click();
+    await page.waitForURL(redirectUri);
+    await expectTokens(at, forms[0]);
+  });
+
+  test('the client is told that the person has cancelled', async () => {
+    const { authorize, forms, page, redirectUri } = await open();
+    await authorize({ response_mode: 'form_post' });
+    await page.getByRole('button', { name: /cancel/i }).click();
+    await page.waitForURL(redirectUri);
+    expect(forms[0]?.get('error')).toBe('access_denied');
+  });
+
+  test.each(['query', 'form_post'])('a login page of the operator answers by %s', async (mode) => {
+    const port = String(await findFreePort());
+    const at = await open({ authPageUrl: `http://localhost:${port}/` });
+    const { authorize, forms, page, problems, provider, redirectUri } = at;
+    await startPage(provider, port);
+    await authorize({ response_mode: mode });
+    await page.getByLabel('E-mail address').fill(PERSON.email);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.waitForURL(`${redirectUri}**`);
+    await expectTokens(at, mode === 'query' ? new URL(page.url()).searchParams : forms[0]);
+    expect(problems).toEqual([]);
+  });
+
+  /** Starts the example of a login page. */
+  async function startPage({ route }: UsherProvider, PORT: string): Promise<void> {
+    const directory = await createDirectory();
+    const files = { PASSWORDS_FILE: join(directory, 'passwords.json'), NODE_EXTRA_CA_CERTS: join(directory, 'ca.pem') };
+    const passwords = { [PERSON.email]: `salt:${scryptSync(PASSWORD, 'salt', 32).toString('hex')}` };
+    await writeFile(files.PASSWORDS_FILE, JSON.stringify(passwords));
+    await writeFile(files.NODE_EXTRA_CA_CERTS, (await trustCertificate()).cert);
+    const env = { ...files, USHER_URL: route.issuer, ADMIN_KEY, PORT };
+    const page = await startExample(join(REPOSITORY, 'test/examples/login-page/app.ts'), env);
+    onTestFinished(() => page.close());
+  }
+});
