@@ -18,7 +18,6 @@ export function createLogger(
   return pino({ level, base: null, mixin: readTraceId, serializers: { err: serializeError } }, destination);
 }
 
-/** Adds the trace of the call, if it is traced. */
 function readTraceId(): { traceId?: string } {
   const span = trace.getActiveSpan();
   return span ? { traceId: span.spanContext().traceId } : {};

@@ -53,7 +53,6 @@ export type Procedure = {
 
 type AnyHandler<CallType> = Handler<DescMessage, CallType, MessageInitShape<DescMessage>>;
 
-/** Procedures by path. */
 export type Procedures = ReadonlyMap<string, Procedure>;
 
 export function createApplicationProcedures<Service extends DescService>(

@@ -28,7 +28,6 @@ export interface ServiceParts {
   readonly authPageUrl: string;
   readonly cipher: SigningKeyCipher;
   readonly health: HealthMonitor;
-  /** Whether the database is on Citus. */
   readonly isOnCitus: boolean;
   readonly liveSessions: LiveSessions;
   readonly loginMethods: readonly LoginMethod[];

@@ -2,7 +2,6 @@ import { type Operators, parseOperators } from './operators.ts';
 import { integerBetween } from './parse-setting.ts';
 import { setting } from './setting.ts';
 
-/** The settings of the console for operators. */
 export const CONSOLE_SETTINGS = {
   consolePort: setting(
     'CONSOLE_PORT',

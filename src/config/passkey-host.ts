@@ -8,7 +8,6 @@ export function allowsPasskeys(publicUrl: string): boolean {
   return isName && (protocol === 'https:' || hostname === 'localhost' || hostname.endsWith('.localhost'));
 }
 
-/** Returns whether passkeys for the relying party ID work at the URL. */
 export function isRelyingPartyOf(rpId: string, publicUrl: string): boolean {
   return `.${new URL(publicUrl).hostname}`.endsWith(`.${rpId}`);
 }

@@ -1,7 +1,6 @@
 import { integerBetween, parseBoolean, parseForeignUrl, parseNetworks, splitList } from './parse-setting.ts';
 import { setting } from './setting.ts';
 
-/** The settings of the delivery of webhooks. */
 export const WEBHOOK_SETTINGS = {
   webhookDelivery: setting('WEBHOOK_DELIVERY', parseBoolean, '`false`: this process sends no webhooks.', {
     default: true,

@@ -18,7 +18,6 @@ const STATUSES: Partial<Record<ServiceError['code'], number>> = {
   deadline_exceeded: 503,
 };
 
-/** Sends the page of an error, or of a status with a title. */
 export function sendFailurePage(request: ConsoleRequest, problem: ServiceError | HttpError | number, title = ''): void {
   const { context, operator } = request;
   const status = typeof problem === 'number' ? problem : statusOf(problem);

@@ -4,7 +4,6 @@ import type { Html } from '../http/html.ts';
 import type { ConsoleRequest } from './console-request.ts';
 import { includesRole, type SignedInOperator } from './signed-in-operator.ts';
 
-/** The sections of the menu. */
 export type Section = 'overview' | 'users' | 'applications' | 'audit' | 'health';
 
 export interface ConsolePage {

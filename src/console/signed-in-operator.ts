@@ -16,7 +16,6 @@ const FRESH_MS = 15 * 60_000;
 /** Changes ask Postgres whether the session has ended. Pages may know it from a moment ago. */
 const STALENESS_MS = { GET: 5_000, POST: 0 } as const;
 
-/** The sign-in of this browser. */
 interface SignedIn {
   readonly userId: string;
   readonly name: string | null;

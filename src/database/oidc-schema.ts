@@ -16,7 +16,6 @@ export const oidcGrants = pgTable(
     sid: uuid('sid').notNull(),
     scope: smallint('scope').notNull(),
     method: text('method').notNull(),
-    /** Where the user signed in from. */
     ipAddress: text('ip_address').notNull(),
     userAgent: text('user_agent').notNull(),
     authenticatedAt: instant('authenticated_at').notNull(),

@@ -14,7 +14,6 @@ interface PreparedStatement<Rows> {
   execute(parameters: PlaceholderValues): Promise<Rows>;
 }
 
-/** The row that a select of the columns returns. */
 export type RowOf<Columns extends SelectedFields> = SelectResultFields<Columns>;
 
 /** Runs a statement in the form that its outcome needs, such as with another table to write to. */
@@ -30,7 +29,6 @@ export type PlaceholderValues = Record<string, unknown>;
 /** The instant, in milliseconds of `performance.now()`, after which nobody waits for an answer. */
 export type Deadline = number;
 
-/** One execution of a statement. */
 export interface StatementExecution<Rows> {
   readonly statement: Statement<Rows>;
   readonly parameters: PlaceholderValues;
@@ -39,7 +37,6 @@ export interface StatementExecution<Rows> {
   readonly onLockWait?: (() => void) | undefined;
 }
 
-/** Runs a statement and resolves to its rows. */
 export type Run = <Rows>(statement: Statement<Rows>, parameters: PlaceholderValues) => Promise<Rows>;
 
 /** Returns a placeholder for each column that has no default, under the column's own name. */

@@ -13,7 +13,6 @@ export interface RowType {
 /** Columns of a table, and computed ones beside them. */
 export type TableRowType = Readonly<Record<string, PgColumn | ComputedType<unknown>>>;
 
-/** The rows of a type. */
 export type RowOfType<Type> = Type extends PgColumn
   ? GetColumnData<Type>
   : Type extends ComputedType<infer Value>
@@ -84,7 +83,6 @@ export const t = {
   json: <Value>() => asIs<Value>('json'),
 };
 
-/** A value of the type, or null. */
 export function nullable<Value>({ sqlType, decode }: ComputedType<Value>): ComputedType<Value | null> {
   return { sqlType, decode: (value) => (value === null ? null : decode(value)) };
 }
@@ -107,7 +105,6 @@ export const p = {
   texts: parameter('text[]', (texts) => makePgArray(texts as string[])),
   uuid: parameter('uuid'),
   uuids: parameter('uuid[]', (values) => `{${values}}`),
-  /** A value of the column. */
   of: (column: PgColumn, name: string) =>
     parameter(column.getSQLType(), (value) => column.mapToDriverValue(value))(name),
 };

@@ -78,7 +78,6 @@ export const webhookMessages = pgTable(
   ],
 );
 
-/** A message for one webhook. */
 export const webhookDeliveries = pgTable(
   'webhook_deliveries',
   {

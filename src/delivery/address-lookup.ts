@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises';
 import type { LookupFunction } from 'node:net';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 
-/** Resolves to every address of a host. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
 /** Applications see only its message: they must not learn which internal names exist, or what they resolve to. */

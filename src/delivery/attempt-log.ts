@@ -1,10 +1,8 @@
-/** The log of attempts. */
 import type { Run } from '../database/database.ts';
 import { p, statement } from '../database/template.ts';
 import { findUserOf, removeBodiesOfErased } from '../domain/webhooks/response-bodies.ts';
 import type { EndedAttempt } from './delivery-state.ts';
 
-/** Logs attempts to an endpoint. */
 export async function logAttempts(
   run: Run,
   ids: { readonly applicationId: string; readonly webhookId: string },

@@ -111,7 +111,6 @@ export class HttpExchange {
   }
 }
 
-/** Returns the outcome of an attempt without a response. */
 export function toFailure(cause?: Error): AttemptOutcome {
   return { statusCode: null, error: describe(cause), responseBody: null, retryAfter: undefined };
 }

@@ -27,7 +27,6 @@ export interface SettleParts {
   readonly schedule: readonly number[];
 }
 
-/** A queue that this process has leased. */
 export interface Claim extends ClaimedQueue {
   readonly lease: Lease;
   /** Whether deliveries are sent one at a time. */

@@ -9,7 +9,6 @@ export interface AdminKey {
   readonly rights?: readonly string[];
 }
 
-/** Who an admin key belongs to. */
 export interface AdminKeyHolder {
   readonly name: string;
   readonly rights: readonly string[];

@@ -115,7 +115,6 @@ export class ServiceError extends Error {
   }
 }
 
-/** Returns the error of a request with one invalid field. */
 export function invalidField(field: string, message: string): ServiceError {
   return new ServiceError('VALIDATION_FAILED', { violations: [{ field, message }] });
 }

@@ -31,7 +31,6 @@ export class RevalidatingCache<Value> {
   readonly lookUps = { hits: 0, misses: 0 };
   readonly #known = new LRUCache<string, Found<Value>>({ max: 50_000 });
   readonly #absent = new LRUCache<string, Read>({ max: 10_000 });
-  /** The latest of each key. */
   readonly #pending = new Map<string, LookUp<Value>>();
   readonly #load: (key: string) => Promise<Value | undefined>;
 

@@ -12,7 +12,6 @@ const isoText = textThat(
 /** Accepts an instant in ISO 8601 with its time zone, as `2026-03-01T12:00:00.120Z`. */
 export const instantText: Rule<Date> = rule(isoText.schema, (value) => new Date(isoText(value)));
 
-/** Accepts one of the values. */
 export function oneOf<T extends string>(values: readonly T[]): Rule<T> {
   return rule({ type: 'string', enum: values }, (given) => {
     const text = anyString(given);

@@ -10,7 +10,6 @@ export class Html {
 interface DocumentAttributes {
   readonly language?: string;
   readonly direction?: 'ltr' | 'rtl';
-  /** The class of the body. */
   readonly className?: string;
 }
 

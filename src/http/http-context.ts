@@ -19,7 +19,6 @@ export interface RequestContext {
   isFromTrustedProxy(): boolean;
   /** When the request arrived, in milliseconds of `performance.now()`. */
   readonly receivedAt: number;
-  /** Headers that every response has. */
   readonly commonHeaders: Readonly<Record<string, string>>;
   /** Calls the listener once, when the response has ended. `isSent` is false if the client left before. */
   onClose(listener: (result: { readonly status: number; readonly isSent: boolean }) => void): void;

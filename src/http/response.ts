@@ -41,7 +41,6 @@ interface HeadWriter {
   writeHead(status: number, headers: Record<string, string | number>): unknown;
 }
 
-/** Sets the common headers on a response that Connect sends. */
 export function setCommonHeaders(context: HttpContext): void {
   for (const [name, value] of Object.entries(context.commonHeaders)) context.response.setHeader(name, value);
 }

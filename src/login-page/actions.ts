@@ -30,7 +30,6 @@ export interface Action {
   readonly path: string;
   /** The login method that must be enabled. */
   readonly needs?: LoginMethod;
-  /** The form that shows problems of this action. */
   readonly form: Form;
   /** Reads what is not in the fields that forms have. */
   readonly readFields?: (context: HttpContext, form: string) => Partial<LoginRequest['fields']>;

@@ -31,7 +31,6 @@ export interface LoginPageParts
   readonly relyingParty: RelyingParty;
 }
 
-/** Returns the path of the login page in its public URL. */
 export function loginPathOf({ authPageUrl }: Pick<LoginPageParts, 'authPageUrl'>): string {
   return new URL(authPageUrl).pathname;
 }

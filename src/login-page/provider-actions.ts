@@ -23,7 +23,6 @@ export const PROVIDER_ACTIONS: readonly Action[] = [
   { method: 'GET', path: CALLBACK, form: 'choice', readFields: readCallback, run: comeBack },
 ];
 
-/** Returns the path that an action has. */
 export function actionPathOf(path: string): string {
   return /^\/login\/callback\/[a-z0-9-]+$/.test(path) ? CALLBACK : path;
 }

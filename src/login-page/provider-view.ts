@@ -2,7 +2,6 @@ import type { LoginProvider } from '../domain/providers/login-provider.ts';
 import { markOf } from './pages/provider-buttons.ts';
 import type { ProviderView } from './pages/view.ts';
 
-/** Returns what pages show of a provider. */
 export function toProviderView({ id, name, issuer }: LoginProvider): ProviderView {
   return { id, name, mark: markOf(issuer) };
 }

@@ -5,7 +5,6 @@ import type { CodeFigures } from './code-figures.ts';
 import { type LoginRequest, loginPathOf } from './login-request.ts';
 import { type FormPage, type PasskeyPage, sendRedirect } from './responses.ts';
 
-/** Returns the page that shows the problem of a form. */
 export function pageOf(
   { reason }: ServiceError,
   form: FormPage | PasskeyPage,

@@ -12,13 +12,11 @@ import { sendRedirect } from './responses.ts';
 /** A cookie that is new with every sign-in, unlike the browser's. */
 const COOKIE = 'usher-sso';
 
-/** Returns the token of the sign-in that this browser has remembered, if it has one. */
 export function readSignInToken(context: HttpContext, browser: Pick<KnownBrowser, 'isSecure'>): string | undefined {
   const token = readCookie(context, cookieName(COOKIE, browser)) ?? '';
   return /^[\w-]{43}$/.test(token) ? token : undefined;
 }
 
-/** Signs in with the sign-in that this browser has remembered. */
 export async function continueSignIn({ context, call, browser, fields, parts }: LoginRequest): Promise<void> {
   const token = readSignInToken(context, browser);
   sendRedirect(context, (await completeRememberedLogin(call, parts, browser, token, fields)).redirectUrl);

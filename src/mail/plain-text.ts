@@ -12,7 +12,6 @@ export function toLine(language: Language, [key, values]: MailText): string {
   return withoutNeedlessIsolates(language, language.text(key, values).replace(/\s+/gu, ' '));
 }
 
-/** Returns the e-mail as plain text. */
 export function toPlainText({ language, heading, code, paragraphs, notes, link }: Mail): string {
   const toText = (texts: readonly MailText[]) => texts.map((text) => toLine(language, text)).join('\n');
   // On a line of its own, a URL is read from left to right.

@@ -4,7 +4,6 @@ import { toLine } from './plain-text.ts';
 import { createConnect } from './smtp-connection.ts';
 import { SmtpPool } from './smtp-pool.ts';
 
-/** One attempt to send an e-mail. */
 interface Attempt {
   /** The same for every attempt, so that mail programs show an e-mail once if it arrives twice. */
   readonly id: string;

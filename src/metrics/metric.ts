@@ -17,7 +17,6 @@ export interface Definition {
   readonly labels: readonly string[];
 }
 
-/** A metric that is read at each scrape. */
 export interface SampledMetric extends Definition {
   readonly type: 'counter' | 'gauge';
   /** How the values of several processes are merged. */
@@ -54,7 +53,6 @@ export function each<Value>(values: Readonly<Record<string, Value>>, read: (valu
   return Object.entries(values).map(([name, value]) => ({ labels: [name], value: read(value) }));
 }
 
-/** Returns the statements of each pool of a database client. */
 export function statementsOf([client, database]: [string, Pick<Database, 'load'> | undefined]): Sample[] {
   return Object.entries(database?.load.pools ?? {}).flatMap(([pool, { inFlight, waiting }]) => [
     { labels: [client, pool, 'in_flight'], value: inFlight },

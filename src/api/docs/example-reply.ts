@@ -1,4 +1,3 @@
-/** Makes an example of a reply from its schema. */
 import type { JsonValue } from '@bufbuild/protobuf';
 import type { SchemaObject } from './openapi.ts';
 

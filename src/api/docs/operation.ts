@@ -1,4 +1,3 @@
-/** Renders the section of one operation. */
 import { type Html, html } from '../../http/html.ts';
 import { anchorOf, type Operation } from '../catalogue.ts';
 import { type DocumentedError, readErrors, withoutErrors } from '../openapi/documented-errors.ts';

@@ -5,7 +5,6 @@ import { readBody } from '../../http/read-body.ts';
 
 const MAX_FORM_BYTES = 16_384;
 
-/** The fields of a form that have a value. */
 export type FormFields = ReadonlyMap<string, string>;
 
 /** Reads the body of a POST. @throws OidcError `invalid_request`, or HttpError if it is too large or too late */

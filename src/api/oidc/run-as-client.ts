@@ -27,7 +27,6 @@ export interface ClientParts {
   readonly usage: ApiKeyUsage;
 }
 
-/** A call of a client. */
 export interface ClientCall extends ApplicationCall {
   /** Whether it has sent no secret. */
   readonly isPublic: boolean;

@@ -2,7 +2,6 @@ import { checkedRules, type Rule } from '../../domain/rule.ts';
 import { isFieldMask } from '../field-mask.ts';
 import type { Procedure } from '../procedures.ts';
 
-/** By field. */
 export type RequestRules = Readonly<Record<string, Rule<unknown>>>;
 
 /** Returns the rules of a request: runs the handler with an empty request, and listens to what validation publishes. */

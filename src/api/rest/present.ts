@@ -16,7 +16,6 @@ const ONLY_IN_RPC: readonly string[] = [
 
 const restFields = new WeakMap<DescMessage, readonly DescField[]>();
 
-/** Returns the fields that REST shows of a message. */
 export function restFieldsOf(schema: DescMessage): readonly DescField[] {
   let fields = restFields.get(schema);
   if (!fields) {

@@ -75,7 +75,6 @@ function requireJson(request: NodeRequest): void {
     throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
 }
 
-/** Returns the values of a query parameter. */
 function queryValues(query: string, name: string): string[] {
   return readPairs(query).flatMap(([key, value]) => (key === name ? [value] : []));
 }

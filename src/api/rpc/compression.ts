@@ -1,4 +1,3 @@
-/** The compression of messages. */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Compression } from '@connectrpc/connect/protocol';
 import { compressionGzip } from '@connectrpc/connect-node';

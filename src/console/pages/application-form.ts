@@ -26,7 +26,6 @@ function methodsOf(
   return [...known, ...others.map((given) => [given, given] as const)];
 }
 
-/** The fields that the form shows. */
 export const APPLICATION_FIELDS = [
   ...['name', 'redirectUris', 'initiateLoginUri', 'accentColor', 'termsUri', 'privacyUri', 'supportUri'],
   ...['sessionMaxAgeSeconds', 'sessionIdleSeconds', 'postLogoutRedirectUris', 'backchannelLogoutUri'],

@@ -1,4 +1,3 @@
-/** The applications of this Usher. */
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
 import { listApplications } from '../../domain/applications/list-applications.ts';
 import { html } from '../../http/html.ts';

@@ -1,4 +1,3 @@
-/** The deliveries of a webhook. */
 import { DELIVERY_STATUSES, type Delivery } from '../../domain/webhooks/delivery.ts';
 import { getWebhook } from '../../domain/webhooks/get-webhook.ts';
 import { listDeliveries } from '../../domain/webhooks/list-deliveries.ts';

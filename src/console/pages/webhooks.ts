@@ -1,4 +1,3 @@
-/** The webhooks of an application. */
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { EVENT_TYPES, EVERY_TYPE } from '../../domain/webhooks/event-types.ts';
 import { listWebhooks } from '../../domain/webhooks/list-webhooks.ts';

@@ -14,7 +14,6 @@ interface ApplicationList<Row> extends Omit<Table<Row>, 'labelledBy' | 'rows'> {
   readonly heading: string;
   readonly page: { readonly rows: readonly Row[]; readonly nextPageToken: string };
   readonly filters?: readonly Filter[];
-  /** What stands above the list. */
   readonly above?: Html | false | undefined;
   /** The form below the list that adds to it. */
   readonly form?: NewForm | false;
@@ -22,12 +21,10 @@ interface ApplicationList<Row> extends Omit<Table<Row>, 'labelledBy' | 'rows'> {
 
 interface NewForm {
   readonly title: string;
-  /** The names of its fields. */
   readonly shown: readonly string[];
   readonly fields: Html;
 }
 
-/** Renders a page with a list of an application. */
 export function renderApplicationList<Row>(
   request: ConsoleRequest,
   application: ApplicationDetails,

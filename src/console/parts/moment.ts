@@ -16,7 +16,6 @@ export function renderMoment(instant: Date | null, absent = '–'): Html {
   return instant ? renderTime(instant, DAY_AND_TIME) : html`${absent}`;
 }
 
-/** Renders the day of an instant in UTC. */
 export function renderDay(instant: Date | null, absent = '–'): Html {
   return instant ? renderTime(instant, DAY) : html`${absent}`;
 }

@@ -15,7 +15,6 @@ import { updateUser } from '../users/update-user.ts';
 import { check, emailAddress, type Unchecked } from '../validation.ts';
 import { ACCOUNT_APPLICATION_ID } from './account-application.ts';
 
-/** A code for a new address. */
 export interface AddressCode {
   readonly email: string;
   readonly code: string;

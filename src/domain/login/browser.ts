@@ -14,7 +14,6 @@ export interface Browser {
   readonly userAgent: string;
 }
 
-/** A login in a browser. */
 export interface InBrowser {
   readonly applicationId: string;
   readonly loginIntentId: string;

@@ -28,7 +28,6 @@ const rules = {
 export interface Completion {
   /** Empty for a login of OpenID Connect, whose redirect URL has a code. */
   readonly authToken: string;
-  /** Where to send the browser. */
   readonly redirectUrl: string;
   /** What the browser may remember: a sign-in of its own, in an application that shares sign-ins. */
   readonly signIn?: OwnSignIn | undefined;

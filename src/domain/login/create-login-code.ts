@@ -21,7 +21,6 @@ const SENDS = 3;
 
 const rules = { loginIntentId: uuid, email: emailAddress };
 
-/** A code to send. */
 export interface LoginCode {
   readonly email: string;
   /** Nobody is to get it, as no user has the address or its owner wants none: do all the work except sending. */
@@ -31,7 +30,6 @@ export interface LoginCode {
   readonly row: CodeRow;
 }
 
-/** What names the row of a code. */
 export interface CodeRow {
   readonly applicationId: string;
   readonly loginIntentId: string;
@@ -123,7 +121,6 @@ async function repeatLiveCode(
   return { id, code, isUnsent, wait: sends < limit ? secondsUntilRepeat(call.now, { ...latest, sends }) : 0 };
 }
 
-/** Stores a code, and returns it. */
 export async function insertNewCode(
   call: Call,
   { keys }: LoginCodeSettings,

@@ -23,7 +23,6 @@ const rules = { loginIntentId: uuid, ...addressRules };
 
 /** What wallets sign for. */
 export interface ChallengeSettings {
-  /** The URL of the login page. */
   readonly authPageUrl: string;
   /** Contract wallets sign for it. */
   readonly chainId: number;

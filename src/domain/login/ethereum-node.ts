@@ -24,7 +24,6 @@ export class RevertError extends Error {}
 export interface EthereumNodeOptions {
   /** http or https, with credentials for basic authentication if there are any. */
   readonly url: string;
-  /** The chain that the node must be of. */
   readonly chainId: number;
   readonly requestTimeoutMs: number;
 }

@@ -7,7 +7,6 @@ import { answerLogin } from './complete-login.ts';
 import { findLoginIntent, type LoginIntent, statusOf } from './login-intent.ts';
 import { TOKEN_LIFETIME_SECONDS, toSeconds } from './verify-token.ts';
 
-/** What to show a browser that opens a login intent. */
 export type LoginState =
   | (LoginIntent & { readonly kind: 'open' | 'expired' | 'completed' })
   | { readonly kind: 'unknown'; readonly locale?: undefined }

@@ -17,7 +17,6 @@ const rules = {
   maxAgeSeconds: optional(integer({ min: 0, max: 31_536_000 })),
 };
 
-/** Returns the URL to send the user to. */
 export type AuthPageLink = (loginIntentId: string, clientId: string) => string;
 
 /**

@@ -49,7 +49,6 @@ const LIMITS: Record<Familiarity, readonly CodeLimit[]> = {
 /** A global limit, which locks nobody out: beyond it new codes get 8 digits. */
 const SHORT_CODES = { subject: 'short ones', burst: 100, intervalMs: 36 * SECOND_MS };
 
-/** Who asks for a code. */
 export interface Asker {
   readonly familiarity: Familiarity;
   readonly browser: Browser;

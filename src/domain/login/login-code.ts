@@ -10,7 +10,6 @@ export type LoginCodeKeys = readonly Buffer[];
 
 export interface LoginCodeSettings {
   readonly keys: LoginCodeKeys;
-  /** Multiplies the limits on codes. */
   readonly limitFactor: number;
 }
 
@@ -22,7 +21,6 @@ export function deriveLoginCodeKeys(encryptionKeys: readonly Buffer[]): LoginCod
 const LENGTHS = [6, 8] as const;
 export type CodeLength = (typeof LENGTHS)[number];
 
-/** Returns the digits of the code with this ID. */
 export function deriveLoginCode([key]: LoginCodeKeys, id: string, length: CodeLength): string {
   const number = hmac(key, `digits of ${id}`).readUIntBE(0, 6);
   return String(number % 10 ** length).padStart(length, '0');

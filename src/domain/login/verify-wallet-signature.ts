@@ -25,7 +25,6 @@ const CHECKS: SharedLimit = {
 
 export interface WalletSettings {
   readonly codes: LoginCodeSettings;
-  /** The chain that wallets sign for. */
   readonly chainId: number;
   /** Judges the signatures of contract wallets. */
   readonly node: EthereumNode | undefined;

@@ -13,7 +13,6 @@ export interface TokenParts {
   readonly tokenKeys: TokenKeys;
 }
 
-/** A token that is live. */
 export interface FoundToken {
   readonly applicationId: string;
   readonly grantId: string;

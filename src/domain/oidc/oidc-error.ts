@@ -27,7 +27,6 @@ interface Options {
   /** Replaces the description of the error. It holds no value of a caller's. */
   readonly description?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Replaces the status of the error. */
   readonly status?: number;
   /** For the log only. */
   readonly detail?: string | undefined;

@@ -18,7 +18,6 @@ export interface CodeRequest {
   readonly codeVerifier: string | undefined;
 }
 
-/** A sign-in whose code was redeemed. */
 export interface RedeemedLogin extends RowOfType<typeof REDEEMED> {
   readonly loginIntentId: string;
   readonly sid: string;

@@ -38,7 +38,6 @@ export class OidcSigningKeys {
     return { keys: keys.map((key) => ({ ...key, alg: 'RS256', use: 'sig' })) };
   }
 
-  /** Returns a JWT. */
   async sign(claims: Claims, type = 'JWT'): Promise<string> {
     const { kid, privateKey } = this.#signer;
     const text = [{ alg: 'RS256', typ: type, kid }, claims].map(encode).join('.');

@@ -1,7 +1,6 @@
 import { deriveKeys } from '../derive-keys.ts';
 import type { SealKeys } from './sealed-bytes.ts';
 
-/** The keys of codes and tokens, each for one use. */
 export interface TokenKeys {
   readonly code: SealKeys;
   readonly accessToken: SealKeys;

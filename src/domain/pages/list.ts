@@ -43,7 +43,6 @@ interface ListParts<Caller, Type extends TableRowType, Filters extends Rules> ex
   readonly requireParent?: (call: Caller, filters: Checked<Filters>) => Promise<unknown>;
 }
 
-/** A list of the application that calls. */
 export const ofApplication = ({ application }: ApplicationCall) => ({ applicationId: application.id });
 
 /** Returns a function that returns pages of a list. Parameters: those of `of` and `rules`, and `now`. */

@@ -9,7 +9,6 @@ import type { Browser } from '../login/browser.ts';
 const LIFETIME_MS = 10 * 60_000;
 const INSTANT_BYTES = 6;
 
-/** What an answer to the challenge is good for. */
 export interface ChallengeUse {
   /** Signing in, or making a passkey. An answer to one is none to the other. */
   readonly purpose: 'passkey get' | 'passkey create';

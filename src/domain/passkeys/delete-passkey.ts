@@ -9,7 +9,6 @@ import { check, type Unchecked, uuid } from '../validation.ts';
 
 const rules = { userId: uuid, passkeyId: uuid };
 
-/** A passkey that was removed, and whose it was. */
 export type RemovedPasskey = RowOfType<typeof REMOVED>;
 
 /**

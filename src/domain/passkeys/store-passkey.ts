@@ -16,9 +16,7 @@ import { verifyCreation } from './verify-passkey.ts';
 
 const rules = { ...signInRules, credential: text({ max: 8_192 }) };
 
-/** A passkey that was added, and to whom. */
 export interface AddedPasskey extends RecentSignIn {
-  /** Of the passkey. */
   readonly passkeyName: string;
 }
 

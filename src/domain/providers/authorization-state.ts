@@ -40,7 +40,6 @@ interface Belonging {
 export interface Authorization extends AuthorizationSecrets {
   /** The login intent, or the user. */
   readonly subjectId: string;
-  /** A UUID. */
   readonly id: string;
 }
 

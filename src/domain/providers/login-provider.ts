@@ -42,7 +42,6 @@ export interface AuthorizationOptions {
 
 /** Speaks with one provider. Both methods throw a `ProviderError`, or what the network threw. */
 export interface ProviderClient {
-  /** Returns where to send the browser. */
   authorizationUrl(secrets: AuthorizationSecrets, options: AuthorizationOptions): Promise<URL>;
   /** Redeems the code in the query of the callback. */
   identify(callback: URL, secrets: AuthorizationSecrets): Promise<Identity>;

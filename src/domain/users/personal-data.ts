@@ -55,7 +55,6 @@ const removePersonalData = statement('remove_personal_data')`
   )
   select from erased`;
 
-/** Returns a CTE. */
 function deleteFrom(table: (typeof TABLES)[number]): SQL {
   const name = getTableName(table);
   return sql.raw(`${name}_left as (delete from ${name} t using erased where t.user_id = erased.id)`);

@@ -22,7 +22,6 @@ export function toMessageId(number: string): string {
   return `msg_${number}`;
 }
 
-/** Returns the number in the ID of a message. */
 export function numberOf(id: string): string {
   return id.slice('msg_'.length);
 }

@@ -35,7 +35,6 @@ export interface AccountView extends AccountFormView {
   readonly note: string;
   /** Whether the last sign-in is recent enough for changes. */
   readonly isFresh: boolean;
-  /** Whether the person may delete the account. */
   readonly mayDelete: boolean;
   /** Whether people can sign in with a wallet, and without one. */
   readonly hasWallets: boolean;

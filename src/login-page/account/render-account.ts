@@ -1,5 +1,3 @@
-/** The account page. */
-
 import { type AccountSession, isOfBrowser } from '../../domain/account/list-account-sessions.ts';
 import { siteOf } from '../../domain/login/network.ts';
 import type { SignInMethod } from '../../domain/login/verify-token.ts';

@@ -35,7 +35,6 @@ export function renderTerms({
   return html`<p class="small soft">${language.html('choice.terms', { terms })}</p>\n`;
 }
 
-/** Renders the links of the footer. */
 export function renderLinks({ language, application }: PageView): Html {
   const { termsUri, privacyUri, supportUri } = application ?? {};
   const link = (uri: string | null | undefined, key: TextKey) =>

@@ -13,7 +13,6 @@ export interface PageContent {
   readonly application?: Pick<PageApplication, 'accentColor'> | undefined;
   /** A card, unless it is a card with a list or a wide page. */
   readonly layout?: 'card' | 'list' | 'page';
-  /** What the card or the page shows. */
   readonly body: Html;
   /** What stands below the card: a `footer`. */
   readonly footer?: Html;

@@ -3,7 +3,6 @@ import { type Html, html } from '../../http/html.ts';
 import { renderLogo } from './branding.ts';
 import type { FormView, LoginView } from './view.ts';
 
-/** Renders the logo of the application, or its initial. */
 export function renderMark({ applicationName, application }: Pick<FormView, 'application' | 'applicationName'>): Html {
   const logo = application && renderLogo(application);
   if (logo) return logo;

@@ -19,7 +19,6 @@ ${renderOwnLogin(view)}<input type="hidden" name="provider" value="${id}">
   )}`;
 }
 
-/** The provider that a mark is of. */
 export type ProviderMark = 'github' | 'google' | 'microsoft' | 'other';
 
 const svg = (viewBox: string, content: string) =>
@@ -49,7 +48,6 @@ const MARKS: Readonly<Record<ProviderMark, Html>> = {
   ),
 };
 
-/** Returns the mark of a provider by its issuer. */
 export function markOf(issuer: string): ProviderMark {
   const { host } = new URL(issuer);
   if (host === 'accounts.google.com') return 'google';

@@ -15,7 +15,6 @@ export interface PageView {
   readonly application?: PageApplication | undefined;
 }
 
-/** A provider to sign in at. */
 export interface ProviderView {
   readonly id: string;
   readonly name: string;
@@ -32,7 +31,6 @@ export interface PasskeyView {
 
 /** The data of the pages that show and add passkeys after a sign-in. */
 export interface PasskeysView extends LoginView {
-  /** The host that passkeys are for. */
   readonly host: string;
   readonly passkeys: readonly Passkey[];
   readonly options: CreationOptions;

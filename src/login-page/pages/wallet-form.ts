@@ -30,7 +30,6 @@ ${hidden}<input type="hidden" name="address"><input type="hidden" name="signatur
 </form>`;
 }
 
-/** Renders the form for a sign-in with a wallet. */
 export function renderWalletSignIn(view: FormView): Html {
   const { language, path, methods } = view;
   return renderWalletForm(language, {
