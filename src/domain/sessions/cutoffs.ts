@@ -35,9 +35,9 @@ export async function runCutoff<Rows>(
 /** Returns the latest cut-off of the user in the application, or `-infinity`. Parameter: applicationId. */
 export function latestCutoff(userId: SQLWrapper): SQL {
   return sql`greatest(
-    (select max(c.cutoff_at) from session_cutoffs c
-    where c.application_id = ${p.uuid('applicationId')} and c.user_id in (${userId}, ${EVERY_USER})),
-    (select c.cutoff_at from user_cutoffs c where c.user_id = ${userId}), '-infinity')`;
+    (select max(cutoff_at) from session_cutoffs
+    where application_id = ${p.uuid('applicationId')} and user_id in (${userId}, ${EVERY_USER})),
+    (select cutoff_at from user_cutoffs where user_id = ${userId}), '-infinity')`;
 }
 
 /**

@@ -17,7 +17,6 @@ const rules = { authToken: textOfBytes(8192) };
 interface ExchangeParts {
   readonly tokens: AuthTokens;
   readonly sessionMaxAgeSeconds: number;
-  /** Whether the database is on Citus. */
   readonly isOnCitus: boolean;
   /** Applications known to have a webhook for new sessions or users: they try the slower statement first. */
   readonly subscribed?: Set<string>;

@@ -56,7 +56,6 @@ export const FOUND_SESSION = {
 
 /** What a statement has beside the session. */
 interface Additions {
-  /** A further condition on the user. */
   readonly condition?: SQL;
   /** Further CTEs, each after a comma. They may use `caller`: the user, with the latest cut-off. */
   readonly ctes?: SQL;
@@ -108,9 +107,9 @@ export function findOrBegin(
       select ${p.uuid('applicationId')}, user_id, ${p.instant('now')}, ${p.instant('now')} from begun
       -- Looked up first: a conflict would lock the row, which is a write.
       where not exists (
-        select 1 from application_users k
-        where k.application_id = ${p.uuid('applicationId')} and k.user_id = ${p.uuid('userId')}
-          and k.last_signed_in_at > ${p.instant('now')} - interval '1 day'
+        select 1 from application_users
+        where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
+          and last_signed_in_at > ${p.instant('now')} - interval '1 day'
       )
       on conflict (application_id, user_id) do update set last_signed_in_at = excluded.last_signed_in_at
       returning u.user_id ${notifies === 'yes' ? sql`, u.first_signed_in_at = u.last_signed_in_at as is_new` : sql``}

@@ -56,8 +56,8 @@ function hasSubscriber(type: Message['type'], applicationId: SQL): SQL {
 export function hasSubscriberToAny(types: readonly EventType[], applicationId: SQL): SQL {
   const list = sql.join([...types, EVERY_TYPE].map(literal), sql`, `);
   return sql`exists (
-    select 1 from webhooks w
-    where w.application_id = ${applicationId} and w.is_active and w.event_types <> '{}' and w.event_types && array[${list}])`;
+    select 1 from webhooks
+    where application_id = ${applicationId} and is_active and event_types <> '{}' and event_types && array[${list}])`;
 }
 
 /** Whether webhook `w` is one of the application that gets messages of the type. */

@@ -90,15 +90,15 @@ export const TOKEN_FAULTS: readonly Fault[] = [
     {
       what: 'A token of before RevokeSession begins a session',
       file: 'sessions/cutoffs.ts',
-      find: 'c.user_id in (${userId}, ${EVERY_USER})',
-      replace: '${userId} is not null and c.user_id = ${EVERY_USER}',
+      find: ' user_id in (${userId}, ${EVERY_USER})',
+      replace: ' ${userId} is not null and user_id = ${EVERY_USER}',
       test: 'test/contract/sessions.test.ts',
       title: /revoking a session ends it and older auth tokens/,
     },
     {
       what: 'A token of before DeactivateUser begins a session once the user is active again',
       file: 'sessions/cutoffs.ts',
-      find: '(select c.cutoff_at from user_cutoffs c where c.user_id = ${userId})',
+      find: '(select cutoff_at from user_cutoffs where user_id = ${userId})',
       replace: 'null::timestamptz',
       test: 'test/contract/users.test.ts',
       title: /deactivates a user: sessions and tokens end everywhere/,
