@@ -48,7 +48,7 @@ export async function startUsher(
 }
 
 /** Returns the settings of Usher. The baselines read the same ones. */
-async function writeEnvironment(directory: string, databaseUrl: string, { tokenKey, encryptionKey }: Fixtures) {
+export async function writeEnvironment(directory: string, databaseUrl: string, { tokenKey, encryptionKey }: Fixtures) {
   const authSigningKeys = join(directory, 'signing-keys.json');
   const encryptionKeys = join(directory, 'encryption-key');
   const jwk = { ...tokenKey.export({ format: 'jwk' }), kid: SIGNING_KEY_ID };

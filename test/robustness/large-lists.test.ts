@@ -32,7 +32,7 @@ const PAGE_SIZE = 50;
 const START = new Date(Date.now() - 60 * 60_000);
 const MODES: readonly PlanMode[] = ['force_custom_plan', 'force_generic_plan'];
 /** Its generic plan is for a tenth of the log, so Postgres never prefers it. */
-const PLANNED_ANEW = 'select_audit_events_of_application';
+const PLANNED_ANEW = 'select_audit_events_by_application';
 /** Each level that an index has more is a page for each row that it looks up, in up to three tables. */
 const MORE_BUFFERS = 3 * (PAGE_SIZE + 1);
 

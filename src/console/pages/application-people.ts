@@ -11,13 +11,16 @@ import { renderApplicationList } from '../parts/application-list.ts';
 import { renderProblem } from '../parts/field.ts';
 import { readFilter } from '../parts/filters.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
-import { pageFields } from '../parts/pager.ts';
+import { JOINED_PAGE_SIZE, pageFields } from '../parts/pager.ts';
 import { renderAddress, renderBrowser } from '../parts/people.ts';
 import { actsColumn, column, wideColumn } from '../parts/table.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 
 type LiveSession = Awaited<ReturnType<typeof listSessions>>['rows'][number];
+
+/** Postgres looks up the user and three cut-offs of each session. */
+const SESSIONS_A_PAGE = 10;
 
 const FILTERS = [
   { name: 'email', label: 'Whole address' },
@@ -28,7 +31,7 @@ export async function showApplicationUsers(request: ConsoleRequest): Promise<Con
   const { operator, parts, query } = request;
   const call = await inApplication(request);
   const given = { email: readFilter(query, 'email'), walletAddress: readFilter(query, 'wallet') };
-  const page = await listApplicationUsers(call, parts.pageTokens, { ...given, ...pageFields(query) });
+  const page = await listApplicationUsers(call, parts.pageTokens, { ...given, ...pageFields(query, JOINED_PAGE_SIZE) });
   const mayOpen = operator.role !== 'team';
   const columns = [
     column('E-mail address', ({ id, email }: ApplicationUser) =>
@@ -56,7 +59,7 @@ export async function showSessions(request: ConsoleRequest): Promise<ConsolePage
   const { application } = call;
   const path = `/applications/${application.id}/sessions`;
   const given = { userId: readFilter(query, 'user') };
-  const page = await listSessions(call, parts.pageTokens, { ...given, ...pageFields(query) });
+  const page = await listSessions(call, parts.pageTokens, { ...given, ...pageFields(query, SESSIONS_A_PAGE) });
   const end = actsColumn(
     ({ userId, email }: LiveSession) =>
       html`<form method="post" action="${path}/end"><input type="hidden" name="userId" value="${userId}"><button class="quiet">End<span class="hide"> the session of ${isolate(email)}</span></button></form>`,

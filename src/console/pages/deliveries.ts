@@ -7,7 +7,7 @@ import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, inApplication } from '../console-request.ts';
 import { readFilter, readInstant, renderFilters } from '../parts/filters.ts';
 import { renderMoment } from '../parts/moment.ts';
-import { pageFields, renderPager } from '../parts/pager.ts';
+import { JOINED_PAGE_SIZE, pageFields, renderPager } from '../parts/pager.ts';
 import { column, renderRows, wideColumn } from '../parts/table.ts';
 import { renderWebhookTrail } from '../parts/webhook-trail.ts';
 import type { ConsolePage } from '../route.ts';
@@ -44,7 +44,7 @@ export async function renderDeliveries(
   const path = `/applications/${params.a}/webhooks/${id}/deliveries`;
   const since = readInstant(query, 'since');
   const filters = { status: readFilter(query, 'status'), since };
-  const given = isPage ? { ...filters, ...pageFields(query) } : { pageSize: 10 };
+  const given = isPage ? { ...filters, ...pageFields(query, JOINED_PAGE_SIZE) } : { pageSize: 10 };
   const { rows, nextPageToken } = await listDeliveries(call, parts.pageTokens, { webhookId: id, ...given });
   const empty = query.get('status') === 'failed' && since ? `Nothing has failed since ${since}.` : 'No delivery.';
   const table = renderRows({ labelledBy: 'deliveries', columns: columnsAt(path), rows, empty });

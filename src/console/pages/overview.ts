@@ -1,12 +1,13 @@
 /** What has happened in the last 24 hours. A part that cannot be read says so; the rest stays. */
-import { readBacklog } from '../../delivery/backlog.ts';
 import { listApplications } from '../../domain/applications/list-applications.ts';
 import { listAuditEvents } from '../../domain/audit/list-audit-events.ts';
 import type { CountName } from '../../domain/hourly-counts/hourly-counts.ts';
 import { type HourlyCount, readHourlyCounts } from '../../domain/hourly-counts/read-hourly-counts.ts';
+import { countWaiting } from '../../domain/webhooks/count-deliveries.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { type HourlyFigure, renderFigure, timeOf } from '../parts/bars.ts';
+import { describeMessages } from '../parts/messages.ts';
 import { column, renderRows } from '../parts/table.ts';
 import type { Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
@@ -99,12 +100,10 @@ function columnsOf(figures: readonly { readonly title: string; readonly hours: r
 }
 
 async function renderWaiting({ call }: ConsoleRequest): Promise<Html> {
-  const backlog = await readBacklog(call.run);
-  if (!backlog || backlog.pending === 0) return html`<p class="soft">No message waits for a webhook.</p>`;
-  const count = backlog.pending >= 10_000 ? '10,000 or more' : backlog.pending.toLocaleString('en');
-  return html`<p>${count} ${backlog.pending === 1 ? 'message waits' : 'messages wait'} for a webhook.${
-    backlog.failingDueAt !== null && ' Some webhooks fail.'
-  }</p>`;
+  const { count, isFailing } = await countWaiting(call);
+  if (count === 0) return html`<p class="soft">No message waits for a webhook.</p>`;
+  const waits = count === 1 ? 'waits' : 'wait';
+  return html`<p>${describeMessages(count)} ${waits} for a webhook.${isFailing && ' Some webhooks fail.'}</p>`;
 }
 
 async function renderActs({ call, operator, parts }: ConsoleRequest): Promise<Html> {

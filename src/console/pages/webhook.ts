@@ -1,7 +1,7 @@
 /** A webhook, and what can be done with it. */
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
+import { countDeliveries } from '../../domain/webhooks/count-deliveries.ts';
 import { getWebhook } from '../../domain/webhooks/get-webhook.ts';
-import { listDeliveries } from '../../domain/webhooks/list-deliveries.ts';
 import type { Webhook } from '../../domain/webhooks/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
@@ -9,6 +9,7 @@ import { type ConsoleRequest, inApplication } from '../console-request.ts';
 import { createAct } from '../parts/act.ts';
 import { renderConfirmation, requireName } from '../parts/confirmation.ts';
 import { renderProblem } from '../parts/field.ts';
+import { describeMessages } from '../parts/messages.ts';
 import { renderMoment } from '../parts/moment.ts';
 import { renderAct, renderFacts, renderLinkButton, renderNote, renderPanel } from '../parts/panel.ts';
 import { renderId } from '../parts/people.ts';
@@ -45,7 +46,7 @@ ${renderPanel(
         ? isolate(webhook.owner.email)
         : html`<a href="/users/${webhook.owner.id}">${isolate(webhook.owner.email)}</a>`,
     ],
-    ['Waiting', await describeCount(request, { status: 'pending' })],
+    ['Waiting', await describeCount(request, 'pending')],
     ['Created', renderMoment(webhook.createdAt)],
     ['Changed', renderMoment(webhook.updatedAt)],
     ['Signing key', isAdmin && html`<details><summary>Show</summary><code>${webhook.signingKey}</code></details>`],
@@ -74,16 +75,13 @@ ${renderWebhookFields(request, webhook)}
 </section>`;
 }
 
-/** The exact number would cost a count; a page tells enough. */
 async function describeCount(
   request: ConsoleRequest,
-  filter: { readonly status: 'pending' | 'failed'; readonly since?: string },
+  status: 'pending' | 'failed',
+  since = new Date(0),
 ): Promise<string> {
   const call = await inApplication(request);
-  const page = { webhookId: request.params.w, ...filter, pageSize: 100 };
-  const { rows, nextPageToken } = await listDeliveries(call, request.parts.pageTokens, page);
-  const count = nextPageToken === '' ? String(rows.length) : 'more than 100';
-  return `${count} ${count === '1' ? 'message' : 'messages'}`;
+  return describeMessages(await countDeliveries(call, { webhookId: request.params.w ?? '', status, since }));
 }
 
 function pathOf({ params }: ConsoleRequest): string {
@@ -95,8 +93,8 @@ const DAY_MS = 24 * 60 * 60_000;
 /** Asks first, with the count of what failed in the last 14 days. */
 export async function showRedeliver(request: ConsoleRequest): Promise<ConsolePage> {
   const { webhook, path } = await findWebhook(request);
-  const since = new Date(request.call.now.getTime() - 14 * DAY_MS + 60_000).toISOString();
-  const count = await describeCount(request, { status: 'failed', since });
+  const since = new Date(request.call.now.getTime() - 14 * DAY_MS + 60_000);
+  const count = await describeCount(request, 'failed', since);
   return {
     title: 'Redeliver what failed',
     section: 'applications',
@@ -105,7 +103,7 @@ export async function showRedeliver(request: ConsoleRequest): Promise<ConsolePag
 ${renderProblem(request)}
 <form method="post" action="${path}/resend" class="fields tight sheet">
 <p>${count} of the last 14 days failed. Each is sent again, with a new schedule.</p>
-<input type="hidden" name="since" value="${since}">
+<input type="hidden" name="since" value="${since.toISOString()}">
 <div class="acts"><button>Redeliver</button><a class="button second" href="${path}">Back</a></div>
 </form>`,
   };

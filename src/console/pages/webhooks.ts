@@ -9,7 +9,7 @@ import { createAct } from '../parts/act.ts';
 import { renderApplicationList } from '../parts/application-list.ts';
 import { renderCheck, renderField, textOrNull } from '../parts/field.ts';
 import { renderDay } from '../parts/moment.ts';
-import { pageFields } from '../parts/pager.ts';
+import { JOINED_PAGE_SIZE, pageFields } from '../parts/pager.ts';
 import { column, wideColumn } from '../parts/table.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
@@ -19,7 +19,7 @@ export async function showWebhooks(request: ConsoleRequest): Promise<ConsolePage
   const call = await inApplication(request);
   const { application } = call;
   const path = `/applications/${application.id}/webhooks`;
-  const page = await listWebhooks(call, parts.pageTokens, pageFields(query));
+  const page = await listWebhooks(call, parts.pageTokens, pageFields(query, JOINED_PAGE_SIZE));
   const columns = [
     column('URL', ({ id, url }: WebhookSummary) => html`<a href="${path}/${id}">${isolate(url)}</a>`),
     column('State', renderWebhookState),

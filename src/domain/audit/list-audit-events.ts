@@ -37,10 +37,6 @@ const rules = {
 
 const inTime = sql`occurred_at >= coalesce(${p.instant('since')}, '-infinity')
   and occurred_at < coalesce(${p.instant('until')}, 'infinity')`;
-const ofApplication = sql`application_id = ${p.uuid('applicationId')}`;
-const ofResource = sql`resource = ${p.text('resource')} and ${isAct}`;
-const ofActor = sql`actor = ${p.text('actor')} and ${isAct}`;
-const ofAction = sql`action = ${p.text('action')} and ${isAct}`;
 
 const page = {
   columns: getTableColumns(auditEvents),
@@ -58,36 +54,60 @@ export const listAuditEvents = createList('select_audit_events', {
   where: inTime,
   name: 'audit-events',
   rules,
-  find: ({ applicationId, resource, actor, action }) => {
-    const isOfOne = applicationId !== null;
-    if (resource !== null) return isOfOne ? selectByResourceInApplication : selectByResource;
-    if (actor !== null) return isOfOne ? selectByActorInApplication : selectByActor;
-    if (action !== null) return isOfOne ? selectByActionInApplication : selectByAction;
-    return isOfOne ? selectOfApplication : undefined;
-  },
+  find: ({ applicationId: application, ...filters }) => selects.get(keyOf({ application, ...filters })),
 });
 
-/** Returns the parts of a page: the first condition is served by an index, the others select among its rows. */
-function pageOf(first: SQL, ...others: readonly SQL[]) {
-  return { ...page, where: sql.join([first, inTime, ...others], sql` and `) };
-}
-const alsoActor = sql`(${p.text('actor')} is null or actor = ${p.text('actor')})`;
-const alsoAction = sql`(${p.text('action')} is null or action = ${p.text('action')})`;
+const FILTERS = ['application', 'resource', 'actor', 'action'] as const;
+type Filter = (typeof FILTERS)[number];
 
-const selectOfApplication = selectPage('select_audit_events_of_application', pageOf(ofApplication));
-const selectByResource = selectPage('select_audit_events_by_resource', pageOf(ofResource, alsoActor, alsoAction));
-const selectByActor = selectPage('select_audit_events_by_actor', pageOf(ofActor, alsoAction));
-const selectByAction = selectPage('select_audit_events_by_action', pageOf(ofAction));
-// On Citus these ask one shard.
-const selectByResourceInApplication = selectPage(
-  'select_audit_events_of_application_by_resource',
-  pageOf(ofResource, alsoActor, alsoAction, ofApplication),
+function keyOf(given: Readonly<Record<Filter, unknown>>): string {
+  return FILTERS.filter((filter) => given[filter] !== null).join('_');
+}
+
+const [application, resource, actor, action] = [
+  p.uuid('applicationId'),
+  p.text('resource'),
+  p.text('actor'),
+  p.text('action'),
+];
+
+/**
+ * Returns conditions for which Postgres has one index, and no choice: it would take what one key has done in millions for a
+ * few rows. So columns that another index begins with are in expressions, and a resource is a subquery, whose value it
+ * does not look up in its statistics.
+ */
+function conditionsOf(filters: readonly Filter[]): SQL[] {
+  const [ofApplication, ofResource, ofActor, ofAction] = FILTERS.map((filter) => filters.includes(filter));
+  const conditions = ofApplication ? [sql`application_id = ${application}`] : [];
+  if (ofResource || ofActor || ofAction) conditions.push(sql`${isAct}`);
+  if (ofResource) {
+    conditions.push(sql`resource = (select ${resource})`);
+    if (ofActor) conditions.push(sql`actor || '' = ${actor}`);
+    if (ofAction) conditions.push(sql`action || '' = ${action}`);
+  } else if (ofActor && ofAction) {
+    conditions.push(
+      ofApplication
+        ? sql`action || ' ' || actor = ${action} || ' ' || ${actor}`
+        : sql`actor || ' ' || action = ${actor} || ' ' || ${action}`,
+    );
+  } else if (ofActor) conditions.push(sql`actor = ${actor}`);
+  else if (ofAction) conditions.push(sql`action = ${action}`);
+  return conditions;
+}
+
+/** One statement for each combination: where a parameter may be null, Postgres plans for any. */
+const selects = new Map(
+  combine(FILTERS).map((filters) => {
+    const key = filters.join('_');
+    const name = `select_audit_events_by_${key}`;
+    const where = sql.join([inTime, ...conditionsOf(filters)], sql` and `);
+    return [key, selectPage(name, { ...page, where })];
+  }),
 );
-const selectByActorInApplication = selectPage(
-  'select_audit_events_of_application_by_actor',
-  pageOf(ofActor, alsoAction, ofApplication),
-);
-const selectByActionInApplication = selectPage(
-  'select_audit_events_of_application_by_action',
-  pageOf(ofAction, ofApplication),
-);
+
+/** Returns every choice of some of them, in their order. */
+function combine([first, ...rest]: readonly Filter[]): Filter[][] {
+  if (first === undefined) return [];
+  const others = combine(rest);
+  return [[first], ...others.map((set) => [first, ...set]), ...others];
+}

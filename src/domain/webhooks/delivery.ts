@@ -35,13 +35,20 @@ export const DELIVERY = {
   createdAt: webhookDeliveries.createdAt,
 };
 
-/** Selects what callers see of deliveries, and `more` of `message`. Parameter: applicationId. */
+/**
+ * Selects what callers see of deliveries, and `more` of `message`. The messages are read together, because deliveries of a
+ * page have messages of one time: each leaf of their index is read once. Parameter: applicationId.
+ */
 export function selectDeliveriesFrom(deliveries: SQL, more: SQL = sql``): SQL {
   return sql`
+    with delivery as (${deliveries}), message as materialized (
+      select id, type, payload from webhook_messages
+      where application_id = ${p.uuid('applicationId')} and id = any (array(select message_id from delivery))
+    )
     select message_id, coalesce(message.type, '') as type, status, attempt_count, last_status_code, last_error,
       case when due_at >= lease_end then null when due_at = ${URGENT} then created_at else due_at end as next_attempt_at,
       created_at${more}
-    from ${deliveries} as delivery left join lateral (${selectMessage(sql`message_id`)}) as message on true`;
+    from delivery left join message on message.id = message_id`;
 }
 
 /** Selects the type and payload of a message. The limit keeps it a look-up by the primary key. Parameter: applicationId. */

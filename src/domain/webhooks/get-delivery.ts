@@ -42,11 +42,10 @@ export async function getDelivery(
 
 const selectDelivery = statement('select_delivery', { ...DELIVERY, payload: nullable(t.text) })`
   ${selectDeliveriesFrom(
-    sql`(
+    sql`
       select * from webhook_deliveries
       where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
-        and message_id = ${p.bigint('messageId')}
-    )`,
+        and message_id = ${p.bigint('messageId')}`,
     sql`, message.payload`,
   )}`;
 

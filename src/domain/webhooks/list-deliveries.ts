@@ -37,21 +37,21 @@ export async function listDeliveries(
 }
 
 const selectDeliveries = statement('select_deliveries', DELIVERY)`
-  ${selectDeliveriesFrom(sql`(
+  ${selectDeliveriesFrom(sql`
     ${sql.join(DELIVERY_STATUSES.map(selectWithStatus), sql` union all `)}
     order by created_at desc, message_id desc limit ${p.integer('limit')}
-  )`)}
+  `)}
   order by created_at desc, message_id desc`;
 
-/** Selects the newest deliveries with the status, or none if another is wanted. */
+/** Selects the newest deliveries with the status, or none if another is wanted. The inner limit is for the plan. */
 function selectWithStatus(name: DeliveryStatus): SQL {
   const wanted = sql.raw(`'${name}'`);
-  return sql`(
+  return sql`(select * from (
     select * from webhook_deliveries
     where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
       and coalesce(${p.text('status')}, ${wanted}) = ${wanted} and (status, created_at) >= (${wanted}, ${p.instant('since')})
       and (status, created_at, message_id) < (${wanted}, ${p.instant('afterAt')}, ${p.bigint('afterId')})
     -- Only one index has this order. With an equality Postgres might read all deliveries by their time.
     order by status desc, created_at desc, message_id desc limit ${maxPageLimit}
-  )`;
+  ) as newest limit ${p.integer('limit')})`;
 }

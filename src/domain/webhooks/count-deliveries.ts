@@ -1,0 +1,43 @@
+/** Counts of deliveries for operators. They end early, so that a large backlog takes no longer to count. */
+import { sql } from 'drizzle-orm';
+import { p, statement, t } from '../../database/template.ts';
+import type { ApplicationCall, Call } from '../call.ts';
+import type { DeliveryStatus } from './delivery.ts';
+
+/** At the most, that many are counted. */
+export const MAX_COUNTED = 1_000;
+const limit = sql.raw(`${MAX_COUNTED}`);
+
+/** Returns how many deliveries of the webhook have the status, of messages since an instant. */
+export async function countDeliveries(
+  { application, run }: ApplicationCall,
+  { webhookId, ...filter }: { readonly webhookId: string; readonly status: DeliveryStatus; readonly since: Date },
+): Promise<number> {
+  const [row] = await run(countWithStatus, { applicationId: application.id, webhookId, ...filter });
+  return row?.count ?? 0;
+}
+
+const countWithStatus = statement('count_deliveries', { count: t.integer })`
+  select count(*)::integer as count from (
+    select 1 from webhook_deliveries
+    where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
+      and status = ${p.text('status')} and created_at >= ${p.instant('since')}
+    order by created_at desc, message_id desc limit ${limit}
+  ) as counted`;
+
+/** Returns how many deliveries wait in all applications, and whether some of their webhooks fail. */
+export async function countWaiting({ run }: Pick<Call, 'run'>): Promise<{ count: number; isFailing: boolean }> {
+  const [row] = await run(countPending, {});
+  return { count: row?.count ?? 0, isFailing: row?.isFailing === true };
+}
+
+const countPending = statement('count_pending', { count: t.integer, isFailing: t.boolean })`
+  select
+    (select count(*)::integer from (
+      -- Ordered as the index of pending deliveries, so that Postgres uses that index.
+      select 1 from webhook_deliveries where due_at is not null
+      order by application_id, webhook_id, message_id limit ${limit}
+    ) as counted) as count,
+    (select count(*) > 0 from (
+      select 1 from webhook_queues where next_at is not null and failed_batches > 0 order by next_at limit 1
+    ) as failing) as is_failing`;

@@ -1,0 +1,29 @@
+/**
+ * `npm run bench:console`: what every page of the console costs Postgres on a site of ten million users, in each
+ * combination of its filters. It needs 25 GB of disk and half an hour; `--users 100000 --events 1000000` needs less.
+ */
+import { parseArgs } from 'node:util';
+import { layOutTable } from '../report/lay-out-table.ts';
+import { runBench } from '../run-bench.ts';
+import { LIMIT_BUFFERS, measureConsole } from './measure-pages.ts';
+
+const LIMIT_MS = 100;
+/** So many of the costliest are shown. */
+const SHOWN = 20;
+
+await runBench(async (stack, progress) => {
+  const { values } = parseArgs({
+    options: { users: { type: 'string', default: '10000000' }, events: { type: 'string', default: '20000000' } },
+  });
+  const counts = { users: Number(values.users), auditEvents: Number(values.events) };
+  const costs = await measureConsole(stack, counts, progress);
+  const rows = costs
+    .toSorted((one, other) => other.buffers - one.buffers)
+    .slice(0, SHOWN)
+    .map(({ name, buffers, postgresMs }) => [name, String(buffers), postgresMs.toFixed(1)]);
+  const slowest = Math.max(...costs.map(({ postgresMs }) => postgresMs));
+  process.stdout.write(`${layOutTable(['', 'pages of memory', 'ms'], rows)}
+${costs.length} pages of the console; the slowest takes ${slowest.toFixed(1)} ms of Postgres
+`);
+  return slowest <= LIMIT_MS && costs.every(({ status, buffers }) => status < 500 && buffers <= LIMIT_BUFFERS);
+});

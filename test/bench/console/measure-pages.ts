@@ -1,0 +1,121 @@
+/** Asks a console for its pages, and Postgres what each has cost. */
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readConfig } from '../../../src/config/config.ts';
+import { deriveConsoleKeys } from '../../../src/console/keys.ts';
+import { createSignInLink } from '../../../src/console/sign-in-link.ts';
+import { startEmbeddedPostgres } from '../../../src/database/embedded-postgres.ts';
+import { migrateDatabase } from '../../../src/database/migrate.ts';
+import { openClient } from '../../../src/database/open-client.ts';
+import { createLogger } from '../../../src/log.ts';
+import { startServer } from '../../../src/server.ts';
+import { findFreePort } from '../../support/free-port.ts';
+import { onServer } from '../../support/on-server.ts';
+import { createFixtures, type Fixtures } from '../fixtures.ts';
+import type { Progress } from '../run-bench.ts';
+import { makeDirectory, writeEnvironment } from '../set-up.ts';
+import { type Counts, fillTables } from './fill-tables.ts';
+import { listPages, type MeasuredPage } from './pages.ts';
+
+const OPERATOR = 'operator@example.com';
+/** Pages of 8 KiB that Postgres may read for a page of the console. */
+export const LIMIT_BUFFERS = 200;
+/** The least of so many counts: jobs run beside. */
+const REQUESTS = 3;
+
+export interface PageCost {
+  readonly name: string;
+  readonly status: number;
+  /** Pages of memory that Postgres has read, as often as it has. */
+  readonly buffers: number;
+  readonly postgresMs: number;
+  /** The statement that has read most. */
+  readonly costliest: string;
+}
+
+/** Fills a database, starts Usher on it, and measures each page and the next one after it. */
+export async function measureConsole(
+  stack: AsyncDisposableStack,
+  counts: Counts,
+  progress: Progress,
+): Promise<PageCost[]> {
+  const directory = await makeDirectory(stack);
+  const fixtures = createFixtures();
+  progress(`${counts.users} users, ${counts.auditEvents} events in the audit log`);
+  const databaseUrl = await prepareDatabase(stack, directory, fixtures, counts);
+  progress('pages');
+  return measurePages(stack, directory, databaseUrl, fixtures);
+}
+
+async function prepareDatabase(stack: AsyncDisposableStack, directory: string, fixtures: Fixtures, counts: Counts) {
+  const filled = await startEmbeddedPostgres(directory, { durable: false });
+  stack.defer(() => filled.close());
+  await migrateDatabase(filled.url);
+  await fillTables(filled.url, fixtures, counts);
+  await onServer(filled.url, async (sql) => {
+    await sql`create extension pg_stat_statements`;
+    await sql`alter system set shared_preload_libraries = 'pg_stat_statements'`;
+    await sql`alter system set shared_buffers = '1GB'`;
+  });
+  await filled.close();
+  const restarted = await startEmbeddedPostgres(directory, { durable: false });
+  stack.defer(() => restarted.close());
+  return restarted.url;
+}
+
+async function measurePages(stack: AsyncDisposableStack, directory: string, databaseUrl: string, fixtures: Fixtures) {
+  const sql = openClient(databaseUrl, { max: 1 });
+  stack.defer(() => sql.end());
+  const open = await startConsole(stack, directory, databaseUrl, fixtures);
+
+  /** Returns the cost of a page, and the path of the next one. */
+  async function measure({ name, path }: MeasuredPage) {
+    const costs: PageCost[] = [];
+    let next: string | undefined;
+    for (let request = 0; request < REQUESTS; request++) {
+      await sql`select pg_stat_statements_reset()`;
+      const { status, text } = await open(path);
+      const statements = await sql<{ buffers: string; ms: number; query: string }[]>`
+        select shared_blks_hit + shared_blks_read as buffers, total_exec_time as ms, query from pg_stat_statements
+        where query not like '%pg_stat_statements%' order by 1 desc`;
+      const buffers = statements.reduce((sum, each) => sum + Number(each.buffers), 0);
+      const postgresMs = statements.reduce((sum, { ms }) => sum + ms, 0);
+      costs.push({ name, status, buffers, postgresMs, costliest: statements[0]?.query ?? '' });
+      next = /rel="next" href="([^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
+    }
+    const least = costs.reduce((one, other) => (other.buffers < one.buffers ? other : one));
+    return { cost: { ...least, postgresMs: Math.min(...costs.map(({ postgresMs }) => postgresMs)) }, next };
+  }
+
+  const figures: PageCost[] = [];
+  for (const page of listPages(fixtures)) {
+    const { cost, next } = await measure(page);
+    figures.push(cost);
+    if (next) figures.push((await measure({ name: `${page.name}, older`, path: next })).cost);
+  }
+  return figures;
+}
+
+/** Returns a function that opens a page as an admin. */
+async function startConsole(stack: AsyncDisposableStack, directory: string, databaseUrl: string, fixtures: Fixtures) {
+  const operators = join(directory, 'operators');
+  await writeFile(operators, `${OPERATOR} admin\n`);
+  const port = await findFreePort();
+  const environment = await writeEnvironment(directory, databaseUrl, fixtures);
+  const own = { PORT: '0', CONSOLE_PORT: String(port), OPERATORS_FILE: operators, WEBHOOK_DELIVERY: 'false' };
+  const config = readConfig({ ...environment, ...own }, (file) => readFileSync(file, 'utf8'));
+  const server = await startServer(config, { logger: createLogger('silent') });
+  stack.defer(() => server.close());
+  const consoleUrl = `http://127.0.0.1:${port}`;
+  const link = createSignInLink(deriveConsoleKeys([fixtures.encryptionKey]), consoleUrl, OPERATOR, new Date());
+  const signedIn = await fetch(link, { redirect: 'manual' });
+  const cookie = signedIn.headers
+    .getSetCookie()
+    .map((each) => each.split(';')[0])
+    .join('; ');
+  return async (path: string) => {
+    const reply = await fetch(consoleUrl + path, { redirect: 'manual', headers: { cookie } });
+    return { status: reply.status, text: await reply.text() };
+  };
+}

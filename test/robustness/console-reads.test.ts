@@ -1,0 +1,11 @@
+/** The short form of `npm run bench:console`. */
+import { expect, test } from 'vitest';
+import { LIMIT_BUFFERS, measureConsole } from '../bench/console/measure-pages.ts';
+
+test('every page of the console reads few pages of memory, whatever its filters say', async () => {
+  await using stack = new AsyncDisposableStack();
+  const costs = await measureConsole(stack, { users: 20_000, auditEvents: 200_000 }, () => {});
+  expect(costs.filter(({ buffers }) => buffers > LIMIT_BUFFERS)).toEqual([]);
+  expect(costs.filter(({ status }) => status >= 500)).toEqual([]);
+  expect(costs.length).toBeGreaterThan(200);
+}, 240_000);
