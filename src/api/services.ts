@@ -10,6 +10,7 @@ import type { LoginMethod } from '../config/login-methods.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import type { PageTokens } from '../domain/pages/page-tokens.ts';
+import type { LoginProviders } from '../domain/providers/login-providers.ts';
 import type { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
@@ -34,6 +35,7 @@ export interface ServiceParts {
   readonly mailer: MailQueue;
   readonly pageTokens: PageTokens;
   readonly policy: AddressPolicy;
+  readonly providers: LoginProviders;
   /** How long sessions can be renewed after the sign-in, unless the application has its own limit. */
   readonly sessionMaxAgeSeconds: number;
   readonly tokens: AuthTokens;

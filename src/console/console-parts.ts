@@ -9,6 +9,7 @@ import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import type { PageTokens } from '../domain/pages/page-tokens.ts';
+import type { LoginProviders } from '../domain/providers/login-providers.ts';
 import type { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { CookieSettings } from './cookies.ts';
@@ -28,6 +29,7 @@ export interface SharedParts {
   readonly onMessage: (applicationId: string) => void;
   readonly pageTokens: PageTokens;
   readonly procedures: Procedures;
+  readonly providers: LoginProviders;
   readonly readiness: Readiness;
   readonly recordCall: RecordCall | undefined;
   readonly requestTimeoutMs: number;

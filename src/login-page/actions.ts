@@ -2,7 +2,6 @@
 import type { CallOutcome } from '../api/call-info.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import { cancelLogin } from '../domain/login/cancel-login.ts';
-import type { EmailLoginParts } from '../domain/login/complete-email-login.ts';
 import type { Completion } from '../domain/login/complete-login.ts';
 import { createLoginCode } from '../domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../domain/login/create-wallet-challenge.ts';
@@ -19,7 +18,7 @@ import { redirectToForm } from './redirect-to-form.ts';
 import { continueSignIn, forgetAndChoose } from './remembered-sign-in.ts';
 import { type Form, type FormPage, sendRedirect, sendScriptResponse } from './responses.ts';
 import { sendCodeMail } from './send-code-mail.ts';
-import { sendNotice } from './send-notice.ts';
+import { tellOfLinks } from './send-notice.ts';
 import { showForm } from './show-form.ts';
 
 /** What metrics and the log tell of a request beside its problem. */
@@ -82,14 +81,6 @@ async function nameUser(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
   const loginParts = { ...parts, ...tellOfLinks(request) };
   await continueAfter(request, await nameNewUser(call, loginParts, browser, fields));
-}
-
-function tellOfLinks(request: LoginRequest): Pick<EmailLoginParts, 'onIdentityLinked' | 'onWalletLinked'> {
-  return {
-    onWalletLinked: (linked) => sendNotice(request, 'walletLinked', linked, { address: linked.walletAddress }),
-    onIdentityLinked: (linked) =>
-      sendNotice(request, 'identityLinked', linked, { provider: request.parts.providers.nameOf(linked.provider) }),
-  };
 }
 
 async function challengeWallet({ call, parts, browser, fields, context }: LoginRequest): Promise<void> {

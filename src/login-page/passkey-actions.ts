@@ -1,10 +1,9 @@
 /** The actions of passkeys: signing in, and adding, renaming and removing them after a sign-in. */
-import { ServiceError } from '../domain/errors.ts';
 import { extendCode } from '../domain/oidc/extend-code.ts';
 import { createCreationOptions } from '../domain/passkeys/creation-options.ts';
 import { deletePasskey } from '../domain/passkeys/delete-passkey.ts';
 import { listOwnPasskeys } from '../domain/passkeys/list-passkeys.ts';
-import { requireRecentSignIn } from '../domain/passkeys/recent-sign-in.ts';
+import { findRecentSignIn, requireRecentSignIn } from '../domain/passkeys/recent-sign-in.ts';
 import { redeemPasskey } from '../domain/passkeys/redeem-passkey.ts';
 import { renamePasskey } from '../domain/passkeys/rename-passkey.ts';
 import { storePasskey } from '../domain/passkeys/store-passkey.ts';
@@ -90,10 +89,7 @@ function showList(request: LoginRequest): Promise<void> {
 /** Shows a page to the browser that has signed in. To others, it shows what they get of the login anyway. */
 async function show(request: LoginRequest, render: (view: PasskeysView) => PageContent): Promise<void> {
   const { call, browser, context, fields, parts } = request;
-  const signIn = await requireRecentSignIn(call, browser, fields).catch((error: unknown) => {
-    if (error instanceof ServiceError) return undefined;
-    throw error;
-  });
+  const signIn = await findRecentSignIn(call, browser, fields);
   if (!signIn) {
     await showForm({ ...request, fields: { ...fields, next: '' } }, 'choice');
     return;

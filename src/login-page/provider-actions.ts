@@ -14,6 +14,7 @@ import type { LoginRequest } from './login-request.ts';
 import { callbackOf } from './provider-callback.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { sendRedirect } from './responses.ts';
+import { tellOfLinks } from './send-notice.ts';
 
 /** Stands for the callbacks of all providers: each has one of its own, so that no provider can answer for another. */
 const CALLBACK = '/login/callback/*';
@@ -36,25 +37,37 @@ function readCallback({ path }: HttpContext, query: string): Partial<LoginReques
 
 async function leave(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields, context } = request;
-  const redirectUriOf = (providerId: string) => callbackOf(parts, providerId);
-  const loginHint = fields.email || readEmailCookie(context);
-  sendRedirect(context, await beginProviderLogin(call, parts, browser, fields, { redirectUriOf, loginHint }));
+  const options = {
+    purpose: fields.next ? ('passkeys' as const) : ('login' as const),
+    redirectUriOf: (providerId: string) => callbackOf(parts, providerId),
+    loginHint: fields.email || readEmailCookie(context),
+  };
+  sendRedirect(context, await beginProviderLogin(call, parts, browser, fields, options));
 }
 
-async function comeBack(request: LoginRequest): Promise<void> {
-  const { call, parts, browser, fields, context } = request;
-  const { provider: providerId, state, error } = fields;
+async function comeBack(given: LoginRequest): Promise<void> {
+  const { call, parts, browser, context } = given;
+  const { provider: providerId, state, error } = given.fields;
   const connection = parts.providers.require(providerId);
-  const belonging = { purpose: 'login', providerId, browserDigest: browser.digest, now: call.now } as const;
-  const authorization = readAuthorization(parts.authorizationKeys, state, belonging);
-  if (!authorization && (await finishLink(request))) return;
+  const read = (purpose: 'login' | 'passkeys') =>
+    readAuthorization(parts.authorizationKeys, state, {
+      purpose,
+      providerId,
+      browserDigest: browser.digest,
+      now: call.now,
+    });
+  const toPasskeys = read('passkeys');
+  const authorization = toPasskeys ?? read('login');
+  if (!authorization && (await finishLink(given))) return;
+  const fields = { ...given.fields, next: toPasskeys ? ('passkeys' as const) : ('' as const) };
+  const request = { ...given, fields };
   if (!authorization) return redirectToForm(request, 'choice', { problem: PROVIDER_REFUSED });
   const login = await findLoginState(call, parts.tokens, browser, authorization.subjectId);
   // A reload of what was answered already.
   if (login.kind === 'answered') return sendRedirect(context, login.redirectUrl);
   if (error) return redirectToForm(request, 'choice', { problem: PROVIDER_REFUSED });
   const callback = new URL(`${callbackOf(parts, providerId)}?${context.query}`);
-  const loginParts = { ...parts, hasEmail: parts.methods.includes('email') };
+  const loginParts = { ...parts, ...tellOfLinks(request), hasEmail: parts.methods.includes('email') };
   const answer = await redeemProviderAnswer(call, loginParts, browser, { connection, callback, authorization });
   if ('redirectUrl' in answer) return await leaveSignedIn(request, answer, { offersPasskey: true });
   const { email } = answer;

@@ -1,3 +1,4 @@
+import type { EmailLoginParts } from '../domain/login/complete-email-login.ts';
 import type { LoginIntent } from '../domain/login/login-intent.ts';
 import { createNotice, type NoticeKind } from '../mail/notice.ts';
 import type { LoginRequest } from './login-request.ts';
@@ -22,4 +23,13 @@ export function sendNotice(
     values,
   });
   parts.mailer.send(notice, { requestId: context.requestId });
+}
+
+/** Returns what tells users who existed before that another way to sign in is theirs. */
+export function tellOfLinks(request: LoginRequest): Pick<EmailLoginParts, 'onIdentityLinked' | 'onWalletLinked'> {
+  return {
+    onWalletLinked: (linked) => sendNotice(request, 'walletLinked', linked, { address: linked.walletAddress }),
+    onIdentityLinked: (linked) =>
+      sendNotice(request, 'identityLinked', linked, { provider: request.parts.providers.nameOf(linked.provider) }),
+  };
 }

@@ -16,6 +16,12 @@ const NOTICES = {
     text: 'mail.identityLinked.text',
     notYou: 'mail.identityLinked.notYou',
   },
+  identityRemoved: {
+    kind: 'identity notice',
+    subject: 'mail.identityRemoved.subject',
+    text: 'mail.identityRemoved.text',
+    notYou: 'mail.identityLinked.notYou',
+  },
   passkeyAdded: {
     kind: 'passkey notice',
     subject: 'mail.passkeyAdded.subject',

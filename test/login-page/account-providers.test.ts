@@ -20,6 +20,12 @@ async function leave(browser: LoginBrowser, page: LoginPage): Promise<string | u
   return (await browser.post('/account/providers/link', { ...form?.fields })).location;
 }
 
+function noticesTo({ email }: { email: string }) {
+  return fixture.mailbox.mails
+    .filter(({ to, kind }) => to === email && kind === 'identity notice')
+    .flatMap(({ subject: [key] }) => key);
+}
+
 async function identitiesOf({ id: userId }: { id: string }): Promise<string[]> {
   return (await admin.listUserIdentities({ userId })).identities.map(({ subject }) => subject);
 }
@@ -42,6 +48,10 @@ test('a person links an account, gets a notice, signs in with it, and removes it
   const removed = await follow(browser, await browser.submit(linked, '/account/providers/unlink'));
   expect(removed.body).toContain('The account is no longer linked.');
   expect(await identitiesOf(user)).toEqual([]);
+  expect(noticesTo(user)).toEqual(['mail.identityLinked.subject', 'mail.identityRemoved.subject']);
+  // A second click finds nothing to remove.
+  await browser.submit(linked, '/account/providers/unlink');
+  expect(noticesTo(user)).toHaveLength(2);
 });
 
 test('an account that another user has is not linked, and its owner keeps it', async () => {
@@ -75,7 +85,26 @@ test('nothing is linked in another browser, to another user, or once the sign-in
 test('whoever declines at the provider comes back to the account', async () => {
   const { browser, page } = await openAccount(fixture, await createTestUser(fixture.service));
   const back = await follow(browser, await browser.open(acme.refuse(await leave(browser, page))));
-  expect(back).toMatchObject({ status: 200, alert: expect.stringContaining('You have not signed in at') });
+  expect(back).toMatchObject({
+    status: 200,
+    alert: expect.stringContaining('You have not signed in at \u2068Acme\u2069.'),
+  });
+});
+
+test('a provider that is down is an alert with its name, on the way there and back', async () => {
+  const { browser, page } = await openAccount(fixture, await createTestUser(fixture.service));
+  const callback = acme.signIn(await leave(browser, page));
+  acme.answers.set('/token', (_request, response) => void response.writeHead(503).end());
+  const back = await follow(browser, await browser.open(callback));
+  acme.answers.clear();
+  expect(back.alert).toContain('\u2068Acme\u2069 cannot be reached.');
+});
+
+test('whoever signed in more than 10 minutes ago signs in again before leaving for the provider', async () => {
+  const user = await createTestUser(fixture.service);
+  const { browser, page } = await openAccount(fixture, user);
+  fixture.clock.advance(11 * 60_000);
+  expect(await leave(browser, page)).toContain('/login?intent=');
 });
 
 test('an operator sees and removes identities, and an erasure leaves none', async () => {
@@ -87,6 +116,7 @@ test('an operator sees and removes identities, and an erasure leaves none', asyn
   const removed = { userId: user.id, issuer: acme.origin, subject: 'operated' };
   for (let time = 0; time < 2; time++) await admin.deleteUserIdentity(removed);
   expect(await identitiesOf(user)).toEqual([]);
+  expect(noticesTo(user)).toEqual(['mail.identityLinked.subject', 'mail.identityRemoved.subject']);
   const events = await fixture.service.database.sql`
     select actor_type, actor from audit_events where resource = ${user.id} and action = 'AdminService/DeleteUserIdentity'`;
   expect(events).toEqual([{ actor_type: 'admin_key', actor: 'admin' }]);

@@ -4,7 +4,7 @@ import type { LoginProviderSetting } from '../../src/config/login-providers.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { type Arrival, LoginFixture } from '../support/login-fixture.ts';
-import { adminClient, clientsOf, createTestUser } from '../support/service.ts';
+import { adminClient, clientsOf, createTenant, createTestUser } from '../support/service.ts';
 
 const acme = await FakeProvider.start();
 const trusted = await FakeProvider.start();
@@ -14,7 +14,9 @@ const loginProviders: readonly LoginProviderSetting[] = [
   trusted.settings({ id: 'corp', name: 'Corp', trustEmail: true, emailDomains: ['corp.test'] }),
   github.settings({ id: 'github', name: 'GitHub', type: 'github', trustEmail: true }),
 ];
-const fixture = await LoginFixture.open({ config: { loginProviders, loginProviderIds: undefined }, start: new Date() });
+const loginMethods = ['wallet', 'email', 'passkey'] as const;
+const config = { loginMethods, loginProviders, loginProviderIds: undefined };
+const fixture = await LoginFixture.open({ config, start: new Date() });
 afterAll(async () => {
   await fixture.close();
   await Promise.all([acme.stop(), trusted.stop(), github.stop()]);
@@ -34,6 +36,12 @@ async function link(subject: string, user: { email: string }) {
   const linkPage = await left.browser.open(acme.signIn(left.location, { sub: subject, email: user.email }));
   const codePage = await left.browser.submit(linkPage, '/login/link');
   return left.browser.submit(codePage, '/login/code', { code: fixture.mailbox.codeFor(user.email) });
+}
+
+function noticesTo({ email }: { email: string }) {
+  return fixture.mailbox.mails
+    .filter(({ to, kind }) => to === email && kind === 'identity notice')
+    .flatMap(({ subject: [key] }) => key);
 }
 
 async function userOf(location: string | undefined) {
@@ -93,6 +101,37 @@ test('a verified address of a trusted provider finds its user without a code', a
   const { browser, location } = await leave('corp');
   const done = await browser.open(trusted.signIn(location, { sub: 'ada', email: user.email, email_verified: true }));
   expect(await userOf(done.location)).toMatchObject({ email: user.email });
+  expect(noticesTo(user)).toEqual(['mail.identityLinked.subject']);
+});
+
+test('a name that Usher would refuse is left out of a new user', async () => {
+  const of = await createTenant(fixture.service);
+  await adminClient(fixture.service).updateApplication({ applicationId: of.id, allowSignUp: true });
+  const { browser, location } = await leave('corp', { of });
+  const email = 'nameless@corp.test';
+  await browser.open(trusted.signIn(location, { sub: email, email, email_verified: true, name: 'x'.repeat(256) }));
+  const [user] = (await adminClient(fixture.service).listUsers({ email })).users;
+  expect({ email: user?.email, name: user?.name }).toEqual({ email, name: undefined });
+});
+
+test('of two who sign up with one identity, the second learns that another account has it', async () => {
+  const of = await createTenant(fixture.service);
+  await adminClient(fixture.service).updateApplication({ applicationId: of.id, allowSignUp: true });
+  const codes = [];
+  for (const email of ['first@example.com', 'second@example.com']) {
+    const { browser, location } = await leave('acme', { of });
+    const linkPage = await browser.open(acme.signIn(location, { sub: 'signs up twice', email }));
+    codes.push({ browser, email, page: await browser.submit(linkPage, '/login/link') });
+  }
+  const done = codes.map(({ browser, email, page }) =>
+    browser.submit(page, '/login/code', { code: fixture.mailbox.codeFor(email) }),
+  );
+  const alerts = (await Promise.all(done)).map(({ status, alert }) => ({ status, alert }));
+  expect(alerts).toContainEqual({ status: 303, alert: '' });
+  expect(alerts).toContainEqual({ status: 200, alert: 'Another account uses this sign-in.' });
+  const { sql } = fixture.service.database;
+  expect(await sql`select from user_identities where subject = 'signs up twice'`).toHaveLength(1);
+  expect(await sql`select from users where email in ('first@example.com', 'second@example.com')`).toHaveLength(1);
 });
 
 test.each<[string, { email?: string; email_verified?: boolean }]>([
@@ -127,6 +166,22 @@ test('a reload of the callback answers the same again, and asks the provider onc
   const before = [...acme.requests];
   expect((await browser.open(callback)).location).toBe(first.location);
   expect(acme.requests).toEqual(before);
+});
+
+test('whoever wants to manage passkeys still does after a sign-in at a provider, also one that needed a code', async () => {
+  const user = await createTestUser(fixture.service);
+  for (const isKnown of [false, true]) {
+    const { browser, login } = await fixture.arrive();
+    const page = await browser.open(`${login.path}&then=passkeys`);
+    const form = page.forms.find(({ fields }) => fields.provider === 'acme');
+    const { location } = await browser.post('/login/provider', { ...form?.fields });
+    let done = await browser.open(acme.signIn(location, { sub: 'has passkeys', email: user.email }));
+    if (!isKnown) {
+      const codePage = await browser.submit(done, '/login/link');
+      done = await browser.submit(codePage, '/login/code', { code: fixture.mailbox.codeFor(user.email) });
+    }
+    expect(done.heading).toBe('Your passkeys');
+  }
 });
 
 test('another browser cannot use the state, and another provider cannot answer it', async () => {
@@ -172,3 +227,17 @@ test('an application that has other login methods does not offer the provider, n
     await admin.updateApplication({ applicationId, updateMask: { paths: ['login_methods'] } });
   }
 });
+
+test.each(['createApplication', 'updateApplication'] as const)(
+  '%s refuses a name of no method and no provider',
+  async (method) => {
+    const admin = adminClient(fixture.service);
+    const change = (loginMethods: string[]) =>
+      method === 'createApplication'
+        ? admin.createApplication({ name: 'Shop', redirectUris: ['https://shop.test/'], loginMethods })
+        : admin.updateApplication({ applicationId: fixture.tenant.id, loginMethods });
+    await expect(change(['email', 'gogle'])).rejects.toThrow('Validation failed');
+    expect((await change(['email', 'github'])).application?.loginMethods).toEqual(['email', 'github']);
+    await admin.updateApplication({ applicationId: fixture.tenant.id, updateMask: { paths: ['login_methods'] } });
+  },
+);

@@ -3,7 +3,14 @@ import { afterAll, expect, test } from 'vitest';
 import { openAccount } from '../support/account-page.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { adminClient, createTestUser, type TestUser } from '../support/service.ts';
+import {
+  adminClient,
+  createTenant,
+  createTestUser,
+  type Tenant,
+  type TestService,
+  type TestUser,
+} from '../support/service.ts';
 import { quickOrLong } from '../support/soak.ts';
 
 const acme = await FakeProvider.start();
@@ -29,6 +36,16 @@ async function prepare(user: TestUser, sub: string) {
   return { browser, callback: acme.signIn(location, { sub }) };
 }
 
+/** Returns what enters the code that gives the identity to the address. */
+async function prepareCode({ of, email, subject }: { of: Tenant; email: string; subject: string }) {
+  const { browser, page } = await fixture.arrive({ of });
+  const { location } = await browser.submit(page, '/login/provider');
+  const linkPage = await browser.open(acme.signIn(location, { sub: subject, email }));
+  const codePage = await browser.submit(linkPage, '/login/link');
+  const code = fixture.mailbox.codeFor(email);
+  return (at?: TestService) => browser.at(at).submit(codePage, '/login/code', { code });
+}
+
 const ownersOf = async (subject: string) =>
   (await sql`select user_id from user_identities where subject = ${subject}`).map(({ user_id }) => user_id);
 
@@ -41,6 +58,31 @@ test('an account that two users link at once has one owner', { timeout }, async 
     const owners = await ownersOf(subject);
     expect(owners).toHaveLength(1);
     expect(users.map(({ id }) => id)).toContain(owners[0]);
+  }
+});
+
+test('an account with which two people sign up at once makes one of them a user', { timeout }, async () => {
+  const of = await createTenant(fixture.service);
+  await admin.updateApplication({ applicationId: of.id, allowSignUp: true });
+  for (let round = 0; round < rounds; round++) {
+    const subject = `signed up ${round}`;
+    const emails = [`first-${round}@example.com`, `second-${round}@example.com`];
+    const enter = await Promise.all(emails.map((email) => prepareCode({ of, email, subject })));
+    const answers = await Promise.all([enter[0]?.(), enter[1]?.(replica)]);
+    expect(answers.map((answer) => answer?.alert).sort()).toEqual(['', 'Another account uses this sign-in.']);
+    expect(await ownersOf(subject)).toHaveLength(1);
+    expect(await sql`select from users where email = any(${emails})`).toHaveLength(1);
+  }
+});
+
+test('a user who is erased while a code links an account leaves nothing of it', { timeout }, async () => {
+  for (let round = 0; round < rounds; round++) {
+    const subject = `erased by a code ${round}`;
+    const user = await createTestUser(fixture.service);
+    const enter = await prepareCode({ of: fixture.tenant, email: user.email, subject });
+    const erase = round % 2 ? admin.eraseUser({ userId: user.id }) : admin.deleteUser({ userId: user.id });
+    await Promise.all([enter(replica), erase]);
+    expect(await ownersOf(subject)).toEqual([]);
   }
 });
 

@@ -336,8 +336,8 @@ export type UpdateApplicationRequest = Message<"usher.v1.UpdateApplicationReques
   initiateLoginUri?: string | undefined;
 
   /**
-   * How users sign in on the login page: "email", "wallet", "passkey". If empty,
-   * all that LOGIN_METHODS enables.
+   * How users sign in on the login page: "email", "wallet", "passkey", or the ID
+   * of a provider. If empty, all that LOGIN_METHODS enables.
    *
    * @generated from field: repeated string login_methods = 12;
    */

@@ -1,6 +1,7 @@
 import { isMessage } from '@bufbuild/protobuf';
 import { TimestampSchema, timestampDate } from '@bufbuild/protobuf/wkt';
 import type { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
+import { isLoginMethod } from '../../config/login-methods.ts';
 import { NO_APPLICATION } from '../../database/audit-schema.ts';
 import { createApiKey } from '../../domain/api-keys/create-api-key.ts';
 import { listApiKeys } from '../../domain/api-keys/list-api-keys.ts';
@@ -36,7 +37,7 @@ import { removeApplicationUser } from '../../domain/users/remove-application-use
 import { updateUser } from '../../domain/users/update-user.ts';
 import type { ServiceHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../services.ts';
-import { sendPasskeyNotice } from './passkey-notice.ts';
+import { sendOperatorNotice } from './operator-notice.ts';
 import { createApplicationPresenter } from './present-application.ts';
 import { toGrant, toMessage, toPage } from './to-message.ts';
 
@@ -44,24 +45,26 @@ export function createAdminHandlers({
   apiKeys,
   liveSessions,
   pageTokens,
+  providers,
   tokens,
   ...mailParts
 }: Pick<
   ServiceParts,
-  'apiKeys' | 'authPageUrl' | 'liveSessions' | 'loginMethods' | 'mailer' | 'pageTokens' | 'tokens'
+  'apiKeys' | 'authPageUrl' | 'liveSessions' | 'loginMethods' | 'mailer' | 'pageTokens' | 'providers' | 'tokens'
 >): ServiceHandlers<typeof AdminService> {
   const present = createApplicationPresenter(tokens.issuer);
+  const isKnownMethod = (name: string) => isLoginMethod(name) || providers.isListed(name);
   const toApplication = (application: ApplicationDetails) => present(application, application.id);
   return {
     async createApplication(call, fields) {
-      const { application, apiKeyId, apiKey } = await createApplication(call, fields);
+      const { application, apiKeyId, apiKey } = await createApplication(call, fields, isKnownMethod);
       return { application: toApplication(application), apiKeyId, apiKey };
     },
     getApplication: async (call, fields) => ({ application: toApplication(await getApplication(call, fields)) }),
     listApplications: async (call, fields) =>
       toPage('applications', await listApplications(call, pageTokens, fields), toApplication),
     async updateApplication(call, fields) {
-      const application = await updateApplication(call, fields);
+      const application = await updateApplication(call, fields, isKnownMethod);
       apiKeys.forgetAll();
       return { application: toApplication(application) };
     },
@@ -112,9 +115,15 @@ export function createAdminHandlers({
     listUserIdentities: async (call, fields) => ({
       identities: (await listUserIdentities(call, fields)).map(toMessage),
     }),
-    deleteUserIdentity,
+    async deleteUserIdentity(call, fields) {
+      const removed = await deleteUserIdentity(call, fields);
+      if (!removed) return;
+      const provider = providers.nameOf(removed.provider) || removed.provider;
+      sendOperatorNotice(mailParts, call, 'identityRemoved', { ...removed, provider });
+    },
     listPasskeys: async (call, fields) => ({ passkeys: (await listPasskeys(call, fields)).map(toPasskey) }),
-    deletePasskey: async (call, fields) => sendPasskeyNotice(mailParts, call, await deletePasskey(call, fields)),
+    deletePasskey: async (call, fields) =>
+      sendOperatorNotice(mailParts, call, 'passkeyRemoved', await deletePasskey(call, fields)),
 
     addApplicationUser,
     removeApplicationUser: async (call, fields) => liveSessions.forgetUser(await removeApplicationUser(call, fields)),

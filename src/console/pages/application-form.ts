@@ -20,7 +20,7 @@ function methodsOf(
   { parts }: ConsoleRequest,
   application?: Pick<Chosen, 'loginMethods'>,
 ): (readonly [string, string])[] {
-  const providers = parts.config.loginProviders.map(({ id, name }) => [id, name] as const);
+  const providers = parts.providers.all.map(({ id, name }) => [id, name] as const);
   const known = [...METHODS, ...providers];
   const others = (application?.loginMethods ?? []).filter((given) => known.every(([method]) => method !== given));
   return [...known, ...others.map((given) => [given, given] as const)];

@@ -49,7 +49,7 @@ export async function showPreview({ context, call, params, parts, query }: Conso
     path: '/login',
     formToken: '',
     link: '',
-    providers: parts.config.loginProviders.filter(({ id }) => allowsMethod(details, id)).map(toProviderView),
+    providers: parts.providers.all.filter(({ id }) => allowsMethod(details, id)).map(toProviderView),
   };
   const nonce = randomBytes(16).toString('base64');
   const text = renderDocument({ ...RENDER[previewFormOf(query)](view), application }, nonce);

@@ -7,6 +7,7 @@ import type { Call } from '../call.ts';
 import { check, optional, type Unchecked } from '../validation.ts';
 import { storeLogoutEndpoint } from '../webhooks/logout-endpoint.ts';
 import { type ApplicationDetails, chosenColumns, flagRules, optionalRules, requiredRules } from './application.ts';
+import { type IsKnownMethod, requireKnownMethods } from './known-methods.ts';
 
 const rules = {
   ...requiredRules,
@@ -19,15 +20,21 @@ const rules = {
   ...optionalRules,
 };
 
-/** Creates an application and its first API key, to be shown once. */
+/**
+ * Creates an application and its first API key, to be shown once.
+ *
+ * @throws ServiceError `Validation failed` for a login method that is not known
+ */
 export async function createApplication(
   call: Call,
   request: Unchecked<keyof typeof rules>,
+  isKnownMethod?: IsKnownMethod,
 ): Promise<{ application: ApplicationDetails; apiKeyId: string; apiKey: string }> {
   const { allowSignUp, askName, singleSignOn, openIdConnect, requirePkce, publicClient, ...others } = check(
     request,
     rules,
   );
+  requireKnownMethods(others.loginMethods, isKnownMethod);
   const application = {
     id: randomUUID(),
     clientId: `client_${randomBytes(16).toString('hex')}`,

@@ -14,6 +14,7 @@ import {
   optionalRules,
   requiredRules,
 } from './application.ts';
+import { type IsKnownMethod, requireKnownMethods } from './known-methods.ts';
 
 const rules = {
   applicationId: uuid,
@@ -37,12 +38,18 @@ const rules = {
   backchannelLogoutUri: change(optionalRules.backchannelLogoutUri),
 };
 
-/** Changes an application and returns it. @throws ServiceError `Application not found` */
+/**
+ * Changes an application and returns it.
+ *
+ * @throws ServiceError `Application not found`, and `Validation failed` for a login method that is not known
+ */
 export async function updateApplication(
   call: Call,
   request: Unchecked<keyof typeof rules>,
+  isKnownMethod?: IsKnownMethod,
 ): Promise<ApplicationDetails> {
   const { applicationId, ...changes } = check(request, rules);
+  if (changes.loginMethods) requireKnownMethods(changes.loginMethods, isKnownMethod);
   const [updated] = await call.run(updateChanged, { applicationId, ...changeParameters(changes) });
   if (!updated) throw new ServiceError('APPLICATION_NOT_FOUND');
   if (changes.backchannelLogoutUri !== undefined) await storeLogoutEndpoint(call, applicationId);

@@ -85,9 +85,13 @@ export async function completeEmailLogin(
 }
 
 /** Returns the ID of the user whom another login has created in the meantime. */
-async function findExistingUser(call: Call, { email, walletAddress }: { email: string; walletAddress: string }) {
+async function findExistingUser(
+  call: Call,
+  { email, walletAddress, identity }: { email: string; walletAddress: string; identity?: object | undefined },
+) {
   const user = await findUserToSignIn(call, email);
-  // Another user has the wallet.
-  if (!user) throw new ServiceError(walletAddress ? 'WALLET_ALREADY_LINKED' : 'USER_NOT_FOUND');
-  return user.id;
+  if (user) return user.id;
+  // Another user has what this one wanted to sign up with.
+  if (identity) throw new ServiceError('IDENTITY_ALREADY_LINKED');
+  throw new ServiceError(walletAddress ? 'WALLET_ALREADY_LINKED' : 'USER_NOT_FOUND');
 }

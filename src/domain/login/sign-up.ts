@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
+import { isUniqueViolation } from '../../database/errors.ts';
 import { BY_POSTGRES } from '../../database/instants.ts';
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
@@ -29,7 +30,11 @@ export async function signUp(
   const { provider, issuer, subject } = identity ?? NO_IDENTITY;
   const linked = { provider, issuer, subject };
   const parameters = { ...profile, ...linked, ...how, ...BY_POSTGRES, userId, loginIntentId, now };
-  const [intent] = await run(insertUserAndComplete, parameters);
+  const [intent] = await run(insertUserAndComplete, parameters).catch((error: unknown) => {
+    // Two sign-ups with one identity at the same instant do not see each other.
+    if (isUniqueViolation(error)) return [];
+    throw error;
+  });
   if (!intent) return undefined;
   count?.('sign_ins');
   count?.('sign_ups');

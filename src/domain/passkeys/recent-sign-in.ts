@@ -47,5 +47,13 @@ export async function requireRecentSignIn(
   return { loginIntentId, applicationId, intent, userId, completedAt, ...user };
 }
 
+/** Returns undefined in place of the errors of `requireRecentSignIn`. */
+export function findRecentSignIn(...args: Parameters<typeof requireRecentSignIn>): Promise<RecentSignIn | undefined> {
+  return requireRecentSignIn(...args).catch((error: unknown) => {
+    if (error instanceof ServiceError) return undefined;
+    throw error;
+  });
+}
+
 const selectProfile = statement('select_signed_in_user', { email: users.email, name: users.name })`
   select email, name from users where id = ${p.uuid('userId')} and ${isActiveUser}`;

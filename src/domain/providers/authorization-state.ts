@@ -30,8 +30,8 @@ export function deriveAuthorizationKeys(encryptionKeys: readonly Buffer[]): Auth
 
 /** What a `state` belongs to. */
 interface Belonging {
-  /** To sign in at a login, or to link the account to a user. */
-  readonly purpose: 'login' | 'link';
+  /** To sign in at a login, also on the way to the passkeys, or to link the account to a user. */
+  readonly purpose: 'login' | 'passkeys' | 'link';
   readonly providerId: string;
   readonly browserDigest: Buffer;
   readonly now: Date;

@@ -22,12 +22,16 @@ export async function beginProviderLogin(
   { providers, authorizationKeys }: ProviderLoginSettings,
   browser: Browser,
   request: Unchecked<keyof typeof rules>,
-  options: { readonly redirectUriOf: (providerId: string) => string; readonly loginHint: string },
+  options: {
+    readonly purpose: 'login' | 'passkeys';
+    readonly redirectUriOf: (providerId: string) => string;
+    readonly loginHint: string;
+  },
 ): Promise<string> {
   const { loginIntentId, provider: providerId } = check(request, rules);
   const connection = providers.require(providerId);
   await requireOpenIntent(call, loginIntentId, providerId);
-  const belonging = { purpose: 'login', providerId, browserDigest: browser.digest, now: call.now } as const;
+  const belonging = { purpose: options.purpose, providerId, browserDigest: browser.digest, now: call.now };
   const authorization = createAuthorization(authorizationKeys, loginIntentId, belonging);
   const redirectUri = options.redirectUriOf(providerId);
   return (await connection.authorizationUrl(authorization, { redirectUri, loginHint: options.loginHint })).href;

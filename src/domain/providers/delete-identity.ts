@@ -1,5 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { p, statement, t } from '../../database/template.ts';
+import { userIdentities } from '../../database/identity-schema.ts';
+import { users } from '../../database/schema.ts';
+import { p, type RowOfType, statement } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { getUser } from '../users/get-user.ts';
@@ -7,21 +9,31 @@ import { check, text, type Unchecked, uuid } from '../validation.ts';
 
 const rules = { userId: uuid, issuer: text({ max: 2_048 }), subject: text({ max: 255 }) };
 
+/** An identity that was removed, and whose it was. */
+export type RemovedIdentity = RowOfType<typeof REMOVED>;
+
 /**
- * Removes an identity of a user, who cannot sign in with it any more. Sessions stay. Succeeds if the user does not have it.
+ * Removes an identity of a user, who cannot sign in with it any more. Sessions stay. Returns undefined if the user does not
+ * have it.
  *
  * @throws ServiceError `User not found`
  */
-export async function deleteUserIdentity(call: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
+export async function deleteUserIdentity(
+  call: Call,
+  request: Unchecked<keyof typeof rules>,
+): Promise<RemovedIdentity | undefined> {
   const { userId, issuer, subject } = check(request, rules);
   const [deleted] = await call.run(removeIdentity, { userId, issuer, subject });
   if (!deleted) await getUser(call, { userId });
+  return deleted;
 }
 
-const removeIdentity = statement('delete_identity', { userId: t.uuid })`
+const REMOVED = { provider: userIdentities.provider, email: users.email };
+
+const removeIdentity = statement('delete_identity', REMOVED)`
   with deleted as (
     delete from user_identities
     where issuer = ${p.text('issuer')} and subject = ${p.text('subject')} and user_id = ${p.uuid('userId')}
-    returning user_id
+    returning user_id, provider
   ), ${auditEvent({ resource: sql`user_id`, from: sql`deleted`, applicationId: noApplication })}
-  select user_id from deleted`;
+  select deleted.provider, users.email from deleted join users on users.id = deleted.user_id`;

@@ -26,6 +26,7 @@ export class LoginProviders {
   readonly #timeoutMs: number;
   readonly #offered: readonly string[] | undefined;
   #connections: ReadonlyMap<string, ProviderConnection> = new Map();
+  #listed: ReadonlySet<string> = new Set();
 
   constructor({ loginProviders, loginProviderIds, requestTimeoutMs }: LoginProviderSettings) {
     this.#offered = loginProviderIds;
@@ -41,6 +42,7 @@ export class LoginProviders {
   /** Replaces the providers. What is known of one that stays as it was is kept. */
   replace(providers: readonly LoginProvider[]): void {
     const before = this.#connections;
+    this.#listed = new Set(providers.map(({ id }) => id));
     this.#connections = new Map(
       providers
         .filter(({ id }) => this.#offered?.includes(id) ?? true)
@@ -50,6 +52,11 @@ export class LoginProviders {
           return [provider.id, isSame ? known : new ProviderConnection(provider, this.#timeoutMs)];
         }),
     );
+  }
+
+  /** Whether the file has it, offered or not. */
+  isListed(id: string): boolean {
+    return this.#listed.has(id);
   }
 
   /** Returns an empty string for an unknown one. */

@@ -2,10 +2,9 @@ import { p, statement, t } from '../../database/template.ts';
 import { allowsMethod } from '../applications/branding.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import type { AuthTokens } from '../login/auth-tokens.ts';
 import { type Browser, toSignInOrigin } from '../login/browser.ts';
+import type { EmailLoginParts } from '../login/complete-email-login.ts';
 import { type Completion, completeLogin, type HowSignedIn } from '../login/complete-login.ts';
-import type { LoginCodeSettings } from '../login/login-code.ts';
 import { type LoginIntent, requireOpenIntent } from '../login/login-intent.ts';
 import { type SharedLimit, takeNetworkPermits } from '../login/network-permits.ts';
 import { signUp } from '../login/sign-up.ts';
@@ -25,9 +24,7 @@ export const PROVIDER_ANSWERS: SharedLimit = {
   reason: 'TOO_MANY_SIGN_INS',
 };
 
-export interface ProviderAnswerParts {
-  readonly codes: LoginCodeSettings;
-  readonly tokens: AuthTokens;
+export interface ProviderAnswerParts extends Pick<EmailLoginParts, 'codes' | 'onIdentityLinked' | 'tokens'> {
   /** Whether people can sign in with a code. */
   readonly hasEmail: boolean;
 }
@@ -91,7 +88,7 @@ interface Unlinked {
 /** Returns undefined if the address does not say whose the identity is, or a new user must give a name. */
 async function completeByAddress(
   call: Call,
-  { tokens }: ProviderAnswerParts,
+  { onIdentityLinked, tokens }: ProviderAnswerParts,
   { intent, provider, identity, how }: Unlinked,
 ): Promise<Completion | undefined> {
   const { email, isEmailVerified, issuer, subject } = identity;
@@ -100,7 +97,8 @@ async function completeByAddress(
   const linked = { issuer, subject, provider: provider.id };
   const user = await findUserToSignIn(call, email);
   if (user) {
-    await linkIdentity(call, linked, { userId: user.id, email });
+    if (await linkIdentity(call, linked, { userId: user.id, email }))
+      onIdentityLinked?.({ intent, email: user.email, provider: provider.id });
     const proved = { email, issuer, subject };
     return await completeLogin(call, tokens, { loginIntentId: intent.id, userId: user.id }, how, proved);
   }

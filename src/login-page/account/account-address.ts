@@ -14,7 +14,7 @@ import { isolate } from '../../texts/isolate.ts';
 import { readEmailCookie, setEmailCookie } from '../browser-cookie.ts';
 import type { LoginRequest } from '../login-request.ts';
 import { sendPage } from '../responses.ts';
-import { type Account, accountUrlOf, redirect, viewOf } from './account-request.ts';
+import { type Account, accountUrlOf, envelopeFor, redirect, viewOf } from './account-request.ts';
 import { renderAccountForm, renderAccountMessage } from './render-account-form.ts';
 
 export async function showAddress(request: LoginRequest): Promise<void> {
@@ -102,9 +102,4 @@ export async function undoChange(request: LoginRequest): Promise<void> {
     if (!(error instanceof ServiceError)) throw error;
     sendPage(context, 200, renderAccountMessage(view, 'account.undo.invalid', 'account.undo.help'));
   }
-}
-
-function envelopeFor(request: LoginRequest, to: string) {
-  const { host, language } = viewOf(request);
-  return { to, language, host, application: { name: language.text('account.title') } };
 }

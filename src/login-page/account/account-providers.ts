@@ -1,7 +1,7 @@
 /** Accounts at other providers, on the account page: linking one after a sign-in there, and removing one. */
 import { ServiceError } from '../../domain/errors.ts';
 import { takeNetworkPermits } from '../../domain/login/network-permits.ts';
-import { requireRecentSignIn } from '../../domain/passkeys/recent-sign-in.ts';
+import { findRecentSignIn, requireRecentSignIn } from '../../domain/passkeys/recent-sign-in.ts';
 import {
   type Authorization,
   createAuthorization,
@@ -10,15 +10,20 @@ import {
 import { deleteUserIdentity } from '../../domain/providers/delete-identity.ts';
 import { linkIdentity } from '../../domain/providers/link-identity.ts';
 import { PROVIDER_ANSWERS } from '../../domain/providers/redeem-provider-answer.ts';
-import { problemOf } from '../alerts.ts';
+import { createNotice } from '../../mail/notice.ts';
+import { PROVIDER_REFUSED, problemOf } from '../alerts.ts';
 import type { LoginRequest } from '../login-request.ts';
 import { callbackOf } from '../provider-callback.ts';
 import { sendRedirect } from '../responses.ts';
 import { sendNotice } from '../send-notice.ts';
-import { type Account, isFresh, readAccount, redirect } from './account-request.ts';
+import { beginAccountLogin } from './account-login.ts';
+import { type Account, envelopeFor, isFresh, readAccount, redirect } from './account-request.ts';
 
-export async function beginLink(request: LoginRequest, { user }: Account): Promise<void> {
-  const { context, fields, parts } = request;
+export async function beginLink(request: LoginRequest, { user, signIn }: Account): Promise<void> {
+  const { browser, call, context, fields, parts } = request;
+  // The way to the provider and back would be in vain.
+  if (!(await findRecentSignIn(call, browser, signIn)))
+    return beginAccountLogin({ ...request, fields: { ...fields, prompt: 'LOGIN' } });
   const connection = parts.providers.require(fields.provider);
   const authorization = createAuthorization(parts.authorizationKeys, user.id, belongingOf(request));
   const redirectUri = callbackOf(parts, fields.provider);
@@ -38,7 +43,8 @@ export async function finishLink(request: LoginRequest): Promise<boolean> {
   const account = await readAccount(request);
   // Somebody else may have signed in meanwhile.
   const isSame = account?.user.id === authorization.subjectId && isFresh(request, account);
-  if (!isSame || fields.error) redirect(request, '', fields.error ? { problem: 'Provider refused' } : {});
+  if (!isSame) redirect(request, '');
+  else if (fields.error) redirect(request, '', { problem: PROVIDER_REFUSED, provider: fields.provider });
   else await link(request, account, authorization).catch((error: unknown) => showProblem(request, error));
   return true;
 }
@@ -63,8 +69,14 @@ function showProblem(request: LoginRequest, error: unknown): void {
 
 /** The last way to sign in stays. */
 export async function unlink(request: LoginRequest, { user }: Account): Promise<void> {
-  const { call, fields, parts } = request;
+  const { call, context, fields, parts } = request;
   if (!parts.methods.includes('email')) throw new ServiceError('LOGIN_METHOD_NOT_ENABLED');
-  await deleteUserIdentity(call, { userId: user.id, issuer: fields.issuer, subject: fields.subject });
+  const { issuer, subject } = fields;
+  const removed = await deleteUserIdentity(call, { userId: user.id, issuer, subject });
+  if (removed) {
+    const values = { provider: parts.providers.nameOf(removed.provider) || removed.provider };
+    const notice = createNotice('identityRemoved', { ...envelopeFor(request, removed.email), at: call.now, values });
+    parts.mailer.send(notice, { requestId: context.requestId });
+  }
   redirect(request, '', { done: 'identityRemoved' });
 }

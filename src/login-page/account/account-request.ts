@@ -51,7 +51,8 @@ export function changing(form: string, run: Run): Action['run'] {
       await run(request, account);
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      redirect(request, form && `/${form}`, { problem: problemOf(error) });
+      const { provider } = request.fields;
+      redirect(request, form && `/${form}`, { problem: problemOf(error), ...(provider && { provider }) });
     }
   });
 }
@@ -68,6 +69,12 @@ export function viewOf(request: LoginRequest): AccountFormView {
     formToken: browser.formToken,
     alert: alertFor(fields.problem, language, {}, parts.providers.nameOf(fields.provider)),
   };
+}
+
+/** Returns what every e-mail about the account has. */
+export function envelopeFor(request: LoginRequest, to: string) {
+  const { host, language } = viewOf(request);
+  return { to, language, host, application: { name: language.text('account.title') } };
 }
 
 /** The account page stands beside the login page. */

@@ -1,7 +1,7 @@
 /** The wallet of the account page: adding one with a signature, and removing it. */
 import { addWallet, createLinkMessage } from '../../domain/account/add-wallet.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { requireRecentSignIn } from '../../domain/passkeys/recent-sign-in.ts';
+import { findRecentSignIn } from '../../domain/passkeys/recent-sign-in.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
 import { html } from '../../http/html.ts';
 import { alertFor, problemOf } from '../alerts.ts';
@@ -30,13 +30,7 @@ export async function removeWallet(request: LoginRequest, { user }: Account): Pr
 export async function showNewWallet(request: LoginRequest, { user, signIn }: Account): Promise<void> {
   if (user.walletAddress) return redirect(request, '');
   const { call, browser, context } = request;
-  const isRecent = await requireRecentSignIn(call, browser, signIn).then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof ServiceError) return false;
-      throw error;
-    },
-  );
+  const isRecent = (await findRecentSignIn(call, browser, signIn)) !== undefined;
   sendPage(context, 200, renderNewWallet(viewOf(request), { isRecent }));
 }
 
