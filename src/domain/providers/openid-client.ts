@@ -14,12 +14,18 @@ import { type IdentityClaims, isEmailVerified } from './verified-email.ts';
 const METADATA_LIFETIME_MS = 3_600_000;
 /** How long metadata that cannot be renewed stays in use before the next attempt. */
 const RETRY_AFTER_MS = 60_000;
+/** The library asks again for the keys of a provider at an unknown one only when it has had them for a minute. */
+const LIBRARY_KEY_AGE_SECONDS = 60;
+/** Keys may change sooner. A sign-in with an unknown one asks again for those that are so old. */
+const KEY_AGE_SECONDS = 5;
 const SCOPE = 'openid email profile';
 
 /** Node.js module `openid-client`, configured for one provider. Its metadata outlive an outage of the provider. */
 export class OpenIdClient implements ProviderClient {
   readonly #provider: LoginProvider;
   readonly #timeoutMs: number;
+  readonly #fetch: openid.CustomFetch;
+  readonly #extensions: ((configuration: openid.Configuration) => void)[];
   #configuration: openid.Configuration | undefined;
   #renewal: Promise<openid.Configuration> | undefined;
   /** Of `performance.now()`. */
@@ -28,6 +34,10 @@ export class OpenIdClient implements ProviderClient {
   constructor(provider: LoginProvider, timeoutMs: number) {
     this.#provider = provider;
     this.#timeoutMs = timeoutMs;
+    const isLoopback = isOnLoopback(new URL(provider.issuer));
+    this.#fetch = createProviderFetch({ timeoutMs, isLoopback }) as openid.CustomFetch;
+    // Without the first, the library does not check the signature of an ID token that comes from the token endpoint.
+    this.#extensions = [openid.enableNonRepudiationChecks, ...(isLoopback ? [openid.allowInsecureRequests] : [])];
   }
 
   async authorizationUrl(
@@ -47,7 +57,7 @@ export class OpenIdClient implements ProviderClient {
   }
 
   async identify(callback: URL, { state, nonce, codeVerifier }: AuthorizationSecrets): Promise<Identity> {
-    const configuration = await this.#configure();
+    const configuration = this.#ageKeys(await this.#configure());
     const tokens = await openid.authorizationCodeGrant(configuration, callback, {
       expectedState: state,
       expectedNonce: nonce,
@@ -77,14 +87,28 @@ export class OpenIdClient implements ProviderClient {
     return this.#configuration;
   }
 
+  /** Returns a configuration whose keys count as old: nothing else lets the library ask for them again. */
+  #ageKeys(configuration: openid.Configuration): openid.Configuration {
+    const { jwks, uat } = openid.getJwksCache(configuration) ?? {};
+    const now = Math.floor(Date.now() / 1000);
+    if (!jwks || !uat || now - uat < KEY_AGE_SECONDS || now - uat >= LIBRARY_KEY_AGE_SECONDS) return configuration;
+    const { clientId, clientSecret } = this.#provider;
+    const aged = new openid.Configuration(configuration.serverMetadata(), clientId, clientSecret);
+    aged[openid.customFetch] = this.#fetch;
+    aged.timeout = configuration.timeout;
+    for (const extend of this.#extensions) extend(aged);
+    openid.setJwksCache(aged, { jwks, uat: now - LIBRARY_KEY_AGE_SECONDS });
+    this.#configuration = aged;
+    return aged;
+  }
+
   async #renew(): Promise<openid.Configuration> {
     // Only one attempt at a time, and not at every sign-in during an outage.
     this.#freshUntil = performance.now() + RETRY_AFTER_MS;
     const { clientId, clientSecret, issuer } = this.#provider;
-    const isLoopback = isOnLoopback(new URL(issuer));
     this.#configuration = await openid.discovery(new URL(issuer), clientId, clientSecret, undefined, {
-      [openid.customFetch]: createProviderFetch({ timeoutMs: this.#timeoutMs, isLoopback }) as openid.CustomFetch,
-      execute: [openid.enableNonRepudiationChecks, ...(isLoopback ? [openid.allowInsecureRequests] : [])],
+      [openid.customFetch]: this.#fetch,
+      execute: this.#extensions,
       timeout: this.#timeoutMs / 1000,
     });
     this.#freshUntil = performance.now() + METADATA_LIFETIME_MS;

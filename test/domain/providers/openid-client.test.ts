@@ -1,0 +1,100 @@
+/** What Usher keeps of a provider, and for how long: its metadata for an hour, its keys until one is unknown. */
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { OpenIdClient } from '../../../src/domain/providers/openid-client.ts';
+import { FakeProvider } from '../../support/fake-provider.ts';
+import { generateIssuerKey } from '../../support/issuer.ts';
+
+const SECRETS = { state: 'a-state', nonce: 'a-nonce', codeVerifier: 'a'.repeat(43) };
+const METADATA = '/.well-known/openid-configuration';
+const redirectUri = 'https://usher.test/login/callback/acme';
+
+let acme: FakeProvider;
+let client: OpenIdClient;
+beforeEach(async () => {
+  // Timers and the network go on.
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+  acme = await FakeProvider.start();
+  client = new OpenIdClient(acme.settings(), 5_000);
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await acme.stop();
+});
+
+const leave = () => client.authorizationUrl(SECRETS, { redirectUri, loginHint: '' });
+
+async function signIn() {
+  const callback = new URL(acme.signIn((await leave()).href, { sub: 'ada', email: 'ada@acme.test' }), redirectUri);
+  return await client.identify(callback, SECRETS);
+}
+
+const countOf = (path: string) => acme.requests.filter((each) => each === path).length;
+
+async function rotateKey() {
+  acme.key = generateIssuerKey('RS256');
+  acme.published = [acme.key];
+  return await signIn();
+}
+
+test('metadata are asked for again after an hour, and nobody waits for them', async () => {
+  await leave();
+  vi.advanceTimersByTime(59 * 60_000);
+  await leave();
+  expect(countOf(METADATA)).toBe(1);
+  acme.metadata = { authorization_endpoint: `${acme.origin}/moved` };
+  vi.advanceTimersByTime(2 * 60_000);
+  expect((await leave()).pathname).toBe('/authorize');
+  await expect.poll(async () => (await leave()).pathname).toBe('/moved');
+  expect(countOf(METADATA)).toBe(2);
+});
+
+test('the old metadata outlive an outage, in which one request a minute asks for new ones', async () => {
+  await leave();
+  acme.answers.set(METADATA, (_request, response) => void response.writeHead(503).end());
+  vi.advanceTimersByTime(61 * 60_000);
+  for (let time = 0; time < 3; time++) expect((await leave()).pathname).toBe('/authorize');
+  await expect.poll(() => countOf(METADATA)).toBe(2);
+  acme.answers.clear();
+  acme.metadata = { authorization_endpoint: `${acme.origin}/moved` };
+  vi.advanceTimersByTime(61_000);
+  await expect.poll(async () => (await leave()).pathname).toBe('/moved');
+});
+
+test('metadata of another issuer never take the place of the old ones', async () => {
+  await leave();
+  acme.metadata = { issuer: 'https://evil.test', authorization_endpoint: `${acme.origin}/evil` };
+  vi.advanceTimersByTime(61 * 60_000);
+  await leave();
+  await expect.poll(() => countOf(METADATA)).toBe(2);
+  expect((await signIn()).subject).toBe('ada');
+});
+
+test('a key that changes twice in a minute is found both times, with one request each', async () => {
+  await signIn();
+  for (let time = 1; time <= 2; time++) {
+    vi.advanceTimersByTime(6_000);
+    expect(await rotateKey()).toMatchObject({ subject: 'ada' });
+    expect(countOf('/keys')).toBe(1 + time);
+  }
+});
+
+test('unknown keys ask for the keys once in 5 seconds', async () => {
+  await signIn();
+  vi.advanceTimersByTime(6_000);
+  const stranger = generateIssuerKey('RS256');
+  acme.key = stranger;
+  for (let time = 0; time < 5; time++) await expect(signIn()).rejects.toThrow();
+  expect(countOf('/keys')).toBe(2);
+  vi.advanceTimersByTime(6_000);
+  for (let time = 0; time < 5; time++) await expect(signIn()).rejects.toThrow();
+  expect(countOf('/keys')).toBe(3);
+});
+
+test('known keys are not asked for again within 4 minutes', async () => {
+  await signIn();
+  for (let seconds = 0; seconds < 230; seconds += 23) {
+    vi.advanceTimersByTime(23_000);
+    await signIn();
+  }
+  expect(countOf('/keys')).toBe(1);
+});
