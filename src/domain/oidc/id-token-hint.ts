@@ -12,9 +12,12 @@ export interface IdTokenHint {
 
 /** Returns what an ID token of Usher says. It may have expired, because a hint proves nothing. */
 export function readIdTokenHint(keys: OidcSigningKeys, issuer: string, token: string): IdTokenHint | undefined {
-  const { iss, aud, sub, sid, iat } = keys.verify(token) ?? {};
-  if (iss !== issuer || typeof aud !== 'string' || typeof sub !== 'string' || !UUID.test(sub)) return undefined;
-  if (typeof iat !== 'number') return undefined;
+  const claims = keys.verify(token, ({ iss, aud, sub, iat }) => {
+    const isOfUser = typeof sub === 'string' && UUID.test(sub);
+    return iss === issuer && typeof aud === 'string' && typeof iat === 'number' && isOfUser;
+  });
+  if (!claims) return undefined;
+  const { aud, sub, sid, iat } = claims;
   const browser = typeof sid === 'string' && UUID.test(sid) ? sid : undefined;
-  return { userId: sub, clientId: aud, sid: browser, issuedAt: new Date(iat * 1_000) };
+  return { userId: String(sub), clientId: String(aud), sid: browser, issuedAt: new Date(Number(iat) * 1_000) };
 }

@@ -15,7 +15,7 @@ import { emailAddress } from '../../domain/validation.ts';
 import { setEmailCookie } from '../browser-cookie.ts';
 import { sendRedirect } from '../responses.ts';
 import { continueSilently } from './continue-silently.ts';
-import { AnsweredError, type OidcPageRequest, PageProblem } from './oidc-page.ts';
+import { AnsweredError, type OidcPageRequest, PageProblem, takePermit } from './oidc-page.ts';
 import { sendAnswer } from './send-answer.ts';
 
 /** @throws PageProblem until the application and its redirect URI are known, AnsweredError from then on */
@@ -25,15 +25,12 @@ export async function authorize(request: OidcPageRequest): Promise<void> {
   request.oidcCall.setApplication(client.id);
   try {
     const wanted = readAuthorizationRequest(parameters, client);
-    const begin = async () => {
-      if (!parts.limit.take(context.clientAddress, call.now))
-        throw new PageProblem('too-many', 'temporarily_unavailable');
-      return beginAuthorization(call, client, target, wanted);
-    };
+    const begin = () => beginAuthorization(call, client, target, wanted);
     if (wanted.isSilent) {
       sendAnswer(request, target, { code: await continueSilently(request, client, wanted, begin) });
       return;
     }
+    takePermit(request);
     const loginIntentId = await begin();
     suggestEmail(request, wanted);
     sendRedirect(context, createAuthPageLink(parts.authPageUrl)(loginIntentId, client.clientId));

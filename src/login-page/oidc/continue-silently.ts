@@ -8,26 +8,29 @@ import { OidcError } from '../../domain/oidc/oidc-error.ts';
 import { completeRememberedLogin } from '../../domain/remembered-sign-ins/complete-remembered-login.ts';
 import { identifyBrowser } from '../browser-cookie.ts';
 import { readSignInToken } from '../remembered-sign-in.ts';
-import type { OidcPageRequest } from './oidc-page.ts';
+import { type OidcPageRequest, takePermit } from './oidc-page.ts';
 
 /**
  * Returns a code of a login that the remembered sign-in has completed.
  *
  * @param begin creates the login intent
- * @throws OidcError `login_required`
+ * @throws OidcError `login_required`, PageProblem
  */
 export async function continueSilently(
-  { call, context, isSecure, parts }: OidcPageRequest,
+  request: OidcPageRequest,
   client: OidcClient,
   { idTokenHint }: Pick<AuthorizationRequest, 'idTokenHint'>,
   begin: () => Promise<string>,
 ): Promise<string> {
+  const { call, context, isSecure, parts } = request;
   const { oidc, tokens } = parts;
   const isShared = client.singleSignOn && parts.singleSignOnMaxAgeSeconds > 0;
   const token = isShared ? readSignInToken(context, { isSecure }) : undefined;
+  if (token === undefined) throw new OidcError('login_required');
+  takePermit(request);
   const hint = idTokenHint === undefined ? undefined : readIdTokenHint(oidc.signingKeys, tokens.issuer, idTokenHint);
   const isOther = idTokenHint !== undefined && hint?.clientId !== client.clientId;
-  if (token === undefined || isOther) throw new OidcError('login_required');
+  if (isOther) throw new OidcError('login_required');
   const loginIntentId = await begin();
   const browser = identifyBrowser(context, isSecure);
   const wanted = { userId: hint?.userId ?? null };

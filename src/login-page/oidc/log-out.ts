@@ -9,7 +9,7 @@ import { loginPathOf } from '../login-request.ts';
 import { toPageApplication } from '../page-application.ts';
 import { forgetHere } from '../remembered-sign-in.ts';
 import { sendErrorPage, sendRedirect } from '../responses.ts';
-import { type OidcPageRequest, PageProblem } from './oidc-page.ts';
+import { type OidcPageRequest, PageProblem, takePermit } from './oidc-page.ts';
 
 const SINGLE = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state'];
 /** Shows the page after a logout again, in another language. */
@@ -31,10 +31,13 @@ export async function logOut(request: OidcPageRequest): Promise<void> {
 }
 
 /** Returns the login of the ID token, if that is not older than a login can be. */
-async function readLogin({ call, parameters, parts }: OidcPageRequest) {
+async function readLogin(request: OidcPageRequest) {
+  const { call, parameters, parts } = request;
   const token = parameters.get('id_token_hint');
-  const hint = token && readIdTokenHint(parts.oidc.signingKeys, parts.tokens.issuer, token);
-  if (!hint || parameters.hasRepeated(SINGLE)) throw new PageProblem('not-signed-out');
+  if (token === undefined || parameters.hasRepeated(SINGLE)) throw new PageProblem('not-signed-out');
+  takePermit(request);
+  const hint = readIdTokenHint(parts.oidc.signingKeys, parts.tokens.issuer, token);
+  if (!hint) throw new PageProblem('not-signed-out');
   const client = await findOidcClient(call, hint.clientId);
   const maxAgeMs = (client?.sessionMaxAgeSeconds ?? parts.sessionMaxAgeSeconds) * 1_000;
   const isOther = (parameters.get('client_id') ?? hint.clientId) !== hint.clientId;

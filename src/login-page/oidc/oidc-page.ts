@@ -17,7 +17,7 @@ export interface OidcPageParts
     'authPageUrl' | 'tokens' | 'sessionMaxAgeSeconds' | 'singleSignOnMaxAgeSeconds' | 'onSignedOut'
   > {
   readonly oidc: OidcProvider;
-  /** Of the requests that store a row. */
+  /** Of the requests that store a row, or name an ID token, whose signature takes time to check. */
   readonly limit: NetworkLimit;
 }
 
@@ -55,4 +55,9 @@ export class AnsweredError extends OidcError {
   constructor({ reason, message }: OidcError) {
     super(reason, { description: message });
   }
+}
+
+/** @throws PageProblem if the network of the browser has had its share */
+export function takePermit({ context, call, parts }: OidcPageRequest): void {
+  if (!parts.limit.take(context.clientAddress, call.now)) throw new PageProblem('too-many', 'temporarily_unavailable');
 }

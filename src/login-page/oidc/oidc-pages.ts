@@ -21,8 +21,8 @@ const PAGES: readonly OidcPage[] = [
 ];
 
 const MAX_FORM_BYTES = 16_384;
-/** Each stores a row for half an hour. */
-const AUTHORIZATIONS_PER_MINUTE = 600;
+/** A login stores a row for half an hour, and a logout writes to those of the user. */
+const PERMITS_PER_MINUTE = 600;
 
 interface OidcPagesOptions extends OidcCallParts, Omit<OidcPageParts, 'limit'> {
   readonly admission: Admission;
@@ -35,7 +35,7 @@ export function createOidcPages(options: OidcPagesOptions): PathHandler {
   const { issuer } = options.tokens;
   const isSecure = issuer.startsWith('https:');
   const base = new URL(issuer).pathname.replace(/\/$/, '');
-  const parts = { ...options, limit: new NetworkLimit(AUTHORIZATIONS_PER_MINUTE) };
+  const parts = { ...options, limit: new NetworkLimit(PERMITS_PER_MINUTE) };
   return async (context) => {
     const page = PAGES.find(({ path }) => path === context.path);
     if (!page) return false;

@@ -72,7 +72,12 @@ describe('an ID token', () => {
 describe('verify', () => {
   test('accepts what any of the keys has signed', async () => {
     const token = await new OidcSigningKeys([older]).sign({ sub: 'ada' });
-    expect(keys.verify(token)).toEqual({ sub: 'ada' });
+    expect(keys.verify(token, () => true)).toEqual({ sub: 'ada' });
+  });
+
+  test('refuses claims that are not those expected, which have no signature to check', async () => {
+    const token = await keys.sign({ sub: 'ada' });
+    expect(keys.verify(token, ({ sub }) => sub !== 'ada')).toBeUndefined();
   });
 
   test('refuses another type, another key, a changed token, and what is none', async () => {
@@ -91,7 +96,7 @@ describe('verify', () => {
       '..',
       '',
     ];
-    for (const text of refused) expect(keys.verify(text)).toBeUndefined();
+    for (const text of refused) expect(keys.verify(text, () => true)).toBeUndefined();
   });
 });
 
