@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto';
 import { deriveKeys } from '../derive-keys.ts';
 import type { SealKeys } from './sealed-bytes.ts';
 
@@ -8,9 +9,10 @@ export interface TokenKeys {
 }
 
 export function deriveTokenKeys(encryptionKeys: readonly Buffer[]): TokenKeys {
+  const sealKeysOf = (purpose: string) => deriveKeys(encryptionKeys, purpose).map((key) => createSecretKey(key));
   return {
-    code: deriveKeys(encryptionKeys, 'oidc code'),
-    accessToken: deriveKeys(encryptionKeys, 'oidc access token'),
-    refreshToken: deriveKeys(encryptionKeys, 'oidc refresh token'),
+    code: sealKeysOf('oidc code'),
+    accessToken: sealKeysOf('oidc access token'),
+    refreshToken: sealKeysOf('oidc refresh token'),
   };
 }
