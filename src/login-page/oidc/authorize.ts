@@ -15,7 +15,7 @@ import { emailAddress } from '../../domain/validation.ts';
 import { setEmailCookie } from '../browser-cookie.ts';
 import { sendRedirect } from '../responses.ts';
 import { continueSilently } from './continue-silently.ts';
-import { AnsweredError, type OidcPageRequest, PageProblem, takePermit } from './oidc-page.ts';
+import { AnsweredError, type OidcPageRequest, PageProblem, takeNetworkPermit } from './oidc-page.ts';
 import { sendAnswer } from './send-answer.ts';
 
 /** @throws PageProblem until the application and its redirect URI are known, AnsweredError from then on */
@@ -30,7 +30,7 @@ export async function authorize(request: OidcPageRequest): Promise<void> {
       sendAnswer(request, target, { code: await continueSilently(request, client, wanted, begin) });
       return;
     }
-    takePermit(request);
+    takeNetworkPermit(request);
     const loginIntentId = await begin();
     suggestEmail(request, wanted);
     sendRedirect(context, createAuthPageLink(parts.authPageUrl)(loginIntentId, client.clientId));

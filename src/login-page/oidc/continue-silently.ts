@@ -8,7 +8,7 @@ import { OidcError } from '../../domain/oidc/oidc-error.ts';
 import { completeRememberedLogin } from '../../domain/remembered-sign-ins/complete-remembered-login.ts';
 import { identifyBrowser } from '../browser-cookie.ts';
 import { readSignInToken } from '../remembered-sign-in.ts';
-import { type OidcPageRequest, takePermit } from './oidc-page.ts';
+import { type OidcPageRequest, takeNetworkPermit } from './oidc-page.ts';
 
 /**
  * Returns a code of a login that the remembered sign-in has completed.
@@ -27,7 +27,7 @@ export async function continueSilently(
   const isShared = client.singleSignOn && parts.singleSignOnMaxAgeSeconds > 0;
   const token = isShared ? readSignInToken(context, { isSecure }) : undefined;
   if (token === undefined) throw new OidcError('login_required');
-  takePermit(request);
+  takeNetworkPermit(request);
   const hint = idTokenHint === undefined ? undefined : readIdTokenHint(oidc.signingKeys, tokens.issuer, idTokenHint);
   const isOther = idTokenHint !== undefined && hint?.clientId !== client.clientId;
   if (isOther) throw new OidcError('login_required');

@@ -9,7 +9,7 @@ import { loginPathOf } from '../login-request.ts';
 import { toPageApplication } from '../page-application.ts';
 import { forgetHere } from '../remembered-sign-in.ts';
 import { sendErrorPage, sendRedirect } from '../responses.ts';
-import { type OidcPageRequest, PageProblem, takePermit } from './oidc-page.ts';
+import { type OidcPageRequest, PageProblem, takeNetworkPermit } from './oidc-page.ts';
 
 const SINGLE = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state'];
 /** Shows the page after a logout again, in another language. */
@@ -35,7 +35,7 @@ async function readLogin(request: OidcPageRequest) {
   const { call, parameters, parts } = request;
   const token = parameters.get('id_token_hint');
   if (token === undefined || parameters.hasRepeated(SINGLE)) throw new PageProblem('not-signed-out');
-  takePermit(request);
+  takeNetworkPermit(request);
   const hint = readIdTokenHint(parts.oidc.signingKeys, parts.tokens.issuer, token);
   if (!hint) throw new PageProblem('not-signed-out');
   const client = await findOidcClient(call, hint.clientId);

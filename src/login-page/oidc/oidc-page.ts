@@ -58,6 +58,6 @@ export class AnsweredError extends OidcError {
 }
 
 /** @throws PageProblem if the network of the browser has had its share */
-export function takePermit({ context, call, parts }: OidcPageRequest): void {
+export function takeNetworkPermit({ context, call, parts }: OidcPageRequest): void {
   if (!parts.limit.take(context.clientAddress, call.now)) throw new PageProblem('too-many', 'temporarily_unavailable');
 }
