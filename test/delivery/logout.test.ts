@@ -77,6 +77,22 @@ test('a token names each browser that still had a grant, and another one none', 
   expect(receiver.requests).toHaveLength(2);
 });
 
+test.each<[string, (tenant: Tenant, userId: string, grantId: string) => Promise<unknown>]>([
+  ['EndGrant', (tenant, _, grantId) => clientsOf(service, tenant).sessions.endGrant({ grantId })],
+  ['EndUserGrant', (tenant, userId, grantId) => admin.endUserGrant({ applicationId: tenant.id, userId, grantId })],
+])('%s sends a token that names the browser of the grant, and no other', async (_, end) => {
+  const { tenant, user } = await signIn();
+  const [sid, other] = [randomUUID(), randomUUID()];
+  const grantId = await insertGrant(tenant, user, sid, '1 hour');
+  await insertGrant(tenant, user, other, '1 hour');
+  await end(tenant, user.id, grantId);
+  await expectToken(tenant, user, sid);
+  await clientsOf(service, tenant).sessions.revokeUserSessions({ userId: user.id });
+  await expectToken(tenant, user, other);
+  await expectToken(tenant, user);
+  expect(receiver.requests).toHaveLength(3);
+});
+
 test('the request is a form with the token alone, and no answer of it is read as a webhook', async () => {
   const { tenant, user } = await signIn();
   await admin.deactivateUser({ userId: user.id });
@@ -97,6 +113,17 @@ test('each attempt has another token, until the endpoint takes it', async () => 
   await expect.poll(() => receiver.requests.length).toBe(3);
   const ids = await Promise.all(receiver.requests.map(async ({ form }) => (await verify(form, tenant)).jti));
   expect(new Set(ids).size).toBe(3);
+});
+
+test('is late, and not lost, if a process of an older version claims its queue, which cannot sign it', async () => {
+  const { tenant, user } = await signIn();
+  const { sql } = service.database;
+  await sql`
+    insert into webhook_queues (application_id, webhook_id, next_at, lease)
+    select application_id, id, now() + interval '1 second', ${randomUUID()} from webhooks where application_id = ${tenant.id}
+    on conflict (application_id, webhook_id) do update set next_at = excluded.next_at, lease = excluded.lease`;
+  await clientsOf(service, tenant).sessions.revokeUserSessions({ userId: user.id });
+  await expectToken(tenant, user);
 });
 
 test('nobody else is told: no other application, user or webhook', async () => {
@@ -195,10 +222,12 @@ async function verify(form: URLSearchParams, { clientId }: Tenant) {
   return payload;
 }
 
-async function insertGrant(tenant: Tenant, user: { id: string }, sid: string, lifetime: string): Promise<void> {
+async function insertGrant(tenant: Tenant, user: { id: string }, sid: string, lifetime: string): Promise<string> {
   const { sql }: TestService['database'] = service.database;
+  const id = randomUUID();
   await sql`
     insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent,
       authenticated_at, rotation, created_at, expires_at)
-    values (${tenant.id}, ${randomUUID()}, ${user.id}, ${sid}, 1, 'email', '', '', now(), 0, now(), now() + ${lifetime}::interval)`;
+    values (${tenant.id}, ${id}, ${user.id}, ${sid}, 1, 'email', '', '', now(), 0, now(), now() + ${lifetime}::interval)`;
+  return id;
 }

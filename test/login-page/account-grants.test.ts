@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
 import { beginSession, openAccount } from '../support/account-page.ts';
-import { textOf } from '../support/login-browser.ts';
+import { type LoginPage, textOf } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { createRsaJwk } from '../support/oidc.ts';
 import { createOidcTenant, getUserinfo, redeem, signInForCode } from '../support/oidc-client.ts';
@@ -57,6 +57,28 @@ test.each(['/account/sessions/end', '/account/sessions/end-all'])('%s ends the a
   const at = await openAccount(fixture, user);
   await at.browser.submit(at.page, path, { application: of.id, sid: grant?.sid ?? '' });
   expect(await getUserinfo(service, body.access_token)).toMatchObject({ status: 401 });
+});
+
+test('the application gets a logout token of each browser that is ended, and of the user with the last', async () => {
+  const of = await createOidcTenant(service);
+  const backchannelLogoutUri = 'https://app.test/logout';
+  await adminClient(service).updateApplication({ applicationId: of.id, backchannelLogoutUri });
+  const user = await createTestUser(service);
+  for (const browser of ['a cookie', 'another']) {
+    await redeem(service, of, await signInForCode(service, of, user, { browser }));
+  }
+  const [here = '', there = ''] = (await listed(user.id)).map(({ sid }) => sid);
+  const { browser, page } = await openAccount(fixture, user);
+  const ended = async (from: LoginPage, sid: string) => {
+    await browser.submit(from, '/account/sessions/end', { application: of.id, sid });
+    const rows = await service.database.sql`
+      delete from webhook_messages where application_id = ${of.id} returning type, payload::jsonb -> 'data' as data`;
+    return rows.map(({ type, data }) => ({ type, ...data }));
+  };
+  const logout = { type: 'logout', sub: user.id, aud: of.clientId };
+  expect(await ended(page, there)).toEqual([{ ...logout, sid: there }]);
+  const rest = await browser.open('/account');
+  expect(await ended(rest, here)).toEqual([{ ...logout, sid: here }, logout]);
 });
 
 test('nobody ends the browser of another user', async () => {
