@@ -5,6 +5,7 @@ import type { BootstrapOptions } from './bootstrap.ts';
 import { createShutdown } from './cluster/shutdown.ts';
 import { blame } from './config/blame.ts';
 import { type Config, readConfig, readDatabaseSchema } from './config/config.ts';
+import { findMisspeltSettings } from './config/misspelt-settings.ts';
 import { distributeTables } from './database/distribute.ts';
 import { migrateDatabase } from './database/migrate.ts';
 import { describeFailure } from './database/start-failure.ts';
@@ -52,6 +53,7 @@ async function printConsoleLink(email: string | undefined): Promise<void> {
 async function serve(): Promise<void> {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
   const logger = createLogger(config.logLevel);
+  for (const found of findMisspeltSettings(Object.keys(process.env))) logger.warn(found, 'setting is unknown');
   const fatal = Promise.withResolvers<void>();
   // Handled before the start: the first process of a container ignores signals without a handler.
   let close = (exitCode: number): unknown => process.exit(exitCode);

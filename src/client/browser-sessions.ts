@@ -35,10 +35,11 @@ export class BrowserSessions {
   async check(header: string | undefined): Promise<{ session: ActiveSession | undefined; cookies: readonly string[] }> {
     const sessionId = this.#cookies.readSession(header);
     if (!sessionId) return NOBODY;
+    const start = performance.now();
     const session = await this.#checks.find(sessionId);
-    if (!session) return this.#checks.hasEnded(sessionId) ? NOBODY : this.#revive(sessionId);
+    if (!session) return this.#checks.hasEnded(sessionId) ? NOBODY : this.#revive(sessionId, start);
     const renewedId = isHalfOver(session) ? await this.#renew(sessionId) : sessionId;
-    return { session, cookies: renewedId === sessionId ? [] : [this.#cookies.writeSession(renewedId)] };
+    return { session, cookies: this.#toCookies(sessionId, renewedId, start) };
   }
 
   /**
@@ -78,7 +79,11 @@ export class BrowserSessions {
     const cookies = login ? [this.#cookies.removeLogin(given)] : [];
     try {
       const { session } = await finishLogin(client, { callback, state: login && given, issuer });
-      if (session) cookies.push(this.#cookies.writeSession(session.id));
+      if (session) {
+        const earlier = this.#cookies.readSession(header);
+        if (earlier !== session.id) this.#checks.leave(earlier);
+        cookies.push(this.#cookies.writeSession(session.id));
+      }
     } catch (error) {
       const reason = error instanceof LoginError ? error.reason : reasonOf(error);
       if (reason === 'state_mismatch' || reason === 'INVALID_TOKEN') return this.#startAnew(header, given, error);
@@ -90,7 +95,7 @@ export class BrowserSessions {
   /** Ends the session, in all browsers of the user. While Usher is away, only in this one. @throws ConnectError */
   async signOut(header: string | undefined): Promise<BrowserReply> {
     const sessionId = this.#cookies.readSession(header);
-    this.#checks.forget(sessionId);
+    this.#checks.leave(sessionId);
     const revoke = () => this.#checks.call((sessions, options) => sessions.revokeSession({ sessionId }, options));
     if (sessionId) await revoke().catch(ignoreAbsence);
     return { location: this.#toLocation(undefined), cookies: [this.#cookies.writeSession('')] };
@@ -124,16 +129,22 @@ export class BrowserSessions {
   }
 
   /** Renews a session that is not live any more. */
-  async #revive(sessionId: string): ReturnType<BrowserSessions['check']> {
+  async #revive(sessionId: string, start: number): ReturnType<BrowserSessions['check']> {
     try {
       const { session: renewed } = await this.#callRenew(sessionId);
       const session = renewed && (await this.#checks.find(renewed.id));
-      if (session) return { session, cookies: [this.#cookies.writeSession(renewed.id)] };
+      if (session) return { session, cookies: this.#toCookies(sessionId, renewed.id, start) };
     } catch (error) {
       if (reasonOf(error) !== 'SESSION_EXPIRED') throw error;
       this.#checks.keepEnd(sessionId);
     }
     return NOBODY;
+  }
+
+  /** A browser that has signed in anew or out meanwhile keeps the cookie of that. */
+  #toCookies(sessionId: string, renewedId: string, start: number): string[] {
+    const isNews = renewedId !== sessionId && !this.#checks.isLeftSince(sessionId, start);
+    return isNews ? [this.#cookies.writeSession(renewedId)] : [];
   }
 
   /** Ignores failures: the session is live, and the next request tries again. */

@@ -26,9 +26,23 @@ export function fieldsOf(error: unknown): FieldProblem[] {
   });
 }
 
-/** Returns the error with the status that Express and others answer with, if it is one of the network or of overload. */
-export function withStatus(error: unknown): unknown {
+/** What developers do about an error that a mistake of theirs has. */
+const HINTS: Readonly<Record<string, string>> = {
+  INVALID_ADMIN_KEY: 'adminKey is none of this Usher; API keys are others',
+  INVALID_API_KEY: 'apiKey is none of this Usher, or was revoked; API keys begin with usk_',
+  CLIENT_ID_MISMATCH: 'apiKey is that of another application than clientId',
+  INVALID_REDIRECT_URI: 'redirectUri must be one of the application, to the letter; UpdateApplication adds it',
+};
+
+/**
+ * Returns the error with a message that tells what to do, and with the status that Express and others answer with, if
+ * it is one of the network or of overload.
+ */
+export function explain(error: unknown): unknown {
   if (!(error instanceof ConnectError)) return error;
+  const problems = fieldsOf(error).map(({ field, message }) => `${field} ${message}`);
+  const hint = problems.join('; ') || HINTS[reasonOf(error) ?? ''];
+  if (hint) error.message += `: ${hint}`;
   const isAway = [Code.Unavailable, Code.DeadlineExceeded, Code.ResourceExhausted].includes(error.code);
   return isAway ? Object.assign(error, { status: 503 }) : error;
 }

@@ -69,10 +69,12 @@ export async function finishLogin(
 ): Promise<ExchangeTokenResponse> {
   const query = readQuery(callback);
   if (!state || query.get('state') !== state) {
-    throw new LoginError('state_mismatch', 'The browser did not start this login');
+    throw new LoginError('state_mismatch', 'The browser did not start this login, or keeps no cookies of this origin');
   }
-  if (withoutSlash(query.get('iss') ?? '') !== withoutSlash(issuer)) {
-    throw new LoginError('issuer_mismatch', 'The login is of another issuer');
+  const iss = query.get('iss') ?? '';
+  if (withoutSlash(iss) !== withoutSlash(issuer)) {
+    const message = `The login is of the issuer ${JSON.stringify(iss)}, and the PUBLIC_URL of Usher is said to be ${issuer}`;
+    throw new LoginError('issuer_mismatch', message);
   }
   if (query.get('error') === 'access_denied') throw new LoginError('canceled', 'The user canceled the login');
   const authToken = query.get('authToken');

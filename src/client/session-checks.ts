@@ -29,6 +29,7 @@ export class SessionChecks {
   readonly #options: SessionCheckOptions;
   readonly #stalenessMs: number;
   readonly #entries = new Map<string, Entry>();
+  readonly #left = new Map<string, number>();
   #failure: { readonly error: ConnectError; readonly until: number } | undefined;
 
   constructor(options: SessionCheckOptions) {
@@ -65,6 +66,17 @@ export class SessionChecks {
     this.#entries.delete(sessionId);
   }
 
+  /** Keeps in mind that a browser has just signed out of the session, or in to another one. */
+  leave(sessionId: string): void {
+    this.forget(sessionId);
+    if (sessionId) putLast(this.#left, sessionId, performance.now());
+  }
+
+  /** Other browsers of the user may keep the session, so only what began before that is affected. */
+  isLeftSince(sessionId: string, instant: number): boolean {
+    return (this.#left.get(sessionId) ?? -1) >= instant;
+  }
+
   /** Makes a call, unless the last one has just shown that Usher is away. @throws ConnectError */
   async call<Reply>(
     work: (sessions: SessionClient, options: { readonly timeoutMs: number }) => Promise<Reply>,
@@ -91,11 +103,16 @@ export class SessionChecks {
 
   #keep(sessionId: string, result: Entry['result'], hasEnded = false): void {
     if (this.#stalenessMs === 0) return;
-    this.#entries.delete(sessionId);
-    this.#entries.set(sessionId, { result, until: performance.now() + this.#stalenessMs, hasEnded });
-    const [oldest] = this.#entries.size > MAX_ENTRIES ? this.#entries.keys() : [];
-    if (oldest !== undefined) this.#entries.delete(oldest);
+    putLast(this.#entries, sessionId, { result, until: performance.now() + this.#stalenessMs, hasEnded });
   }
+}
+
+/** Removes the oldest entry of a map that is full. */
+function putLast<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.size > MAX_ENTRIES ? map.keys() : [];
+  if (oldest !== undefined) map.delete(oldest);
 }
 
 /** Returns whether Usher could not be reached, was overloaded or took too long. */

@@ -1,6 +1,6 @@
 import { Code, ConnectError, type Interceptor, type Transport } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-web';
-import { withStatus } from './errors.ts';
+import { explain } from './errors.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 
@@ -16,25 +16,32 @@ export interface TransportOptions {
 /** Returns a transport that sends the headers with every call. @throws TypeError if `baseUrl` is not a URL */
 export function createTransport(options: TransportOptions, headers: Readonly<Record<string, string>>): Transport {
   const { baseUrl, timeoutMs = DEFAULT_TIMEOUT_MS, fetch = globalThis.fetch } = options;
-  if (!URL.canParse(baseUrl)) throw new TypeError('baseUrl is not a URL');
+  if (!URL.canParse(baseUrl)) throw new TypeError(`baseUrl is not a URL: ${baseUrl}`);
   const sendHeaders: Interceptor = (next) => (request) => {
     for (const [name, value] of Object.entries(headers)) request.header.set(name, value);
     return next(request);
   };
-  const addStatus: Interceptor = (next) => (request) =>
+  const explainErrors: Interceptor = (next) => (request) =>
     next(request).catch((error) => {
-      throw withStatus(error);
+      throw explain(error);
     });
   return createConnectTransport({
     baseUrl,
     defaultTimeoutMs: timeoutMs,
-    interceptors: [addStatus, sendHeaders],
-    fetch: (...request) => fetch(...request).catch(throwUnavailable),
+    interceptors: [explainErrors, sendHeaders],
+    fetch: (...request) => fetch(...request).catch((error) => throwUnavailable(baseUrl, error)),
   });
 }
 
 /** If the network fails, `fetch` rejects with a TypeError. Callers should handle that like a 503. */
-function throwUnavailable(error: unknown): never {
+function throwUnavailable(baseUrl: string, error: unknown): never {
   if (!(error instanceof TypeError)) throw error;
-  throw new ConnectError('Usher cannot be reached', Code.Unavailable, undefined, undefined, error);
+  const { message } = error.cause instanceof Error ? error.cause : error;
+  throw new ConnectError(
+    `Usher cannot be reached at ${baseUrl}: ${message}`,
+    Code.Unavailable,
+    undefined,
+    undefined,
+    error,
+  );
 }

@@ -26,12 +26,15 @@ export async function verifyWebhook(
   headers: WebhookHeaders,
   body: string | Uint8Array,
 ): Promise<WebhookMessage> {
+  if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
+    throw new TypeError('The body must be the text or the bytes that arrived, such as those of express.raw()');
+  }
   const id = readHeader(headers, 'webhook-id');
   const timestamp = readHeader(headers, 'webhook-timestamp');
   const signatures = readHeader(headers, 'webhook-signature').split(' ');
   const age = Math.abs(Date.now() / 1000 - Number(timestamp));
   if (!/^\d+$/.test(timestamp) || age > TOLERANCE_SECONDS) {
-    throw new WebhookVerificationError('The message is too old or too new');
+    throw new WebhookVerificationError('The message is too old or too new, or the clock of this machine is wrong');
   }
   const key = await importKey(secret);
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
@@ -39,7 +42,7 @@ export async function verifyWebhook(
   for (const signature of signatures) {
     if (await isSignature(key, signature, signed)) return { ...JSON.parse(text), id };
   }
-  throw new WebhookVerificationError('No signature matches');
+  throw new WebhookVerificationError('No signature matches: the key is of another webhook, or the body has changed');
 }
 
 function readHeader(headers: WebhookHeaders, name: string): string {

@@ -1,4 +1,5 @@
 /** Finds slips in e-mail addresses. Nobody can be told that an address is unknown, so this is all the help there is. */
+import { isOneEditAway } from '../config/is-one-edit-away.ts';
 
 /** Far enough from each other, and from other providers, that a slip is more likely than a different one. */
 const PROVIDERS = [
@@ -26,17 +27,4 @@ export function suggestAddress(email: string): string | undefined {
   if (at < 1 || PROVIDERS.includes(domain)) return undefined;
   const [provider, other] = PROVIDERS.filter((candidate) => isOneEditAway(domain, candidate));
   return provider && !other ? email.slice(0, at + 1) + provider : undefined;
-}
-
-/** An edit inserts, deletes or replaces a character, or swaps two neighbours. */
-function isOneEditAway(one: string, other: string): boolean {
-  const [long, short] = one.length > other.length ? [one, other] : [other, one];
-  let start = 0;
-  while (start < short.length && long[start] === short[start]) start++;
-  const [longRest, shortRest] = [long.slice(start), short.slice(start)];
-  if (long.length === short.length) {
-    const isSwapped = longRest[0] === shortRest[1] && longRest[1] === shortRest[0];
-    return longRest.slice(1) === shortRest.slice(1) || (isSwapped && longRest.slice(2) === shortRest.slice(2));
-  }
-  return longRest.slice(1) === shortRest;
 }

@@ -227,6 +227,29 @@ describe('a session', () => {
     expect((await sessions.check(before)).cookies).toEqual(cookies);
   });
 
+  test('does not come back with a late renewal to a browser that has signed in anew', async () => {
+    const renewing = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    const renewSession: typeof client.sessions.renewSession = async (...parameters) => {
+      renewing.resolve();
+      await released.promise;
+      return client.sessions.renewSession(...parameters);
+    };
+    const sessions = createSessions({ client: { ...client, sessions: { ...client.sessions, renewSession } } });
+    clock.advance(-AGE_MS);
+    const header = headerOf((await signIn(sessions)).cookies);
+    clock.advance(AGE_MS);
+    const late = sessions.check(header);
+    await renewing.promise;
+    user = await createTestUser(service);
+    const login = await sessions.startLogin(header);
+    await sessions.finishLogin(`${header}; ${headerOf(login.cookies)}`, await complete(login.location));
+    released.resolve();
+    expect((await late).cookies).toEqual([]);
+    // Another browser of the first user still renews it.
+    expect((await sessions.check(header)).cookies).toHaveLength(1);
+  });
+
   test('lives on when it cannot be renewed', async () => {
     const unrenewable = {
       ...client,

@@ -33,6 +33,26 @@ test('an error tells its reason, and the fields that are wrong', async () => {
   ]);
 });
 
+test('an error says what to do', async () => {
+  const [redirectUri, clientId, state] = ['http://localhost:3000/callback', tenant.clientId, 'any'];
+  const login = (values: object, apiKey = tenant.apiKey) =>
+    failureOf(
+      createUsherClient({ baseUrl: service.url, apiKey }).auth.generateAuthUrl({
+        clientId,
+        redirectUri,
+        state,
+        ...values,
+      }),
+    );
+  const other = await createTenant(service);
+  expect(String(await login({}))).toContain('Invalid redirect URI: redirectUri must be one of the application');
+  expect(String(await login({ clientId: other.clientId }))).toContain('of another application');
+  expect(String(await login({ clientId: '' }))).toContain('Validation failed: clientId is required');
+  expect(String(await login({}, ADMIN_KEY))).toContain('API keys begin with usk_');
+  const overTls = createUsherClient({ baseUrl: service.url.replace('http:', 'https:'), apiKey: tenant.apiKey });
+  expect(String(await failureOf(overTls.users.listUsers({})))).toMatch(/Usher cannot be reached at https:.*: .*SSL/);
+});
+
 test('an error of something else has no reason', async () => {
   const offline = createUsherClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'any' });
   const away = await failureOf(offline.users.listUsers({}));

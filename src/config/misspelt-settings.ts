@@ -1,0 +1,18 @@
+/** Finds variables of the environment that have no effect because their name has a slip. */
+import { isOneEditAway } from './is-one-edit-away.ts';
+import { SETTINGS } from './settings.ts';
+
+/** Shorter names, such as `PORT`, are close to those of other programs. */
+const MIN_LENGTH = 8;
+
+export function findMisspeltSettings(variables: readonly string[]): { variable: string; setting: string }[] {
+  const names = Object.values(SETTINGS).map(({ name }): string => name);
+  const known = new Set(names);
+  const settings = names.filter((name) => name.length >= MIN_LENGTH);
+  return variables
+    .filter((variable) => !known.has(variable))
+    .flatMap((variable) => {
+      const setting = settings.find((name) => isOneEditAway(variable, name));
+      return setting ? [{ variable, setting }] : [];
+    });
+}
