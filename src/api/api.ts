@@ -10,6 +10,7 @@ import { createOidcEndpoints } from './oidc/endpoints.ts';
 import { createOidcEdge } from './oidc/oidc-edge.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
 import { createAuditLogExport } from './operations/export-audit-log.ts';
+import { Exporter } from './operations/exporter.ts';
 import { createHealthMonitor } from './operations/health.ts';
 import type { Readiness } from './operations/readiness.ts';
 import { Pipeline, type PipelineParts } from './pipeline.ts';
@@ -47,6 +48,7 @@ export function createApi(parts: ApiParts) {
   const admission = new Admission(APPLICATION_LIMITS, requestTimeoutMs);
   const lookUps = new Admission(LOOK_UP_LIMITS, requestTimeoutMs);
   const pipeline = new Pipeline({ ...parts, admission, apiKeys, lookUps });
+  const exporter = new Exporter(closing);
   const health = createHealthMonitor(readiness, closing);
   const procedures = createProcedures({ ...parts, apiKeys, health, liveSessions });
   const liveGrants = new LiveGrants(runShared, liveSessions);
@@ -54,6 +56,7 @@ export function createApi(parts: ApiParts) {
   const oidcParts = { ...parts, admission, apiKeys, liveGrants, liveSessions, lookUps, publicClients };
   return {
     admissions: { api: admission, key_lookup: lookUps },
+    exporter,
     procedures,
     caches: { api_keys: apiKeys, grants: liveGrants, public_clients: publicClients, sessions: liveSessions },
     /** Answers everything below `/api`. */
@@ -63,7 +66,7 @@ export function createApi(parts: ApiParts) {
       createConnectUnaryEdge(procedures, pipeline),
       createConnectEdge(procedures, pipeline, health, parts),
       createOperationsEndpoints(parts),
-      createAuditLogExport(parts),
+      createAuditLogExport({ ...parts, exporter }),
       ...(oidc ? [createOidcEdge(oidc, tokens.issuer, createOidcEndpoints(oidc, oidcParts), parts)] : []),
     ],
     grpcStreams: createGrpcUnaryEdge(procedures, pipeline, logger),

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Api } from '../api/api.ts';
 import type { RecordCall } from '../api/call-log.ts';
 import type { LineSampler } from '../api/line-sampler.ts';
+import type { Exporter } from '../api/operations/exporter.ts';
 import type { Readiness } from '../api/operations/readiness.ts';
 import type { Procedures } from '../api/procedures.ts';
 import type { Config } from '../config/config.ts';
@@ -23,6 +24,7 @@ export interface SharedParts {
   readonly clock: () => Date;
   readonly config: Config;
   readonly database: Database;
+  readonly exporter: Exporter;
   readonly liveSessions: LiveSessions;
   readonly isOnCitus: boolean;
   readonly logger: Logger;

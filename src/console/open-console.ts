@@ -14,8 +14,8 @@ import { deriveConsoleKeys } from './keys.ts';
 import { OperatorsFile } from './operators-file.ts';
 import { createSignInLink } from './sign-in-link.ts';
 
-interface GivenParts extends Omit<SharedParts, 'admissions' | 'config' | 'liveSessions' | 'procedures'> {
-  readonly api: Pick<Api, 'admissions' | 'caches' | 'procedures'>;
+interface GivenParts extends Omit<SharedParts, 'admissions' | 'config' | 'exporter' | 'liveSessions' | 'procedures'> {
+  readonly api: Pick<Api, 'admissions' | 'caches' | 'exporter' | 'procedures'>;
   readonly trustedProxies: BlockList;
 }
 
@@ -47,8 +47,8 @@ export async function openConsole(
   let handler: Promise<HttpHandler> | undefined;
   const load = async () => {
     const { createConsoleHandler } = await import('./console-handler.ts');
-    const { admissions, caches, procedures } = api;
-    const shared = { ...parts, admissions, liveSessions: caches.sessions, procedures };
+    const { admissions, caches, exporter, procedures } = api;
+    const shared = { ...parts, admissions, exporter, liveSessions: caches.sessions, procedures };
     return createConsoleHandler({ ...shared, config, consoleUrl, cookies, operators });
   };
   listener.serve({

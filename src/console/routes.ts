@@ -2,11 +2,11 @@
 import { APPLICATION_ACTS, showApplication, showDeleteApplication, showNewApplication } from './pages/application.ts';
 import { endSession, showApplicationUsers, showSessions } from './pages/application-people.ts';
 import { showApplications } from './pages/applications.ts';
-import { showAudit } from './pages/audit.ts';
+import { exportAudit, showAudit } from './pages/audit.ts';
 import { showDeliveries } from './pages/deliveries.ts';
 import { redeliverByForm, showDelivery } from './pages/delivery.ts';
 import { END_USER_ACTS, showDeleteUser, showEraseUser } from './pages/end-user.ts';
-import { checkInByForm, EVENT_ACTS, showDeleteEvent, showEvent, showEvents } from './pages/events.ts';
+import { checkInByForm, EVENT_ACTS, exportCheckIns, showDeleteEvent, showEvent, showEvents } from './pages/events.ts';
 import { showHealth } from './pages/health.ts';
 import { createKey, revokeKey, rotateKey, showKeys, showRevokeKey, showRotateKey } from './pages/keys.ts';
 import { showOverview } from './pages/overview.ts';
@@ -32,6 +32,8 @@ export const ROUTES: readonly ConsoleRoute[] = [
   get('viewer', '/search', search),
   get('viewer', '/health', showHealth),
   get('viewer', '/audit', showAudit),
+  get('viewer', '/audit.csv', exportAudit('csv')),
+  get('viewer', '/audit.jsonl', exportAudit('jsonl')),
 
   get('viewer', '/users', showUsers),
   post('admin', '/users', createUserByForm, showNewUser),
@@ -73,6 +75,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   get('viewer', '/applications/:a/events', showEvents),
   post('admin', '/applications/:a/events', EVENT_ACTS.create, showEvents),
   get('viewer', '/applications/:a/events/:e', showEvent),
+  get('viewer', '/applications/:a/events/:e/check-ins.csv', exportCheckIns),
   post('support', '/applications/:a/events/:e/check-ins', checkInByForm, showEvent),
   post('support', '/applications/:a/events/:e/check-ins/undo', EVENT_ACTS.undo, showEvent),
   ...getAndPost('admin', '/applications/:a/events/:e/delete', showDeleteEvent, EVENT_ACTS.delete, SENSITIVE),

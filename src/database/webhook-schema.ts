@@ -47,6 +47,7 @@ export const webhooks = pgTable(
     primaryKey({ columns: [table.applicationId, table.id] }),
     index('webhooks_owner_id_idx').on(table.ownerId),
     index('webhooks_encryption_key_idx').on(encryptionKeyIdOf(table.signingKey)),
+    index('webhooks_disabled_idx').on(table.updatedAt, table.id).where(isNotNull(table.disabledReason)),
     index('webhooks_list_idx').on(table.applicationId, table.createdAt, table.id),
     index('webhooks_subscribed_idx')
       .on(table.applicationId, table.id)

@@ -83,8 +83,16 @@ test('markup in every field is text on every page', async () => {
   );
   for (const { path } of PAGES) {
     for (const search of ['', `?${query}`]) {
-      const { status, body } = await browser.open(fillPath(path, params) + search);
+      const { status, body, headers } = await browser.open(fillPath(path, params) + search);
       expect({ path, isError: status >= 500 }).toEqual({ path, isError: false });
+      if (headers['content-disposition']?.startsWith('attachment')) {
+        expect(headers).toMatchObject({
+          'content-type': expect.stringMatching(/^(text\/csv; charset=utf-8|application\/jsonl)$/),
+          'content-security-policy': "default-src 'none'; sandbox",
+          'x-content-type-options': 'nosniff',
+        });
+        continue;
+      }
       // The texts of the login page have tests of their own, and isolate by characters.
       if (body !== '') expectInert(path.endsWith('/preview') ? body.replace(/[\u2066-\u2069]/g, '') : body);
     }

@@ -38,10 +38,10 @@ const ROLES = {
   anyone: ['GET /login', 'GET /callback', 'POST /callback', 'POST /sign-out'],
   viewer: [
     'POST /renew',
-    ...['/', '/search', '/health', '/audit', '/users', '/users/:u'],
+    ...['/', '/search', '/health', '/audit', '/audit.csv', '/audit.jsonl', '/users', '/users/:u'],
     ...['/applications', '/applications/:a', '/applications/:a/preview'],
     ...['keys', 'users', 'sessions', 'webhooks', 'webhooks/:w', 'webhooks/:w/deliveries'].map(below),
-    ...['webhooks/:w/deliveries/:m', 'events', 'events/:e'].map(below),
+    ...['webhooks/:w/deliveries/:m', 'events', 'events/:e', 'events/:e/check-ins.csv'].map(below),
   ],
   support: [
     ...['POST /users/:u/deactivate', 'POST /users/:u/reactivate', 'POST /users/:u/end-sessions'],

@@ -1,4 +1,5 @@
 /** The audit log: who changed what, when, and from where. */
+import { sendAuditLog } from '../../api/operations/export-audit-log.ts';
 import { NO_APPLICATION } from '../../database/audit-schema.ts';
 import { type AuditEvent, listAuditEvents } from '../../domain/audit/list-audit-events.ts';
 import { UUID } from '../../domain/validation.ts';
@@ -7,10 +8,10 @@ import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { readFilter, readInstant, renderFilters } from '../parts/filters.ts';
 import { renderMoment } from '../parts/moment.ts';
-import { pageFields, renderPager } from '../parts/pager.ts';
+import { pageFields, renderPager, withFilters } from '../parts/pager.ts';
 import { renderAction } from '../parts/people.ts';
 import { column, renderRows, wideColumn } from '../parts/table.ts';
-import type { ConsolePage } from '../route.ts';
+import type { ConsolePage, Reply } from '../route.ts';
 
 const FILTERS = [
   { name: 'actor', label: 'Who', placeholder: 'ID of a user or key' },
@@ -21,24 +22,47 @@ const FILTERS = [
   { name: 'until', label: 'Until (UTC)', type: 'datetime-local' },
 ] as const;
 
-export async function showAudit({ call, parts, query }: ConsoleRequest): Promise<ConsolePage> {
-  const { rows, nextPageToken } = await listAuditEvents(call, parts.pageTokens, {
+function readFilters(query: URLSearchParams) {
+  return {
     actor: readFilter(query, 'actor'),
     action: readFilter(query, 'action'),
     resource: readFilter(query, 'resource'),
     applicationId: readFilter(query, 'application'),
     since: readInstant(query, 'since'),
     until: readInstant(query, 'until'),
-    ...pageFields(query),
-  });
+  };
+}
+
+export async function showAudit({ call, parts, query }: ConsoleRequest): Promise<ConsolePage> {
+  const given = { ...readFilters(query), ...pageFields(query) };
+  const { rows, nextPageToken } = await listAuditEvents(call, parts.pageTokens, given);
+  const link = (format: string) =>
+    html`<a href="${withFilters(`/audit.${format}`, query)}" download>${format === 'csv' ? 'CSV' : 'JSON lines'}</a>`;
   return {
     title: 'Audit log',
     section: 'audit',
-    body: html`<div class="bar"><h1 id="audit">Audit log</h1></div>
+    body: html`<div class="bar"><h1 id="audit">Audit log</h1><p class="small">All of these as ${link('csv')} or ${link('jsonl')}</p></div>
+${renderLogNote(parts)}
 ${renderFilters(query, FILTERS)}
 ${renderRows({ labelledBy: 'audit', columns: AUDIT_COLUMNS, rows, empty: 'No act in this time.' })}
 ${renderPager('/audit', query, nextPageToken)}`,
   };
+}
+
+/** Sends what the page lists, with all its pages. */
+export const exportAudit =
+  (format: 'csv' | 'jsonl') =>
+  async ({ context, parts, query }: ConsoleRequest): Promise<Reply> => {
+    await sendAuditLog(parts, context, format, readFilters(query));
+    return 'sent';
+  };
+
+/** Says that new events are elsewhere, if they are. */
+export function renderLogNote({ config }: ConsoleRequest['parts']): Html | false {
+  return (
+    config.auditLog === 'log' &&
+    html`<p class="alert warn">New acts are not listed here: with <code>AUDIT_LOG=log</code> they go to the log of Usher. Here is what was stored before.</p>`
+  );
 }
 
 const WHEN_WHO_WHAT = [

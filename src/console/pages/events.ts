@@ -1,5 +1,7 @@
 /** The events of an application, and who came. */
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
+import { CSV, toCsvLine } from '../../api/operations/exporter.ts';
+import { countCheckIns, MAX_CHECK_INS_COUNTED } from '../../domain/events/count-check-ins.ts';
 import type { Event } from '../../domain/events/event.ts';
 import { getEvent } from '../../domain/events/get-event.ts';
 import { listCheckIns } from '../../domain/events/list-check-ins.ts';
@@ -63,6 +65,7 @@ export async function showEvent(request: ConsoleRequest): Promise<ConsolePage> {
     eventId: params.e,
     ...pageFields(query),
   });
+  const count = await countCheckIns(call, event.eventId);
   const isSupport = includesRole(operator.role, 'support');
   const undo = actsColumn(
     ({ attendeeId }: CheckedIn) =>
@@ -79,10 +82,31 @@ ${includesRole(operator.role, 'admin') && html`<div class="tight">${renderLinkBu
 ${renderNote(request)}
 ${renderAlready(query)}
 ${isSupport && renderCheckIn(request, path)}
-<h2 id="came">Check-ins</h2>
+<div class="bar"><h2 id="came">Check-ins</h2><p class="small">${describeCount(count)} <a href="${path}/check-ins.csv" download>CSV</a></p></div>
 ${renderRows({ labelledBy: 'came', columns: isSupport ? [...CHECK_IN_COLUMNS, undo] : CHECK_IN_COLUMNS, rows, empty: 'Nobody has come yet.' })}
 ${renderPager(path, query, nextPageToken)}`,
   };
+}
+
+function describeCount(count: number): string {
+  const number = count.toLocaleString('en');
+  return count >= MAX_CHECK_INS_COUNTED
+    ? `${number} or more have come.`
+    : `${number} ${count === 1 ? 'has' : 'have'} come.`;
+}
+
+/** Sends all check-ins of an event. */
+export async function exportCheckIns(request: ConsoleRequest): Promise<Reply> {
+  const { context, params, parts } = request;
+  const call = await inApplication(request);
+  await parts.exporter.send(context, {
+    filename: 'check-ins.csv',
+    type: CSV,
+    head: () => toCsvLine(['attendeeId', 'checkedInAt']),
+    toLine: ({ attendeeId, checkedInAt }: CheckedIn) => toCsvLine([attendeeId, checkedInAt.toISOString()]),
+    readPage: (pageToken) => listCheckIns(call, parts.pageTokens, { eventId: params.e, pageSize: 100, pageToken }),
+  });
+  return 'sent';
 }
 
 const CHECK_IN_COLUMNS = [

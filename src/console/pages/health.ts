@@ -1,7 +1,8 @@
 /** How this process is doing. */
 import { X509Certificate } from 'node:crypto';
 import { VERSION } from '../../config/version.ts';
-import { html } from '../../http/html.ts';
+import { readMigrations } from '../../domain/operators/read-migrations.ts';
+import { type Html, html } from '../../http/html.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { renderMoment } from '../parts/moment.ts';
 import { renderFacts, renderPanel } from '../parts/panel.ts';
@@ -12,11 +13,9 @@ const MEGABYTE = 1_000_000;
 export async function showHealth({ call, parts }: ConsoleRequest): Promise<ConsolePage> {
   const { admissions, config, database, readiness, tokens } = parts;
   const isReady = await readiness.read();
+  const isPrimary = await isDone(database.ping(performance.now() + 2_000));
   const startedAt = performance.now();
-  const hasClock = await database.readTime(performance.now() + 2_000).then(
-    () => true,
-    () => false,
-  );
+  const hasClock = await isDone(database.readTime(performance.now() + 2_000));
   const tookMs = Math.round(performance.now() - startedAt);
   const { pools, reconnects } = database.load;
   const certificate = config.tls && new X509Certificate(config.tls.cert);
@@ -47,7 +46,8 @@ ${renderPanel(
   renderFacts([
     ['Answers', hasClock ? `in ${tookMs} ms` : html`<span class="tag bad">no</span>`],
     ['Schema', html`<code>${config.databaseSchema}</code>`],
-    ['Migrations', 'applied, or this process would not have started'],
+    ['Takes writes', isPrimary ? 'yes' : html`<span class="tag bad">no</span>`],
+    ['Migrations', await describeMigrations(call)],
     ['Replaced connections', String(reconnects)],
     [
       'Statements in flight',
@@ -72,4 +72,20 @@ ${renderPanel(
   ]),
 )}`,
   };
+}
+
+async function isDone(work: Promise<unknown>): Promise<boolean> {
+  return work.then(
+    () => true,
+    () => false,
+  );
+}
+
+async function describeMigrations(call: ConsoleRequest['call']): Promise<Html | string> {
+  const migrations = await readMigrations(call).catch(() => undefined);
+  if (!migrations) return 'cannot be read';
+  const { known, pending } = migrations;
+  return pending === 0
+    ? `all ${known} applied`
+    : html`<span class="tag bad">${String(pending)} of ${String(known)} pending</span>`;
 }

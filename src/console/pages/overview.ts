@@ -1,17 +1,21 @@
 /** What has happened in the last 24 hours. A part that cannot be read says so; the rest stays. */
 import { listApplications } from '../../domain/applications/list-applications.ts';
-import { listAuditEvents } from '../../domain/audit/list-audit-events.ts';
+import { listOperatorActs } from '../../domain/audit/list-audit-events.ts';
 import type { CountName } from '../../domain/hourly-counts/hourly-counts.ts';
 import { type HourlyCount, readHourlyCounts } from '../../domain/hourly-counts/read-hourly-counts.ts';
 import { countWaiting } from '../../domain/webhooks/count-deliveries.ts';
+import { listDisabledWebhooks } from '../../domain/webhooks/list-disabled-webhooks.ts';
 import { type Html, html } from '../../http/html.ts';
+import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { type HourlyFigure, renderFigure, timeOf } from '../parts/bars.ts';
 import { describeMessages } from '../parts/messages.ts';
-import { column, renderRows } from '../parts/table.ts';
+import { renderMoment } from '../parts/moment.ts';
+import { column, renderRows, wideColumn } from '../parts/table.ts';
 import type { Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
-import { AUDIT_COLUMNS } from './audit.ts';
+import { AUDIT_COLUMNS, renderLogNote } from './audit.ts';
+import { renderWebhookState } from './webhooks.ts';
 
 const HOUR_MS = 60 * 60_000;
 const HOURS = 24;
@@ -30,10 +34,11 @@ const FIGURES: readonly (readonly [name: CountName, title: string, isTrouble?: t
 export async function showOverview(request: ConsoleRequest): Promise<Reply> {
   const { call, operator } = request;
   if (operator.role === 'team') return { redirect: '/applications' };
-  const [figures, waiting, acts] = await Promise.all([
+  const [figures, waiting, disabled, acts] = await Promise.all([
     orSay('The figures', renderFigures(request)),
     orSay('The backlog of webhooks', renderWaiting(request)),
-    orSay('Your last acts', renderActs(request)),
+    orSay('What Usher has disabled', renderDisabled(request)),
+    orSay('The last acts', renderActs(request)),
   ]);
   const until = `Until ${timeOf({ hour: call.now })} UTC`;
   return {
@@ -42,11 +47,12 @@ export async function showOverview(request: ConsoleRequest): Promise<Reply> {
     body: html`<div class="bar"><h1>Last 24 hours</h1><p class="small soft">${until}, counted once a minute</p></div>
 ${figures}
 ${waiting}
+${disabled}
 ${acts}`,
   };
 }
 
-async function orSay(what: string, part: Promise<Html>): Promise<Html> {
+async function orSay(what: string, part: Promise<Html | false>): Promise<Html | false> {
   return part.catch(() => html`<p class="alert warn">${what} cannot be read at the moment.</p>`);
 }
 
@@ -106,9 +112,29 @@ async function renderWaiting({ call }: ConsoleRequest): Promise<Html> {
   return html`<p>${describeMessages(count)} ${waits} for a webhook.${isFailing && ' Some webhooks fail.'}</p>`;
 }
 
-async function renderActs({ call, operator, parts }: ConsoleRequest): Promise<Html> {
-  const page = { actor: operator.userId, pageSize: LAST_ACTS };
-  const { rows } = await listAuditEvents(call, parts.pageTokens, page);
-  return html`<h2 id="acts">What you did last</h2>
+async function renderDisabled({ call, parts }: ConsoleRequest): Promise<Html | false> {
+  const { rows } = await listDisabledWebhooks(call, parts.pageTokens, { pageSize: LAST_ACTS });
+  if (rows.length === 0) return false;
+  return html`<h2 id="disabled">Webhooks that Usher has disabled</h2>
+${renderRows({ labelledBy: 'disabled', columns: DISABLED_COLUMNS, rows, empty: '' })}`;
+}
+
+type Disabled = Awaited<ReturnType<typeof listDisabledWebhooks>>['rows'][number];
+
+const DISABLED_COLUMNS = [
+  column(
+    'URL',
+    ({ applicationId, id, url }: Disabled) =>
+      html`<a href="/applications/${applicationId}/webhooks/${id}">${isolate(url)}</a>`,
+  ),
+  wideColumn('Application', ({ applicationName }: Disabled) => isolate(applicationName)),
+  column('Why', ({ disabledReason }: Disabled) => renderWebhookState({ isActive: false, disabledReason })),
+  wideColumn('When (UTC)', ({ updatedAt }: Disabled) => renderMoment(updatedAt)),
+];
+
+async function renderActs({ call, parts }: ConsoleRequest): Promise<Html> {
+  const { rows } = await listOperatorActs(call, parts.pageTokens, { pageSize: LAST_ACTS });
+  return html`<h2 id="acts">What operators did last</h2>
+${renderLogNote(parts)}
 ${renderRows({ labelledBy: 'acts', columns: AUDIT_COLUMNS, rows, empty: 'Nothing yet.' })}`;
 }

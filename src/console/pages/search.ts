@@ -8,11 +8,12 @@ import { html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, findApplication } from '../console-request.ts';
 import type { Reply } from '../route.ts';
+import { renderLogNote } from './audit.ts';
 
 export async function search(request: ConsoleRequest): Promise<Reply> {
   const text = request.query.get('q')?.trim() ?? '';
   const path = await findPath(request, text);
-  return path === undefined ? showNothing(text) : { redirect: path };
+  return path === undefined ? showNothing(request, text) : { redirect: path };
 }
 
 async function findPath(request: ConsoleRequest, text: string): Promise<string | undefined> {
@@ -63,11 +64,12 @@ async function exists(find: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-function showNothing(text: string): Reply {
+function showNothing({ parts }: ConsoleRequest, text: string): Reply {
   return {
     title: 'Nothing found',
     status: 404,
     body: html`<h1>Nothing found</h1>
+${renderLogNote(parts)}
 <p class="soft">Nothing has the address or ID ${isolate(text)}. The beginning of an e-mail address is enough; other IDs have to be whole.</p>`,
   };
 }

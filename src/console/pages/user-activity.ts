@@ -10,7 +10,7 @@ import { renderAct, renderPanel } from '../parts/panel.ts';
 import { renderBrowser } from '../parts/people.ts';
 import { column, renderRows, wideColumn } from '../parts/table.ts';
 import { includesRole } from '../signed-in-operator.ts';
-import { ACT_COLUMNS } from './audit.ts';
+import { ACT_COLUMNS, renderLogNote } from './audit.ts';
 
 /** Each of the lists is short on this page. */
 const MOST = 20;
@@ -49,7 +49,7 @@ ${renderPanel(
 ${renderPanel(
   'done',
   'Acts on this user',
-  renderRows({ labelledBy: 'done', columns: ACT_COLUMNS, rows: acts.rows, empty: 'No act in the log.' }, 'table'),
+  html`${renderLogNote(parts)}${renderRows({ labelledBy: 'done', columns: ACT_COLUMNS, rows: acts.rows, empty: 'No act in the log.' }, 'table')}`,
   log,
 )}`;
 }

@@ -2,6 +2,7 @@
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { countDeliveries } from '../../domain/webhooks/count-deliveries.ts';
 import { getWebhook } from '../../domain/webhooks/get-webhook.ts';
+import { readQueueState } from '../../domain/webhooks/read-queue-state.ts';
 import type { Webhook } from '../../domain/webhooks/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
@@ -22,6 +23,7 @@ import { readWebhook, renderWebhookFields, renderWebhookState, WEBHOOK_FIELDS } 
 export async function showWebhook(request: ConsoleRequest): Promise<ConsolePage> {
   const { operator } = request;
   const { webhook, path } = await findWebhook(request);
+  const { failingSince, nextAttemptAt } = await readQueueState(await inApplication(request), webhook.id);
   const isAdmin = includesRole(operator.role, 'admin');
   return {
     title: webhook.url,
@@ -47,6 +49,8 @@ ${renderPanel(
         : html`<a href="/users/${webhook.owner.id}">${isolate(webhook.owner.email)}</a>`,
     ],
     ['Waiting', await describeCount(request, 'pending')],
+    ['Next attempt', nextAttemptAt !== null && renderMoment(nextAttemptAt)],
+    ['Failing since', failingSince !== null && html`<span class="tag bad">${renderMoment(failingSince)}</span>`],
     ['Created', renderMoment(webhook.createdAt)],
     ['Changed', renderMoment(webhook.updatedAt)],
     ['Signing key', isAdmin && html`<details><summary>Show</summary><code>${webhook.signingKey}</code></details>`],

@@ -33,6 +33,12 @@ export function renderPager(path: string, query: URLSearchParams, nextPageToken:
   return html`<nav class="bar tight" aria-label="Pages">${newer || html`<span></span>`}${older}</nav>`;
 }
 
+/** Returns the path with the filters of the query. */
+export function withFilters(path: string, query: URLSearchParams): string {
+  const filters = new URLSearchParams([...query].filter(([name, value]) => name !== PARAMETER && value !== ''));
+  return filters.size > 0 ? `${path}?${filters}` : path;
+}
+
 function trailOf(query: URLSearchParams): string[] {
   return (query.get(PARAMETER) ?? '').split(SEPARATOR).filter((token) => token !== '');
 }

@@ -1,5 +1,5 @@
 import { getTableColumns, type SQL, sql } from 'drizzle-orm';
-import { auditEvents, isAct, isFrequentAction, NO_APPLICATION } from '../../database/audit-schema.ts';
+import { auditEvents, isAct, isFrequentAction, isOperatorAct, NO_APPLICATION } from '../../database/audit-schema.ts';
 import { p } from '../../database/template.ts';
 import { createList, selectPage } from '../pages/list.ts';
 import { type Rule, rule, Unacceptable } from '../rule.ts';
@@ -55,6 +55,14 @@ export const listAuditEvents = createList('select_audit_events', {
   name: 'audit-events',
   rules,
   find: ({ applicationId: application, ...filters }) => selects.get(keyOf({ application, ...filters })),
+});
+
+/** Returns a page of what operators did, with a key or in the console. */
+export const listOperatorActs = createList('select_operator_acts', {
+  columns: page.columns,
+  order: page.order,
+  name: 'operator-acts',
+  where: isOperatorAct,
 });
 
 const FILTERS = ['application', 'resource', 'actor', 'action'] as const;

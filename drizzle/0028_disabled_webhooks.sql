@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY "webhooks_disabled_idx" ON "webhooks" USING btree ("updated_at","id") WHERE "webhooks"."disabled_reason" is not null;

@@ -1,0 +1,77 @@
+/** Lists as downloads, read page by page as the client takes them: a page at a time is in memory. */
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { ServiceError } from '../../domain/errors.ts';
+import type { Page } from '../../domain/pages/read-page.ts';
+import type { HttpContext } from '../../http/http-context.ts';
+
+/** Exports at a time per process. */
+const MAX_EXPORTS = 2;
+/** A client that takes nothing for so long is gone. */
+const STALL_MS = 60_000;
+
+export const CSV = 'text/csv; charset=utf-8';
+
+interface Export<Row> {
+  readonly filename: string;
+  readonly type: string;
+  readonly head: () => string;
+  readonly toLine: (row: Row) => string;
+  readonly readPage: (pageToken: string) => Promise<Page<Row>>;
+}
+
+export class Exporter {
+  readonly #closing: AbortSignal;
+  #running = 0;
+
+  constructor(closing: AbortSignal) {
+    this.#closing = closing;
+  }
+
+  /** @throws ServiceError if there are too many, or that of the first page. Later the answer is cut off. */
+  async send<Row>(context: HttpContext, given: Export<Row>): Promise<void> {
+    if (this.#running >= MAX_EXPORTS) throw new ServiceError('SERVICE_UNAVAILABLE');
+    this.#running++;
+    try {
+      await this.#send(context, given);
+    } finally {
+      this.#running--;
+    }
+  }
+
+  async #send<Row>({ commonHeaders, request, response }: HttpContext, given: Export<Row>): Promise<void> {
+    const { filename, type, head, toLine, readPage } = given;
+    // Read before the headers are sent, so that wrong filters get an error.
+    const first = await readPage('');
+    const stalled = new AbortController();
+    async function* lines() {
+      yield head();
+      for (let page = first; ; page = await readPage(page.nextPageToken)) {
+        const timer = setTimeout(() => stalled.abort(), STALL_MS);
+        yield page.rows.map(toLine).join('');
+        clearTimeout(timer);
+        if (page.nextPageToken === '') return;
+      }
+    }
+    const headers = {
+      ...commonHeaders,
+      'content-type': type,
+      'cache-control': 'no-store',
+      // No browser shows a text of others as a page.
+      'content-security-policy': "default-src 'none'; sandbox",
+      'x-content-type-options': 'nosniff',
+      'content-disposition': `attachment; filename="${filename}"`,
+    };
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    // An answer without a body has nothing that a client would take slowly.
+    if (request.method === 'HEAD') return void response.end();
+    const signal = AbortSignal.any([this.#closing, stalled.signal]);
+    await pipeline(Readable.from(lines(), { objectMode: false, highWaterMark: 1 }), response, { signal });
+  }
+}
+
+/** RFC 4180. A spreadsheet would run a text that begins like a formula, so an apostrophe stands before it. */
+export function toCsvLine(values: readonly string[]): string {
+  const cells = values.map((value) => `"${(/^[=+\-@\t\r]/.test(value) ? `'${value}` : value).replaceAll('"', '""')}"`);
+  return `${cells.join(',')}\r\n`;
+}

@@ -1,0 +1,119 @@
+/** What single screens show beside the rows of their lists. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
+import { type ConsoleSamples, createConsoleSamples, fillPath } from '../support/console-samples.ts';
+import { clientsOf } from '../support/service.ts';
+
+let fixture: ConsoleFixture;
+let samples: ConsoleSamples;
+let browser: ConsoleBrowser;
+
+beforeAll(async () => {
+  fixture = await ConsoleFixture.open();
+  samples = await createConsoleSamples(fixture);
+  browser = await fixture.signIn(OPERATORS.viewer);
+});
+
+afterAll(() => fixture.close());
+
+const open = (path: string) => browser.open(fillPath(path, samples.params));
+const linesOf = (body: string) => body.trimEnd().split(/\r?\n/);
+
+describe('the audit log', () => {
+  test('is a download with the filters of the page, in CSV and in JSON lines', async () => {
+    const { a } = samples.params;
+    const page = await open(`/audit?application=${a}&action=EventService/CreateEvent&actor=&page=`);
+    const links = [...page.body.matchAll(/href="(\/audit\.[^"]*)"/g)].map(([, href = '']) =>
+      href.replace(/&(amp|#38);/g, '&'),
+    );
+    expect(links).toHaveLength(2);
+    const [csv, jsonl] = await Promise.all(links.map((href) => browser.open(href)));
+    expect(csv?.headers).toMatchObject({ 'content-type': 'text/csv; charset=utf-8', 'cache-control': 'no-store' });
+    expect(linesOf(csv?.body ?? '')).toHaveLength(2);
+    const [event, ...others] = linesOf(jsonl?.body ?? '').map((line) => JSON.parse(line));
+    expect(event).toMatchObject({ action: 'EventService/CreateEvent', resource: samples.params.e, applicationId: a });
+    expect(others).toEqual([]);
+  });
+
+  test('is no download with a filter that is wrong', async () => {
+    const { status, headers } = await open('/audit.csv?since=yesterday');
+    expect(status).toBe(400);
+    expect(headers['content-disposition']).toBeUndefined();
+  });
+
+  test('has no act of its download', async () => {
+    const before = await fixture.readAudit();
+    await open('/audit.csv');
+    expect(await fixture.readAudit()).toEqual(before);
+  });
+});
+
+test('an event has the number of check-ins, and all of them as CSV that runs no formula', async () => {
+  const { events } = clientsOf(fixture.service, fixture.tenant);
+  const eventId = 'counted';
+  await events.createEvent({ eventId });
+  await fixture.service.database.sql`
+    insert into check_ins (application_id, event_id, attendee_id, checked_in_at)
+    select ${samples.params.a}, ${eventId}, '=attendee ' || n, now() + n * interval '1 ms' from generate_series(1, 120) n`;
+  const path = `/applications/${samples.params.a}/events/${eventId}`;
+  expect((await open(path)).text).toContain('120 have come.');
+  const { body } = await open(`${path}/check-ins.csv`);
+  expect(linesOf(body)).toHaveLength(121);
+  expect(body).toContain(`"'=attendee 1"`);
+  await fixture.service.database.sql`
+    insert into check_ins (application_id, event_id, attendee_id, checked_in_at)
+    select ${samples.params.a}, ${eventId}, n::text, now() from generate_series(1, 10001) n`;
+  expect((await open(path)).text).toContain('10,000 or more have come.');
+});
+
+test('a webhook shows since when it fails, and the overview which ones Usher has disabled', async () => {
+  const { a, w } = samples.params;
+  const { sql } = fixture.service.database;
+  await sql`
+    insert into webhook_queues (application_id, webhook_id, failing_since) values (${a}, ${w}, '2026-03-01T10:11:12Z')
+    on conflict (application_id, webhook_id) do update set failing_since = excluded.failing_since`;
+  expect((await open('/applications/:a/webhooks/:w')).text).toContain('Failing since1 Mar 2026, 10:11:12');
+  expect((await open('/')).text).not.toContain('Webhooks that Usher has disabled');
+  await sql`update webhooks set is_active = false, disabled_reason = 'GONE' where id = ${w}`;
+  const { text, body } = await open('/');
+  expect(text).toContain('Webhooks that Usher has disabled');
+  expect(text).toContain('Disabled: gone');
+  expect(body).toContain(`href="/applications/${a}/webhooks/${w}"`);
+  await sql`update webhooks set is_active = true, disabled_reason = null where id = ${w}`;
+});
+
+test('the overview has the last acts of every operator and key, but no sign-ins', async () => {
+  const { sql } = fixture.service.database;
+  const insert = (actorType: string, actor: string, action: string, resource: string) => sql`
+    insert into audit_events (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id)
+    values (${samples.params.a}, ${fixture.clock.read()}, gen_random_uuid(), ${actorType}, ${actor}, ${action}, ${resource}, '', '')`;
+  const other = randomUUID();
+  await insert('console', other, 'AdminService/UpdateUser', 'by another operator');
+  await insert('admin_key', 'deploy', 'AdminService/CreateUser', 'by a key');
+  await insert('admin_key', 'login page', 'AdminService/CompleteLogin', 'a sign-in');
+  await insert('api_key', 'key', 'EventService/CreateEvent', 'by an application');
+  const { text } = await open('/');
+  expect(text).toContain('by another operator');
+  expect(text).toContain('by a key');
+  expect(text).not.toContain('a sign-in');
+  expect(text).not.toContain('by an application');
+});
+
+test('health tells which migrations are applied', async () => {
+  expect((await open('/health')).text).toMatch(/Migrationsall \d+ applied/);
+  const { sql } = fixture.service.database;
+  const [last] = await sql`delete from usher_migrations where id = (select max(id) from usher_migrations) returning *`;
+  expect((await open('/health')).text).toMatch(/Migrations1 of \d+ pending/);
+  await sql`insert into usher_migrations (id, hash, created_at) values (${last?.id}, ${last?.hash}, ${last?.created_at})`;
+});
+
+test('with AUDIT_LOG=log every list of acts says that new ones are elsewhere', async () => {
+  await using other = await ConsoleFixture.open({ config: { auditLog: 'log' } });
+  const admin = await other.signIn(OPERATORS.admin);
+  const { location } = await admin.open(`/search?q=${encodeURIComponent(OPERATORS.admin)}`);
+  for (const path of ['/', '/audit', location ?? '', `/search?q=${randomUUID()}`]) {
+    expect((await admin.open(path)).text, path).toContain('AUDIT_LOG=log');
+  }
+  expect((await browser.open('/audit')).text).not.toContain('AUDIT_LOG');
+});
