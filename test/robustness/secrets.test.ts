@@ -7,15 +7,18 @@ import { SecretScanner } from '../support/secret-scanner.ts';
 import { runScenario } from '../support/secret-scenario.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
-test('no reply, log line or table contains a secret that does not belong there', {
+test('no reply, log line, metric or table contains a secret that does not belong there', {
   timeout: 300_000,
 }, async (context) => {
   const scanner = new SecretScanner();
   let dumped = 0;
   for (let round = 0; round < quickOrLong(1, 5); round++) {
     await using surroundings = await createSurroundings(scanner);
-    const { usher, database } = surroundings;
+    const { usher, database, metricsUrl } = surroundings;
     await runScenario(surroundings, scanner);
+    const metrics = await (await fetch(metricsUrl)).text();
+    expect(metrics).toContain('protocol="oidc"');
+    scanner.look('the metrics', metrics);
     await usher.end('SIGTERM');
     const { exitCode, stdout, stderr } = await usher.result;
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
@@ -23,7 +26,7 @@ test('no reply, log line or table contains a secret that does not belong there',
     scanner.look('the log', stdout);
     const dump = await dumpDatabase(database);
     dumped += dump.length;
-    scanner.look('a dump of the database', dump, ['e-mail', 'name', 'wallet', 'state']);
+    scanner.look('a dump of the database', dump, ['e-mail', 'name', 'wallet', 'state', 'nonce']);
     expect(dump).toContain('planted-name');
   }
   report(context, {

@@ -1,7 +1,9 @@
 /** Usher as a process of its own, with a Postgres and a mail server whose passwords are secrets to look for. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { cloneDatabase } from './database.ts';
+import { findFreePort } from './free-port.ts';
 import { MailServer } from './mail-server.ts';
+import { createRsaJwk } from './oidc.ts';
 import { UsherProcess } from './process.ts';
 import type { SecretScanner } from './secret-scanner.ts';
 import { ADMIN_KEY } from './service.ts';
@@ -43,29 +45,48 @@ export async function createSurroundings(scanner: SecretScanner) {
   const { privateKey } = generateKeyPairSync('ed25519');
   const jwk = { ...privateKey.export({ format: 'jwk' }), alg: 'EdDSA', kid: 'key' };
   scanner.keep('private JWK', jwk.d ?? '', { bytes: Buffer.from(jwk.d ?? '', 'base64url') });
+  const rsa = createRsaJwk();
+  for (const part of [rsa.d, rsa.p, rsa.q]) {
+    scanner.keep('private RSA key', part ?? '', { bytes: Buffer.from(part ?? '', 'base64url') });
+  }
+  const metricsPort = await findFreePort();
   const encryptionKey = randomBytes(32);
   scanner.keep('encryption key', encryptionKey.toString('base64'), { bytes: encryptionKey });
   scanner.keep('admin key', ADMIN_KEY);
   const usher = stack.use(
     await UsherProcess.start({
-      files: { jwks: JSON.stringify({ keys: [jwk] }), key: encryptionKey.toString('base64') },
+      files: {
+        jwks: JSON.stringify({ keys: [jwk] }),
+        oidc: JSON.stringify({ keys: [rsa] }),
+        key: encryptionKey.toString('base64'),
+      },
       env: {
         PORT: '0',
         DATABASE_URL: proxy.through(url.href),
         ADMIN_KEY,
         AUTH_SIGNING_KEYS_FILE: 'jwks',
+        OIDC_SIGNING_KEYS_FILE: 'oidc',
         ENCRYPTION_KEY_FILE: 'key',
         SMTP_URL: `smtp://usher:${plantPassword(scanner, 'SMTP password')}@127.0.0.1:${server.port}`,
         MAIL_FROM: 'login@usher.test',
         TRUSTED_PROXIES: '127.0.0.1',
         LOG_LEVEL: 'trace',
+        METRICS_PORT: String(metricsPort),
         REQUEST_TIMEOUT_MS: '1500',
         SHUTDOWN_TIMEOUT_MS: '2000',
       },
     }),
   );
   const all = stack.move();
-  return { usher, url: usher.url, database, proxy, mail, [Symbol.asyncDispose]: () => all.disposeAsync() };
+  return {
+    usher,
+    url: usher.url,
+    metricsUrl: `http://127.0.0.1:${metricsPort}/metrics`,
+    database,
+    proxy,
+    mail,
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
 }
 
 function plantPassword(scanner: SecretScanner, name: string): string {

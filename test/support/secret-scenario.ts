@@ -8,6 +8,7 @@ import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { LoginBrowser, type LoginPage } from './login-browser.ts';
 import { wrongCode } from './mail-server.ts';
+import { registerClient } from './oidc-secrets.ts';
 import { type Call, CONNECT, PROTOCOLS, type Protocol, send, supports } from './protocols.ts';
 import { refuseWrites } from './refuse-writes.ts';
 import type { Surroundings } from './secret-process.ts';
@@ -106,6 +107,11 @@ export async function runScenario(around: Surroundings, scanner: SecretScanner):
   authToken = await logIn();
   await everyRpc({ canWrite: true });
   await logInOnPage(around, scanner, { email: person.email, wallet, beginLogin });
+  const client = await registerClient({ url, scanner, user, admin });
+  await client.signIn();
+  await client.useTokens();
+  await client.end();
+  await client.signIn();
 
   mail.refuse();
   const browser = new LoginBrowser({ url });
@@ -117,9 +123,11 @@ export async function runScenario(around: Surroundings, scanner: SecretScanner):
   // An exchange then has to write.
   await database.sql`delete from sessions`;
   await everyRpc({ canWrite: false });
+  await client.useTokens();
   await admin(ADMIN.createUser, { ...person, email: `x${person.email}` });
   for (const mode of ['reset', 'refuse', 'freeze'] as const) {
     await proxy.setMode(mode);
+    await client.useTokens();
     for (const protocol of PROTOCOLS.slice(0, mode === 'freeze' ? 1 : PROTOCOLS.length)) {
       await call(protocol, `a database that does ${mode}`, { method: exchangeToken, fields: { authToken }, headers });
     }
