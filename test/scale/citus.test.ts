@@ -8,6 +8,7 @@ import { countPrepared, restartWorker } from '../support/citus.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { dumpDatabase, tablesWith } from '../support/database-dump.ts';
 import { failuresOf } from '../support/failover-load.ts';
+import { FakeProvider } from '../support/fake-provider.ts';
 import { request } from '../support/http.ts';
 import { png } from '../support/images.ts';
 import { endOf, startLoad } from '../support/load.ts';
@@ -42,13 +43,16 @@ const FOR_CITUS = { options: 'format json', modes: ['force_custom_plan'] } as co
 describe.runIf(process.env.CITUS_URL)('on Citus', () => {
   const stack = new AsyncDisposableStack();
   const log = new RecordedLog('error');
+  let acme: FakeProvider;
   let fixture: LoginFixture;
   let service: TestService;
   let tenant: Tenant;
 
   beforeAll(async () => {
     const database = stack.use(await cloneDatabase());
-    fixture = stack.use(await LoginFixture.open({ database, logger: log.logger }));
+    acme = stack.use(await FakeProvider.start());
+    const config = { loginProviders: [acme.settings()], loginProviderIds: undefined };
+    fixture = stack.use(await LoginFixture.open({ database, logger: log.logger, config }));
     ({ service, tenant } = fixture);
   }, 120_000);
   afterAll(() => stack.disposeAsync());
@@ -84,6 +88,17 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
     using explainer = new StatementExplainer(service.database, FOR_CITUS);
     const { code, enter } = await fixture.askForCode({ user });
     expect((await enter(code)).status).toBe(303);
+    // A new identity, which a code links, and then the same one.
+    for (const isNew of [true, false]) {
+      const { browser, page } = await fixture.arrive();
+      const { location } = await browser.submit(page, '/login/provider');
+      let done = await browser.open(acme.signIn(location, { sub: 'ada', email: user.email }));
+      if (isNew) {
+        const codePage = await browser.submit(done, '/login/link');
+        done = await browser.submit(codePage, '/login/code', { code: fixture.mailbox.codeFor(user.email) });
+      }
+      expect(done.status).toBe(303);
+    }
     explained.push(...explainer.explained);
     const statements = explained.map(({ name, plans }) => ({ name, shards: countShards(plans) }));
     const wide = statements.filter(({ name, shards }) => shards > (SHARDS[name] ?? 1));

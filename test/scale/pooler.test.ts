@@ -6,13 +6,17 @@ import { Database, type Statement } from '../../src/database/database.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { openDatabase } from '../support/database.ts';
 import { DebianPostgres, SKIPS_DEBIAN_POSTGRES } from '../support/debian-postgres.ts';
+import { FakeProvider } from '../support/fake-provider.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
 import { migrateWith } from '../support/migrations.ts';
 import { onServer } from '../support/on-server.ts';
 import { hasPgbouncer, Pgbouncer } from '../support/pgbouncer.ts';
 import {
+  adminClient,
   clientsOf,
   createTenant,
   createTestEvent,
+  createTestUser,
   startTestService,
   type TestService,
   testConfig,
@@ -46,6 +50,29 @@ describe.runIf(isInstalled).each(['transaction', 'session'])('behind pgbouncer i
 
   test('three instances serve reads and writes', async () => {
     expect(await checkInEverywhere(services)).toEqual({ failures: 0, replies: 60 });
+  });
+
+  test('an account at a provider is linked through one instance, and signs in through another', async () => {
+    await using acme = await FakeProvider.start();
+    const [like] = services;
+    if (!like) throw new Error('No service');
+    const config = { loginProviders: [acme.settings()], loginProviderIds: undefined };
+    await using fixture = await LoginFixture.open({ database: like.database, like: like.config, config });
+    await using replica = await fixture.startReplica(config);
+    const user = await createTestUser(fixture.service);
+    const leave = async (at: TestService) => {
+      const { browser, page } = await fixture.arrive({ at });
+      const { location } = await browser.submit(page, '/login/provider');
+      return { browser, callback: acme.signIn(location, { sub: user.id, email: user.email }) };
+    };
+    const first = await leave(fixture.service);
+    const codePage = await first.browser.submit(await first.browser.open(first.callback), '/login/link');
+    const code = fixture.mailbox.codeFor(user.email);
+    expect((await first.browser.submit(codePage, '/login/code', { code })).status).toBe(303);
+    const second = await leave(replica);
+    expect((await second.browser.open(second.callback)).location).toContain('authToken=');
+    const { identities } = await adminClient(replica).listUserIdentities({ userId: user.id });
+    expect(identities.map(({ subject }) => subject)).toEqual([user.id]);
   });
 
   test('neither a lock nor a setting stays on a pooled connection', async (context) => {

@@ -34,6 +34,8 @@ export class FakeProvider implements AsyncDisposable {
   /** The paths of all requests so far. */
   readonly requests: string[] = [];
   readonly #codes = new Map<string, Code>();
+  /** The secret with which a code was redeemed last. */
+  secret = '';
   /** Of the last ID token. */
   #subject: unknown;
   readonly #server: Server;
@@ -134,7 +136,7 @@ export class FakeProvider implements AsyncDisposable {
         return { keys: this.published.map(({ publicJwk }) => publicJwk) };
       case '/token':
       case '/login/oauth/access_token':
-        return this.#redeem(new URLSearchParams(await text(request)));
+        return this.#redeem(await this.#readForm(request));
       case '/userinfo':
         return { sub: this.#subject, ...this.profile };
       case '/api/v3/user':
@@ -144,6 +146,14 @@ export class FakeProvider implements AsyncDisposable {
       default:
         return undefined;
     }
+  }
+
+  async #readForm(request: IncomingMessage): Promise<URLSearchParams> {
+    const form = new URLSearchParams(await text(request));
+    const [, basic = ''] = request.headers.authorization?.split(' ') ?? [];
+    const password = Buffer.from(basic, 'base64').toString().split(':')[1];
+    this.secret = form.get('client_secret') ?? decodeURIComponent(password ?? '');
+    return form;
   }
 
   #redeem(form: URLSearchParams): unknown {
