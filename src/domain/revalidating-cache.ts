@@ -42,17 +42,17 @@ export class RevalidatingCache<Value> {
   /** Returns the value, or a promise when it must be read first. The promise rejects with the error of `load`. */
   get(key: string, { maxAgeMs, refreshAgeMs }: Ages): Found<Value> | undefined | Promise<Found<Value> | undefined> {
     const now = performance.now();
-    const absent = this.#absent.get(key);
-    if (absent && now - absent.readAt < maxAgeMs) {
-      this.lookUps.hits++;
-      return undefined;
-    }
     const known = this.#known.get(key);
     const pending = this.#pending.get(key);
     if (known && now - known.readAt < maxAgeMs) {
       if (now - known.readAt > refreshAgeMs && !pending) this.read(key);
       this.lookUps.hits++;
       return known;
+    }
+    const absent = this.#absent.get(key);
+    if (absent && now - absent.readAt < maxAgeMs) {
+      this.lookUps.hits++;
+      return undefined;
     }
     this.lookUps.misses++;
     if (!pending || now - pending.readAt >= maxAgeMs) return this.read(key);

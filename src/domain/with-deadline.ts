@@ -6,10 +6,11 @@
 export async function withDeadline<T>(deadline: number, work: () => Promise<T>, onTimeout: () => Error): Promise<T> {
   const remaining = deadline - performance.now();
   if (remaining <= 0) throw onTimeout();
-  const timeout = Promise.withResolvers<never>();
-  const timer = setTimeout(() => timeout.reject(onTimeout()), remaining);
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const timer = setTimeout(() => reject(onTimeout()), remaining);
+  work().then(resolve, reject);
   try {
-    return await Promise.race([work(), timeout.promise]);
+    return await promise;
   } finally {
     clearTimeout(timer);
   }

@@ -126,6 +126,7 @@ export function requestIdOf(headers: IncomingHttpHeaders): string {
 /** Accepts the origin form, and the absolute form that proxies send (RFC 9112, section 3.2). */
 function splitTarget(target: string): { path: string; query: string } {
   const origin = /^https?:\/\/[^/?#]*/i.exec(target)?.[0] ?? '';
-  const [path = '', ...query] = target.slice(origin.length).split('?');
-  return { path: path || '/', query: query.join('?') };
+  const rest = target.slice(origin.length);
+  const end = rest.indexOf('?');
+  return end < 0 ? { path: rest || '/', query: '' } : { path: rest.slice(0, end) || '/', query: rest.slice(end + 1) };
 }

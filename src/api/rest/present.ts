@@ -1,6 +1,6 @@
 /** Presents messages as the documented JSON. Protobuf's own JSON drops `false`, empty strings and `.000`. */
 import { create, type DescField, type DescMessage, type MessageInitShape } from '@bufbuild/protobuf';
-import { TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt';
+import { type Timestamp, TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt';
 
 /** Documented as a URL or null. Other optional fields that are absent are left out. */
 export const NULLABLE: readonly string[] = ['profileImage'];
@@ -28,23 +28,23 @@ export function restFieldsOf(schema: DescMessage): readonly DescField[] {
 /** Returns the message with all its fields, except for optional ones that are absent. */
 export function presentMessage(schema: DescMessage, init: MessageInitShape<DescMessage>): Record<string, unknown> {
   const message: Readonly<Record<string, unknown>> = { ...create(schema, init) };
-  return Object.fromEntries(
-    restFieldsOf(schema).map(({ jsonName, localName, message: type }) => {
-      const value = presentValue(type, message[localName]);
-      return [jsonName, NULLABLE.includes(jsonName) ? (value ?? null) : value];
-    }),
-  );
+  const presented: Record<string, unknown> = {};
+  for (const { jsonName, localName, message: type } of restFieldsOf(schema)) {
+    const value = presentValue(type, message[localName]);
+    presented[jsonName] = value === undefined && NULLABLE.includes(jsonName) ? null : value;
+  }
+  return presented;
 }
 
 function presentValue(type: DescMessage | undefined, value: unknown): unknown {
   if (type === undefined || value === undefined) return value;
   if (Array.isArray(value)) return value.map((item) => presentValue(type, item));
   // The schema says that the value has this type.
-  if (type.typeName === TimestampSchema.typeName) return presentTime(value as MessageInitShape<typeof TimestampSchema>);
+  if (type.typeName === TimestampSchema.typeName) return presentTime(value as Timestamp);
   return presentMessage(type, value as MessageInitShape<DescMessage>);
 }
 
 /** Returns ISO 8601 in UTC, always with three fractional digits. */
-function presentTime(time: MessageInitShape<typeof TimestampSchema>): string {
-  return new Date(timestampMs(create(TimestampSchema, time))).toISOString();
+function presentTime(time: Timestamp): string {
+  return new Date(timestampMs(time)).toISOString();
 }

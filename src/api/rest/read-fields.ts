@@ -32,7 +32,8 @@ export async function readFields(
   const body = method === 'POST' || method === 'PATCH' ? await readJsonObject(request, deadline) : {};
   if (!ignoresUnknownFields(rpc)) requireKnown({ rpc, fields: sources }, body, query);
   const fields: Record<string, unknown> = {};
-  for (const [name, source] of Object.entries(sources)) {
+  for (const name in sources) {
+    const source = sources[name];
     if (source === 'path') fields[name] = decode(parameters[name] ?? '');
     else if (source === 'query') fields[name] = readQuery(rpc.input.field[name], queryValues(query, name));
     else if (Object.hasOwn(body, name)) fields[name] = body[name];

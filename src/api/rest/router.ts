@@ -48,8 +48,9 @@ function keyOf(segments: readonly string[]): string {
 
 function match(pattern: readonly string[], segments: readonly string[]): PathParameters | undefined {
   const parameters: Record<string, string> = {};
-  for (const [at, expected] of pattern.entries()) {
-    const segment = segments[at] ?? '';
+  let at = 0;
+  for (const expected of pattern) {
+    const segment = segments[at++] ?? '';
     if (expected.startsWith(':')) parameters[expected.slice(1)] = segment;
     else if (segment !== expected) return undefined;
   }
