@@ -59,6 +59,35 @@ describe('a statement', () => {
     await expectKept(database, before);
   });
 
+  test('whose deadline has passed takes no effect', async () => {
+    await using database = openDatabase();
+    await database.run(insertThing, { id: 3, name: 'before' }, soon());
+    await expectUnavailable(database.run(insertThing, { id: 4, name: 'late' }, performance.now() - 1));
+    await database.run(insertThing, { id: 5, name: 'after' }, soon());
+    expect(await readIds()).toEqual([1, 2, 3, 5]);
+  });
+
+  test('whose deadline passes while its connection opens takes no effect', async () => {
+    await using proxy = await TcpProxy.open(testDatabase.url);
+    await using database = openDatabase({ url: proxy.through(testDatabase.url) });
+    await proxy.setMode('freeze');
+    const late = expectUnavailable(database.run(insertThing, { id: 3, name: 'late' }, performance.now() + 50));
+    const other = database.run(insertThing, { id: 4, name: 'in time' }, soon());
+    await late;
+    await proxy.setMode('pass');
+    await other;
+    expect(await readIds()).toEqual([1, 2, 4]);
+  });
+
+  test('is unavailable at once where 2000 wait for a connection', async () => {
+    await using database = openDatabase();
+    // Reads have two connections, each with 16 statements in flight.
+    const runs = Array.from({ length: 2_042 }, () => database.run(selectName, { id: 1 }, soon()));
+    const ends = await Promise.allSettled(runs);
+    const refused = ends.filter((end) => end.status === 'rejected' && /Too many statements wait/.test(end.reason));
+    expect(refused).toHaveLength(10);
+  });
+
   test('that Postgres refuses rejects with its error, and the connection stays', async () => {
     await using database = openDatabase();
     const before = await database.run(selectPid, {}, soon());
@@ -137,6 +166,34 @@ describe('a lost connection', () => {
     for (let call = 0; call < 20; call++) {
       expect(await database.run(selectName, { id: 2 }, soon())).toEqual(TWO);
     }
+  });
+
+  test('fails no statement when its end was noticed before', async () => {
+    await using proxy = await TcpProxy.open(testDatabase.url);
+    await using database = openDatabase({ url: proxy.through(testDatabase.url) });
+    await database.run(selectName, { id: 1 }, soon());
+    await killBackends();
+    await expect.poll(() => proxy.connections).toBe(0);
+    expect(await database.run(selectName, { id: 2 }, soon())).toEqual(TWO);
+  });
+
+  test('is not opened again at once', async () => {
+    await using proxy = await TcpProxy.open(testDatabase.url);
+    await using database = openDatabase({ url: proxy.through(testDatabase.url) });
+    await proxy.setMode('refuse');
+    await expectUnavailable(database.readTime(soon()));
+    await expect(database.readTime(soon())).rejects.toThrow('The connection has just failed');
+  });
+
+  test('ends its statements at their deadlines, and is replaced, when it only falls silent', async () => {
+    await using proxy = await TcpProxy.open(testDatabase.url);
+    await using database = openDatabase({ url: proxy.through(testDatabase.url), statementTimeoutMs: 50 });
+    await database.run(selectName, { id: 1 }, soon());
+    const { reconnects } = database.load;
+    await proxy.setMode('freeze');
+    const late = database.run(selectName, { id: 1 }, performance.now() + 50);
+    await expect(late).rejects.toThrow('No answer before the deadline');
+    await expect.poll(() => database.load.reconnects).toBeGreaterThan(reconnects);
   });
 
   test('is unavailable for all who wait for it to open', async () => {
@@ -232,6 +289,11 @@ function soon(): number {
 /** Locks the first row. */
 function lockThing(): Promise<Lock> {
   return holdLock(testDatabase, 'select from things where id = 1 for update');
+}
+
+async function readIds(): Promise<number[]> {
+  const rows = await testDatabase.sql`select id from things order by id`;
+  return rows.map(({ id }) => id);
 }
 
 async function expectRecovered(database: Database): Promise<void> {

@@ -41,6 +41,14 @@ test('rejects those whose deadline has passed, and all', async () => {
   expect(queue.first).toBeUndefined();
 });
 
+test('starts none whose deadline has passed', async () => {
+  const queue = new StatementQueue();
+  const late = add(queue, 'a1', performance.now() - 1);
+  add(queue, 'a2');
+  expect([start(queue), start(queue)]).toEqual([undefined, 'a2']);
+  await expect(late).rejects.toThrow('No answer before the deadline');
+});
+
 /** Adds a statement of the application that the first letter names. */
 function add(queue: StatementQueue, name: string, deadline = Number.POSITIVE_INFINITY): Promise<unknown> {
   const rows = queue.add({ statement, parameters: { applicationId: name[0], name }, deadline });

@@ -1,5 +1,6 @@
 import type { Fault } from '../fault.ts';
 import { BRANDING_FAULTS } from './branding.ts';
+import { DATABASE_FAULTS } from './database.ts';
 import { EVENT_FAULTS } from './events.ts';
 import { KEY_FAULTS } from './keys.ts';
 import { LANGUAGE_FAULTS } from './languages.ts';
@@ -28,5 +29,6 @@ export const FAULTS: readonly Fault[] = [
   ...EVENT_FAULTS,
   ...WEBHOOK_FAULTS,
   ...SERVICE_FAULTS,
+  ...DATABASE_FAULTS,
   ...OTHER_FAULTS,
 ];
