@@ -69,16 +69,13 @@ export function isDeliverable(webhook: SQL): SQL {
     select 1 from applications where id = ${webhook}.application_id and deleted_at is null))`;
 }
 
+const { attemptCount, scheduleIndex, lastStatusCode, lastError, isManual } = webhookDeliveries;
 const DUE_DELIVERY = {
   messageId: t.bigint,
   type: nullable(t.text),
   /** Null if the message has expired. */
   payload: nullable(t.text),
-  attemptCount: webhookDeliveries.attemptCount,
-  scheduleIndex: webhookDeliveries.scheduleIndex,
-  lastStatusCode: webhookDeliveries.lastStatusCode,
-  lastError: webhookDeliveries.lastError,
-  isManual: webhookDeliveries.isManual,
+  ...{ attemptCount, scheduleIndex, lastStatusCode, lastError, isManual },
   isUrgent: t.boolean,
 };
 

@@ -2,6 +2,21 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { p } from '../database/template.ts';
+import { type Rule, rule } from './rule.ts';
+
+type Changes<Rules> = {
+  readonly [Name in keyof Rules]: Rules[Name] extends Rule<infer Value> ? Rule<Value | undefined> : never;
+};
+
+/** Returns the rules of an update: a missing field is undefined, and any other value must pass the given rule. */
+export function changes<Rules extends Readonly<Record<string, Rule<unknown>>>>(rules: Rules): Changes<Rules> {
+  return Object.fromEntries(Object.entries(rules).map(([name, inner]) => [name, change(inner)])) as Changes<Rules>;
+}
+
+function change<T>(inner: Rule<T>): Rule<T | undefined> {
+  const { schema, isNullable } = inner;
+  return rule(schema, (value) => (value === undefined ? undefined : inner(value)), { isOptional: true, isNullable });
+}
 
 /** Lists what a row has once it is changed: `case ... end as name`. Takes the parameters of `changeParameters`. */
 export function changedValues(columns: Readonly<Record<string, PgColumn>>): SQL {

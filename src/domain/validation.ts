@@ -189,9 +189,3 @@ export function optional<T>(inner: Rule<T>): Rule<T | null> {
   const accept = (value: unknown) => (value === undefined || value === null ? null : inner(value));
   return rule(inner.schema, accept, { isOptional: true, isNullable: true });
 }
-
-/** Returns undefined for a missing field, which an update leaves as it is. Any other value must pass the rule. */
-export function change<T>(inner: Rule<T>): Rule<T | undefined> {
-  const { schema, isNullable } = inner;
-  return rule(schema, (value) => (value === undefined ? undefined : inner(value)), { isOptional: true, isNullable });
-}

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { changes } from '../../src/domain/changes.ts';
 import { ServiceError } from '../../src/domain/errors.ts';
 import { type Rule, rule } from '../../src/domain/rule.ts';
 import {
   boolean,
-  change,
   check,
   emailAddress,
   identifier,
@@ -150,7 +150,7 @@ test('an optional field may be missing, and passes the rule when it is there', (
 });
 
 test('a change may be missing, and passes the rule when it is there, even if it is null', () => {
-  const rules = { name: change(optional(identifier)), url: change(webUrl) };
+  const rules = changes({ name: optional(identifier), url: webUrl });
   expect(check({}, rules)).toEqual({ name: undefined, url: undefined });
   expect(check({ name: null }, rules)).toEqual({ name: null, url: undefined });
   expectViolations({ name: '', url: null }, rules, [

@@ -129,30 +129,9 @@ export function createAdminHandlers({
     removeApplicationUser: async (call, fields) => liveSessions.forgetUser(await removeApplicationUser(call, fields)),
 
     async getLoginIntent(call, fields) {
-      const {
-        id,
-        applicationId,
-        applicationName,
-        allowSignUp,
-        status,
-        expiresAt,
-        locale,
-        prompt,
-        maxAgeSeconds,
-        branding,
-      } = await getLoginIntent(call, fields);
-      const intent = {
-        loginIntentId: id,
-        applicationId,
-        applicationName,
-        allowSignUp,
-        state: status,
-        expiresAt,
-        locale,
-        prompt,
-        maxAgeSeconds,
-      };
-      return { loginIntent: { ...toMessage(intent), ...present(branding, applicationId) } };
+      const { id, branding, status, ...intent } = await getLoginIntent(call, fields);
+      const shown = { ...intent, loginIntentId: id, state: status };
+      return { loginIntent: { ...toMessage(shown), ...present(branding, intent.applicationId) } };
     },
     async completeLogin(call, fields) {
       const { authToken, redirectUrl } = await completeLogin(call, tokens, fields);

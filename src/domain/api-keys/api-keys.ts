@@ -1,7 +1,8 @@
 import type { Deadline, Run } from '../../database/database.ts';
 import { createLateError } from '../../database/errors.ts';
-import { apiKeys, applications } from '../../database/schema.ts';
+import { apiKeys } from '../../database/schema.ts';
 import { p, type RowOfType, statement, t } from '../../database/template.ts';
+import { callerColumns } from '../applications/application.ts';
 import { BatchLoader } from '../batch-loader.ts';
 import { type ErrorReason, ServiceError } from '../errors.ts';
 import { RevalidatingCache } from '../revalidating-cache.ts';
@@ -15,16 +16,7 @@ const KEY_OWNER = {
   apiKeyId: apiKeys.id,
   expiresAt: apiKeys.expiresAt,
   use: t.textOf<KeyUse>(),
-  application: {
-    id: applications.id,
-    name: applications.name,
-    clientId: applications.clientId,
-    redirectUris: applications.redirectUris,
-    sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
-    sessionIdleSeconds: applications.sessionIdleSeconds,
-    singleSignOn: applications.singleSignOn,
-    openIdConnect: applications.openIdConnect,
-  },
+  application: callerColumns,
   isDeleted: t.boolean,
 };
 

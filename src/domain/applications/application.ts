@@ -3,24 +3,21 @@ import { applications } from '../../database/schema.ts';
 import { rule } from '../rule.ts';
 import { DEFAULT_IDLE_SECONDS } from '../sessions/session.ts';
 import { boolean, identifier, integer, listOf, optional } from '../validation.ts';
-import { brandingColumns, brandingRules } from './branding.ts';
+import { brandingColumns, brandingRules, chosenBrandingColumns } from './branding.ts';
 import { openIdConnectColumns, openIdConnectFlags, openIdConnectRules } from './open-id-connect.ts';
 import { redirectUri } from './redirect-uri-rule.ts';
 
-export const applicationColumns = {
-  id: applications.id,
-  name: applications.name,
-  clientId: applications.clientId,
-  redirectUris: applications.redirectUris,
-  allowSignUp: applications.allowSignUp,
-  askName: applications.askName,
-  sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
-  sessionIdleSeconds: applications.sessionIdleSeconds,
-  singleSignOn: applications.singleSignOn,
-  ...openIdConnectColumns,
-  ...brandingColumns,
-  createdAt: applications.createdAt,
-};
+const { id, clientId, name, redirectUris, allowSignUp, askName, singleSignOn, openIdConnect, createdAt } = applications;
+const { sessionMaxAgeSeconds, sessionIdleSeconds } = applications;
+const sessionColumns = { sessionMaxAgeSeconds, sessionIdleSeconds, singleSignOn };
+
+/** What calls need of the application that makes them. */
+export const callerColumns = { id, name, clientId, redirectUris, openIdConnect, ...sessionColumns };
+
+const ownColumns = { name, redirectUris, allowSignUp, askName, ...sessionColumns, ...openIdConnectColumns };
+/** The columns that the operator chooses. */
+export const chosenColumns = { ...ownColumns, ...chosenBrandingColumns };
+export const applicationColumns = { id, clientId, ...ownColumns, ...brandingColumns, createdAt };
 
 /** An application as operators see it. */
 export type ApplicationDetails = RowOf<typeof applicationColumns>;
@@ -31,7 +28,7 @@ export const requiredRules = { name: identifier, redirectUris: listOf(redirectUr
 export const flagRules = { allowSignUp: boolean, askName: boolean, singleSignOn: boolean, ...openIdConnectFlags };
 const idleSeconds = integer({ min: DEFAULT_IDLE_SECONDS, max: 90 * 24 * 60 * 60 });
 /** Without it, the default applies. */
-const sessionIdleSeconds = rule(idleSeconds.schema, (value) => idleSeconds(value ?? DEFAULT_IDLE_SECONDS), {
+const idleSecondsOrDefault = rule(idleSeconds.schema, (value) => idleSeconds(value ?? DEFAULT_IDLE_SECONDS), {
   isOptional: true,
   isNullable: true,
 });
@@ -39,28 +36,7 @@ const sessionIdleSeconds = rule(idleSeconds.schema, (value) => idleSeconds(value
 /** What an application may lack. */
 export const optionalRules = {
   sessionMaxAgeSeconds: optional(integer({ min: 900, max: 31_536_000 })),
-  sessionIdleSeconds,
+  sessionIdleSeconds: idleSecondsOrDefault,
   ...brandingRules,
   ...openIdConnectRules,
-};
-
-const { name, redirectUris, allowSignUp, askName, sessionMaxAgeSeconds, singleSignOn, accentColor } = applications;
-const { termsUri, privacyUri, supportUri, initiateLoginUri, loginMethods } = applications;
-
-/** The columns that the operator chooses. */
-export const chosenColumns = {
-  name,
-  redirectUris,
-  allowSignUp,
-  askName,
-  sessionMaxAgeSeconds,
-  sessionIdleSeconds: applications.sessionIdleSeconds,
-  accentColor,
-  termsUri,
-  privacyUri,
-  supportUri,
-  initiateLoginUri,
-  loginMethods,
-  singleSignOn,
-  ...openIdConnectColumns,
 };

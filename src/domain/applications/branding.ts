@@ -5,18 +5,12 @@ import { type Rule, rule } from '../rule.ts';
 import { listOf, optional, textThat } from '../validation.ts';
 import { isRegistrable } from './redirect-uri.ts';
 
-export const brandingColumns = {
-  accentColor: applications.accentColor,
-  termsUri: applications.termsUri,
-  privacyUri: applications.privacyUri,
-  supportUri: applications.supportUri,
-  initiateLoginUri: applications.initiateLoginUri,
-  loginMethods: applications.loginMethods,
-  logoDigest: applications.logoDigest,
-  darkLogoDigest: applications.darkLogoDigest,
-  logoSize: applications.logoSize,
-  darkLogoSize: applications.darkLogoSize,
-};
+const { accentColor, termsUri, privacyUri, supportUri, initiateLoginUri, loginMethods } = applications;
+const { logoDigest, darkLogoDigest, logoSize, darkLogoSize } = applications;
+
+/** The columns that the operator chooses. Logos have an RPC of their own. */
+export const chosenBrandingColumns = { accentColor, termsUri, privacyUri, supportUri, initiateLoginUri, loginMethods };
+export const brandingColumns = { ...chosenBrandingColumns, logoDigest, darkLogoDigest, logoSize, darkLogoSize };
 
 export type Branding = RowOf<typeof brandingColumns>;
 
@@ -43,7 +37,7 @@ const httpsUri = textThat(isHttps, 'must be an absolute https URI without user i
   max: 2048,
   format: 'https-uri',
 });
-const supportUri = textThat(
+const supportLink = textThat(
   (text) => isHttps(text) || MAILTO.test(text),
   'must be an absolute https URI, or mailto: with one address',
   { max: 2048, format: 'support-uri' },
@@ -59,7 +53,7 @@ const MAILTO = /^mailto:[\w.!#$&'*+/=^`{|}~-]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)*$
 
 const anyMethods = listOf(methodName, { min: 0, max: MAX_METHODS });
 /** Takes a missing list as an empty one. */
-const loginMethods: Rule<string[]> = rule(anyMethods.schema, (value) => [...new Set(anyMethods(value ?? []))], {
+const methodNames: Rule<string[]> = rule(anyMethods.schema, (value) => [...new Set(anyMethods(value ?? []))], {
   isOptional: true,
   isNullable: true,
 });
@@ -69,9 +63,9 @@ export const brandingRules = {
   accentColor: optional(color),
   termsUri: optional(httpsUri),
   privacyUri: optional(httpsUri),
-  supportUri: optional(supportUri),
+  supportUri: optional(supportLink),
   initiateLoginUri: optional(webRedirectUri),
-  loginMethods,
+  loginMethods: methodNames,
 };
 
 function isHttps(text: string): boolean {

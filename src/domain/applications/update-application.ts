@@ -2,9 +2,9 @@ import { sql } from 'drizzle-orm';
 import { columnsOf, p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
-import { changedValues, changeParameters } from '../changes.ts';
+import { changedValues, changeParameters, changes } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
-import { change, check, type Unchecked, uuid } from '../validation.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
 import { storeLogoutEndpoint } from '../webhooks/logout-endpoint.ts';
 import {
   type ApplicationDetails,
@@ -16,27 +16,7 @@ import {
 } from './application.ts';
 import { type IsKnownMethod, requireKnownMethods } from './known-methods.ts';
 
-const rules = {
-  applicationId: uuid,
-  name: change(requiredRules.name),
-  redirectUris: change(requiredRules.redirectUris),
-  allowSignUp: change(flagRules.allowSignUp),
-  askName: change(flagRules.askName),
-  singleSignOn: change(flagRules.singleSignOn),
-  sessionMaxAgeSeconds: change(optionalRules.sessionMaxAgeSeconds),
-  sessionIdleSeconds: change(optionalRules.sessionIdleSeconds),
-  accentColor: change(optionalRules.accentColor),
-  termsUri: change(optionalRules.termsUri),
-  privacyUri: change(optionalRules.privacyUri),
-  supportUri: change(optionalRules.supportUri),
-  initiateLoginUri: change(optionalRules.initiateLoginUri),
-  loginMethods: change(optionalRules.loginMethods),
-  openIdConnect: change(flagRules.openIdConnect),
-  requirePkce: change(flagRules.requirePkce),
-  publicClient: change(flagRules.publicClient),
-  postLogoutRedirectUris: change(optionalRules.postLogoutRedirectUris),
-  backchannelLogoutUri: change(optionalRules.backchannelLogoutUri),
-};
+const rules = { applicationId: uuid, ...changes({ ...requiredRules, ...flagRules, ...optionalRules }) };
 
 /**
  * Changes an application and returns it.
@@ -48,11 +28,11 @@ export async function updateApplication(
   request: Unchecked<keyof typeof rules>,
   isKnownMethod?: IsKnownMethod,
 ): Promise<ApplicationDetails> {
-  const { applicationId, ...changes } = check(request, rules);
-  if (changes.loginMethods) requireKnownMethods(changes.loginMethods, isKnownMethod);
-  const [updated] = await call.run(updateChanged, { applicationId, ...changeParameters(changes) });
+  const { applicationId, ...given } = check(request, rules);
+  if (given.loginMethods) requireKnownMethods(given.loginMethods, isKnownMethod);
+  const [updated] = await call.run(updateChanged, { applicationId, ...changeParameters(given) });
   if (!updated) throw new ServiceError('APPLICATION_NOT_FOUND');
-  if (changes.backchannelLogoutUri !== undefined) await storeLogoutEndpoint(call, applicationId);
+  if (given.backchannelLogoutUri !== undefined) await storeLogoutEndpoint(call, applicationId);
   return updated;
 }
 

@@ -9,12 +9,9 @@ import { latestCutoff } from '../sessions/cutoffs.ts';
 import type { LiveSessions } from '../sessions/live-sessions.ts';
 import { isActiveUser } from '../users/user.ts';
 
+const { userId, sid, rotation, authenticatedAt, expiresAt } = oidcGrants;
 const GRANT = {
-  userId: oidcGrants.userId,
-  sid: oidcGrants.sid,
-  rotation: oidcGrants.rotation,
-  authenticatedAt: oidcGrants.authenticatedAt,
-  expiresAt: oidcGrants.expiresAt,
+  ...{ userId, sid, rotation, authenticatedAt, expiresAt },
   clientId: applications.clientId,
   /** Of a public client, whose pages may read answers. */
   redirectUris: applications.redirectUris,

@@ -1,23 +1,12 @@
 import type { Deadline, Run } from '../../database/database.ts';
 import { createLateError } from '../../database/errors.ts';
-import { applications } from '../../database/schema.ts';
 import { columnsOf, p, type RowOfType, statement } from '../../database/template.ts';
+import { callerColumns } from '../applications/application.ts';
 import { BatchLoader } from '../batch-loader.ts';
 import { RevalidatingCache } from '../revalidating-cache.ts';
 import { withDeadline } from '../with-deadline.ts';
 
-const CLIENT = {
-  id: applications.id,
-  name: applications.name,
-  clientId: applications.clientId,
-  redirectUris: applications.redirectUris,
-  sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
-  sessionIdleSeconds: applications.sessionIdleSeconds,
-  singleSignOn: applications.singleSignOn,
-  openIdConnect: applications.openIdConnect,
-};
-
-type PublicClient = RowOfType<typeof CLIENT>;
+type PublicClient = RowOfType<typeof callerColumns>;
 
 const AGES = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
 const CLIENT_ID = /^client_[0-9a-f]{32}$/;
@@ -48,6 +37,6 @@ export class PublicClients {
   }
 }
 
-const selectPublicClients = statement('select_public_clients', CLIENT)`
-  select ${columnsOf(CLIENT)} from applications
+const selectPublicClients = statement('select_public_clients', callerColumns)`
+  select ${columnsOf(callerColumns)} from applications
   where client_id = any(${p.texts('clientIds')}) and public_client and deleted_at is null`;

@@ -49,18 +49,12 @@ export interface BegunSession extends Profile {
   readonly method: SignInMethod;
 }
 
+const { userId, email, name, profileImage, walletAddress, ipAddress, userAgent, createdAt, expiresAt } = sessions;
+
 /** The columns of a session that is its user's newest. */
 export const sessionColumns = {
-  userId: sessions.userId,
-  email: sessions.email,
-  name: sessions.name,
-  profileImage: sessions.profileImage,
-  walletAddress: sessions.walletAddress,
-  ipAddress: sessions.ipAddress,
-  userAgent: sessions.userAgent,
+  ...{ userId, email, name, profileImage, walletAddress, ipAddress, userAgent, createdAt, expiresAt },
   method: t.textOf<SignInMethod>(),
-  createdAt: sessions.createdAt,
-  expiresAt: sessions.expiresAt,
   authTime: t.instant,
 };
 

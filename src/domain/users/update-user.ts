@@ -4,10 +4,10 @@ import { users } from '../../database/schema.ts';
 import { columnsOf, p, statement, t } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
-import { changedValues, changeParameters } from '../changes.ts';
+import { changedValues, changeParameters, changes } from '../changes.ts';
 import { type ErrorReason, ServiceError } from '../errors.ts';
 import { rule } from '../rule.ts';
-import { change, check, type Unchecked, uuid } from '../validation.ts';
+import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { userMessage } from '../webhooks/user-messages.ts';
 import { profileRules, type User, userColumns } from './user.ts';
@@ -16,12 +16,7 @@ import { profileRules, type User, userColumns } from './user.ts';
 const walletAddress = rule(profileRules.walletAddress.schema, (value) => profileRules.walletAddress(value ?? ''), {
   isNullable: true,
 });
-const changeRules = {
-  email: change(profileRules.email),
-  name: change(profileRules.name),
-  profileImage: change(profileRules.profileImage),
-  walletAddress: change(walletAddress),
-};
+const changeRules = changes({ ...profileRules, walletAddress });
 const rules = { userId: uuid, ...changeRules };
 
 /** Changes a user's profile and returns the user. @throws ServiceError `User not found`, `User already exists` */

@@ -12,15 +12,8 @@ export interface Profile {
   readonly walletAddress: string;
 }
 
-export const userColumns = {
-  id: users.id,
-  email: users.email,
-  name: users.name,
-  profileImage: users.profileImage,
-  walletAddress: users.walletAddress,
-  createdAt: users.createdAt,
-  deactivatedAt: users.deactivatedAt,
-};
+const { id, email, name, profileImage, walletAddress, createdAt, deactivatedAt } = users;
+export const userColumns = { id, email, name, profileImage, walletAddress, createdAt, deactivatedAt };
 
 /** A user as operators see one. */
 export type User = RowOf<typeof userColumns>;

@@ -3,14 +3,14 @@ import { columnsOf, p, statement, t } from '../../database/template.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
-import { changedValues, changeParameters, isChanged } from '../changes.ts';
+import { changedValues, changeParameters, changes, isChanged } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { getWebhook } from './get-webhook.ts';
 import { webhookId as webhookIdRule } from './ids.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
-import { selectOwner, type Webhook, webhookChangeRules } from './webhook.ts';
+import { selectOwner, type Webhook, webhookRules } from './webhook.ts';
 
 /**
  * Changes a webhook and returns it. One that is made active again, or that gets another URL, is tried at once.
@@ -21,11 +21,11 @@ import { selectOwner, type Webhook, webhookChangeRules } from './webhook.ts';
 export async function updateWebhook(
   call: ApplicationCall,
   { cipher, policy }: { readonly cipher: SigningKeyCipher; readonly policy: AddressPolicy },
-  request: Unchecked<'webhookId' | keyof ReturnType<typeof webhookChangeRules>>,
+  request: Unchecked<'webhookId' | keyof ReturnType<typeof webhookRules>>,
 ): Promise<Webhook> {
   const { application, run, now, onMessage } = call;
-  const { webhookId, ...changes } = check(request, { webhookId: webhookIdRule, ...webhookChangeRules(policy) });
-  const parameters = { applicationId: application.id, webhookId, now, ...changeParameters(changes) };
+  const { webhookId, ...given } = check(request, { webhookId: webhookIdRule, ...changes(webhookRules(policy)) });
+  const parameters = { applicationId: application.id, webhookId, now, ...changeParameters(given) };
   const [updated] = await run(updateChangedWebhook, parameters);
   if (!updated) throw new ServiceError('WEBHOOK_NOT_FOUND');
   if (!updated.hasOwner) throw new ServiceError('USER_NOT_FOUND');

@@ -62,16 +62,16 @@ export function userAdded(added: SQL, user: SQL, condition = sql`true`): Message
   };
 }
 
+const PROFILE = {
+  email: sql`email`,
+  name: sql`name`,
+  profileImage: sql`profile_image`,
+  walletAddress: sql`wallet_address`,
+};
+
 /** The fields of a user who is new to an application, from the columns of `users`. */
 function newUser(id: SQL) {
-  return {
-    id,
-    email: sql`email`,
-    name: sql`name`,
-    profileImage: sql`profile_image`,
-    walletAddress: sql`wallet_address`,
-    isActive: sql`true`,
-  };
+  return { id, ...PROFILE, isActive: sql`true` };
 }
 
 /** Returns the message to each application of the user. It has nothing of the user but the ID. */
@@ -81,15 +81,9 @@ export function userDeleted(deleted: SQL): Message {
 
 /** Returns the message about a new session, with what lists of sessions show: without its ID, which is a secret. */
 export function sessionCreated(begun: SQL): Message {
-  const user = {
-    email: sql`email`,
-    name: sql`name`,
-    profileImage: sql`profile_image`,
-    walletAddress: sql`wallet_address`,
-  };
   const session = {
     userId: sql`user_id`,
-    user: jsonObject(user),
+    user: jsonObject(PROFILE),
     createdAt: toIsoText(sql`created_at`),
     expiresAt: toIsoText(sql`expires_at`),
     ipAddress: sql`ip_address`,

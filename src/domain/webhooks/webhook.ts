@@ -7,25 +7,16 @@ import type { Application } from '../call.ts';
 import { rule, Unacceptable } from '../rule.ts';
 import { oneOf } from '../text-rules.ts';
 import { isUserOfApplication } from '../users/application-user.ts';
-import { boolean, change, identifier, listOf, optional, uuid, webUrl } from '../validation.ts';
+import { boolean, identifier, listOf, optional, uuid, webUrl } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { EVENT_TYPES, EVERY_TYPE } from './event-types.ts';
 import { findUrlProblem } from './webhook-url.ts';
 
 export const ownerColumns = { id: users.id, name: users.name, email: users.email };
 
-export const summaryColumns = {
-  id: webhooks.id,
-  url: webhooks.url,
-  isActive: webhooks.isActive,
-  eventTypes: webhooks.eventTypes,
-  ordered: webhooks.ordered,
-  description: webhooks.description,
-  disabledReason: webhooks.disabledReason,
-  owner: ownerColumns,
-  createdAt: webhooks.createdAt,
-  updatedAt: webhooks.updatedAt,
-};
+const { id, url, isActive, eventTypes, ordered, description, disabledReason, createdAt, updatedAt } = webhooks;
+const state = { isActive, eventTypes, ordered, description, disabledReason };
+export const summaryColumns = { id, url, ...state, owner: ownerColumns, createdAt, updatedAt };
 
 /** A webhook without its signing key. */
 export type WebhookSummary = RowOf<typeof summaryColumns>;
@@ -65,18 +56,5 @@ export function webhookRules(policy: AddressPolicy) {
     eventTypes: listOf(eventType, { min: 0, max: MAX_EVENT_TYPES }),
     ordered: boolean,
     description: optional(identifier),
-  };
-}
-
-/** Returns the rules for an update, which leaves absent fields as they are. */
-export function webhookChangeRules(policy: AddressPolicy) {
-  const { url, ownerId, isActive, eventTypes, ordered, description } = webhookRules(policy);
-  return {
-    url: change(url),
-    ownerId: change(ownerId),
-    isActive: change(isActive),
-    eventTypes: change(eventTypes),
-    ordered: change(ordered),
-    description: change(description),
   };
 }

@@ -120,7 +120,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
     },
     {
       what: 'A code lives for longer than a minute',
-      file: 'redeem-code.ts',
+      file: 'authorization-answer.ts',
       find: 'CODE_LIFETIME_MS = 60_000',
       replace: 'CODE_LIFETIME_MS = 61_000',
       test: tokens,
