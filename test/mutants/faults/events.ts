@@ -65,8 +65,8 @@ export const EVENT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   {
     what: 'The audit log shows the events of every application',
     file: 'audit/list-audit-events.ts',
-    find: "const ofApplication = sql`application_id = ${p.uuid('applicationId')}`;",
-    replace: "const ofApplication = sql`${p.uuid('applicationId')} is not null`;",
+    find: '[sql`application_id = ${application}`]',
+    replace: '[sql`${application} is not null`]',
     test: audit,
     title: /returns the events of one application/,
   },

@@ -41,8 +41,8 @@ export const KEY_FAULTS: readonly Fault[] = [
   {
     what: 'UpdateApplication is not seen at once by the process that has run it',
     file: HANDLERS,
-    find: 'const application = await updateApplication(call, fields);\n      apiKeys.forgetAll();',
-    replace: 'const application = await updateApplication(call, fields);',
+    find: 'const application = await updateApplication(call, fields, isKnownMethod);\n      apiKeys.forgetAll();',
+    replace: 'const application = await updateApplication(call, fields, isKnownMethod);',
     test: revocations,
     title: /After UpdateApplication/,
   },
