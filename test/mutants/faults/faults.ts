@@ -9,6 +9,7 @@ import { OIDC_FAULTS } from './oidc.ts';
 import { OTHER_FAULTS } from './others.ts';
 import { PAGE_FAULTS } from './pages.ts';
 import { PASSKEY_FAULTS } from './passkeys.ts';
+import { PROVIDER_FAULTS } from './providers.ts';
 import { SERVICE_FAULTS } from './service.ts';
 import { TENANT_FAULTS } from './tenants.ts';
 import { TOKEN_FAULTS } from './tokens.ts';
@@ -21,6 +22,7 @@ export const FAULTS: readonly Fault[] = [
   ...KEY_FAULTS,
   ...LOGIN_FAULTS,
   ...PASSKEY_FAULTS,
+  ...PROVIDER_FAULTS,
   ...BRANDING_FAULTS,
   ...LANGUAGE_FAULTS,
   ...PAGE_FAULTS,
