@@ -9,6 +9,7 @@ import { failuresOf } from '../support/failover-load.ts';
 import { longestOf, startLoad } from '../support/load.ts';
 import { migrateWith } from '../support/migrations.ts';
 import { readRolesSql } from '../support/roles.ts';
+import { runCommand } from '../support/run-command.ts';
 import { startTestService, testConfig } from '../support/service.ts';
 import { runSmokeTest } from '../support/smoke-test.ts';
 import { report } from '../support/soak.ts';
@@ -43,6 +44,16 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
         (select count(*) from events)::int as events`;
     expect(counts).toEqual({ applications: ROWS, sessions: ROWS, events: ROWS });
     await runSmokeTest(service);
+  });
+
+  test('the command distributes a database that was never migrated, says how, and does nothing the second time', async () => {
+    await using database = await createCitusDatabase();
+    const distribute = () => runCommand('distribute', { DATABASE_URL: database.url });
+    const first = await distribute();
+    expect(first).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(first.stdout).toContain('users: a copy on every server\n');
+    expect(first.stdout).toContain('sessions: distributed by application_id\n');
+    expect(await distribute()).toEqual({ exitCode: 0, stdout: '', stderr: '' });
   });
 
   test('one role migrates and distributes, and the service runs as another that may create nothing', async () => {
