@@ -80,6 +80,7 @@ client_secret = "usk_…"
 redirect_url = "https://app.example.com/oauth2/callback"
 scope = "openid profile email"
 code_challenge_method = "S256"
+cookie_secret = "…" # openssl rand -base64 32 | tr -- '+/' '-_'
 cookie_refresh = "10m"
 email_domains = ["*"]`,
   },
@@ -114,7 +115,8 @@ spring.security.oauth2.client.registration.usher.scope=openid,profile,email`,
     name: 'Nextcloud',
     source: 'from its documentation',
     redirectUri: 'https://cloud.example.com/apps/user_oidc/code',
-    settings: `occ app:enable user_oidc
+    settings: `# user_oidc 6.1 or later; earlier ones need requirePkce: false
+occ app:enable user_oidc
 occ user_oidc:provider Usher --clientid=client_… --clientsecret=usk_… \\
   --discoveryuri=https://login.example.com/.well-known/openid-configuration \\
   --scope="openid profile email" --mapping-uid=sub --unique-uid=0`,
@@ -131,13 +133,13 @@ gitea admin auth add-oauth --name usher --provider openidConnect --key client_�
     name: 'Argo CD',
     source: 'from its documentation',
     redirectUri: 'https://argocd.example.com/auth/callback',
-    settings: `# argocd-cm
+    settings: `# requirePkce: false, because Argo CD sends no secret with PKCE
+# argocd-cm
 oidc.config: |
   name: Usher
   issuer: https://login.example.com
   clientID: client_…
   clientSecret: $oidc.usher.clientSecret
-  requestedScopes: [openid, profile, email]
-  enablePKCEAuthentication: true`,
+  requestedScopes: [openid, profile, email]`,
   },
 ];

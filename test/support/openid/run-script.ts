@@ -8,7 +8,7 @@ import { createDirectory } from '../directory.ts';
 import { answerOf } from './answer-of.ts';
 import type { ClientFixture } from './client-fixture.ts';
 
-const SCRIPTS = join(import.meta.dirname, 'clients');
+export const SCRIPTS = join(import.meta.dirname, 'clients');
 
 /** Whether the program is there with what it imports. */
 export function canRun(command: string, ...args: readonly string[]): boolean {
@@ -32,8 +32,13 @@ export async function clientEnvironment(fixture: ClientFixture): Promise<Record<
 }
 
 /** Returns what the script prints in the end. */
-export async function runScript(command: string, script: string, fixture: ClientFixture): Promise<unknown> {
-  const child = spawn(command, [join(SCRIPTS, script)], {
+export function runScript(command: string, script: string, fixture: ClientFixture): Promise<unknown> {
+  return runProgram(command, [join(SCRIPTS, script)], fixture);
+}
+
+/** Returns what the program prints in the end. */
+export async function runProgram(command: string, args: readonly string[], fixture: ClientFixture): Promise<unknown> {
+  const child = spawn(command, args, {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { PATH: process.env.PATH, ...(await clientEnvironment(fixture)) },
   });
@@ -43,6 +48,6 @@ export async function runScript(command: string, script: string, fixture: Client
   if (!url.done) child.stdin.end(`${await answerOf(fixture, url.value)}\n`);
   const result = await lines.next();
   const [code] = await exited;
-  if (code !== 0 || result.done) throw new Error(`${script} has exited with ${code}`);
+  if (code !== 0 || result.done) throw new Error(`${[command, ...args].join(' ')} has exited with ${code}`);
   return JSON.parse(result.value);
 }
