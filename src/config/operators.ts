@@ -14,8 +14,16 @@ export interface Operator {
   readonly needsPasskey: boolean;
 }
 
-/** Operators by their e-mail addresses in lower case. */
+/** Operators by the keys of their e-mail addresses. */
 export type Operators = ReadonlyMap<string, Operator>;
+
+/**
+ * Returns the same text for addresses that differ in the case of ASCII letters only. In Unicode, the lower case of the
+ * Kelvin sign is a k, and an address with it may be somebody else's.
+ */
+export function toOperatorKey(email: string): string {
+  return email.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+}
 
 const LINE =
   /^(?<email>[^\s@#]+@[^\s@]+)\s+(?<role>\w+)(?:\s+(?<applicationId>[0-9a-f-]{36}))?(?<passkey>\s+passkey)?$/i;
@@ -38,7 +46,7 @@ export function parseOperators(text: string): Operators {
         `line ${index + 1} must be an e-mail address and viewer, support, admin or team <application ID>`,
       );
     }
-    const key = operator.email.toLowerCase();
+    const key = toOperatorKey(operator.email);
     const before = operators.get(key);
     if (before && (before.role !== 'team' || operator.role !== 'team')) {
       throw new Error(`line ${index + 1} names an operator whom another line names`);

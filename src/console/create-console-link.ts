@@ -1,6 +1,6 @@
 /** The command `npm run console <e-mail>`. It needs the secrets of the server, and no database. */
 import type { Config } from '../config/config.ts';
-import { parseOperators } from '../config/operators.ts';
+import { parseOperators, toOperatorKey } from '../config/operators.ts';
 import { completeSecrets } from '../config/secrets.ts';
 import { defaultConsolePort, TRIAL_OPERATORS } from './embedded-defaults.ts';
 import { deriveConsoleKeys } from './keys.ts';
@@ -9,7 +9,7 @@ import { createSignInLink } from './sign-in-link.ts';
 /** Returns a link that signs the operator in, with what to know of it. @throws Error of one line */
 export async function createConsoleLink(config: Config, email: string | undefined): Promise<string> {
   const operators = config.operators ?? (config.databaseUrl === undefined ? TRIAL_OPERATORS : parseOperators(''));
-  const operator = operators.get((email ?? '').toLowerCase());
+  const operator = operators.get(toOperatorKey(email ?? ''));
   if (!operator)
     throw new Error(
       `npm run console needs the e-mail address of an operator, such as ${[...operators.values()][0]?.email}`,

@@ -1,6 +1,6 @@
 /** Reads `OPERATORS_FILE` again, so that a new line counts without a restart. */
 import type { Logger } from 'pino';
-import { type Operator, type Operators, parseOperators } from '../config/operators.ts';
+import { type Operator, type Operators, parseOperators, toOperatorKey } from '../config/operators.ts';
 import { watchFiles } from '../jobs/watch-files.ts';
 
 export class OperatorsFile {
@@ -14,9 +14,9 @@ export class OperatorsFile {
     this.#logger = logger;
   }
 
-  /** Returns the operator with the e-mail address, in whatever case. */
+  /** Returns the operator with the e-mail address, in whatever case of ASCII letters. */
   find(email: string): Operator | undefined {
-    return this.#operators.get(email.toLowerCase());
+    return this.#operators.get(toOperatorKey(email));
   }
 
   /** Uses the file whenever it changes, until the signal is aborted. With a wrong line, the previous operators stay. */

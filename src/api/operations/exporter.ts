@@ -59,6 +59,7 @@ export class Exporter {
       'cache-control': 'no-store',
       // No browser shows a text of others as a page.
       'content-security-policy': "default-src 'none'; sandbox",
+      'cross-origin-resource-policy': 'same-origin',
       'x-content-type-options': 'nosniff',
       'content-disposition': `attachment; filename="${filename}"`,
     };

@@ -1,0 +1,64 @@
+/** The lines of OPERATORS_FILE. */
+import { expect, test } from 'vitest';
+import { parseOperators } from '../../src/config/operators.ts';
+
+const ID = '018f2c7e-5a31-7c1e-9a57-2f8b1d3c4e60';
+const OTHER = '018f2c7e-5a31-7c1e-9a57-2f8b1d3c4e61';
+
+test('an operator has a role, a team its applications, and either may need a passkey', () => {
+  const operators = parseOperators(`# who, role
+
+Ada@example.com   admin
+grace@example.com support passkey
+vera@example.com\tviewer\r
+linus@example.com team ${ID}
+Linus@example.com team ${OTHER.toUpperCase()} passkey`);
+  expect([...operators.keys()]).toEqual([
+    'ada@example.com',
+    'grace@example.com',
+    'vera@example.com',
+    'linus@example.com',
+  ]);
+  expect(operators.get('ada@example.com')).toEqual({
+    email: 'Ada@example.com',
+    role: 'admin',
+    applicationIds: [],
+    needsPasskey: false,
+  });
+  expect(operators.get('grace@example.com')).toMatchObject({ role: 'support', needsPasskey: true });
+  expect(operators.get('linus@example.com')).toMatchObject({
+    role: 'team',
+    applicationIds: [ID, OTHER],
+    needsPasskey: true,
+  });
+});
+
+test.each([
+  ['no role', 'ada@example.com'],
+  ['an unknown role', 'ada@example.com root'],
+  ['no address', 'ada admin'],
+  ['two addresses', 'ada@example.com eve@example.com admin'],
+  ['a team without an application', 'ada@example.com team'],
+  ['a team with no ID', 'ada@example.com team shop'],
+  ['an admin of one application', `ada@example.com admin ${ID}`],
+  ['more behind it', 'ada@example.com admin passkey please'],
+])('a line with %s is refused by its number, without its text', (_, line) => {
+  expect(() => parseOperators(`vera@example.com viewer\n${line}\n`)).toThrow(/^line 2 (?!.*ada)/);
+});
+
+test.each([
+  ['twice', 'ada@example.com admin\nADA@example.com viewer'],
+  ['as a team, too', `ada@example.com admin\nada@example.com team ${ID}`],
+])('an operator whom two lines name %s is refused', (_, text) => {
+  expect(() => parseOperators(text)).toThrow('line 2 names an operator whom another line names');
+});
+
+test('a file that names nobody is refused', () => {
+  expect(() => parseOperators('# nobody\n')).toThrow('must name an operator');
+});
+
+test('only ASCII letters have two cases: the lower case of the Kelvin sign is no k', () => {
+  const operators = parseOperators('frank@example.com admin');
+  expect(operators.has('fran\u212a@example.com'.toLowerCase())).toBe(true);
+  expect(parseOperators('fran\u212a@example.com admin').has('frank@example.com')).toBe(false);
+});
