@@ -17,7 +17,7 @@ export function renderFirstScreen({ url, demo, dataDir, consoleLink, metricsUrl 
   const rows = [
     canSignIn && ['Demo', `${url}/demo    sign in as ${email}, the code appears here`],
     ['Docs', `${url}/docs`],
-    consoleLink && ['Console', `works once, for 15 minutes: ${consoleLink}`],
+    consoleLink && ['Console', `works once, for 15 minutes:\n  ${consoleLink}`],
     metricsUrl && ['Metrics', metricsUrl],
   ].filter((row) => row !== false && row !== undefined && row !== '');
   const lines = rows.map(([name = '', text = '']) => `  ${name.padEnd(9)}${text}`);

@@ -7,5 +7,5 @@ test('every page of the console reads few pages of memory, whatever its filters 
   const costs = await measureConsole(stack, { users: 20_000, auditEvents: 200_000 }, () => {});
   expect(costs.filter(({ buffers }) => buffers > LIMIT_BUFFERS)).toEqual([]);
   expect(costs.filter(({ status }) => status >= 500)).toEqual([]);
-  expect(costs.length).toBeGreaterThan(200);
+  expect(costs.filter(({ buffers }) => buffers > 0).length).toBeGreaterThan(200);
 }, 240_000);

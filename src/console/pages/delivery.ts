@@ -69,14 +69,18 @@ ${renderRows({ labelledBy: 'attempts', columns: isSupport ? [...ATTEMPT_COLUMNS,
 }
 
 const ATTEMPT_COLUMNS = [
-  column('#', ({ number }: Attempt) => String(number)),
+  wideColumn('#', ({ number }: Attempt) => String(number)),
   column('When (UTC)', ({ at }: Attempt) => renderMoment(at)),
   column('Status', ({ statusCode }: Attempt) => {
     const isGood = statusCode !== null && statusCode < 300;
     return html`<span class="tag${!isGood && ' bad'}">${statusCode === null ? 'No answer' : String(statusCode)}</span>`;
   }),
-  wideColumn('Time', ({ durationMs }: Attempt) => `${durationMs} ms`),
+  wideColumn('Time', ({ durationMs }: Attempt) => describeDuration(durationMs)),
 ];
+
+function describeDuration(ms: number): string {
+  return ms < 1_000 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`;
+}
 
 function renderAnswer(error: string | null, body: string | null): Html | string {
   if (!body) return isolate(error ?? '–');

@@ -52,7 +52,7 @@ ${renderPanel(
     [
       'Statements in flight',
       Object.entries(pools)
-        .map(([name, load]) => `${name.replace('_', ' ')}: ${JSON.stringify(load)}`)
+        .map(([name, load]) => `${name.replace('_', ' ')}: ${load.inFlight} and ${load.waiting} that wait`)
         .join(', '),
     ],
   ]),

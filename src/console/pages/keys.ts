@@ -51,7 +51,7 @@ function columnsAt(now: Date) {
     column('State', (key: ApiKey) => renderKeyState(now, key)),
     wideColumn('Use', ({ use }: ApiKey) => use),
     wideColumn('Created', ({ createdAt }: ApiKey) => renderDay(createdAt)),
-    column('Last used', ({ lastUsedAt }: ApiKey) => renderMoment(lastUsedAt, 'never')),
+    wideColumn('Last used', ({ lastUsedAt }: ApiKey) => renderMoment(lastUsedAt, 'never')),
     wideColumn('Works until', ({ expiresAt }: ApiKey) => renderMoment(expiresAt)),
   ];
 }

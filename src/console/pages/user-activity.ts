@@ -59,7 +59,7 @@ const SESSION_COLUMNS = [
   wideColumn('Method', ({ method }: UserSession) => method),
   column('Browser', ({ userAgent }: UserSession) => renderBrowser(userAgent)),
   wideColumn('Address', ({ ipAddress }: UserSession) => html`<code>${isolate(ipAddress || '–')}</code>`),
-  column('Signed in', ({ authTime }: UserSession) => renderMoment(authTime)),
+  wideColumn('Signed in', ({ authTime }: UserSession) => renderMoment(authTime)),
   wideColumn('Ends (UTC)', ({ expiresAt }: UserSession) => renderMoment(expiresAt)),
 ];
 
@@ -69,6 +69,6 @@ const APPLICATION_COLUMNS = [
     ({ applicationId, applicationName }: UserApplication) =>
       html`<a href="/applications/${applicationId}">${isolate(applicationName)}</a>`,
   ),
-  column('First sign-in', ({ firstSignedInAt }: UserApplication) => renderDay(firstSignedInAt)),
+  wideColumn('First sign-in', ({ firstSignedInAt }: UserApplication) => renderDay(firstSignedInAt)),
   column('Last', ({ lastSignedInAt }: UserApplication) => renderDay(lastSignedInAt)),
 ];

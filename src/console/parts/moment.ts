@@ -22,5 +22,10 @@ export function renderDay(instant: Date | null, absent = '–'): Html {
 
 function renderTime(instant: Date, format: Intl.DateTimeFormat): Html {
   const iso = instant.toISOString();
-  return html`<time datetime="${iso}" title="${iso.replace('T', ' ').replace('Z', ' +00:00')}">${format.format(instant)}</time>`;
+  return html`<time datetime="${iso}" title="${iso.replace('T', ' ').replace('Z', ' +00:00')}">${breakOnce(format.format(instant))}</time>`;
+}
+
+/** Lets a line break between day and time only. */
+function breakOnce(text: string): string {
+  return text.replace(/(?<!,) /g, '\u00a0');
 }

@@ -109,7 +109,13 @@ async function startConsole(stack: AsyncDisposableStack, directory: string, data
   stack.defer(() => server.close());
   const consoleUrl = `http://127.0.0.1:${port}`;
   const link = createSignInLink(deriveConsoleKeys([fixtures.encryptionKey]), consoleUrl, OPERATOR, new Date());
-  const signedIn = await fetch(link, { redirect: 'manual' });
+  const signedIn = await fetch(`${consoleUrl}/callback`, {
+    method: 'POST',
+    body: new URLSearchParams({ link: new URL(link).searchParams.get('link') ?? '' }),
+    headers: { 'sec-fetch-site': 'same-origin' },
+    redirect: 'manual',
+  });
+  if (signedIn.headers.get('location') !== '/') throw new Error(`Not signed in: ${signedIn.status}`);
   const cookie = signedIn.headers
     .getSetCookie()
     .map((each) => each.split(';')[0])
