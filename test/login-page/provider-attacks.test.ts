@@ -60,16 +60,16 @@ test('a form of another page, or of another browser, sends nobody to a provider'
 
 test('the answer for one browser neither signs in nor links in that of a victim, who is signed in', async () => {
   const [attacker, victim] = [await createTestUser(fixture.service), await createTestUser(fixture.service)];
+  await link('of the attacker', attacker);
   const { browser: victims } = await openAccount(fixture, victim);
   const { location } = await leave();
   const own = await openAccount(fixture, attacker);
   const form = own.page.forms.find(({ action }) => action === '/account/providers/link');
   const linking = await own.browser.post('/account/providers/link', { ...form?.fields });
-  for (const answer of [location, linking.location]) {
-    const reply = await victims.open(acme.signIn(answer, { sub: 'of the attacker', email: victim.email }));
-    expect(reply.location ?? '').not.toContain('authToken=');
-  }
-  expect(await ownersOf('of the attacker')).toEqual([]);
+  const reply = await victims.open(acme.signIn(location, { sub: 'of the attacker' }));
+  expect(reply.location ?? '').not.toContain('authToken=');
+  await victims.open(acme.signIn(linking.location, { sub: 'planted' }));
+  expect(await ownersOf('planted')).toEqual([]);
   expect((await victims.open('/account')).heading).toBe(victim.name ?? victim.email);
 });
 
@@ -124,6 +124,31 @@ test('a reload of the answer of a new identity shows the same page, and asks the
   const before = [...acme.requests];
   expect((await browser.open(callback)).heading).toBe(first.heading);
   expect(acme.requests).toEqual(before);
+});
+
+test('of two requests with one answer at the same instant, one or both sign in, by one code', async () => {
+  const user = await createTestUser(fixture.service);
+  await link('at once', user);
+  const { browser, location } = await leave();
+  const callback = acme.signIn(location, { sub: 'at once' });
+  const replies = await Promise.all([browser.open(callback), browser.open(callback)]);
+  const answers = new Set(replies.flatMap(({ location }) => location ?? []).map((url) => new URL(url).origin));
+  expect(answers.size).toBe(1);
+  for (const { location, alert } of replies) if (!location) expect(alert).toContain('cannot be reached');
+});
+
+test('where no codes are sent, a new identity is refused, and the last way to sign in cannot be removed', async () => {
+  const user = await createTestUser(fixture.service);
+  await link('only one', user);
+  await using replica = await fixture.startReplica({ ...config, loginMethods: ['wallet'] });
+  const { browser, location } = await leave('acme', { at: replica, login: await beginLogin(replica, fixture.tenant) });
+  const refused = await browser.open(acme.signIn(location, { sub: 'new here', email: user.email }));
+  expect(refused.alert).toContain('No account belongs to this sign-in');
+  const account = await openAccount(fixture, user);
+  const fields = { token: tokenOf(account.page), issuer: acme.origin, subject: 'only one' };
+  const kept = await account.browser.at(replica).post('/account/providers/unlink', fields);
+  expect(kept.alert).toBe('This way to sign in is not available here. Please choose another one.');
+  expect(await ownersOf('only one')).toEqual([user.id]);
 });
 
 test('an answer of GitHub that names another issuer is refused', async () => {
