@@ -126,6 +126,20 @@ test('is late, and not lost, if a process of an older version claims its queue, 
   await expectToken(tenant, user);
 });
 
+test('an endpoint in a network that the operator does not allow is not asked', async () => {
+  const config = { webhookDelivery: true, webhookAllowedNetworks: [], webhookRetrySchedule: [0] };
+  await using strict = await startTestService({ oidcSigningKeys: [createRsaJwk()], config });
+  const tenant = await createTenant(strict);
+  const backchannelLogoutUri = receiver.url;
+  await adminClient(strict).updateApplication({ applicationId: tenant.id, openIdConnect: true, backchannelLogoutUri });
+  const user = await createTestUser(strict);
+  await beginSession(strict, tenant, user);
+  await clientsOf(strict, tenant).sessions.revokeUserSessions({ userId: user.id });
+  const attempts = () => strict.database.sql`select error, response_body from webhook_attempts`;
+  await expect.poll(attempts).toEqual([{ error: expect.stringMatching(/not allowed|network/i), response_body: null }]);
+  expect(receiver.requests).toEqual([]);
+});
+
 test('nobody else is told: no other application, user or webhook', async () => {
   const { tenant, user } = await signIn();
   const other = await signIn();

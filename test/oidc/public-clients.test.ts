@@ -1,5 +1,6 @@
-/** Clients without a secret: pages and phones. Their refresh tokens rotate. Rounds of lost replies: test/robustness/refresh-rotation.test.ts. */
-import { afterAll, describe, expect, test } from 'vitest';
+/** Clients without a secret: pages and phones. Their refresh tokens rotate. Rounds of lost replies: test/robustness/oidc-races.test.ts. */
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Admission } from '../../src/api/admission.ts';
 import { SECOND, TestClock } from '../support/clock.ts';
 import { request } from '../support/http.ts';
 import { createRsaJwk } from '../support/oidc.ts';
@@ -234,6 +235,7 @@ describe('grants', () => {
     expect(all.grants.map(({ grantId }) => grantId)).toEqual(grants.map(({ grantId }) => grantId));
 
     const oldest = grants.at(-1)?.grantId ?? '';
+    expect((await clientsOf(service, other).sessions.listGrants({ userId })).grants).toEqual([]);
     await clientsOf(service, other).sessions.endGrant({ grantId: oldest });
     expect(await getUserinfo(service, gone.access_token)).toMatchObject({ status: 200 });
     await sessions.endGrant({ grantId: oldest });
@@ -277,6 +279,21 @@ describe('grants', () => {
     expect(sids[0]).toBe(sids[1]);
     expect(sids[2]).not.toBe(sids[0]);
   });
+});
+
+test('calls without a secret take nothing of the share that the calls of the same application with one have', async () => {
+  const run = vi.spyOn(Admission.prototype, 'run');
+  onTestFinished(() => run.mockRestore());
+  const fields = { grant_type: 'refresh_token', refresh_token: 'x' };
+  const callersOf = async (send: Promise<TokenReply>) => {
+    run.mockClear();
+    expect(await send).toMatchObject(INVALID_GRANT);
+    return run.mock.calls.map(([caller]) => caller);
+  };
+  const withSecret = await callersOf(post(service, '/oidc/token', fields, basicOf(tenant)));
+  const without = await callersOf(post(service, '/oidc/token', { ...fields, client_id: tenant.clientId }));
+  expect(withSecret).toContain(tenant.id);
+  expect(without).not.toContain(tenant.id);
 });
 
 describe('a page', () => {

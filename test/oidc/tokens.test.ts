@@ -282,6 +282,14 @@ describe('the token endpoint', () => {
     expect(await post(service, '/oidc/token', fields)).toMatchObject({ body: { error: 'invalid_request' } });
   });
 
+  test('gives tokens that are no auth tokens', async () => {
+    const { body } = await signIn();
+    for (const authToken of [body.id_token, body.access_token, body.refresh_token]) {
+      const exchange = clientsOf(service, tenant).auth.exchangeToken({ authToken: authToken ?? '' });
+      await expect(exchange).rejects.toThrow('Invalid or expired token');
+    }
+  });
+
   test('takes a client secret that opens nothing else, until it is revoked', async () => {
     const { apiKey, apiKeyId } = await admin.createApiKey({ applicationId: tenant.id, use: 'CLIENT_SECRET' });
     const code = await signInForCode(service, tenant, user);

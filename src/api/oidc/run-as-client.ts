@@ -59,7 +59,9 @@ export async function runAsClient<Result>(
   call.setApplication(application.id, { isAuthenticated: !isPublic });
   if (!application.openIdConnect) throw new OidcError('unauthorized_client');
   const peer = { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
-  return parts.admission.run(application.id, ({ ignoreTime }) =>
+  // Anybody may be a public client: they share what is not the share of the application's servers.
+  const caller = isPublic ? `public ${application.id}` : application.id;
+  return parts.admission.run(caller, ({ ignoreTime }) =>
     work({ ...call.toDomainCall(actor, ignoreTime), application, isPublic, peer }, form),
   );
 }
