@@ -30,6 +30,15 @@ import { layOutTable } from '../report/lay-out-table.ts';
 import { runBench } from '../run-bench.ts';
 import { seedDatabase } from '../seed-database.ts';
 import { makeDirectory } from '../set-up.ts';
+import { addToUsers, IDLE_DAYS, signInForLong } from './sign-in-for-long.ts';
+
+interface Size {
+  readonly name: string;
+  readonly live: number;
+  /** Bytes of a row. */
+  readonly heap: number;
+  readonly index: number;
+}
 
 const LOGINS = 4_000;
 const CONCURRENCY = 16;
@@ -46,6 +55,12 @@ const KEPT_MINUTES: Readonly<Record<string, number>> = {
   sessions: 25,
 };
 
+/** What the second table shows. */
+const KEPT_PER_LOGIN = ['session_ids', 'oidc_grants'];
+const KEPT_FOR_LONG = [
+  ...[...KEPT_PER_LOGIN, 'sessions', 'remembered_sign_ins', 'user_identities', 'passkeys', 'hourly_counts'],
+];
+
 await runBench(async (stack, progress) => {
   const directory = await makeDirectory(stack);
   const fixtures = createFixtures();
@@ -58,41 +73,56 @@ await runBench(async (stack, progress) => {
   // What is there already would be counted.
   await sql`truncate sessions, session_ids`;
   const before = await readCounts(sql);
-  const database = new Database(postgres.url, { connections: 4, statementTimeoutMs: 30_000 });
+  const openDatabase = () => new Database(postgres.url, { connections: 4, statementTimeoutMs: 30_000 });
+  const database = openDatabase();
   await logInAll(database, fixtures, progress);
   const loggedIn = await readCounts(sql);
   const sizes = await readSizes(sql);
   const measured = await readCounts(sql);
   // Two hours later: what is kept for long stays.
   await removeExpired(database, { now: new Date(Date.now() + 2 * 60 * 60_000), webhookLogDays: 14 });
+  // Connections that end have told what they have written.
   await database.close();
   const after = await readCounts(sql);
+  progress(`${LOGINS} logins with OpenID Connect`);
+  await sql`truncate sessions, session_ids`;
+  const databaseForLong = openDatabase();
+  await signInForLong(databaseForLong, sql, fixtures, LOGINS);
+  await databaseForLong.close();
+  await addToUsers(sql);
+  const sizesForLong = await readSizes(sql);
 
-  const rows = sizes.map(({ name, heap, index, live }) => {
-    const written = ((after.writes.get(name) ?? 0) - (before.writes.get(name) ?? 0)) / LOGINS;
-    const perLogin = live / LOGINS;
-    const kept = KEPT_MINUTES[name];
-    const stored = SCALES.map((logins) => perLogin * logins * (kept === undefined ? 1 : kept / MINUTES_A_DAY));
-    return { name, written, heap, index, kept, stored };
-  });
-  const used = rows.filter(({ written }) => written > 0.01);
-  const table = used.map(({ name, written, heap, index, kept, stored }) => [
-    name,
-    written.toFixed(1),
-    `${heap.toFixed(0)}+${index.toFixed(0)}`,
-    kept === undefined ? 'per user' : kept > MINUTES_A_DAY ? `${kept / MINUTES_A_DAY} days` : `${kept} min`,
-    ...stored.flatMap((count) => [count.toExponential(1), ((count * (heap + index)) / 1e9).toPrecision(2)]),
-  ]);
+  const writesOf = (name: string) => ((after.writes.get(name) ?? 0) - (before.writes.get(name) ?? 0)) / LOGINS;
+  const used = sizes.filter(({ name }) => writesOf(name) > 0.01);
+  const table = used.map((size) => describe(size, KEPT_MINUTES[size.name], writesOf(size.name).toFixed(1)));
+  const forLong = sizesForLong
+    .filter(({ name }) => KEPT_FOR_LONG.includes(name))
+    .map((size) => describe(size, KEPT_PER_LOGIN.includes(size.name) ? IDLE_DAYS * MINUTES_A_DAY : undefined, ''));
   const header = ['', 'writes a login', 'bytes a row', 'kept', ...SCALES.flatMap((logins) => [`at ${logins}`, 'GB'])];
-  const writes = rows.reduce((sum, { written }) => sum + written, 0);
+  const writes = sizes.reduce((sum, { name }) => sum + writesOf(name), 0);
   const wal = (loggedIn.wal - before.wal + after.wal - measured.wal) / LOGINS;
   const perSecond = SCALES.map((logins) => logins / (MINUTES_A_DAY * 60));
   process.stdout.write(`${layOutTable(header, table)}
 a login: ${writes.toFixed(1)} row writes, ${wal.toFixed(0)} bytes of WAL without full pages
 ${perSecond.map((logins) => `${logins.toFixed(0)} logins/s: ${(logins * writes).toFixed(0)} row writes/s, ${((logins * wal) / 1e6).toFixed(1)} MB/s of WAL`).join('\n')}
-`);
+
+with OpenID Connect, and sessions of ${IDLE_DAYS} idle days
+${layOutTable(header, forLong)}`);
   return true;
 });
+
+/** Returns a row: what the logins of so many minutes take, or users have, or there is in any case. */
+function describe({ name, heap, index, live }: Size, kept: number | undefined, written: string): string[] {
+  const days = name === 'hourly_counts' ? 0 : kept === undefined ? 1 : kept / MINUTES_A_DAY;
+  const stored = SCALES.map((logins) => (days === 0 ? live : (live / LOGINS) * logins * days));
+  return [
+    name,
+    written,
+    `${heap.toFixed(0)}+${index.toFixed(0)}`,
+    days === 0 ? 'fixed' : kept === undefined ? 'per user' : kept > MINUTES_A_DAY ? `${days} days` : `${kept} min`,
+    ...stored.flatMap((count) => [count.toExponential(1), ((count * (heap + index)) / 1e9).toPrecision(2)]),
+  ];
+}
 
 /** Each user signs in once, and renews the session once. */
 async function logInAll(
@@ -106,15 +136,16 @@ async function logInAll(
   const linkTo = createAuthPageLink(AUTH_PAGE_URL);
   const settings = { tokens, sessionMaxAgeSeconds: 12 * 60 * 60, isOnCitus: false };
   const [redirectUri = ''] = application.redirectUris;
-  const callAt = (now: Date) => ({
+  // The action decides in which indexes of the audit log a row is.
+  const callAt = (now: Date, action: string) => ({
     application,
     now,
-    run: withAudit(database.within(performance.now() + 30_000), { ...BY_USHER, action: 'bench', now }),
+    run: withAudit(database.within(performance.now() + 30_000), { ...BY_USHER, action, now }),
   });
 
   async function logIn(number: number): Promise<void> {
     const { email } = userAt(number);
-    const call = callAt(new Date());
+    const call = callAt(new Date(), 'POST /login/code');
     const browser = {
       digest: randomBytes(32),
       address: addressAt(number),
@@ -126,8 +157,11 @@ async function logInAll(
     const { code } = await createLoginCode(call, codes, browser, { loginIntentId, email });
     const completion = await redeemLoginCode(call, { tokens, codes }, browser, { loginIntentId, code });
     // The clock of Postgres may have gone on to the next second: no token is of the future.
-    const session = await exchangeToken(callAt(new Date()), settings, peer, { authToken: completion?.authToken ?? '' });
-    await renewSession(callAt(new Date(Date.now() + 10 * 60_000)), settings, { sessionId: session.id });
+    const session = await exchangeToken(callAt(new Date(), 'AuthService/ExchangeToken'), settings, peer, {
+      authToken: completion?.authToken ?? '',
+    });
+    const later = callAt(new Date(Date.now() + 10 * 60_000), 'SessionService/RenewSession');
+    await renewSession(later, settings, { sessionId: session.id });
   }
 
   let next = SIGNED_IN_USERS;
@@ -151,7 +185,7 @@ async function readCounts(sql: postgres.Sql) {
 }
 
 /** Returns the bytes that a live row takes in each table, and how many there are. */
-async function readSizes(sql: postgres.Sql) {
+async function readSizes(sql: postgres.Sql): Promise<Size[]> {
   // Without what updates have left.
   await sql`vacuum full analyze`;
   const rows = await sql`
