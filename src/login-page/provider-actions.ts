@@ -1,5 +1,4 @@
 /** The actions of other providers: leaving to one, and coming back. */
-import { findLoginState } from '../domain/login/find-login-state.ts';
 import { readAuthorization } from '../domain/providers/authorization-state.ts';
 import { beginProviderLogin } from '../domain/providers/begin-provider-login.ts';
 import { redeemProviderAnswer } from '../domain/providers/redeem-provider-answer.ts';
@@ -61,11 +60,7 @@ async function comeBack(given: LoginRequest): Promise<void> {
   if (!authorization && (await finishLink(given))) return;
   const fields = { ...given.fields, next: toPasskeys ? ('passkeys' as const) : ('' as const) };
   const request = { ...given, fields };
-  if (!authorization) return redirectToForm(request, 'choice', { problem: PROVIDER_REFUSED });
-  const login = await findLoginState(call, parts.tokens, browser, authorization.subjectId);
-  // A reload of what was answered already.
-  if (login.kind === 'answered') return sendRedirect(context, login.redirectUrl);
-  if (error) return redirectToForm(request, 'choice', { problem: PROVIDER_REFUSED });
+  if (!authorization || error) return redirectToForm(request, 'choice', { problem: PROVIDER_REFUSED });
   const callback = new URL(`${callbackOf(parts, providerId)}?${context.query}`);
   const loginParts = { ...parts, ...tellOfLinks(request), hasEmail: parts.methods.includes('email') };
   const answer = await redeemProviderAnswer(call, loginParts, browser, { connection, callback, authorization });

@@ -181,12 +181,12 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
       title: /needs a code if it is of another domain/,
     },
     {
-      what: 'The domain of an address is what follows its first @',
+      what: 'A domain that ends like a trusted one counts',
       file: 'verified-email.ts',
-      find: "lastIndexOf('@')",
-      replace: "indexOf('@')",
+      find: "domains.includes(email.slice(email.lastIndexOf('@') + 1).toLowerCase())",
+      replace: 'domains.some((domain) => email.endsWith(domain))',
       test: verified,
-      title: /evil.test in/,
+      title: /evilcorp/,
     },
     {
       what: 'Every provider is trusted',
@@ -270,14 +270,6 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
     },
   ]),
   ...inFolder('src/login-page', [
-    {
-      what: 'A reload of the answer is a new sign-in',
-      file: 'provider-actions.ts',
-      find: "if (login.kind === 'answered') return sendRedirect(context, login.redirectUrl);",
-      replace: '',
-      test: signIn,
-      title: /a reload of the callback answers the same again/,
-    },
     {
       what: 'An account is linked to whoever is signed in by then',
       file: 'account/account-providers.ts',
