@@ -1,0 +1,93 @@
+/** The console on Citus, and audit events on their way to the log. Needs CITUS_URL. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ROUTES } from '../../src/console/routes.ts';
+import { Database } from '../../src/database/database.ts';
+import { HourlyCounts } from '../../src/domain/hourly-counts/hourly-counts.ts';
+import { removeExpired } from '../../src/jobs/expiry.ts';
+import { type ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
+import { type ConsoleSamples, createConsoleSamples, fillPath } from '../support/console-samples.ts';
+import { cloneDatabase } from '../support/database.ts';
+import { RecordedLog } from '../support/recorded-log.ts';
+import { adminClient, startTestService } from '../support/service.ts';
+
+describe.runIf(process.env.CITUS_URL)('on Citus', () => {
+  const stack = new AsyncDisposableStack();
+  let fixture: ConsoleFixture;
+  let samples: ConsoleSamples;
+  let browser: ConsoleBrowser;
+  let database: Database;
+
+  beforeAll(async () => {
+    const cloned = stack.use(await cloneDatabase());
+    fixture = stack.use(await ConsoleFixture.open({ database: cloned }));
+    samples = await createConsoleSamples(fixture);
+    browser = await fixture.signIn(OPERATORS.admin);
+    database = new Database(cloned.url, { connections: 1, statementTimeoutMs: 60_000 });
+    stack.defer(() => database.close());
+  }, 120_000);
+  afterAll(() => stack.disposeAsync());
+
+  test('the counts of processes add up, and expired sign-ins leave', async () => {
+    const now = fixture.clock.read();
+    for (let process = 0; process < 2; process++) {
+      const counts = new HourlyCounts();
+      counts.add('sign_ins', now, 3);
+      await counts.save(database.within(performance.now() + 60_000));
+    }
+    const { sql } = fixture.service.database;
+    expect((await browser.open('/')).text).toMatch(/Sign-ins\s*6/);
+    // The job of the service has come past them.
+    await sql`delete from expiry_marks`;
+    await sql`
+      insert into audit_events (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id)
+      values (${samples.params.a}, now() - interval '100 days', gen_random_uuid(), 'api_key', 'k', 'AuthService/ExchangeToken', 'old', '', '')`;
+    for (let run = 0; run < 2; run++) await removeExpired(database, { now: new Date(), webhookLogDays: 3 });
+    expect(await sql`select from audit_events where resource = 'old'`).toHaveLength(0);
+    expect(await sql`select name from expiry_marks`).toHaveLength(1);
+  });
+
+  test.each(ROUTES.filter(({ method, role }) => method === 'GET' && role !== 'anyone'))(
+    'shows $path whole',
+    async ({ path }) => {
+      const { status, text } = await browser.open(fillPath(path, samples.params));
+      expect(status).toBe(path === '/search' ? 404 : 200);
+      expect(text).not.toContain('cannot be read');
+    },
+  );
+
+  test.each([
+    ['/users', { prefix: 'a' }],
+    ['/users', { email: OPERATORS.admin }],
+    ['/users', { wallet: '0xab' }],
+    ['/audit', { actor: 'admin' }],
+    ['/audit', { action: 'AdminService/CreateUser' }],
+    ['/audit', { actor: 'admin', action: 'AdminService/CreateUser' }],
+    ['/audit', { resource: 'x', actor: 'admin', action: 'AdminService/CreateUser' }],
+    ['/audit', { since: '2026-01-01T00:00', until: '2036-01-01T00:00' }],
+  ])('filters %s by %j', async (path, filters) => {
+    const { status } = await browser.open(`${path}?${new URLSearchParams(filters as Record<string, string>)}`);
+    expect(status).toBe(200);
+    const inOne = new URLSearchParams({ ...filters, application: samples.params.a } as Record<string, string>);
+    expect((await browser.open(`${path}?${inOne}`)).status).toBe(200);
+  });
+
+  test('AUDIT_LOG=log brings events of every shard to the log, and leaves none', async () => {
+    const log = new RecordedLog('error');
+    const { config, database: shared } = fixture.service;
+    const service = await startTestService({
+      database: shared,
+      like: { ...config, consolePort: undefined },
+      config: { auditLog: 'log' },
+      logger: log.logger,
+    });
+    stack.defer(() => service.close());
+    const emails = Array.from({ length: 20 }, (_, n) => `log${n}@example.com`);
+    for (const email of emails) await adminClient(service).createUser({ email, walletAddress: '' });
+    const name = 'To the log';
+    const redirectUris = ['https://app.test/callback'];
+    for (let n = 0; n < 4; n++) await adminClient(service).createApplication({ name, redirectUris });
+    await expect.poll(() => log.parsed.filter(({ msg }) => msg === 'audit event').length, { timeout: 60_000 }).toBe(24);
+    await expect.poll(async () => (await shared.sql`select from audit_outbox`).length, { timeout: 60_000 }).toBe(0);
+    expect(log.parsed.filter(({ msg }) => msg !== 'audit event')).toEqual([]);
+  });
+});
