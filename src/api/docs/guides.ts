@@ -7,6 +7,7 @@ import { VARIABLES } from './examples.ts';
 import { OPENID_GUIDE } from './openid-guide.ts';
 import { QUICK_STARTS } from './quick-starts.ts';
 import { renderCodeBlock, renderTable, renderText } from './text.ts';
+import { TROUBLESHOOTING } from './troubleshooting.ts';
 import { WEBHOOK_GUIDE } from './webhook-guide.ts';
 
 /** The lines that all examples in TypeScript need first. */
@@ -129,6 +130,7 @@ export const renderGuides = (setup: ExampleSetup) => [
   { id: 'concepts', title: 'Concepts', body: CONCEPTS },
   { id: 'login', title: 'The login', body: LOGIN_GUIDE },
   { id: 'errors', title: 'Errors', body: ERROR_GUIDE },
+  { id: 'troubleshooting', title: 'If it does not work', body: TROUBLESHOOTING },
   { id: 'lists', title: 'Lists', body: LIST_GUIDE },
   { id: 'updates', title: 'Updates', body: UPDATE_GUIDE },
   { id: 'openid-connect', title: 'OpenID Connect', body: OPENID_GUIDE },
