@@ -6,7 +6,6 @@ import type { CallInfo, CallOutcome, CallRoute, Protocol } from './call-info.ts'
 import { endCallSpan, startCallSpan } from './call-span.ts';
 import type { LineSampler } from './line-sampler.ts';
 
-/** Records a finished call in the metrics. */
 export type RecordCall = (
   call: CallInfo,
   outcome: CallOutcome & { readonly status: number; readonly seconds: number },

@@ -6,7 +6,6 @@ import { ServiceError } from '../domain/errors.ts';
 const MAX_NAMED = 10;
 const MAX_PATH_LENGTH = 128;
 
-/** Returns the error that names the fields by their paths. */
 export function unknownFields(paths: readonly string[]): ServiceError {
   const violations = paths.slice(0, MAX_NAMED).map((path) => ({ field: shorten(path), message: 'is unknown' }));
   return new ServiceError('VALIDATION_FAILED', { violations });

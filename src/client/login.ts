@@ -6,7 +6,6 @@ const STATE_BYTES = 32;
 
 export interface StartLoginOptions {
   readonly clientId: string;
-  /** A registered redirect URI of the application. */
   readonly redirectUri: string;
   /** How many seconds old the sign-in may be at most. With 0 the user has to sign in anew. */
   readonly maxAgeSeconds?: number;

@@ -29,7 +29,6 @@ export interface ConsoleRoute {
   /** Whether a team may come although the path names no application. */
   readonly isForTeams?: true;
   readonly run: Run;
-  /** Shows a form that was refused. */
   readonly showForm?: Run;
 }
 

@@ -1,4 +1,3 @@
-/** The files of the embedded Postgres. */
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
@@ -21,12 +20,10 @@ export async function ensureCluster(cluster: string, runtime: PostgresRuntime): 
   if (!isCluster(cluster)) await createCluster(cluster, runtime);
 }
 
-/** Returns the file that Postgres writes its log to. */
 export function logOf(cluster: string): string {
   return join(dirname(cluster), 'postgres.log');
 }
 
-/** Returns the last line of the log that reports a failure. */
 export async function readFailure(cluster: string): Promise<string> {
   const lines = (await readFile(logOf(cluster), 'utf8')).trimEnd().split('\n');
   return lines.findLast((line) => /error|fatal|panic/i.test(line)) ?? lines.at(-1) ?? '';

@@ -57,7 +57,7 @@ const OF_WORKER = new RegExp(
 export function isConnectionFault(error: unknown): error is Error {
   if (error instanceof ConnectionFailedError) return true;
   if (error instanceof postgres.PostgresError) {
-    // A connection that is lost ends with FATAL. Citus relays what becomes of its own connections as an ERROR.
+    // A connection that is lost ends with FATAL. Citus reports a loss of its own connections as an ERROR.
     return error.code === '25006' || (error.severity !== 'ERROR' && /^(08|28|3D|57P|53300)/.test(error.code));
   }
   return error instanceof Error && 'code' in error && /^(CONNECT|E[A-Z])/.test(String(error.code));

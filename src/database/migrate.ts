@@ -155,7 +155,6 @@ async function applyFirstPending(migration: Migration, isPatient: boolean): Prom
   }
 }
 
-/** Returns the process of Postgres that has the advisory lock. */
 async function describeHolder(client: postgres.Sql): Promise<string> {
   const [holder] = await client`
     select pid, client_addr as address from pg_locks left join pg_stat_activity using (pid)

@@ -156,7 +156,7 @@ export const loginIntents = pgTable(
     method: text('method'),
     /** SHA-256 of the browser that completed the intent on the login page. */
     browserDigest: bytes('browser_digest'),
-    /** Where the user signed in from, for the session to come. Null if nobody told. */
+    /** Where the user signed in from, for the session that follows. Null if the page has not passed it on. */
     ipAddress: text('ip_address'),
     userAgent: text('user_agent'),
     /** The languages that the application wants the login page in: BCP 47 tags, separated by spaces. */

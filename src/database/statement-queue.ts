@@ -56,7 +56,6 @@ export class StatementQueue {
     return true;
   }
 
-  /** Rejects statements whose deadline has passed. */
   rejectLate(now: number): void {
     for (const [applicationId, waiting] of this.#waiting) {
       const late = waiting.filter(({ execution }) => execution.deadline <= now);

@@ -8,7 +8,6 @@ import { describeFailure } from './start-failure.ts';
 /** How long a start waits for what it needs. */
 export interface Waiting {
   readonly timeoutMs: number;
-  /** Called once for each reason to wait. */
   readonly onWait: ((reason: string) => void) | undefined;
 }
 

@@ -1,4 +1,3 @@
-/** Sends attempts to the endpoints of webhooks. */
 import { type ClientRequest, Agent as HttpAgent, request as requestHttp } from 'node:http';
 import { type Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';

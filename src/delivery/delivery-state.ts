@@ -1,4 +1,3 @@
-/** The state of a delivery during and after an attempt. */
 import type { AttemptOutcome } from './http-exchange.ts';
 import type { Lease } from './leases.ts';
 import type { DueDelivery } from './queue.ts';

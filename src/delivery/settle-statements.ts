@@ -1,4 +1,3 @@
-/** The statements that settle deliveries and release their queue. */
 import { type SQL, sql } from 'drizzle-orm';
 import { p, type RowOfType, statement } from '../database/template.ts';
 import { webhookQueues } from '../database/webhook-schema.ts';

@@ -17,9 +17,7 @@ const SHARED_SLOW = 1 / 4;
 
 export interface BatchSlots {
   readonly count: number;
-  /** Keeps this many slots and gives back the others. */
   keep(count: number): void;
-  /** Gives back the slot of an attempt that has ended. */
   end(): void;
   /** Moves the attempts in flight to the budget of slow ones. */
   slowDown(): void;

@@ -20,7 +20,6 @@ const SETTINGS = {
   sessionMaxAgeSeconds: 30 * DAY_SECONDS,
 };
 
-/** An application as the file of the demo keeps it. */
 export interface DemoApplication {
   readonly apiKey: string;
   readonly applicationId: string;

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from './errors.ts';
 
 export interface AdminKey {
-  /** Tells keys apart in the audit log. */
+  /** Distinguishes keys in the audit log. */
   readonly name: string;
   readonly key: string;
   /** Absent: all. */
@@ -14,7 +14,6 @@ export interface AdminKeyHolder {
   readonly rights: readonly string[];
 }
 
-/** Authenticates operators by admin key. */
 export class AdminKeys {
   readonly #keys: readonly (AdminKeyHolder & { digest: Buffer })[];
 

@@ -161,7 +161,6 @@ export function integer({ min, max }: { min: number; max: number }): Rule<number
   });
 }
 
-/** Accepts true and false. */
 export const boolean: Rule<boolean> = rule({ type: 'boolean' }, (value) => {
   if (value === undefined) throw new Unacceptable('is required');
   if (typeof value !== 'boolean') throw new Unacceptable('must be true or false');

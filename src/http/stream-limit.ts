@@ -45,7 +45,6 @@ export class StreamLimit {
     return true;
   }
 
-  /** Raises the limit of the connection again when enough streams are free. */
   restore(session: ServerHttp2Session): void {
     if (this.#free < this.#maxPerConnection || session.destroyed || !this.#lowered.delete(session)) return;
     session.settings({ maxConcurrentStreams: this.#maxPerConnection });

@@ -114,7 +114,6 @@ function renew(cipher: SigningKeyCipher, row: RowOfType<typeof ENCRYPTED_ROW>) {
 
 type SigningKeyTable = ReturnType<typeof createSigningKeyTable>;
 
-/** Returns the statements for one of the tables that hold signing keys. */
 function createSigningKeyTable(tableName: 'webhooks' | 'webhook_signing_keys', webhookIdName: 'id' | 'webhook_id') {
   const [table, webhookId] = [sql.raw(tableName), sql.raw(webhookIdName)];
   const keyId = sql`substr(signing_key, 1, 4)`;

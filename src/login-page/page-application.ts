@@ -48,7 +48,6 @@ export function toPageApplication(
   };
 }
 
-/** Returns the application in whose name an e-mail comes. */
 export function toMailApplication(login: LoginIntent, language: Language) {
   return { name: nameApplication(login, language), ...login.branding };
 }

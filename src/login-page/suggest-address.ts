@@ -1,4 +1,4 @@
-/** Finds slips in e-mail addresses. Nobody can be told that an address is unknown, so this is all the help there is. */
+/** Finds slips in e-mail addresses. Usher reveals to nobody that an address is unknown, so this is all the help there is. */
 import { isOneEditAway } from '../config/is-one-edit-away.ts';
 
 /** Far enough from each other, and from other providers, that a slip is more likely than a different one. */

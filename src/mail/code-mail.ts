@@ -12,7 +12,6 @@ interface CodeMail extends Pick<Mail, 'to' | 'language' | 'application'> {
   readonly muteUrl: string;
 }
 
-/** Returns the e-mail with a login code. */
 export function createCodeMail({ code, host, muteUrl, ...envelope }: CodeMail): Mail {
   const { language } = envelope;
   const application = envelope.application.name;

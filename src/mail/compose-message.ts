@@ -1,4 +1,3 @@
-/** Composes the message that goes to the mail server. */
 import type { SendMailOptions } from 'nodemailer';
 import { toHtmlText } from './html-text.ts';
 import type { Mail } from './mail.ts';

@@ -11,7 +11,6 @@ const FONT = new Html(`-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-seri
 const MONOSPACE = new Html(`Menlo,Consolas,'Liberation Mono',monospace`);
 const TABLE = new Html('role="presentation" cellpadding="0" cellspacing="0" border="0"');
 
-/** Returns the e-mail as an HTML document. */
 export function toHtmlText(mail: Mail): string {
   const { language, code, heading, paragraphs, notes, link, application } = mail;
   const { tag, direction } = language;

@@ -30,7 +30,6 @@ function toReason(cause: unknown): { readonly code?: string; readonly responseCo
   return typeof cause === 'object' && cause !== null ? cause : {};
 }
 
-/** Returns the error of an e-mail that the mail server may have refused. */
 export function toMailError(cause: unknown): MailError {
   return cause instanceof MailError ? cause : new MailError(cause, { isOfServer: false });
 }

@@ -13,7 +13,6 @@ export type Catalogue = Readonly<Record<keyof typeof english, string>>;
 /** What replaces `{name}` in a text. */
 type TextValues<Value> = Readonly<Record<string, Value>>;
 
-/** The texts and formats of one language. */
 export interface Language {
   /** The BCP 47 tag, such as `pt-BR`. */
   readonly tag: string;

@@ -21,7 +21,6 @@ export const CLIENT_SETUP = [
   'const admin = createUsherAdminClient({ baseUrl: USHER_URL, adminKey: ADMIN_KEY });',
 ].join('\n');
 
-/** Values for the examples. */
 export interface ExampleSetup {
   readonly publicUrl: string;
   /** Of the demo application, by variable. */

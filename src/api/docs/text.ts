@@ -1,7 +1,5 @@
-/** Renders texts of the schema and of the guides as HTML. */
 import { type Html, html } from '../../http/html.ts';
 
-/** Renders text in backticks as code. */
 export function renderText(text: string): Html {
   const parts = text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
   return html`${parts}`;

@@ -4,7 +4,6 @@ import { type FormFields, invalidRequest } from './read-form.ts';
 
 export interface ClientCredentials {
   readonly clientId: string;
-  /** Undefined for a public client. */
   readonly secret: string | undefined;
 }
 

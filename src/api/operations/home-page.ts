@@ -5,7 +5,6 @@ import { MARK } from '../../http/mark.ts';
 import { renderPage, sharedStyle } from './render-page.ts';
 
 interface Doors {
-  /** Whether people have an account page here. */
   readonly hasAccount: boolean;
   readonly hasDemo: boolean;
 }

@@ -1,4 +1,3 @@
-/** Converts between errors of calls and errors of Connect. */
 import type { DescMessage } from '@bufbuild/protobuf';
 import { type FieldError, isFieldError } from '@bufbuild/protobuf/reflect';
 import { Code, ConnectError } from '@connectrpc/connect';

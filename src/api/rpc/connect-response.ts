@@ -82,7 +82,6 @@ function sendError(context: HttpContext, status: number, error: ConnectError, he
   sendJson(context, status, JSON.stringify(errorToJson(error, undefined)), headers);
 }
 
-/** Returns the protocol that the content type names. */
 export function protocolOf({ request }: HttpContext): RpcProtocol {
   const contentType = (headerOf(request, 'content-type') ?? '').toLowerCase();
   if (contentType.startsWith('application/grpc-web')) return 'grpc-web';

@@ -83,7 +83,6 @@ function renderGroup(title: string, content: Html, isOpen = false): Html {
   return html`<details class="group"${isOpen && html` open`}><summary>${title}</summary><div class="fields">${content}</div></details>\n`;
 }
 
-/** Says which lines are refused. */
 function describeRefused({ problem }: ConsoleRequest): string {
   if (!problem?.error.violations.some(({ field }) => field === 'redirectUris')) return '';
   const lines = (problem.form.get('redirectUris') ?? '').split('\n').map((line) => line.trim());

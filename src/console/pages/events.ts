@@ -95,7 +95,6 @@ function describeCount(count: number): string {
     : `${number} ${count === 1 ? 'has' : 'have'} come.`;
 }
 
-/** Sends all check-ins of an event. */
 export async function exportCheckIns(request: ConsoleRequest): Promise<Reply> {
   const { context, params, parts } = request;
   const call = await inApplication(request);

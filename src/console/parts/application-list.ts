@@ -15,7 +15,6 @@ interface ApplicationList<Row> extends Omit<Table<Row>, 'labelledBy' | 'rows'> {
   readonly page: { readonly rows: readonly Row[]; readonly nextPageToken: string };
   readonly filters?: readonly Filter[];
   readonly above?: Html | false | undefined;
-  /** The form below the list that adds to it. */
   readonly form?: NewForm | false;
 }
 

@@ -33,7 +33,6 @@ export function renderPager(path: string, query: URLSearchParams, nextPageToken:
   return html`<nav class="bar tight" aria-label="Pages">${newer || html`<span></span>`}${older}</nav>`;
 }
 
-/** Returns the path with the filters of the query. */
 export function withFilters(path: string, query: URLSearchParams): string {
   const filters = new URLSearchParams([...query].filter(([name, value]) => name !== PARAMETER && value !== ''));
   return filters.size > 0 ? `${path}?${filters}` : path;

@@ -10,7 +10,6 @@ export function renderAddress(email: string): Html {
   return html`<bdi>${text.slice(0, at)}${at > 0 && html`<wbr>`}${text.slice(at)}</bdi>`;
 }
 
-/** Renders the beginning and the end of a wallet address. */
 export function renderWallet(address: string): Html {
   if (address === '') return html`–`;
   const text = address.length > 14 ? `${address.slice(0, 6)}…${address.slice(-4)}` : address;

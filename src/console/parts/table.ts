@@ -26,7 +26,6 @@ export function wideColumn<Row>(title: string, cell: Column<Row>['cell']): Colum
   return { title, cell, isWide: true };
 }
 
-/** Returns a column with what can be done with a row. */
 export function actsColumn<Row>(cell: Column<Row>['cell']): Column<Row> {
   return { title: 'Acts', isUntitled: true, cell };
 }

@@ -23,7 +23,6 @@ export interface AccountSession extends RowOfType<typeof columns> {
   readonly browserDigest?: Buffer | null;
 }
 
-/** Returns whether the user has signed in there with this browser. */
 export function isOfBrowser(
   { applicationId, sid, browserDigest }: AccountSession,
   userId: string,

@@ -10,7 +10,6 @@ const columns = {
   expiresAt: rememberedSignIns.expiresAt,
 };
 
-/** A sign-in that a browser can continue. */
 export type AccountSignInToContinue = RowOfType<typeof columns>;
 
 /** Returns the user's sign-ins that browsers remember, the newest first. */

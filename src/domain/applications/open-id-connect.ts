@@ -1,4 +1,3 @@
-/** What an application sets for OpenID Connect. */
 import { applications } from '../../database/schema.ts';
 import { type Rule, rule } from '../rule.ts';
 import { boolean, listOf, optional } from '../validation.ts';

@@ -4,7 +4,7 @@ import type { ApplicationCall } from '../call.ts';
 
 export const MAX_CHECK_INS_COUNTED = 10_000;
 
-/** Returns how many have come to an event of the application, up to `MAX_CHECK_INS_COUNTED`. */
+/** Returns how many attendees have checked in to an event of the application, up to `MAX_CHECK_INS_COUNTED`. */
 export async function countCheckIns({ run, application }: ApplicationCall, eventId: string): Promise<number> {
   const [row] = await run(selectCount, { applicationId: application.id, eventId });
   return row?.count ?? 0;

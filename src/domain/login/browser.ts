@@ -28,7 +28,7 @@ export const isInBrowser = sql`application_id = ${p.uuid('applicationId')}
 export interface SignInOrigin {
   /** Of the browser that the login page was shown to. Null on another page. */
   readonly browserDigest: Buffer | null;
-  /** Null, like the user agent, if another page has not told. */
+  /** Null, like the user agent, if another page has not passed it on. */
   readonly ipAddress: string | null;
   readonly userAgent: string | null;
 }

@@ -59,7 +59,7 @@ export async function completeLogin(
 ): Promise<Completion> {
   const { loginIntentId, userId, ipAddress, userAgent } = check(request, rules);
   const { run, now } = call;
-  const how = onPage ?? { method: 'page', browserDigest: null, ...toldOrigin(ipAddress, userAgent) };
+  const how = onPage ?? { method: 'page', browserDigest: null, ...givenOrigin(ipAddress, userAgent) };
   const [intent] = await run(completeIntent, {
     ...BY_POSTGRES,
     ...how,
@@ -80,8 +80,8 @@ export async function completeLogin(
   return answerLogin(tokens, { ...intent, loginIntentId, userId, method: how.method });
 }
 
-/** Returns what another page has told of a user's browser. One of the two is enough. */
-function toldOrigin(ipAddress: string | null, userAgent: string | null) {
+/** Returns what another page has passed on of a user's browser. One of the two is enough. */
+function givenOrigin(ipAddress: string | null, userAgent: string | null) {
   if (ipAddress === null && userAgent === null) return { ipAddress, userAgent };
   return { ipAddress: ipAddress ?? '', userAgent: shortenUserAgent(userAgent ?? '') };
 }
@@ -116,7 +116,6 @@ export interface Proved {
   readonly subject?: string | null;
 }
 
-/** What the answer to a login needs of its intent. */
 export const COMPLETED_INTENT = {
   applicationId: loginIntents.applicationId,
   clientId: applications.clientId,

@@ -21,7 +21,6 @@ export const addressRules = {
 
 const rules = { loginIntentId: uuid, ...addressRules };
 
-/** What wallets sign for. */
 export interface ChallengeSettings {
   readonly authPageUrl: string;
   /** Contract wallets sign for it. */

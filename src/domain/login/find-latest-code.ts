@@ -13,7 +13,6 @@ const columns = { id, ...account, codeDigest, sends, isUnsent, attempts, isRedee
 
 export type StoredLoginCode = RowOfType<typeof columns>;
 
-/** Returns the latest code for this intent in this browser. */
 export async function findLatestCode({ run }: Call, where: InBrowser): Promise<StoredLoginCode | undefined> {
   const [latest] = await run(selectLatestCode, { ...where });
   return latest;

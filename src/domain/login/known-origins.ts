@@ -12,7 +12,6 @@ const LIFETIME_MS = 180 * 24 * 60 * 60_000;
 
 export type Familiarity = 'browser' | 'network' | 'stranger';
 
-/** Returns what is known of the origin of a request for a code. */
 export async function findFamiliarity(
   { run, now }: Call,
   keys: LoginCodeKeys,

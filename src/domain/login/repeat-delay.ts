@@ -12,7 +12,6 @@ interface SentCode {
   readonly sends: number;
 }
 
-/** Returns the seconds until the code may be sent again. */
 export function secondsUntilRepeat(now: Date, { createdAt, sends }: Omit<SentCode, 'code'>): number {
   const age = (now.getTime() - createdAt.getTime()) / 1_000;
   return Math.max(0, Math.ceil(sends * INTERVAL_SECONDS - age));

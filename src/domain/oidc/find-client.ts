@@ -13,7 +13,6 @@ const CLIENT = {
   singleSignOn: applications.singleSignOn,
 };
 
-/** An application that may use OpenID Connect. */
 export type OidcClient = RowOfType<typeof CLIENT>;
 
 /** Returns the application of the client ID, which may be any text, if it may use OpenID Connect. */

@@ -16,7 +16,6 @@ interface GrantedSignIn {
   readonly userId: string;
   readonly method: SignInMethod;
   readonly authenticatedAt: Date;
-  /** When the grant ends by itself. */
   readonly endsAt: Date;
 }
 
@@ -25,7 +24,7 @@ export interface NewGrant extends GrantedSignIn {
   readonly sid: string;
   readonly scope: number;
   readonly rotation: number;
-  /** Null, like the user agent, if nobody told where the user signed in. */
+  /** Null, like the user agent, if the page of the sign-in has not passed it on. */
   readonly originAddress: string | null;
   readonly originUserAgent: string | null;
   readonly originBrowser: Buffer | null;
@@ -62,8 +61,8 @@ export async function beginGrantedSession(
 }
 
 /**
- * Returns the newest live session of the user of a live grant, or begins one. That is no new sign-in, so webhooks are not
- * told.
+ * Returns the newest live session of the user of a live grant, or begins one. That is no new sign-in, so webhooks get
+ * no message.
  *
  * @throws OidcError `invalid_grant` if the grant has ended, or the user cannot sign in
  */

@@ -27,7 +27,6 @@ interface PageParts<Type extends TableRowType> {
 interface ListParts<Caller, Type extends TableRowType, Filters extends Rules> extends PageParts<Type> {
   /** What page tokens are for. */
   readonly name: string;
-  /** Returns parameters that tell whose list it is. */
   readonly of?: (call: Caller) => Readonly<Record<string, string>>;
   /** The fields of a request beside those of pages. They are parameters, too. */
   readonly rules?: Filters;
@@ -97,7 +96,6 @@ export function selectPage<const Type extends TableRowType>(
     select * from (${rows}) as page order by ${sql.raw(newestFirst.join(', '))} limit ${limit}`;
 }
 
-/** Returns the names that the columns of the order have in rows. */
 function keysOf<Type extends TableRowType>({ columns, order }: Pick<PageParts<Type>, 'columns' | 'order'>) {
   return order.map((column) => {
     const key = Object.keys(columns).find((name) => columns[name] === column);

@@ -26,7 +26,6 @@ export async function listOwnPasskeys(
   return passkeys.filter((passkey) => passkey.rpId === rpId);
 }
 
-/** Returns whether the user has a passkey for this login page. */
 export async function hasPasskey(
   call: Call,
   owner: Pick<RecentSignIn, 'userId'>,

@@ -10,7 +10,6 @@ import { requireNoAttestation } from './require-no-attestation.ts';
 /** Signature algorithms (COSE): EdDSA, ES256 and RS256. The library would add one with keys of kilobytes. */
 export const ALGORITHMS = [-8, -7, -257];
 
-/** What a new passkey says of itself. */
 export interface NewPasskey {
   readonly credentialId: Buffer;
   readonly publicKey: Buffer;

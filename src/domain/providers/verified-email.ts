@@ -1,6 +1,5 @@
 /** Which addresses of a provider are known to be the person's. Anybody may claim the others (nOAuth). */
 
-/** The claims of a provider about a person. */
 export type IdentityClaims = Readonly<Record<string, unknown>>;
 
 /** Returns whether the provider itself has checked that the address belongs to the person. */

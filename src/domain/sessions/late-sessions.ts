@@ -30,7 +30,6 @@ export async function endLateSession(
   return late;
 }
 
-/** Ends the user's late sessions in every application. */
 export function endLateSessions(call: Call, userId: string): Promise<void> {
   return end(call, deleteLateSessions, { userId });
 }

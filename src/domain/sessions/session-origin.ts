@@ -4,7 +4,7 @@ import { loginIntents } from '../../database/schema.ts';
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 
-/** Address and user agent are null if nobody told. */
+/** Address and user agent are null if the page of the sign-in has not passed them on. */
 export interface SessionOrigin {
   readonly originAddress: string | null;
   readonly originUserAgent: string | null;

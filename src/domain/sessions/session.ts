@@ -51,7 +51,6 @@ export interface BegunSession extends Profile {
 
 const { userId, email, name, profileImage, walletAddress, ipAddress, userAgent, createdAt, expiresAt } = sessions;
 
-/** The columns of a session that is its user's newest. */
 export const sessionColumns = {
   ...{ userId, email, name, profileImage, walletAddress, ipAddress, userAgent, createdAt, expiresAt },
   method: t.textOf<SignInMethod>(),

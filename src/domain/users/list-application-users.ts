@@ -5,7 +5,6 @@ import { createList, ofApplication } from '../pages/list.ts';
 import { applicationUserColumns, shownColumns } from './application-user.ts';
 import { hasEmail, hasWalletAddress, userFilterRules } from './user-filter.ts';
 
-/** Returns a page of the users who have signed in to the application. */
 export const listApplicationUsers = createList('select_users_of_application', {
   name: 'application users',
   of: ofApplication,

@@ -18,7 +18,6 @@ export const userColumns = { id, email, name, profileImage, walletAddress, creat
 /** A user as operators see one. */
 export type User = RowOf<typeof userColumns>;
 
-/** Selects users who can sign in. */
 export const isActiveUser = sql`users.deleted_at is null and users.deactivated_at is null`;
 
 /** Selects users whose profile EraseUser has emptied. */

@@ -1,4 +1,4 @@
-/** What an application may be told of. */
+/** What webhooks can subscribe to. */
 export const EVENT_TYPES = [
   'session.created',
   'session.revoked',

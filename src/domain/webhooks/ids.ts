@@ -14,7 +14,6 @@ const messageIdText = textThat((text) => /^msg_[1-9]\d{0,17}$/.test(text), 'must
   max: 255,
   format: 'message-id',
 });
-/** Accepts the ID of a message and returns its number. */
 export const messageId: Rule<string> = rule(messageIdText.schema, (value) => numberOf(messageIdText(value)));
 
 /** Returns the ID as callers and receivers see it. */

@@ -12,7 +12,7 @@ export interface Message {
   readonly from: SQL;
   /** The application of each row; the parameter `applicationId` where it is not given. */
   readonly applicationId?: SQL;
-  /** Tells the messages of one application apart, where it may get several. */
+  /** Distinguishes the messages of one application, where it may get several. */
   readonly part?: SQL;
   /** Whose personal data each row has: an erasure of the user removes the message. */
   readonly userId?: SQL;
@@ -47,7 +47,6 @@ function selectSubscribed({ type, data, from, applicationId, part, userId = sql`
   return sql`select ${once} ${row} from ${change} where ${hasSubscriber(type, callersId)}`;
 }
 
-/** Whether an active webhook of the application subscribes to the type. */
 function hasSubscriber(type: Message['type'], applicationId: SQL): SQL {
   return sql`exists (select 1 from webhooks w where ${isReceiver(type, applicationId)})`;
 }

@@ -8,7 +8,6 @@ import { summaryColumns, type WebhookSummary } from './webhook.ts';
 const { owner: _, ...columns } = summaryColumns;
 const owner = jsonObject({ id: sql`users.id`, name: sql`users.name`, email: sql`users.email` });
 
-/** Returns a page of the application's webhooks. */
 export const listWebhooks = createList('select_webhooks', {
   name: 'webhooks',
   of: ofApplication,

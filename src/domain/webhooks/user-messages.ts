@@ -1,4 +1,3 @@
-/** Messages to applications about users and their sessions. */
 import { type SQL, sql } from 'drizzle-orm';
 import { p } from '../../database/template.ts';
 import { renewableFor } from '../sessions/session.ts';
@@ -118,7 +117,6 @@ function toApplicationsOf(changed: SQL): Pick<Message, 'applicationId' | 'from'>
   return { applicationId, from };
 }
 
-/** Joins the application unless it is deleted. */
 function joinOpen(applicationId: SQL): SQL {
   return sql`join applications a on a.id = ${applicationId} and a.deleted_at is null`;
 }

@@ -1,4 +1,3 @@
-/** The change of the e-mail address on the account page. */
 import { changeAddress, createAddressCode } from '../../domain/account/change-address.ts';
 import {
   createUndoToken,

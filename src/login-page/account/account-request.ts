@@ -12,7 +12,6 @@ import type { AccountFormView } from './account-view.ts';
 /** A change needs a sign-in that is no older. */
 const FRESH_MS = 15 * 60_000;
 
-/** Somebody who is signed in to the account page. */
 export interface Account {
   readonly user: User;
   readonly signIn: AccountSignIn;

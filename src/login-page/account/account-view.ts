@@ -6,9 +6,7 @@ import type { LoginProvider } from '../../domain/providers/login-provider.ts';
 import type { User } from '../../domain/users/user.ts';
 import type { PageView } from '../pages/view.ts';
 
-/** The data of every page of the account. */
 export interface AccountFormView extends PageView {
-  /** The path of the account page in its public URL. */
   readonly path: string;
   /** The host of the public URL. */
   readonly host: string;
@@ -29,7 +27,6 @@ export interface AccountView extends AccountFormView {
   readonly passkeys: readonly Passkey[] | undefined;
   /** At which people sign in. */
   readonly providers: readonly LoginProvider[];
-  /** The user's accounts at providers. */
   readonly identities: readonly UserIdentity[];
   /** What has just been done, or an empty string. */
   readonly note: string;

@@ -186,7 +186,6 @@ function renderButton(view: AccountFormView, to: string, label: TextKey, kind: s
   return html`<form method="post" action="${view.path}/${to}">${renderToken(view)}<button class="${kind}">${view.language.text(label)}</button></form>`;
 }
 
-/** Renders a button that begins a login for a purpose. */
 export function renderLoginButton(view: AccountFormView, prompt: 'LOGIN' | 'PASSKEYS', label: TextKey): Html {
   return html`<form method="post" action="${view.path}/login">${renderToken(view)}<input type="hidden" name="prompt" value="${prompt}"><button class="second">${view.language.text(label)}</button></form>`;
 }

@@ -3,7 +3,6 @@ import { isolate } from '../../texts/isolate.ts';
 import type { AccountView } from './account-view.ts';
 import { renderItem, renderToken } from './render-parts.ts';
 
-/** Renders the accounts at providers with which the person signs in. */
 export function renderIdentities(view: AccountView): Html {
   const { hasEmail, identities, language, path, providers } = view;
   return html`${identities.map(({ issuer, subject, provider, createdAt }) => {

@@ -36,11 +36,11 @@ export interface OidcPageRequest {
 export interface OidcPage {
   readonly path: string;
   readonly methods: readonly ('GET' | 'POST')[];
-  /** @throws PageProblem, or AnsweredError if the application is told */
+  /** @throws PageProblem, or AnsweredError if the application gets the error */
   run(request: OidcPageRequest): Promise<void>;
 }
 
-/** An error that the person sees, because nobody can be told otherwise. */
+/** An error that the person sees, because it can be sent to no application. */
 export class PageProblem extends OidcError {
   readonly page: ErrorPage;
 
@@ -50,7 +50,7 @@ export class PageProblem extends OidcError {
   }
 }
 
-/** An error that the application has been told. */
+/** An error that was sent to the application. */
 export class AnsweredError extends OidcError {
   constructor({ reason, message }: OidcError) {
     super(reason, { description: message });

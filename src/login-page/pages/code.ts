@@ -10,7 +10,6 @@ import type { FormView } from './view.ts';
 
 const CODE_SCRIPT = readScript(new URL('../scripts/code.js', import.meta.url));
 
-/** Renders the form for the code from the e-mail. */
 export function renderCode(view: FormView): PageContent {
   const { language, applicationName: application } = view;
   return {

@@ -6,7 +6,6 @@ import { renderAlert, renderCancel, renderHeading, renderHidden, renderMark } fr
 import { PASSKEY_OFFER_SCRIPT } from './passkey-form.ts';
 import type { FormView } from './view.ts';
 
-/** Renders the form for the name of a new user. */
 export function renderName(view: FormView): PageContent {
   const { language, applicationName: application } = view;
   return {

@@ -36,7 +36,6 @@ export interface PasskeysView extends LoginView {
   readonly options: CreationOptions;
 }
 
-/** The data of pages that belong to a login. */
 export interface LoginView extends PageView {
   /** The tag of the language that the person has chosen at this login, or an empty string. */
   readonly chosenLanguage: string;
