@@ -16,6 +16,8 @@ const CONNECTIONS = 4;
 
 /** Reads the settings of Usher, and opens everything a server needs between its protocol and the database. */
 export function openBaseline(openDatabase: (url: string) => Query = openConnections): Baseline {
+  // Without a listener the signal ends Node before it has written a profile.
+  process.once('SIGTERM', () => process.exit(0));
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
   const operations = createOperations(openDatabase(config.databaseUrl ?? ''), config);
   return { config, logger: createLogger(config.logLevel), operations };

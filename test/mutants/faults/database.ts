@@ -83,14 +83,6 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
     title: /they all succeed once it is released/,
   },
   {
-    what: 'Statements that wait briefly for one row delay all others',
-    file: 'connection-pool.ts',
-    find: 'if (running && silentMs >= SLOW_MS && leastMs <= silentMs / 2) this.#isolation.isolate(running);',
-    replace: '',
-    test: 'test/database/lock-isolation.test.ts',
-    title: /each briefly, do not delay others like them at another row/,
-  },
-  {
     what: 'An application with many statements delays those of the others',
     file: 'statement-queue.ts',
     find: '      this.#waiting.delete(applicationId);\n      this.#keep(applicationId, waiting);',
