@@ -44,7 +44,7 @@ async function readToken({ context, deadline }: OidcCall, method: 'GET' | 'POST'
   return ofHeader ?? ofForm;
 }
 
-/** A page of any origin may read it: it tells of no client, and of no user. */
+/** A page of any origin may read it: it reveals no client, and no user. */
 function invalidToken(challenge: string): OidcError {
   const headers = { 'www-authenticate': challenge, 'access-control-allow-origin': '*' };
   return new OidcError('invalid_token', { headers: { ...headers, 'access-control-expose-headers': EXPOSED_HEADERS } });

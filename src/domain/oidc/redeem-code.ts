@@ -47,7 +47,7 @@ export async function redeemCode(
   });
   if (!redeemed) throw new OidcError('invalid_grant');
   const { originBrowser, userId } = redeemed;
-  // A page that is not Usher's tells of no browser.
+  // A page that is not Usher's passes no browser on.
   const sid = originBrowser ? sidOf(application.id, userId, originBrowser) : loginIntentId;
   return { ...redeemed, loginIntentId, sid };
 }

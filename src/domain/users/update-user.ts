@@ -43,7 +43,7 @@ export async function linkWallet(
 }
 
 /**
- * Changes a user, tells every application of it, and returns the user and whether anything has changed. Values that the user has already change nothing
+ * Changes a user, sends that to every application of it, and returns the user and whether anything has changed. Values that the user has already change nothing
  * and tell nobody. With an e-mail address, only the active user who has it is changed.
  *
  * @throws ServiceError `takenReason` if another user has the e-mail or wallet address

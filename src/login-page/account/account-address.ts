@@ -54,7 +54,7 @@ export async function showAddressCode(request: LoginRequest): Promise<void> {
   sendPage(request.context, 200, renderAccountForm(view, form));
 }
 
-/** Changes the address, and tells the old one. */
+/** Changes the address, and sends a notice to the old one. */
 export async function redeemAddressCode(request: LoginRequest, { user }: Account): Promise<void> {
   const { call, browser, context, fields, parts } = request;
   const address = await changeAddress(call, parts.codes, browser, user.id, fields);
