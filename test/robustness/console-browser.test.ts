@@ -12,7 +12,7 @@ const TIMEOUT_MS = 30_000;
 const SMALL = { viewport: { width: 320, height: 640 }, deviceScaleFactor: 2 };
 
 const PAGES = ROUTES.filter(
-  ({ method, role, path }) => method === 'GET' && role !== 'anyone' && !path.endsWith('/preview'),
+  ({ method, role, path }) => method === 'GET' && role !== 'anyone' && !/(\/preview|\.csv|\.jsonl)$/.test(path),
 );
 
 describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {

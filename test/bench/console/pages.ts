@@ -17,7 +17,10 @@ export interface MeasuredPage {
 export function listPages(fixtures: Fixtures): MeasuredPage[] {
   const samples = samplesOf(fixtures);
   const filters = filtersOf(fixtures);
-  return ROUTES.filter(({ method, role }) => method === 'GET' && role !== 'anyone').flatMap(({ path }) => {
+  // Downloads read all there is, a page at a time.
+  const isPage = (path: string) => !/\.(csv|jsonl)$/.test(path);
+  const pages = ROUTES.filter(({ method, role, path }) => method === 'GET' && role !== 'anyone' && isPage(path));
+  return pages.flatMap(({ path }) => {
     const filled = path.replace(/:(\w)/g, (_, name: keyof typeof samples) => encodeURIComponent(samples[name]));
     return [{}, ...(filters[path] ?? [])].map((query) => {
       const search = new URLSearchParams(query).toString();
