@@ -84,7 +84,7 @@ export const AUDIT_COLUMNS = [
   wideColumn('Application', ({ applicationId }: AuditEvent) =>
     applicationId === NO_APPLICATION
       ? '–'
-      : html`<a href="/applications/${applicationId}">${shorten(applicationId)}</a>`,
+      : html`<a href="/applications/${applicationId}">${renderShort(applicationId)}</a>`,
   ),
   wideColumn('From', ({ ipAddress }: AuditEvent) => html`<code>${isolate(ipAddress || '–')}</code>`),
   wideColumn(
