@@ -27,7 +27,7 @@ export function findUnknownFields(schema: DescMessage, value: unknown, prefix = 
   return paths;
 }
 
-/** Returns the path of a field of a message inside `schema`, as far as the schema tells: without indexes of lists. */
+/** Returns the path of a field of a message inside `schema`, as far as the schema has it: without indexes of lists. */
 export function pathInside(schema: DescMessage, typeName: string, name: string): string {
   return `${findPath(schema, typeName) ?? ''}${name}`;
 }

@@ -35,7 +35,7 @@ const HINTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the error with a message that tells what to do, and with the status that Express and others answer with, if
+ * Returns the error with a message that says what to do, and with the status that Express and others answer with, if
  * it is one of the network or of overload.
  */
 export function explain(error: unknown): unknown {

@@ -54,5 +54,5 @@ interface Message<Type extends keyof WebhookData> {
   readonly data: WebhookData[Type];
 }
 
-/** A comparison of `type` tells the type of `data`. A webhook for `*` also gets types that a later Usher adds. */
+/** A comparison of `type` narrows the type of `data`. A webhook for `*` also gets types that a later Usher adds. */
 export type WebhookMessage = { [Type in keyof WebhookData]: Message<Type> }[keyof WebhookData];

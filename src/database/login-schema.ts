@@ -36,7 +36,7 @@ export const loginCodes = pgTable(
     loginIntentId: uuid('login_intent_id').notNull(),
     id: uuid('id').notNull(),
     /**
-     * Null when no user has the address. Not a foreign key: its check would take time that tells whether there is a
+     * Null when no user has the address. Not a foreign key: its check would take time that reveals whether there is a
      * user. Users are never removed, and codes expire after minutes.
      */
     userId: uuid('user_id'),

@@ -21,7 +21,7 @@ import { sendCodeMail } from './send-code-mail.ts';
 import { tellOfLinks } from './send-notice.ts';
 import { showForm } from './show-form.ts';
 
-/** What metrics and the log tell of a request beside its problem. */
+/** What metrics and the log have of a request beside its problem. */
 export type Remark = Required<Pick<CallOutcome, 'reason'>> & Pick<CallOutcome, 'detail'>;
 
 export interface Action {

@@ -1,4 +1,4 @@
-/** E-mails that tell people of a change to how they sign in, which somebody else may have caused. */
+/** E-mails about a change to how they sign in, which somebody else may have caused. */
 import type { Mail } from './mail.ts';
 import { supportOf } from './support.ts';
 

@@ -1,4 +1,4 @@
-/** The search box: tells by its form what was pasted, and leads there. */
+/** The search box: recognizes what was pasted by its form, and leads there. */
 import { listAuditEvents } from '../../domain/audit/list-audit-events.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { getUser } from '../../domain/users/get-user.ts';

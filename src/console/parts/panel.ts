@@ -17,7 +17,7 @@ export function renderFacts(
   return html`<dl class="facts">${given.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>\n`)}</dl>`;
 }
 
-/** Renders a button that acts at once. `about` tells screen readers on what. */
+/** Renders a button that acts at once. `about` says on what, for screen readers. */
 export function renderAct(path: string, label: string, kind = 'second', about?: Html | string): Html {
   return html`<form method="post" action="${path}"><button class="${kind}">${label}${about && html`<span class="hide"> ${about}</span>`}</button></form>`;
 }

@@ -1,7 +1,7 @@
 import { columnsOf, p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
-import { isUnendedSignIn } from '../sessions/cutoffs.ts';
+import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
 import { type User, userColumns } from '../users/user.ts';
 import { ACCOUNT_APPLICATION_ID } from './account-application.ts';
 
@@ -21,4 +21,4 @@ export async function findAccount(call: Call, { userId, authenticatedAt }: Accou
 
 const selectAccount = statement('select_account', userColumns)`
   select ${columnsOf(userColumns)} from users
-  where ${isUnendedSignIn(p.instant('authenticatedAt'))}`;
+  where ${isSignInAfterEveryCutoff(p.instant('authenticatedAt'))}`;

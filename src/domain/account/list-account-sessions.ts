@@ -5,7 +5,7 @@ import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
 import { sidOf } from '../oidc/redeem-code.ts';
-import { isUnendedGrant } from '../sessions/cutoffs.ts';
+import { isGrantAfterEveryCutoff } from '../sessions/cutoffs.ts';
 import { renewableFor } from '../sessions/session.ts';
 
 const columns = {
@@ -54,6 +54,6 @@ const selectGrants = statement('select_account_grants', { ...columns, sid: oidcG
     select distinct on (application_id, sid) application_id, a.name as application_name, method, ip_address, user_agent,
       authenticated_at as began_at, sid
     from oidc_grants join applications a on a.id = application_id and a.deleted_at is null
-    where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')} and ${isUnendedGrant}
+    where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')} and ${isGrantAfterEveryCutoff}
     order by application_id, sid, authenticated_at desc
   ) as browsers order by began_at desc, application_id, sid limit 500`;

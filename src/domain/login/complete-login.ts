@@ -98,7 +98,7 @@ export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Pr
     authenticatedAt: authenticatedAt ?? completedAt,
     issuedAt: completedAt,
   });
-  // RFC 9207: `iss` tells the application which issuer answers.
+  // RFC 9207: `iss` names the issuer that answers.
   const redirectUrl = addToQuery(redirectUri, { authToken, state, iss: tokens.issuer });
   return { authToken, redirectUrl, ...shared };
 }

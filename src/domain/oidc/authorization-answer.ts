@@ -34,7 +34,7 @@ export function isCodeLive(
   return redeemedAt === null && now.getTime() < completedAt.getTime() + CODE_LIFETIME_MS;
 }
 
-/** Returns what the application gets. RFC 9207: `iss` tells it which issuer answers. */
+/** Returns what the application gets. RFC 9207: `iss` names the issuer that answers. */
 export function answerOf(
   issuer: string,
   { state }: Pick<OidcIntent, 'state'>,

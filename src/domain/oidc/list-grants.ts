@@ -5,7 +5,7 @@ import { applications } from '../../database/schema.ts';
 import { columnsOf, p, t } from '../../database/template.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
 import { createList, ofApplication, selectPage } from '../pages/list.ts';
-import { isUnendedGrant, latestCutoff } from '../sessions/cutoffs.ts';
+import { isGrantAfterEveryCutoff, latestCutoff } from '../sessions/cutoffs.ts';
 import { getUser } from '../users/get-user.ts';
 import { optional, uuid } from '../validation.ts';
 
@@ -63,6 +63,6 @@ export const listUserGrants = createList('select_user_oidc_grants', {
     a.name as application_name`,
   order: [oidcGrants.createdAt, oidcGrants.id],
   join: sql`join applications a on a.id = oidc_grants.application_id and a.deleted_at is null`,
-  where: sql`user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')} and ${isUnendedGrant}`,
+  where: sql`user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')} and ${isGrantAfterEveryCutoff}`,
   requireParent: (call, { userId }) => getUser(call, { userId }),
 });

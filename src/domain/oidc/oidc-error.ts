@@ -2,7 +2,7 @@ import type { ErrorCode } from '../errors.ts';
 
 /**
  * The errors of OpenID Connect by their names, which standards fix: the code that Usher logs, the HTTP status where no
- * redirect tells the error, and a description. A new one is a row here, and one in the table of `src/api/README.md`.
+ * redirect has the error, and a description. A new one is a row here, and one in the table of `src/api/README.md`.
  */
 export const OIDC_ERRORS = {
   invalid_request: ['invalid_argument', 400, 'The request is malformed'],

@@ -46,7 +46,7 @@ export async function readPage<Row>(
 ): Promise<Page<Row>> {
   const size = pageSize ?? DEFAULT_PAGE_SIZE;
   const after = pageToken ? tokens.open(pageToken, scope) : START;
-  // One row more tells whether there is another page.
+  // One row more shows whether there is another page.
   const found = await select({ afterAt: after.at, afterId: after.id, limit: size + 1 });
   const rows = found.slice(0, size);
   const last = rows.at(-1);

@@ -1,5 +1,5 @@
 /**
- * Reads as much of an attestation object (CBOR) as tells its format. Usher asks for the format `none`. The library would
+ * Reads as much of an attestation object (CBOR) as names its format. Usher asks for the format `none`. The library would
  * parse the certificates of all others.
  */
 import { requireValid } from './credential.ts';

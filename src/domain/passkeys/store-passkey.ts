@@ -5,7 +5,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { Browser } from '../login/browser.ts';
-import { isUnendedSignIn } from '../sessions/cutoffs.ts';
+import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
 import { check, text, type Unchecked } from '../validation.ts';
 import { parseCredential, requireOwnRequest } from './credential.ts';
 import { nameOfAuthenticator } from './default-name.ts';
@@ -63,7 +63,7 @@ async function refuse(
 }
 
 /** Whether the user may still add passkeys by the sign-in: revocations end what was begun by it. */
-const mayAdd = isUnendedSignIn(p.instant('completedAt'));
+const mayAdd = isSignInAfterEveryCutoff(p.instant('completedAt'));
 
 const count = sql`(
   select count(*) from passkeys where user_id = ${p.uuid('userId')} and rp_id = ${p.text('rpId')})`;

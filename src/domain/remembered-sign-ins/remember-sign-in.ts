@@ -1,7 +1,7 @@
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import type { OwnSignIn } from '../login/complete-login.ts';
-import { isUnendedSignIn } from '../sessions/cutoffs.ts';
+import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
 import { createSignInToken, digestSignInToken } from './sign-in-token.ts';
 
 /**
@@ -26,7 +26,7 @@ export async function rememberSignIn(
   return late ? undefined : token;
 }
 
-const isUnended = isUnendedSignIn(p.instant('authenticatedAt'));
+const isAfterEveryCutoff = isSignInAfterEveryCutoff(p.instant('authenticatedAt'));
 
 const insertSignIn = statement('insert_remembered_sign_in')`
   with replaced as (
@@ -35,7 +35,7 @@ const insertSignIn = statement('insert_remembered_sign_in')`
     insert into remembered_sign_ins (token_digest, user_id, method, authenticated_at, expires_at)
     select ${p.bytes('tokenDigest')}, users.id, ${p.text('method')}, ${p.instant('authenticatedAt')},
       ${p.instant('expiresAt')}
-    from users where ${isUnended}
+    from users where ${isAfterEveryCutoff}
     returning user_id
   )
   select from inserted`;
@@ -44,7 +44,7 @@ const insertSignIn = statement('insert_remembered_sign_in')`
 const withdrawSignIn = statement('withdraw_remembered_sign_in')`
   with withdrawn as (
     delete from remembered_sign_ins
-    where token_digest = ${p.bytes('tokenDigest')} and not exists (select 1 from users where ${isUnended})
+    where token_digest = ${p.bytes('tokenDigest')} and not exists (select 1 from users where ${isAfterEveryCutoff})
     returning user_id
   )
   select from withdrawn`;

@@ -44,12 +44,12 @@ export function latestCutoff(userId: SQLWrapper): SQL {
  * Returns the condition that `users` has the active user `userId`, and that no revocation has ended the sign-in at this
  * instant. Parameters: applicationId, userId.
  */
-export function isUnendedSignIn(authenticatedAt: SQL): SQL {
+export function isSignInAfterEveryCutoff(authenticatedAt: SQL): SQL {
   return sql`users.id = ${p.uuid('userId')} and ${isActiveUser} and ${authenticatedAt} > ${latestCutoff(sql`users.id`)}`;
 }
 
 /** Whether no cut-off has ended a grant, in whichever application it is. */
-export const isUnendedGrant = sql`not exists (
+export const isGrantAfterEveryCutoff = sql`not exists (
     select 1 from session_cutoffs c where c.application_id = oidc_grants.application_id
       and c.user_id in (oidc_grants.user_id, ${EVERY_USER}) and c.cutoff_at >= oidc_grants.authenticated_at
   ) and not exists (

@@ -84,7 +84,7 @@ export function findOrBegin(
     ), caller as (
       select *, ${latestCutoff(sql`id`)} as cutoff_at from users
       where id = ${p.uuid('userId')} and deleted_at is null and deactivated_at is null ${condition}
-    ), unended as (
+    ), kept as (
       select live.*, auth_time < ${p.instant('authenticatedAt')} as is_outdated
       from live join caller on authenticated_at > caller.cutoff_at
     ), begun as (
@@ -92,7 +92,7 @@ export function findOrBegin(
       select ${p.uuid('applicationId')}, caller.id, email, name, profile_image, wallet_address, cutoff_at,
         coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${browser}, ${given}
       from caller ${join}
-      where ${isKnown} ${p.instant('authenticatedAt')} > cutoff_at and not exists (select 1 from unended)
+      where ${isKnown} ${p.instant('authenticatedAt')} > cutoff_at and not exists (select 1 from kept)
         ${notifies === 'unless asked' ? sql`and not ${hasSubscriberToAny(NOTIFIED, p.uuid('applicationId'))}` : sql``}
       on conflict (application_id, user_id) do update set (${replaced}) = row(${excluded}, ${given})
       where s.expires_at <= ${p.instant('now')} or s.authenticated_at <= excluded.cutoff_at
@@ -119,7 +119,7 @@ export function findOrBegin(
       notifies === 'yes' ? sql`, ${notified}` : sql``
     }${columns}
     from caller left join (
-      select * from unended
+      select * from kept
       union all select *, authenticated_at, false from begun
     ) s on true`;
 }

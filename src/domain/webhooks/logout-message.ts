@@ -68,12 +68,12 @@ function toMessages(logout: Logout): Message[] {
 
 /** A user's ID alone says nothing about the person, so an erasure leaves the message. */
 function toMessage({ gone, applicationId, isForeign }: Logout, sid?: SQL): Message {
-  const data = jsonObject({ sub: sql`gone.user_id`, aud: sql`told.client_id`, ...(sid && { sid }) });
+  const data = jsonObject({ sub: sql`gone.user_id`, aud: sql`client.client_id`, ...(sid && { sid }) });
   return {
     type: LOGOUT,
     data,
-    from: sql`${gone} join applications told on told.id = ${applicationId} and told.deleted_at is null
-      and told.open_id_connect and told.backchannel_logout_uri is not null`,
+    from: sql`${gone} join applications client on client.id = ${applicationId} and client.deleted_at is null
+      and client.open_id_connect and client.backchannel_logout_uri is not null`,
     ...(isForeign && { applicationId }),
     ...(sid && { part: sid }),
   };

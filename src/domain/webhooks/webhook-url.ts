@@ -1,4 +1,4 @@
-/** The rules for the URL of a webhook, as far as the URL alone tells. */
+/** The rules for the URL of a webhook, as far as the URL alone can be judged. */
 import { isIP } from 'node:net';
 import type { AddressPolicy } from './address-policy.ts';
 
