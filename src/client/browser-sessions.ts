@@ -7,7 +7,7 @@ import { SessionCookies } from './session-cookies.ts';
 import type { BrowserLoginOptions, BrowserReply, BrowserSessionOptions } from './session-handlers.ts';
 
 const DEFAULT_TIMEOUT_MS = 2_000;
-/** Begins the state of a login that another one was started anew as. No state of `createLoginState` has it. */
+/** Begins the state of a login that was started anew. No state of `createLoginState` has it. */
 const RESTARTED = '~';
 
 const NOBODY = { session: undefined, cookies: [] };
@@ -27,8 +27,8 @@ export class BrowserSessions {
 
   /**
    * Checks the session that the `Cookie` header names. Renews it in the second half of its life, and once it has expired
-   * if the application allows that. The cookie of a session that has ended stays: this reply may come after that of a
-   * newer login.
+   * if the application allows that. The cookie of a session that has ended stays: a newer login may have replaced it
+   * before this reply arrives.
    *
    * @throws ConnectError if Usher cannot check it
    */
@@ -43,7 +43,7 @@ export class BrowserSessions {
   }
 
   /**
-   * Returns where to send a browser whose user has signed in longer ago than that.
+   * Returns where to send the browser if its user signed in more than `maxAgeSeconds` ago.
    *
    * @throws ConnectError
    */
@@ -104,7 +104,7 @@ export class BrowserSessions {
   async #start(
     header: string | undefined,
     state: string,
-    { returnTo, ...wishes }: BrowserLoginOptions = {},
+    { returnTo, ...wishes }: BrowserLoginOptions,
   ): Promise<BrowserReply> {
     const { client, clientId, redirectUri } = this.#options;
     const { authUrl } = await startLogin(client, { ...wishes, clientId, redirectUri, state });
@@ -116,7 +116,7 @@ export class BrowserSessions {
     const { session, cookies } = await this.check(header);
     if (session) return { location: this.#toLocation(undefined), cookies };
     if (state.startsWith(RESTARTED)) throw error;
-    return this.#start(header, RESTARTED + createLoginState());
+    return this.#start(header, RESTARTED + createLoginState(), {});
   }
 
   /** Returns a path of this site, whatever the browser asked for. */
@@ -141,7 +141,7 @@ export class BrowserSessions {
     return NOBODY;
   }
 
-  /** A browser that has signed in anew or out meanwhile keeps the cookie of that. */
+  /** A browser that has signed in or out meanwhile keeps the cookie that it got then. */
   #toCookies(sessionId: string, renewedId: string, start: number): string[] {
     const isNews = renewedId !== sessionId && !this.#checks.isLeftSince(sessionId, start);
     return isNews ? [this.#cookies.writeSession(renewedId)] : [];

@@ -29,21 +29,19 @@ type Handler = (request: Request, response: ServerResponse, next: (error?: unkno
 /** Creates the handlers of an application. Errors go to its error handler. */
 export function createExpressSessions(options: BrowserSessionOptions): SessionHandlers<Handler> {
   const sessions = new BrowserSessions(options);
-  return {
-    checkSession: catchErrors(async (request, response, next) => {
-      const { session, cookies } = await sessions.check(request.headers.cookie);
-      request.usherSession = session;
-      setCookies(response, cookies);
-      next();
-    }),
-    requireSignIn: catchErrors(async (request, response, next) => {
+  const check = ({ isRequired }: { isRequired: boolean }) =>
+    catchErrors(async (request, response, next) => {
       const { cookie } = request.headers;
       const { session, cookies } = await sessions.check(cookie);
-      if (!session) return redirect(response, await sessions.startLogin(cookie, { returnTo: pageOf(request) }));
+      if (isRequired && !session)
+        return redirect(response, await sessions.startLogin(cookie, { returnTo: pageOf(request) }));
       request.usherSession = session;
       setCookies(response, cookies);
       next();
-    }),
+    });
+  return {
+    checkSession: check({ isRequired: false }),
+    requireSignIn: check({ isRequired: true }),
     requireFreshSignIn: (maxAgeSeconds) =>
       catchErrors(async (request, response, next) => {
         const { cookie } = request.headers;

@@ -20,28 +20,24 @@ export function createHonoSessions(
   options: BrowserSessionOptions,
 ): SessionHandlers<Handler, MiddlewareHandler<UsherEnv>> {
   const sessions = new BrowserSessions(options);
-  return {
-    checkSession: async (c, next) => {
-      const { session, cookies } = await sessions.check(c.req.header('cookie')).catch(throwWithStatus);
-      c.set('usherSession', session);
-      setCookies(c, cookies);
-      await next();
-    },
-    requireSignIn: async (c, next) => {
+  const check =
+    ({ isRequired }: { isRequired: boolean }): MiddlewareHandler<UsherEnv> =>
+    async (c, next) => {
       const cookie = c.req.header('cookie');
       const { session, cookies } = await sessions.check(cookie).catch(throwWithStatus);
-      if (!session) {
+      if (isRequired && !session)
         return redirect(c, await sessions.startLogin(cookie, { returnTo: pageOf(c) }).catch(throwWithStatus));
-      }
       c.set('usherSession', session);
       setCookies(c, cookies);
       return next();
-    },
+    };
+  return {
+    checkSession: check({ isRequired: false }),
+    requireSignIn: check({ isRequired: true }),
     requireFreshSignIn: (maxAgeSeconds) => async (c, next) => {
       const cookie = c.req.header('cookie');
       const reply = await sessions.requireFreshSignIn(cookie, maxAgeSeconds, pageOf(c)).catch(throwWithStatus);
-      if (reply) return redirect(c, reply);
-      return next();
+      return reply ? redirect(c, reply) : next();
     },
     startLogin: async (c) => {
       const returnTo = readReturnTo(c.req.url);

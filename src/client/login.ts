@@ -81,9 +81,12 @@ export async function finishLogin(
   return client.auth.exchangeToken({ authToken });
 }
 
-/** Returns 43 random characters of base64url. */
+/** Returns 43 random characters. */
 export function createLoginState(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(STATE_BYTES));
+  return toBase64url(crypto.getRandomValues(new Uint8Array(STATE_BYTES)));
+}
+
+export function toBase64url(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes)).replace(/[+/=]/g, (sign) => ({ '+': '-', '/': '_' })[sign] ?? '');
 }
 

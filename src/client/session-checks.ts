@@ -43,7 +43,7 @@ export class SessionChecks {
     if (known) return known.result;
     const result = this.#ask(sessionId, this.#stalenessMs);
     this.#keep(sessionId, result);
-    result.catch(() => this.forget(sessionId));
+    result.catch(() => this.#entries.delete(sessionId));
     return result;
   }
 
@@ -62,17 +62,13 @@ export class SessionChecks {
     this.#keep(sessionId, Promise.resolve(undefined), true);
   }
 
-  forget(sessionId: string): void {
-    this.#entries.delete(sessionId);
-  }
-
   /** Keeps in mind that a browser has just signed out of the session, or in to another one. */
   leave(sessionId: string): void {
-    this.forget(sessionId);
+    this.#entries.delete(sessionId);
     if (sessionId) putLast(this.#left, sessionId, performance.now());
   }
 
-  /** Other browsers of the user may keep the session, so only what began before that is affected. */
+  /** Other browsers of the user may keep the session, so only requests from before the sign-out are affected. */
   isLeftSince(sessionId: string, instant: number): boolean {
     return (this.#left.get(sessionId) ?? -1) >= instant;
   }

@@ -1,4 +1,5 @@
 /** The cookies of a browser: one for its session, and one for each login that it has started. */
+import { toBase64url } from './login.ts';
 
 /** The lifetime of a login intent. */
 const LOGIN_SECONDS = 30 * 60;
@@ -48,7 +49,8 @@ export class SessionCookies {
   writeLogin(header: string | undefined, state: string, returnTo: string | undefined): string[] {
     const open = this.#readAll(header).filter(({ name }) => name.startsWith(`${this.#prefix}login_`));
     const oldest = open.slice(0, Math.max(0, open.length - MAX_LOGINS + 1));
-    const path = returnTo && returnTo.length <= MAX_PATH_LENGTH ? encodePath(returnTo) : '';
+    // Base64url has no character that ends a cookie.
+    const path = returnTo && returnTo.length <= MAX_PATH_LENGTH ? toBase64url(new TextEncoder().encode(returnTo)) : '';
     return [
       ...oldest.map(({ name }) => this.#write(name.slice(this.#prefix.length), '', 0)),
       this.#write(`login_${state}`, path, LOGIN_SECONDS),
@@ -76,12 +78,6 @@ export class SessionCookies {
     const lifetime = seconds === undefined ? '' : `; Max-Age=${seconds}`;
     return `${this.#prefix}${name}=${value}; ${this.#attributes}${lifetime}`;
   }
-}
-
-/** Base64url has no character that ends a cookie. */
-function encodePath(path: string): string {
-  const binary = String.fromCharCode(...new TextEncoder().encode(path));
-  return btoa(binary).replace(/[+/=]/g, (sign) => ({ '+': '-', '/': '_' })[sign] ?? '');
 }
 
 function decodePath(value: string): string | undefined {

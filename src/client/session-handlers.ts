@@ -18,7 +18,7 @@ export interface BrowserSessionOptions {
    * close the browser. Default: the cookie ends with the browser.
    */
   readonly idleSeconds?: number;
-  /** Where users go who asked for no page, and who sign out. Default: `/`. */
+  /** Where users go after they sign out, or sign in without having asked for a page. Default: `/`. */
   readonly homePath?: string;
 }
 
@@ -31,9 +31,9 @@ export interface BrowserLoginOptions extends Omit<StartLoginOptions, 'clientId' 
 export interface SessionHandlers<Handler, Middleware = Handler> {
   /** Sets `usherSession`, and renews the session. */
   readonly checkSession: Middleware;
-  /** Does so, and sends browsers to Usher whose users are not signed in. They come back to the page they asked for. */
+  /** Like `checkSession`. Sends users who are not signed in to Usher, and then back to the page they asked for. */
   readonly requireSignIn: Middleware;
-  /** Returns middleware that sends browsers to Usher whose users have signed in longer ago than that. */
+  /** Returns middleware that sends users to Usher who signed in more than `maxAgeSeconds` ago. */
   readonly requireFreshSignIn: (maxAgeSeconds: number) => Middleware;
   /** Sends the browser to Usher to sign in, and then to the path in the parameter `returnTo`. */
   readonly startLogin: Handler;

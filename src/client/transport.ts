@@ -17,18 +17,16 @@ export interface TransportOptions {
 export function createTransport(options: TransportOptions, headers: Readonly<Record<string, string>>): Transport {
   const { baseUrl, timeoutMs = DEFAULT_TIMEOUT_MS, fetch = globalThis.fetch } = options;
   if (!URL.canParse(baseUrl)) throw new TypeError(`baseUrl is not a URL: ${baseUrl}`);
-  const sendHeaders: Interceptor = (next) => (request) => {
+  const intercept: Interceptor = (next) => (request) => {
     for (const [name, value] of Object.entries(headers)) request.header.set(name, value);
-    return next(request);
-  };
-  const explainErrors: Interceptor = (next) => (request) =>
-    next(request).catch((error) => {
+    return next(request).catch((error) => {
       throw explain(error);
     });
+  };
   return createConnectTransport({
     baseUrl,
     defaultTimeoutMs: timeoutMs,
-    interceptors: [explainErrors, sendHeaders],
+    interceptors: [intercept],
     fetch: (...request) => fetch(...request).catch((error) => throwUnavailable(baseUrl, error)),
   });
 }

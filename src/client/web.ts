@@ -1,12 +1,17 @@
 /** Sessions for frameworks with the `Request` and `Response` of the web, such as Next.js, Remix and workers. */
 import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
 import { BrowserSessions } from './browser-sessions.ts';
-import { type BrowserReply, type BrowserSessionOptions, readReturnTo } from './session-handlers.ts';
+import {
+  type BrowserReply,
+  type BrowserSessionOptions,
+  readReturnTo,
+  type SessionHandlers,
+} from './session-handlers.ts';
 
 type RouteHandler = (request: Request) => Promise<Response>;
 
 /** A route handler for each step of the login, and a check for the rest. */
-export interface WebSessions {
+export interface WebSessions extends Pick<SessionHandlers<RouteHandler>, 'startLogin' | 'finishLogin' | 'signOut'> {
   /**
    * Returns the session of the signed-in user. Append `cookies` to the response as `Set-Cookie`: without them the session
    * is renewed again by the next request.
@@ -16,12 +21,6 @@ export interface WebSessions {
   checkSession(request: {
     readonly headers: Pick<Headers, 'get'>;
   }): Promise<{ session: ActiveSession | undefined; cookies: readonly string[] }>;
-  /** Sends the browser to Usher to sign in, and then to the path in the parameter `returnTo`. */
-  readonly startLogin: RouteHandler;
-  /** The handler of the redirect URI. */
-  readonly finishLogin: RouteHandler;
-  /** The handler of a POST, so that no link can sign users out. */
-  readonly signOut: RouteHandler;
 }
 
 /** Creates the handlers of an application. They answer 400 and 503 themselves. */
