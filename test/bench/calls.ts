@@ -114,7 +114,7 @@ function exchangeFirst(fixtures: Fixtures, number: number): Example {
       isObject(response.session) &&
       isUuid(response.session.id) &&
       isRecent(response.session.createdAt) &&
-      isDeepStrictEqual(response.user, user),
+      hasFields(response.user, user),
   };
 }
 
@@ -123,7 +123,7 @@ function exchangeAgain(fixtures: Fixtures, number: number): Example {
   const session = { id: sessionIdAt(number), createdAt: fixtures.createdAt.toISOString() };
   return {
     fields: { authToken: createToken(fixtures, userId) },
-    accepts: (response) => isDeepStrictEqual(response, { user, session }),
+    accepts: (response) => hasFields(response.user, user) && hasFields(response.session, session),
   };
 }
 
@@ -160,6 +160,11 @@ function createToken({ application, tokenKey }: Fixtures, userId: string): strin
     { ...claims, exp: iat + TOKEN_LIFETIME_SECONDS },
     { alg: 'EdDSA', privateKey: tokenKey },
   );
+}
+
+/** Usher's own protocols have further fields of a session than REST and the other servers. */
+function hasFields(value: JsonValue | undefined, expected: JsonObject): boolean {
+  return isObject(value) && Object.keys(expected).every((name) => isDeepStrictEqual(value[name], expected[name]));
 }
 
 function isObject(value: JsonValue | undefined): value is JsonObject {

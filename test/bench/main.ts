@@ -2,7 +2,7 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { createCalls } from './calls.ts';
 import { createFixtures } from './fixtures.ts';
-import { measureAll, WARM_UP_TOTAL } from './measure.ts';
+import { measureAll, WARM_UP_PASSES } from './measure.ts';
 import { compareOpenId, countOpenIdUsers } from './openid/compare-openid.ts';
 import { readOptions } from './options.ts';
 import { reportFigures } from './report/report-figures.ts';
@@ -16,12 +16,12 @@ await runBench(async (stack, progress) => {
   const rows = selectRows(options);
   const [load = 0] = loadavg();
   if (load > 0.5) progress(`machine is busy (load ${load.toFixed(1)}): figures will be too high and uneven`);
-  const { rounds, requests, isProfiling } = options;
+  const { rounds, requests, warmUp, isProfiling } = options;
   const fixtures = createFixtures();
   const calls = createCalls(fixtures).filter(({ name }) => options.isSelectedCall(name));
   const isOpenIdSelected = options.isSelectedCall('OpenID') && options.isSelectedRow('usher', 'REST');
   const fresh = [
-    calls.length > 0 ? rows.length * (WARM_UP_TOTAL + rounds * requests) : 0,
+    calls.length > 0 ? rows.length * (WARM_UP_PASSES * warmUp + rounds * requests) : 0,
     isOpenIdSelected ? countOpenIdUsers(options) : 0,
   ];
   const scene = await prepareDatabase(stack, Math.max(...fresh), progress, fixtures);

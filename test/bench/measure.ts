@@ -30,10 +30,7 @@ interface Measuring {
  * V8 compiles and discards code whenever a server meets another call: Usher settles after some 70,000 requests. So
  * the warm-up makes all calls in several passes, since one pass would leave the code of the first calls discarded.
  */
-const WARM_UP_PASSES = 3;
-const WARM_UP_REQUESTS = 2_500;
-/** How many requests of a cell the warm-up makes. */
-export const WARM_UP_TOTAL = WARM_UP_PASSES * WARM_UP_REQUESTS;
+export const WARM_UP_PASSES = 3;
 /**
  * In how many parts a round measures a cell. The cells of a call take turns, so that whatever slows the machine down for
  * a second slows them all down.
@@ -71,7 +68,7 @@ export async function measureAll({ servers, rows, calls, apiKey, options, progre
 
   for (let pass = 1; pass <= WARM_UP_PASSES; pass++) {
     progress(`warm-up ${pass} of ${WARM_UP_PASSES}`);
-    for (const cell of cells) if (!cell.failure) await applyLoad(cell, WARM_UP_REQUESTS);
+    for (const cell of cells) if (!cell.failure) await applyLoad(cell, options.warmUp);
   }
   const count = Math.max(1, Math.floor(options.requests / TURNS));
   for (let round = 1; round <= options.rounds; round++) {

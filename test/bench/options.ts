@@ -4,6 +4,8 @@ export interface Options {
   readonly rounds: number;
   /** The number of requests in one measurement. */
   readonly requests: number;
+  /** The number of requests of a cell in each pass of the warm-up. */
+  readonly warmUp: number;
   isSelectedCall(call: string): boolean;
   isSelectedRow(server: string, protocol: string): boolean;
   /** Whether the servers write CPU profiles, which slows them down. */
@@ -19,6 +21,7 @@ export function readOptions(argv: readonly string[]): Options {
     options: {
       rounds: { type: 'string', default: '5' },
       requests: { type: 'string', default: '3000' },
+      'warm-up': { type: 'string', default: '2500' },
       only: { type: 'string', multiple: true, default: [] },
       server: { type: 'string', multiple: true, default: [] },
       protocol: { type: 'string', multiple: true, default: [] },
@@ -29,6 +32,7 @@ export function readOptions(argv: readonly string[]): Options {
   return {
     rounds: readCount('rounds', values.rounds),
     requests: readCount('requests', values.requests),
+    warmUp: readCount('warm-up', values['warm-up']),
     isSelectedCall: (call) => isSelected(call, values.only),
     isSelectedRow: (server, protocol) => isSelected(server, values.server) && isSelected(protocol, values.protocol),
     isProfiling: values.profile,
