@@ -5,14 +5,14 @@ import { readAnswerTarget, readAuthorizationRequest } from '../../src/domain/oid
 import { beginAuthorization } from '../../src/domain/oidc/begin-authorization.ts';
 import { endGrantsOfBrowser } from '../../src/domain/oidc/end-grants.ts';
 import { extendCode } from '../../src/domain/oidc/extend-code.ts';
-import { findOidcClient } from '../../src/domain/oidc/find-client.ts';
+import { OidcClients } from '../../src/domain/oidc/oidc-clients.ts';
 import { Parameters } from '../../src/domain/oidc/parameters.ts';
 import { authorizationOf } from './oidc.ts';
 import { REDIRECT_URI, type Tenant } from './service.ts';
 
 /** The application must have OpenID Connect. */
 export async function useAuthorization(call: Call, tenant: Tenant): Promise<void> {
-  const client = await findOidcClient(call, tenant.clientId);
+  const client = await new OidcClients(call.run).find(tenant.clientId, performance.now() + 60_000);
   if (!client) throw new Error('The application has no OpenID Connect');
   const parameters = new Parameters(authorizationOf(tenant).toString());
   const target = { ...readAnswerTarget(parameters), redirectUri: REDIRECT_URI };

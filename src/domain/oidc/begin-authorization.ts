@@ -3,7 +3,7 @@ import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { INTENT_LIFETIME_MS } from '../login/generate-auth-url.ts';
 import type { AnswerTarget, AuthorizationRequest } from './authorization-request.ts';
-import type { OidcClient } from './find-client.ts';
+import type { OidcClient } from './oidc-clients.ts';
 
 /** Creates the login intent of a checked request, and returns its ID. */
 export async function beginAuthorization(

@@ -9,7 +9,7 @@ import { withDeadline } from '../with-deadline.ts';
 type PublicClient = RowOfType<typeof callerColumns>;
 
 const AGES = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
-const CLIENT_ID = /^client_[0-9a-f]{32}$/;
+export const CLIENT_ID = /^client_[0-9a-f]{32}$/;
 
 /** Finds applications whose clients need no secret, by client ID. Guesses are looked up in batches, as API keys are. */
 export class PublicClients {

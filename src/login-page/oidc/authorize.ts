@@ -9,7 +9,7 @@ import {
   readAuthorizationRequest,
 } from '../../domain/oidc/authorization-request.ts';
 import { beginAuthorization } from '../../domain/oidc/begin-authorization.ts';
-import { findOidcClient, type OidcClient } from '../../domain/oidc/find-client.ts';
+import type { OidcClient } from '../../domain/oidc/oidc-clients.ts';
 import { OidcError } from '../../domain/oidc/oidc-error.ts';
 import { emailAddress } from '../../domain/validation.ts';
 import { setEmailCookie } from '../browser-cookie.ts';
@@ -30,7 +30,7 @@ export async function authorize(request: OidcPageRequest): Promise<void> {
       sendAnswer(request, target, { code: await continueSilently(request, client, wanted, begin) });
       return;
     }
-    takeNetworkPermit(request);
+    takeNetworkPermit(request, parts.logins);
     const loginIntentId = await begin();
     suggestEmail(request, wanted);
     sendRedirect(context, createAuthPageLink(parts.authPageUrl)(loginIntentId, client.clientId));
@@ -43,14 +43,15 @@ export async function authorize(request: OidcPageRequest): Promise<void> {
 
 /** Returns the application and where to answer it. A wrong redirect URI may be an attacker's, so nothing is sent there. */
 async function readClient({
-  call,
+  oidcCall,
   parameters,
+  parts,
 }: OidcPageRequest): Promise<{ client: OidcClient; target: AnswerTarget & { redirectUri: string } }> {
   const clientId = parameters.get('client_id');
   const redirectUri = parameters.get('redirect_uri');
   const isClear = clientId !== undefined && redirectUri !== undefined;
   if (!isClear || parameters.hasRepeated(['client_id', 'redirect_uri'])) throw new PageProblem('unknown-client');
-  const client = await findOidcClient(call, clientId);
+  const client = await parts.clients.find(clientId, oidcCall.deadline);
   if (!client || !isRegistered(redirectUri, client.redirectUris)) throw new PageProblem('unknown-client');
   return { client, target: { ...readAnswerTarget(parameters), redirectUri } };
 }

@@ -2,8 +2,8 @@
 import { ServiceError } from '../../domain/errors.ts';
 import type { AuthorizationRequest } from '../../domain/oidc/authorization-request.ts';
 import { createCode } from '../../domain/oidc/code.ts';
-import type { OidcClient } from '../../domain/oidc/find-client.ts';
 import { readIdTokenHint } from '../../domain/oidc/id-token-hint.ts';
+import type { OidcClient } from '../../domain/oidc/oidc-clients.ts';
 import { OidcError } from '../../domain/oidc/oidc-error.ts';
 import { completeRememberedLogin } from '../../domain/remembered-sign-ins/complete-remembered-login.ts';
 import { identifyBrowser } from '../browser-cookie.ts';
@@ -27,7 +27,7 @@ export async function continueSilently(
   const isShared = client.singleSignOn && parts.singleSignOnMaxAgeSeconds > 0;
   const token = isShared ? readSignInToken(context, { isSecure }) : undefined;
   if (token === undefined) throw new OidcError('login_required');
-  takeNetworkPermit(request);
+  takeNetworkPermit(request, parts.logins);
   const hint = idTokenHint === undefined ? undefined : readIdTokenHint(oidc.signingKeys, tokens.issuer, idTokenHint);
   const isOther = idTokenHint !== undefined && hint?.clientId !== client.clientId;
   if (isOther) throw new OidcError('login_required');

@@ -2,8 +2,8 @@
 import { addToQuery } from '../../domain/applications/redirect-uri.ts';
 import { findApplicationOfClient } from '../../domain/login/find-login-application.ts';
 import { endGrantsOfBrowser } from '../../domain/oidc/end-grants.ts';
-import { findOidcClient, type OidcClient } from '../../domain/oidc/find-client.ts';
 import { type IdTokenHint, readIdTokenHint } from '../../domain/oidc/id-token-hint.ts';
+import type { OidcClient } from '../../domain/oidc/oidc-clients.ts';
 import { revokeUserSessions } from '../../domain/sessions/revoke-user-sessions.ts';
 import { loginPathOf } from '../login-request.ts';
 import { toPageApplication } from '../page-application.ts';
@@ -32,13 +32,13 @@ export async function logOut(request: OidcPageRequest): Promise<void> {
 
 /** Returns the login of the ID token, if that is not older than a login can be. */
 async function readLogin(request: OidcPageRequest) {
-  const { call, parameters, parts } = request;
+  const { call, oidcCall, parameters, parts } = request;
   const token = parameters.get('id_token_hint');
   if (token === undefined || parameters.hasRepeated(SINGLE)) throw new PageProblem('not-signed-out');
-  takeNetworkPermit(request);
+  takeNetworkPermit(request, parts.logouts);
   const hint = readIdTokenHint(parts.oidc.signingKeys, parts.tokens.issuer, token);
   if (!hint) throw new PageProblem('not-signed-out');
-  const client = await findOidcClient(call, hint.clientId);
+  const client = await parts.clients.find(hint.clientId, oidcCall.deadline);
   const maxAgeMs = (client?.sessionMaxAgeSeconds ?? parts.sessionMaxAgeSeconds) * 1_000;
   const isOther = (parameters.get('client_id') ?? hint.clientId) !== hint.clientId;
   if (!client || isOther || hint.issuedAt.getTime() + maxAgeMs < call.now.getTime())

@@ -1,6 +1,7 @@
 /** What the pages of OpenID Connect share: what they get, and how they refuse. */
 import type { OidcCall } from '../../api/oidc/oidc-call.ts';
 import type { Call } from '../../domain/call.ts';
+import type { OidcClients } from '../../domain/oidc/oidc-clients.ts';
 import { OidcError, type OidcErrorName } from '../../domain/oidc/oidc-error.ts';
 import type { Parameters } from '../../domain/oidc/parameters.ts';
 import type { OidcProvider } from '../../domain/oidc/provider.ts';
@@ -17,8 +18,11 @@ export interface OidcPageParts
     'authPageUrl' | 'tokens' | 'sessionMaxAgeSeconds' | 'singleSignOnMaxAgeSeconds' | 'onSignedOut'
   > {
   readonly oidc: OidcProvider;
-  /** Of the requests that store a row, or name an ID token, whose signature takes time to check. */
-  readonly limit: NetworkLimit;
+  readonly clients: OidcClients;
+  /** Of the requests that store a row. */
+  readonly logins: NetworkLimit;
+  /** Of those that name an ID token, whose signature takes time to check. */
+  readonly logouts: NetworkLimit;
 }
 
 export interface OidcPageRequest {
@@ -58,6 +62,6 @@ export class AnsweredError extends OidcError {
 }
 
 /** @throws PageProblem if the network of the browser has had its share */
-export function takeNetworkPermit({ context, call, parts }: OidcPageRequest): void {
-  if (!parts.limit.take(context.clientAddress, call.now)) throw new PageProblem('too-many', 'temporarily_unavailable');
+export function takeNetworkPermit({ context, call }: OidcPageRequest, limit: NetworkLimit): void {
+  if (!limit.take(context.clientAddress, call.now)) throw new PageProblem('too-many', 'temporarily_unavailable');
 }

@@ -1,6 +1,7 @@
 /** The pages of OpenID Connect: their limits and errors. Applications send browsers to them. */
 import type { Admission } from '../../api/admission.ts';
 import { type OidcCallParts, runOidcCall } from '../../api/oidc/oidc-call.ts';
+import { OidcClients } from '../../domain/oidc/oidc-clients.ts';
 import type { OidcError } from '../../domain/oidc/oidc-error.ts';
 import { Parameters } from '../../domain/oidc/parameters.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
@@ -21,10 +22,10 @@ const PAGES: readonly OidcPage[] = [
 ];
 
 const MAX_FORM_BYTES = 16_384;
-/** A login stores a row for half an hour, and a logout writes to those of the user. */
+/** A login stores a row for half an hour, and a logout writes to those of the user. Logouts cannot use up what logins have. */
 const PERMITS_PER_MINUTE = 600;
 
-interface OidcPagesOptions extends OidcCallParts, Omit<OidcPageParts, 'limit'> {
+interface OidcPagesOptions extends OidcCallParts, Omit<OidcPageParts, 'clients' | 'logins' | 'logouts'> {
   readonly admission: Admission;
 }
 
@@ -35,7 +36,13 @@ export function createOidcPages(options: OidcPagesOptions): PathHandler {
   const { issuer } = options.tokens;
   const isSecure = issuer.startsWith('https:');
   const base = new URL(issuer).pathname.replace(/\/$/, '');
-  const parts = { ...options, limit: new NetworkLimit(PERMITS_PER_MINUTE) };
+  const { database, requestTimeoutMs } = options;
+  const clients = new OidcClients((statement, parameters) =>
+    database.run(statement, parameters, performance.now() + requestTimeoutMs),
+  );
+  const logins = new NetworkLimit(PERMITS_PER_MINUTE);
+  const logouts = new NetworkLimit(PERMITS_PER_MINUTE);
+  const parts = { ...options, clients, logins, logouts };
   return async (context) => {
     const page = PAGES.find(({ path }) => path === context.path);
     if (!page) return false;

@@ -1,0 +1,44 @@
+import type { Deadline, Run } from '../../database/database.ts';
+import { createLateError } from '../../database/errors.ts';
+import { applications } from '../../database/schema.ts';
+import { p, type RowOfType, statement, t } from '../../database/template.ts';
+import { BatchLoader } from '../batch-loader.ts';
+import { withDeadline } from '../with-deadline.ts';
+import { CLIENT_ID } from './public-clients.ts';
+
+const CLIENT = {
+  id: applications.id,
+  clientId: applications.clientId,
+  redirectUris: applications.redirectUris,
+  postLogoutRedirectUris: applications.postLogoutRedirectUris,
+  /** A public client has no other proof that the code is its own. */
+  requirePkce: t.boolean,
+  sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
+  singleSignOn: applications.singleSignOn,
+};
+
+export type OidcClient = RowOfType<typeof CLIENT>;
+
+/** Finds the applications that may use OpenID Connect, as they are now. Guesses are looked up in batches, as API keys are. */
+export class OidcClients {
+  readonly #loader: BatchLoader<OidcClient>;
+
+  /** `run` looks clients up without the deadline of a caller: callers share the answer, not their deadlines. */
+  constructor(run: Run) {
+    this.#loader = new BatchLoader(async (clientIds) => {
+      const rows = await run(selectClients, { clientIds });
+      return new Map(rows.map((client) => [client.clientId, client]));
+    });
+  }
+
+  /** Returns the application of the client ID, which may be any text. */
+  async find(clientId: string, deadline: Deadline): Promise<OidcClient | undefined> {
+    if (!CLIENT_ID.test(clientId)) return undefined;
+    return withDeadline(deadline, () => this.#loader.load(clientId), createLateError);
+  }
+}
+
+const selectClients = statement('select_oidc_clients', CLIENT)`
+  select id, client_id, redirect_uris, post_logout_redirect_uris, require_pkce or public_client as require_pkce,
+    session_max_age_seconds, single_sign_on
+  from applications where client_id = any(${p.texts('clientIds')}) and deleted_at is null and open_id_connect`;
