@@ -7,14 +7,14 @@ import { SecretScanner } from '../support/secret-scanner.ts';
 import { runScenario } from '../support/secret-scenario.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
-test('no reply, log line, metric or table contains a secret that does not belong there', {
+test('no reply, log line, metric, span or table contains a secret that does not belong there', {
   timeout: 300_000,
 }, async (context) => {
   const scanner = new SecretScanner();
   let dumped = 0;
   for (let round = 0; round < quickOrLong(1, 5); round++) {
     await using surroundings = await createSurroundings(scanner);
-    const { usher, database, metricsUrl } = surroundings;
+    const { usher, database, metricsUrl, spans } = surroundings;
     await runScenario(surroundings, scanner);
     const metrics = await (await fetch(metricsUrl)).text();
     expect(metrics).toContain('protocol="oidc"');
@@ -24,6 +24,10 @@ test('no reply, log line, metric or table contains a secret that does not belong
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout.split('\n').length).toBeGreaterThan(100);
     scanner.look('the log', stdout);
+    expect(spans.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['POST /oidc/token', 'GET /oidc/userinfo', 'redeemCode']),
+    );
+    scanner.look('the spans', JSON.stringify(spans));
     const dump = await dumpDatabase(database);
     dumped += dump.length;
     scanner.look('a dump of the database', dump, ['e-mail', 'name', 'wallet', 'state', 'nonce']);

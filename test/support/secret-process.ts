@@ -7,6 +7,7 @@ import { createRsaJwk } from './oidc.ts';
 import { UsherProcess } from './process.ts';
 import type { SecretScanner } from './secret-scanner.ts';
 import { ADMIN_KEY } from './service.ts';
+import { SpanCollector } from './span-collector.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 
 export type Surroundings = Awaited<ReturnType<typeof createSurroundings>>;
@@ -49,6 +50,7 @@ export async function createSurroundings(scanner: SecretScanner) {
   for (const part of [rsa.d, rsa.p, rsa.q]) {
     scanner.keep('private RSA key', part ?? '', { bytes: Buffer.from(part ?? '', 'base64url') });
   }
+  const collector = stack.use(await SpanCollector.open());
   const metricsPort = await findFreePort();
   const encryptionKey = randomBytes(32);
   scanner.keep('encryption key', encryptionKey.toString('base64'), { bytes: encryptionKey });
@@ -61,6 +63,7 @@ export async function createSurroundings(scanner: SecretScanner) {
         key: encryptionKey.toString('base64'),
       },
       env: {
+        ...collector.env,
         PORT: '0',
         DATABASE_URL: proxy.through(url.href),
         ADMIN_KEY,
@@ -80,6 +83,7 @@ export async function createSurroundings(scanner: SecretScanner) {
   const all = stack.move();
   return {
     usher,
+    spans: collector.spans,
     url: usher.url,
     metricsUrl: `http://127.0.0.1:${metricsPort}/metrics`,
     database,

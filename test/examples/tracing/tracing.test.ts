@@ -1,51 +1,27 @@
 /** Traces with the SDK that the documentation shows, received as a collector receives them. */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { createServer, request } from 'node:http';
+import { request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, expect, test } from 'vitest';
 import { cloneDatabase } from '../../support/database.ts';
 import { REPOSITORY, startUsher } from '../../support/process.ts';
 import { clientsOf, createTenant, createTestUser, createTestWebhook } from '../../support/service.ts';
+import { type Span, SpanCollector, TRACING } from '../../support/span-collector.ts';
 import { WebhookReceiver } from '../../support/webhook-receiver.ts';
 
-const TRACING = join(import.meta.dirname, 'tracing.js');
 const TRUSTED_PROXY = '127.0.0.2';
 const STRANGER = '127.0.0.3';
 const SERVER = 2;
 const CLIENT = 3;
 const ERROR = 2;
 
-interface Span {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-  readonly name: string;
-  readonly kind: number;
-  readonly attributes: readonly { key: string; value: { stringValue?: string; intValue?: number } }[];
-  readonly links?: readonly { traceId: string; spanId: string }[];
-  readonly status: { code: number };
-}
-
-const spans: Span[] = [];
-const collector = createServer(async (incoming, response) => {
-  const { resourceSpans } = JSON.parse(await text(incoming));
-  for (const { scopeSpans } of resourceSpans) for (const scope of scopeSpans) spans.push(...scope.spans);
-  response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
-});
-
+const collector = await SpanCollector.open();
+const { spans } = collector;
 const database = await cloneDatabase();
-collector.listen(0, '127.0.0.1');
-await once(collector, 'listening');
-const address = collector.address();
 const env = {
-  NODE_OPTIONS: `--import=${TRACING}`,
-  OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
-  OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
-  OTEL_BSP_SCHEDULE_DELAY: '50',
-  OTEL_METRICS_EXPORTER: 'none',
-  OTEL_LOGS_EXPORTER: 'none',
+  ...collector.env,
   TRUSTED_PROXIES: TRUSTED_PROXY,
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
 };
@@ -55,7 +31,7 @@ const { webhookId } = await createTestWebhook(usher, tenant);
 
 afterAll(async () => {
   await usher[Symbol.asyncDispose]();
-  collector.close();
+  await collector[Symbol.asyncDispose]();
   await database[Symbol.asyncDispose]();
 });
 
