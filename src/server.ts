@@ -112,8 +112,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const listening = { ...config, trustedProxies, renderError: renderFailure };
   const listener = await openListener(listening).catch(blame('HOST', 'PORT'));
   const { url } = listener;
-  const shutdown = new AbortController();
-  const closing = new AbortController();
+  const [shutdown, closing] = [new AbortController(), new AbortController()];
   const jobs: Promise<void>[] = [];
   const counts = new MemoryCounts({ clock, database, delivery, logger, mailer });
   stack.defer(async () => {
@@ -149,8 +148,9 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const operatorConsole = stack.use(await openConsole(config, secrets, consoleParts));
   let { demo } = overrides;
   if (isEmbedded) {
-    demo ??= await openDemo(config, { ...handlerParts, url });
-    handlers.unshift(createDemoApplication(demo, { ...handlerParts, url }, (text) => process.stdout.write(text)));
+    const demoParts = { ...handlerParts, url, consoleLink: operatorConsole?.link };
+    demo ??= await openDemo(config, demoParts);
+    handlers.unshift(createDemoApplication(demo, demoParts, (text) => process.stdout.write(text)));
   }
 
   // From here on it works and serves.

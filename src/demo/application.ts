@@ -15,13 +15,13 @@ const WEBHOOK_TIMEOUT_MS = 5_000;
 
 /** `print` writes to the terminal. */
 export function createDemoApplication(demo: Demo, parts: DemoParts, print: (text: string) => void): PathHandler {
-  const { url } = parts;
+  const { clock, url } = parts;
   const { accountUrl, cafe, webhookId } = demo;
   const email = demo.canSignIn ? demo.email : undefined;
   const callAsDemo = createCall(url, demo.apiKey);
   const actions: Actions = {
-    ...createSite(demo, { ...DEMO, other: CAFE, accountUrl, email }, callAsDemo),
-    ...createSite(cafe, { ...CAFE, other: DEMO, accountUrl, email }, createCall(url, cafe.apiKey)),
+    ...createSite(demo, { ...DEMO, other: CAFE, accountUrl, email }, callAsDemo, clock),
+    ...createSite(cafe, { ...CAFE, other: DEMO, accountUrl, email }, createCall(url, cafe.apiKey), clock),
     ...createReceiver(webhookId, callAsDemo, print),
     ...createReferenceAction(demo, parts),
   };

@@ -54,6 +54,8 @@ type SharedParts =
 export interface DemoParts extends Pick<ApiParts, SharedParts> {
   /** How this machine reaches the server. */
   readonly url: string;
+  readonly consoleLink?: string | undefined;
+  readonly oidc?: ApiParts['oidc'];
 }
 
 /** Returns the demo in the data directory, or creates one and stores it there with mode 0600. */

@@ -1,5 +1,6 @@
 /** The pages of the demo's applications. */
 import { type Html, html } from '../http/html.ts';
+import { readStyle } from '../http/inline-files.ts';
 import type { PageContent } from '../login-page/pages/document.ts';
 
 /** An application of the demo, as its pages show it. */
@@ -37,18 +38,31 @@ export interface SiteView extends Site {
 
 /** The part of the reply to a session check that the page shows. */
 export interface ActiveSession {
+  readonly userId: string;
   readonly user: { readonly email: string; readonly name?: string; readonly walletAddress?: string };
   readonly method: string;
+  readonly createdAt: string;
   readonly expiresAt: string;
 }
 
-/** The other methods are words already. */
-const METHODS: Readonly<Record<string, string>> = { email: 'code by e-mail', page: 'another page' };
+const STYLE = readStyle(new URL('../http/styles/lead.css', import.meta.url), new URL('demo.css', import.meta.url));
+const METHODS: Readonly<Record<string, string>> = {
+  email: 'Code by e-mail',
+  issuer: 'Another issuer',
+  page: 'Another page',
+  passkey: 'Passkey',
+  wallet: 'Wallet',
+};
 
-/** Counts down to the end of the session, and then reloads the page. */
+/** Counts down to the end of the session, and then reloads the page. Meanwhile lets it be renewed. */
 const COUNTDOWN = `
 const output = document.querySelector('output');
+const renew = document.querySelector('[data-from]');
 const tick = () => {
+  if (renew?.disabled && Date.parse(renew.dataset.from) < Date.now()) {
+    renew.disabled = false;
+    document.querySelector('.wait').hidden = true;
+  }
   const seconds = Math.round((Date.parse(output.dataset.until) - Date.now()) / 1000);
   // A clock that is ahead would reload for ever.
   if (seconds < 0) return output.textContent.includes(':') && location.reload();
@@ -59,53 +73,77 @@ setInterval(tick, 1000);`;
 
 /** Renders the page for a visitor who is not signed in. */
 export function renderHome(view: SiteView): PageContent {
-  const { claim, email, other, path } = view;
+  const { claim, email, name, other, path } = view;
   return renderPage(
     view,
     html`<div>
-<h1>${claim}</h1>
-<p>It sends you to Usher and learns who you are.
+<h1 class="big">${claim}</h1>
+<p class="lead">It sends you to Usher and learns who you are.
 ${email && html`Try it with an address of your own, or as <strong><bdi>${email}</bdi></strong>. Codes appear in the terminal.`}</p>
 </div>
-<form method="get" action="${path}/login" data-busy="Going to Usher…"><button>Sign in or sign up</button></form>
+<form method="get" action="${path}/login" class="start" data-busy="Going to Usher…"><button>Sign in or sign up</button></form>
 ${renderPanel(
   'what',
-  'What to try',
+  'What will happen',
+  html`<ol class="steps">
+${renderStep('You go to Usher', html`The ${name} calls ${renderCall('GenerateAuthUrl')} and redirects you.`)}
+${renderStep('You sign in there', html`With a code, a passkey or a wallet. The ${name} sees none of it.`)}
+${renderStep('You come back', html`The ${name} exchanges a token for your profile and a session with ${renderCall('ExchangeToken')}.`)}
+</ol>`,
+)}
+${renderPanel(
+  'next',
+  'What to try then',
   html`${renderItem('Save a passkey', 'Usher offers it after the code. Next time, one touch signs you in.')}
 ${renderItem(`Visit the ${other.name}`, 'It shares sign-ins with this application: one click is enough.', renderLink(other.path, 'Open'))}`,
 )}`,
   );
 }
 
-export function renderProfile(view: SiteView, { user, method, expiresAt }: ActiveSession): PageContent {
-  const { accountUrl, other, path } = view;
+/** Renders the page for a visitor who is signed in. */
+export function renderProfile(view: SiteView, session: ActiveSession, now: Date): PageContent {
+  const { accountUrl, name, other, path } = view;
+  const { user, userId, method } = session;
+  const shownName = user.name ?? user.email;
   const page = renderPage(
     view,
     html`<div class="bar">
-<h1>Hello, <bdi>${user.name ?? user.email}</bdi></h1>
+<div class="person"><span class="mark round" aria-hidden="true">${[...shownName][0]?.toUpperCase()}</span>
+<div><h1>Hello, <bdi>${shownName}</bdi></h1>${user.name && html`<p class="soft"><bdi>${user.email}</bdi></p>`}</div></div>
 <form method="post" action="${path}/sign-out" data-busy="Signing out…"><button class="second">Sign out</button></form>
 </div>
 ${renderPanel(
   'knows',
-  `What the ${view.name} knows`,
-  html`${user.name && renderItem('Name', html`<bdi>${user.name}</bdi>`)}
-${renderItem('E-mail address', html`<bdi>${user.email}</bdi>`)}
-${user.walletAddress && renderItem('Wallet', user.walletAddress)}
-${method && renderItem('Signed in by', METHODS[method] ?? method)}`,
+  `What the ${name} knows`,
+  html`<dl class="facts">
+${renderFact('User ID', html`<code>${userId}</code>`)}
+${user.name && renderFact('Name', html`<bdi>${user.name}</bdi>`)}
+${renderFact('E-mail address', html`<bdi>${user.email}</bdi>`)}
+${user.walletAddress && renderFact('Wallet', html`<code>${user.walletAddress}</code>`)}
+${method && renderFact('Signed in by', html`${METHODS[method] ?? method}`)}
+</dl>`,
+  html`<p>From the reply of ${renderCall('CheckSession', 'SessionService')}.</p>`,
 )}
 ${renderPanel(
   'session',
   'The session',
-  html`${renderItem(
-    html`Ends in <output data-until="${expiresAt}">15 minutes</output>`,
-    'It can be renewed when half of its time has passed. A visit within a week renews it, too.',
-    html`<form method="post" action="${path}/renew" data-busy="Renewing…"><button class="second">Renew</button></form>`,
-  )}
+  html`${renderRenewal(path, session, now)}
 ${renderItem(`The ${other.name}`, 'Another application. One click signs you in there.', renderLink(other.path, 'Open'))}
-${accountUrl && renderItem('Your account', 'Passkeys, sessions and your data.', renderLink(accountUrl, 'Manage'))}`,
+${accountUrl && renderItem('Your account', 'Passkeys, other browsers, your data.', renderLink(accountUrl, 'Manage'))}`,
 )}`,
   );
   return { ...page, scripts: [COUNTDOWN] };
+}
+
+function renderRenewal(path: string, { createdAt, expiresAt }: ActiveSession, now: Date): Html {
+  const half = (Date.parse(createdAt) + Date.parse(expiresAt)) / 2;
+  const minutes = Math.ceil((half - now.getTime()) / 60_000);
+  const wait = minutes > 0 && html` data-from="${new Date(half).toISOString()}" disabled`;
+  return renderItem(
+    html`Ends in <output data-until="${expiresAt}">15 minutes</output>`,
+    html`${minutes > 0 && html`<span class="wait">You can renew it in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}. </span>`}A visit within a week renews it, too.`,
+    html`<form method="post" action="${path}/renew" data-busy="Renewing…"><button class="second"${wait}>Renew</button></form>`,
+  );
 }
 
 export function renderMessage(site: Site, title: string, text: string): PageContent {
@@ -121,21 +159,29 @@ export function renderMessage(site: Site, title: string, text: string): PageCont
 }
 
 function renderPage({ name, accentColor }: Site, content: Html): PageContent {
-  const body = html`<header class="bar"><strong>${name}</strong><span class="tag">Made-up application</span></header>
+  const body = html`<header class="bar"><span class="brand"><span class="mark" aria-hidden="true">${name[0]}</span>${name}</span><span class="tag">Made-up application</span></header>
 <main class="fields">
 ${content}
 <p class="status small soft" role="status"></p>
 </main>`;
   const footer = html`<footer class="small soft">This page belongs to the application, not to Usher. It knows only what the API told
 it. <a href="/docs">API reference</a></footer>`;
-  return { title: name, application: { accentColor }, layout: 'page', body, footer };
+  return { title: name, application: { accentColor }, layout: 'page', style: STYLE, body, footer };
 }
 
-function renderPanel(id: string, title: string, items: Html): Html {
+function renderPanel(id: string, title: string, items: Html, about?: Html): Html {
   return html`<section class="panel" aria-labelledby="${id}">
-<header><h2 id="${id}">${title}</h2></header>
+<header><h2 id="${id}">${title}</h2>${about}</header>
 ${items}
 </section>`;
+}
+
+function renderStep(title: string, text: Html): Html {
+  return html`<li><h3>${title}</h3><p>${text}</p></li>`;
+}
+
+function renderFact(name: string, value: Html): Html {
+  return html`<dt>${name}</dt><dd>${value}</dd>`;
 }
 
 function renderItem(name: string | Html, text: string | Html, act?: Html): Html {
@@ -144,4 +190,8 @@ function renderItem(name: string | Html, text: string | Html, act?: Html): Html 
 
 function renderLink(url: string, text: string): Html {
   return html`<a class="button second" href="${url}">${text}</a>`;
+}
+
+function renderCall(name: string, service = 'AuthService'): Html {
+  return html`<a href="/docs#${service}.${name}">${name}</a>`;
 }

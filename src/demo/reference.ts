@@ -9,7 +9,13 @@ export function createReferenceAction(demo: Demo, parts: DemoParts): Actions {
   return {
     async 'GET /'(context) {
       const { renderHomePage } = await import('../api/operations/home-page.ts');
-      const { text, headers } = renderHomePage({ hasAccount: demo.accountUrl !== undefined, hasDemo: true });
+      const { consoleLink } = parts;
+      const { text, headers } = renderHomePage({
+        hasAccount: demo.accountUrl !== undefined,
+        hasDemo: true,
+        hasOidc: parts.oidc !== undefined,
+        consoleUrl: consoleLink && isFromThisMachine(context) ? new URL(consoleLink).origin : undefined,
+      });
       send(context, 200, text, headers);
     },
 
@@ -27,7 +33,7 @@ export function createReferenceAction(demo: Demo, parts: DemoParts): Actions {
   };
 }
 
-/** The values are secrets. A page of another site whose name leads to this machine has another host. */
+/** The values are secrets, and the console is for operators. A page of another site whose name leads to this machine has another host. */
 function isFromThisMachine(context: HttpContext): boolean {
   const isForwarded = ['x-forwarded-for', 'forwarded', 'via'].some((name) => name in context.headers);
   const host = headerOf(context, 'host') ?? String(context.headers[':authority'] ?? '');

@@ -33,6 +33,7 @@ export function createSite(
   { apiKey, clientId, redirectUri }: DemoApplication & { readonly redirectUri: string },
   view: SiteView,
   callUsher: CallUsher,
+  clock: () => Date,
 ): Actions {
   const { path } = view;
   const cookie = { name: `usher-${path.split('/').at(-1)}-session`, path, httpOnly: true, sameSite: 'lax' } as const;
@@ -67,7 +68,7 @@ export function createSite(
   return {
     async [`GET ${path}`](context) {
       const session = (await findSession(readSessionId(context))) ?? (await renew(context));
-      sendPage(context, 200, session ? renderProfile(view, session) : renderHome(view));
+      sendPage(context, 200, session ? renderProfile(view, session, clock()) : renderHome(view));
     },
 
     async [`GET ${path}/login`](context) {

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { SESSION_IDLE_SECONDS } from '../../src/demo/applications.ts';
+import { MINUTE } from '../support/clock.ts';
 import { openDemoFixture } from '../support/demo-fixture.ts';
 import { LoginBrowser, type LoginPage, textOf } from '../support/login-browser.ts';
 import { startTestService } from '../support/service.ts';
@@ -42,6 +43,8 @@ describe('the demo application', () => {
     return { browser, page: await follow(browser, reply) };
   }
 
+  const renewButtonOf = ({ body }: LoginPage) => /<button[^>]*>Renew</.exec(body)?.[0];
+
   const stateOf = async (start: LoginPage) => new URL(start.location ?? '').searchParams.get('state') ?? '';
 
   it.each(['', 'x', 'x.y', '<script>alert(1)</script>', 'é'.repeat(36)])(
@@ -69,6 +72,19 @@ describe('the demo application', () => {
     }
   });
 
+  it('says what will happen, with links to the calls, before a person signs in', async () => {
+    const { page } = await openDemoPage();
+    expect([...page.body.matchAll(/<li><h3>([^<]*)/g)].map(([, title]) => title)).toEqual([
+      'You go to Usher',
+      'You sign in there',
+      'You come back',
+    ]);
+    const reference = await (await fetch(`${url}/docs`)).text();
+    for (const [, anchor] of page.body.matchAll(/href="\/docs#([^"]+)"/g))
+      expect(reference).toContain(`id="${anchor}"`);
+    expect(page.body).toContain('/docs#AuthService.ExchangeToken');
+  });
+
   it('shows the profile of a person who signs in, and says so if the token does not work', async () => {
     const { email = '' } = service.demo ?? {};
     const { page } = await signIn(email);
@@ -91,6 +107,9 @@ describe('the demo application', () => {
     const reply = await browser.submit(namePage, '/login/name', { name: 'Grace Hopper' });
     const page = await follow(browser, reply);
     expect(page.heading).toBe('Hello, Grace Hopper');
+    expect(renewButtonOf(page)).toContain('disabled');
+    clock.advance(8 * MINUTE);
+    expect(renewButtonOf((await openDemoPage(browser)).page)).not.toContain('disabled');
     expect((await browser.submit(page, '/demo/renew')).heading).toBe('Hello, Grace Hopper');
     const { cookie } = browser;
     expect((await browser.submit(page, '/demo/sign-out')).heading).toBe(HOME);
@@ -138,6 +157,14 @@ describe('the demo application', () => {
     const forged = { 'webhook-id': 'msg_1', 'webhook-timestamp': '1', 'webhook-signature': 'v1,AAAA' };
     const replies = [{}, forged].map((headers) => fetch(`${url}/demo/hooks`, { method: 'POST', headers, body: '{}' }));
     expect((await Promise.all(replies)).map(({ status }) => status)).toEqual([401, 401]);
+  });
+
+  it('is on the home page, with the console only for those on this machine', async () => {
+    const titles = async (headers: Record<string, string>) =>
+      [...(await (await fetch(url, { headers })).text()).matchAll(/<strong>([^<]*)/g)].map(([, title]) => title);
+    const doors = ['API reference', 'Demo application', 'Your account'];
+    expect(await titles({})).toEqual([...doors, 'Console']);
+    expect(await titles({ 'x-forwarded-for': '192.0.2.1' })).toEqual(doors);
   });
 
   it('lets a person who tries it sign in many times an hour', async () => {

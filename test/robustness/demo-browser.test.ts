@@ -60,10 +60,11 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await click(page, 'Sign up');
     await heading(page, 'Hello, Grace Hopper');
     await expectAccessible(page);
-    await page.getByText(email).waitFor();
+    await page.locator('dl').getByText(email).waitFor();
     expect(await minutesLeft(page)).toBeLessThanOrEqual(15);
     // The clock of the browser stands where it was, so that a renewed session ends after more than 15 minutes.
     demo.clock.advance(10 * MINUTE);
+    await page.reload();
     await click(page, 'Renew');
     await expect.poll(() => minutesLeft(page)).toBeGreaterThan(20);
     await click(page, 'Sign out');
@@ -93,7 +94,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await click(page, 'Save a passkey');
     await heading(page, 'Hello, Lin Chen');
     await authenticator.setPresent(false);
-    await page.getByText('code by e-mail').waitFor();
+    await page.getByText('Code by e-mail').waitFor();
     await click(page, 'Sign out');
     await heading(page, HOME);
 
@@ -104,7 +105,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await authenticator.setPresent(true);
     await click(page, 'Use a passkey');
     await heading(page, 'Hello, Lin Chen');
-    await page.getByText('passkey', { exact: true }).waitFor();
+    await page.getByText('Passkey', { exact: true }).waitFor();
     await expectAccessible(page);
 
     await page.getByRole('link', { name: 'Open' }).click();
@@ -113,7 +114,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await click(page, 'Sign in or sign up');
     await page.getByRole('button', { name: 'Continue as' }).click();
     await heading(page, 'Hello, Lin Chen');
-    await page.getByText('passkey', { exact: true }).waitFor();
+    await page.getByText('Passkey', { exact: true }).waitFor();
 
     await page.getByRole('link', { name: 'Manage' }).click();
     await click(page, 'Sign in');

@@ -170,7 +170,7 @@ function readPage(reply: HttpReply): LoginPage {
   const main = /<main.*<\/main>/s.exec(body)?.[0] ?? '';
   return {
     ...reply,
-    heading: textOf(/<h1>(.*?)<\/h1>/s.exec(body)?.[1]),
+    heading: textOf(/<h1[^>]*>(.*?)<\/h1>/s.exec(body)?.[1]),
     alert: textOf(/<p class="alert"[^>]*>(.*?)<\/p>/s.exec(body)?.[1]),
     forms: readForms(main),
     languageSwitch: readForms(body.slice(body.indexOf('<footer')))[0],

@@ -15,6 +15,7 @@ const OPENAPI = new URL('../../../gen/openapi/', import.meta.url);
 export const PROBE_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
 interface OperationsParts {
+  readonly oidc: object | undefined;
   readonly authPageUrl: string;
   readonly readiness: Readiness;
   readonly tokens: { readonly issuer: string; readonly publicJwks: { readonly keys: readonly JWK[] } };
@@ -22,10 +23,12 @@ interface OperationsParts {
 
 export function createOperationsEndpoints({
   authPageUrl,
+  oidc,
   readiness,
   tokens: { issuer, publicJwks },
 }: OperationsParts): PathHandler {
   const hasAccount = authPageUrl.startsWith(issuer);
+  const hasOidc = oidc !== undefined;
   const jwks = JSON.stringify(publicJwks);
   const endpoints: Record<string, (context: HttpContext) => Promise<void> | void> = {
     '/healthz': (context) => sendJson(context, 200, '{"status":"ok"}'),
@@ -35,7 +38,7 @@ export function createOperationsEndpoints({
     },
     // Loaded at the first request, because most processes never get one.
     '/': createTextEndpoint(async () =>
-      (await import('./home-page.ts')).renderHomePage({ hasAccount, hasDemo: false }),
+      (await import('./home-page.ts')).renderHomePage({ hasAccount, hasDemo: false, hasOidc }),
     ),
     '/docs': createTextEndpoint(async () => (await import('../docs/page.ts')).renderReference({ publicUrl: issuer })),
     '/openapi.json': createDocumentEndpoint('rest.json'),

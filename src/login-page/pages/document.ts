@@ -16,6 +16,8 @@ export interface PageContent {
   readonly body: Html;
   /** What stands below the card: a `footer`. */
   readonly footer?: Html;
+  /** CSS after that of the layout. */
+  readonly style?: string;
   /** Modules that run after `page.js`. */
   readonly scripts?: readonly string[];
 }
@@ -30,8 +32,8 @@ const pageScript = readScript(new URL('../scripts/page.js', import.meta.url));
 
 /** The content security policy allows only style and scripts with the nonce. */
 export function renderDocument(page: PageContent, nonce: string): string {
-  const { language = ENGLISH, application, title, layout = 'card', body, footer, scripts = [] } = page;
-  const head = html`<style nonce="${nonce}">${styles[layout]}${application && renderAccent(application)}</style>`;
+  const { language = ENGLISH, application, title, layout = 'card', style = '', body, footer, scripts = [] } = page;
+  const head = html`<style nonce="${nonce}">${styles[layout]}${new Html(style)}${application && renderAccent(application)}</style>`;
   const content = html`${layout === 'page' ? html`<div class="page tight">${body}${footer}</div>` : html`${renderCard(body)}${footer}`}
 <script type="module" nonce="${nonce}">${new Html(joinScripts(pageScript, scripts))}</script>`;
   const { tag, direction } = language;
