@@ -65,8 +65,8 @@ export class ConnectionPool {
    */
   #isolateSlow(): void {
     const leastMs = Math.min(...this.connections.map(({ silentMs }) => silentMs));
-    for (const { running, silentMs } of this.connections)
-      if (running && silentMs >= SLOW_MS && leastMs <= silentMs / 2) this.#isolation.isolate(running);
+    for (const { running, isOpen, silentMs } of this.connections)
+      if (running && isOpen && silentMs >= SLOW_MS && leastMs <= silentMs / 2) this.#isolation.isolate(running);
   }
 
   #nextConnection(): PipelinedConnection | undefined {

@@ -30,7 +30,7 @@ const CLOSE_TIMEOUT_SECONDS = 1;
  * its own schedule and leave statements pending (porsager/postgres#1089, #1193).
  */
 export class Connection {
-  /** How many statements have been answered. */
+  /** How many statements have been answered, including the one that opens the connection. */
   answered = 0;
   /** Oldest first, the order in which Postgres runs them. */
   readonly #sent: Sent[] = [];
@@ -65,6 +65,10 @@ export class Connection {
   /** The statement that Postgres runs. */
   get running(): StatementExecution<unknown> | undefined {
     return this.#sent[0]?.execution;
+  }
+
+  get isOpen(): boolean {
+    return this.#settings.isOpen;
   }
 
   /** Whether the other side has closed the connection. */
@@ -132,10 +136,13 @@ export class Connection {
   }
 
   #open(): Promise<void> {
-    this.#opening ??= this.#settings.open().catch((error) => {
-      // Whatever it is, such as an expired certificate: there is no connection.
-      throw isConnectionFault(error) ? error : new ConnectionFailedError(error.message, { cause: error });
-    });
+    this.#opening ??= this.#settings.open().then(
+      () => void this.answered++,
+      (error) => {
+        // Whatever it is, such as an expired certificate: there is no connection.
+        throw isConnectionFault(error) ? error : new ConnectionFailedError(error.message, { cause: error });
+      },
+    );
     return this.#opening;
   }
 

@@ -66,6 +66,10 @@ export class PipelinedConnection {
     return this.#connection.running;
   }
 
+  get isOpen(): boolean {
+    return this.#connection.isOpen;
+  }
+
   /** For how long it has answered none of its statements. */
   get silentMs(): number {
     return this.#silentTicks * TICK_MS;

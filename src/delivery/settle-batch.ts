@@ -99,13 +99,14 @@ export class BatchSettler {
     parameters: PlaceholderValues,
   ): Promise<void> {
     const { logger, clock } = this.#parts;
+    // Read before anything that may take long: how long a process was suspended says nothing of the endpoint.
+    const now = clock();
     const [released] = await Promise.all([
       this.#store(statement, parameters),
       // A delivery is settled even if its log cannot be written.
       logAttempts(this.#run, this.#ids, completed).catch((error) => logger.warn({ err: error }, 'attempt log failed')),
     ]);
     if (!released) return;
-    const now = clock();
     const reason = reasonToDisable(completed, released.failingSince, now);
     if (reason === undefined) return;
     const run = withAudit(this.#run, { ...BY_USHER, action: 'DisableWebhook', now });

@@ -6,7 +6,7 @@ import { answer, openDeliveryFixture } from '../support/delivery-fixture.ts';
 import { adminClient } from '../support/service.ts';
 
 const DAY = 24 * HOUR;
-const { clock, service, sql, startWorker, subscribe, readQueue } = await openDeliveryFixture();
+const { clock, service, sql, startWorker, subscribe, openMortalDatabase, readQueue } = await openDeliveryFixture();
 afterAll(() => service.close());
 
 describe('an endpoint that only fails', () => {
@@ -80,6 +80,21 @@ describe('an endpoint that only fails', () => {
     await send();
     await attempted(2);
     await expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
+    expect(await getWebhook()).toMatchObject({ isActive: true });
+  });
+
+  test('stays active when its process is suspended for six days before it has stored the first failure', async () => {
+    const { events, getWebhook, list } = await subscribe();
+    const { database, holdBack } = openMortalDatabase();
+    const resumed = Promise.withResolvers<void>();
+    const suspended = holdBack((parameters) => 'attempts' in parameters, resumed.promise);
+    const { stop } = startWorker(() => answer(500), { schedule: [0], database });
+    await events.createEvent({ eventId: 'e' });
+    await suspended;
+    await expect.poll(list).toMatchObject([{ status: 'failed' }]);
+    clock.advance(6 * DAY);
+    resumed.resolve();
+    await stop();
     expect(await getWebhook()).toMatchObject({ isActive: true });
   });
 

@@ -121,7 +121,9 @@ test('leaves nothing of the person in any table', { timeout: quickOrLong(240_000
 });
 
 test('removes what a call has half stored when the erasure comes', async () => {
+  // Whatever sleeps from now on waits at the gate.
   await sql.unsafe(`
+    drop function pause cascade;
     create table gate (closed text);
     create function wait_at_gate() returns trigger language plpgsql as $$
       begin while exists (select from gate where closed = tg_table_name) loop perform pg_sleep(0.01); end loop;
@@ -132,8 +134,7 @@ test('removes what a call has half stored when the erasure comes', async () => {
     create trigger gate before update on login_intents for each row when (old.completed_at is null)
       execute function wait_at_gate()`);
   const waiters = () => sql`
-    select from pg_stat_activity
-    where datname = current_database() and wait_event = 'PgSleep' and application_name like 'usher pool%'`;
+    select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`;
   /** Each returns a call up to its last step, which stops at the gate of the table. */
   const acts: readonly (readonly [table: string, prepare: (by: Login) => Promise<() => Promise<unknown>>])[] = [
     [

@@ -86,7 +86,7 @@ export class EthereumNode {
     try {
       answer = JSON.parse(await readText(await fetch(this.#url, options), MAX_BYTES));
     } catch (error) {
-      throw new NodeError(signal.aborted ? 'timeout' : describeFailure(error));
+      throw new NodeError(error === signal.reason ? 'timeout' : describeFailure(error));
     }
     return resultOf(answer);
   }
