@@ -1,26 +1,25 @@
 /** The HTTP handler of the console: finds the route, checks who asks, and answers errors, for all rows of `routes.ts`. */
 import { Admission } from '../api/admission.ts';
 import { outcomeOf, toCallError } from '../api/call-errors.ts';
-import type { CallInfo, CallOutcome } from '../api/call-info.ts';
+import type { CallOutcome } from '../api/call-info.ts';
 import { beginCall } from '../api/call-log.ts';
 import { runInSpan } from '../api/call-span.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { consoleApplication } from '../domain/operators/console-application.ts';
 import { HttpError } from '../http/errors.ts';
-import { type HttpContext, type HttpHandler, headerOf } from '../http/http-context.ts';
-import { readBody } from '../http/read-body.ts';
+import type { HttpContext, HttpHandler } from '../http/http-context.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { type ConsoleRequest, createOperatorCall } from './console-request.ts';
 import { sendFailurePage } from './failure-page.ts';
 import { sendFramed, sendStranger } from './frame.ts';
 import { isOwnRequest } from './own-origin.ts';
+import { readConsoleForm } from './read-console-form.ts';
 import { redirectTo } from './responses.ts';
 import { type ConsoleRoute, type FoundRoute, findRoute, mayUse } from './route.ts';
 import { ROUTES } from './routes.ts';
 import { redirectUriOf } from './sign-in.ts';
 import { findSignedIn, isRecent, renewOperatorSession, type SignedInOperator } from './signed-in-operator.ts';
 
-const MAX_FORM_BYTES = 16_384;
 /** Requests in flight, because the calls of applications use the same connections to Postgres. */
 const LIMITS = { min: 20, max: 20 };
 
@@ -51,7 +50,9 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
         return sendFailurePage(request, 403, 'This form is not of the console');
       }
       // Admission begins after the body, so that a browser that sends its form slowly does not count.
-      if (found.route.method === 'POST') request = { ...request, form: await readForm(context, call) };
+      if (found.route.method === 'POST') {
+        request = { ...request, ...(await readConsoleForm(context, call, found.route)) };
+      }
       await runInSpan(call.span, () => admission.run('', () => answer(request, found)));
     } catch (cause) {
       const error = runInSpan(call.span, () => toCallError(cause, call, logger));
@@ -71,6 +72,7 @@ async function answer(request: ConsoleRequest, found: FoundRoute): Promise<void>
   const asOperator = {
     ...createRequest(context, parts, found, signedIn.userId),
     form: request.form,
+    upload: request.upload,
     operator: signedIn,
   };
   await renew(asOperator, signedIn);
@@ -119,7 +121,7 @@ function createRequest(
 ): ConsoleRequest {
   const call = createOperatorCall(context, parts, userId);
   const query = new URLSearchParams(context.query);
-  return { context, parts, params, query, form: new URLSearchParams(), call, operator: NOBODY };
+  return { context, parts, params, query, form: new URLSearchParams(), upload: undefined, call, operator: NOBODY };
 }
 
 /** Takes the place of the operator until one is known. */
@@ -133,13 +135,3 @@ const NOBODY: SignedInOperator = {
   sessionId: '',
   authenticatedAt: new Date(0),
 };
-
-async function readForm({ request }: HttpContext, { deadline }: CallInfo): Promise<URLSearchParams> {
-  const contentType = headerOf({ headers: request.headers }, 'content-type') ?? '';
-  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)) {
-    // A form without fields, sent by the script of the page.
-    if (contentType === '' && Number(request.headers['content-length'] ?? 0) === 0) return new URLSearchParams();
-    throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
-  }
-  return new URLSearchParams((await readBody(request, MAX_FORM_BYTES, deadline)).toString('utf8'));
-}

@@ -27,6 +27,8 @@ export interface ConsoleRequest {
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly form: URLSearchParams;
+  /** A form with a file, to be parsed for operators only. */
+  readonly upload: Response | undefined;
   readonly call: Call;
   /** Only pages of the sign-in have none. */
   readonly operator: SignedInOperator;

@@ -13,6 +13,15 @@ if (document.querySelector('.side')) {
 // What went wrong is read out, and found by the keyboard.
 document.querySelector('[role="alert"]')?.focus();
 
+// The server would say so only after the whole file was sent.
+for (const input of document.querySelectorAll('input[data-max-bytes]')) {
+  input.addEventListener('change', () => {
+    const isTooLarge = input.files[0]?.size > Number(input.dataset.maxBytes);
+    input.setCustomValidity(isTooLarge ? 'This file is too large.' : '');
+    input.reportValidity();
+  });
+}
+
 for (const button of document.querySelectorAll('button[data-copy]')) {
   button.hidden = false;
   button.addEventListener('click', async () => {

@@ -46,9 +46,9 @@ function describe(error: ServiceError | HttpError): string {
   return violation ? `${violation.field} ${violation.message}` : error.message;
 }
 
-/** Sends the same again: a page by its link, a form by a form with what was typed. */
-function renderAgain({ context, form }: ConsoleRequest): Html {
-  if (context.request.method !== 'POST') return html`<p>Try again in a moment.</p>`;
+/** Sends the same again: a page by its link, a form by a form with what was typed. Only its operator can choose a file again. */
+function renderAgain({ context, form, upload }: ConsoleRequest): Html {
+  if (context.request.method !== 'POST' || upload) return html`<p>Try again in a moment.</p>`;
   return html`<p>It is not sure whether this was done. What you typed is kept here.</p>
 <form method="post" action="${context.path}">
 ${[...form].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}<button>Send again</button>

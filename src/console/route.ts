@@ -28,11 +28,13 @@ export interface ConsoleRoute {
   readonly isSensitive?: true;
   /** Whether a team may come although the path names no application. */
   readonly isForTeams?: true;
+  /** Whether its form may send a file. */
+  readonly takesFile?: true;
   readonly run: Run;
   readonly showForm?: Run;
 }
 
-type Options = Pick<ConsoleRoute, 'isSensitive' | 'isForTeams'>;
+type Options = Pick<ConsoleRoute, 'isSensitive' | 'isForTeams' | 'takesFile'>;
 
 export function get(role: ConsoleRoute['role'], path: string, run: Run, options: Options = {}): ConsoleRoute {
   return { method: 'GET', path, role, run, ...options };

@@ -9,6 +9,7 @@ import { END_USER_ACTS, showDeleteUser, showEraseUser } from './pages/end-user.t
 import { checkInByForm, EVENT_ACTS, exportCheckIns, showDeleteEvent, showEvent, showEvents } from './pages/events.ts';
 import { showHealth } from './pages/health.ts';
 import { createKey, revokeKey, rotateKey, showKeys, showRevokeKey, showRotateKey } from './pages/keys.ts';
+import { setLogo, showLogo } from './pages/logo.ts';
 import { showOverview } from './pages/overview.ts';
 import { showPreview } from './pages/preview.ts';
 import { search } from './pages/search.ts';
@@ -53,6 +54,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   get('viewer', '/applications/:a', showApplication),
   post('admin', '/applications/:a', APPLICATION_ACTS.update, showApplication),
   get('viewer', '/applications/:a/preview', showPreview),
+  ...getAndPost('admin', '/applications/:a/logo', showLogo, setLogo, { takesFile: true }),
   ...getAndPost('admin', '/applications/:a/delete', showDeleteApplication, APPLICATION_ACTS.delete, SENSITIVE),
   get('viewer', '/applications/:a/keys', showKeys),
   post('admin', '/applications/:a/keys', createKey, showKeys, SENSITIVE),

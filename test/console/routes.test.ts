@@ -53,6 +53,7 @@ const ROLES = {
   admin: [
     ...['POST /users', '/users/new', 'POST /users/new', 'POST /users/:u'],
     ...['POST /applications', '/applications/new', 'POST /applications/new', 'POST /applications/:a'],
+    ...both('/applications/:a/logo'),
     ...['POST webhooks', 'POST webhooks/:w', 'POST events'].map(below),
   ],
   sensitive: [

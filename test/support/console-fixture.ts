@@ -134,10 +134,10 @@ export class ConsoleBrowser {
 
   post(
     path: string,
-    fields: Record<string, string> | [string, string][] = {},
+    fields: Record<string, string> | [string, string][] | Uint8Array = {},
     headers: Record<string, string> = { 'sec-fetch-site': 'same-origin' },
   ): Promise<ConsoleReply> {
-    const body = new URLSearchParams(fields).toString();
+    const body = fields instanceof Uint8Array ? fields : new URLSearchParams(fields).toString();
     const type = { 'content-type': 'application/x-www-form-urlencoded' };
     return this.#send({ method: 'POST', path, headers: { ...type, ...headers }, body });
   }

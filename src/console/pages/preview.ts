@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
 import { allowsMethod } from '../../domain/applications/branding.ts';
-import { findLogo } from '../../domain/applications/find-logo.ts';
 import type { Call } from '../../domain/call.ts';
 import { send } from '../../http/response.ts';
 import { type PageApplication, toPageApplication } from '../../login-page/page-application.ts';
@@ -14,6 +13,7 @@ import type { FormView } from '../../login-page/pages/view.ts';
 import { toProviderView } from '../../login-page/provider-view.ts';
 import { ENGLISH, LANGUAGES, type Language } from '../../texts/texts.ts';
 import { type ConsoleRequest, findApplication } from '../console-request.ts';
+import { readLogoUri } from '../parts/logo-uri.ts';
 import type { Reply } from '../route.ts';
 
 const RENDER = { choice: renderChoice, code: renderCode, name: renderName };
@@ -76,13 +76,13 @@ async function withLogos(call: Call, details: ApplicationDetails, language: Lang
     language,
     '/login',
   );
-  const load = async (theme: 'light' | 'dark', digest: Buffer | null, logo: PageApplication['logo']) => {
-    const found = digest && logo && (await findLogo(call, { applicationId, theme, digest: digest.toString('hex') }));
-    return found && logo && { ...logo, path: `data:${found.mediaType};base64,${found.image.toString('base64')}` };
+  const load = async (theme: 'light' | 'dark', logo: PageApplication['logo']) => {
+    const path = await readLogoUri(call, details, theme);
+    return logo && path !== undefined ? { ...logo, path } : undefined;
   };
   return {
     ...page,
-    logo: (await load('light', details.logoDigest, page.logo)) || undefined,
-    darkLogo: (await load('dark', details.darkLogoDigest, page.darkLogo)) || undefined,
+    logo: await load('light', page.logo),
+    darkLogo: await load('dark', page.darkLogo),
   };
 }

@@ -9,24 +9,27 @@ interface Field {
   readonly label: string;
   readonly value?: string | null | undefined;
   readonly note?: Html | string;
-  readonly type?: 'text' | 'email' | 'url' | 'search' | 'number' | 'datetime-local';
+  readonly type?: 'file' | 'text' | 'email' | 'url' | 'search' | 'number' | 'datetime-local';
   readonly rows?: number;
   readonly isRequired?: boolean;
   readonly maxLength?: number;
   readonly placeholder?: string;
+  /** Of a file: its types, and its size. */
+  readonly accept?: string;
+  readonly maxBytes?: number;
 }
 
 /** Renders a field with its label. In a form that was refused it has what was typed. */
 export function renderField({ problem }: Pick<ConsoleRequest, 'problem'>, field: Field): Html {
-  const { name, label, note, rows, type = 'text', isRequired, maxLength, placeholder } = field;
+  const { name, label, note, rows, type = 'text', isRequired, maxLength, placeholder, accept, maxBytes } = field;
   const value = problem ? (problem.form.get(name) ?? '') : (field.value ?? '');
   const wrong = problemOf(problem, name);
   const described = [wrong && `${name}-wrong`, note && `${name}-note`].filter(Boolean).join(' ');
   const attributes = html` id="${name}" name="${name}" spellcheck="false"${isRequired && html` required`}${
     maxLength !== undefined && html` maxlength="${String(maxLength)}"`
-  }${placeholder && html` placeholder="${placeholder}"`}${wrong && html` aria-invalid="true"`}${
-    described && html` aria-describedby="${described}"`
-  }`;
+  }${placeholder && html` placeholder="${placeholder}"`}${accept && html` accept="${accept}"`}${
+    maxBytes !== undefined && html` data-max-bytes="${String(maxBytes)}"`
+  }${wrong && html` aria-invalid="true"`}${described && html` aria-describedby="${described}"`}`;
   const input =
     rows === undefined
       ? html`<input${attributes} type="${type}" value="${value}" autocomplete="off">`

@@ -5,7 +5,7 @@
 import { ServiceError } from '../errors.ts';
 
 /** Larger ones would not fit into a message of JSON. */
-const MAX_LOGO_BYTES = 40 * 1024;
+export const MAX_LOGO_BYTES = 40 * 1024;
 const MAX_WIDTH = 1024;
 const MAX_HEIGHT = 512;
 
