@@ -26,6 +26,9 @@ const things = pgTable('things', { id: integer('id').primaryKey(), name: text('n
 const testDatabase = await cloneDatabase();
 await testDatabase.sql`create table things (id int primary key, name text not null)`;
 await testDatabase.sql`create table others (id int primary key)`;
+await testDatabase.sql`
+  create function wait_long() returns text language plpgsql set lock_timeout = 0
+  as 'begin perform pg_advisory_xact_lock(1); return null; end'`;
 
 beforeEach(async () => {
   await testDatabase.sql`truncate things`;
@@ -193,6 +196,18 @@ test('statements that wait for one row, each briefly, do not delay others like t
   expect(await busy).toEqual(done(32));
 });
 
+test('a statement that waits longer than others leaves the shared connections, even if no lock_timeout ends it', async () => {
+  await insertThings(2);
+  await using database = openDatabase(2);
+  await using lock = await holdLock(testDatabase, 'select pg_advisory_xact_lock(1)');
+  const run = (id: number) => database.run(waitForFirst, { applicationId: 'busy', id }, late());
+  const waiting = run(1);
+  // The other connection answers it until then.
+  await expect.poll(() => run(2)).toEqual(APART);
+  await lock.release();
+  expect(await waiting).toEqual(SHARED);
+});
+
 test('a slow statement that waits for no lock runs to its end', async () => {
   await using database = openDatabase(1);
   const slow = outcomeOf(database.run(pause, {}, soon()));
@@ -222,6 +237,15 @@ const renameSlowly: Statement<unknown> = (db) =>
     .where(sql`id = ${sql.placeholder('id')}`)
     .returning({ pause: sql`pg_sleep(0.04)` })
     .prepare('rename_slowly');
+
+/** Waits for a lock at the first thing alone. */
+const waitForFirst: Statement<{ connection: string }[]> = (db) =>
+  db
+    .update(things)
+    .set({ name: sql`coalesce(case when id = 1 then wait_long() end, name)` })
+    .where(eq(things.id, sql.placeholder('id')))
+    .returning({ connection: sql<string>`current_setting('application_name')` })
+    .prepare('wait_for_first');
 
 const removeThings: Statement<unknown> = (db) => db.delete(things).prepare('remove_things');
 

@@ -83,6 +83,14 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
     title: /they all succeed once it is released/,
   },
   {
+    what: 'A statement that no lock_timeout ends is not isolated',
+    file: 'connection-pool.ts',
+    find: '    this.#isolateSlow();\n',
+    replace: '',
+    test: 'test/database/lock-isolation.test.ts',
+    title: /leaves the shared connections, even if no lock_timeout ends it/,
+  },
+  {
     what: 'An application with many statements delays those of the others',
     file: 'statement-queue.ts',
     find: '      this.#waiting.delete(applicationId);\n      this.#keep(applicationId, waiting);',
