@@ -7,7 +7,7 @@ import type { Lease } from './leases.ts';
 import { claimQueue, type DueDelivery, selectDueDeliveries, selectEndpoint, selectFirstDelivery } from './queue.ts';
 import { redeliverBatch } from './redeliver-batch.ts';
 import { type SendParts, sendDelivery, toTarget } from './send-delivery.ts';
-import { BatchSettler, type Claim, type SettleParts, STATEMENT_TIMEOUT_MS } from './settle-batch.ts';
+import { BatchSettler, type Claim, type SettleParts } from './settle-batch.ts';
 import type { BatchSlots } from './slots.ts';
 
 export interface DeliveryParts extends SendParts, SettleParts {
@@ -67,15 +67,15 @@ export class Batch {
 
   /** Claims the queue. Returns undefined if there is nothing to send. */
   async #claim(limit: number) {
-    const { clock, cipher } = this.#parts;
+    const { clock, cipher, run } = this.#parts;
     const { applicationId, webhookId, token, firstEnd } = this.#lease;
     const ids = { applicationId, webhookId };
     const now = clock();
-    const [claimed] = await this.#run(claimQueue, { ...ids, lease: token, leaseEnd: firstEnd, now });
+    const [claimed] = await run(claimQueue, { ...ids, lease: token, leaseEnd: firstEnd, now });
     if (!claimed) return undefined;
-    if (claimed.isRedelivering) await this.#run(redeliverBatch, { ...ids, lease: token, now });
+    if (claimed.isRedelivering) await run(redeliverBatch, { ...ids, lease: token, now });
 
-    const { endpoint, due, inOrder, isBlocked } = await selectBatch(this.#run, { ...ids, now }, limit);
+    const { endpoint, due, inOrder, isBlocked } = await selectBatch(run, { ...ids, now }, limit);
     const claim: Claim = { ...claimed, lease: this.#lease, inOrder };
     const settler = new BatchSettler(this.#parts, claim, this.#signal);
     if (!endpoint?.isActive || due.length === 0) {
@@ -88,10 +88,6 @@ export class Batch {
     // endpoint gets one probe.
     const mustWait = inOrder || claimed.failedBatches > 0;
     return { target: toTarget(ids, endpoint, cipher), due, mustWait, settler };
-  }
-
-  get #run(): Run {
-    return this.#parts.database.within(performance.now() + STATEMENT_TIMEOUT_MS);
   }
 }
 

@@ -46,14 +46,14 @@ export class Lease {
 
 export class Leases {
   readonly #clock: () => Date;
-  readonly #getRun: () => Run;
+  readonly #run: Run;
   readonly #held = new Set<Lease>();
   readonly #extending = new Set<Lease>();
   #isAborted = false;
 
-  constructor(clock: () => Date, getRun: () => Run) {
+  constructor(clock: () => Date, run: Run) {
     this.#clock = clock;
-    this.#getRun = getRun;
+    this.#run = run;
   }
 
   begin(queue: Pick<Lease, 'applicationId' | 'webhookId'>): Lease {
@@ -102,7 +102,7 @@ export class Leases {
     }));
     for (const lease of leases) this.#extending.add(lease);
     try {
-      const rows = await this.#getRun()(extendLeases, { applicationId, now, until, leases: held });
+      const rows = await this.#run(extendLeases, { applicationId, now, until, leases: held });
       const extended = new Set(rows.map(({ lease }) => lease));
       for (const lease of leases) if (extended.has(lease.token)) Object.assign(lease, { extendedAt, end: until });
     } catch {

@@ -6,12 +6,12 @@ import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import { createResolve } from './address-lookup.ts';
 import { Sender } from './attempt.ts';
 import type { DeliveryParts } from './batch.ts';
-import { STATEMENT_TIMEOUT_MS } from './settle-batch.ts';
 import type { DeliveryState } from './settle-statements.ts';
 import { DeliveryWorker } from './worker.ts';
 
 /** Calls have connections of their own, so that neither waits for the other. */
 const CONNECTIONS = 2;
+const STATEMENT_TIMEOUT_MS = 5_000;
 /** Attempts may use this share of a shutdown. The rest is for settling them. */
 const SHUTDOWN_SHARE = 0.8;
 
@@ -51,7 +51,7 @@ export function openDelivery(
   const sender = new Sender({ policy, resolve: createResolve(), timeoutMs, proxyUrl });
   const worker = new DeliveryWorker({
     ...parts,
-    database,
+    run: (statement, parameters) => database.run(statement, parameters, performance.now() + STATEMENT_TIMEOUT_MS),
     outcomes,
     sender,
     concurrency: settings.webhookConcurrency,

@@ -59,12 +59,9 @@ export async function sendDelivery(
   let outcome = EXPIRED;
   if (payload !== null) {
     const attributes = { 'usher.webhook_id': webhookId, 'usher.message_id': messageId };
-    const send = (request: AttemptRequest) => sender.send(request, signal);
-    const isLogout = type === LOGOUT;
-    const request = isLogout
-      ? await toLogout(parts, target, payload)
-      : toWebhook(parts, target, { ...delivery, payload }, at);
-    outcome = request ? await sendInSpan(request, attributes, send) : UNSIGNED;
+    const request =
+      type === LOGOUT ? await toLogout(parts, target, payload) : toWebhook(parts, target, { ...delivery, payload }, at);
+    outcome = request ? await sendInSpan(request, attributes, (traced) => sender.send(traced, signal)) : UNSIGNED;
   }
   const durationMs = Math.round(performance.now() - startedAt);
   const { statusCode, error } = outcome;

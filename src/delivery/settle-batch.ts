@@ -1,12 +1,6 @@
 /** Settles a batch: stores the results, releases the queue, logs the attempts, and disables the webhook if it must. */
 import type { Logger } from 'pino';
-import {
-  type Database,
-  DatabaseUnavailableError,
-  type PlaceholderValues,
-  type Run,
-  type Statement,
-} from '../database/database.ts';
+import { DatabaseUnavailableError, type PlaceholderValues, type Run, type Statement } from '../database/database.ts';
 import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
 import { pause } from '../domain/pause.ts';
 import { logAttempts } from './attempt-log.ts';
@@ -19,10 +13,10 @@ import { type BatchOutcome, type DeliveryState, type Released, settleBatch, sett
 
 export interface SettleParts {
   readonly clock: () => Date;
-  readonly database: Database;
   readonly logger: Logger;
   /** Counts attempts by the status that their deliveries have then. */
-  readonly outcomes?: Record<DeliveryState['status'], number>;
+  readonly outcomes: Record<DeliveryState['status'], number>;
+  readonly run: Run;
   /** The delay before each attempt, in seconds. */
   readonly schedule: readonly number[];
 }
@@ -33,7 +27,6 @@ export interface Claim extends ClaimedQueue {
   readonly inOrder: boolean;
 }
 
-export const STATEMENT_TIMEOUT_MS = 5_000;
 const SETTLE_RETRY_MS = 500;
 /** Longer than a lease: if nobody else has taken the queue, late results still count. */
 const SETTLE_TIMEOUT_MS = 30_000;
@@ -98,28 +91,29 @@ export class BatchSettler {
     completed: readonly EndedAttempt[],
     parameters: PlaceholderValues,
   ): Promise<void> {
-    const { logger, clock } = this.#parts;
+    const { logger, clock, run } = this.#parts;
     // Read before anything that may take long: how long a process was suspended says nothing of the endpoint.
     const now = clock();
     const [released] = await Promise.all([
       this.#store(statement, parameters),
       // A delivery is settled even if its log cannot be written.
-      logAttempts(this.#run, this.#ids, completed).catch((error) => logger.warn({ err: error }, 'attempt log failed')),
+      logAttempts(run, this.#ids, completed).catch((error) => logger.warn({ err: error }, 'attempt log failed')),
     ]);
     if (!released) return;
     const reason = reasonToDisable(completed, released.failingSince, now);
     if (reason === undefined) return;
-    const run = withAudit(this.#run, { ...BY_USHER, action: 'DisableWebhook', now });
-    const [disabled] = await run(disableWebhook, { ...this.#ids, reason, now });
+    const runAudited = withAudit(run, { ...BY_USHER, action: 'DisableWebhook', now });
+    const [disabled] = await runAudited(disableWebhook, { ...this.#ids, reason, now });
     if (disabled) logger.warn({ ...this.#ids, reason }, 'webhook disabled');
   }
 
   /** Retries for a while, because deliveries that are not settled are sent again. */
   async #store(statement: Statement<Released[]>, parameters: PlaceholderValues): Promise<Released | undefined> {
+    const { clock, run } = this.#parts;
     const deadline = performance.now() + SETTLE_TIMEOUT_MS;
     for (;;) {
       try {
-        const [released] = await this.#run(statement, { ...this.#ids, ...parameters, now: this.#parts.clock() });
+        const [released] = await run(statement, { ...this.#ids, ...parameters, now: clock() });
         return released;
       } catch (error) {
         const mayTryAgain = error instanceof DatabaseUnavailableError && performance.now() < deadline;
@@ -133,7 +127,7 @@ export class BatchSettler {
   #toStates(completed: readonly EndedAttempt[]): DeliveryState[] {
     const { schedule, clock, outcomes } = this.#parts;
     const results = completed.map((attempt) => toDeliveryState(attempt, schedule, clock()));
-    if (outcomes) for (const { status } of results) outcomes[status]++;
+    for (const { status } of results) outcomes[status]++;
     return results;
   }
 
@@ -149,10 +143,6 @@ export class BatchSettler {
   get #ids() {
     const { applicationId, webhookId } = this.#claim.lease;
     return { applicationId, webhookId };
-  }
-
-  get #run(): Run {
-    return this.#parts.database.within(performance.now() + STATEMENT_TIMEOUT_MS);
   }
 }
 

@@ -9,7 +9,7 @@ const wires = new WeakMap<object, Socket>();
 
 class TlsAgent extends Agent {
   override createConnection(options: ClientRequestArgs, callback?: (error: Error | null, stream: Duplex) => void) {
-    // Node merges the options of the socket into those of the request.
+    // Node merges the socket's options into the request's.
     const wire = connect(options as NetConnectOpts);
     const below: object = { socket: wire };
     const socket = super.createConnection({ ...options, ...below }, callback);
@@ -23,7 +23,7 @@ export function createTlsAgent(options: AgentOptions): Agent {
   return options.proxyEnv ? new Agent(options) : new TlsAgent(options);
 }
 
-/** Returns the bytes that a socket has received, including those of TLS. */
+/** Returns the bytes that a socket has received, TLS included. */
 export function countWireBytes(socket: Socket): number {
   return (wires.get(socket) ?? socket).bytesRead;
 }

@@ -1,12 +1,10 @@
 /** The delivery worker of a process: fans out messages, and starts a batch for each due queue within the limits. */
-import type { Run } from '../database/database.ts';
 import { pause } from '../domain/pause.ts';
 import { Batch, type DeliveryParts } from './batch.ts';
 import { FIRST_APPLICATION, fanOut, findApplications } from './fan-out.ts';
 import { Leases } from './leases.ts';
 import { type DueQueue, selectDueQueues } from './queue.ts';
 import { Repeater } from './repeater.ts';
-import { STATEMENT_TIMEOUT_MS } from './settle-batch.ts';
 import { type BatchSlots, Slots } from './slots.ts';
 
 /** How often the worker looks for due retries, and for messages of other processes. */
@@ -26,7 +24,7 @@ export class DeliveryWorker {
   /** The webhooks whose queues this process is about to claim, or holds. */
   readonly #held = new Set<string>();
   readonly #batches = new Set<Promise<void>>();
-  /** Applications with messages to fan out: those that were woken, and those with more than one statement takes. */
+  /** Applications with messages to fan out: new ones, and more than one statement takes. */
   readonly #woken = new Set<string>();
   readonly #unfinished = new Set<string>();
   readonly #fanOuts = new Repeater(() => this.#attempt(() => this.#fanOut()));
@@ -38,7 +36,7 @@ export class DeliveryWorker {
   constructor(options: WorkerOptions) {
     this.#options = options;
     this.#slots = new Slots(options.concurrency);
-    this.#leases = new Leases(options.clock, () => this.#run);
+    this.#leases = new Leases(options.clock, options.run);
   }
 
   /** Fans out new messages of an application, and delivers its due queues. */
@@ -77,7 +75,7 @@ export class DeliveryWorker {
 
   async #poll(): Promise<void> {
     this.#starts.start();
-    const { applicationIds, next } = await findApplications(this.#run, this.#after);
+    const { applicationIds, next } = await findApplications(this.#options.run, this.#after);
     this.#after = next ?? FIRST_APPLICATION;
     for (const applicationId of applicationIds) this.wake(applicationId);
   }
@@ -88,8 +86,9 @@ export class DeliveryWorker {
     const [unfinished] = this.#unfinished;
     if (unfinished) this.#unfinished.delete(unfinished);
     for (const applicationId of woken) this.#woken.delete(applicationId);
+    const { clock, run } = this.#options;
     const fanOutOne = async (applicationId: string) => {
-      if (await fanOut(this.#run, applicationId, this.#options.clock())) this.#unfinished.add(applicationId);
+      if (await fanOut(run, applicationId, clock())) this.#unfinished.add(applicationId);
       this.#starts.start();
     };
     const applicationIds = unfinished ? [...woken, unfinished] : woken;
@@ -102,8 +101,8 @@ export class DeliveryWorker {
       this.#slots.countFree(kind),
     );
     if (!quick && !unproven && !failing) return;
-    const now = this.#options.clock();
-    const queues = await this.#run(selectDueQueues, { now, quick, unproven, failing });
+    const { clock, run } = this.#options;
+    const queues = await run(selectDueQueues, { now: clock(), quick, unproven, failing });
     for (const queue of queues) {
       // A queue looks due until its claim has committed.
       if (this.#held.has(queue.webhookId) || this.#slots.countFree(queue.kind) === 0) continue;
@@ -125,9 +124,5 @@ export class DeliveryWorker {
 
   async #attempt(work: () => Promise<void>): Promise<void> {
     await work().catch((error) => this.#options.logger.warn({ err: error }, 'webhook delivery failed'));
-  }
-
-  get #run(): Run {
-    return this.#options.database.within(performance.now() + STATEMENT_TIMEOUT_MS);
   }
 }

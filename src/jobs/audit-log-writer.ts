@@ -7,11 +7,11 @@ import { type AuditEvent, presentAuditEvent } from '../domain/audit/list-audit-e
 import { pause } from '../domain/pause.ts';
 import { flushLog } from '../log.ts';
 
-/** Events of so long share their statements. */
+/** Events of this interval share their statements. */
 const BATCH_MS = 200;
 const LATE_INTERVAL_MS = 30_000;
 const STATEMENT_MS = 5_000;
-/** How often it is asked whether somebody reads the log again. */
+/** How often the writer checks whether somebody reads the log again. */
 const FLUSH_MS = 1_000;
 const CLOSE_MS = 3_000;
 
@@ -67,7 +67,7 @@ async function writeOwn(outbox: AuditOutbox, parts: WriterParts, signal: AbortSi
   while (outbox.hasEvents && !signal.aborted) await write(parts, (run) => findEvents(run, outbox.take()), signal);
 }
 
-/** Writes what processes have left that have ended, or that had no reader for long. */
+/** Writes events of processes that have ended, or whose log had no reader for long. */
 async function writeLate(parts: WriterParts, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && (await write(parts, (run) => findLateEvents(run, parts.clock()), signal)) > 0);
 }

@@ -52,17 +52,13 @@ export class MemoryCounts {
     const attempts = this.#parts.delivery.outcomes;
     // A delivery is pending after an attempt that failed.
     const failedAttempts = attempts.pending + attempts.failed;
-    const totals: Readonly<Partial<Record<CountName, number>>> = {
-      emails: sent,
-      failed_emails: failed,
-      webhook_attempts: attempts.succeeded + failedAttempts,
-      failed_webhook_attempts: failedAttempts,
-    };
-    for (const [name, total] of Object.entries(totals)) {
-      // The names are those of the totals.
-      const countName = name as CountName;
-      this.#counts.add(countName, now, total - (this.#stored[countName] ?? 0));
-    }
-    this.#stored = totals;
+    const totals: readonly (readonly [CountName, number])[] = [
+      ['emails', sent],
+      ['failed_emails', failed],
+      ['webhook_attempts', attempts.succeeded + failedAttempts],
+      ['failed_webhook_attempts', failedAttempts],
+    ];
+    for (const [name, total] of totals) this.#counts.add(name, now, total - (this.#stored[name] ?? 0));
+    this.#stored = Object.fromEntries(totals);
   }
 }

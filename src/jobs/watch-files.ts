@@ -6,7 +6,7 @@ const INTERVAL_MS = 2_000;
 
 export interface FileWatch {
   readonly signal: AbortSignal;
-  /** The texts that are in use. Otherwise the first ones are used, too, without a call of `onUsed`. */
+  /** The texts in use at the start. If undefined, the first texts are used without a call of `onUsed`. */
   readonly seen?: readonly string[];
   /** Gets the texts in the order of the paths. May throw for texts that cannot be used. */
   readonly use: (...texts: string[]) => void;

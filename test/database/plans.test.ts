@@ -509,9 +509,10 @@ async function deliverAll(database: Database, cipher: SigningKeyCipher, tenant: 
   const gone = { statusCode: 410, error: 'Gone', responseBody: 'Gone', retryAfter: undefined };
   const worker = new DeliveryWorker({
     cipher,
-    database,
     clock: () => new Date(),
     logger: createLogger('silent'),
+    outcomes: { pending: 0, succeeded: 0, failed: 0 },
+    run: (statement, parameters) => database.run(statement, parameters, performance.now() + 5_000),
     // As long as it takes to extend a lease.
     sender: { send: () => sleep(4_500, gone) },
     schedule: [0, 1],

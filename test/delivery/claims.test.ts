@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import type { Database, PlaceholderValues, Run } from '../../src/database/database.ts';
+import type { PlaceholderValues, Run } from '../../src/database/database.ts';
 import { claimQueue, selectDueQueues } from '../../src/delivery/queue.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
@@ -54,8 +54,9 @@ function createWorker(run: (statement: unknown, parameters: PlaceholderValues) =
   return new DeliveryWorker({
     cipher: new SigningKeyCipher([Buffer.alloc(32)]),
     clock: () => new Date(),
-    database: { within: () => run as unknown as Run } as unknown as Database,
     logger: createLogger('silent'),
+    outcomes: { pending: 0, succeeded: 0, failed: 0 },
+    run: run as unknown as Run,
     sender: { send: () => Promise.reject(new Error('Nothing is sent')) },
     schedule: [0],
     userAgent: 'test',

@@ -19,10 +19,7 @@ function openLeases(answer: (parameters: PlaceholderValues) => unknown = tokensO
     statements.push(parameters);
     return answer(parameters);
   };
-  return new Leases(
-    () => new Date(now),
-    () => run as Run,
-  );
+  return new Leases(() => new Date(now), run as Run);
 }
 
 /** Lets time pass, with a check every second. */

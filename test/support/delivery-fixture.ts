@@ -38,7 +38,9 @@ export async function openDeliveryFixture() {
     const database =
       options.database ?? new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
     const worker = new DeliveryWorker({
-      ...{ cipher: new SigningKeyCipher(encryptionKeys), clock: clock.read, database, logger: createLogger('silent') },
+      ...{ cipher: new SigningKeyCipher(encryptionKeys), clock: clock.read, logger: createLogger('silent') },
+      outcomes: { pending: 0, succeeded: 0, failed: 0 },
+      run: (statement, parameters) => database.run(statement, parameters, performance.now() + 5_000),
       ...{ sender: { send: async (...attempt: Parameters<Send>) => send(...attempt) }, schedule },
       ...{ userAgent: 'test', concurrency: 8 },
     });

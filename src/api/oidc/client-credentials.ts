@@ -1,4 +1,4 @@
-/** How a client says who it is: RFC 6749, section 2.3.1. */
+/** Client authentication: RFC 6749, section 2.3.1. */
 import { OidcError } from '../../domain/oidc/oidc-error.ts';
 import { type FormFields, invalidRequest } from './read-form.ts';
 

@@ -1,5 +1,4 @@
 /** The endpoints of OpenID Connect that clients call for tokens, and with them. */
-
 import type { AuthTokens } from '../../domain/login/auth-tokens.ts';
 import type { LiveGrants } from '../../domain/oidc/live-grants.ts';
 import type { OidcProvider } from '../../domain/oidc/provider.ts';

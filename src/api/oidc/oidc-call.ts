@@ -57,7 +57,7 @@ export async function runOidcCall(
     },
     toDomainCall(actor, onWait) {
       const now = clock();
-      // The audit log has the address of those who hold a key alone: that of a user is personal data.
+      // The audit log has the address of an application's server. The address of a user is personal data.
       const ipAddress = actor.actorType === 'api_key' ? context.clientAddress : '';
       const audit = { ...actor, action: name, ipAddress, requestId, now };
       return { run: withAudit(database.within(deadline, onWait), audit), now, onMessage, onWait };

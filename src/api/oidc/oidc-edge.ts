@@ -1,4 +1,4 @@
-/** The endpoints of OpenID Connect that applications call. The login page has those that browsers visit. */
+/** The endpoints of OpenID Connect that applications call. Browsers visit others, in `login-page/oidc`. */
 import type { OidcError } from '../../domain/oidc/oidc-error.ts';
 import type { OidcProvider } from '../../domain/oidc/provider.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
@@ -38,7 +38,7 @@ export function createOidcEdge(
     const document = documents.get(context.path);
     if (document !== undefined) {
       if (method === 'GET') sendJson(context, 200, document, DOCUMENT_HEADERS);
-      else refuseMethod(context, ['GET']);
+      else refuseMethod(context, [{ method: 'GET' }]);
       return true;
     }
     const ofPath = paths.get(context.path);
@@ -46,11 +46,7 @@ export function createOidcEdge(
     if (answerPreflight(context)) return true;
     const endpoint = ofPath.find((each) => each.method === method);
     if (endpoint) await serve(endpoint, context, parts);
-    else
-      refuseMethod(
-        context,
-        ofPath.map((each) => each.method),
-      );
+    else refuseMethod(context, ofPath);
     return true;
   };
 }
@@ -69,7 +65,8 @@ function sendOidcError(context: HttpContext, { reason, message, status, headers 
   sendJson(context, status, JSON.stringify({ error: reason, error_description: message }), headers);
 }
 
-function refuseMethod(context: HttpContext, methods: readonly string[]): void {
+function refuseMethod(context: HttpContext, served: readonly Pick<OidcEndpoint, 'method'>[]): void {
+  const methods = served.map(({ method }) => method);
   const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].join(', ');
   const body = { error: 'invalid_request', error_description: 'Method not allowed' };
   sendJson(context, 405, JSON.stringify(body), { allow });

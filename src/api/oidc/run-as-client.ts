@@ -1,5 +1,4 @@
-/** What the endpoints have in common that clients authenticate at: form, credential, admission. */
-
+/** Form, credential and admission of the endpoints at which clients authenticate. */
 import type { ApiKeyUsage } from '../../domain/api-keys/api-key-usage.ts';
 import type { ApiKeys } from '../../domain/api-keys/api-keys.ts';
 import { KEY_USES } from '../../domain/api-keys/key-use.ts';
@@ -59,7 +58,7 @@ export async function runAsClient<Result>(
   call.setApplication(application.id, { isAuthenticated: !isPublic });
   if (!application.openIdConnect) throw new OidcError('unauthorized_client');
   const peer = { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
-  // Anybody may be a public client: they share what is not the share of the application's servers.
+  // Anybody may be a public client, so they have a share of their own beside the application's servers.
   const caller = isPublic ? `public ${application.id}` : application.id;
   return parts.admission.run(caller, ({ ignoreTime }) =>
     work({ ...call.toDomainCall(actor, ignoreTime), application, isPublic, peer }, form),
@@ -82,9 +81,6 @@ async function authenticate(
   });
   if (owner.application.clientId !== clientId) throw invalidClient();
   usage.record(owner.apiKeyId, clock());
-  return {
-    application: owner.application,
-    actor: { actorType: 'api_key', actor: owner.apiKeyId },
-    isPublic: false,
-  };
+  const actor = { actorType: 'api_key', actor: owner.apiKeyId } as const;
+  return { application: owner.application, actor, isPublic: false };
 }

@@ -1,5 +1,4 @@
 /** Revocation (RFC 7009) and introspection (RFC 7662) of a client's own tokens. */
-
 import { toSeconds } from '../../domain/login/verify-token.ts';
 import { readAccessToken } from '../../domain/oidc/access-token.ts';
 import { endGrant } from '../../domain/oidc/end-grants.ts';
@@ -37,7 +36,7 @@ export function createTokenStatusEndpoints(parts: StatusParts): readonly OidcEnd
   ];
 }
 
-/** Ends the grant of a token. One that is no token of the client has ended already (RFC 7009, section 2.2). */
+/** Ends the grant of a token. Succeeds with any other text, too (RFC 7009, section 2.2). */
 async function revoke(call: ClientCall, { liveSessions, tokenKeys }: StatusParts, text: string): Promise<void> {
   const token = readAccessToken(tokenKeys.accessToken, text) ?? readRefreshToken(tokenKeys.refreshToken, text);
   const { application } = call;
@@ -46,13 +45,13 @@ async function revoke(call: ClientCall, { liveSessions, tokenKeys }: StatusParts
   if (userId) await liveSessions.forgetUser(userId);
 }
 
-/** Whoever introspects has a secret: anybody could be a public client. */
+/** Needs a secret, because anybody can be a public client. */
 async function introspect(call: ClientCall, parts: StatusParts, text: string): Promise<Record<string, unknown>> {
   if (call.isPublic) throw invalidClient();
   const { application, now } = call;
   const accessToken = readAccessToken(parts.tokenKeys.accessToken, text);
   const refreshToken = readRefreshToken(parts.tokenKeys.refreshToken, text);
-  // Tokens of others are looked up as little as no tokens are.
+  // Another client's token is not looked up, like a text that is no token.
   if ((accessToken ?? refreshToken)?.applicationId !== application.id) return { active: false };
   const found: FoundToken | undefined = accessToken
     ? await findAccessToken(parts, accessToken, now)

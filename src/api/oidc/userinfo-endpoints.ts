@@ -35,7 +35,7 @@ async function showUser(parts: UserinfoParts, call: OidcCall, text: string | und
   return { body: { sub: grant.userId, ...profileClaims(scope, profile) } };
 }
 
-/** Returns the token of the header, or of the form. In a query, logs would have it. */
+/** Returns the token of the header, or of the form. A query would be logged. */
 async function readToken({ context, deadline }: OidcCall, method: 'GET' | 'POST'): Promise<string | undefined> {
   const ofHeader = /^bearer +(\S+) *$/i.exec(headerOf(context, 'authorization') ?? '')?.[1];
   const hasForm = method === 'POST' && headerOf(context, 'content-type') !== undefined;

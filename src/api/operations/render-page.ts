@@ -6,7 +6,7 @@ import type { StaticText } from './generated-text.ts';
 interface Page {
   readonly title: string;
   readonly description: string;
-  /** CSS files that follow those of Usher's own pages. */
+  /** CSS files, which follow the shared ones. */
   readonly styles: readonly URL[];
   readonly body: Html;
   /** A script that the page does without where scripts are off. */

@@ -24,7 +24,7 @@ export const publicOptions: typeof connectOptions = {
   acceptCompression: [identity],
 };
 
-/** For calls that refuse unknown fields. Those of Protobuf itself are how newer clients talk to older servers. */
+/** For calls that refuse unknown fields of JSON. Fields of binary messages may be unknown: clients may be newer. */
 const strictOptions: typeof connectOptions = {
   ...connectOptions,
   jsonOptions: { ...connectOptions.jsonOptions, ignoreUnknownFields: false },
