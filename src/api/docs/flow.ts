@@ -1,12 +1,22 @@
 /** The picture of a login: who sends what to whom. */
 import { type Html, html } from '../../http/html.ts';
 
-const WIDTH = 720;
 const STEP = 46;
 const TOP = 56;
-const LANES = { Browser: 90, Application: 360, Usher: 630 } as const;
 
-type Lane = keyof typeof LANES;
+type Lane = 'Browser' | 'Application' | 'Usher';
+
+interface Layout {
+  readonly name: string;
+  readonly width: number;
+  readonly lanes: Readonly<Record<Lane, number>>;
+}
+
+/** On phones, texts between two neighbours are wider than the space between these. */
+const LAYOUTS: readonly Layout[] = [
+  { name: 'wide', width: 720, lanes: { Browser: 90, Application: 360, Usher: 630 } },
+  { name: 'narrow', width: 328, lanes: { Browser: 30, Application: 162, Usher: 304 } },
+];
 
 const MESSAGES: readonly (readonly [from: Lane, to: Lane, text: string])[] = [
   ['Browser', 'Application', '1  wants to sign in'],
@@ -20,21 +30,31 @@ const MESSAGES: readonly (readonly [from: Lane, to: Lane, text: string])[] = [
 ];
 const HEIGHT = TOP + MESSAGES.length * STEP;
 
-/** Lines and text have the colours of the page. */
-export const FLOW = html`<figure tabindex="0" aria-label="Picture of a login"><svg class="flow" viewBox="0 0 ${String(WIDTH)} ${String(HEIGHT)}" role="img" aria-labelledby="flow-title">
-<title id="flow-title">A login in eight steps between browser, application and Usher, as the list below tells</title>
-<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0 0 8 4 0 8z"/></marker></defs>
-${Object.entries(LANES).map(
-  ([name, x]) => html`<line class="lane" x1="${String(x)}" y1="36" x2="${String(x)}" y2="${String(HEIGHT)}"/>
-<text class="name" x="${String(x)}" y="24" text-anchor="middle">${name}</text>`,
-)}
-${MESSAGES.map(renderMessage)}
-</svg></figure>`;
+const TITLE = `A login. ${MESSAGES.map(([from, to, text]) => `${from} to ${to}: ${text}.`).join(' ')}`;
 
-function renderMessage([from, to, text]: (typeof MESSAGES)[number], index: number): Html {
-  const y = String(TOP + index * STEP + 20);
-  const [start, end] = [LANES[from], LANES[to]];
-  const middle = String((start + end) / 2);
-  return html`<line class="message" x1="${String(start)}" y1="${y}" x2="${String(end)}" y2="${y}" marker-end="url(#arrow)"/>
-<text x="${middle}" y="${String(Number(y) - 7)}" text-anchor="middle">${text}</text>`;
+/** Lines and text have the colours of the page, which shows the layout that fits it. */
+export const FLOW = html`<figure>${LAYOUTS.map(renderFlow)}</figure>`;
+
+function renderFlow({ name, width, lanes }: Layout): Html {
+  return html`<svg class="flow ${name}" viewBox="0 0 ${String(width)} ${String(HEIGHT)}" role="img" aria-labelledby="flow-${name}">
+<title id="flow-${name}">${TITLE}</title>
+<defs><marker id="arrow-${name}" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0 0 8 4 0 8z"/></marker></defs>
+${Object.entries(lanes).map(
+  ([lane, x]) => html`<line class="lane" x1="${String(x)}" y1="36" x2="${String(x)}" y2="${String(HEIGHT)}"/>
+<text class="name" x="${String(x)}" y="24" text-anchor="middle">${lane}</text>`,
+)}
+${MESSAGES.map(([from, to, text], index) => {
+  const y = TOP + index * STEP + 20;
+  const [start, end] = [lanes[from], lanes[to]];
+  const { x, anchor } = placeText(Math.min(start, end), Math.max(start, end));
+  return html`<line class="message" x1="${String(start)}" y1="${String(y)}" x2="${String(end)}" y2="${String(y)}" marker-end="url(#arrow-${name})"/>
+<text x="${String(x)}" y="${String(y - 7)}" text-anchor="${anchor}">${text}</text>`;
+})}
+</svg>`;
+}
+
+/** In the middle of the arrow, unless that is shorter than the text. */
+function placeText(left: number, right: number): { x: number; anchor: string } {
+  if (right - left > 200) return { x: (left + right) / 2, anchor: 'middle' };
+  return left < 100 ? { x: left + 6, anchor: 'start' } : { x: right + 16, anchor: 'end' };
 }
