@@ -1,9 +1,12 @@
-/** Tokens of OpenID Connect while replies are lost, and while users are signed out or erased. */
+/** Tokens of OpenID Connect while replies and connections are lost, and while users are signed out or erased. */
 import { randomInt } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { cloneDatabase } from '../support/database.ts';
+import { openHttpClient } from '../support/http.ts';
 import { createRsaJwk } from '../support/oidc.ts';
 import {
+  basicOf,
   createOidcTenant,
   createVerifier,
   getUserinfo,
@@ -12,11 +15,15 @@ import {
   signInForCode,
   type TokenReply,
 } from '../support/oidc-client.ts';
-import { adminClient, clientsOf, createTestUser, startTestService } from '../support/service.ts';
+import { adminClient, clientsOf, createTestUser, REDIRECT_URI, startTestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 
 const ROUNDS = quickOrLong(100, 1_000);
 const RACES = quickOrLong(20, 200);
+const CODES = quickOrLong(12, 300);
+/** The longest that a client waits, or a connection to Postgres lasts, where they are lost. */
+const LOSS_MS = 40;
 /** Chains that refresh at the same time. */
 const CHAINS = 5;
 /** After so many rounds a chain ends by the use of an ancestor, and another begins. */
@@ -81,6 +88,61 @@ test(`in ${ROUNDS} rounds of lost replies nobody is signed out, and no ancestor 
   });
   expect(signedOut).toEqual([]);
   expect(accepted).toEqual([]);
+}, 1_800_000);
+
+test(`${CODES} codes are redeemed once each by 50 requests to two replicas, whatever is lost`, async (context) => {
+  await using stack = new AsyncDisposableStack();
+  await using replicas = await openReplicas();
+  const { service, tenant } = replicas;
+  const { database, config: like } = service;
+  const proxies = [stack.use(await TcpProxy.open(database.url)), stack.use(await TcpProxy.open(database.url))];
+  const behind: string[] = [];
+  for (const proxy of proxies) {
+    const config = { databaseUrl: proxy.through(database.url) };
+    behind.push(stack.use(await startTestService({ database, like, config })).url);
+  }
+  const verifier = createVerifier();
+  const send = async (code: string, waitsMs?: number): Promise<TokenReply['status'] | undefined> => {
+    using client = openHttpClient(behind[randomInt(2)] ?? '', { httpVersion: '1.1' });
+    const fields = { grant_type: 'authorization_code', redirect_uri: REDIRECT_URI, code, code_verifier: verifier };
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', ...basicOf(tenant) };
+    const body = new URLSearchParams(fields).toString();
+    const reply = client.send({ path: '/oidc/token', headers, body }).then(({ status }) => status);
+    if (waitsMs === undefined) return await reply;
+    // The client leaves, and nobody reads the answer.
+    return await Promise.race([reply.catch(() => undefined), sleep(waitsMs, undefined)]);
+  };
+  const statuses = new Map<number | undefined, number>();
+  const lost = ['nothing', 'replies', 'connections to Postgres'] as const;
+  for (let round = 0; round < CODES; round++) {
+    const loses = lost[round % lost.length];
+    const user = await createTestUser(service);
+    const code = await signInForCode(service, tenant, user, { verifier });
+    const sent = Array.from({ length: 50 }, () => send(code, loses === 'replies' ? randomInt(LOSS_MS) : undefined));
+    if (loses === 'connections to Postgres') {
+      await sleep(randomInt(LOSS_MS));
+      await Promise.all(proxies.map((proxy) => proxy.setMode('reset')));
+      await Promise.all(proxies.map((proxy) => proxy.setMode('pass')));
+    }
+    const heard = await Promise.all(sent);
+    for (const status of heard) statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    const winners = heard.filter((status) => status === 200).length;
+    // The replicas may still be opening the connections that the round before has lost.
+    if (loses === 'nothing' && !heard.includes(503)) expect(winners).toBe(1);
+    expect(winners, loses).toBeLessThanOrEqual(1);
+    // What nobody has heard of is used up all the same.
+    const last = await redeem(service, tenant, code, { verifier });
+    expect(last.status, loses).toBe(winners === 0 && last.status === 200 ? 200 : 400);
+    // A redemption has a row in the audit log, and so has the session that begins.
+    const changes =
+      await database.sql`select id from audit_events where resource = ${user.id} and action = 'POST /oidc/token'`;
+    expect(changes.length, loses).toBeLessThanOrEqual(2);
+    expect(changes.length, loses).toBeGreaterThan(0);
+  }
+  const figures = [...statuses].map(([status, count]) => `${count} times ${status ?? 'no reply'}`).join(', ');
+  report(context, { tried: `${CODES} codes, each in 50 requests at once to 2 replicas`, figures });
+  expect([...statuses.keys()].filter((status) => ![200, 400, 503, undefined].includes(status))).toEqual([]);
+  expect(statuses.get(200)).toBeGreaterThanOrEqual(CODES / 4);
 }, 1_800_000);
 
 test.each([
