@@ -74,7 +74,6 @@ test('a service counts its sign-ins, and stores them at the latest when it stops
 });
 
 async function signInsOf(sql: typeof testDatabase.sql): Promise<number> {
-  const [row] = await sql`select coalesce(sum(count), 0)::int as count from hourly_counts
-    where name = 'sign_ins' and hour between now() - interval '1 hour' and now()`;
+  const [row] = await sql`select coalesce(sum(count), 0)::int as count from hourly_counts where name = 'sign_ins'`;
   return row?.count;
 }

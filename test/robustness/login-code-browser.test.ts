@@ -209,7 +209,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await context.close();
     for (const fragment of ['', '#email=', '#email=%', '#other=x']) {
       const { page: empty, problems } = await openChoice(fragment);
-      expect(await focused(empty)).toBe('E-mail address');
+      await expect.poll(() => focused(empty)).toBe('E-mail address');
       expect(await empty.getByLabel('E-mail address').inputValue()).toBe(fragment === '#email=%' ? '%' : '');
       expect(problems).toEqual([]);
       await context.close();

@@ -125,27 +125,30 @@ const medians = (name: string) => {
   };
 };
 
-beforeAll(async () => {
-  const server = { name: 'usher', pid: usher.pid, ports: { '1.1': usher.port, '2': usher.port } } as const;
-  const meter = new Meter(stack, server, { databaseUrl: database.url, concurrency: 8 });
-  const measure = async (attack: Attack): Promise<Cost> => {
-    let bytes = 0;
-    const run = async (client: Client) => {
-      const { status, ...sent } = attack();
-      const reply = await sendUntil(client, sent, status);
-      bytes += reply.bytes.length + JSON.stringify(reply.headers).length;
+beforeAll(
+  async () => {
+    const server = { name: 'usher', pid: usher.pid, ports: { '1.1': usher.port, '2': usher.port } } as const;
+    const meter = new Meter(stack, server, { databaseUrl: database.url, concurrency: 8 });
+    const measure = async (attack: Attack): Promise<Cost> => {
+      let bytes = 0;
+      const run = async (client: Client) => {
+        const { status, ...sent } = attack();
+        const reply = await sendUntil(client, sent, status);
+        bytes += reply.bytes.length + JSON.stringify(reply.headers).length;
+      };
+      const cost = await meter.measure(REQUESTS, run);
+      return { ...cost, bytes: bytes / REQUESTS };
     };
-    const cost = await meter.measure(REQUESTS, run);
-    return { ...cost, bytes: bytes / REQUESTS };
-  };
-  for (let round = 0; round <= ROUNDS; round++)
-    for (const [name, attack] of Object.entries(ATTACKS)) {
-      if (attack().status === 429) await useUp(attack);
-      const cost = await measure(attack);
-      // The first round compiles.
-      if (round > 0) costs.set(name, [...(costs.get(name) ?? []), cost]);
-    }
-}, quickOrLong(900_000, 3_600_000));
+    for (let round = 0; round <= ROUNDS; round++)
+      for (const [name, attack] of Object.entries(ATTACKS)) {
+        if (attack().status === 429) await useUp(attack);
+        const cost = await measure(attack);
+        // The first round compiles.
+        if (round > 0) costs.set(name, [...(costs.get(name) ?? []), cost]);
+      }
+  },
+  quickOrLong(900_000, 3_600_000),
+);
 
 test.for(Object.keys(ATTACKS))('%s costs no more than a few requests for nothing', (name, context) => {
   const { serverMicros, postgresMicros, bytes } = medians(name);
