@@ -12,6 +12,7 @@ import {
   adminClient,
   beginSession,
   clientsOf,
+  createLoginIntent,
   createTenant,
   createTestUser,
   createTestWebhook,
@@ -204,13 +205,14 @@ describe('an operator', () => {
     const { sql } = service.database;
     await beginSession(service, tenant, user);
     await sql`update sessions set ip_address = ${mark}, user_agent = ${mark} where user_id = ${user.id}`;
-    const intent = sql`select application_id, id from login_intents where user_id = ${user.id}`;
+    // At a login that is not the user's, because anybody may enter an address.
+    const intentId = await createLoginIntent(service, tenant);
     await sql`
       insert into login_codes (application_id, login_intent_id, id, browser_digest, code_digest, email, created_at, expires_at)
-      select application_id, id, id, '', '', ${profile.email}, now(), now() from (${intent}) as intent`;
+      values (${tenant.id}, ${intentId}, ${intentId}, '', '', ${profile.email}, now(), now())`;
     await sql`
       insert into wallet_challenges (application_id, login_intent_id, id, browser_digest, address, message, created_at, expires_at)
-      select application_id, id, id, '', ${mark}, ${mark}, now(), now() from (${intent}) as intent`;
+      values (${tenant.id}, ${intentId}, ${intentId}, '', ${mark}, ${mark}, now(), now())`;
     expect(await tablesWith(mark)).toEqual(['login_codes', 'sessions', 'users', 'wallet_challenges']);
 
     for (let time = 0; time < 2; time++) await admin.eraseUser({ userId: user.id });

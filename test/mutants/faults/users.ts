@@ -31,6 +31,14 @@ export const USER_FAULTS: readonly Fault[] = [
       title: /erases a user from every table/,
     },
     {
+      what: 'EraseUser leaves messages that the wallet was to sign',
+      file: 'users/end-user.ts',
+      find: 'c.address = lower(known.wallet_address)',
+      replace: 'false',
+      test: users,
+      title: /erases a user from every table/,
+    },
+    {
       what: 'CheckSession takes 0 for no bound of staleness',
       file: 'sessions/check-session.ts',
       find: 'maxStalenessMs ?? MAX_STALENESS_MS',
