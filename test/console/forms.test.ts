@@ -83,13 +83,15 @@ describe('a user', () => {
 });
 
 describe('an application', () => {
-  test('is created, gets a key that works, is changed and deleted', async () => {
+  test('is created with a key that works, gets another, is changed and deleted', async () => {
     const form = { name: 'Bakery', redirectUris: 'https://bakery.test/a\r\nhttps://bakery.test/b' };
-    await act('/applications/new', '/applications/new', form, 'AdminService/CreateApplication');
+    const created = await act('/applications/new', '/applications/new', form, 'AdminService/CreateApplication');
+    const [firstKey = ''] = /usk_\w+/.exec(created.text) ?? [];
+    expect(await clientsOf(fixture.service, { apiKey: firstKey }).events.listEvents({})).toMatchObject({ events: [] });
     const { applications } = await adminClient(fixture.service).listApplications({});
     const id = applications.find(({ name }) => name === 'Bakery')?.id;
     const path = `/applications/${id}`;
-    const keys = await act(`${path}/keys`, `${path}/keys`, { name: 'first' }, 'AdminService/CreateApiKey');
+    const keys = await act(`${path}/keys`, `${path}/keys`, { name: 'second' }, 'AdminService/CreateApiKey');
     const [apiKey = ''] = /usk_\w+/.exec(keys.text) ?? [];
     await clientsOf(fixture.service, { apiKey }).events.listEvents({});
     expect((await browser.open(`${path}/keys`)).text).not.toContain('usk_');

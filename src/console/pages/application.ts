@@ -4,7 +4,7 @@ import type { ApplicationDetails } from '../../domain/applications/application.t
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { LANGUAGES } from '../../texts/texts.ts';
-import { type ConsoleRequest, findApplication } from '../console-request.ts';
+import { type ConsoleRequest, findApplication, perform } from '../console-request.ts';
 import { createAct } from '../parts/act.ts';
 import { renderApplicationHeader } from '../parts/application-header.ts';
 import { renderConfirmation, requireName } from '../parts/confirmation.ts';
@@ -13,6 +13,7 @@ import { renderLinkButton, renderNote, renderTrail } from '../parts/panel.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 import { APPLICATION_FIELDS, readApplication, renderApplicationFields } from './application-form.ts';
+import { showCreatedKey } from './keys.ts';
 import { PREVIEW_FORMS, previewFormOf } from './preview.ts';
 
 export async function showNewApplication(request: ConsoleRequest): Promise<ConsolePage> {
@@ -90,11 +91,10 @@ export async function showDeleteApplication(request: ConsoleRequest): Promise<Co
 const { createApplication, updateApplication, deleteApplication } = AdminService.method;
 
 export const APPLICATION_ACTS = {
-  create: createAct(
-    createApplication,
-    readApplication,
-    (_, { application }) => `/applications/${application?.id}/keys?done=created`,
-  ),
+  async create(request: ConsoleRequest): Promise<ConsolePage> {
+    const { application, apiKey } = await perform(request, createApplication, readApplication(request));
+    return showCreatedKey({ ...request, params: { a: application?.id ?? '' } }, apiKey);
+  },
   update: createAct(
     updateApplication,
     (request) => ({ applicationId: request.params.a, ...readApplication(request) }),

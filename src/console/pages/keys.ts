@@ -75,13 +75,14 @@ export async function createKey(request: ConsoleRequest): Promise<Reply> {
   const expiresAt = given === '' ? undefined : new Date(`${given}Z`);
   const fields = { applicationId: params.a, name: textOrNull(form, 'name') ?? undefined, expiresAt };
   const { apiKey } = await perform(request, AdminService.method.createApiKey, fields as object);
-  return showKeysWith(request, renderCreated(apiKey));
+  return showCreatedKey(request, apiKey);
 }
 
 /** Shows a key in the answer to its form: nothing else has it. */
-function renderCreated(apiKey = ''): Html {
-  return html`<div class="alert note once" role="status"><p><strong>This key is shown once.</strong> Copy it now.</p>
+export function showCreatedKey(request: ConsoleRequest, apiKey = ''): Promise<ConsolePage> {
+  const created = html`<div class="alert note once" role="status"><p><strong>This key is shown once.</strong> Copy it now.</p>
 <p><code>${apiKey}</code> <button class="quiet" data-copy="${apiKey}" hidden>Copy</button></p></div>`;
+  return showKeysWith(request, created);
 }
 
 async function findKey({ call, params, parts }: ConsoleRequest): Promise<ApiKey> {
@@ -126,7 +127,7 @@ export async function rotateKey(request: ConsoleRequest): Promise<Reply> {
   requireName(request, nameOf(key));
   const fields = { apiKeyId: key.apiKeyId, overlapSeconds: Number(request.form.get('overlapSeconds') ?? 86_400) };
   const { apiKey } = await perform(request, AdminService.method.rotateApiKey, fields);
-  return showKeysWith(request, renderCreated(apiKey));
+  return showCreatedKey(request, apiKey);
 }
 
 export async function showRevokeKey(request: ConsoleRequest): Promise<ConsolePage> {
