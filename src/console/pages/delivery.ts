@@ -46,7 +46,7 @@ ${renderPanel(
     ['Message ID', renderId(delivery.messageId)],
     ['Type', delivery.type],
     ['Created', renderMoment(delivery.createdAt)],
-    ['State', `${delivery.status}, ${delivery.attemptCount} attempts`],
+    ['State', `${delivery.status}, ${delivery.attemptCount} attempt${delivery.attemptCount === 1 ? '' : 's'}`],
     ['Next attempt', delivery.nextAttemptAt !== null && renderMoment(delivery.nextAttemptAt)],
   ]),
 )}

@@ -70,6 +70,6 @@ function showNothing({ parts }: ConsoleRequest, text: string): Reply {
     status: 404,
     body: html`<h1>Nothing found</h1>
 ${renderLogNote(parts)}
-<p class="soft">Nothing has the address or ID ${isolate(text)}. The beginning of an e-mail address is enough; other IDs have to be whole.</p>`,
+<p class="soft">Nothing has the address or ID ${isolate(text)}. The beginning of an e-mail address is enough; other IDs have to be whole. The ID of a request is in the log of calls, and in the downloads of the <a href="/audit">audit log</a>.</p>`,
   };
 }
