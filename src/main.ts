@@ -54,6 +54,7 @@ async function serve(): Promise<void> {
   const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
   const logger = createLogger(config.logLevel);
   for (const found of findMisspeltSettings(Object.keys(process.env))) logger.warn(found, 'setting is unknown');
+  if (config.databaseUrl && !process.env.PUBLIC_URL) logger.warn('PUBLIC_URL is not set, so logins lead to localhost');
   const fatal = Promise.withResolvers<void>();
   // Handled before the start: the first process of a container ignores signals without a handler.
   let close = (exitCode: number): unknown => process.exit(exitCode);

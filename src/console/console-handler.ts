@@ -57,7 +57,9 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
     } catch (cause) {
       const error = runInSpan(call.span, () => toCallError(cause, call, logger));
       outcome = outcomeOf(error);
-      sendFailurePage(request, error);
+      // The browser sees that a download is cut off.
+      if (context.response.headersSent) context.response.destroy();
+      else sendFailurePage(request, error);
     }
   };
 }

@@ -11,9 +11,18 @@ import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import manifest from '../../package.json' with { type: 'json' };
 import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
 import { toCurl } from '../../src/api/docs/example-commands.ts';
+import { cloneDatabase } from '../support/database.ts';
 import { createDirectory } from '../support/directory.ts';
 import { request } from '../support/http.ts';
-import { REPOSITORY, runMain, runShell, startMain, survivorsOf, type UsherProcess } from '../support/process.ts';
+import {
+  REPOSITORY,
+  runMain,
+  runShell,
+  startMain,
+  startUsher,
+  survivorsOf,
+  type UsherProcess,
+} from '../support/process.ts';
 import { readDemo } from '../support/workers.ts';
 
 const directory = await createDirectory();
@@ -160,6 +169,18 @@ test('invalid settings stop the start with one line that names all of them', asy
   expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
   expect(stderr).toMatch(/^usher: [^\n]+\n$/);
   for (const name of [...Object.keys(env), 'AUTH_SIGNING_KEYS_FILE']) expect(stderr).toContain(name);
+});
+
+test('a start on a database without a URL for people is warned of in the log', async () => {
+  await using database = await cloneDatabase();
+  const warning = '"msg":"PUBLIC_URL is not set, so logins lead to localhost"';
+  for (const [env, isWarned] of [
+    [{}, true],
+    [{ PUBLIC_URL: 'https://login.example.com' }, false],
+  ] as const) {
+    await using usher = await startUsher(database.url, env, { keepsLog: true });
+    expect(usher.stdout.includes(warning)).toBe(isWarned);
+  }
 });
 
 /** A process of our own Node that claims to be an older one. */

@@ -1,6 +1,7 @@
 /** The audit log: who changed what, when, and from where. */
 import { sendAuditLog } from '../../api/operations/export-audit-log.ts';
 import { NO_APPLICATION } from '../../database/audit-schema.ts';
+import { OWN_APPLICATION_IDS } from '../../domain/applications/own-applications.ts';
 import { type AuditEvent, listAuditEvents } from '../../domain/audit/list-audit-events.ts';
 import { UUID } from '../../domain/validation.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -84,7 +85,9 @@ export const AUDIT_COLUMNS = [
   wideColumn('Application', ({ applicationId }: AuditEvent) =>
     applicationId === NO_APPLICATION
       ? '–'
-      : html`<a href="/applications/${applicationId}">${renderShort(applicationId)}</a>`,
+      : OWN_APPLICATION_IDS.includes(applicationId)
+        ? 'Usher'
+        : html`<a href="/applications/${applicationId}">${renderShort(applicationId)}</a>`,
   ),
   wideColumn('From', ({ ipAddress }: AuditEvent) => html`<code>${isolate(ipAddress || '–')}</code>`),
   wideColumn(
