@@ -175,7 +175,7 @@ test('a start on a database without a URL for people is warned of in the log', a
   await using database = await cloneDatabase();
   const warning = '"msg":"PUBLIC_URL is not set, so logins lead to localhost"';
   for (const [env, isWarned] of [
-    [{}, true],
+    [{ PUBLIC_URL: '' }, true],
     [{ PUBLIC_URL: 'https://login.example.com' }, false],
   ] as const) {
     await using usher = await startUsher(database.url, env, { keepsLog: true });
