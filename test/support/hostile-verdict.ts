@@ -26,6 +26,8 @@ function faultOfShape({ kind, path }: HostileRequest, reply: RawReply): string |
   if (kind === 'rpc' && contentType.startsWith('application/grpc')) return faultOfGrpc(contentType, reply);
   if (kind === 'rpc' && reply.status === 200) return undefined;
   if (kind === 'login' && reply.status === 303 && location) return undefined;
+  // To `if-none-match: *`.
+  if (path.split('?')[0] === '/' && reply.status === 304 && reply.bytes.length === 0) return undefined;
   if (
     (kind === 'login' || path.split('?')[0] === '/') &&
     contentType.startsWith('text/html') &&
