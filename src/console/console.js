@@ -10,8 +10,32 @@ if (document.querySelector('.side')) {
   document.addEventListener('visibilitychange', renew);
 }
 
-// What went wrong is read out, and found by the keyboard.
-document.querySelector('[role="alert"]')?.focus();
+// What a form has done, or what is wrong with it, is read out. The keyboard goes on from there.
+document.querySelector('[role="alert"], [role="status"]')?.focus();
+
+// A reload would send the form again, and create another key.
+const once = document.querySelector('[data-path]');
+if (once) history.replaceState(null, '', once.dataset.path);
+
+// A second click would do the same again.
+const SENDING_MS = 5_000;
+let isChanged = false;
+addEventListener('submit', (event) => {
+  const { method, dataset } = event.target;
+  if (method !== 'post') return;
+  if (dataset.isSent) return event.preventDefault();
+  dataset.isSent = 'true';
+  setTimeout(() => delete dataset.isSent, SENDING_MS);
+  isChanged = false;
+});
+
+// Other forms and links would lose what was typed.
+addEventListener('input', ({ target }) => {
+  isChanged ||= target.form?.method === 'post';
+});
+addEventListener('beforeunload', (event) => {
+  if (isChanged) event.preventDefault();
+});
 
 // The server would say so only after the whole file was sent.
 for (const input of document.querySelectorAll('input[data-max-bytes]')) {

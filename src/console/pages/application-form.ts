@@ -63,7 +63,7 @@ ${renderGroup(
 ${field('termsUri', 'Terms', { type: 'url' })}
 ${field('privacyUri', 'Privacy', { type: 'url' })}
 ${field('supportUri', 'Help', { note: 'An https address, or mailto:. Answers to e-mails go there, too.' })}
-${renderLogoLink(request)}`,
+${request.params.a === undefined && html`<p class="small soft">You can add a logo once the application is created.</p>`}`,
 )}
 ${renderGroup(
   'Sessions',
@@ -81,12 +81,6 @@ ${field('backchannelLogoutUri', 'Back-channel logout', { type: 'url' })}`,
 
 function renderGroup(title: string, content: Html, isOpen = false): Html {
   return html`<details class="group"${isOpen && html` open`}><summary>${title}</summary><div class="fields">${content}</div></details>\n`;
-}
-
-function renderLogoLink({ params }: ConsoleRequest): Html {
-  if (params.a === undefined)
-    return html`<p class="small soft">You can add a logo once the application is created.</p>`;
-  return html`<p><a href="/applications/${params.a}/logo">Logo…</a> <span class="small soft">It has a page of its own: save first what you have changed here.</span></p>`;
 }
 
 function describeRefused({ problem }: ConsoleRequest): string {

@@ -40,7 +40,7 @@ export async function showApplication(request: ConsoleRequest): Promise<ConsoleP
     body: html`${renderApplicationHeader(application, 'settings')}
 ${renderNote(request)}
 <div class="two settings">
-${renderPreview(request, application, path)}
+${renderPreview(request, application, path, isAdmin)}
 <div class="stack">
 <form method="post" action="${path}" class="fields tight">
 ${renderProblem(request, APPLICATION_FIELDS)}
@@ -56,7 +56,7 @@ ${isAdmin && html`<hr><div class="tight"><p class="small soft">Deletes its keys,
   };
 }
 
-function renderPreview({ query }: ConsoleRequest, { name }: ApplicationDetails, path: string): Html {
+function renderPreview({ query }: ConsoleRequest, { name }: ApplicationDetails, path: string, isAdmin: boolean): Html {
   const form = previewFormOf(query);
   const lang = query.get('lang') ?? 'en';
   const view = (theme: string) =>
@@ -64,7 +64,7 @@ function renderPreview({ query }: ConsoleRequest, { name }: ApplicationDetails, 
   const languages = [...LANGUAGES.values()].map((language) => [language.tag, language.name] as const);
   return html`<section class="panel stay" aria-labelledby="look">
 <header class="bar"><h2 id="look">Login page</h2>
-<form class="pick tight">${renderSelect('form', 'Page', PREVIEW_FORMS, form)}${renderSelect('lang', 'Language', languages, lang)}<button class="second">Show</button></form>
+<form class="pick tight">${renderSelect('form', 'Page', PREVIEW_FORMS, form)}${renderSelect('lang', 'Language', languages, lang)}<button class="second">Show</button>${isAdmin && html`<a href="${path}/logo">Logo…</a>`}</form>
 </header>
 <div class="views">${view('light')}${view('dark')}</div>
 </section>`;

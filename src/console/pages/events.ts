@@ -117,7 +117,7 @@ function renderAlready(query: URLSearchParams): Html | false {
   const at = new Date(query.get('already') ?? '');
   return (
     !Number.isNaN(at.getTime()) &&
-    html`<p class="alert warn" role="status">Already checked in at ${renderMoment(at)}</p>`
+    html`<p class="alert warn" role="status" tabindex="-1">Already checked in at ${renderMoment(at)}</p>`
   );
 }
 

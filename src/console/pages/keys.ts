@@ -80,7 +80,8 @@ export async function createKey(request: ConsoleRequest): Promise<Reply> {
 
 /** Shows a key in the answer to its form: nothing else has it. */
 export function showCreatedKey(request: ConsoleRequest, apiKey = ''): Promise<ConsolePage> {
-  const created = html`<div class="alert note once" role="status"><p><strong>This key is shown once.</strong> Copy it now.</p>
+  const path = `/applications/${request.params.a}/keys`;
+  const created = html`<div class="alert note once" role="status" tabindex="-1" data-path="${path}"><p><strong>This key is shown once.</strong> Copy it now.</p>
 <p><code>${apiKey}</code> <button class="quiet" data-copy="${apiKey}" hidden>Copy</button></p></div>`;
   return showKeysWith(request, created);
 }

@@ -54,8 +54,10 @@ export async function showPreview({ context, call, params, parts, query }: Conso
   const nonce = randomBytes(16).toString('base64');
   const text = renderDocument({ ...RENDER[previewFormOf(query)](view), application }, nonce);
   const theme = query.get('theme') === 'dark' ? 'dark' : 'light';
-  // Scripts cannot run in the frame, so that what they would do is left out.
-  const still = text.replace(/<(script|noscript)\b[\s\S]*?<\/\1>\n?/g, '');
+  // Scripts cannot run in the frame, so that what they would do is left out. The keyboard passes by what does nothing.
+  const still = text
+    .replace(/<(script|noscript)\b[\s\S]*?<\/\1>\n?/g, '')
+    .replace(/<(?:a|button|input|select|summary)\b/g, '$& tabindex="-1"');
   send(context, 200, still.replace('<html ', `<html class="${theme}" `), {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy':

@@ -36,8 +36,8 @@ const NOTES: Readonly<Record<string, string>> = {
   deactivated: 'Deactivated. Every session has ended.',
   reactivated: 'Active again.',
   revoked: 'The key works no more.',
-  redelivered: 'It will be sent again now.',
-  tested: 'A test message is on its way.',
+  redelivered: 'It is being sent again. Reload the page to see what comes back.',
+  tested: 'A test message is on its way. Reload the page to see what comes back.',
   'checked-in': 'Checked in.',
   undone: 'The check-in is undone.',
 };
@@ -45,7 +45,7 @@ const NOTES: Readonly<Record<string, string>> = {
 /** Renders what the form before this page has done: the query has its name. */
 export function renderNote({ query }: ConsoleRequest): Html | false {
   const text = NOTES[query.get('done') ?? ''];
-  return text !== undefined && html`<p class="alert note" role="status">${text}</p>`;
+  return text !== undefined && html`<p class="alert note" role="status" tabindex="-1">${text}</p>`;
 }
 
 /** Renders the way up. */

@@ -1,0 +1,167 @@
+/** The console without a mouse, and with hands that are too quick. */
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
+import { type ConsoleSamples, createConsoleSamples } from '../support/console-samples.ts';
+import { Keyboard } from '../support/keyboard.ts';
+import { adminClient } from '../support/service.ts';
+
+const TIMEOUT_MS = 30_000;
+
+describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
+  let fixture: ConsoleFixture;
+  let samples: ConsoleSamples;
+  let chrome: Browser;
+  let context: BrowserContext;
+  let page: Page;
+  let problems: readonly string[];
+
+  beforeAll(async () => {
+    fixture = await ConsoleFixture.open();
+    samples = await createConsoleSamples(fixture);
+    chrome = await launchChromium();
+  });
+  afterEach(() => context.close());
+  afterAll(async () => {
+    await chrome?.close();
+    await fixture?.close();
+  });
+
+  async function openLink(): Promise<Keyboard> {
+    context = await chrome.newContext();
+    context.setDefaultTimeout(TIMEOUT_MS);
+    problems = collectProblems(context);
+    page = await context.newPage();
+    fixture.clock.advance(1_000);
+    await page.goto(fixture.createLink(OPERATORS.admin));
+    return Keyboard.of(page);
+  }
+
+  async function signIn(path: string): Promise<Keyboard> {
+    const keyboard = await openLink();
+    await keyboard.tabTo('button', 'Sign in');
+    await keyboard.enter('Last 24 hours');
+    await page.goto(fixture.url + path);
+    return keyboard;
+  }
+
+  const listApplications = async (name: string) => {
+    const { applications } = await adminClient(fixture.service).listApplications({ pageSize: 100 });
+    return applications.filter((application) => application.name === name);
+  };
+
+  it('an operator creates an application, finds a user and ends the sessions by at most 120 keys', async () => {
+    const keyboard = await openLink();
+    expect(await keyboard.tabTo('button', 'Sign in')).toBe(1);
+    await keyboard.enter('Last 24 hours');
+
+    await keyboard.tabTo('link', 'Applications');
+    await keyboard.enter('Applications');
+    await keyboard.tabTo('link', 'Create an application');
+    await keyboard.enter('Create an application');
+    await keyboard.tabTo('textbox', 'Name');
+    await keyboard.paste('Bakery');
+    await keyboard.press('Tab');
+    await keyboard.paste('http://127.0.0.1:3000/callback');
+    await keyboard.tabTo('button', 'Create');
+    await keyboard.enter('Bakery');
+    // The key has the focus, and copying it is next.
+    expect((await keyboard.readFocus()).role).toBe('status');
+    expect(await keyboard.tabTo('button', 'Copy')).toBe(1);
+    expect(await listApplications('Bakery')).toHaveLength(1);
+
+    await page.goto(`${fixture.url}/`);
+    expect(await keyboard.tabTo('searchbox', 'Find by address or ID')).toBeLessThanOrEqual(10);
+    await keyboard.paste(samples.params.u);
+    await keyboard.enter('Ada Lovelace');
+    expect(await keyboard.tabTo('button', 'End all sessions')).toBeLessThanOrEqual(15);
+    await keyboard.press('Enter');
+    await page.getByText('The sessions have ended.').waitFor();
+    expect((await keyboard.readFocus()).role).toBe('status');
+
+    expect(keyboard.unseen).toEqual([]);
+    expect(problems).toEqual([]);
+    expect(keyboard.pressed).toBeLessThanOrEqual(120);
+    const acts = (await fixture.readAudit()).map(({ action }) => action);
+    expect(acts).toEqual(expect.arrayContaining(['AdminService/CreateApplication', 'AdminService/EndUserSessions']));
+  });
+
+  it('the keyboard passes by the preview, whose controls do nothing, and comes to the logo', async () => {
+    const keyboard = await signIn(`/applications/${samples.params.a}?done=saved`);
+    await page.frameLocator('iframe').last().getByRole('button').first().waitFor();
+    expect((await keyboard.readFocus()).role).toBe('status');
+    expect(await keyboard.tabTo('link', 'Logo…')).toBe(4);
+    expect(await keyboard.tabTo('textbox', 'Name')).toBe(1);
+  });
+
+  it('a reload after a key was created creates none, and shows it no more', async () => {
+    await signIn('/applications/new');
+    await page.getByLabel('Name', { exact: true }).fill('Once');
+    await page.getByLabel('Redirect URIs').fill('http://127.0.0.1/callback');
+    await page.getByRole('button', { name: 'Create' }).click();
+    const key = (await page.locator('.once code').textContent()) ?? '';
+    expect(key).toMatch(/^usk_/);
+    await page.reload();
+    expect(await page.content()).not.toContain(key);
+    expect(new URL(page.url()).pathname).toMatch(/\/keys$/);
+    await page.goBack();
+    await page.goForward();
+    expect(await page.content()).not.toContain(key);
+    expect(await listApplications('Once')).toHaveLength(1);
+  });
+
+  it('a second Enter while Usher is busy sends nothing', async () => {
+    await signIn('/applications/new');
+    await page.getByLabel('Name', { exact: true }).fill('Twice');
+    await page.getByLabel('Redirect URIs').fill('http://127.0.0.1/callback');
+    const sent: string[] = [];
+    page.on('request', (request) => {
+      if (request.method() === 'POST') sent.push(request.url());
+    });
+    await page.getByRole('button', { name: 'Create' }).focus();
+    await fixture.service.database.sql.begin(async (sql) => {
+      await sql`lock table applications in exclusive mode`;
+      const isSent = page.waitForRequest((request) => request.method() === 'POST');
+      await page.keyboard.press('Enter');
+      await isSent;
+      await page.keyboard.press('Enter');
+    });
+    await page.locator('.once code').waitFor();
+    expect(sent).toEqual([`${fixture.url}/applications/new`]);
+  });
+
+  it('what was typed is not lost to another form of the page without a question', async () => {
+    await signIn(`/applications/${samples.params.a}`);
+    const questions: string[] = [];
+    page.on('dialog', (dialog) => {
+      questions.push(dialog.type());
+      void dialog.dismiss();
+    });
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.waitForURL(/form=choice/);
+    expect(questions).toEqual([]);
+    await page.getByLabel('Name', { exact: true }).fill('Half a na');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await expect.poll(() => questions).toEqual(['beforeunload']);
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Half a na');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.').waitFor();
+    expect(questions).toEqual(['beforeunload']);
+  });
+
+  it('a form that outlives the session is sent after a sign-in in another tab', async () => {
+    await signIn('/users/new');
+    await page.getByLabel('E-mail address').fill('late@example.com');
+    fixture.clock.advance(16 * 60_000);
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('heading', { name: 'Sign in, then send it again' }).waitFor();
+    const other = await context.newPage();
+    await other.goto(fixture.createLink(OPERATORS.admin));
+    await other.getByRole('button', { name: 'Sign in' }).click();
+    await other.waitForURL(`${fixture.url}/`);
+    await page.getByRole('button', { name: 'Send again' }).click();
+    await page.getByRole('heading', { level: 1, name: 'late@example.com' }).waitFor();
+    expect(problems).toEqual([]);
+  });
+});
