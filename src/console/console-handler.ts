@@ -10,7 +10,7 @@ import { HttpError } from '../http/errors.ts';
 import type { HttpContext, HttpHandler } from '../http/http-context.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { type ConsoleRequest, createOperatorCall } from './console-request.ts';
-import { sendFailurePage } from './failure-page.ts';
+import { sendFailurePage, sendProblem, sendRefusal, sendSignInPage } from './failure-page.ts';
 import { sendFramed, sendStranger } from './frame.ts';
 import { isOwnRequest } from './own-origin.ts';
 import { readConsoleForm } from './read-console-form.ts';
@@ -47,7 +47,7 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
     try {
       if (found.route.method === 'POST' && !isOwnRequest(context, parts.consoleUrl)) {
         outcome = { code: 'unauthenticated' };
-        return sendFailurePage(request, 403, 'This form is not of the console');
+        return sendProblem(request, 403, 'This form is not of the console', false);
       }
       // Admission begins after the body, so that a browser that sends its form slowly does not count.
       if (found.route.method === 'POST') {
@@ -69,7 +69,7 @@ async function answer(request: ConsoleRequest, found: FoundRoute): Promise<void>
   const { route } = found;
   if (route.role === 'anyone') return run(request, route);
   const signedIn = await findSignedIn(context, call, parts, route.method);
-  if (!signedIn) return redirectTo(context, `/login?${new URLSearchParams({ to: pageOf(request, route) })}`);
+  if (!signedIn) return askToSignIn(request, { to: pageOf(request, route) });
   if (!('role' in signedIn)) return void sendStranger(context, signedIn);
   const asOperator = {
     ...createRequest(context, parts, found, signedIn.userId),
@@ -78,11 +78,22 @@ async function answer(request: ConsoleRequest, found: FoundRoute): Promise<void>
     operator: signedIn,
   };
   await renew(asOperator, signedIn);
-  if (!mayUse(found, signedIn)) return sendFailurePage(asOperator, 403, 'Your role does not allow this');
+  if (!mayUse(found, signedIn)) return sendRefusal(asOperator, route.role);
   if (route.isSensitive && !isRecent(signedIn, call.now)) {
-    return redirectTo(context, `/login?${new URLSearchParams({ to: pageOf(request, route), fresh: '' })}`);
+    return askToSignIn(asOperator, { to: pageOf(request, route), fresh: '' });
   }
   await run(asOperator, route);
+}
+
+/** More than those of any page. Whoever is not signed in gets no long answer. */
+const MAX_KEPT_FIELDS = 100;
+
+/** Keeps a form in which something was typed. */
+function askToSignIn(request: ConsoleRequest, query: Record<string, string>): void {
+  const { form } = request;
+  const isTyped = [...form.values()].some((value) => value.trim() !== '');
+  if (isTyped && form.size <= MAX_KEPT_FIELDS) sendSignInPage(request, 'fresh' in query);
+  else redirectTo(request.context, `/login?${new URLSearchParams(query)}`);
 }
 
 /** Shows documented errors of a form above the form. */

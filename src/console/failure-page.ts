@@ -1,9 +1,11 @@
 /** Errors as pages: what happened, the request ID, and a way back. What was typed is kept. */
+import type { Role } from '../config/operators.ts';
 import { ServiceError } from '../domain/errors.ts';
 import type { HttpError } from '../http/errors.ts';
 import { type Html, html } from '../http/html.ts';
 import type { ConsoleRequest } from './console-request.ts';
 import { sendCard, sendFramed } from './frame.ts';
+import { includesRole } from './signed-in-operator.ts';
 
 const STATUSES: Partial<Record<ServiceError['code'], number>> = {
   invalid_argument: 400,
@@ -18,11 +20,35 @@ const STATUSES: Partial<Record<ServiceError['code'], number>> = {
   deadline_exceeded: 503,
 };
 
-export function sendFailurePage(request: ConsoleRequest, problem: ServiceError | HttpError | number, title = ''): void {
+export function sendFailurePage(request: ConsoleRequest, error: ServiceError | HttpError): void {
+  const status = statusOf(error);
+  sendProblem(request, status, describe(error), status === 503 && renderBusy(request));
+}
+
+/** Says which role would be enough. */
+export function sendRefusal(request: ConsoleRequest, needed: Role): void {
+  const { role } = request.operator;
+  const text =
+    role === 'team' && includesRole(role, needed)
+      ? 'A team may use the pages of its own applications only.'
+      : `It needs the role ${needed}, and you have the role ${role}.`;
+  sendProblem(request, 403, 'Your role does not allow this', html`<p>${text}</p>`);
+}
+
+/** Keeps a form whose operator has to sign in first. */
+export function sendSignInPage(request: ConsoleRequest, needsFresh: boolean): void {
+  const [why, path] = needsFresh
+    ? ['This needs a sign-in of the last 15 minutes.', '/login?fresh']
+    : ['Your session has ended.', '/login'];
+  const content = html`<p>${why} What you typed is kept here: sign in in the new tab, come back, and send it again.</p>
+<p><a class="button" href="${path}" target="_blank">Sign in</a></p>
+${renderAgain(request)}`;
+  sendProblem(request, 401, 'Sign in, then send it again', content);
+}
+
+export function sendProblem(request: ConsoleRequest, status: number, heading: string, content: Html | false): void {
   const { context, operator } = request;
-  const status = typeof problem === 'number' ? problem : statusOf(problem);
-  const heading = typeof problem === 'number' ? title : describe(problem);
-  const body = html`${status === 503 && renderAgain(request)}
+  const body = html`${content}
 <p class="soft">Request ID: <code>${context.requestId}</code></p>
 <p><a class="button second" href="/">To the overview</a></p>`;
   if (operator.userId === '') sendCard(context, status, heading, body);
@@ -46,11 +72,15 @@ function describe(error: ServiceError | HttpError): string {
   return violation ? `${violation.field} ${violation.message}` : error.message;
 }
 
-/** Sends the same again: a page by its link, a form by a form with what was typed. Only its operator can choose a file again. */
-function renderAgain({ context, form, upload }: ConsoleRequest): Html {
-  if (context.request.method !== 'POST' || upload) return html`<p>Try again in a moment.</p>`;
-  return html`<p>It is not sure whether this was done. What you typed is kept here.</p>
-<form method="post" action="${context.path}">
+/** Only its operator can choose a file again. */
+function renderBusy(request: ConsoleRequest): Html {
+  if (request.context.request.method !== 'POST' || request.upload) return html`<p>Try again in a moment.</p>`;
+  return html`<p>It is not sure whether this was done. What you typed is kept here.</p>\n${renderAgain(request)}`;
+}
+
+/** Renders a form that sends what was typed once more. */
+function renderAgain({ context, form }: ConsoleRequest): Html {
+  return html`<form method="post" action="${context.path}">
 ${[...form].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}<button>Send again</button>
 </form>`;
 }

@@ -122,10 +122,11 @@ describe.each(['viewer', 'support', 'admin'] as const)('the role %s', (role) => 
   });
 
   test.each(PROTECTED)('with $name', async (route) => {
-    const { status, location, heading } = await send(browser, route);
+    const { status, location, heading, text } = await send(browser, route);
     const isAllowed = RANKS[role] >= RANKS[route.role as keyof typeof RANKS];
     if (!isAllowed) {
       expect({ status, heading }).toEqual({ status: 403, heading: 'Your role does not allow this' });
+      expect(text).toContain(`It needs the role ${route.role}, and you have the role ${role}.`);
       return;
     }
     const missing = route.path === '/search';
@@ -156,8 +157,8 @@ describe('an old sign-in', () => {
 
 describe('a team', () => {
   test('does in its application what support does, and nothing elsewhere', async () => {
-    const text = await readFile(fixture.operatorsFile, 'utf8');
-    await writeFile(fixture.operatorsFile, `${text}tim@example.com team ${fixture.tenant.id}\n`);
+    const operators = await readFile(fixture.operatorsFile, 'utf8');
+    await writeFile(fixture.operatorsFile, `${operators}tim@example.com team ${fixture.tenant.id}\n`);
     const other = await createTenant(fixture.service, { name: 'Bakery' });
     let browser: ConsoleBrowser | undefined;
     await expect
@@ -165,12 +166,13 @@ describe('a team', () => {
       .toBeDefined();
     if (!browser) throw new Error('Not signed in');
     for (const route of PROTECTED) {
-      const { status, location } = await send(browser, route);
+      const { status, location, text } = await send(browser, route);
       const isOwn = route.path.includes('/:a') || route.isForTeams;
       if (!isOwn || route.role === 'admin')
         expect({ name: route.name, status }).toEqual({ name: route.name, status: 403 });
       else expect([200, 303, 422], route.name).toContain(status);
       expect(location ?? '').not.toMatch(/^\/login/);
+      if (!isOwn && route.role !== 'admin') expect(text, route.name).toContain('pages of its own applications only');
       if (!route.path.includes('/:a')) continue;
       const foreign = fillPath(route.path, { ...samples.params, a: other.id });
       const reply = await (route.method === 'GET' ? browser.open(foreign) : browser.post(foreign));
