@@ -163,6 +163,19 @@ describe('a webhook', () => {
     expect(reply.body).toContain('id="url-wrong"');
   });
 
+  test('gets its owner by an e-mail address, which is that of a user of the application', async () => {
+    const list = `/applications/${samples.params.a}/webhooks`;
+    const page = await browser.open(list);
+    const given = { url: 'https://hooks.test/owned', eventTypes: '*' };
+    const created = await browser.submit(page, list, { ...given, ownerId: samples.email.toUpperCase() });
+    expect(created.text).toContain(`Owner${samples.email}`);
+    const stranger = await createTestUser(fixture.service);
+    const refused = await browser.submit(page, list, { ...given, ownerId: stranger.email });
+    expect(refused.status).toBe(422);
+    expect(/id="ownerId-wrong">(.*?)<\/p>/.exec(refused.body)?.[1]).toContain('must be a user of the application');
+    expect(refused.body).toContain(`value="${stranger.email}"`);
+  });
+
   test('has a message sent again, whose payload and headers support sees, and a viewer does not', async () => {
     const { a, w, m } = samples.params;
     const path = `/applications/${a}/webhooks/${w}/deliveries/${m}`;

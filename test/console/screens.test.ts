@@ -36,6 +36,12 @@ describe('the audit log', () => {
     expect(others).toEqual([]);
   });
 
+  test('leads operators to what they did themselves', async () => {
+    const { sql } = fixture.service.database;
+    const [operator] = await sql`select id from users where email = ${OPERATORS.viewer}`;
+    expect((await open('/audit')).body).toContain(`<a href="/audit?actor=${operator?.id}">What you did</a>`);
+  });
+
   test('is no download with a filter that is wrong', async () => {
     const { status, headers } = await open('/audit.csv?since=yesterday');
     expect(status).toBe(400);

@@ -65,7 +65,7 @@ describe('a link of the server', () => {
   });
 
   test.each([
-    ['that is altered', (token: string) => `A${token.slice(1)}`],
+    ['that is altered', (token: string) => `${token.startsWith('A') ? 'B' : 'A'}${token.slice(1)}`],
     ['that is empty', () => ''],
     ['with more behind it', (token: string) => `${token}A`],
   ])('is refused %s', async (_, alter) => {

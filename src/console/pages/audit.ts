@@ -34,7 +34,7 @@ function readFilters(query: URLSearchParams) {
   };
 }
 
-export async function showAudit({ call, parts, query }: ConsoleRequest): Promise<ConsolePage> {
+export async function showAudit({ call, operator, parts, query }: ConsoleRequest): Promise<ConsolePage> {
   const given = { ...readFilters(query), ...pageFields(query) };
   const { rows, nextPageToken } = await listAuditEvents(call, parts.pageTokens, given);
   const link = (format: string) =>
@@ -42,7 +42,7 @@ export async function showAudit({ call, parts, query }: ConsoleRequest): Promise
   return {
     title: 'Audit log',
     section: 'audit',
-    body: html`<div class="bar"><h1 id="audit">Audit log</h1><p class="small">All of these as ${link('csv')} or ${link('jsonl')}</p></div>
+    body: html`<div class="bar"><h1 id="audit">Audit log</h1><p class="small"><a href="/audit?actor=${operator.userId}">What you did</a> · All of these as ${link('csv')} or ${link('jsonl')}</p></div>
 ${renderLogNote(parts)}
 ${renderFilters(query, FILTERS)}
 ${renderRows({ labelledBy: 'audit', columns: AUDIT_COLUMNS, rows, empty: 'No act in this time.' })}

@@ -1,6 +1,7 @@
 /** The search box: recognizes what was pasted by its form, and leads there. */
 import { listAuditEvents } from '../../domain/audit/list-audit-events.ts';
 import { ServiceError } from '../../domain/errors.ts';
+import { findApplicationOfClient } from '../../domain/login/find-login-application.ts';
 import { getUser } from '../../domain/users/get-user.ts';
 import { listUsers } from '../../domain/users/list-users.ts';
 import { UUID } from '../../domain/validation.ts';
@@ -11,7 +12,8 @@ import type { Reply } from '../route.ts';
 import { renderLogNote } from './audit.ts';
 
 export async function search(request: ConsoleRequest): Promise<Reply> {
-  const text = request.query.get('q')?.trim() ?? '';
+  // With the quotes and the comma that a log has around it.
+  const text = (request.query.get('q') ?? '').replace(/^[\s"',]+|[\s"',]+$/g, '');
   const path = await findPath(request, text);
   return path === undefined ? showNothing(request, text) : { redirect: path };
 }
@@ -19,12 +21,14 @@ export async function search(request: ConsoleRequest): Promise<Reply> {
 async function findPath(request: ConsoleRequest, text: string): Promise<string | undefined> {
   if (UUID.test(text)) return findById(request, text.toLowerCase());
   if (/^wh_[0-9a-f]{32}$/i.test(text)) return findWebhook(request, text.toLowerCase());
+  if (/^client_[0-9a-f]{32}$/.test(text)) return findClient(request, text);
+  if (/^msg_\d+$/.test(text)) return undefined;
   if (/^0x/i.test(text)) return `/users?${new URLSearchParams({ wallet: text })}`;
   if (text.includes('@')) return findByAddress(request, text);
-  // Such as the name of an admin key, an event or a message.
-  const found = await exists(() => requireAct(request, text));
-  if (found) return `/audit?${new URLSearchParams({ resource: text })}`;
-  return /^[^\s/]+$/.test(text) ? `/users?${new URLSearchParams({ prefix: text })}` : undefined;
+  // Such as the name of an event, or of an admin key.
+  const acts = await findActs(request, text);
+  if (acts) return acts;
+  return /^[^\s/\p{Cc}]{1,254}$/u.test(text) ? `/users?${new URLSearchParams({ prefix: text })}` : undefined;
 }
 
 async function findById(request: ConsoleRequest, id: string): Promise<string | undefined> {
@@ -32,8 +36,12 @@ async function findById(request: ConsoleRequest, id: string): Promise<string | u
   if (await exists(() => getUser(call, { userId: id }))) return `/users/${id}`;
   if (await exists(() => findApplication(call, id))) return `/applications/${id}`;
   // Of a key, or of somebody who was deleted: the audit log knows what was done with it.
-  if (await exists(() => requireAct(request, id))) return `/audit?${new URLSearchParams({ resource: id })}`;
-  return undefined;
+  return findActs(request, id);
+}
+
+async function findClient({ call }: ConsoleRequest, clientId: string): Promise<string | undefined> {
+  const application = await findApplicationOfClient(call, clientId);
+  return application && `/applications/${application.applicationId}`;
 }
 
 async function findByAddress({ call, parts }: ConsoleRequest, email: string): Promise<string> {
@@ -49,8 +57,17 @@ async function findWebhook({ call, parts }: ConsoleRequest, webhookId: string): 
   return act && `/applications/${act.applicationId}/webhooks/${webhookId}`;
 }
 
-async function requireAct({ call, parts }: ConsoleRequest, resource: string): Promise<void> {
-  const { rows } = await listAuditEvents(call, parts.pageTokens, { resource, pageSize: 1 });
+/** Returns the page of the acts on something, or else by somebody, that the text names. */
+async function findActs(request: ConsoleRequest, text: string): Promise<string | undefined> {
+  for (const filter of ['resource', 'actor']) {
+    const found = { [filter]: text };
+    if (await exists(() => requireAct(request, found))) return `/audit?${new URLSearchParams(found)}`;
+  }
+  return undefined;
+}
+
+async function requireAct({ call, parts }: ConsoleRequest, filter: Record<string, string>): Promise<void> {
+  const { rows } = await listAuditEvents(call, parts.pageTokens, { ...filter, pageSize: 1 });
   if (rows.length === 0) throw new ServiceError('USER_NOT_FOUND');
 }
 
@@ -70,6 +87,6 @@ function showNothing({ parts }: ConsoleRequest, text: string): Reply {
     status: 404,
     body: html`<h1>Nothing found</h1>
 ${renderLogNote(parts)}
-<p class="soft">Nothing has the address or ID ${isolate(text)}. The beginning of an e-mail address is enough; other IDs have to be whole. The ID of a request is in the log of calls, and in the downloads of the <a href="/audit">audit log</a>.</p>`,
+<p class="soft">Nothing has the address or ID ${isolate(text)}. The beginning of an e-mail address is enough; IDs have to be whole. A message is found at its webhook, whose ID the log has beside it. The ID of a request is in the log of calls, and in the downloads of the <a href="/audit">audit log</a>.</p>`,
   };
 }

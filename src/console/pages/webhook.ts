@@ -1,6 +1,7 @@
 /** A webhook, and what can be done with it. */
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { countDeliveries } from '../../domain/webhooks/count-deliveries.ts';
+import { EVERY_TYPE } from '../../domain/webhooks/event-types.ts';
 import { getWebhook } from '../../domain/webhooks/get-webhook.ts';
 import { readQueueState } from '../../domain/webhooks/read-queue-state.ts';
 import type { Webhook } from '../../domain/webhooks/webhook.ts';
@@ -40,7 +41,7 @@ ${renderPanel(
   'Webhook',
   renderFacts([
     ['Webhook ID', renderId(webhook.id)],
-    ['Types', webhook.eventTypes.join(', ') || 'none'],
+    ['Types', webhook.eventTypes.includes(EVERY_TYPE) ? 'all' : webhook.eventTypes.join(', ') || 'none'],
     ['In order', webhook.ordered ? 'yes' : 'no'],
     [
       'Owner',
@@ -147,7 +148,7 @@ const { updateWebhook, sendTestMessage, rotateSigningKey, redeliverFailed, delet
 export const WEBHOOK_ACTS = {
   update: createAct(
     updateWebhook,
-    (request) => ({ ...readId(request), ...readWebhook(request.form) }),
+    async (request) => ({ ...readId(request), ...(await readWebhook(request)) }),
     backWith('saved'),
   ),
   test: createAct(sendTestMessage, readId, backWith('tested')),

@@ -1,4 +1,6 @@
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
+import { invalidField } from '../../domain/errors.ts';
+import { listApplicationUsers } from '../../domain/users/list-application-users.ts';
 import { EVENT_TYPES, EVERY_TYPE } from '../../domain/webhooks/event-types.ts';
 import { listWebhooks } from '../../domain/webhooks/list-webhooks.ts';
 import type { WebhookSummary } from '../../domain/webhooks/webhook.ts';
@@ -71,7 +73,7 @@ export function renderWebhookFields(request: ConsoleRequest, webhook?: Given): H
       isChecked: webhook?.eventTypes.includes(value) ?? false,
     });
   return html`${renderField(request, { name: 'url', label: 'URL', type: 'url', value: webhook?.url, isRequired: true })}
-${renderField(request, { name: 'ownerId', label: 'Owner', value: webhook?.owner.id, isRequired: true, note: 'The ID of a user of the application.' })}
+${renderField(request, { name: 'ownerId', label: 'Owner', value: webhook?.owner.id, isRequired: true, note: 'The e-mail address or ID of a user of the application.' })}
 ${renderField(request, { name: 'description', label: 'Description', value: webhook?.description })}
 <fieldset class="check field types"><legend>Types of messages</legend>
 ${types.map(type)}</fieldset>
@@ -86,11 +88,12 @@ ${renderCheck(request, { name: 'isActive', label: 'Active', isChecked: webhook?.
 )}</fieldset>`;
 }
 
-/** Returns the fields of a request. */
-export function readWebhook(form: URLSearchParams) {
+/** Returns the fields of a request. @throws ServiceError `Validation failed` if nobody has the address of the owner */
+export async function readWebhook(request: ConsoleRequest) {
+  const { form } = request;
   return {
     url: form.get('url')?.trim() ?? '',
-    ownerId: form.get('ownerId')?.trim() ?? '',
+    ownerId: await findOwnerId(request, form.get('ownerId')?.trim() ?? ''),
     description: textOrNull(form, 'description'),
     eventTypes: form.getAll('eventTypes'),
     isActive: form.has('isActive'),
@@ -98,8 +101,16 @@ export function readWebhook(form: URLSearchParams) {
   };
 }
 
+async function findOwnerId(request: ConsoleRequest, text: string): Promise<string> {
+  if (!text.includes('@')) return text;
+  const filter = { email: text, pageSize: 1 };
+  const { rows } = await listApplicationUsers(await inApplication(request), request.parts.pageTokens, filter);
+  if (!rows[0]) throw invalidField('ownerId', 'must be a user of the application');
+  return rows[0].id;
+}
+
 export const createWebhookByForm = createAct(
   WebhookService.method.createWebhook,
-  ({ form }) => readWebhook(form),
+  readWebhook,
   ({ params }, { webhook }) => `/applications/${params.a}/webhooks/${webhook?.webhookId}?done=created`,
 );
