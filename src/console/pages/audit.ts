@@ -1,6 +1,6 @@
 /** The audit log: who changed what, when, and from where. */
 import { sendAuditLog } from '../../api/operations/export-audit-log.ts';
-import { NO_APPLICATION } from '../../database/audit-schema.ts';
+import { isFrequentAction, NO_APPLICATION } from '../../database/audit-schema.ts';
 import { OWN_APPLICATION_IDS } from '../../domain/applications/own-applications.ts';
 import { type AuditEvent, listAuditEvents } from '../../domain/audit/list-audit-events.ts';
 import { UUID } from '../../domain/validation.ts';
@@ -69,10 +69,11 @@ export function renderLogNote({ config }: ConsoleRequest['parts']): Html | false
 const WHEN_WHO_WHAT = [
   column('When (UTC)', ({ occurredAt }: AuditEvent) => renderMoment(occurredAt)),
   column('Who', renderActor),
-  column(
-    'What',
-    ({ action }: AuditEvent) =>
-      html`<a href="/audit?${new URLSearchParams({ action }).toString()}">${renderAction(action)}</a>`,
+  column('What', ({ action }: AuditEvent) =>
+    // No filter finds what happens at every sign-in.
+    isFrequentAction(action)
+      ? renderAction(action)
+      : html`<a href="/audit?${new URLSearchParams({ action }).toString()}">${renderAction(action)}</a>`,
   ),
 ];
 
@@ -81,7 +82,7 @@ export const ACT_COLUMNS = WHEN_WHO_WHAT;
 
 export const AUDIT_COLUMNS = [
   ...WHEN_WHO_WHAT,
-  wideColumn('On what', ({ resource }: AuditEvent) => renderResource(resource)),
+  wideColumn('On what', renderResource),
   wideColumn('Application', ({ applicationId }: AuditEvent) =>
     applicationId === NO_APPLICATION
       ? '–'
@@ -95,6 +96,8 @@ export const AUDIT_COLUMNS = [
     ({ requestId }: AuditEvent) => html`<code title="${requestId}">${isolate(shorten(requestId) || '–')}</code>`,
   ),
 ];
+
+const CHECK_INS = ['EventService/CheckIn', 'EventService/UndoCheckIn'];
 
 const ACTORS: Readonly<Record<string, string>> = {
   console: 'Console',
@@ -111,9 +114,10 @@ function renderActor({ actorType, actor }: AuditEvent): Html {
   return html`<a href="/audit?${new URLSearchParams({ actor }).toString()}">${name}</a>`;
 }
 
-/** The search knows by its form what an ID is of. */
-function renderResource(resource: string): Html {
+/** The search knows by its form what an ID is of, and knows no attendee. */
+function renderResource({ action, resource }: AuditEvent): Html {
   if (resource === '') return html`–`;
+  if (CHECK_INS.includes(action)) return renderShort(resource);
   return html`<a href="/search?${new URLSearchParams({ q: resource }).toString()}">${renderShort(resource)}</a>`;
 }
 
