@@ -10,10 +10,10 @@ import { createSignInLink } from './sign-in-link.ts';
 export async function createConsoleLink(config: Config, email: string | undefined): Promise<string> {
   const operators = config.operators ?? (config.databaseUrl === undefined ? TRIAL_OPERATORS : parseOperators(''));
   const operator = operators.get(toOperatorKey(email ?? ''));
-  if (!operator)
-    throw new Error(
-      `npm run console needs the e-mail address of an operator, such as ${[...operators.values()][0]?.email}`,
-    );
+  if (!operator) {
+    const why = email === undefined ? 'npm run console needs an e-mail address' : `${email} is not in OPERATORS_FILE`;
+    throw new Error(`${why}: an operator is ${[...operators.values()][0]?.email}`);
+  }
   if (operator.needsPasskey) {
     throw new Error(`${operator.email} signs in with a passkey: remove the word passkey from OPERATORS_FILE first`);
   }

@@ -5,6 +5,7 @@ import { watchFiles } from '../jobs/watch-files.ts';
 
 export class OperatorsFile {
   #operators: Operators;
+  #isRead = true;
   readonly #path: string | undefined;
   readonly #logger: Logger;
 
@@ -19,6 +20,15 @@ export class OperatorsFile {
     return this.#operators.get(toOperatorKey(email));
   }
 
+  /** Whether the file says who they are. With a wrong line it does not, and whoever was removed stays. */
+  get isRead(): boolean {
+    return this.#isRead;
+  }
+
+  get size(): number {
+    return this.#operators.size;
+  }
+
   /** Uses the file whenever it changes, until the signal is aborted. With a wrong line, the previous operators stay. */
   async run(signal: AbortSignal): Promise<void> {
     if (this.#path === undefined) return;
@@ -26,9 +36,13 @@ export class OperatorsFile {
       signal,
       use: (text = '') => {
         this.#operators = parseOperators(text);
+        this.#isRead = true;
       },
       onUsed: () => this.#logger.info({ operators: this.#operators.size }, 'operators read'),
-      onError: (error) => this.#logger.error({ err: error }, 'operators not read'),
+      onError: (error) => {
+        this.#isRead = false;
+        this.#logger.error({ err: error }, 'operators not read');
+      },
     });
   }
 }

@@ -1,6 +1,7 @@
 /** Signing in to the console, and staying signed in. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createConsoleLink } from '../../src/console/create-console-link.ts';
 import { ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { adminClient, createTestUser } from '../support/service.ts';
@@ -56,6 +57,13 @@ describe('a link of the server', () => {
       const reply = await victim.post('/callback', { link: token }, { 'sec-fetch-site': site });
       expect(reply).toMatchObject({ status: 403, cookies: [] });
     }
+  });
+
+  test.each([
+    [undefined, 'npm run console needs an e-mail address: an operator is vera@example.com'],
+    ['eve@example.com', 'eve@example.com is not in OPERATORS_FILE: an operator is vera@example.com'],
+  ])('is printed for nobody else: %s', async (email, message) => {
+    await expect(createConsoleLink(fixture.service.config, email)).rejects.toThrow(message);
   });
 
   test('works for 15 minutes', async () => {
@@ -207,8 +215,13 @@ describe('the session', () => {
     const other = `${text.replace(/^vera.*\n/m, '')}`;
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     expect((await browser.open('/users')).status).toBe(200);
+    await expect
+      .poll(async () => (await browser.open('/health')).text, { timeout: 30_000 })
+      .toContain('Operators3 Of before: OPERATORS_FILE cannot be read');
     await writeFile(fixture.operatorsFile, other);
     await expect.poll(async () => (await browser.open('/users')).status, { timeout: 30_000 }).toBe(403);
     await writeFile(fixture.operatorsFile, text);
+    const reader = await fixture.signIn(OPERATORS.support);
+    expect((await reader.open('/health')).text).not.toContain('OPERATORS_FILE');
   });
 });

@@ -38,6 +38,7 @@ ${renderPanel(
     ['Event loop', `${Math.round(performance.eventLoopUtilization().utilization * 100)} % busy since the start`],
     ['Memory', `${Math.round(process.memoryUsage().rss / MEGABYTE)} MB`],
     ['Refused calls', refused.join(', ')],
+    ['Operators', describeOperators(parts)],
   ]),
 )}
 ${renderPanel(
@@ -72,6 +73,11 @@ ${renderPanel(
   ]),
 )}`,
   };
+}
+
+function describeOperators({ operators }: ConsoleRequest['parts']): Html {
+  const wrong = html` <span class="tag bad">Of before: OPERATORS_FILE cannot be read, and the log says why</span>`;
+  return html`${String(operators.size)}${!operators.isRead && wrong}`;
 }
 
 async function isDone(work: Promise<unknown>): Promise<boolean> {
