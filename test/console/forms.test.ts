@@ -138,6 +138,17 @@ describe('an application', () => {
   });
 });
 
+test('what asks for a name takes it as one sees it', async () => {
+  const { application } = await adminClient(fixture.service).createApplication({
+    name: 'Bu\u0308cher  \u202eLaden',
+    redirectUris: ['http://127.0.0.1/'],
+  });
+  const path = `/applications/${application?.id}/delete`;
+  const page = await browser.open(path);
+  expect((await browser.submit(page, path, { name: 'Bücher' })).status).toBe(422);
+  expect((await browser.submit(page, path, { name: ' Bücher Laden' })).text).toContain('Deleted.');
+});
+
 describe('a webhook', () => {
   test('is created, changed, tested, redelivered, gets another key and is deleted', async () => {
     const list = `/applications/${samples.params.a}/webhooks`;

@@ -33,7 +33,7 @@ export async function showDelivery(request: ConsoleRequest): Promise<ConsolePage
     body: html`${renderWebhookTrail(webhook, true)}
 <div class="bar">
 <div><h1>${delivery.type || delivery.messageId}</h1><p class="soft">To ${isolate(webhook.url)} ${renderDeliveryState(delivery)}</p></div>
-${isSupport && webhook.isActive && renderAct(`${path}/deliveries/${delivery.messageId}/resend`, 'Send again')}
+${isSupport && webhook.isActive && html`<div class="tight">${renderAct(`${path}/deliveries/${delivery.messageId}/resend`, 'Send again')}</div>`}
 </div>
 ${renderNote(request)}
 ${renderProblem(request)}

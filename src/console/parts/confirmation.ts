@@ -1,7 +1,7 @@
 /** Pages that ask before something ends for good: they say what ends, and want its name typed. */
 import { invalidField } from '../../domain/errors.ts';
 import { type Html, html } from '../../http/html.ts';
-import { isolate } from '../../texts/isolate.ts';
+import { isolate, withoutDirectionControls } from '../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import type { ConsolePage, Section } from '../route.ts';
 import { renderField, renderProblem } from './field.ts';
@@ -35,7 +35,12 @@ ${renderField(request, { name: 'name', label: 'Type the name to confirm', isRequ
   };
 }
 
+/** Returns what one sees of a text, and can type. */
+function toSeen(text: string): string {
+  return withoutDirectionControls(text).normalize().replace(/\s+/g, ' ').trim();
+}
+
 /** @throws ServiceError `Validation failed` unless the name was typed */
 export function requireName({ form }: ConsoleRequest, name: string): void {
-  if ((form.get('name') ?? '').trim() !== name.trim()) throw invalidField('name', 'must be the name below');
+  if (toSeen(form.get('name') ?? '') !== toSeen(name)) throw invalidField('name', 'must be the name below');
 }
