@@ -57,7 +57,7 @@ describe('the export of the audit log', () => {
 
   it('is CSV that runs no formula', async () => {
     const { id: applicationId } = await createTenant(service);
-    const hostile = ['=1+1', '+1', '-1', '@sum(a1)', '\t=1', 'a"b,c\r\nd', `${randomUUID()}=`];
+    const hostile = ['=1+1', '+1', '-1', '@sum(a1)', '\t=1', '＝1', 'x;=1', 'a"b,c\r\nd', `${randomUUID()}=`];
     await addEvents(applicationId, hostile);
     const reply = await get('csv', { applicationId, actor: 'key' });
     expect(reply.headers.get('content-type')).toBe('text/csv; charset=utf-8');
@@ -67,7 +67,16 @@ describe('the export of the audit log', () => {
       '"auditEventId","occurredAt","actorType","actor","action","resource","applicationId","ipAddress","requestId"';
     expect(text.startsWith(`${header}\r\n"`)).toBe(true);
     expect(text).not.toMatch(/(^|,)"[=+\-@\t\r]/m);
-    for (const start of ['"\'=1+1"', '"\'+1"', '"\'-1"', '"\'@sum(a1)"', '"\'\t=1"', '"a""b,c\r\nd"']) {
+    for (const start of [
+      '"\'=1+1"',
+      '"\'+1"',
+      '"\'-1"',
+      '"\'@sum(a1)"',
+      '"\'\t=1"',
+      '"\'＝1"',
+      '"x;\'=1"',
+      '"a""b,c\r\nd"',
+    ]) {
       expect(text).toContain(start);
     }
   });

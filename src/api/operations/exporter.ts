@@ -71,8 +71,14 @@ export class Exporter {
   }
 }
 
-/** RFC 4180. A spreadsheet would run a text that begins like a formula, so an apostrophe stands before it. */
+/**
+ * Where a spreadsheet begins a formula: at the start of a cell, which in some countries a semicolon separates, and with
+ * the wide signs of East Asia, too.
+ */
+const FORMULA = /(^|[;\t\r\n])(?=[=+\-@\t\r＝＋－＠])/g;
+
+/** RFC 4180. An apostrophe makes a text of what would be a formula. */
 export function toCsvLine(values: readonly string[]): string {
-  const cells = values.map((value) => `"${(/^[=+\-@\t\r]/.test(value) ? `'${value}` : value).replaceAll('"', '""')}"`);
+  const cells = values.map((value) => `"${value.replace(FORMULA, "$1'").replaceAll('"', '""')}"`);
   return `${cells.join(',')}\r\n`;
 }
