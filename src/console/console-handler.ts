@@ -12,7 +12,7 @@ import type { ConsoleParts } from './console-parts.ts';
 import { type ConsoleRequest, createOperatorCall } from './console-request.ts';
 import { sendFailurePage, sendProblem, sendRefusal, sendSignInPage } from './failure-page.ts';
 import { sendFramed, sendStranger } from './frame.ts';
-import { isOwnRequest } from './own-origin.ts';
+import { isForeignPart, isOwnRequest } from './own-origin.ts';
 import { readConsoleForm } from './read-console-form.ts';
 import { redirectTo } from './responses.ts';
 import { type ConsoleRoute, type FoundRoute, findRoute, mayUse } from './route.ts';
@@ -45,12 +45,14 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
     const call = beginCall({ logger, recordCall, sampler }, context, newCall, () => outcome);
     let request = createRequest(context, parts, found, '');
     try {
-      if (found.route.method === 'POST' && !isOwnRequest(context, parts.consoleUrl)) {
+      const isPost = found.route.method === 'POST';
+      if (isPost ? !isOwnRequest(context, parts.consoleUrl) : isForeignPart(context)) {
         outcome = { code: 'unauthenticated' };
-        return sendProblem(request, 403, 'This form is not of the console', false);
+        const heading = isPost ? 'This form is not of the console' : 'No other page can show this';
+        return sendProblem(request, 403, heading, false);
       }
       // Admission begins after the body, so that a browser that sends its form slowly does not count.
-      if (found.route.method === 'POST') {
+      if (isPost) {
         request = { ...request, ...(await readConsoleForm(context, call, found.route)) };
       }
       await runInSpan(call.span, () => admission.run('', () => answer(request, found)));

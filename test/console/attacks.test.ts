@@ -132,6 +132,18 @@ test('a link of the server is in no line of the log', async () => {
   expect(log.text).not.toContain(token.slice(-30));
 });
 
+test('a key that the console creates is in no line of the log, and in no cache', async () => {
+  const browser = await fixture.signIn(OPERATORS.admin);
+  const page = await browser.open('/applications/new');
+  const form = { name: 'Secretive', redirectUris: 'http://127.0.0.1/' };
+  const { text, headers } = await browser.submit(page, '/applications/new', form);
+  const [key = ''] = /usk_\w+/.exec(text) ?? [];
+  expect(key.length).toBeGreaterThan(40);
+  expect(headers).toMatchObject({ 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
+  expect(log.text).toContain('POST /applications/new');
+  expect(log.text).not.toContain(key.slice(-30));
+});
+
 describe('a body', () => {
   const send = (body: string, headers: Record<string, string> = {}) =>
     request(fixture.url.replace('localhost', '127.0.0.1'), {

@@ -109,6 +109,23 @@ describe('another site', () => {
     expect(await fixture.readAudit()).toEqual(before);
   });
 
+  const pages = ROUTES.filter(({ method }) => method === 'GET').map((route) => ({ ...route, name: route.path }));
+  test.each(pages)('cannot load $name into its own page, but link to it', async (route) => {
+    const browser = await fixture.signIn(OPERATORS.admin);
+    const { sql } = fixture.service.database;
+    const before = await sql`select from login_intents`;
+    for (const site of ['cross-site', 'same-site']) {
+      for (const dest of ['image', 'iframe', 'script', 'empty']) {
+        const headers = { 'sec-fetch-site': site, 'sec-fetch-dest': dest };
+        const { status, cookies } = await send(browser, route, headers);
+        expect({ dest, status, cookies }).toEqual({ dest, status: 403, cookies: [] });
+      }
+    }
+    expect(await sql`select from login_intents`).toHaveLength(before.length);
+    const link = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'document', 'sec-fetch-mode': 'navigate' };
+    expect((await send(browser, route, link)).status).not.toBe(403);
+  });
+
   test('whose browser sends no Sec-Fetch-Site needs the right Origin', async () => {
     const browser = await fixture.signIn(OPERATORS.viewer);
     expect((await browser.post('/renew', {}, { origin: fixture.url })).status).toBe(303);

@@ -111,6 +111,19 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     expect(await listApplications('Once')).toHaveLength(1);
   });
 
+  it('Back after a sign-out asks the console again, so that no key is shown from a cache', async () => {
+    await signIn(`/applications/${samples.params.a}/keys`);
+    await page.getByLabel('Name').fill('left behind');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.locator('.once code').waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
+    // The login page is not reachable here.
+    const asked = page.waitForRequest(/\/login\?intent=/);
+    await page.goBack().catch(() => undefined);
+    await asked;
+  });
+
   it('a second Enter while Usher is busy sends nothing', async () => {
     await signIn('/applications/new');
     await page.getByLabel('Name', { exact: true }).fill('Twice');
