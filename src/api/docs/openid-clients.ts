@@ -88,7 +88,8 @@ email_domains = ["*"]`,
     name: 'Spring Boot',
     source: 'from its documentation',
     redirectUri: 'https://app.example.com/login/oauth2/code/usher',
-    settings: `# requirePkce: false, or a customizer with OAuth2AuthorizationRequestCustomizers.withPkce()
+    settings: `# Spring Boot 4 or later; earlier ones need requirePkce: false, or a customizer with
+# OAuth2AuthorizationRequestCustomizers.withPkce()
 spring.security.oauth2.client.provider.usher.issuer-uri=https://login.example.com
 spring.security.oauth2.client.registration.usher.client-id=client_…
 spring.security.oauth2.client.registration.usher.client-secret=usk_…
@@ -116,6 +117,8 @@ spring.security.oauth2.client.registration.usher.scope=openid,profile,email`,
     source: 'from its documentation',
     redirectUri: 'https://cloud.example.com/apps/user_oidc/code',
     settings: `# user_oidc 6.1 or later; earlier ones need requirePkce: false
+# Without pretty URLs the redirect URI begins with https://cloud.example.com/index.php/apps/
+# backchannelLogoutUri, 7.4 or later: https://cloud.example.com/apps/user_oidc/backchannel-logout/Usher
 occ app:enable user_oidc
 occ user_oidc:provider Usher --clientid=client_… --clientsecret=usk_… \\
   --discoveryuri=https://login.example.com/.well-known/openid-configuration \\
@@ -125,7 +128,7 @@ occ user_oidc:provider Usher --clientid=client_… --clientsecret=usk_… \\
     name: 'Gitea',
     source: 'from its documentation',
     redirectUri: 'https://git.example.com/user/oauth2/usher/callback',
-    settings: `# requirePkce: false
+    settings: `# requirePkce: false: Gitea sends no PKCE, as of 1.26
 gitea admin auth add-oauth --name usher --provider openidConnect --key client_… --secret usk_… \\
   --auto-discover-url https://login.example.com/.well-known/openid-configuration --scopes "email profile"`,
   },
@@ -133,13 +136,14 @@ gitea admin auth add-oauth --name usher --provider openidConnect --key client_�
     name: 'Argo CD',
     source: 'from its documentation',
     redirectUri: 'https://argocd.example.com/auth/callback',
-    settings: `# requirePkce: false, because Argo CD sends no secret with PKCE
+    settings: `# Argo CD 3.1 or later; earlier ones need requirePkce: false, and no enablePKCEAuthentication
 # argocd-cm
 oidc.config: |
   name: Usher
   issuer: https://login.example.com
   clientID: client_…
-  clientSecret: $oidc.usher.clientSecret
+  clientSecret: $oidc.usher.clientSecret # in argocd-secret
+  enablePKCEAuthentication: true
   requestedScopes: [openid, profile, email]`,
   },
 ];
