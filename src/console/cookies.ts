@@ -1,4 +1,4 @@
-/** The cookies of the console: the session of the operator, and the login that this browser has begun. */
+/** The cookies of the console: the session of the operator, and the logins that this browser has begun. */
 import { hash, randomBytes } from 'node:crypto';
 import { openToken, sealToken } from '../domain/aes-gcm.ts';
 import { CONSOLE_MAX_AGE_SECONDS } from '../domain/operators/console-application.ts';
@@ -8,7 +8,9 @@ import type { ConsoleKeys } from './keys.ts';
 
 /** As long as a login may take. */
 const LOGIN_SECONDS = 30 * 60;
-const PURPOSE = 'console login';
+const PURPOSE = 'console logins';
+/** Tabs whose logins go on at the same time. More would not fit into a cookie. */
+const MAX_LOGINS = 3;
 
 const SESSION = 'usher-console';
 const LOGIN = 'usher-console-login';
@@ -31,21 +33,39 @@ export function removeSessionCookie(context: HttpContext, { isSecure }: CookieSe
   setCookie(context, cookieName(SESSION, { isSecure }), '', 0, isSecure);
 }
 
+/** The page to return to, by the secret of its login. The latest is the first. */
+type Logins = readonly (readonly [secret: string, returnTo: string])[];
+
 /** Binds a login to this browser, and returns its `state`. */
-export function beginLogin(context: HttpContext, { keys, isSecure }: CookieSettings, returnTo: string): string {
+export function beginLogin(context: HttpContext, settings: CookieSettings, returnTo: string): string {
   const secret = randomBytes(32).toString('base64url');
-  const text = JSON.stringify([secret, returnTo]);
-  setCookie(context, cookieName(LOGIN, { isSecure }), sealToken(keys, text, PURPOSE), LOGIN_SECONDS, isSecure);
+  const logins: Logins = [[secret, returnTo], ...readLogins(context, settings)];
+  writeLogins(context, settings, logins.slice(0, MAX_LOGINS));
   return stateOf(secret);
 }
 
 /** Ends the login of this browser. Returns the page to return to, or undefined if the `state` is of another login. */
-export function endLogin(context: HttpContext, { keys, isSecure }: CookieSettings, state: string): string | undefined {
+export function endLogin(context: HttpContext, settings: CookieSettings, state: string): string | undefined {
+  const logins = readLogins(context, settings);
+  const ended = logins.find(([secret]) => isSameText(state, stateOf(secret)));
+  if (!ended) return undefined;
+  writeLogins(
+    context,
+    settings,
+    logins.filter((login) => login !== ended),
+  );
+  return ended[1];
+}
+
+function readLogins(context: HttpContext, { keys, isSecure }: CookieSettings): Logins {
   const text = openToken(keys, readCookie(context, cookieName(LOGIN, { isSecure })) ?? '', PURPOSE);
-  if (text === undefined) return undefined;
-  setCookie(context, cookieName(LOGIN, { isSecure }), '', 0, isSecure);
-  const [secret, returnTo] = JSON.parse(text);
-  return isSameText(state, stateOf(secret)) ? returnTo : undefined;
+  return text === undefined ? [] : JSON.parse(text);
+}
+
+function writeLogins(context: HttpContext, { keys, isSecure }: CookieSettings, logins: Logins): void {
+  const [value, seconds] =
+    logins.length > 0 ? [sealToken(keys, JSON.stringify(logins), PURPOSE), LOGIN_SECONDS] : ['', 0];
+  setCookie(context, cookieName(LOGIN, { isSecure }), value, seconds, isSecure);
 }
 
 function stateOf(secret: string): string {

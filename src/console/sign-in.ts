@@ -26,6 +26,8 @@ import { findSignedIn, judge } from './signed-in-operator.ts';
 const LOGINS: RateLimit = { burst: 100, intervalMs: 10_000 };
 /** A link is good once, and for less than this. */
 const LINK_USES: RateLimit = { burst: 1, intervalMs: 30 * 60_000 };
+/** Three of these fit into a cookie, which browsers take up to 4096 bytes of. */
+const MAX_RETURN_PATH = 600;
 /** The age of the sign-in that a sensitive act needs. */
 const FRESH_SECONDS = 15 * 60;
 
@@ -133,10 +135,12 @@ export async function endSignIn({ context, parts }: ConsoleRequest): Promise<Rep
   return { redirect: '/login?out' };
 }
 
-/** Returns the path if it is of the console, else that of its first page. */
+/** Returns the path if it is of the console, else that of its first page. Without its query, if a cookie cannot hold it. */
 function toOwnPath(path: string, consoleUrl: string): string {
   const url = URL.canParse(path, consoleUrl) ? new URL(path, consoleUrl) : undefined;
-  return url && path.startsWith('/') && url.origin === consoleUrl ? url.pathname + url.search : '/';
+  if (!url || !path.startsWith('/') || url.origin !== consoleUrl) return '/';
+  const fitting = [url.pathname + url.search, url.pathname].find(({ length }) => length <= MAX_RETURN_PATH);
+  return fitting ?? '/';
 }
 
 export function redirectUriOf({ consoleUrl }: Pick<ConsoleParts, 'consoleUrl'>): string {

@@ -130,6 +130,33 @@ describe('the login page', () => {
     expect((await browser.open(path)).status).toBe(400);
   });
 
+  test('signs in two tabs at a time, each to its own page, and remembers three', async () => {
+    const browser = new ConsoleBrowser(fixture.url);
+    const paths = ['/users', '/audit?actor=a', '/health', '/applications'];
+    const callbacks: string[] = [];
+    await fixture.signIn(OPERATORS.viewer);
+    for (const to of paths) {
+      const { callback } = await signInByCode(browser, `/login?${new URLSearchParams({ to })}`, OPERATORS.viewer);
+      callbacks.push(callback.pathname + callback.search);
+      fixture.clock.advance(MINUTE_MS);
+    }
+    const locations: unknown[] = [];
+    for (const path of callbacks) locations.push((await browser.open(path)).location);
+    expect(locations).toEqual([undefined, ...paths.slice(1)]);
+    expect(browser.cookies.has('usher-console-login')).toBe(false);
+  });
+
+  test('leads back to a page whose query is too long for a cookie, without it', async () => {
+    const browser = new ConsoleBrowser(fixture.url);
+    const query = `page=${'x'.repeat(3_000)}`;
+    await fixture.signIn(OPERATORS.admin);
+    const { location = '' } = await browser.open(`/users?${query}`);
+    const { callback } = await signInByCode(browser, location, OPERATORS.admin);
+    const ofTabs = ['/audit', '/health'].map((path) => browser.open(`/login?to=${path}?${'y'.repeat(590)}`));
+    for (const { cookies } of await Promise.all(ofTabs)) expect(cookies[0]?.length).toBeLessThan(4_096);
+    expect((await browser.open(callback.pathname + callback.search)).location).toBe('/users');
+  });
+
   test('signs nobody in with the answer of another issuer', async () => {
     const browser = new ConsoleBrowser(fixture.url);
     const { callback } = await signInByCode(browser, '/login', OPERATORS.support);
