@@ -16,9 +16,11 @@ import { quickOrLong, report } from '../support/soak.ts';
 const MAX_RATIO = 10;
 /** A page with its style. A redirect or an error of the standard has less than 1 KB. */
 const MAX_BYTES = 16_384;
-const REQUESTS = quickOrLong(150, 1_000);
+const REQUESTS = quickOrLong(150, 500);
 const ROUNDS = quickOrLong(3, 9);
 const NOTHING = 'a path that is none';
+/** What a network has at most after a pause of any length. */
+const PERMITS = 600;
 
 const jwk = createRsaJwk();
 const stack = new AsyncDisposableStack();
@@ -168,9 +170,9 @@ async function useUp(attack: Attack): Promise<void> {
   expect.unreachable('The network has no limit');
 }
 
-/** Sends the request until it has the status: a network gets a permit back every tenth of a second. */
+/** Sends the request until it has the status: a network has got permits back if the machine has paused. */
 async function sendUntil(client: Client, sent: HttpRequest, status: number): Promise<HttpReply> {
-  for (let more = status === 429 ? 20 : 0; more > 0; more--) {
+  for (let more = status === 429 ? PERMITS : 0; more > 0; more--) {
     const reply = await client.send(sent, status).catch(() => undefined);
     if (reply) return reply;
   }
