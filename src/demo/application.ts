@@ -16,12 +16,13 @@ const WEBHOOK_TIMEOUT_MS = 5_000;
 /** `print` writes to the terminal. */
 export function createDemoApplication(demo: Demo, parts: DemoParts, print: (text: string) => void): PathHandler {
   const { clock, url } = parts;
-  const { accountUrl, cafe, webhookId } = demo;
+  const { accountUrl, cafe, methods, webhookId } = demo;
   const email = demo.canSignIn ? demo.email : undefined;
+  const shared = { accountUrl, email, methods };
   const callAsDemo = createCall(url, demo.apiKey);
   const actions: Actions = {
-    ...createSite(demo, { ...DEMO, other: CAFE, accountUrl, email }, callAsDemo, clock),
-    ...createSite(cafe, { ...CAFE, other: DEMO, accountUrl, email }, createCall(url, cafe.apiKey), clock),
+    ...createSite(demo, { ...DEMO, ...shared, other: CAFE }, callAsDemo, clock),
+    ...createSite(cafe, { ...CAFE, ...shared, other: DEMO }, createCall(url, cafe.apiKey), clock),
     ...createReceiver(webhookId, callAsDemo, print),
     ...createReferenceAction(demo, parts),
   };

@@ -35,6 +35,8 @@ export interface Demo extends KeptDemo {
   readonly cafe: DemoApplication & { readonly redirectUri: string };
   /** The account page of Usher, if it has one. */
   readonly accountUrl: string | undefined;
+  /** How people can sign in on Usher's page. */
+  readonly methods: readonly string[];
   /**
    * Whether people can sign in to the demo application: the terminal shows codes, and the redirect URI is registered.
    */
@@ -87,6 +89,7 @@ export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> 
     adminKeyFile: resolve(config.dataDir, 'admin-key'),
     cafe: { ...cafe, redirectUri: findCallback(CAFE, parts.url, cafe.redirectUris).redirectUri },
     accountUrl: config.authPageUrl === undefined ? parts.authPageUrl.replace(/\/login$/, '/account') : undefined,
+    methods: config.authPageUrl === undefined ? config.loginMethods : [],
     webhookId,
     eventIds,
     redirectUri,

@@ -34,6 +34,8 @@ export interface SiteView extends Site {
   readonly accountUrl: string | undefined;
   /** A user to sign in as. Undefined unless the terminal shows the codes. */
   readonly email: string | undefined;
+  /** Of Usher's page, to name them. */
+  readonly methods: readonly string[];
 }
 
 /** The part of the reply to a session check that the page shows. */
@@ -53,6 +55,8 @@ const METHODS: Readonly<Record<string, string>> = {
   passkey: 'Passkey',
   wallet: 'Wallet',
 };
+const WAYS: Readonly<Record<string, string>> = { email: 'a code', passkey: 'a passkey', wallet: 'a wallet' };
+const EITHER = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
 /** Counts down to the end of the session, and then reloads the page. Meanwhile lets it be renewed. */
 const COUNTDOWN = `
@@ -73,7 +77,8 @@ setInterval(tick, 1000);`;
 
 /** Renders the page for a visitor who is not signed in. */
 export function renderHome(view: SiteView): PageContent {
-  const { claim, email, name, other, path } = view;
+  const { claim, email, methods, name, other, path } = view;
+  const ways = EITHER.format(methods.flatMap((method) => WAYS[method] ?? []));
   return renderPage(
     view,
     html`<div>
@@ -87,14 +92,17 @@ ${renderPanel(
   'What will happen',
   html`<ol class="steps">
 ${renderStep('You go to Usher', html`The ${name} calls ${renderCall('GenerateAuthUrl')} and redirects you.`)}
-${renderStep('You sign in there', html`With a code, a passkey or a wallet. The ${name} sees none of it.`)}
+${renderStep('You sign in there', html`${ways && `With ${ways}. `}The ${name} sees none of it.`)}
 ${renderStep('You come back', html`The ${name} exchanges a token for your profile and a session with ${renderCall('ExchangeToken')}.`)}
 </ol>`,
 )}
 ${renderPanel(
   'next',
   'What to try then',
-  html`${renderItem('Save a passkey', 'Usher offers it after the code. Next time, one touch signs you in.')}
+  html`${
+    methods.includes('passkey') &&
+    renderItem('Save a passkey', 'Usher offers it after the code. Next time, one touch signs you in.')
+  }
 ${renderItem(`Visit the ${other.name}`, 'It shares sign-ins with this application: one click is enough.', renderLink(other.path, 'Open'))}`,
 )}`,
   );

@@ -184,3 +184,13 @@ it('an external database has no demo application', async () => {
     reply: { status: false, message: 'Not found', reason: 'NOT_FOUND' },
   });
 });
+
+it('the demo names the ways to sign in that there are', async () => {
+  const readSteps = async (site: { service: { url: string } }) =>
+    textOf((await (await fetch(`${site.service.url}/demo`)).text()) ?? '');
+  expect(await readSteps(fixture)).toMatch(/With a wallet, a code or a passkey\..*Save a passkey/s);
+  await using byCode = await openDemoFixture(['email']);
+  const text = await readSteps(byCode);
+  expect(text).toContain('With a code.');
+  expect(text).not.toMatch(/passkey|wallet/);
+});

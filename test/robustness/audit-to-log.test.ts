@@ -31,7 +31,8 @@ async function createUsers(url: string, count: number, onHalf = () => {}): Promi
 }
 
 function resourcesIn(...processes: UsherProcess[]): string[] {
-  const lines = processes.flatMap(({ stdout }) => stdout.split('\n'));
+  // What comes after the last line break is a line that a kill has cut off, or that is still being read.
+  const lines = processes.flatMap(({ stdout }) => stdout.split('\n').slice(0, -1));
   return lines
     .filter((line) => line.includes('"audit event"'))
     .map((line) => JSON.parse(line).resource)

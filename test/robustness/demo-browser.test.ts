@@ -49,7 +49,10 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await using context = await chrome.newContext({ viewport: { width: 360, height: 740 } });
     const problems = collectProblems(context);
     const page = await context.newPage();
+    await page.goto(demo.service.url);
+    await expectAccessible(page);
     await page.goto(`${demo.service.url}/demo`);
+    await expectAccessible(page);
     await click(page, 'Sign in or sign up');
     await heading(page, 'Sign in or sign up to Demo');
     const email = 'Grace@example.com';

@@ -12,6 +12,20 @@ import { createTenant, startTestService } from '../support/service.ts';
 
 const operations = OPERATIONS.map((operation) => ({ ...operation, name: anchorOf(operation.method) }));
 
+/** What people type, and a section that tells about it. */
+const SEARCHES = [
+  ['logout', 'SessionService.RevokeSession'],
+  ['password', 'concepts'],
+  ['SSO', 'openid-connect'],
+  ['OAuth', 'login'],
+  ['token expired', 'troubleshooting'],
+  ['rate limit', 'limits'],
+  ['cookie', 'troubleshooting'],
+  ['CORS', 'troubleshooting'],
+  ['localhost', 'troubleshooting'],
+  ['callback', 'webhooks'],
+] as const;
+
 const service = await startTestService();
 const tenant = await createTenant(service);
 afterAll(() => service.close());
@@ -47,6 +61,19 @@ test.skipIf(SKIPS_CHROMIUM)('is accessible, and fits a phone, in a light and in 
       await tab.setViewportSize({ width, height: 844 });
       expect(await tab.evaluate<number>('document.documentElement.scrollWidth')).toBe(width);
     }
+    // No end of a line is below its button.
+    const covered = `[...document.querySelectorAll('.sheet')].filter(({ firstChild: button, lastChild: pre }) => {
+      const lines = pre.firstChild.getClientRects();
+      return lines.length > 0 && lines[0].top < button.getBoundingClientRect().bottom;
+    }).length`;
+    expect(await tab.evaluate(covered)).toBe(0);
+    for (const [words, id] of SEARCHES) {
+      await tab.getByLabel('Search').fill(words);
+      expect(await tab.locator(`[id="${id}"]`).isVisible(), words).toBe(true);
+    }
+    await tab.getByLabel('Search').fill('usher-finds-nothing');
+    expect(await tab.locator('.operation:visible').count()).toBe(0);
+    await tab.getByLabel('Search').fill('');
     // The other operations are like these.
     await tab.evaluate(`document.querySelectorAll('.operation ~ .operation').forEach((each) => each.remove())`);
     await tab.evaluate(axe.source);

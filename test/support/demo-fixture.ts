@@ -1,5 +1,7 @@
 /** Usher with its demo application, on a database that counts as embedded: a real one takes seconds to create. */
+
 import { bootstrap } from '../../src/bootstrap.ts';
+import type { LoginMethod } from '../../src/config/login-methods.ts';
 import { createLogger } from '../../src/log.ts';
 import { startServer } from '../../src/server.ts';
 import { TestClock } from './clock.ts';
@@ -11,11 +13,11 @@ import { testConfig } from './service.ts';
 
 export type DemoFixture = Awaited<ReturnType<typeof openDemoFixture>>;
 
-export async function openDemoFixture() {
+/** By default, people can sign in in every way. */
+export async function openDemoFixture(loginMethods: readonly LoginMethod[] = ['wallet', 'email', 'passkey']) {
   await using stack = new AsyncDisposableStack();
   const dataDir = await createDirectory();
   const database = stack.use(await cloneDatabase());
-  const loginMethods = ['wallet', 'email', 'passkey'] as const;
   const config = { ...testConfig(database.url), ...LOGIN_CONFIG, loginMethods, publicUrl: undefined, dataDir };
   const logger = createLogger('silent');
   const base = stack.use(await bootstrap(config, { logger }));

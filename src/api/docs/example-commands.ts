@@ -21,7 +21,9 @@ export function toCurl(operation: Operation): string {
     `curl ${needsVerb ? `-X ${verb} ` : ''}"$USHER_URL${path}${query.length > 0 ? `?${query.join('&')}` : ''}"`,
     `  -H "${credentialHeader(operation)}"`,
   ];
-  return body.length > 0 || !route ? withJson(lines, '  --json', body) : lines.join(' \\\n');
+  return body.length > 0 || !route
+    ? withJson(lines, `  -H 'Content-Type: application/json' -d`, body)
+    : lines.join(' \\\n');
 }
 
 /** Returns the call with `buf curl`, which learns the schema by reflection. */

@@ -6,6 +6,7 @@ import { toBufCurl, toCurl, toTypeScript } from './example-commands.ts';
 import { exampleReply } from './example-reply.ts';
 import { renderRequest, renderResponse } from './field-list.ts';
 import type { OpenApi } from './openapi.ts';
+import { SEARCH_WORDS } from './search-words.ts';
 import { renderCodeBlock, renderText } from './text.ts';
 
 export function renderOperation(operation: Operation, openApi: OpenApi): Html {
@@ -17,7 +18,7 @@ export function renderOperation(operation: Operation, openApi: OpenApi): Html {
   const errors = new Map([...ofService, ...readErrors(described.description)].map((error) => [error.reason, error]));
   const paragraphs = withoutErrors(described.description).split('\n\n');
   const path = route?.path.split(/(?=\/)/).map((segment) => html`<wbr>${segment}`);
-  return html`<section class="operation card" id="${anchor}">
+  return html`<section class="operation card" id="${anchor}" data-words="${SEARCH_WORDS[anchor] ?? ''}">
 <h3><a href="#${anchor}">${method.name}</a></h3>
 <div class="about">
 ${path && route && html`<p class="route"><b class="verb ${route.method}">${route.method}</b> <code>${path}</code></p>`}

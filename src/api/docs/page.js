@@ -17,7 +17,7 @@ if (navigator.clipboard) {
 
 const sections = [...document.querySelectorAll('.guide, .operation')].map((section) => {
   const links = document.querySelectorAll(`nav a[href="#${CSS.escape(section.id)}"]`);
-  return { section, links, text: section.textContent.toLowerCase() };
+  return { section, links, text: `${section.textContent} ${section.dataset.words}`.toLowerCase() };
 });
 const form = document.querySelector('.search');
 const [field, status] = [form.querySelector('input'), form.querySelector('output')];

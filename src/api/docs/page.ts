@@ -9,6 +9,7 @@ import { renderPage } from '../operations/render-page.ts';
 import { type ExampleSetup, renderGuides } from './guides.ts';
 import { OpenApi } from './openapi.ts';
 import { renderOperation } from './operation.ts';
+import { SEARCH_WORDS } from './search-words.ts';
 import { renderText } from './text.ts';
 
 const AUDIENCES = [
@@ -60,7 +61,7 @@ ${SERVICES.filter(({ header }) => header === credential).map(
 <main id="content">
 <h1>API reference</h1>
 <p class="lead">Your application sends people to Usher. Usher signs them in and sends them back with a token. You exchange it for a user and a session.</p>
-${guides.map(({ id, title, body }) => html`<section class="guide" id="${id}"><h2><a href="#${id}">${title}</a></h2>${body}</section>`)}
+${guides.map(({ id, title, body }) => html`<section class="guide" id="${id}" data-words="${SEARCH_WORDS[id] ?? ''}"><h2><a href="#${id}">${title}</a></h2>${body}</section>`)}
 ${AUDIENCES.map(
   ({ id, title, credential, about }) => html`<section class="audience" id="${id}"><h2><a href="#${id}">${title}</a></h2>
 <p>${about} Header: <code>${credential}</code>.</p>

@@ -12,17 +12,18 @@ export const SETUPS: Readonly<Record<string, string>> = {
   Express: `npm run client:pack ../shop
 cd ../shop && npm install ./usher-client-*.tgz express
 npx tsx app.mts  # the file below`,
-  Hono: `mkdir ../shop && cd ../shop && npm install hono @hono/node-server
+  Hono: `mkdir -p ../shop && cd ../shop && npm install hono @hono/node-server
 npx tsx app.mts  # the file below`,
   'Next.js': `npx create-next-app@latest ../shop --yes
 npm run client:pack ../shop
 cd ../shop && npm install ./usher-client-*.tgz
 # Save the file below as app/usher.ts. It names four short files beside it: write them, too.
 npx next dev --hostname 127.0.0.1  # then open /me`,
-  'Python over gRPC': `mkdir ../shop
-protoc -I proto --python_out=../shop --grpc_out=../shop \\
-  --plugin=protoc-gen-grpc="$(command -v grpc_python_plugin)" usher/v1/auth.proto
-cd ../shop && python3 sign_in.py  # the file below`,
+  'Python over gRPC': `mkdir -p ../shop
+# With pip, on any system. The file below tells how to do without: with the packages of Debian and Ubuntu.
+python3 -m venv ../shop/env && . ../shop/env/bin/activate && pip install grpcio-tools
+python -m grpc_tools.protoc -I proto --python_out=../shop --grpc_python_out=../shop usher/v1/auth.proto
+cd ../shop && python sign_in.py  # the file below`,
 };
 
 export const QUICK_STARTS = html`<p>Each is a whole application, for the redirect URI <code>http://127.0.0.1/callback</code>, which matches any port. The demo application has it.

@@ -37,6 +37,10 @@ export const TROUBLESHOOTING = renderTable(
       'Webhook: `The address is not allowed`',
       'The name of the host is unknown, or leads to an internal address. Operators allow those with `WEBHOOK_ALLOWED_NETWORKS`.',
     ],
+    [
+      'A browser refuses a call: CORS',
+      'Call Usher from your server: an API key in a page is public. For internal tools, operators set `CORS_ORIGINS`.',
+    ],
     ['`wrong version number`', 'One side speaks TLS, and the other does not: compare `https` and `http`.'],
   ],
 );

@@ -1,12 +1,17 @@
 /** The API reference at /docs: that it is whole, and how it is served. Its examples: test/robustness/reference.test.ts. */
 import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 import quickStarts from '../../../gen/quick-starts.json' with { type: 'json' };
 import { anchorOf, OPERATIONS } from '../../../src/api/catalogue.ts';
 import { SETUPS } from '../../../src/api/docs/quick-starts.ts';
+import { SEARCH_WORDS } from '../../../src/api/docs/search-words.ts';
 import { ERRORS } from '../../../src/domain/errors.ts';
+import { html } from '../../../src/http/html.ts';
 import { request } from '../../support/http.ts';
+import { REPOSITORY } from '../../support/process.ts';
 import { PUBLIC_URL, startTestService } from '../../support/service.ts';
 
 const operations = OPERATIONS.map((operation) => ({ ...operation, name: anchorOf(operation.method) }));
@@ -50,11 +55,26 @@ test('shows the URL of Usher, and the API of operators apart from that of applic
   expect(forOperators).not.toMatch(/id="(Auth|Session|User|Webhook|Event)Service\./);
 });
 
+test.each([
+  ['Express', 'express/app.ts'],
+  ['Hono', 'hono/app.ts'],
+  ['Next.js', 'next/sessions.ts'],
+  ['Python over gRPC', 'python/sign_in.py'],
+])('shows for %s the application that a test runs, to the letter', async (_, path) => {
+  const text = await readFile(join(REPOSITORY, 'test/examples', path), 'utf8');
+  expect(page).toContain(`<code>${html`${text}`.text}</code>`);
+});
+
+test('names known sections where it knows what people search', () => {
+  const sections = [...page.matchAll(/ id="([^"]+)" data-words="([^"]+)"/g)].map(([, id]) => id);
+  expect(sections.sort()).toEqual(Object.keys(SEARCH_WORDS).sort());
+});
+
 test.each(quickStarts)('tells how to install what the quick start for $title needs', ({ title, text }) => {
   const packages = [...text.matchAll(/^import .* from '((?:@[^/']+\/)?[^/'.]+)/gm)].map(([, name = '']) => name);
   const foreign = packages.filter((name) => !name.startsWith('node:'));
   for (const name of foreign) expect(SETUPS[title]).toMatch(new RegExp(`npm install .*${name}\\b`));
-  expect(SETUPS[title]).toContain(foreign.length > 0 ? 'npx' : 'python3');
+  expect(SETUPS[title]).toContain(foreign.length > 0 ? 'npx' : 'pip install grpcio-tools');
 });
 
 test.each(['/docs', '/openapi.json', '/connect.json'])('%s is compressed for whoever takes that', async (path) => {

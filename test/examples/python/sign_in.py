@@ -1,7 +1,7 @@
 """Signs users in with Usher over gRPC: CLIENT_ID=... API_KEY=... python3 sign_in.py
 
-It needs Debian's python3-grpcio, python3-protobuf, protobuf-compiler-grpc and libprotobuf-dev, and the stubs that this
-writes:
+It needs stubs, which `pip install grpcio-tools` writes, as the API reference shows. Without pip, on Debian and Ubuntu, install
+python3-grpcio, python3-protobuf, protobuf-compiler-grpc and libprotobuf-dev, and write them with this:
 
     protoc -I proto --python_out=. --grpc_out=. --plugin=protoc-gen-grpc="$(command -v grpc_python_plugin)" proto/usher/v1/auth.proto
 """
