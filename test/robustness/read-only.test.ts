@@ -1,5 +1,5 @@
 /** Postgres answers but writes nothing. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { openDatabase, type TestDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
@@ -94,6 +94,10 @@ async function setReadOnly(value: 'on' | 'off'): Promise<void> {
   await onServer(postgres.url, async (sql) => {
     await sql.unsafe(`alter system set default_transaction_read_only = ${value}`);
     await sql`select pg_reload_conf()`;
+    // Postgres reloads later. When a new connection has the setting, all others have been sent the signal to read it.
+    const readSetting = () =>
+      onServer(postgres.url, async (other) => (await other`show default_transaction_read_only`)[0]);
+    await vi.waitFor(async () => expect(await readSetting()).toEqual({ default_transaction_read_only: value }), 30_000);
   });
 }
 
