@@ -19,6 +19,8 @@ const files = ['src', 'proto']
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   )
   .filter((path) => /\.(js|md|proto|ts)$/.test(path))
+  // What people search for who do not know the words yet.
+  .filter((path) => path !== join('src', 'api', 'docs', 'search-words.ts'))
   .concat('README.md')
   .map((path) => ({ path, words: toWords(`${path}\n${readText(path)}`) }));
 

@@ -2,8 +2,8 @@ import { index, integer, pgTable, primaryKey, smallint, text, uuid } from 'drizz
 import { instant } from './schema.ts';
 
 /**
- * The sign-ins that applications have tokens of OpenID Connect for. A grant ends when its row expires, which ending it
- * brings forward, or by a cut-off, as sessions do. Refreshes of confidential clients only read it.
+ * The sign-ins that applications have tokens of OpenID Connect for. A grant ends when its row expires, or by a cut-off,
+ * as sessions do. What ends a grant sets its expiry to 1970. Refreshes of confidential clients only read it.
  */
 export const oidcGrants = pgTable(
   'oidc_grants',

@@ -9,6 +9,9 @@ import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { loggedOutOfBrowsers } from '../webhooks/logout-message.ts';
 
+/** When a grant that was ended expires: not at the present, which a replica may be some milliseconds behind. */
+export const LONG_AGO = sql`'epoch'::timestamptz`;
+
 const rules = { userId: uuid, applicationId: uuid, grantId: uuid };
 
 /** Ends a grant and returns its user. Without one, or if it has ended, nothing changes. */
@@ -52,7 +55,7 @@ const endOfBrowser = statement('end_oidc_grants_of_browser', ENDED)`${endGrants(
 function endGrants(condition: SQL): SQL {
   return sql`
     with ended as (
-      update oidc_grants set expires_at = ${p.instant('now')}
+      update oidc_grants set expires_at = ${LONG_AGO}
       where application_id = ${p.uuid('applicationId')} and expires_at > ${p.instant('now')} and ${condition}
       returning user_id, sid
     ), target as (

@@ -3,6 +3,7 @@ import { oidcGrants } from '../../database/oidc-schema.ts';
 import { p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
+import { LONG_AGO } from './end-grants.ts';
 import { OidcError } from './oidc-error.ts';
 import type { RefreshToken } from './refresh-token.ts';
 
@@ -38,7 +39,7 @@ const rotate = statement('rotate_oidc_grant', {
     update oidc_grants set
       rotation = case when ${isLatest} then rotation + 1 else rotation end,
       rotated_at = case when ${isLatest} then ${p.instant('now')} else rotated_at end,
-      expires_at = case when ${isLatest} or ${isReplacedLast} then expires_at else ${p.instant('now')} end
+      expires_at = case when ${isLatest} or ${isReplacedLast} then expires_at else ${LONG_AGO} end
     where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('grantId')} and expires_at > ${p.instant('now')}
     returning user_id, rotation, expires_at > ${p.instant('now')} as is_live
   ), ${auditEvent({ resource: sql`user_id`, from: sql`rotated where not is_live` })}

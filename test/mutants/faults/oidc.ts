@@ -225,7 +225,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
     {
       what: 'The reuse of a refresh token does not end the sign-in',
       file: 'rotate-grant.ts',
-      find: "else ${p.instant('now')} end\n",
+      find: 'else ${LONG_AGO} end\n',
       replace: 'else expires_at end\n',
       test: clients,
       title: /ends the sign-in if it comes|ends with the sign-in that a reuse has ended/,
