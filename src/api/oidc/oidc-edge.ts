@@ -38,7 +38,7 @@ export function createOidcEdge(
     const document = documents.get(context.path);
     if (document !== undefined) {
       if (method === 'GET') sendJson(context, 200, document, DOCUMENT_HEADERS);
-      else refuseMethod(context, [{ method: 'GET' }]);
+      else refuseMethod(context, ['GET']);
       return true;
     }
     const ofPath = paths.get(context.path);
@@ -46,7 +46,11 @@ export function createOidcEdge(
     if (answerPreflight(context)) return true;
     const endpoint = ofPath.find((each) => each.method === method);
     if (endpoint) await serve(endpoint, context, parts);
-    else refuseMethod(context, ofPath);
+    else
+      refuseMethod(
+        context,
+        ofPath.map((each) => each.method),
+      );
     return true;
   };
 }
@@ -65,8 +69,7 @@ function sendOidcError(context: HttpContext, { reason, message, status, headers 
   sendJson(context, status, JSON.stringify({ error: reason, error_description: message }), headers);
 }
 
-function refuseMethod(context: HttpContext, served: readonly Pick<OidcEndpoint, 'method'>[]): void {
-  const methods = served.map(({ method }) => method);
+function refuseMethod(context: HttpContext, methods: readonly OidcEndpoint['method'][]): void {
   const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].join(', ');
   const body = { error: 'invalid_request', error_description: 'Method not allowed' };
   sendJson(context, 405, JSON.stringify(body), { allow });
