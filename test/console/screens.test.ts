@@ -73,16 +73,29 @@ test('an event has the number of check-ins, and all of them as CSV that runs no 
   expect((await open(path)).text).toContain('10,000 or more have come.');
 });
 
-test('a webhook shows since when it fails, and the overview which ones Usher has disabled', async () => {
+test('a webhook shows since when it fails, and the overview which ones fail and which Usher has disabled', async () => {
   const { a, w } = samples.params;
   const { sql } = fixture.service.database;
+  const [{ owner } = {}] = await sql`select owner_id as owner from webhooks where id = ${w}`;
   await sql`
     insert into webhook_queues (application_id, webhook_id, failing_since) values (${a}, ${w}, '2026-03-01T10:11:12Z')
     on conflict (application_id, webhook_id) do update set failing_since = excluded.failing_since`;
   expect((await open('/applications/:a/webhooks/:w')).text).toContain('Failing since1 Mar 2026, 10:11:12');
-  expect((await open('/')).text).not.toContain('Webhooks that Usher has disabled');
+  const before = await open('/');
+  expect(before.text).not.toContain('Webhooks that');
+  await sql`update webhook_queues set next_at = now() + interval '1 hour', failed_batches = 2 where webhook_id = ${w}`;
+  const failing = await open('/');
+  expect(failing.text).toContain('Webhooks that fail');
+  expect(failing.text).toContain('1 Mar 2026, 10:11:12');
+  expect(failing.body).toContain(`href="/applications/${a}/webhooks/${w}"`);
+  await sql`update webhooks set owner_id = null where id = ${w}`;
+  const logout = await open('/');
+  expect(logout.body).toContain(`href="/applications/${a}"`);
+  expect(logout.body).not.toContain(`/webhooks/${w}"`);
+  await sql`update webhooks set owner_id = ${owner} where id = ${w}`;
   await sql`update webhooks set is_active = false, disabled_reason = 'GONE' where id = ${w}`;
   const { text, body } = await open('/');
+  expect(text).not.toContain('Webhooks that fail');
   expect(text).toContain('Webhooks that Usher has disabled');
   expect(text).toContain('Disabled: gone');
   expect(body).toContain(`href="/applications/${a}/webhooks/${w}"`);

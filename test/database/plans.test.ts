@@ -49,6 +49,7 @@ import { listUsers } from '../../src/domain/users/list-users.ts';
 import { AddressPolicy } from '../../src/domain/webhooks/address-policy.ts';
 import { countDeliveries, countWaiting } from '../../src/domain/webhooks/count-deliveries.ts';
 import { listDisabledWebhooks } from '../../src/domain/webhooks/list-disabled-webhooks.ts';
+import { listFailingWebhooks } from '../../src/domain/webhooks/list-failing-webhooks.ts';
 import { readQueueState } from '../../src/domain/webhooks/read-queue-state.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
@@ -475,6 +476,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await deliverAll(database, cipher, await createTenant(service));
   await readBacklog(call.run);
   await countWaiting(call);
+  await listFailingWebhooks(call);
   await countDeliveries(ofTenant, { webhookId: '', status: 'pending', since: now });
   const policy = new AddressPolicy([]);
   const demoParts = { authPageUrl, cipher, clock: () => new Date(), database, policy, sessionMaxAgeSeconds: 43_200 };

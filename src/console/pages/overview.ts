@@ -5,6 +5,7 @@ import type { CountName } from '../../domain/hourly-counts/hourly-counts.ts';
 import { type HourlyCount, readHourlyCounts } from '../../domain/hourly-counts/read-hourly-counts.ts';
 import { countWaiting } from '../../domain/webhooks/count-deliveries.ts';
 import { listDisabledWebhooks } from '../../domain/webhooks/list-disabled-webhooks.ts';
+import { type FailingWebhook, listFailingWebhooks } from '../../domain/webhooks/list-failing-webhooks.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
@@ -34,9 +35,10 @@ const FIGURES: readonly (readonly [name: CountName, title: string, isTrouble?: t
 export async function showOverview(request: ConsoleRequest): Promise<Reply> {
   const { call, operator } = request;
   if (operator.role === 'team') return { redirect: '/applications' };
-  const [figures, waiting, disabled, acts] = await Promise.all([
+  const [figures, waiting, failing, disabled, acts] = await Promise.all([
     orSay('The figures', renderFigures(request)),
     orSay('The backlog of webhooks', renderWaiting(request)),
+    orSay('Which webhooks fail', renderFailing(request)),
     orSay('What Usher has disabled', renderDisabled(request)),
     orSay('The last acts', renderActs(request)),
   ]);
@@ -47,6 +49,7 @@ export async function showOverview(request: ConsoleRequest): Promise<Reply> {
     body: html`<div class="bar"><h1>Last 24 hours</h1><p class="small soft">${until}, counted once a minute</p></div>
 ${figures}
 ${waiting}
+${failing}
 ${disabled}
 ${acts}`,
   };
@@ -106,11 +109,40 @@ function columnsOf(figures: readonly { readonly title: string; readonly hours: r
 }
 
 async function renderWaiting({ call }: ConsoleRequest): Promise<Html> {
-  const { count, isFailing } = await countWaiting(call);
+  const count = await countWaiting(call);
   if (count === 0) return html`<p class="soft">No message waits for a webhook.</p>`;
-  const waits = count === 1 ? 'waits' : 'wait';
-  return html`<p>${describeMessages(count)} ${waits} for a webhook.${isFailing && ' Some webhooks fail.'}</p>`;
+  return html`<p>${describeMessages(count)} ${count === 1 ? 'waits' : 'wait'} for a webhook.</p>`;
 }
+
+/** What the tables of webhooks in all applications have in common. */
+interface AnyWebhook {
+  readonly applicationId: string;
+  readonly applicationName: string;
+  readonly id: string;
+  readonly url: string;
+  /** Null for the endpoint of back-channel logout, which the application has among its settings. */
+  readonly ownerId: string | null;
+}
+
+const WEBHOOK_COLUMNS = [
+  column('URL', ({ applicationId, id, url, ownerId }: AnyWebhook) => {
+    const path = `/applications/${applicationId}`;
+    return html`<a href="${ownerId === null ? path : `${path}/webhooks/${id}`}">${isolate(url)}</a>`;
+  }),
+  wideColumn('Application', ({ applicationName }: AnyWebhook) => isolate(applicationName)),
+];
+
+async function renderFailing({ call }: ConsoleRequest): Promise<Html | false> {
+  const rows = await listFailingWebhooks(call);
+  if (rows.length === 0) return false;
+  return html`<h2 id="failing">Webhooks that fail</h2>
+${renderRows({ labelledBy: 'failing', columns: FAILING_COLUMNS, rows, empty: '' })}`;
+}
+
+const FAILING_COLUMNS = [
+  ...WEBHOOK_COLUMNS,
+  column('Since (UTC)', ({ failingSince }: FailingWebhook) => renderMoment(failingSince)),
+];
 
 async function renderDisabled({ call, parts }: ConsoleRequest): Promise<Html | false> {
   const { rows } = await listDisabledWebhooks(call, parts.pageTokens, { pageSize: LAST_ACTS });
@@ -122,12 +154,7 @@ ${renderRows({ labelledBy: 'disabled', columns: DISABLED_COLUMNS, rows, empty: '
 type Disabled = Awaited<ReturnType<typeof listDisabledWebhooks>>['rows'][number];
 
 const DISABLED_COLUMNS = [
-  column(
-    'URL',
-    ({ applicationId, id, url }: Disabled) =>
-      html`<a href="/applications/${applicationId}/webhooks/${id}">${isolate(url)}</a>`,
-  ),
-  wideColumn('Application', ({ applicationName }: Disabled) => isolate(applicationName)),
+  ...WEBHOOK_COLUMNS,
   column('Why', ({ disabledReason }: Disabled) => renderWebhookState({ isActive: false, disabledReason })),
   wideColumn('When (UTC)', ({ updatedAt }: Disabled) => renderMoment(updatedAt)),
 ];

@@ -25,19 +25,15 @@ const countWithStatus = statement('count_deliveries', { count: t.integer })`
     order by created_at desc, message_id desc limit ${limit}
   ) as counted`;
 
-/** Returns how many deliveries wait in all applications, and whether some of their webhooks fail. */
-export async function countWaiting({ run }: Pick<Call, 'run'>): Promise<{ count: number; isFailing: boolean }> {
+/** Returns how many deliveries wait in all applications. */
+export async function countWaiting({ run }: Pick<Call, 'run'>): Promise<number> {
   const [row] = await run(countPending, {});
-  return { count: row?.count ?? 0, isFailing: row?.isFailing === true };
+  return row?.count ?? 0;
 }
 
-const countPending = statement('count_pending', { count: t.integer, isFailing: t.boolean })`
-  select
-    (select count(*)::integer from (
-      -- Ordered as the index of pending deliveries, so that Postgres uses that index.
-      select 1 from webhook_deliveries where due_at is not null
-      order by application_id, webhook_id, message_id limit ${limit}
-    ) as counted) as count,
-    (select count(*) > 0 from (
-      select 1 from webhook_queues where next_at is not null and failed_batches > 0 order by next_at limit 1
-    ) as failing) as is_failing`;
+const countPending = statement('count_pending', { count: t.integer })`
+  select count(*)::integer as count from (
+    -- Ordered as the index of pending deliveries, so that Postgres uses that index.
+    select 1 from webhook_deliveries where due_at is not null
+    order by application_id, webhook_id, message_id limit ${limit}
+  ) as counted`;
