@@ -1,5 +1,4 @@
 /** Sign-In with Ethereum: EIP-4361 messages, EIP-191 signatures, EIP-55 addresses. */
-import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 
 /** A statement may hold spaces and the reserved and unreserved characters of RFC 3986. */
@@ -47,9 +46,11 @@ export interface Signer {
 }
 
 /** Returns who signed the text with `personal_sign` (EIP-191), or undefined if that is no signature of a key. */
-export function recoverSigner(text: string, signature: string): Signer | undefined {
+export async function recoverSigner(text: string, signature: string): Promise<Signer | undefined> {
   const parsed = parseSignature(signature);
   if (!parsed) return undefined;
+  // Loaded by the first login with a wallet: where there are none, it would take a megabyte.
+  const { secp256k1 } = await import('@noble/curves/secp256k1.js');
   try {
     const recoverable = secp256k1.Signature.fromHex(parsed.rs, 'compact').addRecoveryBit(parsed.recovery);
     const publicKey = recoverable.recoverPublicKey(digestText(text));

@@ -43,7 +43,7 @@ export async function requireWalletSignature(
   { address, message }: { readonly address: string; readonly message: string },
   signature: string,
 ): Promise<void> {
-  const signer = recoverSigner(message, signature);
+  const signer = await recoverSigner(message, signature);
   if (signer?.address === address) {
     if (signer.hasHighS) throw new ServiceError('INVALID_SIGNATURE');
     return;
