@@ -1,5 +1,5 @@
 /** The file of login providers, changed while a process runs. */
-import { writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
@@ -26,7 +26,13 @@ beforeAll(async () => {
 });
 afterAll(() => stack.disposeAsync());
 
-const write = (...providers: object[]) => writeFile(path, JSON.stringify(providers));
+/** Replaces the file at once: a reader of one that is written in place may get a part of it. */
+async function writeText(text: string): Promise<void> {
+  await writeFile(`${path}.new`, text);
+  await rename(`${path}.new`, path);
+}
+
+const write = (...providers: object[]) => writeText(JSON.stringify(providers));
 
 async function open() {
   const browser = new LoginBrowser(usher);
@@ -42,6 +48,7 @@ const logged = (message: string) => usher.stdout.split('\n').filter((line) => li
 /** Signs in as somebody whom Usher knows, and returns the secret that the provider got. */
 async function signIn(): Promise<string> {
   const { browser, page } = await open();
+  expect(page.status).toBe(200);
   const { location } = await browser.submit(page, '/login/provider');
   const { location: done } = await browser.open(acme.signIn(location, { sub: 'ada', email: 'ada@acme.test' }));
   expect(done).toContain('authToken=');
@@ -64,7 +71,7 @@ test('a provider that is added is offered, and one that is removed is not, nor a
 
 test('a file that cannot be used is logged once, without its text, and the providers stay', async () => {
   const before = logged('login providers read again').length;
-  await writeFile(path, '[{ "clientSecret": "a-secret-of-usher" ');
+  await writeText('[{ "clientSecret": "a-secret-of-usher" ');
   await expect.poll(() => logged('login providers not read again')).toHaveLength(1);
   expect(await offered()).toEqual(['acme']);
   await write({ ...acme.settings(), issuer: 'http://elsewhere.test' });
