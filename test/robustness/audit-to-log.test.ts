@@ -31,10 +31,10 @@ async function createUsers(url: string, count: number, onHalf = () => {}): Promi
 }
 
 function resourcesIn(...processes: UsherProcess[]): string[] {
-  // What comes after the last line break is a line that a kill has cut off, or that is still being read.
-  const lines = processes.flatMap(({ stdout }) => stdout.split('\n').slice(0, -1));
+  const lines = processes.flatMap(({ stdout }) => stdout.split('\n'));
+  // A kill may have cut a line off before its end.
   return lines
-    .filter((line) => line.includes('"audit event"'))
+    .filter((line) => line.endsWith('"msg":"audit event"}'))
     .map((line) => JSON.parse(line).resource)
     .sort();
 }
