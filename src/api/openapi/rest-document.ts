@@ -119,7 +119,7 @@ function describeResponses(route: Route, schemas: MessageSchemas, commentOf: Rea
   };
 }
 
-/** Describes the `data` that `toData` of the REST edge presents. */
+/** Describes the `data` that the REST edge presents. */
 function describeData(
   { rpc: { output }, resource, documented }: Route,
   schemas: MessageSchemas,

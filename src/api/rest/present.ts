@@ -1,6 +1,7 @@
 /** Presents messages as the documented JSON. Protobuf's own JSON drops `false`, empty strings and `.000`. */
-import { create, type DescField, type DescMessage, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, type DescField, type DescMessage } from '@bufbuild/protobuf';
 import { type Timestamp, TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt';
+import type { Route } from './route.ts';
 
 /** Documented as a URL or null. Other optional fields that are absent are left out. */
 export const NULLABLE: readonly string[] = ['profileImage'];
@@ -25,23 +26,60 @@ export function restFieldsOf(schema: DescMessage): readonly DescField[] {
   return fields;
 }
 
-/** Returns the message with all its fields, except for optional ones that are absent. */
-export function presentMessage(schema: DescMessage, init: MessageInitShape<DescMessage>): Record<string, unknown> {
-  const message: Readonly<Record<string, unknown>> = { ...create(schema, init) };
-  const presented: Record<string, unknown> = {};
-  for (const { jsonName, localName, message: type } of restFieldsOf(schema)) {
-    const value = presentValue(type, message[localName]);
-    presented[jsonName] = value === undefined && NULLABLE.includes(jsonName) ? null : value;
+type Values = Readonly<Record<string, unknown>>;
+
+interface PresentedField {
+  readonly jsonName: string;
+  readonly localName: string;
+  /** What stands for an absent field. Undefined leaves it out. */
+  readonly absent: unknown;
+  present(value: unknown): unknown;
+}
+
+/** Returns a function that presents the `data` of a route's response. It is undefined where the response has no fields. */
+export function createPresenter({ rpc: { output }, resource, documented }: Route): (response: Values) => unknown {
+  const own = presentedFieldsOf(output);
+  const type = output.fields.find(({ localName }) => localName === resource)?.message;
+  if (resource === undefined || !type) return own.length === 0 ? () => undefined : (response) => present(own, response);
+  const inside = presentedFieldsOf(type);
+  const shown = documented?.flatMap((name) => inside.find(({ jsonName }) => jsonName === name) ?? []) ?? inside;
+  const others = documented ? [] : own.filter(({ localName }) => localName !== resource);
+  // The handler of each route returns the resource.
+  return (response) => present(others, response, present(shown, response[resource] as Values));
+}
+
+function present(fields: readonly PresentedField[], message: Values, presented: Record<string, unknown> = {}) {
+  for (const { jsonName, localName, absent, present } of fields) {
+    const value = message[localName];
+    presented[jsonName] = value === undefined ? absent : present(value);
   }
   return presented;
 }
 
-function presentValue(type: DescMessage | undefined, value: unknown): unknown {
-  if (type === undefined || value === undefined) return value;
-  if (Array.isArray(value)) return value.map((item) => presentValue(type, item));
-  // The schema says that the value has this type.
-  if (type.typeName === TimestampSchema.typeName) return presentTime(value as Timestamp);
-  return presentMessage(type, value as MessageInitShape<DescMessage>);
+const presentedFields = new WeakMap<DescMessage, readonly PresentedField[]>();
+
+function presentedFieldsOf(schema: DescMessage): readonly PresentedField[] {
+  const known = presentedFields.get(schema);
+  if (known) return known;
+  const zero: Values = { ...create(schema) };
+  const fields = restFieldsOf(schema).map(({ jsonName, localName, fieldKind, message }) => {
+    const presentOne = message ? presentAs(message) : (value: unknown) => value;
+    return {
+      jsonName,
+      localName,
+      absent: zero[localName] ?? (NULLABLE.includes(jsonName) ? null : undefined),
+      // The schema says that the value has this type.
+      present: fieldKind === 'list' ? (items: unknown) => (items as unknown[]).map(presentOne) : presentOne,
+    };
+  });
+  presentedFields.set(schema, fields);
+  return fields;
+}
+
+/** The schema says that the value has this type. */
+function presentAs(type: DescMessage): (value: unknown) => unknown {
+  if (type.typeName === TimestampSchema.typeName) return (time) => presentTime(time as Timestamp);
+  return (message) => present(presentedFieldsOf(type), message as Values);
 }
 
 /** Returns ISO 8601 in UTC, always with three fractional digits. */

@@ -3,9 +3,8 @@ import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpContext, HttpHandler } from '../../http/http-context.ts';
 import { sendEnvelope, sendFailure } from '../envelope.ts';
-import type { Pipeline, ResponseMessage } from '../pipeline.ts';
+import type { Pipeline } from '../pipeline.ts';
 import type { Procedures } from '../procedures.ts';
-import { presentMessage } from './present.ts';
 import { readFields } from './read-fields.ts';
 import type { Route } from './route.ts';
 import { type PathParameters, type RestEndpoint, Router } from './router.ts';
@@ -26,7 +25,7 @@ export function createRestHandler(procedures: Procedures, pipeline: Pipeline): H
 }
 
 async function serve(
-  { route, procedure }: RestEndpoint,
+  { route, procedure, present }: RestEndpoint,
   parameters: PathParameters,
   context: HttpContext,
   pipeline: Pipeline,
@@ -35,7 +34,7 @@ async function serve(
   try {
     const response = await pipeline.runUnary(procedure, context, { protocol: 'rest', route }, read);
     const { message } = route;
-    sendEnvelope(context, statusOf(route, response), { status: true, message, data: toData(route, response) });
+    sendEnvelope(context, statusOf(route, response), { status: true, message, data: present(response) });
   } catch (error) {
     if (error instanceof HttpError) sendFailure(context, error.reason);
     else if (error instanceof ServiceError) sendServiceError(context, error);
@@ -66,16 +65,6 @@ export function sendServiceError(context: HttpContext, { code, message, reason, 
   }
   const envelope = { status: false, message, reason, ...(violations.length > 0 && { errors: violations }) };
   sendEnvelope(context, STATUSES[code], envelope, code === 'unavailable' ? { 'retry-after': '1' } : {});
-}
-
-/** Returns the `data` of a success, or undefined where the response has no fields. */
-function toData({ rpc: { output }, resource, documented }: Route, response: ResponseMessage): unknown {
-  if (output.fields.length === 0) return undefined;
-  const message = presentMessage(output, response);
-  if (resource === undefined) return message;
-  const { [resource]: fields, ...others } = message;
-  const data: Record<string, unknown> = { ...(fields as object), ...others };
-  return documented ? Object.fromEntries(documented.map((name) => [name, data[name]])) : data;
 }
 
 function statusOf({ status, existedBefore }: Route, response: Readonly<Record<string, unknown>>): number {

@@ -1,10 +1,12 @@
 import { type Procedure, type Procedures, requireProcedure } from '../procedures.ts';
+import { createPresenter } from './present.ts';
 import type { Route } from './route.ts';
 import { routes } from './routes.ts';
 
 export interface RestEndpoint {
   readonly route: Route;
   readonly procedure: Procedure;
+  readonly present: ReturnType<typeof createPresenter>;
 }
 
 /** Percent-encoded values of a path's parameters, by name. */
@@ -22,7 +24,11 @@ export class Router {
   readonly #patterns: ReadonlyMap<string, readonly Pattern[]>;
 
   constructor(procedures: Procedures) {
-    const toEndpoint = (route: Route): RestEndpoint => ({ route, procedure: requireProcedure(procedures, route.rpc) });
+    const toEndpoint = (route: Route): RestEndpoint => ({
+      route,
+      procedure: requireProcedure(procedures, route.rpc),
+      present: createPresenter(route),
+    });
     const patterns = [...Map.groupBy(routes, ({ path }) => path)].map(([path, ofPath]) => ({
       segments: path.split('/'),
       endpoints: new Map(ofPath.map((route) => [route.method, toEndpoint(route)])),

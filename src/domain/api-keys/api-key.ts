@@ -9,7 +9,7 @@ const FORM = new RegExp(`^${PREFIX}[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 export function generateApiKey(): string {
-  const secret = toBase62(BigInt(`0x${randomBytes(32).toString('hex')}`), SECRET_LENGTH);
+  const secret = toBase62(BigInt(`0x${randomBytes(32).toString('hex')}`));
   return PREFIX + secret + checksumOf(PREFIX + secret);
 }
 
@@ -23,12 +23,16 @@ export function digestOf(apiKey: string): string {
   return hash('sha256', apiKey, 'hex');
 }
 
+/** Every request has a key to check, so this has no big integers. */
 function checksumOf(text: string): string {
-  return toBase62(BigInt(crc32(text)), CHECKSUM_LENGTH);
+  let digits = '';
+  for (let rest = crc32(text); digits.length < CHECKSUM_LENGTH; rest = Math.floor(rest / 62))
+    digits = BASE62[rest % 62] + digits;
+  return digits;
 }
 
-function toBase62(value: bigint, length: number): string {
+function toBase62(value: bigint): string {
   let digits = '';
-  for (let rest = value; digits.length < length; rest /= 62n) digits = BASE62[Number(rest % 62n)] + digits;
+  for (let rest = value; digits.length < SECRET_LENGTH; rest /= 62n) digits = BASE62[Number(rest % 62n)] + digits;
   return digits;
 }

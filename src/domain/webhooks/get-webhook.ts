@@ -1,13 +1,11 @@
-import { and, eq, sql } from 'drizzle-orm';
-import { type Statement, whereEqual } from '../../database/database.ts';
-import { users } from '../../database/schema.ts';
+import { p, type RowOfType, statement } from '../../database/template.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, type Unchecked } from '../validation.ts';
 import { webhookId } from './ids.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
-import { summaryColumns, type Webhook, type WebhookSummary } from './webhook.ts';
+import { summaryColumns, summarySelection, type Webhook } from './webhook.ts';
 
 const rules = { webhookId };
 
@@ -41,12 +39,9 @@ export async function explainRefusal(call: ApplicationCall, webhookId: string): 
   return isActive ? new ServiceError('DELIVERY_NOT_FOUND') : new ServiceError('WEBHOOK_NOT_ACTIVE');
 }
 
-export type StoredWebhook = WebhookSummary & { readonly signingKey: Buffer };
+const STORED = { ...summaryColumns, signingKey: webhooks.signingKey };
+export type StoredWebhook = RowOfType<typeof STORED>;
 
-const selectWebhook: Statement<StoredWebhook[]> = (db) =>
-  db
-    .select({ ...summaryColumns, signingKey: webhooks.signingKey })
-    .from(webhooks)
-    .innerJoin(users, eq(users.id, webhooks.ownerId))
-    .where(and(whereEqual(webhooks, 'applicationId'), eq(webhooks.id, sql.placeholder('webhookId'))))
-    .prepare('select_webhook');
+const selectWebhook = statement('select_webhook', STORED)`
+  select ${summarySelection}, signing_key from webhooks join users on users.id = owner_id
+  where application_id = ${p.uuid('applicationId')} and webhooks.id = ${p.text('webhookId')}`;

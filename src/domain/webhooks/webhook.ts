@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { RowOf } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
-import { p } from '../../database/template.ts';
+import { columnsOf, p, type RowOfType, t } from '../../database/template.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
 import type { Application } from '../call.ts';
 import { rule, Unacceptable } from '../rule.ts';
@@ -10,16 +10,22 @@ import { isUserOfApplication } from '../users/application-user.ts';
 import { boolean, identifier, listOf, optional, uuid, webUrl } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { EVENT_TYPES, EVERY_TYPE } from './event-types.ts';
+import { jsonObject } from './insert-message.ts';
 import { findUrlProblem } from './webhook-url.ts';
 
 export const ownerColumns = { id: users.id, name: users.name, email: users.email };
 
 const { id, url, isActive, eventTypes, ordered, description, disabledReason, createdAt, updatedAt } = webhooks;
 const state = { isActive, eventTypes, ordered, description, disabledReason };
-export const summaryColumns = { id, url, ...state, owner: ownerColumns, createdAt, updatedAt };
+const columns = { id, url, ...state, createdAt, updatedAt };
+export const summaryColumns = { ...columns, owner: t.json<RowOf<typeof ownerColumns>>() };
 
 /** A webhook without its signing key. */
-export type WebhookSummary = RowOf<typeof summaryColumns>;
+export type WebhookSummary = RowOfType<typeof summaryColumns>;
+
+const owner = jsonObject({ id: sql`users.id`, name: sql`users.name`, email: sql`users.email` });
+/** What follows `select` for these columns, from `webhooks` and `users`. */
+export const summarySelection = sql`${columnsOf(columns, 'webhooks')}, ${owner} as owner`;
 
 export interface Webhook extends WebhookSummary {
   readonly signingKey: string;
