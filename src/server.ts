@@ -51,7 +51,7 @@ export interface UsherServer {
   readonly consoleLink: string | undefined;
   /** Reads the metrics. Undefined without `METRICS_PORT`. */
   readonly collect: Collect | undefined;
-  /** Accepts no new calls, finishes those in flight, and releases all resources. */
+  /** Accepts no new calls, finishes the calls in flight, and releases all resources. */
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** Reads which fields an update changes: those that are present, or those that its field mask names. */
+/** Reads which fields an update changes: the present fields, or the fields that its mask names. */
 import { type DescField, type DescMessage, isMessage } from '@bufbuild/protobuf';
 import { type FieldMask, FieldMaskSchema } from '@bufbuild/protobuf/wkt';
 import { invalidField } from '../domain/errors.ts';

@@ -12,7 +12,7 @@ export class LineSampler {
     this.#logger = logger;
   }
 
-  /** Returns whether another line of this kind may be written. A line per second counts those that were left out. */
+  /** Returns whether another line of this kind may be written. One more line per second counts the lines left out. */
   admit(kind: string): boolean {
     const window = this.#windows.get(kind) ?? this.#open(kind);
     const isAdmitted = window.lines < MAX_PER_WINDOW;

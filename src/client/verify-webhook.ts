@@ -27,7 +27,7 @@ export async function verifyWebhook(
   body: string | Uint8Array,
 ): Promise<WebhookMessage> {
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
-    throw new TypeError('The body must be the text or the bytes that arrived, such as those of express.raw()');
+    throw new TypeError('The body must be the text or the bytes that arrived, such as express.raw() gives');
   }
   const id = readHeader(headers, 'webhook-id');
   const timestamp = readHeader(headers, 'webhook-timestamp');

@@ -8,7 +8,7 @@ import { SETTINGS, type SettingValues } from './settings.ts';
 type Secret = keyof Secrets;
 type Paired = 'smtpUrl' | 'mailFrom' | 'issuer' | 'jwksUrl' | 'tlsCert' | 'tlsKey';
 
-/** The settings. Those that belong together are grouped. */
+/** The settings, grouped by subject. */
 export interface Config extends Omit<SettingValues, Secret | Paired | 'loginMethods'> {
   /** Usher's own. */
   readonly loginMethods: readonly LoginMethod[];

@@ -21,7 +21,7 @@ export interface DatabaseServer {
 export interface TlsTarget {
   readonly mode: 'prefer' | 'require' | 'verify-ca' | 'verify-full';
   readonly isDirect: boolean;
-  /** Paths of PEM files. Without a root certificate, those of Node apply. */
+  /** Paths of PEM files. Without a root certificate, Node's own apply. */
   readonly rootCertificate: string | undefined;
   readonly certificate: string | undefined;
   readonly key: string | undefined;
@@ -33,7 +33,7 @@ export const DEFAULT_SCHEMA = 'usher';
 
 const FORM = /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
 
-/** The supported parameters and their values, without those that Usher sets itself, such as `application_name`. */
+/** The supported parameters and their values, except for parameters that Usher sets itself, such as `application_name`. */
 const PARAMETERS: Readonly<Record<string, RegExp>> = {
   host: /^/,
   port: /^/,

@@ -2,7 +2,7 @@
 import { isOneEditAway } from './is-one-edit-away.ts';
 import { SETTINGS } from './settings.ts';
 
-/** Shorter names, such as `PORT`, are close to those of other programs. */
+/** Shorter names, such as `PORT`, are close to names that other programs use. */
 const MIN_LENGTH = 8;
 
 export function findMisspeltSettings(variables: readonly string[]): { variable: string; setting: string }[] {

@@ -31,7 +31,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * Returns the operators of a file: `ada@example.com admin` per line, or `team` with the ID of an application, and then
- * perhaps `passkey`. A team may have several lines. Empty lines and those that begin with `#` are comments.
+ * perhaps `passkey`. A team may have several lines. Empty lines, and lines that begin with `#`, are comments.
  *
  * @throws Error that names the number of the first wrong line
  */

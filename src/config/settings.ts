@@ -194,7 +194,7 @@ export const SETTINGS = {
   tlsKey: setting('TLS_KEY_FILE', String, 'Private key in PEM.', { isFile: true, requiredWith: 'TLS_CERT_FILE' }),
 };
 
-/** The parsed settings. Those that are not set and have no default are undefined. */
+/** The parsed settings. A setting without a value and a default is undefined. */
 export type SettingValues = {
   readonly [Key in keyof typeof SETTINGS]: (typeof SETTINGS)[Key]['default'];
 };

@@ -117,7 +117,7 @@ async function renew({ context, parts }: ConsoleRequest, operator: SignedInOpera
   await renewOperatorSession(context, { ...call, application }, parts, operator);
 }
 
-/** Returns the page to come back to: of a form, the one that shows it. */
+/** Returns the page to come back to: for a form, the page that shows it. */
 function pageOf({ context }: ConsoleRequest, { method }: ConsoleRoute): string {
   if (method === 'GET') return context.query ? `${context.path}?${context.query}` : context.path;
   const segments = context.path.split('/');

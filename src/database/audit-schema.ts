@@ -5,7 +5,7 @@ import { instant } from './schema.ts';
 /** The application ID of events that concern no single application. It is no null, so that the table can be distributed. */
 export const NO_APPLICATION = '00000000-0000-0000-0000-000000000000';
 
-/** Events that sign people in, beside those of other providers and of clients of OpenID Connect. */
+/** Actions that sign people in. Sign-ins by other providers and clients of OpenID Connect begin with the paths below. */
 const SIGN_INS = [
   'AdminService/CompleteLogin',
   'AuthService/ExchangeToken',

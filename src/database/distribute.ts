@@ -6,7 +6,7 @@ import { openSingleConnection } from './open-single-connection.ts';
 import { PrimaryFinder } from './primary-finder.ts';
 import { describeFailure } from './start-failure.ts';
 
-/** Every server has a copy: these tables are small, or joined with those of every application. */
+/** Every server has a copy: these tables are small, or joined with rows of every application. */
 export const REFERENCE_TABLES: readonly string[] = [
   'applications',
   'api_keys',

@@ -137,7 +137,7 @@ function toArguments({
     jit: 'off',
     log_checkpoints: 'off',
     'usher.start_id': startId,
-    // For those who list the processes.
+    // For people who list the processes.
     'usher.cluster': cluster,
     ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
   };

@@ -19,7 +19,7 @@ interface Waiting {
 }
 
 /**
- * Shows that answers are not those of an old primary. A synchronous standby that confirms a commit has not been promoted.
+ * Shows that answers do not come from an old primary. A synchronous standby that confirms a commit has not been promoted.
  * A process that finds a new primary sends it nothing for longer than a lease. So rows that arrive within a lease after a
  * confirmed commit has begun lack no change of another process. With asynchronous replication a lease shows only that
  * Postgres answers.

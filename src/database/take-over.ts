@@ -1,4 +1,4 @@
-/** Takes over the database of the last version 0.1: its tables become those that the first migration creates. */
+/** Takes over the database of the last version 0.1: its tables become the tables of the first migration. */
 import { readFile } from 'node:fs/promises';
 import type postgres from 'postgres';
 import { hasTable } from './journal.ts';

@@ -4,7 +4,7 @@ import { makePgArray, PgColumn, PgDialect } from 'drizzle-orm/pg-core';
 import type postgres from 'postgres';
 import type { PlaceholderValues, Statement } from './statement.ts';
 
-/** The columns of a statement's rows: those of tables, or types of `t`. They come by name, so in any order. */
+/** The columns of a statement's rows: columns of tables, or types of `t`. They come by name, so in any order. */
 export interface RowType {
   /** A nested object takes its columns from the same row. */
   readonly [name: string]: PgColumn | ComputedType<unknown> | RowType;

@@ -11,7 +11,7 @@ interface FirstScreen {
   readonly metricsUrl: string | undefined;
 }
 
-/** Returns at most 12 lines. Those that are not to be pasted have at most 100 columns. */
+/** Returns at most 12 lines. A line that is not to be pasted has at most 100 columns. */
 export function renderFirstScreen({ url, demo, dataDir, consoleLink, metricsUrl }: FirstScreen): string {
   const { adminKeyFile, apiKey, canSignIn, clientId, email } = demo;
   const rows = [

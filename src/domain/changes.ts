@@ -32,7 +32,7 @@ export function isChanged(name: string): SQL {
   return sql`'${sql.raw(name)}' = any(${p.texts('changed')})`;
 }
 
-/** Returns parameters: each value, and the names of those that change. */
+/** Returns parameters: each value, and the names of the fields that change. */
 export function changeParameters(changes: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const changed = Object.keys(changes).filter((name) => changes[name] !== undefined);
   const values = Object.entries(changes).map(([name, value]) => [name, value ?? null]);

@@ -27,7 +27,7 @@ export function withoutControls(value: string): string {
 
 /**
  * Removes U+2068 and U+2069 around values that are read in the direction of the text anyway. Programs that look for a
- * code, and those that show U+2068 as a box, get plain text.
+ * code, and readers that show U+2068 as a box, get plain text.
  */
 function withoutNeedlessIsolates({ direction }: Language, text: string): string {
   const isSafe = (value: string) => /^\d+$/.test(value) || (direction === 'ltr' && !RIGHT_TO_LEFT.test(value));

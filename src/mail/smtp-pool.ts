@@ -38,7 +38,7 @@ export class SmtpPool {
     }
   }
 
-  /** Closes all connections, also those in use. */
+  /** Closes all connections, also busy ones. */
   close(): void {
     this.#closing.abort();
     this.#closeKept();

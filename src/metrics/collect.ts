@@ -22,7 +22,7 @@ interface SnapshotValue {
   readonly metricName?: string;
 }
 
-/** Collects the metrics of one process, or of all workers. `withShared` includes those that all processes share. */
+/** Collects the metrics of one process, or of all workers. `withShared` includes metrics that all processes share. */
 export type Collect = (options: { readonly withShared: boolean }) => Promise<Snapshot[]>;
 
 export function createCollect(given: Omit<Sources, 'readBacklog'> & { databases: { calls: Database } }): Collect {

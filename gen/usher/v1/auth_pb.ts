@@ -42,7 +42,7 @@ export type GenerateAuthUrlRequest = Message<"usher.v1.GenerateAuthUrlRequest"> 
   /**
    * The languages to show the login page in, in order of preference: BCP 47
    * tags separated by spaces, such as "pt-PT en", at most 200 characters. Usher
-   * ignores those that it does not have. If absent, the user's own apply.
+   * ignores settings that it does not have. If absent, the user's own apply.
    *
    * @generated from field: optional string locale = 4;
    */

@@ -715,7 +715,7 @@ export const GetDeliveryResponseSchema: GenMessage<GetDeliveryResponse> = /*@__P
   messageDesc(file_usher_v1_webhook, 20);
 
 /**
- * A delivery with its attempts. Its other fields are those of Delivery.
+ * A delivery with its attempts. It has all fields of Delivery.
  *
  * @generated from message usher.v1.DeliveryDetails
  */

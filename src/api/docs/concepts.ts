@@ -15,7 +15,7 @@ export const CONCEPTS = html`${FLOW}
 <dt>Why 15 minutes</dt>
 <dd>A stolen ID or token is worth little, and a check need not ask a database each time. People do not notice: renewals keep them signed in for 12 hours, or as long as <code>session_idle_seconds</code> and <code>session_max_age_seconds</code> say.</dd>
 <dt>Cut-off</dt>
-<dd>A revocation stores an instant. Sessions and tokens of sign-ins up to it have ended, also those that nobody has listed. A check tells of it within 5 seconds, or at once with <code>maxStalenessMs</code> 0.</dd>
+<dd>A revocation stores an instant. Sessions and tokens of sign-ins up to it have ended, whether or not anybody has listed them. A check tells of it within 5 seconds, or at once with <code>maxStalenessMs</code> 0.</dd>
 <dt>Owner</dt>
 <dd>The user to whom a webhook belongs, so that somebody can be asked about it. It must be a user of the application: one who has signed in to it, or whom an operator has added (<a href="#AdminService.AddApplicationUser">AddApplicationUser</a>, or <code>applicationIds</code> of <a href="#AdminService.CreateUser">CreateUser</a>).</dd>
 <dt>User ID</dt>

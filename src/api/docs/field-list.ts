@@ -33,7 +33,7 @@ export function renderRequest({ route }: Operation, { request }: OperationDescri
   return html`<dl>${rows}</dl>`;
 }
 
-/** Shows the fields of `data` if the operation has a REST route, else those of the RPC. */
+/** Shows the fields of `data` if the operation has a REST route, else the fields of the RPC. */
 export function renderResponse({ route }: Operation, { response, reply }: OperationDescription): Html {
   const { data } = reply.properties ?? {};
   if (response.length === 0) return html`<p>No fields.</p>`;

@@ -1,4 +1,4 @@
-/** Whole applications that sign a user in. They are those of `test/examples`, where a test runs each. */
+/** Whole applications that sign a user in. They stand in `test/examples`, where a test runs each. */
 import { readFileSync } from 'node:fs';
 import { html } from '../../http/html.ts';
 import { renderCodeBlock } from './text.ts';

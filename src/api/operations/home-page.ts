@@ -8,7 +8,7 @@ interface HomePage {
   readonly hasAccount: boolean;
   readonly hasDemo: boolean;
   readonly hasOidc: boolean;
-  /** Given only to those who may know where the console is. */
+  /** Undefined for visitors who must not know where the console is. */
   readonly consoleUrl?: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Newer and older pages of a list. The URL has the token of the page, and those of the pages before it. */
+/** Newer and older pages of a list. The URL has the token of the page, and the tokens of the pages before it. */
 import { type Html, html } from '../../http/html.ts';
 
 const PARAMETER = 'page';

@@ -46,7 +46,7 @@ export async function setApplicationLogo(
 }
 
 const isDark = sql`${p.text('theme')} = 'dark'`;
-/** Locked, so that the digests of the page are those of the logos. */
+/** Locked, so that the digests of the page fit the logos. */
 const lockedApplication = sql`
   select id from applications where id = ${p.uuid('applicationId')} and deleted_at is null for no key update`;
 

@@ -11,7 +11,7 @@ export interface LoginApplication {
   readonly applicationId: string;
   readonly applicationName: string;
   readonly branding: Branding;
-  /** That of the login. Of a login that is not known any more, those of its application. */
+  /** The URI of the login, or all URIs of its application if the login is not known any more. */
   readonly redirectUris: readonly string[];
   readonly locale?: string | null;
 }

@@ -56,7 +56,7 @@ export interface Asker {
 }
 
 /**
- * Admits a new code and returns its length. Those of operators are long: they open more than one account.
+ * Admits a new code and returns its length. Codes of operators are long: they open more than one account.
  *
  * @throws ServiceError `Too many codes`
  */

@@ -13,7 +13,7 @@ const SEPARATORS = /[\s\p{Pd}\p{Cf}\u2212]/gu;
  * if there is none, or if there are several that differ.
  */
 export function readLoginCode(entered: string): string {
-  // Full-width digits and those of mathematics become ASCII by normalization. Those of other scripts do not.
+  // Full-width and mathematical digits become ASCII by normalization. Digits of other scripts do not.
   const joined = entered
     .normalize('NFKC')
     .replace(SEPARATORS, '')
@@ -23,7 +23,7 @@ export function readLoginCode(entered: string): string {
   return runs.size === 1 ? code : '';
 }
 
-/** Unicode has the ten digits of a script in order from zero. Those of two scripts may follow each other. */
+/** Unicode has the ten digits of a script in order from zero. The digits of two scripts may follow each other. */
 function toAsciiDigit(digit: string): string {
   const codePoint = digit.codePointAt(0) ?? 0;
   let value = 0;

@@ -38,7 +38,7 @@ const rules = { userId: optional(uuid) };
 const isOfApplication = sql`application_id = ${p.uuid('applicationId')} and expires_at > ${p.instant('now')}
   and authenticated_at > ${latestCutoff(sql`oidc_grants.user_id`)} and ${isActive}`;
 
-/** Returns a page of the application's grants that nothing has ended, or of those of a user. */
+/** Returns a page of the grants of the application, or of one of its users, that nothing has ended. */
 export const listGrants = createList('select_oidc_grants', {
   ...page,
   name: 'grants',

@@ -48,7 +48,7 @@ export class OidcSigningKeys {
   /**
    * Returns the claims of a JWT that one of the keys has signed, or undefined.
    *
-   * @param isExpected looks at claims that nobody has verified yet: those of other tokens cost no signature check
+   * @param isExpected looks at claims that nobody has verified yet: other tokens cost no signature check
    */
   verify(token: string, isExpected: (claims: Claims) => boolean): Claims | undefined {
     const [header = '', payload = '', signature = '', ...rest] = token.split('.', 4);

@@ -22,7 +22,7 @@ export interface CreationOptions {
   readonly attestation: 'none';
 }
 
-/** Returns options for a new passkey beside those that the user has: a device keeps one for each user. */
+/** Returns options for a new passkey. They name the passkeys of the user, since a device keeps one for each user. */
 export function createCreationOptions(
   { now }: Pick<Call, 'now'>,
   { keys, origin, rpId }: RelyingParty,

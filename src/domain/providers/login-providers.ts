@@ -17,7 +17,7 @@ const TIMEOUT_SHARE = 0.6;
 
 export interface LoginProviderSettings {
   readonly loginProviders: readonly LoginProvider[];
-  /** The IDs of those that are offered. All, if undefined. */
+  /** The IDs of the providers on offer. All, if undefined. */
   readonly loginProviderIds: readonly string[] | undefined;
   readonly requestTimeoutMs: number;
 }

@@ -16,7 +16,7 @@ const METADATA_LIFETIME_MS = 3_600_000;
 const RETRY_AFTER_MS = 60_000;
 /** The library asks again for the keys of a provider at an unknown one only when it has had them for a minute. */
 const LIBRARY_KEY_AGE_SECONDS = 60;
-/** Keys may change sooner. A sign-in with an unknown one asks again for those that are so old. */
+/** Keys may change sooner. A sign-in with an unknown key asks for the keys again if they are so old. */
 const KEY_AGE_SECONDS = 5;
 const SCOPE = 'openid email profile';
 

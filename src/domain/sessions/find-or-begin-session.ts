@@ -24,7 +24,7 @@ const GIVEN = {
   expires_at: p.instant('expiresAt'),
 };
 const given = sql.join(Object.values(GIVEN), sql`, `);
-/** Those that the statement finds out. */
+/** The columns that the statement finds out. */
 const FOUND_OUT = [
   'email',
   'name',

@@ -15,7 +15,7 @@ const isLive = sql`application_id = ${p.uuid('applicationId')} and expires_at > 
   and authenticated_at > ${latestCutoff(sql`sessions.user_id`)}
   and exists (select 1 from users u where u.id = sessions.user_id and u.deleted_at is null and u.deactivated_at is null)`;
 
-/** Returns a page of the application's live sessions, or the one of a user. The last sign-in comes first. */
+/** Returns a page of the application's live sessions, or the live session of one user. The last sign-in comes first. */
 export const listSessions = createList('select_live_sessions', {
   name: 'sessions',
   of: ofApplication,

@@ -43,7 +43,7 @@ export async function reactivateUser(call: Call, request: Request): Promise<User
  */
 export async function deleteUser(call: Call, request: Request): Promise<string> {
   const { userId } = await end(call, markUserDeleted, request);
-  // Those that another statement has added meanwhile, which this one could not see.
+  // Rows that another statement has added meanwhile, which this one could not see.
   await call.run(deletePasskeysOfDeleted, { userId });
   await call.run(deleteIdentitiesOfDeleted, { userId });
   return userId;
@@ -131,7 +131,7 @@ const eraseProfile = statement('erase_user', HAS_MESSAGES)`
       deleted_at = coalesce(u.deleted_at, ${p.instant('now')})
     from known where u.id = known.id
   ), ${cutOffUserSessions(sql`known`)}, codes as (
-    -- Those that somebody else has asked for with the addresses of the user.
+    -- Codes that somebody else has asked for with the addresses of the user.
     delete from login_codes c using known where lower(c.email) = lower(known.email)
   ), challenges as (
     delete from wallet_challenges c using known where c.address = lower(known.wallet_address)

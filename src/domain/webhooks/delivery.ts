@@ -20,7 +20,7 @@ export interface Delivery {
   readonly createdAt: Date;
 }
 
-/** The instant when urgent deliveries are due: before those that have waited the longest. */
+/** The instant when urgent deliveries are due: before the deliveries that have waited the longest. */
 export const URGENT = sql`'epoch'::timestamptz`;
 
 /** The row type of `selectDeliveriesFrom`. */

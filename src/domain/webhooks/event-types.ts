@@ -15,7 +15,7 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** Subscribes to every type, also to those that are to come. */
+/** Subscribes to every type, also to types that are to come. */
 export const EVERY_TYPE = '*';
 
 /** Tells an endpoint for back-channel logout, and no webhook, that a user has been signed out. */

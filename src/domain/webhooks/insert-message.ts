@@ -6,7 +6,7 @@ import { EVERY_TYPE, type EventType, LOGOUT } from './event-types.ts';
 
 export interface Message {
   readonly type: EventType | typeof LOGOUT;
-  /** The fields of `data`, as the REST API names and writes them. Those that are null are left out. */
+  /** The fields of `data`, as the REST API names and writes them. Null fields are left out. */
   readonly data: SQL;
   /** What follows `from`: a row for each message, so none where nothing has changed. */
   readonly from: SQL;

@@ -21,7 +21,7 @@ export interface OidcPageParts
   readonly clients: OidcClients;
   /** Of the requests that store a row. */
   readonly logins: NetworkLimit;
-  /** Of those that name an ID token, whose signature takes time to check. */
+  /** Of logouts that name an ID token, whose signature takes time to check. */
   readonly logouts: NetworkLimit;
 }
 

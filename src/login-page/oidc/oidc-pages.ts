@@ -22,7 +22,7 @@ const PAGES: readonly OidcPage[] = [
 ];
 
 const MAX_FORM_BYTES = 16_384;
-/** A login stores a row for half an hour, and a logout writes to those of the user. Logouts cannot use up what logins have. */
+/** A login stores a row for half an hour, and a logout writes to the rows of the user. Logouts cannot use up what logins have. */
 const PERMITS_PER_MINUTE = 600;
 
 interface OidcPagesOptions extends OidcCallParts, Omit<OidcPageParts, 'clients' | 'logins' | 'logouts'> {
