@@ -14,6 +14,7 @@ import { showOverview } from './pages/overview.ts';
 import { showPreview } from './pages/preview.ts';
 import { search } from './pages/search.ts';
 import { showUser, USER_ACTS } from './pages/user.ts';
+import { showUserApplications, showUserSessions } from './pages/user-activity.ts';
 import { createUserByForm, showNewUser, showUsers } from './pages/users.ts';
 import { showDeleteWebhook, showRedeliver, showRotateSigningKey, showWebhook, WEBHOOK_ACTS } from './pages/webhook.ts';
 import { createWebhookByForm, showWebhooks } from './pages/webhooks.ts';
@@ -40,6 +41,8 @@ export const ROUTES: readonly ConsoleRoute[] = [
   post('admin', '/users', createUserByForm, showNewUser),
   ...getAndPost('admin', '/users/new', showNewUser, createUserByForm),
   get('viewer', '/users/:u', showUser),
+  get('viewer', '/users/:u/sessions', showUserSessions),
+  get('viewer', '/users/:u/applications', showUserApplications),
   post('admin', '/users/:u', USER_ACTS.update, showUser),
   post('support', '/users/:u/deactivate', USER_ACTS.deactivate),
   post('support', '/users/:u/end-sessions', USER_ACTS.endSessions),

@@ -62,8 +62,15 @@ export const auditEvents = pgTable('audit_events', columns, (table) => [
   primaryKey({ columns: [table.applicationId, table.occurredAt, table.id] }),
   index('audit_events_list_idx').on(table.occurredAt, table.id),
   // With what selects among the acts on a busy resource. As expressions, which no other index has: see `listAuditEvents`.
-  index('audit_events_act_resource_filter_idx')
-    .on(table.resource, table.occurredAt, table.id, sql`(${table.actor} || '')`, sql`(${table.action} || '')`)
+  index('audit_events_act_resource_filters_idx')
+    .on(
+      table.resource,
+      table.occurredAt,
+      table.id,
+      sql`(${table.actor} || '')`,
+      sql`(${table.action} || '')`,
+      sql`(${table.applicationId}::text)`,
+    )
     .where(isAct),
   index('audit_events_act_actor_idx').on(table.actor, table.occurredAt, table.id).where(isAct),
   index('audit_events_act_action_idx').on(table.action, table.occurredAt, table.id).where(isAct),

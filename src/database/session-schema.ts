@@ -34,7 +34,7 @@ export const sessions = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.userId] }),
-    index('sessions_user_id_idx').on(table.userId),
+    index('sessions_user_list_idx').on(table.userId, table.beganAt, table.applicationId),
     index('sessions_list_idx').on(table.applicationId, table.beganAt, table.userId),
   ],
 );
@@ -103,7 +103,7 @@ export const applicationUsers = pgTable(
   (table) => [
     primaryKey({ columns: [table.applicationId, table.userId] }),
     index('application_users_list_idx').on(table.applicationId, table.firstSignedInAt, table.userId),
-    index('application_users_user_id_idx').on(table.userId),
+    index('application_users_user_list_idx').on(table.userId, table.firstSignedInAt, table.applicationId),
   ],
 );
 

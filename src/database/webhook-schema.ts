@@ -145,6 +145,10 @@ export const webhookQueues = pgTable(
     index('webhook_queues_failing_idx')
       .on(table.nextAt)
       .where(sql`${table.nextAt} is not null and ${table.failedBatches} > 0`),
+    // Of those, operators see which have failed longest.
+    index('webhook_queues_failing_since_idx')
+      .on(table.failingSince, table.webhookId)
+      .where(sql`${table.nextAt} is not null and ${table.failedBatches} > 0`),
   ],
 );
 

@@ -133,9 +133,10 @@ const WEBHOOK_COLUMNS = [
 ];
 
 async function renderFailing({ call }: ConsoleRequest): Promise<Html | false> {
-  const rows = await listFailingWebhooks(call);
+  const { rows, hasMore } = await listFailingWebhooks(call);
   if (rows.length === 0) return false;
-  return html`<h2 id="failing">Webhooks that fail</h2>
+  const more = `More fail than these ${rows.length}, which have failed longest.`;
+  return html`<div class="bar"><h2 id="failing">Webhooks that fail</h2>${hasMore && html`<p class="small soft">${more}</p>`}</div>
 ${renderRows({ labelledBy: 'failing', columns: FAILING_COLUMNS, rows, empty: '' })}`;
 }
 
@@ -145,9 +146,10 @@ const FAILING_COLUMNS = [
 ];
 
 async function renderDisabled({ call, parts }: ConsoleRequest): Promise<Html | false> {
-  const { rows } = await listDisabledWebhooks(call, parts.pageTokens, { pageSize: LAST_ACTS });
+  const { rows, nextPageToken } = await listDisabledWebhooks(call, parts.pageTokens, { pageSize: LAST_ACTS });
   if (rows.length === 0) return false;
-  return html`<h2 id="disabled">Webhooks that Usher has disabled</h2>
+  const more = `There are more than these ${rows.length}, which were disabled last.`;
+  return html`<div class="bar"><h2 id="disabled">Webhooks that Usher has disabled</h2>${nextPageToken !== '' && html`<p class="small soft">${more}</p>`}</div>
 ${renderRows({ labelledBy: 'disabled', columns: DISABLED_COLUMNS, rows, empty: '' })}`;
 }
 

@@ -1,19 +1,23 @@
 /** Where a user is signed in and has signed in, and what was done to the user. */
 import { listAuditEvents } from '../../domain/audit/list-audit-events.ts';
+import type { Page } from '../../domain/pages/read-page.ts';
 import { listUserSessions } from '../../domain/sessions/list-user-sessions.ts';
+import { getUser } from '../../domain/users/get-user.ts';
 import { listUserApplications } from '../../domain/users/list-user-applications.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
-import { renderAct, renderPanel } from '../parts/panel.ts';
+import { JOINED_PAGE_SIZE, pageFields, renderPager } from '../parts/pager.ts';
+import { renderAct, renderPanel, renderTrail } from '../parts/panel.ts';
 import { renderBrowser } from '../parts/people.ts';
-import { column, renderRows, wideColumn } from '../parts/table.ts';
+import { type Column, column, renderRows, wideColumn } from '../parts/table.ts';
+import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 import { ACT_COLUMNS, renderLogNote } from './audit.ts';
 
-/** Each of the lists is short on this page. */
-const MOST = 20;
+/** Each of the lists is short on this page, and links to a page with all of it. */
+const MOST = 10;
 
 type UserSession = Awaited<ReturnType<typeof listUserSessions>>['rows'][number];
 type UserApplication = Awaited<ReturnType<typeof listUserApplications>>['rows'][number];
@@ -27,24 +31,25 @@ export async function renderActivity(request: ConsoleRequest, userId: string): P
     listAuditEvents(call, parts.pageTokens, { resource: userId, pageSize: MOST }),
   ]);
   const mayEnd = includesRole(operator.role, 'support') && sessions.rows.length > 0;
+  const path = `/users/${userId}`;
   const log = html`<a class="small" href="/audit?${new URLSearchParams({ resource: userId }).toString()}">In the audit log</a>`;
+  const all = ({ nextPageToken }: { readonly nextPageToken: string }, list: string) =>
+    nextPageToken !== '' && html`<a class="small" href="${path}/${list}">All ${list}</a>`;
   return html`${renderPanel(
     'live',
     'Live sessions',
-    renderRows(
-      { labelledBy: 'live', columns: SESSION_COLUMNS, rows: sessions.rows, empty: 'No live session.' },
-      'table',
-    ),
-    mayEnd && renderAct(`/users/${userId}/end-sessions`, 'End all sessions', 'danger'),
+    renderRows({ labelledBy: 'live', columns: SESSION_COLUMNS, rows: sessions.rows, empty: NO_SESSION }, 'table'),
+    html`<div class="acts end">${all(sessions, 'sessions')}${mayEnd && renderAct(`${path}/end-sessions`, 'End all sessions', 'danger')}</div>`,
     'panel tight',
   )}
 ${renderPanel(
   'where',
   'Applications',
   renderRows(
-    { labelledBy: 'where', columns: APPLICATION_COLUMNS, rows: applications.rows, empty: 'Has never signed in.' },
+    { labelledBy: 'where', columns: APPLICATION_COLUMNS, rows: applications.rows, empty: NEVER_SIGNED_IN },
     'table',
   ),
+  all(applications, 'applications'),
 )}
 ${renderPanel(
   'done',
@@ -52,6 +57,43 @@ ${renderPanel(
   html`${renderLogNote(parts)}${renderRows({ labelledBy: 'done', columns: ACT_COLUMNS, rows: acts.rows, empty: 'No act in the log.' }, 'table')}`,
   log,
 )}`;
+}
+
+const NO_SESSION = 'No live session.';
+const NEVER_SIGNED_IN = 'Has never signed in.';
+
+export const showUserSessions = (request: ConsoleRequest) =>
+  showAll(request, 'sessions', 'Live sessions', listUserSessions, SESSION_COLUMNS, NO_SESSION);
+
+export const showUserApplications = (request: ConsoleRequest) =>
+  showAll(request, 'applications', 'Applications', listUserApplications, APPLICATION_COLUMNS, NEVER_SIGNED_IN);
+
+type List<Row> = (
+  call: ConsoleRequest['call'],
+  tokens: ConsoleRequest['parts']['pageTokens'],
+  fields: { readonly userId: string },
+) => Promise<Page<Row>>;
+
+/** Shows one of the lists, with all its pages. */
+async function showAll<Row>(
+  { call, params, parts, query }: ConsoleRequest,
+  name: string,
+  heading: string,
+  list: List<Row>,
+  columns: readonly Column<Row>[],
+  empty: string,
+): Promise<ConsolePage> {
+  const { id, email } = await getUser(call, { userId: params.u });
+  const given = { userId: id, ...pageFields(query, JOINED_PAGE_SIZE) };
+  const { rows, nextPageToken } = await list(call, parts.pageTokens, given);
+  return {
+    title: `${heading} of ${email}`,
+    section: 'users',
+    body: html`${renderTrail(['/users', 'Users'], [`/users/${id}`, isolate(email)])}
+<h1 id="${name}">${heading}</h1>
+${renderRows({ labelledBy: name, columns, rows, empty })}
+${renderPager(`/users/${id}/${name}`, query, nextPageToken)}`,
+  };
 }
 
 const SESSION_COLUMNS = [

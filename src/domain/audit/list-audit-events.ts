@@ -86,8 +86,11 @@ const [application, resource, actor, action] = [
  */
 function conditionsOf(filters: readonly Filter[]): SQL[] {
   const [ofApplication, ofResource, ofActor, ofAction] = FILTERS.map((filter) => filters.includes(filter));
-  const conditions = ofApplication ? [sql`application_id = ${application}`] : [];
-  if (ofResource || ofActor || ofAction) conditions.push(sql`${isAct}`);
+  const conditions = ofResource || ofActor || ofAction ? [sql`${isAct}`] : [];
+  if (ofApplication)
+    conditions.push(
+      ofResource ? sql`application_id::text = ${application}::text` : sql`application_id = ${application}`,
+    );
   if (ofResource) {
     conditions.push(sql`resource = (select ${resource})`);
     if (ofActor) conditions.push(sql`actor || '' = ${actor}`);

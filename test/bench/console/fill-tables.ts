@@ -11,7 +11,7 @@ const SMALL = 200;
 const RARE = 1_009;
 /** Acts on the busy resource, and applications of the busy user. */
 const BUSY = 2_000;
-const APPLICATIONS_OF_USER = 30;
+const APPLICATIONS_OF_USER = 40;
 const MINUTE = "interval '1 minute'";
 
 export interface Counts {

@@ -30,8 +30,13 @@ export interface PageCost {
   /** Pages of memory that Postgres has read, as often as it has. */
   readonly buffers: number;
   readonly postgresMs: number;
-  /** The statement that has read most. */
-  readonly costliest: string;
+  /** Those that have read most come first. */
+  readonly statements: readonly StatementCost[];
+}
+
+interface StatementCost {
+  readonly buffers: number;
+  readonly query: string;
 }
 
 /** Fills a database, starts Usher on it, and measures each page and the next one after it. */
@@ -76,12 +81,12 @@ async function measurePages(stack: AsyncDisposableStack, directory: string, data
     for (let request = 0; request < REQUESTS; request++) {
       await sql`select pg_stat_statements_reset()`;
       const { status, text } = await open(path);
-      const statements = await sql<{ buffers: string; ms: number; query: string }[]>`
-        select shared_blks_hit + shared_blks_read as buffers, total_exec_time as ms, query from pg_stat_statements
+      const statements = await sql<(StatementCost & { ms: number })[]>`
+        select (shared_blks_hit + shared_blks_read)::int as buffers, total_exec_time as ms, query from pg_stat_statements
         where query not like '%pg_stat_statements%' order by 1 desc`;
-      const buffers = statements.reduce((sum, each) => sum + Number(each.buffers), 0);
+      const buffers = statements.reduce((sum, each) => sum + each.buffers, 0);
       const postgresMs = statements.reduce((sum, { ms }) => sum + ms, 0);
-      costs.push({ name, status, buffers, postgresMs, costliest: statements[0]?.query ?? '' });
+      costs.push({ name, status, buffers, postgresMs, statements });
       next = /rel="next" href="([^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
     }
     const least = costs.reduce((one, other) => (other.buffers < one.buffers ? other : one));
