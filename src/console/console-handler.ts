@@ -10,13 +10,15 @@ import { HttpError } from '../http/errors.ts';
 import type { HttpContext, HttpHandler } from '../http/http-context.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { type ConsoleRequest, createOperatorCall } from './console-request.ts';
-import { sendFailurePage, sendProblem, sendRefusal, sendSignInPage } from './failure-page.ts';
+import { renderKept, sendFailurePage, sendProblem, sendRefusal, sendSignInPage } from './failure-page.ts';
+
 import { sendFramed, sendStranger } from './frame.ts';
 import { isForeignPart, isOwnRequest } from './own-origin.ts';
 import { readConsoleForm } from './read-console-form.ts';
 import { redirectTo } from './responses.ts';
-import { type ConsoleRoute, type FoundRoute, findRoute, mayUse } from './route.ts';
+import { type ConsoleRoute, type FoundRoute, findRoute, mayUse, type Reply } from './route.ts';
 import { ROUTES } from './routes.ts';
+import { SentForms } from './sent-forms.ts';
 import { redirectUriOf } from './sign-in.ts';
 import { findSignedIn, isRecent, renewOperatorSession, type SignedInOperator } from './signed-in-operator.ts';
 
@@ -35,6 +37,7 @@ const NO_ROUTE: ConsoleRoute = {
 
 export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
   const admission = new Admission(LIMITS, parts.requestTimeoutMs);
+  const sentForms = new SentForms();
   const { logger, recordCall, requestTimeoutMs, sampler } = parts;
   return async (context) => {
     const method = context.request.method === 'HEAD' ? 'GET' : (context.request.method ?? '');
@@ -55,7 +58,7 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
       if (isPost) {
         request = { ...request, ...(await readConsoleForm(context, call, found.route)) };
       }
-      await runInSpan(call.span, () => admission.run('', () => answer(request, found)));
+      await runInSpan(call.span, () => admission.run('', () => answer(request, found, sentForms)));
     } catch (cause) {
       const error = runInSpan(call.span, () => toCallError(cause, call, logger));
       outcome = outcomeOf(error);
@@ -66,13 +69,13 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
   };
 }
 
-async function answer(request: ConsoleRequest, found: FoundRoute): Promise<void> {
+async function answer(request: ConsoleRequest, found: FoundRoute, sentForms: SentForms): Promise<void> {
   const { context, parts, call } = request;
   const { route } = found;
-  if (route.role === 'anyone') return run(request, route);
+  if (route.role === 'anyone') return sendReply(request, await run(request, route));
   const signedIn = await findSignedIn(context, call, parts, route.method);
   if (!signedIn) return askToSignIn(request, { to: pageOf(request, route) });
-  if (!('role' in signedIn)) return void sendStranger(context, signedIn);
+  if (!('role' in signedIn)) return void sendStranger(context, signedIn, renderKept(request));
   const asOperator = {
     ...createRequest(context, parts, found, signedIn.userId),
     form: request.form,
@@ -84,28 +87,29 @@ async function answer(request: ConsoleRequest, found: FoundRoute): Promise<void>
   if (route.isSensitive && !isRecent(signedIn, call.now)) {
     return askToSignIn(asOperator, { to: pageOf(request, route), fresh: '' });
   }
-  await run(asOperator, route);
+  const act = () => run(asOperator, route);
+  const isForm = route.method === 'POST';
+  sendReply(asOperator, isForm ? await sentForms.answer(asOperator, pageOf(asOperator, route), act) : await act());
 }
-
-/** More than those of any page. Whoever is not signed in gets no long answer. */
-const MAX_KEPT_FIELDS = 100;
 
 /** Keeps a form in which something was typed. */
 function askToSignIn(request: ConsoleRequest, query: Record<string, string>): void {
-  const { form } = request;
-  const isTyped = [...form.values()].some((value) => value.trim() !== '');
-  if (isTyped && form.size <= MAX_KEPT_FIELDS) sendSignInPage(request, 'fresh' in query);
+  const kept = renderKept(request);
+  if (kept) sendSignInPage(request, 'fresh' in query, kept);
   else redirectTo(request.context, `/login?${new URLSearchParams(query)}`);
 }
 
 /** Shows documented errors of a form above the form. */
-async function run(request: ConsoleRequest, route: ConsoleRoute): Promise<void> {
-  const reply = await route.run(request).catch(async (error: unknown) => {
+async function run(request: ConsoleRequest, route: ConsoleRoute): Promise<Reply> {
+  return route.run(request).catch(async (error: unknown) => {
     const isOfForm = error instanceof ServiceError && error.code !== 'unavailable' && error.code !== 'internal';
     if (!isOfForm || !route.showForm) throw error;
     const page = await route.showForm({ ...request, problem: { error, form: request.form } });
     return typeof page === 'object' && 'body' in page ? { ...page, status: 422 } : page;
   });
+}
+
+function sendReply(request: ConsoleRequest, reply: Reply): void {
   if (reply === 'sent') return;
   if ('redirect' in reply) redirectTo(request.context, reply.redirect);
   else sendFramed(request, reply);

@@ -48,14 +48,16 @@ export function createOperatorCall(context: HttpContext, parts: ConsoleParts, ac
 type Performer = Pick<ConsoleRequest, 'context' | 'parts' | 'params'> &
   (Pick<ConsoleRequest, 'operator'> | { readonly actor: string });
 
-/** Calls an RPC in process, as the operator. @throws ServiceError */
+/** Calls an RPC in process, as the operator. An update may demand the version that it changes. @throws ServiceError */
 export async function perform<Input extends DescMessage, Output extends DescMessage>(
   { context, parts, params, ...by }: Performer,
   method: DescMethodUnary<Input, Output>,
   fields: Fields<Input>,
+  ifVersion?: string,
 ): Promise<MessageInitShape<Output>> {
   const procedure = requireProcedure(parts.procedures, method);
-  const call = createOperatorCall(context, parts, 'actor' in by ? by.actor : by.operator.userId, procedure.action);
+  const actor = 'actor' in by ? by.actor : by.operator.userId;
+  const call = { ...createOperatorCall(context, parts, actor, procedure.action), ifVersion };
   const peer = { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
   const answer =
     procedure.credential === 'apiKey'

@@ -5,6 +5,8 @@ import type { HttpError } from '../http/errors.ts';
 import { type Html, html } from '../http/html.ts';
 import type { ConsoleRequest } from './console-request.ts';
 import { sendCard, sendFramed } from './frame.ts';
+import { isTyped, renderForm, SENDING_FIELD } from './parts/form.ts';
+import type { ConsolePage } from './route.ts';
 import { includesRole } from './signed-in-operator.ts';
 
 const STATUSES: Partial<Record<ServiceError['code'], number>> = {
@@ -32,17 +34,30 @@ export function sendRefusal(request: ConsoleRequest, needed: Role): void {
     role === 'team' && includesRole(role, needed)
       ? 'A team may use the pages of its own applications only.'
       : `It needs the role ${needed}, and you have the role ${role}.`;
-  sendProblem(request, 403, 'Your role does not allow this', html`<p>${text}</p>`);
+  sendProblem(request, 403, 'Your role does not allow this', html`<p>${text}</p>\n${renderKept(request)}`);
+}
+
+/** More than those of any page. Whoever is not signed in gets no long answer. */
+const MAX_KEPT_FIELDS = 100;
+
+/** Renders a form in which something was typed, so that its operator can send it once that is allowed. */
+export function renderKept(request: ConsoleRequest): Html | false {
+  const { form } = request;
+  return (
+    isTyped(form) &&
+    form.size <= MAX_KEPT_FIELDS &&
+    html`<p>What you typed is kept here. Send it again once you may.</p>\n${renderAgain(request)}`
+  );
 }
 
 /** Keeps a form whose operator has to sign in first. */
-export function sendSignInPage(request: ConsoleRequest, needsFresh: boolean): void {
+export function sendSignInPage(request: ConsoleRequest, needsFresh: boolean, kept: Html): void {
   const [why, path] = needsFresh
     ? ['This needs a sign-in of the last 15 minutes.', '/login?fresh']
     : ['Your session has ended.', '/login'];
-  const content = html`<p>${why} What you typed is kept here: sign in in the new tab, come back, and send it again.</p>
+  const content = html`<p>${why} Sign in in a new tab, and come back.</p>
 <p><a class="button" href="${path}" target="_blank">Sign in</a></p>
-${renderAgain(request)}`;
+${kept}`;
   sendProblem(request, 401, 'Sign in, then send it again', content);
 }
 
@@ -78,9 +93,22 @@ function renderBusy(request: ConsoleRequest): Html {
   return html`<p>It is not sure whether this was done. What you typed is kept here.</p>\n${renderAgain(request)}`;
 }
 
+/** Returns a page for a form whose answer is gone: another process gave it, or it is too long ago. */
+export function renderSentBefore(request: ConsoleRequest, back: string): ConsolePage {
+  return {
+    title: 'This form was sent before',
+    status: 409,
+    body: html`<div class="stack failure"><h1>This form was sent before</h1>
+<p>It was not done again. <a href="${back}">See what it has done</a>, and send it again only if nothing was. A key that it created was shown once: revoke it, and create another.</p>
+${renderAgain(request)}</div>`,
+  };
+}
+
 /** Renders a form that sends what was typed once more. */
 function renderAgain({ context, form }: ConsoleRequest): Html {
-  return html`<form method="post" action="${context.path}">
-${[...form].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}<button>Send again</button>
-</form>`;
+  const typed = [...form].filter(([name]) => name !== SENDING_FIELD);
+  return renderForm(
+    context.path,
+    html`${typed.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}<button>Send again</button>`,
+  );
 }

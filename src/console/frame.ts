@@ -60,8 +60,12 @@ ${content}
   sendDocument(context, { status, title, body, className: 'single' });
 }
 
-/** Tells somebody who has signed in that they are no operator. */
-export function sendStranger(context: ConsoleRequest['context'], { email, needsPasskey }: Stranger): 'sent' {
+/** Tells somebody who has signed in that they are no operator, or no more: what they were typing is kept. */
+export function sendStranger(
+  context: ConsoleRequest['context'],
+  { email, needsPasskey }: Stranger,
+  kept: Html | false = false,
+): 'sent' {
   const text = needsPasskey
     ? html`<p>${isolate(email)} has to sign in with a passkey.</p>`
     : html`<p>${isolate(email)} is no operator. Whoever runs Usher can add the address to <code>OPERATORS_FILE</code>.</p>`;
@@ -70,6 +74,7 @@ export function sendStranger(context: ConsoleRequest['context'], { email, needsP
     403,
     'You cannot use the console',
     html`${text}
+${kept}
 <form method="post" action="/sign-out"><button>Sign in as somebody else</button></form>`,
   );
   return 'sent';

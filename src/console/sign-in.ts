@@ -33,12 +33,13 @@ const FRESH_SECONDS = 15 * 60;
 
 /** Sends the browser to the login page. `to` is the page to return to, and `fresh` demands a new sign-in. */
 export async function startSignIn({ context, parts, query }: ConsoleRequest): Promise<Reply> {
-  if (query.has('out')) return tell(context, 200, 'You are signed out', 'Your session has ended in every browser.');
+  if (query.has('out'))
+    return sendSignInCard(context, 200, 'You are signed out', 'Your session has ended in every browser.');
   const { authPageUrl, cookies, consoleUrl } = parts;
   const call = createOperatorCall(context, parts, '', 'AuthService/GenerateAuthUrl');
   const key = hmac(cookies.keys[0], `console logins: ${siteOf(context.clientAddress)}`);
   if (!(await takePermit(call, key, LOGINS))) {
-    return tell(context, 429, 'Too many logins', 'Your network has begun many logins. Wait a moment.');
+    return sendSignInCard(context, 429, 'Too many logins', 'Your network has begun many logins. Wait a moment.');
   }
   const returnTo = toOwnPath(query.get('to') ?? '/', consoleUrl);
   const fresh = query.has('fresh') ? { prompt: 'LOGIN', maxAgeSeconds: FRESH_SECONDS } : {};
@@ -57,9 +58,10 @@ export async function finishSignIn(request: ConsoleRequest): Promise<Reply> {
   const returnTo = endLogin(context, parts.cookies, query.get('state') ?? '');
   const issuers = [parts.tokens.issuer, parts.config.authIssuer?.issuer];
   if (returnTo === undefined || !issuers.includes(query.get('iss') ?? '')) {
-    return tell(context, 400, 'This sign-in cannot be used', 'It began in another browser, or too long ago.');
+    return sendSignInCard(context, 400, 'This sign-in cannot be used', 'It began in another browser, or too long ago.');
   }
-  if (query.has('error')) return tell(context, 200, 'You are not signed in', 'You have cancelled the sign-in.');
+  if (query.has('error'))
+    return sendSignInCard(context, 200, 'You are not signed in', 'You have cancelled the sign-in.');
   return exchange(request, query.get('authToken') ?? '', returnTo);
 }
 
@@ -112,7 +114,7 @@ export async function followLink(request: ConsoleRequest): Promise<Reply> {
 
 function refuseLink(context: ConsoleRequest['context']): Reply {
   const text = html`A link works once, and for 15 minutes. <code>npm run console</code> prints a new one.`;
-  return tell(context, 403, 'This link cannot be used', text);
+  return sendSignInCard(context, 403, 'This link cannot be used', text);
 }
 
 async function createOperator({ context, parts }: ConsoleRequest, email: string): Promise<string> {
@@ -147,7 +149,7 @@ export function redirectUriOf({ consoleUrl }: Pick<ConsoleParts, 'consoleUrl'>):
   return `${consoleUrl}/callback`;
 }
 
-function tell(
+function sendSignInCard(
   context: ConsoleRequest['context'],
   status: number,
   title: string,

@@ -11,6 +11,8 @@ export interface Call {
   readonly onWait?: (() => void) | undefined;
   /** Counts what the charts of operators show. */
   readonly count?: ((name: CountName) => void) | undefined;
+  /** Updates only the version of a row that the caller has seen. */
+  readonly ifVersion?: string | undefined;
   /** Called after a webhook message of the application was inserted, to wake delivery. */
   readonly onMessage?: ((applicationId: string) => void) | undefined;
 }

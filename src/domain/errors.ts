@@ -32,6 +32,9 @@ export const ERRORS = {
   IDENTITY_ALREADY_LINKED: ['already_exists', 'Identity already linked'],
   WALLET_ALREADY_LINKED: ['already_exists', 'Wallet already linked'],
 
+  // Of the console.
+  CHANGED_MEANWHILE: ['failed_precondition', 'Changed meanwhile'],
+
   API_KEY_REPLACED: ['failed_precondition', 'API key already replaced'],
   LOGIN_INTENT_COMPLETED: ['failed_precondition', 'Login intent already completed'],
   LOGIN_INTENT_EXPIRED: ['failed_precondition', 'Login intent expired'],

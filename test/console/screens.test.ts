@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
 import { type ConsoleSamples, createConsoleSamples, fillPath } from '../support/console-samples.ts';
-import { clientsOf } from '../support/service.ts';
+import { textOf } from '../support/login-browser.ts';
+import { clientsOf, createTestUser } from '../support/service.ts';
 
 let fixture: ConsoleFixture;
 let samples: ConsoleSamples;
@@ -100,6 +101,57 @@ test('a webhook shows since when it fails, and the overview which ones fail and 
   expect(text).toContain('Disabled: gone');
   expect(body).toContain(`href="/applications/${a}/webhooks/${w}"`);
   await sql`update webhooks set is_active = true, disabled_reason = null where id = ${w}`;
+});
+
+test('the overview has the ten webhooks that have failed longest, and says that there are more', async () => {
+  const { sql } = fixture.service.database;
+  const { a, u } = samples.params;
+  const insert = async (name: string, since: string, nextAt: string) => {
+    const url = `https://failing.test/${name}`;
+    await sql`
+      with created as (
+        insert into webhooks (application_id, id, url, signing_key, owner_id, created_at, updated_at)
+        values (${a}, 'wh_' || md5(${url}), ${url}, '', ${u}, now(), now()) returning id)
+      insert into webhook_queues (application_id, webhook_id, next_at, failed_batches, failing_since)
+      select ${a}, id, ${nextAt}, 1, ${since === '' ? null : since} from created`;
+  };
+  await sql`update webhook_queues set next_at = null`;
+  // The one that is tried last has failed longest.
+  for (let day = 10; day < 20; day++)
+    await insert(`day-${day}`, `2026-01-${day}T00:00:00Z`, `2099-01-${40 - day}T00:00:00Z`);
+  expect((await open('/')).text).not.toContain('More fail');
+  await insert('unknown', '', '2026-01-01T00:00:00Z');
+  const { text, body } = await open('/');
+  const shown = [...body.matchAll(/failing\.test\/([-\w]+)/g)].map(([, name]) => name);
+  expect(shown).toEqual(Array.from({ length: 10 }, (_, index) => `day-${10 + index}`));
+  expect(text).toContain('More fail than these 10, which have failed longest.');
+  await sql`delete from webhook_queues where webhook_id in (select id from webhooks where url like 'https://failing.test/%')`;
+  await sql`delete from webhooks where url like 'https://failing.test/%'`;
+});
+
+test('a user of many applications has a short page, which leads to all applications and sessions', async () => {
+  const { sql } = fixture.service.database;
+  const user = await createTestUser(fixture.service);
+  await sql`
+    with created as (
+      insert into applications (id, name, client_id, redirect_uris, created_at)
+      select gen_random_uuid(), 'Many ' || n, 'client_many_' || n, '{https://a.test}', now() from generate_series(1, 40) n returning id
+    ), signed_in as (
+      insert into application_users (application_id, user_id, first_signed_in_at) select id, ${user.id}, now() from created)
+    insert into sessions (application_id, user_id, id, email, wallet_address, ip_address, user_agent, method, began_at,
+      authenticated_at, created_at, expires_at)
+    select id, ${user.id}, gen_random_uuid(), '', '', '', '', 'email', now(), now(), now(), ${fixture.clock.read()}::timestamptz + interval '1 hour' from created`;
+  const page = await browser.open(`/users/${user.id}`);
+  for (const list of ['sessions', 'applications']) {
+    const path = `/users/${user.id}/${list}`;
+    expect(page.body).toContain(`href="${path}"`);
+    const first = await browser.open(path);
+    const next = textOf(/rel="next" href="([^"]*)"/.exec(first.body)?.[1]);
+    const names = `${first.body}${(await browser.open(next)).body}`.match(/Many \d+/g);
+    expect(new Set(names).size).toBe(40);
+  }
+  await sql`update applications set deleted_at = now() where name like 'Many %'`;
+  expect((await browser.open(`/users/${user.id}`)).body).not.toContain(`/${user.id}/sessions"`);
 });
 
 test('the overview has the last acts of every operator and key, but no sign-ins', async () => {

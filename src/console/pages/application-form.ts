@@ -46,10 +46,12 @@ export function renderApplicationFields(request: ConsoleRequest, application?: C
     name: 'allowSignUp' | 'askName' | 'singleSignOn' | 'openIdConnect' | 'requirePkce' | 'publicClient',
     label: string,
   ) => renderCheck(request, { name, label, isChecked: application?.[name] ?? false });
+  const group = (title: string, content: Html, isOpen = request.problem !== undefined) =>
+    renderGroup(title, content, isOpen);
   return html`${field('name', 'Name', { isRequired: true, note: 'People read it on the login page, and as the sender of e-mails.' })}
 ${field('redirectUris', 'Redirect URIs', { isRequired: true, rows: 3, note: html`One a line.${describeRefused(request)}` })}
 ${field('initiateLoginUri', 'Where a new sign-in starts', { note: '“Sign in again” on error pages leads here.' })}
-${renderGroup(
+${group(
   'Ways to sign in, and people',
   html`<fieldset class="check field"><legend>Ways to sign in</legend>
 ${methodsOf(request, application).map(([value, label]) => renderCheck(request, { name: 'loginMethods', value, label, isChecked: !application || allowsMethod(application, value) }))}<p>Of these, the page offers what this Usher has enabled.</p></fieldset>
@@ -57,7 +59,7 @@ ${methodsOf(request, application).map(([value, label]) => renderCheck(request, {
 ${check('allowSignUp', 'New people may sign up')}${check('askName', 'Ask new people for their name')}${check('singleSignOn', 'Continue as: people who signed in to another application need no new code')}</fieldset>`,
   true,
 )}
-${renderGroup(
+${group(
   'Look and links',
   html`${field('accentColor', 'Accent colour', { placeholder: '#0f5e5a', note: 'Usher darkens or lightens it where text would be hard to read.' })}
 ${field('termsUri', 'Terms', { type: 'url' })}
@@ -65,12 +67,12 @@ ${field('privacyUri', 'Privacy', { type: 'url' })}
 ${field('supportUri', 'Help', { note: 'An https address, or mailto:. Answers to e-mails go there, too.' })}
 ${request.params.a === undefined && html`<p class="small soft">You can add a logo once the application is created.</p>`}`,
 )}
-${renderGroup(
+${group(
   'Sessions',
   html`${field('sessionMaxAgeSeconds', 'Longest session, in seconds', { note: 'Empty for the setting of this Usher.' })}
 ${field('sessionIdleSeconds', 'How long people may be away, in seconds', { note: '900 signs them out after 15 minutes.' })}`,
 )}
-${renderGroup(
+${group(
   'OpenID Connect',
   html`<fieldset class="check field"><legend>Clients</legend>
 ${check('openIdConnect', 'May use OpenID Connect')}${check('requirePkce', 'Must send a code challenge (PKCE)')}${check('publicClient', 'Pages and phones without a secret may be clients')}</fieldset>
@@ -79,7 +81,8 @@ ${field('backchannelLogoutUri', 'Back-channel logout', { type: 'url' })}`,
 )}`;
 }
 
-function renderGroup(title: string, content: Html, isOpen = false): Html {
+/** Renders fields that open. All are open in a form that was refused: anything may be wrong. */
+function renderGroup(title: string, content: Html, isOpen: boolean): Html {
   return html`<details class="group"${isOpen && html` open`}><summary>${title}</summary><div class="fields">${content}</div></details>\n`;
 }
 

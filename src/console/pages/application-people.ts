@@ -10,6 +10,7 @@ import { createAct } from '../parts/act.ts';
 import { renderApplicationList } from '../parts/application-list.ts';
 import { renderProblem } from '../parts/field.ts';
 import { readFilter } from '../parts/filters.ts';
+import { renderForm } from '../parts/form.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
 import { JOINED_PAGE_SIZE, pageFields } from '../parts/pager.ts';
 import { renderAddress, renderBrowser } from '../parts/people.ts';
@@ -60,9 +61,11 @@ export async function showSessions(request: ConsoleRequest): Promise<ConsolePage
   const path = `/applications/${application.id}/sessions`;
   const given = { userId: readFilter(query, 'user') };
   const page = await listSessions(call, parts.pageTokens, { ...given, ...pageFields(query, SESSIONS_A_PAGE) });
-  const end = actsColumn(
-    ({ userId, email }: LiveSession) =>
-      html`<form method="post" action="${path}/end"><input type="hidden" name="userId" value="${userId}"><button class="quiet">End<span class="hide"> the session of ${isolate(email)}</span></button></form>`,
+  const end = actsColumn(({ userId, email }: LiveSession) =>
+    renderForm(
+      `${path}/end`,
+      html`<input type="hidden" name="userId" value="${userId}"><button class="quiet">End<span class="hide"> the session of ${isolate(email)}</span></button>`,
+    ),
   );
   return renderApplicationList(request, application, {
     tab: 'sessions',

@@ -1,6 +1,7 @@
 /** An application: its settings, with a preview of its login page, and its end. */
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
+import { readApplicationVersion } from '../../domain/applications/update-application.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { LANGUAGES } from '../../texts/texts.ts';
@@ -9,6 +10,7 @@ import { createAct } from '../parts/act.ts';
 import { renderApplicationHeader } from '../parts/application-header.ts';
 import { renderConfirmation, requireName } from '../parts/confirmation.ts';
 import { renderProblem, renderSelect } from '../parts/field.ts';
+import { renderForm, renderVersion } from '../parts/form.ts';
 import { renderLinkButton, renderNote, renderTrail } from '../parts/panel.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
@@ -23,17 +25,20 @@ export async function showNewApplication(request: ConsoleRequest): Promise<Conso
     body: html`${renderTrail(['/applications', 'Applications'])}
 <h1>Create an application</h1>
 ${renderProblem(request, APPLICATION_FIELDS)}
-<form method="post" action="/applications/new" class="fields tight sheet">
-${renderApplicationFields(request)}
-<div class="acts"><button>Create</button><a class="button second" href="/applications">Back</a></div>
-</form>`,
+${renderForm(
+  '/applications/new',
+  html`${renderApplicationFields(request)}
+<div class="acts"><button>Create</button><a class="button second" href="/applications">Back</a></div>`,
+  'fields tight sheet',
+)}`,
   };
 }
 
 export async function showApplication(request: ConsoleRequest): Promise<ConsolePage> {
+  const isAdmin = includesRole(request.operator.role, 'admin');
+  const version = isAdmin ? await readApplicationVersion(request.call, request.params.a ?? '') : undefined;
   const application = await findApplication(request.call, request.params.a);
   const path = `/applications/${application.id}`;
-  const isAdmin = includesRole(request.operator.role, 'admin');
   return {
     title: application.name,
     section: 'applications',
@@ -42,13 +47,15 @@ ${renderNote(request)}
 <div class="two settings">
 ${renderPreview(request, application, path, isAdmin)}
 <div class="stack">
-<form method="post" action="${path}" class="fields tight">
-${renderProblem(request, APPLICATION_FIELDS)}
+${renderForm(
+  path,
+  html`${renderProblem(request, APPLICATION_FIELDS)}
 <fieldset class="fields"${!isAdmin && html` disabled`}><legend class="hide">Settings</legend>
-${renderApplicationFields(request, application)}
+${renderVersion(request, version)}${renderApplicationFields(request, application)}
 ${isAdmin ? html`<div class="acts"><button>Save</button><a class="button second" href="${path}">Undo changes</a></div>` : html`<p class="soft small">Only an admin can change these.</p>`}
-</fieldset>
-</form>
+</fieldset>`,
+  'fields tight',
+)}
 <details class="group"><summary>A call to begin with</summary><pre tabindex="0" role="group" aria-label="A call to begin with"><code>${exampleCall(request, application)}</code></pre></details>
 ${isAdmin && html`<hr><div class="tight"><p class="small soft">Deletes its keys, webhooks and events, too.</p>${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>`}
 </div>

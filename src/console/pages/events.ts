@@ -13,6 +13,7 @@ import { createAct } from '../parts/act.ts';
 import { renderApplicationList } from '../parts/application-list.ts';
 import { renderConfirmation, requireName } from '../parts/confirmation.ts';
 import { renderField, renderProblem, textOrNull } from '../parts/field.ts';
+import { renderForm } from '../parts/form.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
 import { pageFields, renderPager } from '../parts/pager.ts';
 import { renderLinkButton, renderNote, renderTrail } from '../parts/panel.ts';
@@ -67,9 +68,11 @@ export async function showEvent(request: ConsoleRequest): Promise<ConsolePage> {
   });
   const count = await countCheckIns(call, event.eventId);
   const isSupport = includesRole(operator.role, 'support');
-  const undo = actsColumn(
-    ({ attendeeId }: CheckedIn) =>
-      html`<form method="post" action="${path}/check-ins/undo"><input type="hidden" name="attendeeId" value="${attendeeId}"><button class="quiet">Undo<span class="hide"> the check-in of ${isolate(attendeeId)}</span></button></form>`,
+  const undo = actsColumn(({ attendeeId }: CheckedIn) =>
+    renderForm(
+      `${path}/check-ins/undo`,
+      html`<input type="hidden" name="attendeeId" value="${attendeeId}"><button class="quiet">Undo<span class="hide"> the check-in of ${isolate(attendeeId)}</span></button>`,
+    ),
   );
   return {
     title: event.name ?? event.eventId,
@@ -122,11 +125,13 @@ function renderAlready(query: URLSearchParams): Html | false {
 }
 
 function renderCheckIn(request: ConsoleRequest, path: string): Html {
-  return html`<form method="post" action="${path}/check-ins" class="find tight">
-${renderProblem(request, ['attendeeId'])}
+  return renderForm(
+    `${path}/check-ins`,
+    html`${renderProblem(request, ['attendeeId'])}
 ${renderField(request, { name: 'attendeeId', label: 'Attendee ID', isRequired: true })}
-<button>Check in</button>
-</form>`;
+<button>Check in</button>`,
+    'find tight',
+  );
 }
 
 export async function checkInByForm(request: ConsoleRequest): Promise<Reply> {

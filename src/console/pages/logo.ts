@@ -8,6 +8,7 @@ import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, findApplication } from '../console-request.ts';
 import { createAct } from '../parts/act.ts';
 import { renderField, renderProblem, renderSelect } from '../parts/field.ts';
+import { renderForm } from '../parts/form.ts';
 import { readLogoUri } from '../parts/logo-uri.ts';
 import { renderNote, renderPanel, renderTrail } from '../parts/panel.ts';
 import type { ConsolePage } from '../route.ts';
@@ -56,7 +57,10 @@ async function renderLogo(
     theme === 'dark' && application.logoDigest
       ? 'None: the light one is shown on white.'
       : 'None: pages show the name of the application.';
-  const remove = html`<form method="post" action="/applications/${application.id}/logo"><button class="second" name="remove" value="${theme}">Remove<span class="hide"> the logo of ${title}</span></button></form>`;
+  const remove = renderForm(
+    `/applications/${application.id}/logo`,
+    html`<button class="second" name="remove" value="${theme}">Remove<span class="hide"> the logo of ${title}</span></button>`,
+  );
   return renderPanel(
     theme,
     title,

@@ -2,12 +2,14 @@
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import { listPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import { getUser } from '../../domain/users/get-user.ts';
+import { readUserVersion } from '../../domain/users/update-user.ts';
 import type { User } from '../../domain/users/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { createAct } from '../parts/act.ts';
 import { renderProblem } from '../parts/field.ts';
+import { renderForm, renderVersion } from '../parts/form.ts';
 import { renderMoment } from '../parts/moment.ts';
 import { renderAct, renderFacts, renderLinkButton, renderNote, renderPanel, renderTrail } from '../parts/panel.ts';
 import { renderId } from '../parts/people.ts';
@@ -18,10 +20,11 @@ import { readProfile, renderUserFields, USER_FIELDS } from './users.ts';
 
 export async function showUser(request: ConsoleRequest): Promise<ConsolePage> {
   const { call, operator, params } = request;
+  const isAdmin = includesRole(operator.role, 'admin');
+  const version = isAdmin ? await readUserVersion(call, params.u ?? '') : undefined;
   const user = await getUser(call, { userId: params.u });
   const passkeys = await listPasskeys(call, { userId: user.id });
   const path = `/users/${user.id}`;
-  const isAdmin = includesRole(operator.role, 'admin');
   const name = user.name ?? user.email;
   return {
     title: name,
@@ -50,7 +53,7 @@ ${renderPanel(
     ['Deactivated', user.deactivatedAt !== null && renderMoment(user.deactivatedAt)],
   ]),
 )}
-${isAdmin && renderEdit(request, user, path)}
+${isAdmin && renderEdit(request, user, path, version)}
 ${await renderActivity(request, user.id)}
 ${isAdmin && renderEnd(path)}`,
   };
@@ -74,12 +77,14 @@ function renderPasskey({ name, isBackedUp, lastUsedAt }: Awaited<ReturnType<type
   return html`${isolate(name)}, ${kind}, last used ${renderMoment(lastUsedAt, 'never')}<br>`;
 }
 
-function renderEdit(request: ConsoleRequest, user: User, path: string): Html {
+function renderEdit(request: ConsoleRequest, user: User, path: string, version: string | undefined): Html {
   return html`<details class="panel sheet"${request.problem && html` open`}><summary>Edit the profile</summary>
-<form method="post" action="${path}" class="fields tight body">
-${renderUserFields(request, user)}
-<div class="acts"><button>Save</button></div>
-</form>
+${renderForm(
+  path,
+  html`${renderVersion(request, version)}${renderUserFields(request, user)}
+<div class="acts"><button>Save</button></div>`,
+  'fields tight body',
+)}
 </details>`;
 }
 

@@ -8,6 +8,7 @@ import type { ConsoleRequest } from '../console-request.ts';
 import { createAct } from '../parts/act.ts';
 import { renderField, renderProblem, textOrNull } from '../parts/field.ts';
 import { readFilter, renderFilters } from '../parts/filters.ts';
+import { renderForm } from '../parts/form.ts';
 import { renderDay } from '../parts/moment.ts';
 import { pageFields, renderPager } from '../parts/pager.ts';
 import { renderNote, renderTrail } from '../parts/panel.ts';
@@ -70,10 +71,12 @@ export async function showNewUser(request: ConsoleRequest): Promise<ConsolePage>
     body: html`${renderTrail(['/users', 'Users'])}
 <h1>Create a user</h1>
 ${renderProblem(request, USER_FIELDS)}
-<form method="post" action="/users/new" class="fields tight sheet">
-${renderUserFields(request, { email, name: null, walletAddress: '', profileImage: null })}
-<div class="acts"><button>Create</button><a class="button second" href="/users">Back</a></div>
-</form>`,
+${renderForm(
+  '/users/new',
+  html`${renderUserFields(request, { email, name: null, walletAddress: '', profileImage: null })}
+<div class="acts"><button>Create</button><a class="button second" href="/users">Back</a></div>`,
+  'fields tight sheet',
+)}`,
   };
 }
 

@@ -4,6 +4,7 @@ import { countDeliveries } from '../../domain/webhooks/count-deliveries.ts';
 import { EVERY_TYPE } from '../../domain/webhooks/event-types.ts';
 import { getWebhook } from '../../domain/webhooks/get-webhook.ts';
 import { readQueueState } from '../../domain/webhooks/read-queue-state.ts';
+import { readWebhookVersion } from '../../domain/webhooks/update-webhook.ts';
 import type { Webhook } from '../../domain/webhooks/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
@@ -11,6 +12,7 @@ import { type ConsoleRequest, inApplication } from '../console-request.ts';
 import { createAct } from '../parts/act.ts';
 import { renderConfirmation, requireName } from '../parts/confirmation.ts';
 import { renderProblem } from '../parts/field.ts';
+import { renderForm, renderVersion } from '../parts/form.ts';
 import { describeMessages } from '../parts/messages.ts';
 import { renderMoment } from '../parts/moment.ts';
 import { renderAct, renderFacts, renderLinkButton, renderNote, renderPanel } from '../parts/panel.ts';
@@ -23,9 +25,11 @@ import { readWebhook, renderWebhookFields, renderWebhookState, WEBHOOK_FIELDS } 
 
 export async function showWebhook(request: ConsoleRequest): Promise<ConsolePage> {
   const { operator } = request;
-  const { webhook, path } = await findWebhook(request);
-  const { failingSince, nextAttemptAt } = await readQueueState(await inApplication(request), webhook.id);
   const isAdmin = includesRole(operator.role, 'admin');
+  const call = await inApplication(request);
+  const version = isAdmin ? await readWebhookVersion(call, request.params.w ?? '') : undefined;
+  const { webhook, path } = await findWebhook(request);
+  const { failingSince, nextAttemptAt } = await readQueueState(call, webhook.id);
   return {
     title: webhook.url,
     section: 'applications',
@@ -58,7 +62,7 @@ ${renderPanel(
   ]),
 )}
 ${await renderDeliveries(request, webhook, 'Deliveries')}
-${isAdmin && renderChanges(request, webhook, path)}`,
+${isAdmin && renderChanges(request, webhook, path, version)}`,
   };
 }
 
@@ -67,12 +71,14 @@ function renderActs({ isActive }: Webhook, path: string): Html {
   return html`<div class="acts tight">${renderAct(`${path}/test`, 'Send a test')}${renderLinkButton(`${path}/resend`, 'Redeliver what failed…')}</div>`;
 }
 
-function renderChanges(request: ConsoleRequest, webhook: Webhook, path: string): Html {
+function renderChanges(request: ConsoleRequest, webhook: Webhook, path: string, version: string | undefined): Html {
   return html`<details class="panel"${request.problem && html` open`}><summary>Change the webhook</summary>
-<form method="post" action="${path}" class="fields tight body sheet">
-${renderWebhookFields(request, webhook)}
-<div class="acts"><button>Save</button></div>
-</form>
+${renderForm(
+  path,
+  html`${renderVersion(request, version)}${renderWebhookFields(request, webhook)}
+<div class="acts"><button>Save</button></div>`,
+  'fields tight body sheet',
+)}
 </details>
 <section class="panel tight" aria-labelledby="end"><header><h2 id="end">Key and end</h2></header>
 <div class="item"><div><strong>Rotate the signing key</strong><p>Messages are signed with both keys for a day.</p></div>${renderLinkButton(`${path}/rotate`, 'Rotate…')}</div>
@@ -106,11 +112,13 @@ export async function showRedeliver(request: ConsoleRequest): Promise<ConsolePag
     body: html`${renderWebhookTrail(webhook, true)}
 <h1>Redeliver what failed</h1>
 ${renderProblem(request)}
-<form method="post" action="${path}/resend" class="fields tight sheet">
-<p>${count} of the last 14 days failed. Each is sent again, with a new schedule.</p>
+${renderForm(
+  `${path}/resend`,
+  html`<p>${count} of the last 14 days failed. Each is sent again, with a new schedule.</p>
 <input type="hidden" name="since" value="${since.toISOString()}">
-<div class="acts"><button>Redeliver</button><a class="button second" href="${path}">Back</a></div>
-</form>`,
+<div class="acts"><button>Redeliver</button><a class="button second" href="${path}">Back</a></div>`,
+  'fields tight sheet',
+)}`,
   };
 }
 

@@ -2,15 +2,17 @@ import type { DescMessage, DescMethodUnary, MessageInitShape } from '@bufbuild/p
 import type { Fields } from '../../api/procedures.ts';
 import { type ConsoleRequest, perform } from '../console-request.ts';
 import type { ConsoleRoute } from '../route.ts';
+import { VERSION_FIELD } from './form.ts';
 
-/** Returns a handler of forms that calls an RPC and goes on to a page. */
+/** Returns a handler of forms that calls an RPC and goes on to a page. An update is of the version that the form has. */
 export function createAct<Input extends DescMessage, Output extends DescMessage>(
   method: DescMethodUnary<Input, Output>,
   readFields: (request: ConsoleRequest) => Fields<Input> | Promise<Fields<Input>>,
   pathAfter: (request: ConsoleRequest, answer: MessageInitShape<Output>) => string,
 ): ConsoleRoute['run'] {
   return async (request) => {
-    const answer = await perform(request, method, await readFields(request));
+    const ifVersion = request.form.get(VERSION_FIELD) || undefined;
+    const answer = await perform(request, method, await readFields(request), ifVersion);
     return { redirect: pathAfter(request, answer) };
   };
 }

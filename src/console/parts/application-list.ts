@@ -5,6 +5,7 @@ import type { ConsolePage } from '../route.ts';
 import { APPLICATION_TABS, type ApplicationTab, renderApplicationHeader } from './application-header.ts';
 import { renderProblem } from './field.ts';
 import { type Filter, renderFilters } from './filters.ts';
+import { renderForm } from './form.ts';
 import { renderPager } from './pager.ts';
 import { renderNote, renderPanel } from './panel.ts';
 import { renderRows, type Table } from './table.ts';
@@ -49,10 +50,12 @@ function renderNewForm(request: ConsoleRequest, path: string, { title, shown, fi
   return renderPanel(
     'new',
     title,
-    html`<form method="post" action="${path}" class="fields tight body sheet">
-${renderProblem(request, shown)}
+    renderForm(
+      path,
+      html`${renderProblem(request, shown)}
 ${fields}
-<div class="acts"><button>Create</button></div>
-</form>`,
+<div class="acts"><button>Create</button></div>`,
+      'fields tight body sheet',
+    ),
   );
 }

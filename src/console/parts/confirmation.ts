@@ -5,6 +5,7 @@ import { isolate, withoutDirectionControls } from '../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import type { ConsolePage, Section } from '../route.ts';
 import { renderField, renderProblem } from './field.ts';
+import { renderForm } from './form.ts';
 
 interface Confirmation {
   readonly title: string;
@@ -26,12 +27,14 @@ export function renderConfirmation(request: ConsoleRequest, confirmation: Confir
     section,
     body: html`<h1>${title}</h1>
 ${renderProblem(request, ['name'])}
-<form method="post" action="${request.context.path}" class="fields tight sheet">
-<p>${text}</p>
+${renderForm(
+  request.context.path,
+  html`<p>${text}</p>
 ${fields}
 ${renderField(request, { name: 'name', label: 'Type the name to confirm', isRequired: true, note: html`It is ${isolate(name)}` })}
-<div class="acts"><button class="danger">${submit}</button><a class="button second" href="${back}">Back</a></div>
-</form>`,
+<div class="acts"><button class="danger">${submit}</button><a class="button second" href="${back}">Back</a></div>`,
+  'fields tight sheet',
+)}`,
   };
 }
 

@@ -2,6 +2,7 @@
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleRequest, Problem } from '../console-request.ts';
+import { isOutdated } from './form.ts';
 
 interface Field {
   /** That of the request of the RPC. */
@@ -36,7 +37,7 @@ export function renderField({ problem }: Pick<ConsoleRequest, 'problem'>, field:
       : html`<textarea${attributes} rows="${String(rows)}">\n${value}</textarea>`;
   return html`<div class="field"><label for="${name}">${label}</label>${input}${
     wrong && html`<p class="wrong" id="${name}-wrong">${isolate(wrong)}</p>`
-  }${note && html`<p id="${name}-note">${note}</p>`}</div>\n`;
+  }${isOutdated(problem) && renderSaved(field.value ?? '', value)}${note && html`<p id="${name}-note">${note}</p>`}</div>\n`;
 }
 
 /** Renders a box to tick. */
@@ -45,7 +46,15 @@ export function renderCheck(
   { name, label, value = 'on', isChecked }: { name: string; label: Html | string; value?: string; isChecked: boolean },
 ): Html {
   const checked = problem ? problem.form.getAll(name).includes(value) : isChecked;
-  return html`<label><input type="checkbox" name="${name}" value="${value}"${checked && html` checked`}>${label}</label>\n`;
+  const saved = isOutdated(problem) && checked !== isChecked && (isChecked ? 'Saved: yes' : 'Saved: no');
+  return html`<label><input type="checkbox" name="${name}" value="${value}"${checked && html` checked`}><span>${label}${saved && html` <span class="tag warn">${saved}</span>`}</span></label>\n`;
+}
+
+/** Shows what somebody else may have saved meanwhile. */
+function renderSaved(saved: string, typed: string): Html | false {
+  // Browsers send lines with CR LF.
+  if (typed.replaceAll('\r\n', '\n').trim() === saved.trim()) return false;
+  return html`<p class="saved">Saved: ${saved === '' ? 'nothing' : isolate(saved)}</p>`;
 }
 
 /** Renders a choice from a list. */
@@ -61,6 +70,10 @@ export function renderSelect(
   return html`<div class="field"><label for="${name}">${label}</label><select id="${name}" name="${name}">${items}</select></div>\n`;
 }
 
+const OUTDATED =
+  'Somebody has changed this since you opened it, so nothing is saved yet. What you typed is kept, with what is saved ' +
+  'beside it where that differs. Save again to replace that.';
+
 /** Renders what is wrong with a form as a whole, or with fields that it does not show. */
 export function renderProblem(
   { problem }: Pick<ConsoleRequest, 'problem'>,
@@ -69,7 +82,11 @@ export function renderProblem(
   if (!problem) return false;
   const { message, violations } = problem.error;
   const others = violations.filter(({ field }) => !shown.includes(field));
-  const text = violations.length === 0 ? `${message}.` : 'Nothing is saved yet: see below what is wrong.';
+  const text = isOutdated(problem)
+    ? OUTDATED
+    : violations.length === 0
+      ? `${message}.`
+      : 'Nothing is saved yet: see below what is wrong.';
   return html`<div class="alert" role="alert" tabindex="-1"><p>${text}</p>${others.map(
     (violation) => html`<p>${violation.field}: ${violation.message}</p>`,
   )}</div>`;

@@ -1,5 +1,6 @@
 import { type Html, html } from '../../http/html.ts';
 import type { ConsoleRequest } from '../console-request.ts';
+import { renderForm } from './form.ts';
 
 /** Renders a panel with a heading, and perhaps an act at its end. */
 export function renderPanel(id: string, title: string, content: Html, act?: Html | false, className = 'panel'): Html {
@@ -19,7 +20,10 @@ export function renderFacts(
 
 /** Renders a button that acts at once. `about` says on what, for screen readers. */
 export function renderAct(path: string, label: string, kind = 'second', about?: Html | string): Html {
-  return html`<form method="post" action="${path}"><button class="${kind}">${label}${about && html`<span class="hide"> ${about}</span>`}</button></form>`;
+  return renderForm(
+    path,
+    html`<button class="${kind}">${label}${about && html`<span class="hide"> ${about}</span>`}</button>`,
+  );
 }
 
 /** Renders a link to a page that asks first. */

@@ -1,9 +1,10 @@
 import { sql } from 'drizzle-orm';
-import { columnsOf, p, statement } from '../../database/template.ts';
+import { columnsOf, p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { changedValues, changeParameters, changes } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
+import { hasExpectedVersion, requireExpected, versionOf, versionParameter } from '../row-version.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { storeLogoutEndpoint } from '../webhooks/logout-endpoint.ts';
 import {
@@ -21,7 +22,8 @@ const rules = { applicationId: uuid, ...changes({ ...requiredRules, ...flagRules
 /**
  * Changes an application and returns it.
  *
- * @throws ServiceError `Application not found`, and `Validation failed` for a login method that is not known
+ * @throws ServiceError `Application not found`, `Changed meanwhile`, and `Validation failed` for a login method that is
+ * not known
  */
 export async function updateApplication(
   call: Call,
@@ -30,20 +32,37 @@ export async function updateApplication(
 ): Promise<ApplicationDetails> {
   const { applicationId, ...given } = check(request, rules);
   if (given.loginMethods) requireKnownMethods(given.loginMethods, isKnownMethod);
-  const [updated] = await call.run(updateChanged, { applicationId, ...changeParameters(given) });
+  const [updated] = await call.run(updateChanged, {
+    applicationId,
+    ...versionParameter(call),
+    ...changeParameters(given),
+  });
   if (!updated) throw new ServiceError('APPLICATION_NOT_FOUND');
+  requireExpected(updated);
   if (given.backchannelLogoutUri !== undefined) await storeLogoutEndpoint(call, applicationId);
-  return updated;
+  return updated.application;
 }
 
-const updateChanged = statement('update_application', applicationColumns)`
+const updateChanged = statement('update_application', {
+  application: applicationColumns,
+  isExpected: t.boolean,
+})`
   with wanted as (
     select id, client_id, created_at, logo_digest, dark_logo_digest, logo_size, dark_logo_size,
-      ${changedValues(chosenColumns)} from applications
+      ${changedValues(chosenColumns)}, ${hasExpectedVersion(chosenColumns)} as is_expected from applications
     where id = ${p.uuid('applicationId')} and deleted_at is null for no key update
   ), changed as (
     update applications a set (${columnsOf(chosenColumns)}) = row(${columnsOf(chosenColumns, 'w')}) from wanted w
-    where a.id = w.id and row(${columnsOf(chosenColumns, 'a')}) is distinct from row(${columnsOf(chosenColumns, 'w')})
+    where a.id = w.id and w.is_expected and row(${columnsOf(chosenColumns, 'a')}) is distinct from row(${columnsOf(chosenColumns, 'w')})
     returning a.id
   ), ${auditEvent({ resource: sql`id`, from: sql`changed` })}
-  select ${columnsOf(applicationColumns)} from wanted`;
+  select ${columnsOf(applicationColumns)}, is_expected from wanted`;
+
+/** Returns the version for an update, or undefined for no application. Values that are read later are not older. */
+export async function readApplicationVersion({ run }: Call, applicationId: string): Promise<string | undefined> {
+  return (await run(selectVersion, { applicationId }))[0]?.version;
+}
+
+const selectVersion = statement('select_application_version', { version: t.text })`
+  select ${versionOf(chosenColumns)} as version from applications
+  where id = ${p.uuid('applicationId')} and deleted_at is null`;

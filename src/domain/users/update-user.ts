@@ -6,6 +6,7 @@ import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { changedValues, changeParameters, changes } from '../changes.ts';
 import { type ErrorReason, ServiceError } from '../errors.ts';
+import { hasExpectedVersion, requireExpected, versionOf, versionParameter } from '../row-version.ts';
 import { rule } from '../rule.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
@@ -19,7 +20,11 @@ const walletAddress = rule(profileRules.walletAddress.schema, (value) => profile
 const changeRules = changes({ ...profileRules, walletAddress });
 const rules = { userId: uuid, ...changeRules };
 
-/** Changes a user's profile and returns the user. @throws ServiceError `User not found`, `User already exists` */
+/**
+ * Changes a user's profile and returns the user.
+ *
+ * @throws ServiceError `User not found`, `Changed meanwhile`, `User already exists`
+ */
 export async function updateUser(call: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const { userId, ...changes } = check(request, rules);
   const changed = await changeUser(call, { userId, email: null }, changes, 'USER_ALREADY_EXISTS');
@@ -49,16 +54,18 @@ export async function linkWallet(
  * @throws ServiceError `takenReason` if another user has the e-mail or wallet address
  */
 async function changeUser(
-  { run, now, onMessage }: Call,
+  call: Call,
   { userId, email: provedEmail }: { userId: string; email: string | null },
   changes: Readonly<Record<keyof typeof changeRules, unknown>>,
   takenReason: ErrorReason,
 ): Promise<{ readonly user: User; readonly isChanged: boolean } | undefined> {
-  const parameters = { userId, provedEmail, now, ...changeParameters(changes) };
+  const { run, now, onMessage } = call;
+  const parameters = { userId, provedEmail, now, ...versionParameter(call), ...changeParameters(changes) };
   const [changed] = await run(updateChanged, parameters).catch((error: unknown) => {
     throw isUniqueViolation(error) ? new ServiceError(takenReason) : error;
   });
   if (!changed) return undefined;
+  requireExpected(changed);
   if (changed.isTaken) throw new ServiceError(takenReason);
   announce(onMessage, changed);
   return changed;
@@ -81,12 +88,14 @@ const isTaken = sql`(
 
 const updateChanged = statement('update_user', {
   user: userColumns,
+  isExpected: t.boolean,
   isTaken: t.boolean,
   isChanged: t.boolean,
   ...HAS_MESSAGES,
 })`
   with wanted as (
-    select id, created_at, deactivated_at, ${changedValues(CHANGEABLE)}, ${isTaken} as is_taken from users
+    select id, created_at, deactivated_at, ${changedValues(CHANGEABLE)}, ${isTaken} as is_taken,
+      ${hasExpectedVersion(CHANGEABLE)} as is_expected from users
     where id = ${p.uuid('userId')} and deleted_at is null and (
       ${p.text('provedEmail')} is null or deactivated_at is null and lower(email) = lower(${p.text('provedEmail')}))
     for no key update
@@ -94,10 +103,18 @@ const updateChanged = statement('update_user', {
     update users u set (${columnsOf(CHANGEABLE)}) = row(${columnsOf(CHANGEABLE, 'w')}),
       email_verified_at = case when lower(u.email) = lower(w.email) then u.email_verified_at end
     from wanted w
-    where u.id = w.id and not w.is_taken
+    where u.id = w.id and w.is_expected and not w.is_taken
       and row(${columnsOf(CHANGEABLE, 'u')}) is distinct from row(${columnsOf(CHANGEABLE, 'w')})
     returning ${columnsOf(userColumns, 'u')}
   ), ${auditEvent({ resource: sql`id`, from: sql`changed`, applicationId: noApplication })},
   ${messagesOf(userMessage('user.updated', sql`changed`))}
-  select ${columnsOf(userColumns)}, is_taken, exists (select 1 from changed) as is_changed, ${notified}
+  select ${columnsOf(userColumns)}, is_expected, is_taken, exists (select 1 from changed) as is_changed, ${notified}
   from wanted`;
+
+/** Returns the version for an update, or undefined for no user. Values that are read later are not older. */
+export async function readUserVersion({ run }: Call, userId: string): Promise<string | undefined> {
+  return (await run(selectVersion, { userId }))[0]?.version;
+}
+
+const selectVersion = statement('select_user_version', { version: t.text })`
+  select ${versionOf(CHANGEABLE)} as version from users where id = ${p.uuid('userId')} and deleted_at is null`;

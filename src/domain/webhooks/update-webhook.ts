@@ -5,6 +5,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { changedValues, changeParameters, changes, isChanged } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
+import { hasExpectedVersion, requireExpected, versionOf, versionParameter } from '../row-version.ts';
 import { check, type Unchecked } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { getWebhook } from './get-webhook.ts';
@@ -15,8 +16,8 @@ import { selectOwner, type Webhook, webhookRules } from './webhook.ts';
 /**
  * Changes a webhook and returns it. One that is made active again, or that gets another URL, is tried at once.
  *
- * @throws ServiceError `Invalid webhook ID format`, `Webhook not found`, `User not found` for a new owner who is no
- * user of the application
+ * @throws ServiceError `Invalid webhook ID format`, `Webhook not found`, `Changed meanwhile`, `User not found` for a new
+ * owner who is no user of the application
  */
 export async function updateWebhook(
   call: ApplicationCall,
@@ -25,9 +26,11 @@ export async function updateWebhook(
 ): Promise<Webhook> {
   const { application, run, now, onMessage } = call;
   const { webhookId, ...given } = check(request, { webhookId: webhookIdRule, ...changes(webhookRules(policy)) });
-  const parameters = { applicationId: application.id, webhookId, now, ...changeParameters(given) };
+  const ids = { applicationId: application.id, webhookId };
+  const parameters = { ...ids, now, ...versionParameter(call), ...changeParameters(given) };
   const [updated] = await run(updateChangedWebhook, parameters);
   if (!updated) throw new ServiceError('WEBHOOK_NOT_FOUND');
+  requireExpected(updated);
   if (!updated.hasOwner) throw new ServiceError('USER_NOT_FOUND');
   onMessage?.(application.id);
   return getWebhook(call, cipher, { webhookId });
@@ -38,22 +41,27 @@ const CHANGEABLE = { url, ownerId, isActive, eventTypes, ordered, description };
 const CHANGED = { ...CHANGEABLE, disabledReason };
 
 /** Values that the webhook has already change nothing. */
-const updateChangedWebhook = statement('update_changed_webhook', { hasOwner: t.boolean })`
+const updateChangedWebhook = statement('update_changed_webhook', {
+  hasOwner: t.boolean,
+  isExpected: t.boolean,
+})`
   with before as (
-    select id, ${columnsOf(CHANGED)} from webhooks
+    select id, ${columnsOf(CHANGED)}, ${hasExpectedVersion(CHANGEABLE)} as is_expected from webhooks
     where application_id = ${p.uuid('applicationId')} and id = ${p.text('webhookId')}
     for no key update
   ), after as (
     select id, ${changedValues(CHANGEABLE)}, case when not ${isChanged('isActive')} then disabled_reason end as disabled_reason
     from before
   ), owned as (
-    select after.owner_id = before.owner_id or exists (${selectOwner}) as has_owner from before, after
+    select after.owner_id = before.owner_id or exists (${selectOwner}) as has_owner, is_expected
+    from before, after
   ), updated as (
     update webhooks as webhook
     set (${columnsOf(CHANGED)}, updated_at) = row(${columnsOf(CHANGED, 'after')}, ${p.instant('now')})
     from before, after, owned
     where webhook.application_id = ${p.uuid('applicationId')} and webhook.id = ${p.text('webhookId')}
-      and before is distinct from after and has_owner
+      and row(${columnsOf(CHANGED, 'before')}) is distinct from row(${columnsOf(CHANGED, 'after')})
+      and has_owner and before.is_expected
     returning webhook.id
   ), queue as (
     update webhook_queues as queue set
@@ -63,4 +71,16 @@ const updateChangedWebhook = statement('update_changed_webhook', { hasOwner: t.b
     where queue.application_id = ${p.uuid('applicationId')} and queue.webhook_id = updated.id
       and (after.is_active, after.url) <> (before.is_active, before.url)
   ), ${auditEvent({ resource: sql`id`, from: sql`updated` })}
-  select has_owner from owned`;
+  select has_owner, is_expected from owned`;
+
+/** Returns the version for an update, or undefined for no webhook. Values that are read later are not older. */
+export async function readWebhookVersion(
+  { application, run }: ApplicationCall,
+  webhookId: string,
+): Promise<string | undefined> {
+  return (await run(selectVersion, { applicationId: application.id, webhookId }))[0]?.version;
+}
+
+const selectVersion = statement('select_webhook_version', { version: t.text })`
+  select ${versionOf(CHANGEABLE)} as version from webhooks
+  where application_id = ${p.uuid('applicationId')} and id = ${p.text('webhookId')}`;
