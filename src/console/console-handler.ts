@@ -58,7 +58,13 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
       if (isPost) {
         request = { ...request, ...(await readConsoleForm(context, call, found.route)) };
       }
-      await runInSpan(call.span, () => admission.run('', () => answer(request, found, sentForms)));
+      await runInSpan(call.span, () =>
+        admission.run('', () =>
+          answer(request, found, sentForms, (known) => {
+            request = known;
+          }),
+        ),
+      );
     } catch (cause) {
       const error = runInSpan(call.span, () => toCallError(cause, call, logger));
       outcome = outcomeOf(error);
@@ -69,7 +75,12 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
   };
 }
 
-async function answer(request: ConsoleRequest, found: FoundRoute, sentForms: SentForms): Promise<void> {
+async function answer(
+  request: ConsoleRequest,
+  found: FoundRoute,
+  sentForms: SentForms,
+  onSignedIn: (known: ConsoleRequest) => void,
+): Promise<void> {
   const { context, parts, call } = request;
   const { route } = found;
   if (route.role === 'anyone') return sendReply(request, await run(request, route));
@@ -82,6 +93,8 @@ async function answer(request: ConsoleRequest, found: FoundRoute, sentForms: Sen
     upload: request.upload,
     operator: signedIn,
   };
+  // An error is shown in the frame of the console from here on.
+  onSignedIn(asOperator);
   await renew(asOperator, signedIn);
   if (!mayUse(found, signedIn)) return sendRefusal(asOperator, route.role);
   if (route.isSensitive && !isRecent(signedIn, call.now)) {

@@ -46,10 +46,41 @@ for (const input of document.querySelectorAll('input[data-max-bytes]')) {
   });
 }
 
+// Screen readers say what has been copied, too.
+const SAID_MS = 3_000;
+const said = document.createElement('p');
+said.className = 'hide';
+said.ariaLive = 'polite';
+document.body.append(said);
+
+// Without https, or where people have refused it, browsers copy only what is selected.
+function offer(button) {
+  const field = document.createElement('input');
+  field.readOnly = true;
+  field.value = button.dataset.copy;
+  field.ariaLabel = 'To copy';
+  button.replaceWith(field);
+  field.select();
+}
+
 for (const button of document.querySelectorAll('button[data-copy]')) {
+  const label = button.firstChild;
+  const words = label.textContent;
+  let timer;
   button.hidden = false;
+  button.disabled = false;
   button.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(button.dataset.copy);
-    button.textContent = 'Copied';
+    try {
+      await navigator.clipboard.writeText(button.dataset.copy);
+    } catch {
+      return offer(button);
+    }
+    label.textContent = 'Copied';
+    said.textContent = 'Copied';
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      label.textContent = words;
+      said.textContent = '';
+    }, SAID_MS);
   });
 }

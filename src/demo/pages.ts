@@ -47,7 +47,11 @@ export interface ActiveSession {
   readonly expiresAt: string;
 }
 
-const STYLE = readStyle(new URL('../http/styles/lead.css', import.meta.url), new URL('demo.css', import.meta.url));
+const STYLE = readStyle(
+  new URL('../http/styles/brand.css', import.meta.url),
+  new URL('../http/styles/lead.css', import.meta.url),
+  new URL('demo.css', import.meta.url),
+);
 const METHODS: Readonly<Record<string, string>> = {
   email: 'Code by e-mail',
   issuer: 'Another issuer',

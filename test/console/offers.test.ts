@@ -32,7 +32,7 @@ async function collectOffers(browser: ConsoleBrowser): Promise<Set<string>> {
   for (const { path } of pages) {
     const { status, body } = await browser.open(fillPath(path, samples.params));
     if (status !== 200) continue;
-    const usable = body.replace(/<fieldset[^>]* disabled>.*?<\/form>/gs, '');
+    const usable = body.replace(/<form(?:(?!<\/form>).)*<fieldset[^>]* disabled>.*?<\/form>/gs, '');
     for (const [, href = ''] of body.matchAll(/<a [^>]*?href="(\/[^"]*)"/g)) offers.add(`GET ${textOf(href)}`);
     for (const [, action = ''] of usable.matchAll(/<form method="post" action="([^"]*)"[^>]*>.*?<button/gs)) {
       offers.add(`POST ${action}`);

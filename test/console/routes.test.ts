@@ -39,6 +39,7 @@ const ROLES = {
   viewer: [
     'POST /renew',
     ...['/', '/search', '/health', '/audit', '/audit.csv', '/audit.jsonl', '/users', '/users/:u'],
+    ...['/users/:u/sessions', '/users/:u/applications'],
     ...['/applications', '/applications/:a', '/applications/:a/preview'],
     ...['keys', 'users', 'sessions', 'webhooks', 'webhooks/:w', 'webhooks/:w/deliveries'].map(below),
     ...['webhooks/:w/deliveries/:m', 'events', 'events/:e', 'events/:e/check-ins.csv'].map(below),

@@ -20,6 +20,7 @@ import { listRememberedSignIns } from '../../src/domain/account/list-remembered-
 import { ApiKeyUsage } from '../../src/domain/api-keys/api-key-usage.ts';
 import { findLogo } from '../../src/domain/applications/find-logo.ts';
 import { setApplicationLogo } from '../../src/domain/applications/set-application-logo.ts';
+import { readApplicationVersion } from '../../src/domain/applications/update-application.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import { findEvents, findLateEvents, removeEvents } from '../../src/domain/audit/audit-outbox.ts';
 import { listAuditEvents, listOperatorActs } from '../../src/domain/audit/list-audit-events.ts';
@@ -46,12 +47,14 @@ import { endUserSessions } from '../../src/domain/users/end-user-sessions.ts';
 import { getUser } from '../../src/domain/users/get-user.ts';
 import { listApplicationUsers } from '../../src/domain/users/list-application-users.ts';
 import { listUsers } from '../../src/domain/users/list-users.ts';
+import { readUserVersion } from '../../src/domain/users/update-user.ts';
 import { AddressPolicy } from '../../src/domain/webhooks/address-policy.ts';
 import { countDeliveries, countWaiting } from '../../src/domain/webhooks/count-deliveries.ts';
 import { listDisabledWebhooks } from '../../src/domain/webhooks/list-disabled-webhooks.ts';
 import { listFailingWebhooks } from '../../src/domain/webhooks/list-failing-webhooks.ts';
 import { readQueueState } from '../../src/domain/webhooks/read-queue-state.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
+import { readWebhookVersion } from '../../src/domain/webhooks/update-webhook.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
 import { createLogger } from '../../src/log.ts';
@@ -80,8 +83,9 @@ import { Wallet } from '../support/wallet.ts';
 const ROWS = 5_000;
 const BY_INDEX = new Set(['Index Scan', 'Index Only Scan', 'Bitmap Heap Scan', 'Tid Scan']);
 const SOURCES = join(import.meta.dirname, '../../src');
-/** The most rows of one table that a call reads, and that the first batch of a job reads and removes. */
-const CALL_ROWS = 10;
+/** The most rows of one table that a call reads: ten, and one that tells whether there are more. */
+const CALL_ROWS = 11;
+/** Those that the first batch of a job reads and removes. */
 const BATCH_ROWS = 500;
 /** Deliveries that a scrape of the metrics counts, or the console. */
 const COUNTED_ROWS = 10_000;
@@ -477,6 +481,9 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await readBacklog(call.run);
   await countWaiting(call);
   await listFailingWebhooks(call);
+  await readApplicationVersion(call, { applicationId: tenant.id });
+  await readUserVersion(call, { userId: user.id });
+  await readWebhookVersion(ofTenant, { webhookId: `wh_${'0'.repeat(32)}` });
   await countDeliveries(ofTenant, { webhookId: '', status: 'pending', since: now });
   const policy = new AddressPolicy([]);
   const demoParts = { authPageUrl, cipher, clock: () => new Date(), database, policy, sessionMaxAgeSeconds: 43_200 };

@@ -75,7 +75,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     expect(await keyboard.tabTo('searchbox', 'Find by address or ID')).toBeLessThanOrEqual(10);
     await keyboard.paste(samples.params.u);
     await keyboard.enter('Ada Lovelace');
-    expect(await keyboard.tabTo('button', 'End all sessions')).toBeLessThanOrEqual(15);
+    expect(await keyboard.tabTo('button', 'End all sessions')).toBeLessThanOrEqual(16);
     await keyboard.press('Enter');
     await page.getByText('The sessions have ended.').waitFor();
     expect((await keyboard.readFocus()).role).toBe('status');
@@ -91,8 +91,36 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     const keyboard = await signIn(`/applications/${samples.params.a}?done=saved`);
     await page.frameLocator('iframe').last().getByRole('button').first().waitFor();
     expect((await keyboard.readFocus()).role).toBe('status');
-    expect(await keyboard.tabTo('link', 'Logo…')).toBe(4);
     expect(await keyboard.tabTo('textbox', 'Name')).toBe(1);
+    await page.getByRole('link', { name: 'Delete…' }).focus();
+    expect(await keyboard.tabTo('link', 'Logo…')).toBe(1);
+    expect(await keyboard.tabTo('button', 'Show')).toBe(3);
+    await keyboard.press('Tab');
+    // No control of the preview comes after the last one of the page.
+    expect((await keyboard.readFocus()).role).not.toBe('button');
+  });
+
+  it('an ID is copied by keyboard, which is said for a while, and offered where the clipboard is refused', async () => {
+    const keyboard = await signIn(`/users/${samples.params.u}`);
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await page.locator('main').focus();
+    await keyboard.tabTo('button', `Copy ${samples.params.u}`);
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: `Copied ${samples.params.u}` }).waitFor();
+    expect(await page.locator('[aria-live]').textContent()).toBe('Copied');
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(samples.params.u);
+    await page.getByRole('button', { name: `Copy ${samples.params.u}` }).waitFor();
+    expect(await page.locator('[aria-live]').textContent()).toBe('');
+
+    await page.addInitScript("navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))");
+    await page.goto(`${fixture.url}/audit`);
+    const shown = page.locator('td [data-copy]').first();
+    const id = await shown.getAttribute('data-copy');
+    await shown.focus();
+    await page.keyboard.press('Enter');
+    expect((await keyboard.readFocus()).role).toBe('textbox');
+    expect(await page.evaluate('String(getSelection())')).toBe(id);
+    expect(problems).toEqual([]);
   });
 
   it('a reload after a key was created creates none, and shows it no more', async () => {

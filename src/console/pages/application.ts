@@ -11,7 +11,9 @@ import { renderApplicationHeader } from '../parts/application-header.ts';
 import { renderConfirmation, requireName } from '../parts/confirmation.ts';
 import { renderProblem, renderSelect } from '../parts/field.ts';
 import { renderForm, renderVersion } from '../parts/form.ts';
-import { renderLinkButton, renderNote, renderTrail } from '../parts/panel.ts';
+import { renderMoment } from '../parts/moment.ts';
+import { renderFacts, renderLinkButton, renderNote, renderPanel, renderTrail } from '../parts/panel.ts';
+import { renderId } from '../parts/people.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 import { APPLICATION_FIELDS, readApplication, renderApplicationFields } from './application-form.ts';
@@ -36,7 +38,7 @@ ${renderForm(
 
 export async function showApplication(request: ConsoleRequest): Promise<ConsolePage> {
   const isAdmin = includesRole(request.operator.role, 'admin');
-  const version = isAdmin ? await readApplicationVersion(request.call, request.params.a ?? '') : undefined;
+  const version = isAdmin ? await readApplicationVersion(request.call, { applicationId: request.params.a }) : undefined;
   const application = await findApplication(request.call, request.params.a);
   const path = `/applications/${application.id}`;
   return {
@@ -45,7 +47,6 @@ export async function showApplication(request: ConsoleRequest): Promise<ConsoleP
     body: html`${renderApplicationHeader(application, 'settings')}
 ${renderNote(request)}
 <div class="two settings">
-${renderPreview(request, application, path, isAdmin)}
 <div class="stack">
 ${renderForm(
   path,
@@ -57,8 +58,18 @@ ${isAdmin ? html`<div class="acts"><button>Save</button><a class="button second"
   'fields tight',
 )}
 <details class="group"><summary>A call to begin with</summary><pre tabindex="0" role="group" aria-label="A call to begin with"><code>${exampleCall(request, application)}</code></pre></details>
-${isAdmin && html`<hr><div class="tight"><p class="small soft">Deletes its keys, webhooks and events, too.</p>${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>`}
+${renderPanel(
+  'ids',
+  'Application',
+  html`${renderFacts([
+    ['Application ID', renderId(application.id)],
+    ['Created', renderMoment(application.createdAt)],
+  ])}${isAdmin && html`<div class="item"><div><strong>Delete</strong><p>Deletes its keys, webhooks and events, too.</p></div>${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>`}`,
+  false,
+  'panel tight',
+)}
 </div>
+${renderPreview(request, application, path, isAdmin)}
 </div>`,
   };
 }
@@ -70,8 +81,8 @@ function renderPreview({ query }: ConsoleRequest, { name }: ApplicationDetails, 
     html`<div><p>${theme === 'light' ? 'Light' : 'Dark'}</p><iframe class="view" sandbox loading="lazy" src="${path}/preview?${new URLSearchParams({ form, theme, lang }).toString()}" title="Login page of ${name}, ${theme}"></iframe></div>`;
   const languages = [...LANGUAGES.values()].map((language) => [language.tag, language.name] as const);
   return html`<section class="panel stay" aria-labelledby="look">
-<header class="bar"><h2 id="look">Login page</h2>
-<form class="pick tight">${renderSelect('form', 'Page', PREVIEW_FORMS, form)}${renderSelect('lang', 'Language', languages, lang)}<button class="second">Show</button>${isAdmin && html`<a href="${path}/logo">Logo…</a>`}</form>
+<header class="bar"><h2 id="look">Login page</h2>${isAdmin && html`<a class="small" href="${path}/logo">Logo…</a>`}
+<form class="pick tight">${renderSelect('form', 'Page', PREVIEW_FORMS, form)}${renderSelect('lang', 'Language', languages, lang)}<button class="second">Show</button></form>
 </header>
 <div class="views">${view('light')}${view('dark')}</div>
 </section>`;

@@ -10,7 +10,7 @@ import type { ConsoleRequest } from '../console-request.ts';
 import { readFilter, readInstant, renderFilters } from '../parts/filters.ts';
 import { renderMoment } from '../parts/moment.ts';
 import { pageFields, renderPager, withFilters } from '../parts/pager.ts';
-import { renderAction } from '../parts/people.ts';
+import { renderAction, renderShortId } from '../parts/people.ts';
 import { column, renderRows, wideColumn } from '../parts/table.ts';
 import type { ConsolePage, Reply } from '../route.ts';
 
@@ -45,7 +45,7 @@ export async function showAudit({ call, operator, parts, query }: ConsoleRequest
     body: html`<div class="bar"><h1 id="audit">Audit log</h1><p class="small"><a href="/audit?actor=${operator.userId}">What you did</a> · All of these as ${link('csv')} or ${link('jsonl')}</p></div>
 ${renderLogNote(parts)}
 ${renderFilters(query, FILTERS)}
-${renderRows({ labelledBy: 'audit', columns: AUDIT_COLUMNS, rows, empty: 'No act in this time.' })}
+${renderRows({ labelledBy: 'audit', columns: AUDIT_COLUMNS, rows, empty: 'No act in this time.' }, 'panel table log')}
 ${renderPager('/audit', query, nextPageToken)}`,
   };
 }
@@ -66,22 +66,17 @@ export function renderLogNote({ config }: ConsoleRequest['parts']): Html | false
   );
 }
 
-const WHEN_WHO_WHAT = [
+const WHEN_AND_WHO = [
   column('When (UTC)', ({ occurredAt }: AuditEvent) => renderMoment(occurredAt)),
   column('Who', renderActor),
-  column('What', ({ action }: AuditEvent) =>
-    // No filter finds what happens at every sign-in.
-    isFrequentAction(action)
-      ? renderAction(action)
-      : html`<a href="/audit?${new URLSearchParams({ action }).toString()}">${renderAction(action)}</a>`,
-  ),
 ];
 
 /** The columns of acts on something that the page shows already. */
-export const ACT_COLUMNS = WHEN_WHO_WHAT;
+export const ACT_COLUMNS = [...WHEN_AND_WHO, column('What', renderWhat)];
 
 export const AUDIT_COLUMNS = [
-  ...WHEN_WHO_WHAT,
+  ...WHEN_AND_WHO,
+  column('What', (event: AuditEvent) => html`${renderWhat(event)}<span class="narrow">${renderResource(event)}</span>`),
   wideColumn('On what', renderResource),
   wideColumn('Application', ({ applicationId }: AuditEvent) =>
     applicationId === NO_APPLICATION
@@ -91,11 +86,16 @@ export const AUDIT_COLUMNS = [
         : html`<a href="/applications/${applicationId}">${renderShort(applicationId)}</a>`,
   ),
   wideColumn('From', ({ ipAddress }: AuditEvent) => html`<code>${isolate(ipAddress || '–')}</code>`),
-  wideColumn(
-    'Request',
-    ({ requestId }: AuditEvent) => html`<code title="${requestId}">${isolate(shorten(requestId) || '–')}</code>`,
+  wideColumn('Request', ({ requestId }: AuditEvent) =>
+    requestId === '' ? '–' : renderShortId(requestId, shorten(requestId)),
   ),
 ];
+
+/** No filter finds what happens at every sign-in. */
+function renderWhat({ action }: AuditEvent): Html {
+  if (isFrequentAction(action)) return renderAction(action);
+  return html`<a href="/audit?${new URLSearchParams({ action }).toString()}">${renderAction(action)}</a>`;
+}
 
 const CHECK_INS = ['EventService/CheckIn', 'EventService/UndoCheckIn'];
 

@@ -17,6 +17,7 @@ import { renderForm } from '../parts/form.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
 import { pageFields, renderPager } from '../parts/pager.ts';
 import { renderLinkButton, renderNote, renderTrail } from '../parts/panel.ts';
+import { renderId } from '../parts/people.ts';
 import { actsColumn, column, renderRows, wideColumn } from '../parts/table.ts';
 import type { ConsolePage, Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
@@ -79,7 +80,7 @@ export async function showEvent(request: ConsoleRequest): Promise<ConsolePage> {
     section: 'applications',
     body: html`${renderTrail([`/applications/${application.id}`, isolate(application.name)], [`/applications/${application.id}/events`, 'Events'])}
 <div class="bar">
-<div><h1>${isolate(event.name ?? event.eventId)}</h1><p class="soft small"><code>${isolate(event.eventId)}</code> · created ${renderMoment(event.createdAt)}</p></div>
+<div><h1>${isolate(event.name ?? event.eventId)}</h1><p class="soft small">${renderId(event.eventId)} · created ${renderMoment(event.createdAt)}</p></div>
 ${includesRole(operator.role, 'admin') && html`<div class="tight">${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>`}
 </div>
 ${renderNote(request)}

@@ -11,6 +11,7 @@ import { renderConfirmation, requireName } from '../parts/confirmation.ts';
 import { renderField, renderSelect, textOrNull } from '../parts/field.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
 import { pageFields } from '../parts/pager.ts';
+import { renderCopied } from '../parts/people.ts';
 import { actsColumn, column, wideColumn } from '../parts/table.ts';
 import type { ConsolePage, Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
@@ -46,7 +47,8 @@ function columnsAt(now: Date) {
   return [
     column(
       'Name',
-      (key: ApiKey) => html`${isolate(key.name ?? '–')}<br><code class="small soft">${key.apiKeyId}</code>`,
+      (key: ApiKey) =>
+        html`${isolate(key.name ?? '–')}<br>${renderCopied(key.apiKeyId, html`<code class="small soft">${key.apiKeyId}</code>`)}`,
     ),
     column('State', (key: ApiKey) => renderKeyState(now, key)),
     wideColumn('Use', ({ use }: ApiKey) => use),
@@ -82,7 +84,7 @@ export async function createKey(request: ConsoleRequest): Promise<Reply> {
 export function showCreatedKey(request: ConsoleRequest, apiKey = ''): Promise<ConsolePage> {
   const path = `/applications/${request.params.a}/keys`;
   const created = html`<div class="alert note once" role="status" tabindex="-1" data-path="${path}"><p><strong>This key is shown once.</strong> Copy it now.</p>
-<p><code>${apiKey}</code> <button class="quiet" data-copy="${apiKey}" hidden>Copy</button></p></div>`;
+<p><code>${apiKey}</code> <button type="button" class="quiet" data-copy="${apiKey}" hidden>Copy</button></p></div>`;
   return showKeysWith(request, created);
 }
 

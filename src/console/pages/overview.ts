@@ -165,5 +165,5 @@ async function renderActs({ call, parts }: ConsoleRequest): Promise<Html> {
   const { rows } = await listOperatorActs(call, parts.pageTokens, { pageSize: LAST_ACTS });
   return html`<h2 id="acts">What operators did last</h2>
 ${renderLogNote(parts)}
-${renderRows({ labelledBy: 'acts', columns: AUDIT_COLUMNS, rows, empty: 'Nothing yet.' })}`;
+${renderRows({ labelledBy: 'acts', columns: AUDIT_COLUMNS, rows, empty: 'Nothing yet.' }, 'panel table log')}`;
 }

@@ -54,7 +54,7 @@ ${renderPanel(
 ${renderPanel(
   'done',
   'Acts on this user',
-  html`${renderLogNote(parts)}${renderRows({ labelledBy: 'done', columns: ACT_COLUMNS, rows: acts.rows, empty: 'No act in the log.' }, 'table')}`,
+  html`${renderLogNote(parts)}${renderRows({ labelledBy: 'done', columns: ACT_COLUMNS, rows: acts.rows, empty: 'No act in the log.' }, 'table log')}`,
   log,
 )}`;
 }

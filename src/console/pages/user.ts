@@ -21,7 +21,7 @@ import { readProfile, renderUserFields, USER_FIELDS } from './users.ts';
 export async function showUser(request: ConsoleRequest): Promise<ConsolePage> {
   const { call, operator, params } = request;
   const isAdmin = includesRole(operator.role, 'admin');
-  const version = isAdmin ? await readUserVersion(call, params.u ?? '') : undefined;
+  const version = isAdmin ? await readUserVersion(call, { userId: params.u }) : undefined;
   const user = await getUser(call, { userId: params.u });
   const passkeys = await listPasskeys(call, { userId: user.id });
   const path = `/users/${user.id}`;

@@ -16,7 +16,7 @@ import { renderForm, renderVersion } from '../parts/form.ts';
 import { describeMessages } from '../parts/messages.ts';
 import { renderMoment } from '../parts/moment.ts';
 import { renderAct, renderFacts, renderLinkButton, renderNote, renderPanel } from '../parts/panel.ts';
-import { renderId } from '../parts/people.ts';
+import { renderCopied, renderId } from '../parts/people.ts';
 import { renderWebhookTrail } from '../parts/webhook-trail.ts';
 import type { ConsolePage, Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
@@ -27,7 +27,7 @@ export async function showWebhook(request: ConsoleRequest): Promise<ConsolePage>
   const { operator } = request;
   const isAdmin = includesRole(operator.role, 'admin');
   const call = await inApplication(request);
-  const version = isAdmin ? await readWebhookVersion(call, request.params.w ?? '') : undefined;
+  const version = isAdmin ? await readWebhookVersion(call, { webhookId: request.params.w }) : undefined;
   const { webhook, path } = await findWebhook(request);
   const { failingSince, nextAttemptAt } = await readQueueState(call, webhook.id);
   return {
@@ -35,7 +35,7 @@ export async function showWebhook(request: ConsoleRequest): Promise<ConsolePage>
     section: 'applications',
     body: html`${renderWebhookTrail(webhook)}
 <div class="bar">
-<div><h1>${isolate(webhook.url)}</h1><p class="soft">${isolate(webhook.description ?? '')} ${renderWebhookState(webhook)}</p></div>
+<div><h1 class="address">${isolate(webhook.url)}</h1><p class="soft">${isolate(webhook.description ?? '')} ${renderWebhookState(webhook)}</p></div>
 ${includesRole(operator.role, 'support') && renderActs(webhook, path)}
 </div>
 ${renderNote(request)}
@@ -58,7 +58,11 @@ ${renderPanel(
     ['Failing since', failingSince !== null && html`<span class="tag bad">${renderMoment(failingSince)}</span>`],
     ['Created', renderMoment(webhook.createdAt)],
     ['Changed', renderMoment(webhook.updatedAt)],
-    ['Signing key', isAdmin && html`<details><summary>Show</summary><code>${webhook.signingKey}</code></details>`],
+    [
+      'Signing key',
+      isAdmin &&
+        html`<details><summary>Show</summary>${renderCopied(webhook.signingKey, html`<code>${webhook.signingKey}</code>`)}</details>`,
+    ],
   ]),
 )}
 ${await renderDeliveries(request, webhook, 'Deliveries')}

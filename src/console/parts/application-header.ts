@@ -2,6 +2,7 @@ import type { ApplicationDetails } from '../../domain/applications/application.t
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { renderTrail } from './panel.ts';
+import { renderId } from './people.ts';
 
 /** The pages of an application by the end of their paths. That of the settings is the application's own. */
 export const APPLICATION_TABS = {
@@ -24,7 +25,7 @@ export function renderApplicationHeader(
 <div class="bar">
 <div>
 <h1>${isolate(name)}</h1>
-<p class="soft small"><code>${isolate(clientId)}</code></p>
+<p class="soft small">${renderId(clientId)}</p>
 </div>
 <nav class="tabs" aria-label="Application">${Object.entries(APPLICATION_TABS).map(
     ([tab, label]) =>

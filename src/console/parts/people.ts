@@ -23,7 +23,17 @@ export function renderBrowser(userAgent: string): Html {
 
 /** Renders an ID, whole: it is there to be copied. */
 export function renderId(id: string): Html {
-  return html`<code>${isolate(id)}</code>`;
+  return renderCopied(id, html`<code>${isolate(id)}</code>`);
+}
+
+/** Renders a button that copies a text beside what is shown of it. The script shows the button, which it needs. */
+export function renderCopied(text: string, shown: Html): Html {
+  return html`${shown} <button type="button" class="quiet copy" data-copy="${text}" hidden>Copy<span class="hide"> ${isolate(text)}</span></button>`;
+}
+
+/** Renders an ID that is too long for a table. It is copied whole. */
+export function renderShortId(id: string, short: string): Html {
+  return html`<button type="button" class="quiet copy" data-copy="${id}" disabled><code title="${id}">${isolate(short)}</code><span class="hide"> Copy</span></button>`;
 }
 
 /** Renders the name of an RPC such that it may break between its words. */

@@ -32,7 +32,8 @@ export function actsColumn<Row>(cell: Column<Row>['cell']): Column<Row> {
 
 /** Renders a table that scrolls by itself, also by the keyboard. */
 export function renderRows<Row>({ labelledBy, columns, rows, empty }: Table<Row>, className = 'panel table'): Html {
-  if (rows.length === 0) return html`<div class="${className.replace('table', '')} empty"><p>${empty}</p></div>`;
+  if (rows.length === 0)
+    return html`<div class="${className.replace(/ ?\b(table|log)\b/g, '')} empty"><p>${empty}</p></div>`;
   return html`<div class="${className}" tabindex="0" role="region" aria-labelledby="${labelledBy}">
 <table>
 <thead><tr>${columns.map(renderTitle)}</tr></thead>

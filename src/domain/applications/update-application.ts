@@ -59,8 +59,11 @@ const updateChanged = statement('update_application', {
   select ${columnsOf(applicationColumns)}, is_expected from wanted`;
 
 /** Returns the version for an update, or undefined for no application. Values that are read later are not older. */
-export async function readApplicationVersion({ run }: Call, applicationId: string): Promise<string | undefined> {
-  return (await run(selectVersion, { applicationId }))[0]?.version;
+export async function readApplicationVersion(
+  { run }: Call,
+  request: Unchecked<'applicationId'>,
+): Promise<string | undefined> {
+  return (await run(selectVersion, check(request, { applicationId: uuid })))[0]?.version;
 }
 
 const selectVersion = statement('select_application_version', { version: t.text })`

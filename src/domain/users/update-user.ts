@@ -112,8 +112,8 @@ const updateChanged = statement('update_user', {
   from wanted`;
 
 /** Returns the version for an update, or undefined for no user. Values that are read later are not older. */
-export async function readUserVersion({ run }: Call, userId: string): Promise<string | undefined> {
-  return (await run(selectVersion, { userId }))[0]?.version;
+export async function readUserVersion({ run }: Call, request: Unchecked<'userId'>): Promise<string | undefined> {
+  return (await run(selectVersion, check(request, { userId: uuid })))[0]?.version;
 }
 
 const selectVersion = statement('select_user_version', { version: t.text })`

@@ -30,9 +30,13 @@ export async function listFailingWebhooks({
 }
 
 const selectFailingWebhooks = statement('select_failing_webhooks', FAILING)`
-  select ${columnsOf(own, 'w')}, q.failing_since, a.name as application_name
-  from webhook_queues q
-    join webhooks w on w.application_id = q.application_id and w.id = q.webhook_id
-    join applications a on a.id = q.application_id
-  where q.next_at is not null and q.failed_batches > 0 and w.is_active and a.deleted_at is null
+  select ${columnsOf(own, 'w')}, q.failing_since, w.application_name
+  from webhook_queues q cross join lateral (
+    select ${columnsOf(own, 'w')}, a.name as application_name
+    from webhooks w join applications a on a.id = w.application_id
+    where w.application_id = q.application_id and w.id = q.webhook_id and w.is_active and a.deleted_at is null
+    -- Looked up for each queue in the order of the index, instead of all to sort them.
+    limit 1
+  ) w
+  where q.next_at is not null and q.failed_batches > 0
   order by q.failing_since, q.webhook_id limit ${sql.raw(String(MOST + 1))}`;

@@ -76,8 +76,9 @@ const updateChangedWebhook = statement('update_changed_webhook', {
 /** Returns the version for an update, or undefined for no webhook. Values that are read later are not older. */
 export async function readWebhookVersion(
   { application, run }: ApplicationCall,
-  webhookId: string,
+  request: Unchecked<'webhookId'>,
 ): Promise<string | undefined> {
+  const { webhookId } = check(request, { webhookId: webhookIdRule });
   return (await run(selectVersion, { applicationId: application.id, webhookId }))[0]?.version;
 }
 
