@@ -22,10 +22,12 @@ interface Export<Row> {
 
 export class Exporter {
   readonly #closing: AbortSignal;
+  readonly #stallMs: number;
   #running = 0;
 
-  constructor(closing: AbortSignal) {
+  constructor(closing: AbortSignal, stallMs = STALL_MS) {
     this.#closing = closing;
+    this.#stallMs = stallMs;
   }
 
   /** @throws ServiceError if there are too many, or that of the first page. Later the answer is cut off. */
@@ -44,13 +46,16 @@ export class Exporter {
     // Read before the headers are sent, so that wrong filters get an error.
     const first = await readPage('');
     const stalled = new AbortController();
+    const stallMs = this.#stallMs;
+    let timer: NodeJS.Timeout | undefined;
     async function* lines() {
       yield head();
       for (let page = first; ; page = await readPage(page.nextPageToken)) {
-        const timer = setTimeout(() => stalled.abort(), STALL_MS);
+        timer = setTimeout(() => stalled.abort(), stallMs);
         yield page.rows.map(toLine).join('');
-        clearTimeout(timer);
+        // Of the last page the time goes on, until the client has taken it.
         if (page.nextPageToken === '') return;
+        clearTimeout(timer);
       }
     }
     const headers = {
@@ -67,7 +72,9 @@ export class Exporter {
     // An answer without a body has nothing that a client would take slowly.
     if (request.method === 'HEAD') return void response.end();
     const signal = AbortSignal.any([this.#closing, stalled.signal]);
-    await pipeline(Readable.from(lines(), { objectMode: false, highWaterMark: 1 }), response, { signal });
+    await pipeline(Readable.from(lines(), { objectMode: false, highWaterMark: 1 }), response, { signal }).finally(() =>
+      clearTimeout(timer),
+    );
   }
 }
 
