@@ -17,7 +17,7 @@ const MAX_KEPT = 50;
 const SENDINGS: RateLimit = { burst: 1, intervalMs: 24 * 60 * 60_000 };
 
 export class SentForms {
-  readonly #replies = new LRUCache<string, Promise<Reply>>({ max: MAX_KEPT, ttl: KEPT_MS });
+  readonly #replies = new LRUCache<string, Promise<Reply>>({ max: MAX_KEPT, ttl: KEPT_MS, ttlAutopurge: true });
 
   /**
    * Returns the answer to a form of the page at `back`. `act` is called once for each form that was rendered and what was
