@@ -32,8 +32,14 @@ export interface NewGrant extends GrantedSignIn {
 
 export type GrantedSession = FoundSession['session'] & Pick<FoundSession, 'sid' | 'verifiedEmail'>;
 
+/** What the statement that redeemed the code has found, and the ID of the session that it would have begun. */
+interface FirstTry {
+  readonly found: FoundSession;
+  readonly id: string;
+}
+
 /**
- * Begins a grant, and returns the newest live session of its user, or begins one.
+ * Begins a grant, unless the first try has, and returns the newest live session of its user, or begins one.
  *
  * @throws OidcError `invalid_grant` if a cut-off has ended the sign-in, or the user cannot sign in
  */
@@ -42,11 +48,12 @@ export async function beginGrantedSession(
   subscribed: Set<string>,
   peer: Peer,
   grant: NewGrant,
+  firstTry?: FirstTry,
 ): Promise<GrantedSession> {
   const { application } = call;
   const parameters = { ...grant, ...peer, isOriginKnown: true };
-  let notifies = subscribed.has(application.id);
-  return findOrBeginSession(call, grant, true, async (session) => {
+  let notifies = subscribed.has(application.id) || firstTry !== undefined;
+  return findOrBeginSession(call, grant, { isNewGrant: true, firstTry }, async (session) => {
     const [found]: readonly FoundSession[] = await call.run(notifies ? beginGrantedAndNotify : beginGranted, {
       ...session,
       ...parameters,
@@ -67,7 +74,7 @@ export async function beginGrantedSession(
  * @throws OidcError `invalid_grant` if the grant has ended, or the user cannot sign in
  */
 export async function continueGrantedSession(call: ApplicationCall, grant: GrantedSignIn): Promise<GrantedSession> {
-  return findOrBeginSession(call, grant, false, async (session) => {
+  return findOrBeginSession(call, grant, { isNewGrant: false }, async (session) => {
     const [found] = await call.run(continueGranted, { ...session, ipAddress: '', userAgent: '' });
     return found;
   });
@@ -77,13 +84,13 @@ export async function continueGrantedSession(call: ApplicationCall, grant: Grant
 async function findOrBeginSession(
   call: ApplicationCall,
   grant: GrantedSignIn,
-  isNewGrant: boolean,
+  { isNewGrant, firstTry }: { readonly isNewGrant: boolean; readonly firstTry?: FirstTry | undefined },
   run: (session: GrantedSignIn & ReturnType<typeof newSession>) => Promise<FoundSession | undefined>,
 ): Promise<GrantedSession> {
-  const parameters = { ...grant, ...newSession(call, grant.endsAt) };
+  const parameters = { ...newSession(call, grant.endsAt), ...grant, ...(firstTry && { id: firstTry.id }) };
   const { applicationId, userId } = parameters;
-  for (;;) {
-    const found = await run(parameters);
+  for (let tried = firstTry?.found; ; tried = undefined) {
+    const found = tried ?? (await run(parameters));
     if (!found?.isAccepted) throw new OidcError('invalid_grant');
     const { isOutdated, session, sid, verifiedEmail, notifiedIds = [] } = found;
     if (isOutdated) {
@@ -101,7 +108,7 @@ async function findOrBeginSession(
   }
 }
 
-const FOUND = {
+export const FOUND = {
   ...FOUND_SESSION,
   sid: t.uuid,
   /** Null unless the user has proved to have the address. */
@@ -112,23 +119,36 @@ type FoundSession = RowOfType<typeof FOUND> & Partial<HasMessages>;
 
 const verifiedEmail = sql`case when email_verified_at is not null then caller.email end as verified_email`;
 
-const granted = sql`, granted as (
+type GrantColumns = Readonly<
+  Record<'grantId' | 'sid' | 'scope' | 'method' | 'address' | 'userAgent' | 'authenticatedAt' | 'endsAt', SQL>
+>;
+
+/** Returns what begins a grant with the session, or with the look at it: a cut-off that commits meanwhile ends both. */
+export function insertGrant({ sid, authenticatedAt, ...grant }: GrantColumns) {
+  const ctes = sql`, granted as (
     insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent, authenticated_at,
       rotation, created_at, expires_at)
-    select ${p.uuid('applicationId')}, ${p.uuid('grantId')}, id, ${p.uuid('sid')}, ${p.integer('scope')}, ${p.text('method')},
-      coalesce(${p.text('originAddress')}, ${p.text('ipAddress')}),
-      coalesce(${p.text('originUserAgent')}, ${p.text('userAgent')}), ${p.instant('authenticatedAt')},
-      ${p.integer('rotation')}, ${p.instant('now')}, ${p.instant('endsAt')}
-    from caller where ${p.instant('authenticatedAt')} > cutoff_at
+    select ${p.uuid('applicationId')}, ${grant.grantId}, id, ${sid}, ${grant.scope}, ${grant.method},
+      coalesce(${grant.address}, ${p.text('ipAddress')}), coalesce(${grant.userAgent}, ${p.text('userAgent')}),
+      ${authenticatedAt}, ${p.integer('rotation')}, ${p.instant('now')}, ${grant.endsAt}
+    from caller where ${authenticatedAt} > cutoff_at
     on conflict do nothing
   )`;
+  return { ctes, columns: sql`, ${sid} as sid, ${verifiedEmail}` };
+}
 
-/** The grant begins with the session, or with the look at it: a cut-off that commits meanwhile ends both. */
 function begin(notifies: 'yes' | 'unless asked'): SQL {
-  return findOrBegin(ORIGINS.parameters, notifies, {
-    ctes: granted,
-    columns: sql`, ${p.uuid('sid')} as sid, ${verifiedEmail}`,
+  const grant = insertGrant({
+    grantId: p.uuid('grantId'),
+    sid: p.uuid('sid'),
+    scope: p.integer('scope'),
+    method: p.text('method'),
+    address: p.text('originAddress'),
+    userAgent: p.text('originUserAgent'),
+    authenticatedAt: p.instant('authenticatedAt'),
+    endsAt: p.instant('endsAt'),
   });
+  return findOrBegin(ORIGINS.parameters, notifies, grant);
 }
 
 const beginGranted = statement('begin_granted_session', FOUND)`${begin('unless asked')}`;

@@ -4,11 +4,12 @@ import { ServiceError } from '../errors.ts';
 import { renewSession } from '../sessions/renew-session.ts';
 import type { Peer } from '../sessions/session.ts';
 import { createAccessToken } from './access-token.ts';
-import { beginGrantedSession, continueGrantedSession, type GrantedSession } from './granted-session.ts';
+import { beginGrant } from './begin-grant.ts';
+import { continueGrantedSession, type GrantedSession } from './granted-session.ts';
 import { idTokenClaims } from './id-token.ts';
 import { OidcError } from './oidc-error.ts';
 import type { OidcProvider } from './provider.ts';
-import { type CodeRequest, redeemCode } from './redeem-code.ts';
+import type { CodeRequest } from './redeem-code.ts';
 import { createRefreshToken, type RefreshToken, readRefreshToken } from './refresh-token.ts';
 import { rotateGrant } from './rotate-grant.ts';
 import { hasScope, presentScope, readScope } from './scope.ts';
@@ -17,6 +18,7 @@ export interface IssuingParts {
   readonly provider: OidcProvider;
   readonly issuer: string;
   readonly sessionMaxAgeSeconds: number;
+  readonly isOnCitus: boolean;
   /** Applications known to have a webhook for `session.created`: they try the slower statement first. */
   readonly subscribed: Set<string>;
 }
@@ -42,13 +44,12 @@ export async function tokensForCode(
   parts: IssuingParts,
   request: CodeRequest,
 ): Promise<IssuedTokens> {
-  const { application } = call;
-  const { loginIntentId: grantId, nonce, ...login } = await redeemCode(call, parts.provider.tokenKeys.code, request);
-  const endsAt = new Date(login.authenticatedAt.getTime() + maxAgeMsOf(call, parts));
-  const token = { ...login, applicationId: application.id, grantId, endsAt, rotation: call.isPublic ? 1 : 0 };
-  const begun = await beginGrantedSession(call, parts.subscribed, call.peer, token);
-  const session = await prolong(call, parts, begun);
-  return issue(call, parts, token, { session, nonce, scope: token.scope });
+  const { tokenKeys } = parts.provider;
+  const maxAgeSeconds = maxAgeMsOf(call, parts) / 1_000;
+  const begun = await beginGrant(call, { ...parts, codeKeys: tokenKeys.code, maxAgeSeconds }, request);
+  const token = { ...begun.grant, applicationId: call.application.id };
+  const session = await prolong(call, parts, begun.session);
+  return issue(call, parts, token, { session, nonce: begun.nonce, scope: token.scope });
 }
 
 /** @throws OidcError `invalid_grant`, `invalid_scope` */

@@ -23,29 +23,31 @@ export interface RedeemedLogin extends RowOfType<typeof REDEEMED> {
   readonly sid: string;
 }
 
+/** Returns the parameters of `redeemedIntent`. @throws OidcError `invalid_grant` if the code cannot be Usher's */
+export function readCodeRequest(
+  { application, now }: ApplicationCall,
+  keys: SealKeys,
+  { code, redirectUri, codeVerifier }: CodeRequest,
+) {
+  const loginIntentId = readCode(keys, code);
+  const codeChallenge = codeVerifier === undefined ? null : challengeOf(codeVerifier);
+  if (!loginIntentId || codeChallenge === undefined) throw new OidcError('invalid_grant');
+  const completedAfter = new Date(now.getTime() - CODE_LIFETIME_MS);
+  return { loginIntentId, applicationId: application.id, redirectUri, codeChallenge, now, completedAfter };
+}
+
 /**
- * Redeems a code, once. Everything that must hold is in the condition of one update: a wrong verifier uses up nothing,
- * and of two requests one succeeds.
+ * Redeems a code, once.
  *
  * @throws OidcError `invalid_grant`, whatever the reason
  */
 export async function redeemCode(
-  { application, run, now }: ApplicationCall,
-  keys: SealKeys,
-  { code, redirectUri, codeVerifier }: CodeRequest,
+  { application, run }: ApplicationCall,
+  request: ReturnType<typeof readCodeRequest>,
 ): Promise<RedeemedLogin> {
-  const loginIntentId = readCode(keys, code);
-  const codeChallenge = codeVerifier === undefined ? null : challengeOf(codeVerifier);
-  if (!loginIntentId || codeChallenge === undefined) throw new OidcError('invalid_grant');
-  const [redeemed] = await run(redeem, {
-    loginIntentId,
-    applicationId: application.id,
-    redirectUri,
-    codeChallenge,
-    now,
-    completedAfter: new Date(now.getTime() - CODE_LIFETIME_MS),
-  });
+  const [redeemed] = await run(redeem, request);
   if (!redeemed) throw new OidcError('invalid_grant');
+  const { loginIntentId } = request;
   const { originBrowser, userId } = redeemed;
   // A page that is not Usher's passes no browser on.
   const sid = originBrowser ? sidOf(application.id, userId, originBrowser) : loginIntentId;
@@ -69,14 +71,20 @@ const REDEEMED = {
   originBrowser: loginIntents.browserDigest,
 };
 
-// A challenge that is not distinct from null: who has sent one when it began cannot leave out the verifier.
-const redeem = statement('redeem_code', REDEEMED)`
-  with redeemed as (
+/**
+ * Returns the CTE `redeemed`. Everything that must hold is in the condition of one update: a wrong verifier uses up
+ * nothing, and of two requests one succeeds. A challenge that is not distinct from null: who has sent one when it began
+ * cannot leave out the verifier.
+ */
+export const redeemedIntent = sql`redeemed as (
     update login_intents set redeemed_at = ${p.instant('now')}
     where id = ${p.uuid('loginIntentId')} and application_id = ${p.uuid('applicationId')} and response_mode <> ''
       and redeemed_at is null and completed_at > ${p.instant('completedAfter')}
       and redirect_uri = ${p.text('redirectUri')} and code_challenge is not distinct from ${p.bytes('codeChallenge')}
     returning user_id, method, coalesce(authenticated_at, completed_at) as authenticated_at, scope::integer, nonce,
       browser_digest as origin_browser, ip_address as origin_address, user_agent as origin_user_agent
-  ), ${auditEvent({ resource: sql`user_id`, from: sql`redeemed` })}
+  )`;
+
+const redeem = statement('redeem_code', REDEEMED)`
+  with ${redeemedIntent}, ${auditEvent({ resource: sql`user_id`, from: sql`redeemed` })}
   select * from redeemed`;

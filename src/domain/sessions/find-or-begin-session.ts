@@ -13,30 +13,13 @@ import type { OriginColumns } from './session-origin.ts';
 /** The types of the messages about a new session. */
 const NOTIFIED = ['session.created', 'user.created'] as const;
 
-/** The columns of a session that the call gives. */
-const GIVEN = {
-  id: p.uuid('id'),
-  method: p.text('method'),
-  authenticated_at: p.instant('authenticatedAt'),
-  last_authenticated_at: sql`null`,
-  began_at: p.instant('now'),
-  created_at: p.instant('now'),
-  expires_at: p.instant('expiresAt'),
-};
-const given = sql.join(Object.values(GIVEN), sql`, `);
-/** The columns that the statement finds out. */
-const FOUND_OUT = [
-  'email',
-  'name',
-  'profile_image',
-  'wallet_address',
-  'cutoff_at',
-  'ip_address',
-  'user_agent',
-  'browser_digest',
+/** The columns of a session that begins, in place of what the last one had. */
+const REPLACED = [
+  ...['email', 'name', 'profile_image', 'wallet_address', 'cutoff_at', 'ip_address', 'user_agent', 'browser_digest'],
+  ...['id', 'method', 'authenticated_at', 'last_authenticated_at', 'began_at', 'created_at', 'expires_at'],
 ];
-const replaced = sql.raw([...FOUND_OUT, ...Object.keys(GIVEN)].join(', '));
-const excluded = sql.raw(FOUND_OUT.map((name) => `excluded.${name}`).join(', '));
+const replaced = sql.raw(REPLACED.join(', '));
+const excluded = sql.raw(REPLACED.map((name) => `excluded.${name}`).join(', '));
 
 const { id, userId, email, name, profileImage, walletAddress, createdAt, expiresAt } = sessions;
 
@@ -54,8 +37,32 @@ export const FOUND_SESSION = {
   session: SHOWN,
 };
 
+/** The sign-in whose session is looked for. */
+export interface SignInColumns {
+  readonly userId: SQL;
+  readonly method: SQL;
+  readonly authenticatedAt: SQL;
+  /** When a session that begins expires. */
+  readonly expiresAt: SQL;
+  /** What `caller` joins. Its columns are among those of `caller`. */
+  readonly join: SQL;
+}
+
+const GIVEN_SIGN_IN: SignInColumns = {
+  userId: p.uuid('userId'),
+  method: p.text('method'),
+  authenticatedAt: p.instant('authenticatedAt'),
+  expiresAt: p.instant('expiresAt'),
+  join: sql``,
+};
+
 /** What a statement has beside the session. */
 interface Additions {
+  readonly signIn?: SignInColumns;
+  /** CTEs that come first, each before a comma. */
+  readonly first?: SQL;
+  /** A CTE with the `user_id` of the change for the audit log, if that is not the session that begins. */
+  readonly audited?: SQL;
   readonly condition?: SQL;
   /** Further CTEs, each after a comma. They may use `caller`: the user, with the latest cut-off. */
   readonly ctes?: SQL;
@@ -72,35 +79,39 @@ interface Additions {
 export function findOrBegin(
   { address, userAgent, browser, join, isKnown }: OriginColumns,
   notifies: 'yes' | 'no' | 'unless asked',
-  { condition = sql``, ctes = sql``, columns = sql`` }: Additions = {},
+  additions: Additions = {},
 ): SQL {
+  const { signIn = GIVEN_SIGN_IN, first = sql``, audited = sql`begun` } = additions;
+  const { condition = sql``, ctes = sql``, columns = sql`` } = additions;
   return sql`
-    with live as (
+    with ${first} live as (
       -- Read before the cut-offs: on Citus each part sees what was committed before it. A revocation in between would
       -- else remove the session, and another begin that the revocation has ended.
       select *, ${lastSignIn('s')} as auth_time from sessions s
-      where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
+      where application_id = ${p.uuid('applicationId')} and user_id = ${signIn.userId}
         and expires_at > ${p.instant('now')}
     ), caller as (
-      select *, ${latestCutoff(sql`id`)} as cutoff_at from users
-      where id = ${p.uuid('userId')} and deleted_at is null and deactivated_at is null ${condition}
+      select *, ${latestCutoff(sql`id`)} as cutoff_at from users ${signIn.join}
+      where id = ${signIn.userId} and deleted_at is null and deactivated_at is null ${condition}
     ), kept as (
-      select live.*, auth_time < ${p.instant('authenticatedAt')} as is_outdated
-      from live join caller on authenticated_at > caller.cutoff_at
+      select live.*, auth_time < ${signIn.authenticatedAt} as is_outdated
+      from live join caller on live.authenticated_at > caller.cutoff_at
     ), begun as (
       insert into sessions as s (application_id, user_id, ${replaced})
       select ${p.uuid('applicationId')}, caller.id, email, name, profile_image, wallet_address, cutoff_at,
-        coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${browser}, ${given}
+        coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${browser},
+        ${p.uuid('id')}, ${signIn.method}, ${signIn.authenticatedAt}, null, ${p.instant('now')}, ${p.instant('now')},
+        ${signIn.expiresAt}
       from caller ${join}
-      where ${isKnown} ${p.instant('authenticatedAt')} > cutoff_at and not exists (select 1 from kept)
+      where ${isKnown} ${signIn.authenticatedAt} > cutoff_at and not exists (select 1 from kept)
         ${notifies === 'unless asked' ? sql`and not ${hasSubscriberToAny(NOTIFIED, p.uuid('applicationId'))}` : sql``}
-      on conflict (application_id, user_id) do update set (${replaced}) = row(${excluded}, ${given})
+      on conflict (application_id, user_id) do update set (${replaced}) = row(${excluded})
       where s.expires_at <= ${p.instant('now')} or s.authenticated_at <= excluded.cutoff_at
       returning *
     ), recorded as (
       insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at, kept_until)
-      select ${p.uuid('applicationId')}, ${p.uuid('id')}, user_id, ${p.instant('authenticatedAt')}, ${p.instant('now')},
-        ${p.instant('expiresAt')}, ${p.instant('keptUntil')}
+      select ${p.uuid('applicationId')}, id, user_id, authenticated_at, created_at, expires_at,
+        expires_at + ${p.integer('graceSeconds')} * interval '1 second'
       from begun
     ), joined as (
       insert into application_users as u (application_id, user_id, first_signed_in_at, last_signed_in_at)
@@ -108,14 +119,14 @@ export function findOrBegin(
       -- Looked up first: a conflict would lock the row, which is a write.
       where not exists (
         select 1 from application_users
-        where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
+        where application_id = ${p.uuid('applicationId')} and user_id = ${signIn.userId}
           and last_signed_in_at > ${p.instant('now')} - interval '1 day'
       )
       on conflict (application_id, user_id) do update set last_signed_in_at = excluded.last_signed_in_at
       returning u.user_id ${notifies === 'yes' ? sql`, u.first_signed_in_at = u.last_signed_in_at as is_new` : sql``}
-    ), ${auditEvent({ resource: sql`user_id`, from: sql`begun` })}
+    ), ${auditEvent({ resource: sql`user_id`, from: audited })}
     ${notifies === 'yes' ? sql`, ${messagesOf(userJoined(sql`begun`, sql`joined`), sessionCreated(sql`begun`))}` : sql``}${ctes}
-    select ${p.instant('authenticatedAt')} > caller.cutoff_at as is_accepted, is_outdated, ${columnsOf(SHOWN, 's')}${
+    select ${signIn.authenticatedAt} > caller.cutoff_at as is_accepted, is_outdated, ${columnsOf(SHOWN, 's')}${
       notifies === 'yes' ? sql`, ${notified}` : sql``
     }${columns}
     from caller left join (

@@ -17,15 +17,16 @@ function graceSecondsOf({ sessionIdleSeconds = DEFAULT_IDLE_SECONDS }: Applicati
   return sessionIdleSeconds > DEFAULT_IDLE_SECONDS ? sessionIdleSeconds : 0;
 }
 
-/** Returns the parameters of a session that begins, and ends at this instant at the latest. */
-export function newSession({ application, now }: ApplicationCall, latestEnd: Date) {
-  const endsAt = Math.min(now.getTime() + SESSION_LIFETIME_MS, latestEnd.getTime());
+/** Returns the parameters of a session that begins, and ends at this instant at the latest if one is given. */
+export function newSession({ application, now }: ApplicationCall, latestEnd?: Date) {
+  const id: string = randomUUID();
+  const endsAt = Math.min(now.getTime() + SESSION_LIFETIME_MS, latestEnd?.getTime() ?? Number.POSITIVE_INFINITY);
   return {
     applicationId: application.id,
-    id: randomUUID(),
+    id,
     now,
     expiresAt: new Date(endsAt),
-    keptUntil: new Date(endsAt + graceSecondsOf(application) * 1_000),
+    graceSeconds: graceSecondsOf(application),
   };
 }
 

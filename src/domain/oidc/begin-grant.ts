@@ -1,0 +1,118 @@
+import { sql } from 'drizzle-orm';
+import { loginIntents } from '../../database/schema.ts';
+import { p, statement, t } from '../../database/template.ts';
+import type { ApplicationCall } from '../call.ts';
+import type { SignInMethod } from '../login/verify-token.ts';
+import { findOrBegin, type SignInColumns } from '../sessions/find-or-begin-session.ts';
+import { newSession, type Peer } from '../sessions/session.ts';
+import type { OriginColumns } from '../sessions/session-origin.ts';
+import { beginGrantedSession, FOUND, type GrantedSession, insertGrant, type NewGrant } from './granted-session.ts';
+import { OidcError } from './oidc-error.ts';
+import { type CodeRequest, type RedeemedLogin, readCodeRequest, redeemCode, redeemedIntent } from './redeem-code.ts';
+import type { SealKeys } from './sealed-bytes.ts';
+
+interface BeginParts {
+  readonly codeKeys: SealKeys;
+  readonly isOnCitus: boolean;
+  readonly maxAgeSeconds: number;
+  readonly subscribed: Set<string>;
+}
+
+interface BegunGrant {
+  readonly grant: NewGrant;
+  readonly session: GrantedSession;
+  readonly nonce: string | null;
+}
+
+/**
+ * Redeems a code and begins its grant, and finds or begins the session, by one statement. It takes two on Citus, which has
+ * intents elsewhere, and where a webhook gets a message about the session.
+ *
+ * @throws OidcError `invalid_grant`, whatever the reason
+ */
+export async function beginGrant(
+  call: ApplicationCall & { readonly isPublic: boolean; readonly peer: Peer },
+  { codeKeys, isOnCitus, maxAgeSeconds, subscribed }: BeginParts,
+  request: CodeRequest,
+): Promise<BegunGrant> {
+  const { peer, run } = call;
+  const code = readCodeRequest(call, codeKeys, request);
+  const rotation = call.isPublic ? 1 : 0;
+  const toGrant = ({ loginIntentId: grantId, ...login }: Omit<RedeemedLogin, 'nonce'>): NewGrant => {
+    const endsAt = new Date(login.authenticatedAt.getTime() + maxAgeSeconds * 1_000);
+    return { ...login, grantId, endsAt, rotation };
+  };
+  if (isOnCitus || subscribed.has(call.application.id)) {
+    const { nonce, ...login } = await redeemCode(call, code);
+    const grant = toGrant(login);
+    return { grant, nonce, session: await beginGrantedSession(call, subscribed, peer, grant) };
+  }
+  const session = newSession(call);
+  const [begun] = await run(redeemAndBegin, { ...code, ...peer, ...session, maxAgeSeconds, rotation });
+  if (!begun) throw new OidcError('invalid_grant');
+  const { nonce, login, ...found } = begun;
+  const { loginUserId: userId, loginMethod: method, ...rest } = login;
+  const grant = toGrant({ ...rest, userId, method, sid: found.sid, loginIntentId: code.loginIntentId });
+  const firstTry = { found, id: session.id };
+  return { grant, nonce, session: await beginGrantedSession(call, subscribed, peer, grant, firstTry) };
+}
+
+const latestEnd = sql`caller.authenticated_at + ${p.integer('maxAgeSeconds')} * interval '1 second'`;
+
+const signIn: SignInColumns = {
+  userId: sql`(select user_id from redeemed)`,
+  method: sql`caller.method`,
+  authenticatedAt: sql`caller.authenticated_at`,
+  expiresAt: sql`least(${p.instant('expiresAt')}, ${latestEnd})`,
+  join: sql`join redeemed on true`,
+};
+
+const origin: OriginColumns = {
+  address: sql`caller.origin_address`,
+  userAgent: sql`caller.origin_user_agent`,
+  browser: sql`caller.origin_browser`,
+  join: sql``,
+  isKnown: sql``,
+};
+
+/** What `sidOf` returns, or the ID of the intent if a page that is not Usher's has passed no browser on. */
+const sid = sql`coalesce(encode(substring(sha256(
+  convert_to(${p.uuid('applicationId')} || '/' || caller.user_id || '/', 'UTF8') || caller.origin_browser
+) for 16), 'hex')::uuid, ${p.uuid('loginIntentId')})`;
+
+const grant = insertGrant({
+  grantId: p.uuid('loginIntentId'),
+  sid,
+  scope: sql`caller.scope`,
+  method: signIn.method,
+  address: origin.address,
+  userAgent: origin.userAgent,
+  authenticatedAt: signIn.authenticatedAt,
+  endsAt: latestEnd,
+});
+
+const REDEEMED = {
+  nonce: loginIntents.nonce,
+  login: {
+    loginUserId: t.uuid,
+    loginMethod: t.textOf<SignInMethod>(),
+    authenticatedAt: t.instant,
+    scope: t.integer,
+    originAddress: loginIntents.ipAddress,
+    originUserAgent: loginIntents.userAgent,
+    originBrowser: loginIntents.browserDigest,
+  },
+};
+
+/** Without a user who can sign in, the code is used up, and there is no row. */
+const redeemAndBegin = statement('redeem_code_and_begin_session', {
+  ...FOUND,
+  ...REDEEMED,
+})`${findOrBegin(origin, 'unless asked', {
+  signIn,
+  first: sql`${redeemedIntent},`,
+  audited: sql`redeemed`,
+  ctes: grant.ctes,
+  columns: sql`${grant.columns}, caller.nonce, caller.user_id as login_user_id, caller.method as login_method,
+    caller.authenticated_at, caller.scope, caller.origin_address, caller.origin_user_agent, caller.origin_browser`,
+})}`;
