@@ -2,6 +2,7 @@ import { type Fault, inFolder } from '../fault.ts';
 
 const tokens = 'test/oidc/tokens.test.ts';
 const clients = 'test/oidc/public-clients.test.ts';
+const redemption = 'test/oidc/redemption.test.ts';
 const authorize = 'test/login-page/oidc/authorize.test.ts';
 const code = 'test/login-page/oidc/code.test.ts';
 const logOut = 'test/login-page/oidc/log-out.test.ts';
@@ -168,11 +169,27 @@ export const OIDC_FAULTS: readonly Fault[] = [
     },
     {
       what: 'A browser has the same name at every application',
+      file: 'begin-grant.ts',
+      find: "${p.uuid('applicationId')} || '/' || caller.user_id",
+      replace: 'caller.user_id',
+      test: clients,
+      title: /grants of the same browser have the same name/,
+    },
+    {
+      what: 'The account page does not know the browser of a grant',
       file: 'redeem-code.ts',
       find: '`${applicationId}/${userId}/`',
       replace: '`${userId}/${applicationId.length}`',
-      test: clients,
-      title: /grants of the same browser have the same name/,
+      test: redemption,
+      title: /the first code begins a session/,
+    },
+    {
+      what: 'A code that is redeemed during a revocation gives tokens',
+      file: 'granted-session.ts',
+      find: 'session.id === parameters.id || isNewGrant;',
+      replace: '!isNewGrant;',
+      test: redemption,
+      title: /a code that is being redeemed during/,
     },
     {
       what: 'A code of a minute can be made to live on and on',
