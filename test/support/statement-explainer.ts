@@ -28,6 +28,8 @@ interface ExplainSettings {
 interface PlanNode {
   readonly 'Node Type': string;
   readonly 'Relation Name'?: string;
+  /** As Postgres estimates it, in units of its own. */
+  readonly 'Total Cost': number;
   readonly 'Actual Rows': number;
   readonly 'Actual Loops': number;
   readonly 'Rows Removed by Filter'?: number;
@@ -37,6 +39,9 @@ interface PlanNode {
   readonly 'Shared Read Blocks'?: number;
   readonly Plans?: readonly PlanNode[];
 }
+
+/** 1000 times `cpu_operator_cost`. */
+const PLANNING_COST_OF_TABLE = 2.5;
 
 /** Explains every statement of this process's databases before it runs, with its parameters and rows of the first time. */
 export class StatementExplainer implements Disposable {
@@ -133,6 +138,17 @@ export function readsOf(node: PlanNode | undefined): { type: string; table: stri
   const perLoop =
     node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
   return [{ type, table, rows: Math.round(perLoop * node['Actual Loops']) }, ...below];
+}
+
+/**
+ * Returns whether Postgres makes a plan at each execution, instead of once: if the one for all parameters costs more than
+ * those for each, planning included. See `choose_custom_plan` of Postgres.
+ */
+export function isPlannedAnew({ plans }: ExplainedStatement): boolean {
+  const { force_custom_plan: custom, force_generic_plan: generic } = plans;
+  if (!custom || !generic) throw new Error('Both plans must be known');
+  const planning = PLANNING_COST_OF_TABLE * (new Set(readsOf(custom).map(({ table }) => table)).size + 1);
+  return generic['Total Cost'] >= custom['Total Cost'] + planning;
 }
 
 /** Returns whether a plan writes or locks rows. */

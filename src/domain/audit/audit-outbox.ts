@@ -3,6 +3,7 @@
  * that it is there if, and only if, the change is. Once logged, the rows are deleted: none is lost with a process.
  */
 import { getTableColumns } from 'drizzle-orm';
+import { anyOf } from '../../database/any-of.ts';
 import { auditOutbox } from '../../database/audit-schema.ts';
 import type { Divert, Run, Statement } from '../../database/database.ts';
 import { columnsOf, p, statement, type Template } from '../../database/template.ts';
@@ -17,14 +18,14 @@ const BATCH_SIZE = 500;
 const columns = getTableColumns(auditOutbox);
 
 const selectNoted = statement('select_audit_outbox', columns)`
-  select ${columnsOf(columns)} from audit_outbox where id = any(${p.uuids('ids')}) order by occurred_at, id`;
+  select ${columnsOf(columns)} from audit_outbox where id = ${anyOf(p.uuids('ids'))} order by occurred_at, id`;
 
 const selectLate = statement('select_late_audit_outbox', columns)`
   select ${columnsOf(columns)} from audit_outbox where occurred_at < ${p.instant('before')}
   order by occurred_at, id limit ${p.integer('limit')}`;
 
 const deleteLogged = statement('delete_audit_outbox')`
-  delete from audit_outbox where id = any(${p.uuids('ids')})`;
+  delete from audit_outbox where id = ${anyOf(p.uuids('ids'))}`;
 
 export class AuditOutbox {
   readonly #diverted = new WeakMap<Statement<unknown>, Statement<unknown>>();

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { anyOf } from '../../database/any-of.ts';
 import type { Run } from '../../database/database.ts';
 import { oidcGrants } from '../../database/oidc-schema.ts';
 import { applications } from '../../database/schema.ts';
@@ -56,5 +57,5 @@ const selectGrants = statement('select_live_oidc_grants', { ...GRANT, id: oidcGr
     case when a.public_client then a.redirect_uris else '{}' end as redirect_uris,
     case when users.email_verified_at is not null then users.email end as verified_email
   from oidc_grants g join users on users.id = g.user_id join applications a on a.id = g.application_id
-  where g.application_id = ${p.uuid('applicationId')} and g.id = any(${p.uuids('grantIds')}) and ${isActiveUser}
+  where g.application_id = ${p.uuid('applicationId')} and g.id = ${anyOf(p.uuids('grantIds'))} and ${isActiveUser}
     and a.deleted_at is null and a.open_id_connect and g.authenticated_at > ${latestCutoff(sql`g.user_id`)}`;

@@ -1,3 +1,4 @@
+import { anyOf } from '../../database/any-of.ts';
 import type { Deadline, Run } from '../../database/database.ts';
 import { createLateError } from '../../database/errors.ts';
 import { applications } from '../../database/schema.ts';
@@ -41,4 +42,4 @@ export class OidcClients {
 const selectClients = statement('select_oidc_clients', CLIENT)`
   select id, client_id, redirect_uris, post_logout_redirect_uris, require_pkce or public_client as require_pkce,
     session_max_age_seconds, single_sign_on
-  from applications where client_id = any(${p.texts('clientIds')}) and deleted_at is null and open_id_connect`;
+  from applications where client_id = ${anyOf(p.texts('clientIds'))} and deleted_at is null and open_id_connect`;

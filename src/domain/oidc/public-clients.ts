@@ -1,3 +1,4 @@
+import { anyOf } from '../../database/any-of.ts';
 import type { Deadline, Run } from '../../database/database.ts';
 import { createLateError } from '../../database/errors.ts';
 import { columnsOf, p, type RowOfType, statement } from '../../database/template.ts';
@@ -39,4 +40,4 @@ export class PublicClients {
 
 const selectPublicClients = statement('select_public_clients', callerColumns)`
   select ${columnsOf(callerColumns)} from applications
-  where client_id = any(${p.texts('clientIds')}) and public_client and deleted_at is null`;
+  where client_id = ${anyOf(p.texts('clientIds'))} and public_client and deleted_at is null`;

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
+import { anyOf } from '../../database/any-of.ts';
 import type { Run } from '../../database/database.ts';
 import { sessionIds } from '../../database/session-schema.ts';
 import { p, statement } from '../../database/template.ts';
@@ -91,6 +92,6 @@ const selectSessions = statement('select_sessions', { ...sessionColumns, id: ses
   from session_ids i
     join users u on u.id = i.user_id
     join sessions s on s.application_id = i.application_id and s.user_id = i.user_id
-  where i.application_id = ${p.uuid('applicationId')} and i.id = any(${p.uuids('sessionIds')})
+  where i.application_id = ${p.uuid('applicationId')} and i.id = ${anyOf(p.uuids('sessionIds'))}
     and u.deleted_at is null and u.deactivated_at is null
     and i.authenticated_at > ${latestCutoff(sql`i.user_id`)}`;

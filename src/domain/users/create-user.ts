@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
+import { anyOf } from '../../database/any-of.ts';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
@@ -47,4 +48,4 @@ const insertUser = statement('insert_user', HAS_MESSAGES)`
   select ${notified} from created`;
 
 const selectApplications = statement('select_applications_of_user')`
-  select from applications where id = any(${p.uuids('applicationIds')}) and deleted_at is null`;
+  select from applications where id = ${anyOf(p.uuids('applicationIds'))} and deleted_at is null`;
