@@ -1,7 +1,7 @@
 /** The client of operators and of login pages: AdminService over Connect. */
 import { type Client, createClient } from '@connectrpc/connect';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
-import { createTransport, type TransportOptions } from './transport.ts';
+import { createTransport, requireKey, type TransportOptions } from './transport.ts';
 
 export interface UsherAdminClientOptions extends TransportOptions {
   /** An admin key. A secret: keep it on the server. */
@@ -10,6 +10,6 @@ export interface UsherAdminClientOptions extends TransportOptions {
 
 /** Creates a client of AdminService. Failed calls reject with a `ConnectError`. */
 export function createUsherAdminClient(options: UsherAdminClientOptions): Client<typeof AdminService> {
-  if (!options.adminKey) throw new TypeError('adminKey is empty');
+  requireKey('adminKey', options.adminKey);
   return createClient(AdminService, createTransport(options, { 'X-Admin-Key': options.adminKey }));
 }

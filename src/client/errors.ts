@@ -32,7 +32,13 @@ const HINTS: Readonly<Record<string, string>> = {
   INVALID_API_KEY: 'apiKey is none of this Usher, or was revoked; API keys begin with usk_',
   CLIENT_ID_MISMATCH: 'apiKey is that of another application than clientId',
   INVALID_REDIRECT_URI: 'redirectUri must be one of the application, to the letter; UpdateApplication adds it',
+  INVALID_TOKEN: 'authToken is older than 15 minutes, or from a login of another application or Usher',
+  SESSION_EXPIRED: 'sessionId is of a session that has ended, or of another application; the user has to sign in again',
 };
+
+/** Usher gives a reason with every error of its own, also where it has no such RPC. */
+const isOfAnother = (error: ConnectError) => error.code === Code.Unimplemented && reasonOf(error) === undefined;
+const WRONG_URL = 'baseUrl leads to something else than Usher; it is the origin of Usher, without a path';
 
 /**
  * Returns the error with a message that says what to do, and with the status that Express and others answer with, if
@@ -41,7 +47,7 @@ const HINTS: Readonly<Record<string, string>> = {
 export function explain(error: unknown): unknown {
   if (!(error instanceof ConnectError)) return error;
   const problems = fieldsOf(error).map(({ field, message }) => `${field} ${message}`);
-  const hint = problems.join('; ') || HINTS[reasonOf(error) ?? ''];
+  const hint = problems.join('; ') || (isOfAnother(error) ? WRONG_URL : HINTS[reasonOf(error) ?? '']);
   if (hint) error.message += `: ${hint}`;
   const isAway = [Code.Unavailable, Code.DeadlineExceeded, Code.ResourceExhausted].includes(error.code);
   return isAway ? Object.assign(error, { status: 503 }) : error;

@@ -13,10 +13,15 @@ export interface TransportOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
-/** Returns a transport that sends the headers with every call. @throws TypeError if `baseUrl` is not a URL */
+/**
+ * Returns a transport that sends the headers with every call.
+ *
+ * @throws TypeError if `baseUrl` is not a URL of HTTP
+ */
 export function createTransport(options: TransportOptions, headers: Readonly<Record<string, string>>): Transport {
   const { baseUrl, timeoutMs = DEFAULT_TIMEOUT_MS, fetch = globalThis.fetch } = options;
   if (!URL.canParse(baseUrl)) throw new TypeError(`baseUrl is not a URL: ${baseUrl}`);
+  if (!/^https?:/i.test(baseUrl)) throw new TypeError(`baseUrl does not begin with https:// or http://: ${baseUrl}`);
   const intercept: Interceptor = (next) => (request) => {
     for (const [name, value] of Object.entries(headers)) request.header.set(name, value);
     return next(request).catch((error) => {
@@ -31,12 +36,18 @@ export function createTransport(options: TransportOptions, headers: Readonly<Rec
   });
 }
 
+/** @throws TypeError if the key is empty, or if it has characters that `fetch` does not send in a header */
+export function requireKey(name: string, key: string): void {
+  if (!key) throw new TypeError(`${name} is empty`);
+  if (/[^\t\n\r\x20-\x7e]/.test(key)) throw new TypeError(`${name} has characters that are not ASCII, such as …`);
+}
+
 /** If the network fails, `fetch` rejects with a TypeError. Callers should handle that like a 503. */
 function throwUnavailable(baseUrl: string, error: unknown): never {
   if (!(error instanceof TypeError)) throw error;
   const { message } = error.cause instanceof Error ? error.cause : error;
   throw new ConnectError(
-    `Usher cannot be reached at ${baseUrl}: ${message}`,
+    `Usher cannot be reached at ${baseUrl}: ${message.trim()}`,
     Code.Unavailable,
     undefined,
     undefined,

@@ -5,7 +5,7 @@ import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { createTransport, type TransportOptions } from './transport.ts';
+import { createTransport, requireKey, type TransportOptions } from './transport.ts';
 
 export { type FieldProblem, fieldsOf, reasonOf } from './errors.ts';
 export { type FinishLoginOptions, finishLogin, LoginError, type StartLoginOptions, startLogin } from './login.ts';
@@ -29,7 +29,7 @@ export interface UsherClient {
 
 /** Creates the client of an application. Failed calls reject with a `ConnectError`. */
 export function createUsherClient(options: UsherClientOptions): UsherClient {
-  if (!options.apiKey) throw new TypeError('apiKey is empty');
+  requireKey('apiKey', options.apiKey);
   const transport = createTransport(options, { 'X-API-Key': options.apiKey });
   return {
     baseUrl: options.baseUrl,
