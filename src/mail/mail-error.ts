@@ -1,3 +1,5 @@
+const MAX_DETAIL = 200;
+
 /** Why an e-mail was not sent. Without the message of the mail server, which quotes addresses. */
 export class MailError extends Error {
   /** Of nodemailer, or ours. */
@@ -9,10 +11,13 @@ export class MailError extends Error {
    * the address has a user.
    */
   readonly isOfServer: boolean;
+  /** Why there is no connection, such as a certificate that is not trusted. No address has been sent by then. */
+  readonly detail: string | undefined;
 
   /** `cause` is an error of nodemailer, or has a code of ours. */
-  constructor(cause: unknown, { isOfServer }: { isOfServer: boolean }) {
+  constructor(cause: unknown, { isOfServer, isConnected = true }: { isOfServer: boolean; isConnected?: boolean }) {
     super('The e-mail was not sent');
+    this.detail = !isConnected && cause instanceof Error ? cause.message.slice(0, MAX_DETAIL) : undefined;
     const { code, responseCode } = toReason(cause);
     this.code = code;
     this.responseCode = responseCode;

@@ -97,9 +97,9 @@ export class MailQueue {
   }
 
   async #fail(mail: Mail, order: Order, error: MailError): Promise<void> {
-    const { code, responseCode } = error;
+    const { code, responseCode, detail } = error;
     this.outcomes.failed++;
-    this.#logger.error({ requestId: order.requestId, code, responseCode }, `${mail.kind} not sent`);
+    this.#logger.error({ requestId: order.requestId, code, responseCode, detail }, `${mail.kind} not sent`);
     await this.#end(mail, order, error);
   }
 

@@ -44,12 +44,14 @@ export async function createConnect(url: string): Promise<Connect> {
     const close = () => connection.close();
     signal.addEventListener('abort', close);
     connection.once('end', () => signal.removeEventListener('abort', close));
+    let isConnected = false;
     try {
       await perform(connection, (done) => connection.connect(done));
+      isConnected = true;
       if (auth && connection.allowsAuth) await perform(connection, (done) => connection.login(auth, done));
     } catch (cause) {
       connection.close();
-      throw new MailError(cause, { isOfServer: true });
+      throw new MailError(cause, { isOfServer: true, isConnected });
     }
     return toSmtpConnection(connection);
   };

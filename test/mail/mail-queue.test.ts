@@ -4,6 +4,7 @@ import { afterAll, describe, expect, it, test } from 'vitest';
 import type { MailError } from '../../src/mail/mail-error.ts';
 import { MailQueue } from '../../src/mail/mail-queue.ts';
 import { createMailSender } from '../../src/mail/send-mail.ts';
+import { createCertificate } from '../support/certificate.ts';
 import { MailServer, startSocketServer } from '../support/mail-server.ts';
 import { readEmail } from '../support/read-email.ts';
 import { RecordedLog } from '../support/recorded-log.ts';
@@ -16,9 +17,12 @@ const stack = new AsyncDisposableStack();
 afterAll(() => stack.disposeAsync());
 
 /** Returns a queue whose `send` resolves to the error of the e-mail, if it fails. */
-function openQueue(port: number, options: { maxPending?: number; retryDelaysMs?: readonly number[] } = {}) {
+function openQueue(
+  port: number,
+  { scheme = 'smtp', ...options }: { scheme?: string; maxPending?: number; retryDelaysMs?: readonly number[] } = {},
+) {
   const log = new RecordedLog();
-  const sender = createMailSender({ url: `smtp://usher:secret@127.0.0.1:${port}`, from: 'login@usher.test' });
+  const sender = createMailSender({ url: `${scheme}://usher:secret@127.0.0.1:${port}`, from: 'login@usher.test' });
   const queue = new MailQueue(sender, log.logger, { isDelayed: false, retryDelaysMs: [20, 20, 20], ...options });
   stack.defer(() => queue.close());
   const send = ({ isDecoy = false } = {}) => {
@@ -107,7 +111,11 @@ describe.each([false, true])('with decoy: %s,', (isDecoy) => {
   });
 
   it.each([
-    ['is away', { code: 'ESOCKET' }, async () => ({ port: await findFreePort() })],
+    [
+      'is away',
+      { code: 'ESOCKET', detail: expect.stringMatching(/^connect ECONNREFUSED/) },
+      async () => ({ port: await findFreePort() }),
+    ],
     ['closes every connection', { code: 'ECONNECTION' }, () => startSocketServer((socket) => socket.end())],
     [
       'does not speak SMTP',
@@ -131,8 +139,16 @@ describe.each([false, true])('with decoy: %s,', (isDecoy) => {
       },
     });
     const { send } = openQueue(server.port);
-    expect(await send({ isDecoy })).toMatchObject({ code: 'EAUTH', responseCode: 535, isOfServer: true });
+    const expected = { code: 'EAUTH', responseCode: 535, isOfServer: true, detail: undefined };
+    expect(await send({ isDecoy })).toMatchObject(expected);
     expect(logins).toBe(1);
+  });
+
+  it('a mail server whose certificate is not trusted is logged as such', async () => {
+    const { server } = await startServer({ secure: true, ...(await createCertificate()) });
+    const { send, log } = openQueue(server.port, { scheme: 'smtps' });
+    expect(await send({ isDecoy })).toMatchObject({ code: 'ESOCKET', isOfServer: true });
+    expect(log()).toMatch(/"detail":"[^"]*self-signed certificate[^"]*","msg":"login code not sent"/);
   });
 
   it('a connection that the mail server has closed is replaced at the first attempt', async () => {
