@@ -85,6 +85,22 @@ test('every function that CONTRIBUTING.md links to is in its file', () => {
   expect(links.filter((link) => isMissing(link)).map(([link]) => link)).toEqual([]);
 });
 
+test('CONTRIBUTING.md tells how many lines the parts have that look removable, to a tenth', () => {
+  const told = [...readPage('CONTRIBUTING.md').matchAll(/\((`[^)]*?)( without fast imports)?, ([\d,]+)\s+lines\b/g)];
+  expect(told.length).toBeGreaterThan(4);
+  for (const [text, names = '', isWithout, lines = ''] of told) {
+    const paths = [...names.matchAll(/`([^`]+)`/g)].flatMap(([, name = '']) => findSources(name));
+    const counted = paths.filter((path) => !isWithout || !path.endsWith('import-fast.ts'));
+    const sum = counted.reduce((total, path) => total + readPage(path).split('\n').length - 1, 0);
+    expect(Math.abs(Number(lines.replaceAll(',', '')) / sum - 1), `${text}: has ${sum}`).toBeLessThan(0.1);
+  }
+});
+
+/** Returns the paths of the file, or of the files of the directory. */
+function findSources(name: string): string[] {
+  return globSync(name.endsWith('.ts') ? [name, `src/**/${name}`] : `${name}/*.ts`, { cwd: REPOSITORY });
+}
+
 /** Returns the block of shell commands that has the text. */
 function findCommands(text: string): string {
   const blocks = [...readme.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block = '']) => block);

@@ -20,6 +20,10 @@ export const TROUBLESHOOTING = renderTable(
       messageOf('INVALID_TOKEN'),
       'An auth token is for the application that began the login, for 15 minutes. With `AUTH_ISSUER`, compare the clocks.',
     ],
+    [
+      '`Unsupported media type`',
+      'Send `Content-Type: application/json`. Without it, `curl -d` says that the body is a form.',
+    ],
     ['`is unknown`', 'The call has no such field. Names count to the letter: `eventId`, not `eventID`.'],
     [
       'After the sign-in, `state` does not match',
