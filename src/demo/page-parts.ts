@@ -1,7 +1,7 @@
 /** The parts that pages of the demo have in common. */
 import { type Html, html } from '../http/html.ts';
 
-export function renderPanel(id: string, title: string, items: Html, about?: Html): Html {
+export function renderSection(id: string, title: string, items: Html, about?: Html): Html {
   return html`<section class="panel" aria-labelledby="${id}">
 <header><h2 id="${id}">${title}</h2>${about}</header>
 ${items}
@@ -16,11 +16,11 @@ export function renderFact(name: string, value: Html): Html {
   return html`<dt>${name}</dt><dd>${value}</dd>`;
 }
 
-export function renderItem(name: string | Html, text: string | Html, act?: Html): Html {
+export function renderOffer(name: string | Html, text: string | Html, act?: Html): Html {
   return html`<div class="item"><div><strong>${name}</strong><p>${text}</p></div>${act}</div>`;
 }
 
-export function renderLink(url: string, text: string): Html {
+export function renderButtonLink(url: string, text: string): Html {
   return html`<a class="button second" href="${url}">${text}</a>`;
 }
 

@@ -2,7 +2,7 @@
 import { type Html, html } from '../http/html.ts';
 import { readStyle } from '../http/inline-files.ts';
 import type { PageContent } from '../login-page/pages/document.ts';
-import { renderCall, renderFact, renderItem, renderLink, renderPanel, renderStep } from './page-parts.ts';
+import { renderButtonLink, renderCall, renderFact, renderOffer, renderSection, renderStep } from './page-parts.ts';
 
 /** An application of the demo, as its pages show it. */
 export interface Site {
@@ -92,7 +92,7 @@ export function renderHome(view: SiteView): PageContent {
 ${email && html`Try it with an address of your own, or as <strong><bdi>${email}</bdi></strong>. Codes appear in the terminal.`}</p>
 </div>
 <form method="get" action="${path}/login" class="start" data-busy="Going to Usher…"><button>Sign in or sign up</button></form>
-${renderPanel(
+${renderSection(
   'what',
   'What will happen',
   html`<ol class="steps">
@@ -101,14 +101,14 @@ ${renderStep('You sign in there', html`${ways && `With ${ways}. `}The ${name} se
 ${renderStep('You come back', html`The ${name} exchanges a token for your profile and a session with ${renderCall('ExchangeToken')}.`)}
 </ol>`,
 )}
-${renderPanel(
+${renderSection(
   'next',
   'What to try then',
   html`${
     methods.includes('passkey') &&
-    renderItem('Save a passkey', 'Usher offers it after the code. Next time, one touch signs you in.')
+    renderOffer('Save a passkey', 'Usher offers it after the code. Next time, one touch signs you in.')
   }
-${renderItem(`Visit the ${other.name}`, 'It shares sign-ins with this application: one click is enough.', renderLink(other.path, 'Open'))}`,
+${renderOffer(`Visit the ${other.name}`, 'It shares sign-ins with this application: one click is enough.', renderButtonLink(other.path, 'Open'))}`,
 )}`,
   );
 }
@@ -125,7 +125,7 @@ export function renderProfile(view: SiteView, session: ActiveSession, now: Date)
 <div><h1>Hello, <bdi>${shownName}</bdi></h1>${user.name && html`<p class="soft"><bdi>${user.email}</bdi></p>`}</div></div>
 <form method="post" action="${path}/sign-out" data-busy="Signing out…"><button class="second">Sign out</button></form>
 </div>
-${renderPanel(
+${renderSection(
   'knows',
   `What the ${name} knows`,
   html`<dl class="facts">
@@ -137,12 +137,12 @@ ${method && renderFact('Signed in by', html`${METHODS[method] ?? method}`)}
 </dl>`,
   html`<p>From the reply of ${renderCall('CheckSession', 'SessionService')}.</p>`,
 )}
-${renderPanel(
+${renderSection(
   'session',
   'The session',
   html`${renderRenewal(path, session, now)}
-${renderItem(`The ${other.name}`, 'Another application. One click signs you in there.', renderLink(other.path, 'Open'))}
-${accountUrl && renderItem('Your account', 'Passkeys, other browsers, your data.', renderLink(accountUrl, 'Manage'))}`,
+${renderOffer(`The ${other.name}`, 'Another application. One click signs you in there.', renderButtonLink(other.path, 'Open'))}
+${accountUrl && renderOffer('Your account', 'Passkeys, other browsers, your data.', renderButtonLink(accountUrl, 'Manage'))}`,
 )}`,
   );
   return { ...page, scripts: [COUNTDOWN] };
@@ -152,7 +152,7 @@ function renderRenewal(path: string, { createdAt, expiresAt }: ActiveSession, no
   const half = (Date.parse(createdAt) + Date.parse(expiresAt)) / 2;
   const minutes = Math.ceil((half - now.getTime()) / 60_000);
   const wait = minutes > 0 && html` data-from="${new Date(half).toISOString()}" disabled`;
-  return renderItem(
+  return renderOffer(
     html`Ends in <output data-until="${expiresAt}">15 minutes</output>`,
     html`${minutes > 0 && html`<span class="wait">You can renew it in ${minutes === 1 ? 'a minute' : `${minutes} minutes`}. </span>`}A visit within a week renews it, too.`,
     html`<form method="post" action="${path}/renew" data-busy="Renewing…"><button class="second"${wait}>Renew</button></form>`,

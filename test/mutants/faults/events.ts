@@ -65,8 +65,8 @@ export const EVENT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   {
     what: 'The audit log shows the events of every application',
     file: 'audit/list-audit-events.ts',
-    find: '[sql`application_id = ${application}`]',
-    replace: '[sql`${application} is not null`]',
+    find: ': sql`application_id = ${application}`',
+    replace: ': sql`${application} is not null`',
     test: audit,
     title: /returns the events of one application/,
   },

@@ -65,8 +65,8 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   {
     what: 'CheckSession finds a session of another application',
     file: 'sessions/live-sessions.ts',
-    find: "i.application_id = ${p.uuid('applicationId')} and i.id = any(",
-    replace: 'i.id = any(',
+    find: "i.application_id = ${p.uuid('applicationId')} and i.id = ",
+    replace: 'i.id = ',
     test,
     title: nothing('CheckSession'),
   },
@@ -97,8 +97,8 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   {
     what: 'ListDeliveries and GetWebhook show what belongs to another application',
     file: 'webhooks/get-webhook.ts',
-    find: "whereEqual(webhooks, 'applicationId'), ",
-    replace: '',
+    find: "application_id = ${p.uuid('applicationId')} and webhooks.id",
+    replace: 'webhooks.id',
     test,
     title: nothing('ListDeliveries'),
   },
