@@ -25,7 +25,7 @@ test('no reply, log line, metric, span or table contains a secret that does not 
     expect(stdout.split('\n').length).toBeGreaterThan(100);
     scanner.look('the log', stdout);
     expect(spans.map(({ name }) => name)).toEqual(
-      expect.arrayContaining(['POST /oidc/token', 'GET /oidc/userinfo', 'redeemCode']),
+      expect.arrayContaining(['POST /oidc/token', 'GET /oidc/userinfo', 'redeemCodeAndBeginSession']),
     );
     scanner.look('the spans', JSON.stringify(spans));
     const dump = await dumpDatabase(database);
