@@ -4,7 +4,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { changedValues, changeParameters, changes } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
-import { hasExpectedVersion, requireExpected, versionOf, versionParameter } from '../row-version.ts';
+import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../row-version.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { storeLogoutEndpoint } from '../webhooks/logout-endpoint.ts';
 import {
@@ -58,14 +58,13 @@ const updateChanged = statement('update_application', {
   ), ${auditEvent({ resource: sql`id`, from: sql`changed` })}
   select ${columnsOf(applicationColumns)}, is_expected from wanted`;
 
-/** Returns the version for an update, or undefined for no application. Values that are read later are not older. */
-export async function readApplicationVersion(
-  { run }: Call,
-  request: Unchecked<'applicationId'>,
-): Promise<string | undefined> {
-  return (await run(selectVersion, check(request, { applicationId: uuid })))[0]?.version;
-}
+const readVersion = createVersionReader(
+  'select_application_version',
+  chosenColumns,
+  sql`applications where id = ${p.uuid('applicationId')} and deleted_at is null`,
+);
 
-const selectVersion = statement('select_application_version', { version: t.text })`
-  select ${versionOf(chosenColumns)} as version from applications
-  where id = ${p.uuid('applicationId')} and deleted_at is null`;
+/** Returns the version that `updateApplication` may demand, or undefined for no application. */
+export function readApplicationVersion(call: Call, request: Unchecked<'applicationId'>): Promise<string | undefined> {
+  return readVersion(call, check(request, { applicationId: uuid }));
+}

@@ -6,7 +6,7 @@ import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { changedValues, changeParameters, changes } from '../changes.ts';
 import { type ErrorReason, ServiceError } from '../errors.ts';
-import { hasExpectedVersion, requireExpected, versionOf, versionParameter } from '../row-version.ts';
+import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../row-version.ts';
 import { rule } from '../rule.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
@@ -111,10 +111,13 @@ const updateChanged = statement('update_user', {
   select ${columnsOf(userColumns)}, is_expected, is_taken, exists (select 1 from changed) as is_changed, ${notified}
   from wanted`;
 
-/** Returns the version for an update, or undefined for no user. Values that are read later are not older. */
-export async function readUserVersion({ run }: Call, request: Unchecked<'userId'>): Promise<string | undefined> {
-  return (await run(selectVersion, check(request, { userId: uuid })))[0]?.version;
-}
+const readVersion = createVersionReader(
+  'select_user_version',
+  CHANGEABLE,
+  sql`users where id = ${p.uuid('userId')} and deleted_at is null`,
+);
 
-const selectVersion = statement('select_user_version', { version: t.text })`
-  select ${versionOf(CHANGEABLE)} as version from users where id = ${p.uuid('userId')} and deleted_at is null`;
+/** Returns the version that `updateUser` may demand, or undefined for no user. */
+export function readUserVersion(call: Call, request: Unchecked<'userId'>): Promise<string | undefined> {
+  return readVersion(call, check(request, { userId: uuid }));
+}

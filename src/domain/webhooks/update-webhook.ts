@@ -5,7 +5,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { changedValues, changeParameters, changes, isChanged } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
-import { hasExpectedVersion, requireExpected, versionOf, versionParameter } from '../row-version.ts';
+import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../row-version.ts';
 import { check, type Unchecked } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { getWebhook } from './get-webhook.ts';
@@ -73,15 +73,17 @@ const updateChangedWebhook = statement('update_changed_webhook', {
   ), ${auditEvent({ resource: sql`id`, from: sql`updated` })}
   select has_owner, is_expected from owned`;
 
-/** Returns the version for an update, or undefined for no webhook. Values that are read later are not older. */
-export async function readWebhookVersion(
-  { application, run }: ApplicationCall,
+const readVersion = createVersionReader(
+  'select_webhook_version',
+  CHANGEABLE,
+  sql`webhooks where application_id = ${p.uuid('applicationId')} and id = ${p.text('webhookId')}`,
+);
+
+/** Returns the version that `updateWebhook` may demand, or undefined for no webhook. */
+export function readWebhookVersion(
+  call: ApplicationCall,
   request: Unchecked<'webhookId'>,
 ): Promise<string | undefined> {
   const { webhookId } = check(request, { webhookId: webhookIdRule });
-  return (await run(selectVersion, { applicationId: application.id, webhookId }))[0]?.version;
+  return readVersion(call, { applicationId: call.application.id, webhookId });
 }
-
-const selectVersion = statement('select_webhook_version', { version: t.text })`
-  select ${versionOf(CHANGEABLE)} as version from webhooks
-  where application_id = ${p.uuid('applicationId')} and id = ${p.text('webhookId')}`;
