@@ -1,18 +1,10 @@
 /** Two operators who change the same: nobody replaces what they have not seen. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
-import { type ConsoleSamples, createConsoleSamples } from '../support/console-samples.ts';
+import { afterAll, describe, expect, test } from 'vitest';
+import { OPERATORS } from '../support/console-fixture.ts';
+import { type ConsoleSamples, openSampledConsole } from '../support/console-samples.ts';
 import { createTestUser } from '../support/service.ts';
 
-let fixture: ConsoleFixture;
-let samples: ConsoleSamples;
-let browser: ConsoleBrowser;
-
-beforeAll(async () => {
-  fixture = await ConsoleFixture.open();
-  samples = await createConsoleSamples(fixture);
-  browser = await fixture.signIn(OPERATORS.admin);
-});
+const { fixture, samples, browser } = await openSampledConsole(OPERATORS.admin);
 
 afterAll(() => fixture.close());
 

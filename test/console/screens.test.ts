@@ -1,20 +1,12 @@
 /** What single screens show beside the rows of their lists. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
-import { type ConsoleSamples, createConsoleSamples, fillPath } from '../support/console-samples.ts';
+import { afterAll, describe, expect, test } from 'vitest';
+import { ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
+import { fillPath, openSampledConsole } from '../support/console-samples.ts';
 import { textOf } from '../support/login-browser.ts';
 import { clientsOf, createTestUser } from '../support/service.ts';
 
-let fixture: ConsoleFixture;
-let samples: ConsoleSamples;
-let browser: ConsoleBrowser;
-
-beforeAll(async () => {
-  fixture = await ConsoleFixture.open();
-  samples = await createConsoleSamples(fixture);
-  browser = await fixture.signIn(OPERATORS.viewer);
-});
+const { fixture, samples, browser } = await openSampledConsole(OPERATORS.viewer);
 
 afterAll(() => fixture.close());
 

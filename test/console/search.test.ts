@@ -1,19 +1,11 @@
 /** The search box: what an operator pastes from a log or a page, and where it leads. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
-import { type ConsoleSamples, createConsoleSamples } from '../support/console-samples.ts';
+import { afterAll, expect, test } from 'vitest';
+import { OPERATORS } from '../support/console-fixture.ts';
+import { openSampledConsole } from '../support/console-samples.ts';
 import { clientsOf } from '../support/service.ts';
 
-let fixture: ConsoleFixture;
-let samples: ConsoleSamples;
-let browser: ConsoleBrowser;
-
-beforeAll(async () => {
-  fixture = await ConsoleFixture.open();
-  samples = await createConsoleSamples(fixture);
-  browser = await fixture.signIn(OPERATORS.viewer);
-});
+const { fixture, samples, browser } = await openSampledConsole(OPERATORS.viewer);
 
 afterAll(() => fixture.close());
 

@@ -1,18 +1,10 @@
 /** Forms that come twice, as a double click sends them where there is no JavaScript. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { ROUTES } from '../../src/console/routes.ts';
 import { ConsoleBrowser, ConsoleFixture, type ConsoleReply, OPERATORS } from '../support/console-fixture.ts';
-import { type ConsoleSamples, createConsoleSamples, fillPath } from '../support/console-samples.ts';
+import { fillPath, openSampledConsole } from '../support/console-samples.ts';
 
-let fixture: ConsoleFixture;
-let samples: ConsoleSamples;
-let browser: ConsoleBrowser;
-
-beforeAll(async () => {
-  fixture = await ConsoleFixture.open();
-  samples = await createConsoleSamples(fixture);
-  browser = await fixture.signIn(OPERATORS.admin);
-});
+const { fixture, samples, browser } = await openSampledConsole(OPERATORS.admin);
 
 afterAll(() => fixture.close());
 

@@ -1,5 +1,5 @@
 /** What the console has pages for: one of each. */
-import type { ConsoleFixture } from './console-fixture.ts';
+import { ConsoleFixture } from './console-fixture.ts';
 import { adminClient, beginSession, clientsOf, createTestUser, createTestWebhook } from './service.ts';
 
 export interface ConsoleSamples {
@@ -25,6 +25,13 @@ export async function createConsoleSamples({ service, tenant }: ConsoleFixture):
   const { apiKeyId } = await adminClient(service).createApiKey({ applicationId: tenant.id, name: keyName });
   const params = { a: tenant.id, k: apiKeyId, u: user.id, w: webhookId, m: messageId, e: eventId };
   return { params, email: user.email, webhookUrl, keyName };
+}
+
+/** Opens a console that has the samples, and signs an operator in. */
+export async function openSampledConsole(operator: string) {
+  const fixture = await ConsoleFixture.open();
+  const samples = await createConsoleSamples(fixture);
+  return { fixture, samples, browser: await fixture.signIn(operator) };
 }
 
 /** Returns the path of a route with the samples in it. */
