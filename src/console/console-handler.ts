@@ -11,7 +11,6 @@ import type { HttpContext, HttpHandler } from '../http/http-context.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { type ConsoleRequest, createOperatorCall } from './console-request.ts';
 import { renderKept, sendFailurePage, sendProblem, sendRefusal, sendSignInPage } from './failure-page.ts';
-
 import { sendFramed, sendStranger } from './frame.ts';
 import { isForeignPart, isOwnRequest } from './own-origin.ts';
 import { readConsoleForm } from './read-console-form.ts';

@@ -111,6 +111,9 @@ export const webhookDeliveries = pgTable(
   ],
 );
 
+const isFailing = ({ nextAt, failedBatches }: Record<'nextAt' | 'failedBatches', AnyPgColumn>) =>
+  sql`${nextAt} is not null and ${failedBatches} > 0`;
+
 /** The state of an endpoint. A process that delivers to it holds its lease. */
 export const webhookQueues = pgTable(
   'webhook_queues',
@@ -142,13 +145,9 @@ export const webhookQueues = pgTable(
     index('webhook_queues_working_idx')
       .on(table.isQuick, table.nextAt)
       .where(sql`${table.nextAt} is not null and ${table.failedBatches} = 0`),
-    index('webhook_queues_failing_idx')
-      .on(table.nextAt)
-      .where(sql`${table.nextAt} is not null and ${table.failedBatches} > 0`),
-    // Of those, operators see which have failed longest.
-    index('webhook_queues_failing_since_idx')
-      .on(table.failingSince, table.webhookId)
-      .where(sql`${table.nextAt} is not null and ${table.failedBatches} > 0`),
+    index('webhook_queues_failing_idx').on(table.nextAt).where(isFailing(table)),
+    // For operators, who look for the endpoints that have failed longest.
+    index('webhook_queues_failing_since_idx').on(table.failingSince, table.webhookId).where(isFailing(table)),
   ],
 );
 

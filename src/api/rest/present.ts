@@ -40,15 +40,16 @@ interface PresentedField {
 export function createPresenter({ rpc: { output }, resource, documented }: Route): (response: Values) => unknown {
   const own = presentedFieldsOf(output);
   const type = output.fields.find(({ localName }) => localName === resource)?.message;
-  if (resource === undefined || !type) return own.length === 0 ? () => undefined : (response) => present(own, response);
+  if (resource === undefined || !type)
+    return own.length === 0 ? () => undefined : (response) => presentFields(own, response);
   const inside = presentedFieldsOf(type);
   const shown = documented?.flatMap((name) => inside.find(({ jsonName }) => jsonName === name) ?? []) ?? inside;
   const others = documented ? [] : own.filter(({ localName }) => localName !== resource);
   // The handler of each route returns the resource.
-  return (response) => present(others, response, present(shown, response[resource] as Values));
+  return (response) => presentFields(others, response, presentFields(shown, response[resource] as Values));
 }
 
-function present(fields: readonly PresentedField[], message: Values, presented: Record<string, unknown> = {}) {
+function presentFields(fields: readonly PresentedField[], message: Values, presented: Record<string, unknown> = {}) {
   for (const { jsonName, localName, absent, present } of fields) {
     const value = message[localName];
     presented[jsonName] = value === undefined ? absent : present(value);
@@ -79,7 +80,7 @@ function presentedFieldsOf(schema: DescMessage): readonly PresentedField[] {
 /** The schema says that the value has this type. */
 function presentAs(type: DescMessage): (value: unknown) => unknown {
   if (type.typeName === TimestampSchema.typeName) return (time) => presentTime(time as Timestamp);
-  return (message) => present(presentedFieldsOf(type), message as Values);
+  return (message) => presentFields(presentedFieldsOf(type), message as Values);
 }
 
 /** Returns ISO 8601 in UTC, always with three fractional digits. */
