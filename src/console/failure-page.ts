@@ -37,7 +37,7 @@ export function sendRefusal(request: ConsoleRequest, needed: Role): void {
   sendProblem(request, 403, 'Your role does not allow this', html`<p>${text}</p>\n${renderKept(request)}`);
 }
 
-/** More than those of any page. Whoever is not signed in gets no long answer. */
+/** More than a form of any page has. Whoever is not signed in gets no long answer. */
 const MAX_KEPT_FIELDS = 100;
 
 /** Renders a form in which something was typed, so that its operator can send it once that is allowed. */

@@ -30,7 +30,7 @@ const CLOSE_TIMEOUT_SECONDS = 1;
  * its own schedule and leave statements pending (porsager/postgres#1089, #1193).
  */
 export class Connection {
-  /** How many statements have been answered, including the one that opens the connection. */
+  /** How many statements have been answered, including the first, which opens the connection. */
   answered = 0;
   /** Oldest first, the order in which Postgres runs them. */
   readonly #sent: Sent[] = [];

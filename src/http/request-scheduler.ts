@@ -4,7 +4,7 @@
  * While a thousand sockets are readable, libuv keeps reading, and timers wait for seconds. It accepts only one new
  * connection per poll. So an iteration begins a limited number of requests, and none if it has accepted a connection.
  * Others wait, and connections are served round robin. Clients that open streams only to reset them get little work
- * done: most of those streams wait until everything has been read, and are reset by then.
+ * done: most of these streams wait until everything has been read, and are reset by then.
  */
 
 const MAX_PER_ITERATION = 256;

@@ -15,7 +15,7 @@ const METHODS = [
   ['wallet', 'Wallet'],
 ] as const;
 
-/** Returns the methods of Usher's own, the providers, and those that the application has besides. */
+/** Returns the methods of Usher's own, the providers, and further methods that the application has. */
 function methodsOf(
   { parts }: ConsoleRequest,
   application?: Pick<Chosen, 'loginMethods'>,

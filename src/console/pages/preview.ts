@@ -70,7 +70,7 @@ export async function showPreview({ context, call, params, parts, query }: Conso
   return 'sent';
 }
 
-/** Returns the application with its logos in place of their paths, which are those of the login page. */
+/** Returns the application with its logos in place of their paths, which only the login page serves. */
 async function withLogos(call: Call, details: ApplicationDetails, language: Language): Promise<PageApplication> {
   const { id: applicationId, name: applicationName, redirectUris } = details;
   const page = toPageApplication(

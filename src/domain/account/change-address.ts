@@ -22,7 +22,7 @@ export interface AddressCode {
   readonly isDecoy: boolean;
 }
 
-/** The codes of a user are those of a login intent that has the ID of the user. */
+/** Codes of a user belong to a login intent that has the ID of the user. */
 const codesOf = (userId: string, browser: Browser) => ({
   applicationId: ACCOUNT_APPLICATION_ID,
   loginIntentId: userId,

@@ -82,7 +82,7 @@ export class ApiKeys {
   }
 }
 
-/** Takes digests in hex. Selects the owners of those keys that are known and not revoked. */
+/** Takes digests in hex. Selects the owners of keys that are known and not revoked. */
 const selectKeyOwners = statement('select_api_key_owners', KEY_OWNER)`
   select encode(k.digest, 'hex') as digest, k.id as api_key_id, k.expires_at, k.use, a.id, a.name, a.client_id,
     a.redirect_uris, a.session_max_age_seconds, a.session_idle_seconds, a.single_sign_on,

@@ -20,7 +20,7 @@ export interface InBrowser {
   readonly browserDigest: Buffer;
 }
 
-/** Whether a row is of the login in the browser. Parameters: those of `InBrowser`. */
+/** Whether a row is of the login in the browser. Parameters: all of `InBrowser`. */
 export const isInBrowser = sql`application_id = ${p.uuid('applicationId')}
     and login_intent_id = ${p.uuid('loginIntentId')} and browser_digest = ${p.bytes('browserDigest')}`;
 

@@ -165,7 +165,7 @@ const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
 /**
  * Returns the CTE `completed`, which completes an open intent of an application that exists, if the condition holds, and
  * its CTE `audit`. Cut-offs are compared with the instant, so it has the clock that they have.
- * Parameters: those of `HowSignedIn`, loginIntentId, userId, now, instant.
+ * Parameters: all of `HowSignedIn`, loginIntentId, userId, now, instant.
  */
 export function completedIntent({
   condition,

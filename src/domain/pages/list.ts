@@ -28,7 +28,7 @@ interface ListParts<Caller, Type extends TableRowType, Filters extends Rules> ex
   /** What page tokens are for. */
   readonly name: string;
   readonly of?: (call: Caller) => Readonly<Record<string, string>>;
-  /** The fields of a request beside those of pages. They are parameters, too. */
+  /** The fields of a request, except for the fields of pages. They are parameters, too. */
   readonly rules?: Filters;
   /** Returns a statement for filters that another index serves. */
   readonly find?: (filters: Checked<Filters>) => Statement<RowOfType<Type>[]> | undefined;
@@ -44,7 +44,7 @@ interface ListParts<Caller, Type extends TableRowType, Filters extends Rules> ex
 
 export const ofApplication = ({ application }: ApplicationCall) => ({ applicationId: application.id });
 
-/** Returns a function that returns pages of a list. Parameters: those of `of` and `rules`, and `now`. */
+/** Returns a function that returns pages of a list. Parameters: all of `of` and `rules`, and `now`. */
 export function createList<
   Caller extends Call,
   const Type extends TableRowType,

@@ -44,7 +44,7 @@ export interface SignInColumns {
   readonly authenticatedAt: SQL;
   /** When a session that begins expires. */
   readonly expiresAt: SQL;
-  /** What `caller` joins. Its columns are among those of `caller`. */
+  /** What `caller` joins. `caller` has its columns, too. */
   readonly join: SQL;
 }
 

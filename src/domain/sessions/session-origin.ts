@@ -47,7 +47,7 @@ export interface OriginColumns {
   readonly isKnown: SQL;
 }
 
-/** The origin of a session that begins. Parameters: applicationId, loginIntentId, userId; or those of `SessionOrigin`. */
+/** The origin of a session that begins. Parameters: applicationId, loginIntentId, userId; or all of `SessionOrigin`. */
 export const ORIGINS: Readonly<Record<OriginSource, OriginColumns>> = {
   intent: {
     address: sql`i.ip_address`,

@@ -94,7 +94,7 @@ export function latestEnd(authenticatedAt: SQL, lastAuthenticatedAt: SQL): SQL {
 /**
  * Selects the session of that ID with its user, if it is live or can be renewed: no cut-off has ended it, and the user
  * can sign in. One that has expired needs the row of the newest session, which revocations delete, too.
- * Parameters: those of `parametersOf`, and sessionId.
+ * Parameters: all of `parametersOf`, and sessionId.
  */
 export const renewableSession = sql`
   select i.user_id, i.authenticated_at, greatest(i.authenticated_at, ${lastSignIn('s')}) as last_sign_in_at, u.email, u.name, u.profile_image, u.wallet_address

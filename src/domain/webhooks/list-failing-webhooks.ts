@@ -19,8 +19,8 @@ export type FailingWebhook = RowOfType<typeof FAILING>;
 const MOST = 10;
 
 /**
- * Returns the active webhooks, in all applications, whose last attempts failed and that are tried again: ten at most,
- * those that have failed longest, and whether there are more.
+ * Returns the active webhooks, in all applications, whose last attempts failed and that are tried again: the ten that
+ * have failed longest, and whether there are more.
  */
 export async function listFailingWebhooks({
   run,

@@ -17,7 +17,7 @@ export function removeResponseBodies(erased: SQL): SQL {
     where attempt.user_id = erased.id and attempt.response_body is not null`;
 }
 
-/** Removes the bodies of those users that are erased. Parameters: applicationId, userIds. */
+/** Removes the bodies of erased users. Parameters: applicationId, userIds. */
 export const removeBodiesOfErased = statement('remove_bodies_of_erased')`
   with erased as (
     select id from users where id = any(${p.uuids('userIds')}) and ${isErasedUser}

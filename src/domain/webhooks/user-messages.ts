@@ -4,7 +4,7 @@ import { renewableFor } from '../sessions/session.ts';
 import { jsonObject, type Message, toIsoText } from './insert-message.ts';
 
 /**
- * Returns the message to each application of the user: of those to which the user has signed in.
+ * Returns the message to each application to which the user has signed in.
  *
  * @param changed a CTE with the columns of `userColumns`
  */

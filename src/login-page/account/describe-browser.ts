@@ -19,7 +19,7 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
 
 const LONGEST_UNKNOWN = 40;
 
-/** Returns browser and system, such as `Safari, Mac`, or the beginning of a user agent that is none of those. */
+/** Returns browser and system, such as `Safari, Mac`, or the beginning of an unknown user agent. */
 export function describeBrowser(userAgent: string): string {
   const names = [BROWSERS, SYSTEMS].map((list) => list.find(([pattern]) => pattern.test(userAgent))?.[1]);
   return names.filter(Boolean).join(', ') || userAgent.slice(0, LONGEST_UNKNOWN);

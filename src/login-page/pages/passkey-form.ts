@@ -5,7 +5,7 @@ import type { FormView, PasskeysView } from './view.ts';
 
 export const PASSKEY_SIGN_IN_SCRIPT = readScripts('passkey.js', 'passkey-sign-in.js');
 export const PASSKEY_CREATION_SCRIPT = readScripts('passkey.js', 'passkey-creation.js');
-/** For the pages before the one that offers a passkey. */
+/** For the pages before the offer of a passkey. */
 export const PASSKEY_OFFER_SCRIPT = readScripts('passkey-offer.js');
 
 const KEY =
