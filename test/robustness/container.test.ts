@@ -70,8 +70,9 @@ describe.skipIf(!canBuild() && !process.env.CI)('the container image', () => {
 
   test('compiles no TypeScript at a start', async () => {
     const { output } = await image.run({ env: { PORT: 'none', NODE_DEBUG_NATIVE: 'COMPILE_CACHE' } });
-    const results = [...output.matchAll(/retrieving transpile cache for \S+ \S+?\.ts\.\.\.(.*)/g)].map(([, it]) => it);
-    expect(new Set(results)).toEqual(new Set(['success']));
+    // Threads write into each other's lines, but never within these words: Node writes them at once.
+    expect(output.match(/retrieving transpile cache for \S+ \S+\.ts/g)?.length).toBeGreaterThan(20);
+    expect(output.match(/saving transpilation cache for .*/g)).toBe(null);
     expect(output).toContain('usher: Invalid settings: PORT');
   });
 
