@@ -1,4 +1,4 @@
-/** Look-ups of host names that give sockets vetted addresses only. */
+/** Look-ups of host names that return only addresses which the policy allows. */
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import type { LookupFunction } from 'node:net';
@@ -6,7 +6,7 @@ import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
-/** Applications see only its message: they must not learn which internal names exist, or what they resolve to. */
+/** Applications see this message and no detail: they must not learn which internal names exist, or their addresses. */
 export class ForbiddenAddressError extends Error {
   constructor() {
     super('The address is not allowed');
@@ -15,12 +15,12 @@ export class ForbiddenAddressError extends Error {
 
 const RESOLVE_TIMEOUT_MS = 3_000;
 const RESOLVE_TRIES = 2;
-/** Refusals take a multiple of this: the real duration would reveal which internal names exist. */
+/** A refusal takes a multiple of this, because its real duration would reveal which internal names exist. */
 const REFUSAL_STEP_MS = 500;
 
 /**
- * Resolves names by the hosts file and the name servers of the machine. `dns.lookup` would block one of the four
- * threads of libuv, so four slow name servers would stop every delivery.
+ * Returns a function that asks the hosts file, and then the name servers of the machine. `dns.lookup` would block one
+ * of the four threads of libuv, so four slow look-ups would stop every delivery.
  */
 export function createResolve(hostsFile = '/etc/hosts'): Resolve {
   const resolver = new Resolver({ timeout: RESOLVE_TIMEOUT_MS, tries: RESOLVE_TRIES });
@@ -33,7 +33,7 @@ export function createResolve(hostsFile = '/etc/hosts'): Resolve {
   };
 }
 
-/** Reads the file each time: an orchestrator may change it. */
+/** Reads the file at every look-up, because an orchestrator may change it. */
 async function findInHosts(file: string, host: string): Promise<readonly string[]> {
   const lines = (await readFile(file, 'utf8').catch(() => '')).split('\n');
   const entries = lines.map((line) => line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/));
@@ -42,8 +42,10 @@ async function findInHosts(file: string, host: string): Promise<readonly string[
 }
 
 /**
- * Creates the `lookup` of a socket. It fails if any address of the host is forbidden. Otherwise it returns exactly the
- * addresses that it has checked: a second look-up might answer differently.
+ * Creates the `lookup` of a socket. It fails if any address of the host is forbidden. Otherwise it returns the addresses
+ * that it has checked, because a second look-up might return others.
+ *
+ * @param isPlain whether the URLs are `http:`. Those may only have addresses that the policy excepts.
  */
 export function createLookup(
   policy: AddressPolicy,

@@ -11,12 +11,12 @@ export async function logAttempts(
   if (completed.length === 0) return;
   const attempts = completed.map(toLoggedAttempt);
   await run(insertAttempts, { ...ids, attempts });
-  // A concurrent erasure has not seen the inserted bodies.
+  // An erasure that ran concurrently has not seen the inserted response bodies.
   const userIds = attempts.flatMap(({ user_id }) => user_id ?? []);
   if (userIds.length > 0) await run(removeBodiesOfErased, { ...ids, userIds });
 }
 
-/** Returns the attempt with the names of its columns. */
+/** Returns the row of an attempt, with the column names as keys. */
 function toLoggedAttempt({ delivery, at, durationMs, outcome }: EndedAttempt) {
   return {
     message_id: delivery.messageId,
@@ -35,5 +35,5 @@ const insertAttempts = statement('insert_attempts')`
   select ${p.uuid('applicationId')}, ${p.text('webhookId')}, attempt.*
   from json_to_recordset(${p.json('attempts')}) as attempt (message_id bigint, attempted_at timestamptz,
     duration_ms integer, status_code smallint, error text, response_body text, user_id uuid)
-  -- A write without rows would wait for the lease of the primary.
+  -- A write that returns no rows would wait for a later commit: see PrimaryLease.
   returning id`;

@@ -22,7 +22,7 @@ export interface SenderOptions {
   readonly resolve: Resolve;
   /** Covers everything from the DNS look-up to the last byte of the response. */
   readonly timeoutMs: number;
-  /** A proxy that connects to endpoints, and then checks their addresses instead of Usher. */
+  /** If set, this proxy connects to endpoints, and must check the addresses of host names in place of Usher. */
   readonly proxyUrl: string | undefined;
 }
 
@@ -43,10 +43,10 @@ export class Sender {
     this.#https = createTlsAgent({ ...kept, ...connect(false) });
   }
 
-  /** Never rejects: a failure is an outcome. An aborted signal ends the attempt at once. */
+  /** Returns the outcome, also of a failed attempt. An aborted signal ends the attempt at once. */
   async send(attempt: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
     const { policy, timeoutMs } = this.#options;
-    // A stored URL may predate the current settings. If its host is an address, the socket does not call `lookup`.
+    // A stored URL may predate the current settings. If the host of the URL is an address, the socket calls no `lookup`.
     if (findUrlProblem(attempt.url, policy)) return toFailure(new ForbiddenAddressError());
     let exchange: HttpExchange | undefined;
     let end: Error | undefined;

@@ -1,19 +1,19 @@
-/** The backlog of deliveries. The statement reads few rows, however many are pending. */
+/** The backlog of deliveries. The statement reads a limited number of rows, however many are pending. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Run } from '../database/database.ts';
 import { nullable, statement, t } from '../database/template.ts';
 
-/** Counting up to here takes Postgres 2 ms. */
+/** Postgres takes 2 ms to count this many. */
 const MAX_COUNTED = 10_000;
-/** How many queues are searched for the oldest delivery, in the order in which they are due. */
+/** The search for the oldest delivery reads this many queues, the longest due first. */
 const MAX_QUEUES = 500;
 
 export interface Backlog {
   /** The pending deliveries, up to `MAX_COUNTED`. */
   readonly pending: number;
-  /** When the oldest pending delivery to endpoints that answer was due, or null if there is none. */
+  /** The earliest instant at which a pending delivery to an endpoint that answers is due, or null without one. */
   readonly healthyDueAt: Date | null;
-  /** The same for endpoints that fail. */
+  /** The same for failing endpoints. */
   readonly failingDueAt: Date | null;
 }
 
@@ -29,14 +29,14 @@ const selectBacklog = statement('select_backlog', {
 })`
   select
     (select count(*)::integer from (
-      -- Ordered as the index of pending deliveries, so that Postgres uses that index.
+      -- The order is that of the index of pending deliveries, so that Postgres uses the index.
       select message_id from webhook_deliveries where due_at is not null
       order by application_id, webhook_id, message_id limit ${sql.raw(`${MAX_COUNTED}`)}
     ) as pending) as pending,
     (${selectOldestDue(sql`failed_batches = 0`)}) as healthy_due_at,
     (${selectOldestDue(sql`failed_batches > 0`)}) as failing_due_at`;
 
-/** Reads the deliveries, because a leased queue is due only when its lease ends. */
+/** Reads `due_at` of deliveries, because `next_at` of a leased queue is the end of the lease. */
 function selectOldestDue(condition: SQL): SQL {
   return sql`
     select min(due_at) from (

@@ -1,10 +1,9 @@
 /** A batch claims a queue, sends its due deliveries, and settles them. No transaction is open while it sends. */
 import type { Run } from '../database/database.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
-import type { EndedAttempt } from './delivery-state.ts';
 import { AttemptsInFlight } from './in-flight.ts';
 import type { Lease } from './leases.ts';
-import { claimQueue, type DueDelivery, selectDueDeliveries, selectEndpoint, selectFirstDelivery } from './queue.ts';
+import { claimQueue, selectDueDeliveries, selectEndpoint, selectFirstDelivery } from './queue.ts';
 import { redeliverBatch } from './redeliver-batch.ts';
 import { type SendParts, sendDelivery, toTarget } from './send-delivery.ts';
 import { BatchSettler, type Claim, type SettleParts } from './settle-batch.ts';
@@ -25,7 +24,7 @@ export class Batch {
   /** Aborted when a shutdown can wait no longer. */
   readonly #signal: AbortSignal;
   #settler: BatchSettler | undefined;
-  #attempts: AttemptsInFlight<DueDelivery, EndedAttempt> | undefined;
+  #attempts: AttemptsInFlight | undefined;
 
   constructor(parts: DeliveryParts, lease: Lease, signal: AbortSignal) {
     this.#parts = parts;
@@ -33,7 +32,7 @@ export class Batch {
     this.#signal = signal;
   }
 
-  /** Sends due deliveries. Releases the queue when each attempt has ended or is slow. */
+  /** Sends due deliveries. Releases the queue once every attempt has ended or is slow. */
   async run(slots: BatchSlots): Promise<void> {
     const claimed = await this.#claim(slots.count).catch((error) => {
       slots.keep(0);
@@ -48,7 +47,7 @@ export class Batch {
     await attempts.waitForAll(SLOW_MS);
     const isQuick = attempts.left.length === 0;
     if (!isQuick) slots.slowDown();
-    // Slow attempts continue after the release, as many as the endpoint may have.
+    // Slow attempts continue after the release, up to the number that the endpoint may have.
     while (attempts.left.length > 0 && (mustWait || !slots.hasRoom())) await attempts.waitForOne();
     const slow = attempts.left;
     await settler.release({ ended: attempts.takeEnded(), slow, isQuick });
@@ -56,7 +55,7 @@ export class Batch {
     this.#settler = settler;
   }
 
-  /** Settles slow attempts as they end. Calls `onSettled` each time, since the queue may be due. */
+  /** Settles slow attempts as they end. Calls `onSettled` each time, because the queue may be due again. */
   async settleSlow(onSettled: () => void): Promise<void> {
     while (this.#attempts && this.#attempts.left.length > 0) {
       await this.#attempts.waitForOne();
@@ -82,7 +81,7 @@ export class Batch {
       await settler.release({ notBefore: isBlocked ? new Date(now.getTime() + ORDER_WAIT_MS) : null });
       return undefined;
     }
-    // Too little of the lease is left for an attempt. Let it expire: the queue is due again then.
+    // Too little of the lease is left for an attempt. Once the lease has expired, the queue is due again.
     if (this.#lease.isOver) return undefined;
     // The queue stays leased until the attempt has ended: an ordered webhook gets one message at a time, and a failing
     // endpoint gets one probe.
@@ -92,8 +91,8 @@ export class Batch {
 }
 
 /**
- * Returns up to `limit` due deliveries, or one if the webhook is ordered. Urgent ones may overtake others. `isBlocked`:
- * an earlier message must come first, but has not been fanned out.
+ * Returns up to `limit` due deliveries, or one if the webhook is ordered. Urgent deliveries may overtake others.
+ * `isBlocked`: an earlier message has not been fanned out, and its delivery must come first.
  */
 async function selectBatch(run: Run, queue: { applicationId: string; webhookId: string; now: Date }, limit: number) {
   const [[endpoint], found] = await Promise.all([

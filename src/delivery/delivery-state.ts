@@ -11,7 +11,7 @@ export interface EndedAttempt {
   readonly outcome: AttemptOutcome;
 }
 
-/** The outcome for a delivery whose message has been removed. */
+/** The outcome of an attempt whose message has been removed from the database. */
 export const EXPIRED: AttemptOutcome = {
   statusCode: null,
   error: 'The message has expired',
@@ -40,12 +40,12 @@ export function toDeliveryState(
   };
 }
 
-/** Returns the state during a slow attempt: due at the end of the lease, in case the process dies. */
+/** Returns the state during a slow attempt: due when the lease ends, so that another process retries after a crash. */
 export function markInFlight(delivery: DueDelivery, { end, firstEnd }: Lease): DeliveryState {
   return { ...postpone(delivery, end), lease_end: firstEnd };
 }
 
-/** Returns an unchanged state that is due at another time. */
+/** Returns the current state of the delivery with another due time. */
 export function postpone(delivery: DueDelivery, dueAt: Date): DeliveryState {
   return {
     message_id: delivery.messageId,

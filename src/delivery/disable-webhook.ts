@@ -9,7 +9,7 @@ const DAY_MS = 24 * 60 * 60_000;
 /** A webhook is disabled when every delivery has failed for this long. */
 const MAX_FAILING_MS = 5 * DAY_MS;
 
-/** Returns why a webhook must be disabled after these attempts, if it must. */
+/** Returns the reason to disable the webhook after these attempts, or undefined. */
 export function reasonToDisable(
   completed: readonly EndedAttempt[],
   failingSince: Date | null,
@@ -21,7 +21,7 @@ export function reasonToDisable(
   return isCounted && failingMs >= MAX_FAILING_MS ? 'Every delivery failed for 5 days' : undefined;
 }
 
-/** Deliveries stay pending. Changes nothing if the webhook is inactive or deleted. Run it with `withAudit`. */
+/** Keeps deliveries pending. Changes nothing if the webhook is inactive or deleted. Run this with `withAudit`. */
 export const disableWebhook = statement('disable_webhook')`
   with disabled as (
     update webhooks set is_active = false, disabled_reason = ${p.text('reason')}, updated_at = ${p.instant('now')}

@@ -14,8 +14,8 @@ const MAX_DELIVERIES = 1_000;
 const MAX_PAGES = 64;
 
 /**
- * Returns applications with messages to fan out, and the ID to continue after. The search skips further messages of the
- * last application on a page, so that one with many messages does not delay others.
+ * Returns applications with messages to fan out, and the ID after which the next search begins. A page skips further
+ * messages of the last application before it, so that an application with many messages does not delay others.
  */
 export async function findApplications(run: Run, after: string) {
   const found = new Set<string>();
@@ -31,7 +31,7 @@ export async function findApplications(run: Run, after: string) {
 
 export const FIRST_APPLICATION = '00000000-0000-0000-0000-000000000000';
 
-/** Fans out messages of the application. Returns whether there may be more. */
+/** Fans out messages of the application. Returns whether more messages may be left. */
 export async function fanOut(run: Run, applicationId: string, now: Date): Promise<boolean> {
   const [result] = await run(insertDeliveries, { applicationId, now });
   return result !== undefined && (result.messages === MAX_MESSAGES || result.deliveries === MAX_DELIVERIES);
@@ -50,13 +50,14 @@ const insertDeliveries = statement('insert_deliveries', { messages: t.integer, d
     where application_id = ${p.uuid('applicationId')} and fanned_out_to is not null
     order by id limit ${maxMessages} for update
   ), erased as (
-    -- A sign-in may commit a message about its user after the erasure.
+    -- A sign-in may commit a message about its user after the user was erased.
     delete from webhook_messages as message using claimed
     where message.application_id = ${p.uuid('applicationId')} and message.id = claimed.id
       and exists (select 1 from users where users.id = claimed.user_id and ${isErasedUser})
     returning message.id
   ), subscribed as (
-    -- A concurrent update of the webhook waits for the lock, or is seen. Else a webhook that it disables gets deliveries.
+    -- Because of the lock, a concurrent update of the webhook is either seen here or waits. Without the lock, a webhook
+    -- that the update disables could get deliveries.
     select claimed.id as message_id, claimed.created_at, webhook.id as webhook_id
     from claimed cross join lateral (
       select id from webhooks w
@@ -70,10 +71,10 @@ const insertDeliveries = statement('insert_deliveries', { messages: t.integer, d
     select ${p.uuid('applicationId')}, webhook_id, message_id, created_at, ${p.instant('now')} from subscribed
     on conflict do nothing
   ), ${wakeQueues(sql`subscribed`)}, last as (
-    -- The delivery at which the limit has cut the messages off, if it has.
+    -- The last delivery, if there are as many as the limit allows: later ones are left for the next statement.
     select message_id, webhook_id from subscribed order by message_id, webhook_id offset ${maxDeliveries} - 1
   ), marked as (
-    -- The message of the last delivery continues after that webhook. Those before it have all of their deliveries.
+    -- The message of the last delivery continues after that webhook. Earlier messages have all of their deliveries.
     update webhook_messages as message set fanned_out_to = last.webhook_id
     from claimed left join last on last.message_id = claimed.id
     where message.application_id = ${p.uuid('applicationId')} and message.id = claimed.id

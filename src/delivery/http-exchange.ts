@@ -4,10 +4,10 @@ import type { Socket } from 'node:net';
 import { ForbiddenAddressError } from './address-lookup.ts';
 import { countWireBytes } from './tls-agent.ts';
 
-/** How much of a response body is stored, and how much is read. */
+/** The limits on the bytes of a response body that are stored, and that are read. */
 const KEPT_BYTES = 4 * 1024;
 const READ_BYTES = 64 * 1024;
-/** Limits all bytes of a response: the parser skips chunk extensions without a limit, at 14 ns a byte. */
+/** The limit on all bytes of a response. Without it, the parser would skip endless chunk extensions, at 14 ns a byte. */
 const MAX_SOCKET_BYTES = 2 * READ_BYTES;
 const MAX_INFORMATIONAL_RESPONSES = 16;
 /** TLS key updates and renegotiations emit no `data` event, so a timer checks the bytes below TLS. */
@@ -58,14 +58,12 @@ export class HttpExchange {
     });
   }
 
-  /** Undefined: send again. The endpoint closed an idle connection just as it was reused. */
+  /** Undefined if the request must be sent again: the endpoint closed an idle connection just as it was reused. */
   get outcome(): Promise<AttemptOutcome | undefined> {
     return this.#outcome.promise;
   }
 
-  /**
-   * Closes the connection, unless it can be reused. Only the first call counts: a failed request also emits `close`.
-   */
+  /** Closes the connection, unless it can be reused. Later calls do nothing: a failed request also emits `close`. */
   end(error?: Error & { code?: string }): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -75,7 +73,7 @@ export class HttpExchange {
     this.#outcome.resolve(isStale ? undefined : this.#conclude(error));
   }
 
-  /** Ends the attempt when the socket has received too many bytes since its start. The socket may be a reused one. */
+  /** Ends the attempt when the socket has received too many bytes since now: a reused socket has received some before. */
   #limit(socket: Socket): void {
     if (this.#isOver) return;
     const [before, wireBefore] = [socket.bytesRead, countWireBytes(socket)];
@@ -115,7 +113,7 @@ export function toFailure(cause?: Error): AttemptOutcome {
   return { statusCode: null, error: describe(cause), responseBody: null, retryAfter: undefined };
 }
 
-/** Returns a fixed text: messages of the system contain addresses and ports. */
+/** Returns a fixed text, because error messages of Node contain addresses and ports. */
 function describe(error?: Error & { code?: unknown }): string {
   const code = String(error?.code ?? '');
   const causes = error instanceof AggregateError ? error.errors : [error];

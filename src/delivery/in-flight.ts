@@ -1,26 +1,29 @@
+import type { EndedAttempt } from './delivery-state.ts';
+import type { DueDelivery } from './queue.ts';
+
 /** Attempts in flight, each for one delivery. */
-export class AttemptsInFlight<Delivery, EndedAttempt> {
-  readonly #left = new Map<Delivery, Promise<void>>();
+export class AttemptsInFlight {
+  readonly #left = new Map<DueDelivery, Promise<void>>();
   #ended: EndedAttempt[] = [];
 
-  constructor(deliveries: readonly Delivery[], attempt: (delivery: Delivery) => Promise<EndedAttempt>) {
+  constructor(deliveries: readonly DueDelivery[], attempt: (delivery: DueDelivery) => Promise<EndedAttempt>) {
     for (const delivery of deliveries) {
       const ended = attempt(delivery).then((endedAttempt) => {
         this.#ended.push(endedAttempt);
         this.#left.delete(delivery);
       });
-      // `waitForOne` and `waitForAll` reject with the error.
+      // Callers see the error from `waitForOne` or `waitForAll`. This handler only prevents an unhandled rejection.
       ended.catch(() => {});
       this.#left.set(delivery, ended);
     }
   }
 
   /** The deliveries whose attempts have not ended. */
-  get left(): readonly Delivery[] {
+  get left(): readonly DueDelivery[] {
     return [...this.#left.keys()];
   }
 
-  /** Returns what has ended since the last call. */
+  /** Returns the attempts that have ended since the last call. */
   takeEnded(): readonly EndedAttempt[] {
     const ended = this.#ended;
     this.#ended = [];

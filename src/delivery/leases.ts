@@ -1,4 +1,4 @@
-/** Leases of queues and of slow deliveries. Their holder extends them until it has settled. */
+/** Leases of queues and of slow deliveries. The process that holds a lease extends it until it has settled the batch. */
 import { randomUUID } from 'node:crypto';
 import type { Run } from '../database/database.ts';
 import { p, statement, t } from '../database/template.ts';
@@ -8,19 +8,19 @@ export const QUEUE_LEASE_MS = 9_000;
 /** Most batches end earlier and need no extension. */
 const EXTEND_MS = QUEUE_LEASE_MS / 3;
 const CHECK_MS = 1_000;
-/** The holder stops this long before the lease ends: one check interval, and as much for clock skew. */
+/** The holder ends its attempts this long before the lease ends: one check interval, and as much for clock skew. */
 const MARGIN_MS = 2 * CHECK_MS;
 
 export class Lease {
   readonly applicationId: string;
   readonly webhookId: string;
   readonly token = randomUUID();
-  /** When it ends unless it is extended. It identifies the slow deliveries of the lease. */
+  /** The end of the lease without extensions. It identifies the slow deliveries of the lease. */
   readonly firstEnd: Date;
   readonly #abort = new AbortController();
-  /** A lower bound: an extension may have succeeded without an answer. */
+  /** The known end. The real one may be later: an extension may have succeeded although its answer was lost. */
   end: Date;
-  /** When it was extended, in milliseconds of `performance.now()`. */
+  /** When the lease began or was last extended, in milliseconds of `performance.now()`. */
   extendedAt = performance.now();
 
   constructor({ applicationId, webhookId }: Pick<Lease, 'applicationId' | 'webhookId'>, now: Date) {
@@ -35,6 +35,7 @@ export class Lease {
     return this.#abort.signal;
   }
 
+  /** Whether too little of the lease is left for attempts. */
   get isOver(): boolean {
     return performance.now() >= this.extendedAt + QUEUE_LEASE_MS - MARGIN_MS;
   }
@@ -56,6 +57,7 @@ export class Leases {
     this.#run = run;
   }
 
+  /** Creates a lease and extends it from now on. `claimQueue` stores it. */
   begin(queue: Pick<Lease, 'applicationId' | 'webhookId'>): Lease {
     const lease = new Lease(queue, this.#clock());
     if (this.#isAborted) lease.abort();
@@ -63,6 +65,7 @@ export class Leases {
     return lease;
   }
 
+  /** Stops extending the lease. */
   end(lease: Lease): void {
     this.#held.delete(lease);
   }
@@ -73,7 +76,7 @@ export class Leases {
     return () => clearInterval(timer);
   }
 
-  /** Extends leases that are due, with a statement per application: on Citus, each is on a shard of its own. */
+  /** Extends leases that are due, with one statement per application: on Citus an application has one shard. */
   check(): void {
     const due = new Map<string, Lease[]>();
     for (const lease of this.#held) {
@@ -85,7 +88,7 @@ export class Leases {
     for (const [applicationId, leases] of due) this.#extend(applicationId, leases);
   }
 
-  /** Aborts every attempt, including later ones. */
+  /** Aborts every attempt, including those of leases that begin later. */
   abort(): void {
     this.#isAborted = true;
     for (const lease of this.#held) lease.abort();
@@ -117,7 +120,7 @@ function leaseEndAt(now: Date): Date {
   return new Date(now.getTime() + QUEUE_LEASE_MS);
 }
 
-/** Also postpones a queue that was released with slow deliveries, so that nobody claims it in vain. */
+/** Also postpones a released queue that has only slow deliveries, so that no process claims it in vain. */
 const extendLeases = statement('extend_leases', { lease: t.uuid })`
   with held as (
     select * from json_to_recordset(${p.json('leases')})

@@ -7,11 +7,11 @@ const LIFETIME_SECONDS = 120;
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
 export interface LogoutTokens {
-  /** Returns a token for the payload of a message, another for each attempt. */
+  /** Returns a new token for the payload of a message. Each attempt needs a new one: tokens expire after two minutes. */
   sign(payload: string, now: Date): Promise<string>;
 }
 
-/** The issuer is read with each token: it may depend on the port, which is not known yet. */
+/** `readIssuer` is called for each token, because the issuer may depend on a port that is not bound yet. */
 export function createLogoutTokens(readIssuer: () => string, keys: OidcSigningKeys): LogoutTokens {
   return {
     sign(payload, now) {

@@ -1,4 +1,4 @@
-/** Opens delivery with connections of its own, to Postgres and to endpoints. */
+/** Opens the delivery of a process, with its own connections to Postgres and to endpoints. */
 import type { Config } from '../config/config.ts';
 import { VERSION } from '../config/version.ts';
 import { Database, type Divert, type RecordStatement } from '../database/database.ts';
@@ -9,10 +9,10 @@ import type { DeliveryParts } from './batch.ts';
 import type { DeliveryState } from './settle-statements.ts';
 import { DeliveryWorker } from './worker.ts';
 
-/** Calls have connections of their own, so that neither waits for the other. */
+/** Calls have other connections, so that calls and deliveries do not wait for each other. */
 const CONNECTIONS = 2;
 const STATEMENT_TIMEOUT_MS = 5_000;
-/** Attempts may use this share of a shutdown. The rest is for settling them. */
+/** Attempts may take this share of the time for a shutdown. The rest is left for settling them. */
 const SHUTDOWN_SHARE = 0.8;
 
 export interface DeliveryDependencies extends Pick<DeliveryParts, 'cipher' | 'clock' | 'logger' | 'logoutTokens'> {
@@ -22,7 +22,7 @@ export interface DeliveryDependencies extends Pick<DeliveryParts, 'cipher' | 'cl
 }
 
 export interface DeliveryRunner {
-  /** The attempts since the start, by the status that their deliveries had then. */
+  /** Counts of attempts since the start, by the status of the delivery after the attempt. */
   readonly outcomes: Readonly<Record<DeliveryState['status'], number>>;
   /** Undefined if this process does not deliver. */
   readonly database: Database | undefined;
@@ -33,7 +33,7 @@ export interface DeliveryRunner {
   close(): Promise<void>;
 }
 
-/** Returns a runner that has not begun to deliver. With `WEBHOOK_DELIVERY=false` it never does. */
+/** Returns a runner, which delivers once `run` is called. With `WEBHOOK_DELIVERY=false` it never delivers. */
 export function openDelivery(
   settings: Config & { readonly databaseUrl: string },
   { policy, recordStatement, divert, ...parts }: DeliveryDependencies,

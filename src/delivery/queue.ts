@@ -35,7 +35,10 @@ const CLAIMED_QUEUE = {
 
 export type ClaimedQueue = RowOfType<typeof CLAIMED_QUEUE>;
 
-/** If several processes claim a queue, the row lock lets only the first find it due. An expired lease is due again. */
+/**
+ * Claims a due queue. If several processes try, the row lock lets only the first find the queue due. A queue whose lease
+ * has expired is due again.
+ */
 export const claimQueue = statement('claim_queue', CLAIMED_QUEUE)`
   update webhook_queues set lease = ${p.uuid('lease')}, next_at = ${p.instant('leaseEnd')}, is_urgent = false
   where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
@@ -47,7 +50,7 @@ const ENDPOINT = {
   isActive: t.boolean,
   ordered: webhooks.ordered,
   signingKey: webhooks.signingKey,
-  /** In base64. */
+  /** Encrypted, in base64. */
   earlierSigningKeys: t.json<readonly string[]>(),
 };
 
@@ -63,7 +66,7 @@ export const selectEndpoint = statement('select_endpoint', ENDPOINT)`
   )) as earlier_signing_keys
   from webhooks as webhook where application_id = ${p.uuid('applicationId')} and id = ${p.text('webhookId')}`;
 
-/** Whether the webhook, given by its alias, is active, and its application not deleted. */
+/** Returns the condition that a webhook is active and its application not deleted. @param webhook alias of the row */
 export function isDeliverable(webhook: SQL): SQL {
   return sql`(${webhook}.is_active and exists (
     select 1 from applications where id = ${webhook}.application_id and deleted_at is null))`;

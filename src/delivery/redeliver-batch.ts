@@ -1,4 +1,4 @@
-/** Redelivery of failed deliveries: a job that is stored in the queue and run, batch by batch, by the lease holder. */
+/** Redelivery of failed deliveries. The queue stores which ones; the lease holder makes them pending, batch by batch. */
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../database/template.ts';
 import { asDueAgain } from '../domain/webhooks/delivery.ts';
@@ -25,7 +25,7 @@ export const redeliverBatch = statement('redeliver_batch')`
     where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
       and message_id = any(array(select message_id from chosen)) and status = 'failed'
   ), moved as (
-    -- The next batch begins at the last instant of this one, so deliveries that fail again are not redelivered forever.
+    -- The next batch begins at the last instant of this one. Otherwise deliveries that fail again would be chosen forever.
     update webhook_queues set
       redeliver_since = case when ${isCut} then (select max(created_at) from chosen) end,
       redeliver_until = case when ${isCut} then redeliver_until end

@@ -1,4 +1,4 @@
-/** Runs one at a time; a start during a run causes one more run. */
+/** Runs `work` at most once at a time. A start during a run causes one more run. */
 export class Repeater {
   readonly #work: () => Promise<void>;
   #running: Promise<void> | undefined;

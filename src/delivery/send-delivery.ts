@@ -1,4 +1,4 @@
-/** Sends a delivery to its endpoint, in a span of its own: a Standard Webhooks request, or a logout token. */
+/** Sends a delivery to its endpoint: a Standard Webhooks request, or a logout token. Each attempt has a span. */
 import type { KeyObject } from 'node:crypto';
 import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
@@ -17,7 +17,7 @@ const tracer = trace.getTracer('usher');
 export interface SendParts {
   readonly clock: () => Date;
   readonly logger: Logger;
-  /** Undefined: OpenID Connect is off. */
+  /** Undefined if OpenID Connect is off. */
   readonly logoutTokens?: LogoutTokens | undefined;
   readonly sender: Pick<Sender, 'send'>;
   readonly userAgent: string;
@@ -37,13 +37,13 @@ export function toTarget(
   cipher: SigningKeyCipher,
 ): Target {
   const earlier = earlierSigningKeys.map((key) => Buffer.from(key, 'base64'));
-  // The endpoint of back-channel logout has none: Usher's own key signs what it gets.
+  // The endpoint for back-channel logout has an empty signing key: the key of ID tokens signs logout tokens.
   const encrypted = [signingKey, ...earlier].filter(({ length }) => length > 0);
   const keys = encrypted.map((key) => readSigningKey(cipher.decrypt(key, ids)));
   return { ...ids, url, keys };
 }
 
-/** Makes an attempt and logs it. An aborted signal ends it at once. */
+/** Makes an attempt and logs it. An aborted signal ends the attempt at once. */
 export async function sendDelivery(
   parts: SendParts,
   target: Target,
@@ -100,7 +100,7 @@ async function toLogout(
   return { url, headers, body: `logout_token=${token}` };
 }
 
-/** The outcome of a logout while OpenID Connect is off in this process. */
+/** The outcome of an attempt to send a logout token while OpenID Connect is off in this process. */
 const UNSIGNED: AttemptOutcome = { ...EXPIRED, error: 'OpenID Connect is off' };
 
 /** Sends the request in a span, with headers such as `traceparent`. */

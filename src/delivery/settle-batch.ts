@@ -1,4 +1,4 @@
-/** Settles a batch: stores the results, releases the queue, logs the attempts, and disables the webhook if it must. */
+/** Settles a batch: stores results, releases the queue, logs attempts, and disables a webhook that has failed for days. */
 import type { Logger } from 'pino';
 import { DatabaseUnavailableError, type PlaceholderValues, type Run, type Statement } from '../database/database.ts';
 import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
@@ -14,7 +14,7 @@ import { type BatchOutcome, type DeliveryState, type Released, settleBatch, sett
 export interface SettleParts {
   readonly clock: () => Date;
   readonly logger: Logger;
-  /** Counts attempts by the status that their deliveries have then. */
+  /** Counts of attempts, by the status of the delivery after the attempt. */
   readonly outcomes: Record<DeliveryState['status'], number>;
   readonly run: Run;
   /** The delay before each attempt, in seconds. */
@@ -28,7 +28,7 @@ export interface Claim extends ClaimedQueue {
 }
 
 const SETTLE_RETRY_MS = 500;
-/** Longer than a lease: if nobody else has taken the queue, late results still count. */
+/** Longer than a lease: late results still count if no other process has taken the queue. */
 const SETTLE_TIMEOUT_MS = 30_000;
 
 export class BatchSettler {
@@ -49,11 +49,11 @@ export class BatchSettler {
    * lease is extended.
    *
    * @param isQuick whether all attempts have ended within a second
-   * @param notBefore when the queue is due at the earliest, if no attempt has failed
+   * @param notBefore the earliest instant at which the queue is due again. A failed batch has a backoff instead.
    */
   async release({ ended = [], slow = [], isQuick = false, notBefore = null }: SentBatch): Promise<void> {
     const { lease, wakeCount, inOrder } = this.#claim;
-    // Attempts that a shutdown has aborted do not count: their deliveries stay due.
+    // Aborted attempts, at a shutdown or before the lease ends, do not count: their deliveries stay due.
     const completed = ended.filter((attempt) => !this.#isAborted(attempt));
     const outcome = toOutcome(completed) ?? (slow.length > 0 ? 'slow' : null);
     this.#releasedAt = this.#parts.clock();
@@ -85,18 +85,18 @@ export class BatchSettler {
     });
   }
 
-  /** Stores the results, logs the attempts, and disables the webhook if it must. */
+  /** Stores the results, logs the attempts, and disables the webhook if there is a reason to. */
   async #settle(
     statement: Statement<Released[]>,
     completed: readonly EndedAttempt[],
     parameters: PlaceholderValues,
   ): Promise<void> {
     const { logger, clock, run } = this.#parts;
-    // Read before anything that may take long: how long a process was suspended says nothing of the endpoint.
+    // Read before statements run: time in which the process is suspended or waits must not count as failing.
     const now = clock();
     const [released] = await Promise.all([
       this.#store(statement, parameters),
-      // A delivery is settled even if its log cannot be written.
+      // Deliveries are settled even if their attempts cannot be logged.
       logAttempts(run, this.#ids, completed).catch((error) => logger.warn({ err: error }, 'attempt log failed')),
     ]);
     if (!released) return;
@@ -107,7 +107,7 @@ export class BatchSettler {
     if (disabled) logger.warn({ ...this.#ids, reason }, 'webhook disabled');
   }
 
-  /** Retries for a while, because deliveries that are not settled are sent again. */
+  /** Retries for a while, because deliveries are sent again unless they are settled. */
   async #store(statement: Statement<Released[]>, parameters: PlaceholderValues): Promise<Released | undefined> {
     const { clock, run } = this.#parts;
     const deadline = performance.now() + SETTLE_TIMEOUT_MS;
@@ -123,7 +123,7 @@ export class BatchSettler {
     }
   }
 
-  /** Returns the states of the deliveries, and counts the attempts. */
+  /** Returns the new states of the deliveries. Also counts the attempts in `outcomes`. */
   #toStates(completed: readonly EndedAttempt[]): DeliveryState[] {
     const { schedule, clock, outcomes } = this.#parts;
     const results = completed.map((attempt) => toDeliveryState(attempt, schedule, clock()));
@@ -146,7 +146,7 @@ export class BatchSettler {
   }
 }
 
-/** The attempts of a batch that have ended, and the deliveries whose attempts have not. */
+/** The ended attempts of a batch, and the deliveries whose attempts are still in flight. */
 interface SentBatch {
   readonly ended?: readonly EndedAttempt[];
   readonly slow?: readonly DueDelivery[];
@@ -154,7 +154,7 @@ interface SentBatch {
   readonly notBefore?: Date | null;
 }
 
-/** One success is enough: the endpoint works. */
+/** One success shows that the endpoint works. */
 function toOutcome(completed: readonly EndedAttempt[]): BatchOutcome | null {
   if (completed.length === 0) return null;
   return completed.some(({ outcome }) => outcome.error === null) ? 'success' : 'failure';

@@ -6,11 +6,11 @@ import { isDeliverable } from './queue.ts';
 /** The most deliveries of one queue that are sent at a time. */
 const MAX_BATCH_SIZE = 32;
 
-/** The new state of a delivery, with the names of its columns. */
+/** The new state of a delivery, with column names as keys. */
 export interface DeliveryState {
   readonly message_id: string;
   readonly status: 'pending' | 'succeeded' | 'failed';
-  /** When it is attempted again. */
+  /** When the delivery is attempted again. Null if it is no longer pending. */
   readonly due_at: Date | null;
   /** `firstEnd` of the lease, while a slow attempt is in flight. */
   readonly lease_end: Date | null;
@@ -20,7 +20,7 @@ export interface DeliveryState {
   readonly schedule_index: number;
 }
 
-/** Since when every attempt has failed. */
+/** The instant since which every attempt has failed. */
 const RELEASED = { failingSince: webhookQueues.failingSince };
 
 export type Released = RowOfType<typeof RELEASED>;
@@ -28,13 +28,13 @@ export type Released = RowOfType<typeof RELEASED>;
 /** The result of a batch. `slow`: all attempts are still in flight. */
 export type BatchOutcome = 'success' | 'failure' | 'slow';
 
-/** Null, like each comparison with it, if nothing was attempted. */
+/** Null if nothing was attempted. Comparisons with it are null then, too. */
 const outcome = p.text('outcome');
 const hasSucceeded = sql`${outcome} = 'success'`;
 const hasFailed = sql`${outcome} = 'failure'`;
 const largerBatch = sql`least(queue.batch_size * 2, ${sql.raw(`${MAX_BATCH_SIZE}`)})`;
 
-/** Selects when the deliveries are due that have no result in the batch. */
+/** Selects `due_at` of the pending deliveries that have no result in this batch. */
 const selectOthersDue = sql`
   select due_at from webhook_deliveries
   where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')} and due_at is not null
@@ -63,7 +63,7 @@ export const settleBatch = statement('settle_batch', RELEASED)`
       lease = null,
       next_at = case
         when queue.is_urgent then ${p.instant('now')}
-        -- It was woken meanwhile. This statement may not see the new delivery.
+        -- The queue was woken since its claim. This statement may not see the new delivery.
         when queue.wake_count <> ${p.bigint('wakeCount')} or queue.redeliver_since is not null
           then greatest(${p.instant('now')}, ${p.instant('notBefore')})
         else (select greatest(${p.instant('now')}, due_at, ${p.instant('notBefore')}) from next where due_at is not null)
@@ -82,11 +82,12 @@ export const settleBatch = statement('settle_batch', RELEASED)`
   )
   select failing_since from released`;
 
-/** Simultaneous failures count once, and none counts if an attempt has succeeded since the release. */
+/** A failure does not count if an attempt has succeeded since the release: the success has cleared `failing_since`. */
 const countsAsFailure = sql`(${hasFailed} and queue.failing_since <= ${p.instant('releasedAt')})`;
 
 /**
- * Settles slow deliveries of the lease whose `firstEnd` is `leaseEnd`, unless it has expired, and wakes their queue.
+ * Settles slow deliveries of the lease whose `firstEnd` is `leaseEnd`, unless the lease has expired, and wakes the queue.
+ * Attempts that fail at the same time count as one failed batch.
  *
  * Parameters: applicationId, webhookId, now, results, outcome (success, failure, or null if nothing was attempted),
  * leaseEnd, releasedAt, notBefore.
@@ -113,7 +114,7 @@ export const settleSlow = statement('settle_slow', RELEASED)`
   )
   select failing_since from woken`;
 
-/** Returns the CTEs `result`, which reads the parameter `results`, and `settled`, which writes it to `delivery`. */
+/** Returns the CTEs `result`, the rows of the parameter `results`, and `settled`, which stores them where `condition` holds. */
 function storeResults(condition: SQL): SQL {
   return sql`
     result as (

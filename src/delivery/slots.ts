@@ -1,31 +1,33 @@
 /**
- * Concurrency limits: quick, slow and failing endpoints have separate budgets. So endpoints that hang do not delay
- * attempts to quick ones, however many hang.
+ * Concurrency limits: quick, slow and failing endpoints have separate budgets. However many endpoints hang, attempts to
+ * quick endpoints do not wait.
  */
 
 /** `quick`: its last batch was answered within a second. `failing`: its last batch failed. `unproven`: slow or new. */
 export type EndpointKind = 'quick' | 'unproven' | 'failing';
 
-/** Slow attempts per slot. They cost a socket, and hardly any work. */
+/** Slow attempts per slot. A slow attempt takes a socket, but hardly any CPU time. */
 const SLOW_PER_SLOT = 4;
 /** Failing endpoints take at most this share of the slow attempts. */
 const FAILING_SHARE = 1 / 4;
 /** One batch takes at most this share of the slots. */
 const BATCH_SHARE = 1 / 2;
-/** Endpoints with slow attempts share this part of the limit. The rest is for first attempts to other endpoints. */
+/** Endpoints with slow attempts share this part of the limit. The rest is left for endpoints without slow attempts. */
 const SHARED_SLOW = 1 / 4;
 
 export interface BatchSlots {
   readonly count: number;
+  /** Gives back all slots but `count`. */
   keep(count: number): void;
+  /** Gives back the slot of an attempt that has ended. */
   end(): void;
-  /** Moves the attempts in flight to the budget of slow ones. */
+  /** Moves the attempts in flight to the budget of slow attempts. */
   slowDown(): void;
   /** Whether the endpoint may have another slow attempt. */
   hasRoom(): boolean;
 }
 
-/** Counts attempts that are or may become slow separately from quick ones. */
+/** Counts attempts to quick endpoints separately from attempts that are or may become slow. */
 export class Slots {
   readonly #size: number;
   readonly #maxSlow: number;
@@ -51,7 +53,7 @@ export class Slots {
     return Math.max(0, free[kind]);
   }
 
-  /** Takes slots for a batch of the queue: at least one, so ask `countFree` first. */
+  /** Takes slots for a batch of the queue. It takes at least one, so check `countFree` first. */
   take({ kind, webhookId, batchSize }: { kind: EndpointKind; webhookId: string; batchSize: number }): BatchSlots {
     const limits = { quick: this.#size * BATCH_SHARE, unproven: this.#slowLeft(webhookId), failing: 1 };
     const count = Math.max(1, Math.floor(Math.min(batchSize, this.countFree(kind), limits[kind])));
@@ -78,7 +80,7 @@ export class Slots {
     };
   }
 
-  /** Returns what is left of the endpoint's share: the more endpoints are slow, the fewer slow attempts each has. */
+  /** Returns how many more slow attempts the endpoint may have. The more endpoints are slow, the smaller is each share. */
   #slowLeft(webhookId: string): number {
     const slow = this.#slowByWebhook.get(webhookId) ?? 0;
     const endpoints = this.#slowByWebhook.size + (slow > 0 ? 0 : 1);

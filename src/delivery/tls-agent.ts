@@ -1,4 +1,4 @@
-/** An agent for HTTPS that counts the bytes below TLS. */
+/** An agent for HTTPS that knows how many bytes each TCP connection below TLS has received. */
 import type { ClientRequestArgs } from 'node:http';
 import { Agent, type AgentOptions } from 'node:https';
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
@@ -9,7 +9,7 @@ const wires = new WeakMap<object, Socket>();
 
 class TlsAgent extends Agent {
   override createConnection(options: ClientRequestArgs, callback?: (error: Error | null, stream: Duplex) => void) {
-    // Node merges the socket's options into the request's.
+    // Node has merged the options of the socket into those of the request.
     const wire = connect(options as NetConnectOpts);
     const below: object = { socket: wire };
     const socket = super.createConnection({ ...options, ...below }, callback);
@@ -18,7 +18,7 @@ class TlsAgent extends Agent {
   }
 }
 
-/** Through a proxy the agent counts only the bytes within TLS. */
+/** Through a proxy, only the bytes within TLS are counted: the agent of Node opens the connection to the proxy. */
 export function createTlsAgent(options: AgentOptions): Agent {
   return options.proxyEnv ? new Agent(options) : new TlsAgent(options);
 }

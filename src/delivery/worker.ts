@@ -13,7 +13,7 @@ const POLL_MS = 500;
 const FAN_OUTS = 8;
 
 export interface WorkerOptions extends DeliveryParts {
-  /** Limit of quick attempts in flight. */
+  /** The limit of quick attempts in flight. */
   readonly concurrency: number;
 }
 
@@ -21,16 +21,18 @@ export class DeliveryWorker {
   readonly #options: WorkerOptions;
   readonly #slots: Slots;
   readonly #leases: Leases;
-  /** The webhooks whose queues this process is about to claim, or holds. */
+  /** IDs of webhooks whose queue this process holds or is about to claim. */
   readonly #held = new Set<string>();
   readonly #batches = new Set<Promise<void>>();
-  /** Applications with messages to fan out: new ones, and more than one statement takes. */
+  /** IDs of applications with new messages to fan out. */
   readonly #woken = new Set<string>();
+  /** IDs of applications that have more messages than one statement fans out. */
   readonly #unfinished = new Set<string>();
-  readonly #fanOuts = new Repeater(() => this.#attempt(() => this.#fanOut()));
-  readonly #starts = new Repeater(() => this.#attempt(() => this.#startBatches()));
+  readonly #fanOuts = new Repeater(() => this.#logFailureOf(() => this.#fanOut()));
+  readonly #starts = new Repeater(() => this.#logFailureOf(() => this.#startBatches()));
   /** Aborted when attempts in flight must end. */
   readonly #abort = new AbortController();
+  /** The ID after which the next poll searches for applications. */
   #after = FIRST_APPLICATION;
 
   constructor(options: WorkerOptions) {
@@ -53,13 +55,13 @@ export class DeliveryWorker {
       timer = setTimeout(() => this.#abortAttempts(), shutdownTimeoutMs);
       stopping.resolve(Promise.all([this.#fanOuts.stop(), this.#starts.stop()]));
     };
-    // A listener, because the loop may be in the middle of a slow statement.
+    // A listener acts at once, also while the loop below waits for a slow statement.
     if (signal.aborted) stop();
     else signal.addEventListener('abort', stop, { once: true });
     const stopKeeping = this.#leases.keep();
     while (!signal.aborted) {
-      await this.#attempt(() => this.#poll());
-      // Jitter, so that replicas started together do not poll at the same instant.
+      await this.#logFailureOf(() => this.#poll());
+      // The jitter keeps replicas that started together from polling at the same instant.
       await pause(POLL_MS * (0.75 + Math.random() / 2), signal);
     }
     await stopping.promise;
@@ -80,7 +82,7 @@ export class DeliveryWorker {
     for (const applicationId of applicationIds) this.wake(applicationId);
   }
 
-  /** Takes one application with many messages at a time, so that they delay neither other applications nor batches. */
+  /** Continues at most one unfinished application per run, so that many messages of one do not delay the others. */
   async #fanOut(): Promise<void> {
     const woken = [...this.#woken].slice(0, FAN_OUTS);
     const [unfinished] = this.#unfinished;
@@ -92,7 +94,7 @@ export class DeliveryWorker {
       this.#starts.start();
     };
     const applicationIds = unfinished ? [...woken, unfinished] : woken;
-    await Promise.all(applicationIds.map((applicationId) => this.#attempt(() => fanOutOne(applicationId))));
+    await Promise.all(applicationIds.map((applicationId) => this.#logFailureOf(() => fanOutOne(applicationId))));
     if (this.#woken.size + this.#unfinished.size > 0) this.#fanOuts.start();
   }
 
@@ -115,14 +117,15 @@ export class DeliveryWorker {
     const lease = this.#leases.begin(queue);
     const batch = new Batch(this.#options, lease, this.#abort.signal);
     this.#held.add(queue.webhookId);
-    await this.#attempt(() => batch.run(slots));
+    await this.#logFailureOf(() => batch.run(slots));
     this.#held.delete(queue.webhookId);
     this.#starts.start();
-    await this.#attempt(() => batch.settleSlow(() => this.#starts.start()));
+    await this.#logFailureOf(() => batch.settleSlow(() => this.#starts.start()));
     this.#leases.end(lease);
   }
 
-  async #attempt(work: () => Promise<void>): Promise<void> {
+  /** Runs `work`. A failure ends neither the worker nor other work: the next poll tries again. */
+  async #logFailureOf(work: () => Promise<void>): Promise<void> {
     await work().catch((error) => this.#options.logger.warn({ err: error }, 'webhook delivery failed'));
   }
 }
