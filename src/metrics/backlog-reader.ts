@@ -8,7 +8,7 @@ const TIMEOUT_MS = 1_000;
 /** Resolves to the backlog of deliveries, or to undefined if Postgres does not answer. */
 export type ReadBacklog = () => Promise<Backlog | undefined>;
 
-/** Reads the backlog at most once in 15 seconds. */
+/** Returns a function that reads the backlog at most once in 15 seconds. */
 export function createBacklogReader(database: Database): ReadBacklog {
   return share(() => readBacklog(database.within(performance.now() + TIMEOUT_MS)).catch(() => undefined), VALID_MS);
 }

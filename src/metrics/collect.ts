@@ -1,4 +1,4 @@
-/** Collects the metrics of this process in the form that the client library can merge. */
+/** Collects the metrics of this process, in a format that the Prometheus client library can merge. */
 import type { Aggregator, MetricType } from '@prometheus-io/client';
 import type { Database } from '../database/database.ts';
 import { createBacklogReader } from './backlog-reader.ts';
@@ -22,7 +22,7 @@ interface SnapshotValue {
   readonly metricName?: string;
 }
 
-/** Collects the metrics of one process, or of all workers. `withShared` includes metrics that all processes share. */
+/** Collects the metrics of one process, or of all workers. `withShared` includes metrics with the same value in all processes. */
 export type Collect = (options: { readonly withShared: boolean }) => Promise<Snapshot[]>;
 
 export function createCollect(given: Omit<Sources, 'readBacklog'> & { databases: { calls: Database } }): Collect {

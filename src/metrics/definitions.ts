@@ -1,6 +1,6 @@
 /**
- * Every metric: its name, labels and help, and how to read its value. A test compares them with `README.md`,
- * `dashboard.json` and `alerts.yaml`.
+ * All metrics, with their names, labels and help, and functions that read their values. A test compares them with
+ * `README.md`, `dashboard.json` and `alerts.yaml`.
  */
 import { VERSION } from '../config/version.ts';
 import {

@@ -1,4 +1,4 @@
-/** The rows of `definitions.ts`, and helpers to read their samples. */
+/** The types of `definitions.ts`, and functions that read samples. */
 import type { Database } from '../database/database.ts';
 import type { Backlog } from '../delivery/backlog.ts';
 import type { Recorder } from './recorder.ts';
@@ -19,9 +19,9 @@ export interface Definition {
 
 export interface SampledMetric extends Definition {
   readonly type: 'counter' | 'gauge';
-  /** How the values of several processes are merged. */
+  /** How a scrape merges the values of several processes. */
   readonly aggregator: 'sum' | 'min' | 'max';
-  /** All processes have the same value, so only one is asked. */
+  /** All processes have the same value, so a scrape reads it from one. */
   readonly isShared?: true;
   read(sources: Sources): Iterable<Sample> | Promise<Iterable<Sample>>;
 }
@@ -48,7 +48,7 @@ export function single(value: number): Sample[] {
   return [{ labels: [], value }];
 }
 
-/** Returns a sample per name. */
+/** Returns a sample for each entry, with the key as its label. */
 export function each<Value>(values: Readonly<Record<string, Value>>, read: (value: Value) => number): Sample[] {
   return Object.entries(values).map(([name, value]) => ({ labels: [name], value: read(value) }));
 }
@@ -60,7 +60,7 @@ export function statementsOf([client, database]: [string, Pick<Database, 'load'>
   ]);
 }
 
-/** Returns nothing if Postgres did not answer. */
+/** Returns, in seconds, how long the oldest deliveries have been due. Returns no samples if Postgres did not answer. */
 export function latenessOf(backlog: Backlog | undefined, now: Date): Sample[] {
   if (!backlog) return [];
   const dueAt = { healthy: backlog.healthyDueAt, failing: backlog.failingDueAt };

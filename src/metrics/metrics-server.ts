@@ -1,4 +1,4 @@
-/** Serves `/metrics` on a separate port, with limits so that its clients cannot disturb calls. */
+/** Serves `/metrics` on a separate port. Limits keep its clients from slowing calls down. */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -22,7 +22,7 @@ interface MetricsServerOptions {
   readonly logger: Logger;
 }
 
-/** Binds the port. Rejects with Node's error, such as EADDRINUSE. */
+/** Binds the port. @throws the error of Node, such as EADDRINUSE */
 export async function openMetricsServer({ host, port, logger }: MetricsServerOptions) {
   let scrape: (() => ReturnType<typeof scrapeNow>) | undefined;
   const options = {
@@ -58,7 +58,7 @@ export async function openMetricsServer({ host, port, logger }: MetricsServerOpt
   const url = `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}/metrics`;
   return {
     url,
-    /** Until then scrapes get 503. */
+    /** Begins to answer scrapes, which got 503 before. */
     serve(collect: Collect) {
       scrape = share(() => scrapeNow(collect), SHARED_MS);
       logger.info({ url }, 'metrics listening');

@@ -7,7 +7,7 @@ import { CounterSeries, DurationSeries } from './series.ts';
 /** How often the delay of the event loop is sampled. */
 const RESOLUTION_MS = 20;
 
-/** Records the metrics of a process. No label has a value that a caller chooses. */
+/** Records the metrics of a process. No caller chooses the value of a label. */
 export class Recorder {
   readonly rpcCalls = new DurationSeries();
   readonly httpRequests = new DurationSeries();

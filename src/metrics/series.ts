@@ -1,6 +1,6 @@
 /** Counters and histograms. A series is one combination of label values. */
 
-/** In seconds. Answers from a cache are below the first bound, and no call exceeds the last. */
+/** Upper bounds in seconds. Answers from a cache are below the first. The default REQUEST_TIMEOUT_MS is below the last. */
 export const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export type LabelValues = readonly string[];
@@ -16,7 +16,7 @@ interface Branch<Value> {
 }
 
 class SeriesMap<Value> {
-  /** A map per label: joining the labels and hashing the result would take three times as long. */
+  /** Each level of maps has the values of one label. To join the labels and hash the result takes three times as long. */
   readonly #root: Branch<Value> = { branches: new Map(), series: undefined };
   readonly #all: Series<Value>[] = [];
   readonly #create: () => Value;
@@ -60,12 +60,12 @@ export class CounterSeries {
 }
 
 export interface Durations {
-  /** Counts per bucket, not cumulative. The last one is above all bounds. */
+  /** Counts per bucket, not cumulative. The last bucket has the durations above all bounds. */
   readonly counts: number[];
   sum: number;
 }
 
-/** A histogram. That of the client library takes 1.5 us per duration, 18 times as long. */
+/** A histogram. The histogram of the client library takes 18 times as long, 1.5 us, to record a duration. */
 export class DurationSeries {
   readonly #durations = new SeriesMap((): Durations => ({ counts: new Array(BUCKETS.length + 1).fill(0), sum: 0 }));
 

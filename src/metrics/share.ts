@@ -1,4 +1,4 @@
-/** Returns a function whose callers share a result of `read` until `validMs` after it has resolved. */
+/** Returns a function whose callers share one result of `read` until `validMs` after that has settled. */
 export function share<Answer>(read: () => Promise<Answer>, validMs: number): () => Promise<Answer> {
   let shared: Promise<Answer> | undefined;
   const forget = () => {

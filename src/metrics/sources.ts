@@ -1,4 +1,4 @@
-/** The sources of the metrics of a process. */
+/** The objects from which a scrape reads the metrics of a process. */
 import type { Admission } from '../api/admission.ts';
 import type { Api } from '../api/api.ts';
 import type { Readiness } from '../api/operations/readiness.ts';
@@ -13,7 +13,7 @@ export interface Sources {
   readonly admissions: Readonly<Record<string, Pick<Admission, 'load'>>>;
   readonly caches: Api['caches'];
   readonly clock: () => Date;
-  /** Undefined if this process does not use the database client. */
+  /** Database clients by name. Undefined where this process does not use the client. */
   readonly databases: Readonly<Record<string, Pick<Database, 'load'> | undefined>>;
   readonly delivery: Pick<DeliveryRunner, 'outcomes'>;
   readonly listener: Pick<Listener, 'connectionCounts'>;
