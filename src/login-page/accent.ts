@@ -1,10 +1,11 @@
 /**
- * The accent colour of an application, so that it is readable everywhere. As text or outline it needs 4.5:1 (WCAG 2.2,
- * 1.4.3) against every ground, so it is mixed with black or white until it has that. Then black or white on it has more.
+ * Makes the accent colour of an application readable. Text and outlines in this colour need a contrast of 4.5:1 (WCAG 2.2,
+ * 1.4.3) with every background, so black or white is mixed in until the colour has it. Black or white text on the result
+ * has a higher contrast.
  */
 
-/** Card, ground and sunken ground of the style sheet: what text in the accent colour is on. */
-export const GROUNDS = {
+/** The backgrounds of text in the accent colour: `--card`, `--ground` and `--sunken` of the style sheet. */
+export const BACKGROUNDS = {
   light: ['#ffffff', '#f8f6f2', '#f4f1eb'],
   dark: ['#1f1d1b', '#161513', '#191816'],
 } as const;
@@ -13,7 +14,7 @@ const MIN_CONTRAST = 4.5;
 const BLACK = '#000000';
 const WHITE = '#ffffff';
 
-/** The light and the dark theme's. */
+/** A colour for the light theme and one for the dark theme. */
 interface ThemeColors {
   readonly light: string;
   readonly dark: string;
@@ -21,26 +22,26 @@ interface ThemeColors {
 
 export interface Accent {
   readonly accent: ThemeColors;
-  /** Of text on it. */
+  /** The colours of text on the accent colour. */
   readonly onAccent: ThemeColors;
 }
 
-/** Takes and returns colours as `#rrggbb`. One that is readable stays as it is. */
+/** Returns the colours of an accent colour. A readable colour is unchanged. All colours are `#rrggbb`. */
 export function adaptAccent(color: string): Accent {
-  const light = mixUntilReadable(color, BLACK, GROUNDS.light);
-  const dark = mixUntilReadable(color, WHITE, GROUNDS.dark);
+  const light = mixUntilReadable(color, BLACK, BACKGROUNDS.light);
+  const dark = mixUntilReadable(color, WHITE, BACKGROUNDS.dark);
   return { accent: { light, dark }, onAccent: { light: textOn(light), dark: textOn(dark) } };
 }
 
-/** Returns the ratio of two colours, from 1 to 21 (WCAG 2.2, "contrast ratio"). */
+/** Returns the contrast ratio of two colours, from 1 to 21 (WCAG 2.2, "contrast ratio"). */
 export function contrastOf(one: string, other: string): number {
   const [dark = 0, light = 0] = [luminanceOf(one), luminanceOf(other)].sort((a, b) => a - b);
   return (light + 0.05) / (dark + 0.05);
 }
 
-/** Returns the nearest mixture that has enough contrast, in steps of a 256th. The end of the way has enough. */
-function mixUntilReadable(color: string, end: string, grounds: readonly string[]): string {
-  const isReadable = (mixed: string) => grounds.every((ground) => contrastOf(mixed, ground) >= MIN_CONTRAST);
+/** Returns the mixture with the least share of `end`, in steps of 1/256, that has enough contrast. `end` has enough. */
+function mixUntilReadable(color: string, end: string, backgrounds: readonly string[]): string {
+  const isReadable = (mixed: string) => backgrounds.every((behind) => contrastOf(mixed, behind) >= MIN_CONTRAST);
   if (isReadable(color)) return color;
   let [tooLittle, enough] = [0, 256];
   while (enough - tooLittle > 1) {
@@ -55,7 +56,7 @@ function textOn(color: string): string {
   return contrastOf(WHITE, color) >= contrastOf(BLACK, color) ? WHITE : BLACK;
 }
 
-/** @param share how much of the end is in it, from 0 to 1 */
+/** @param share the share of `end` in the mixture, from 0 to 1 */
 function mix(color: string, end: string, share: number): string {
   const to = channelsOf(end);
   const mixed = channelsOf(color).map((from, index) => Math.round(from + ((to[index] ?? 0) - from) * share));
@@ -68,7 +69,7 @@ function luminanceOf(color: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** By channel, of sRGB. */
+/** The linear value of each of the 256 values of an sRGB channel. */
 const LINEAR = Array.from({ length: 256 }, (_, channel) => {
   const share = channel / 255;
   return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;

@@ -18,10 +18,10 @@ import { redirectToForm } from './redirect-to-form.ts';
 import { continueSignIn, forgetAndChoose } from './remembered-sign-in.ts';
 import { type Form, type FormPage, sendRedirect, sendScriptResponse } from './responses.ts';
 import { sendCodeMail } from './send-code-mail.ts';
-import { tellOfLinks } from './send-notice.ts';
+import { createLinkNotices } from './send-notice.ts';
 import { showForm } from './show-form.ts';
 
-/** What metrics and the log have of a request beside its problem. */
+/** The reason that metrics and the log record for a request that was answered, and a detail for the log. */
 export type Remark = Required<Pick<CallOutcome, 'reason'>> & Pick<CallOutcome, 'detail'>;
 
 export interface Action {
@@ -30,7 +30,7 @@ export interface Action {
   /** The login method that must be enabled. */
   readonly needs?: LoginMethod;
   readonly form: Form;
-  /** Reads what is not in the fields that forms have. */
+  /** Reads fields that are not in the form or query, such as a provider in the path. */
   readonly readFields?: (context: HttpContext, form: string) => Partial<LoginRequest['fields']>;
   /** @throws ServiceError of the domain */
   run(request: LoginRequest): Promise<Remark | undefined | void>;
@@ -73,13 +73,13 @@ async function sendCode(request: LoginRequest): Promise<void> {
 
 async function redeemCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  const loginParts = { ...parts, ...tellOfLinks(request) };
+  const loginParts = { ...parts, ...createLinkNotices(request) };
   await continueAfter(request, await redeemLoginCode(call, loginParts, browser, fields), 'name');
 }
 
 async function nameUser(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  const loginParts = { ...parts, ...tellOfLinks(request) };
+  const loginParts = { ...parts, ...createLinkNotices(request) };
   await continueAfter(request, await nameNewUser(call, loginParts, browser, fields));
 }
 
@@ -98,7 +98,7 @@ async function cancel(request: LoginRequest): Promise<void> {
   sendRedirect(request.context, (await cancelLogin(call, parts.tokens.issuer, fields)).redirectUrl);
 }
 
-/** Leads on after a sign-in, or to the form that is needed first. */
+/** Redirects after a completed login. Otherwise redirects to the form that the login still needs. */
 async function continueAfter(
   request: LoginRequest,
   completion: Completion | undefined,

@@ -1,14 +1,14 @@
-/** The messages that a form shows about a problem. */
+/** The alerts that pages show about problems. */
 import type { ServiceError } from '../domain/errors.ts';
 import type { Language, TextKey } from '../texts/texts.ts';
 import type { CodeFigures } from './code-figures.ts';
 
 const OTHER_PROBLEM = 'Other';
 export const EMAIL_NOT_SENT = 'E-mail not sent';
-/** The person has not signed in at the provider, or too slowly, or in another browser. */
+/** The sign-in at the provider was cancelled, took too long, or ended in another browser. */
 export const PROVIDER_REFUSED = 'Provider refused';
 
-/** Alerts by the message of an error, or by the name of an invalid field. */
+/** The texts of alerts, by the message of an error or the name of an invalid field. */
 const ALERTS: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
   ['email', 'alert.email'],
   ['code', 'alert.code'],
@@ -44,13 +44,13 @@ const ALERTS: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
   [OTHER_PROBLEM, 'alert.other'],
 ]);
 
-/** Returns the key of the alert, which the query of the page carries. */
+/** Returns the key of the alert for an error. A redirect passes it to the page in the query. */
 export function problemOf({ violations, message }: ServiceError): string {
   const field = violations.find((violation) => ALERTS.has(violation.field))?.field;
   return field ?? (ALERTS.has(message) ? message : OTHER_PROBLEM);
 }
 
-/** Returns an empty string for an unknown key. Some alerts name the provider. */
+/** Returns the text for the key of an alert, or an empty string. @param provider a name that some alerts show */
 export function alertFor(
   problem: string,
   language: Language,

@@ -32,7 +32,7 @@ export function identifyBrowser(context: HttpContext, isSecure: boolean): KnownB
   };
 }
 
-/** Returns whether the form comes from a page that Usher showed to this browser, against CSRF. */
+/** Returns whether the form comes from a page that Usher showed to this browser. This prevents CSRF. */
 export function isOwnForm({ formToken }: KnownBrowser, given: string): boolean {
   return isSameText(given, formToken);
 }
@@ -42,14 +42,14 @@ export function isSameText(given: string, expected: string): boolean {
   return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', expected, 'buffer'));
 }
 
-/** The prefix keeps other hosts from setting the cookie over https (RFC 6265bis, section 4.1.3.2). */
+/** Returns the name with the prefix `__Host-`, which keeps other hosts from setting the cookie (RFC 6265bis, 4.1.3.2). */
 export function cookieName(name: `usher${string}`, { isSecure }: Pick<KnownBrowser, 'isSecure'>): string {
   return isSecure ? `__Host-${name}` : name;
 }
 
 const EMAIL_COOKIE = 'usher-email';
 const EMAIL_SECONDS = 600;
-/** The longest valid address. Browsers drop cookies above 4 KiB. */
+/** The length of the longest valid address. Browsers drop cookies above 4 KiB. */
 const EMAIL_LENGTH = 254;
 
 /** Stores the e-mail address for the page where the user enters the code. */

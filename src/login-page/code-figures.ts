@@ -1,16 +1,18 @@
-/** Numbers that the query of the page for a code has, and its forms send back. */
+/** The numbers in the query of the page for the code. The forms of the page send them back. */
 
-/** How many digits the code has, how many attempts are left, and in how many seconds it may be sent again. Else zero. */
 export interface CodeFigures {
+  /** 6 or 8. */
   readonly digits: number;
+  /** The attempts that are left after a wrong code, or 0 before one. */
   readonly left: number;
+  /** The seconds until the code may be sent again, or 0. */
   readonly wait: number;
 }
 
 /** No code lives longer. */
 const MAX_WAIT_SECONDS = 600;
 
-/** Reads what may come from anywhere. */
+/** Reads and limits the numbers: anybody can write the query. */
 export function readCodeFigures(field: (name: string) => string): CodeFigures {
   const numberOf = (name: string, max: number) => Math.min(max, Number(/^\d{1,4}$/.exec(field(name))?.[0] ?? 0));
   const digits = numberOf('digits', 8);

@@ -4,10 +4,10 @@ import { toPageApplication } from './page-application.ts';
 import type { ErrorPage } from './pages/error.ts';
 import { sendErrorPage } from './responses.ts';
 
-/** Shows why a login cannot go on, and the ways on that its application has. */
+/** Shows why a login cannot continue, with links back to its application. */
 export async function showDeadEnd(request: LoginRequest, kind: ErrorPage): Promise<void> {
   const { context, call, languages, place, fields, parts } = request;
-  // An unknown intent has been looked up already.
+  // For `unknown`, the intent has already been looked up in vain.
   const found =
     kind === 'unknown'
       ? await findApplicationOfClient(call, fields.clientId)

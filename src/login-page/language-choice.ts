@@ -1,4 +1,7 @@
-/** The language of a page: chosen on the page, wished by the application, remembered, or preferred by the browser. */
+/**
+ * The language of a page. In this order: chosen by the person, wanted by the application, remembered, preferred by the
+ * browser.
+ */
 import { type HttpContext, headerOf } from '../http/http-context.ts';
 import { matchHeader, matchTags } from '../texts/match-language.ts';
 import { ENGLISH, type Language } from '../texts/texts.ts';
@@ -7,7 +10,7 @@ import { readCookie, setCookie } from './browser-cookie.ts';
 export interface LanguageChoice {
   /** The tag of the language that the person has chosen at this login, or an empty string. */
   readonly chosen: string;
-  /** Returns the language for a login. `locale` is the wish of its application. */
+  /** Returns the language for a login. @param locale the languages that the application wants */
   languageFor(locale?: string | null): Language;
 }
 
@@ -15,7 +18,7 @@ const COOKIE = 'usher-lang';
 /** The longest lifetime that browsers allow (RFC 6265bis, section 5.5). */
 const COOKIE_SECONDS = 400 * 24 * 60 * 60;
 
-/** `form` is the form, or the query. */
+/** @param form the posted form, or the query */
 export function readLanguageChoice(context: HttpContext, form: string): LanguageChoice {
   const chosen = matchTags(new URLSearchParams(form).get('lang') ?? '');
   return {
@@ -29,7 +32,7 @@ export function readLanguageChoice(context: HttpContext, form: string): Language
   };
 }
 
-/** Remembers the language that the person has chosen, for logins at applications that wish none. */
+/** Remembers the language that the person has chosen, for logins at applications that want none. */
 export function rememberLanguage(context: HttpContext, { chosen }: LanguageChoice, isSecure: boolean): void {
   if (chosen && readCookie(context, COOKIE) !== chosen) setCookie(context, COOKIE, chosen, COOKIE_SECONDS, isSecure);
 }

@@ -1,4 +1,4 @@
-/** Where a person goes on after a sign-in. The login is complete by then, so nothing that fails here can lose it. */
+/** The redirect after a sign-in. The login is complete before, so no error here can undo it. */
 import type { Completion } from '../domain/login/complete-login.ts';
 import { hasPasskey } from '../domain/passkeys/list-passkeys.ts';
 import { requireRecentSignIn } from '../domain/passkeys/recent-sign-in.ts';
@@ -11,7 +11,7 @@ import { sendRedirect } from './responses.ts';
 const LATER_COOKIE = 'usher-passkey';
 const LATER_SECONDS = 90 * 24 * 60 * 60;
 
-/** Redirects to the passkeys that the person wants to see, to the offer of one, or to the application. */
+/** Redirects to the list of passkeys if the person wants it, to the offer of a passkey, or to the application. */
 export async function leaveSignedIn(
   request: LoginRequest,
   completion: Pick<Completion, 'redirectUrl' | 'signIn' | 'prompt'>,
@@ -26,14 +26,14 @@ export async function leaveSignedIn(
   else sendRedirect(context, redirectUrl);
 }
 
-/** Whether this device can save a passkey, the person has none, and has not refused the offer for 90 days. */
+/** Whether this device can save a passkey, and the person has none and has not declined the offer in the last 90 days. */
 async function isOfferDue({ call, browser, context, fields, parts }: LoginRequest): Promise<boolean> {
   if (fields.passkey !== '1' || readCookie(context, LATER_COOKIE) !== undefined) return false;
   const signIn = await requireRecentSignIn(call, browser, fields);
   return !(await hasPasskey(call, signIn, parts.relyingParty));
 }
 
-/** Stores that the person wants no offer for 90 days. */
+/** Suppresses the offer in this browser for 90 days. */
 export function postponeOffer({ context, browser }: LoginRequest): void {
   setCookie(context, LATER_COOKIE, 'later', LATER_SECONDS, browser.isSecure);
 }

@@ -60,7 +60,7 @@ type GivenParts = Omit<
   | 'singleSignOnMaxAgeSeconds'
 >;
 
-/** Returns the handlers of the logos, of OpenID Connect and, unless another page is in use, of the login page. */
+/** Returns the handlers of logos, of OpenID Connect and, unless `AUTH_PAGE_URL` is set, of the login page. */
 export function createLoginHandlers(
   config: Config,
   secrets: Pick<Secrets, 'encryptionKeys'>,
@@ -121,10 +121,10 @@ function findAction({ request, path: given }: HttpContext, methods: readonly Log
   );
 }
 
-/** A query that may name an application. */
+/** Matches a query that may identify an application. */
 const OF_LOGIN = /(?:^|&)(?:intent|client_id)=/;
 
-/** Stands for all paths that have no page. */
+/** The action of all paths that have no page. */
 const NOT_FOUND: Action = {
   method: 'GET',
   path: '/login/*',
@@ -174,20 +174,20 @@ async function serve(
   }
 }
 
-/** Refuses a form that is not of a page which Usher showed to this browser. */
+/** Refuses a form that does not come from a page which Usher showed to this browser. */
 async function refuseForm(action: Action, request: LoginRequest): Promise<undefined> {
   const kind = request.browser.isNew ? 'no-cookie' : 'stale-form';
   if (action.form !== 'script') await showDeadEnd(request, kind);
   else refuse(action.form, request.context, kind, { language: request.languages.languageFor(), place: request.place });
 }
 
-/** Returns what a page needs that belongs to no login. */
+/** Returns the view of a page outside of a login. */
 function viewOf(context: HttpContext, form: string, parts: LoginPageParts): PageView {
   const language = readLanguageChoice(context, form).languageFor();
   return { language, place: placeOf(context, form, loginPathOf(parts)) };
 }
 
-/** Shows documented errors on the page, and resolves to them or to what the action remarks. */
+/** Runs the action, and shows documented errors on the page. Returns the error or the remark of the action. */
 async function run(action: Action, request: LoginRequest): Promise<Remark | undefined> {
   try {
     return (await action.run(request)) ?? undefined;

@@ -1,4 +1,4 @@
-/** A request to the login page, as its actions see it. */
+/** A request to the login page or the account page, as actions get it. */
 import type { Logger } from 'pino';
 import type { ApiParts } from '../api/api.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
@@ -20,13 +20,13 @@ export interface LoginPageParts
     ProviderLoginSettings,
     SharingSettings,
     WalletSettings {
-  /** Encrypt the cookie of the account page. */
+  /** The keys that encrypt the cookie of the account page. */
   readonly accountKeys: AccountKeys;
   /** Whether people may delete their account. */
   readonly allowAccountDeletion: boolean;
   readonly mailer: MailQueue;
   readonly methods: readonly LoginMethod[];
-  /** Called once sessions of a user have ended. */
+  /** Called after sessions of a user have ended. */
   readonly onSignedOut: (userId: string) => Promise<void>;
   readonly relyingParty: RelyingParty;
 }
@@ -48,26 +48,26 @@ export function toFields(text: string) {
     address: field('address'),
     signature: field('signature'),
     name: field('name').trim(),
-    /** Not empty if the user with the e-mail address gets what this browser has proved: `1` for a wallet, or a provider. */
+    /** What the user with the e-mail address gets: `1` for the wallet that has signed, a provider's ID for an account. */
     link: /^[a-z0-9-]{1,31}$/.test(field('link')) ? field('link') : '',
     /** The ID of the provider to sign in at. */
     provider: field('provider'),
-    /** Of an identity that the account page removes. */
+    /** Issuer and subject of the identity that the account page removes. */
     issuer: field('issuer'),
     subject: field('subject'),
-    /** Of a link in an e-mail. */
+    /** The token in the link of an e-mail. */
     linkToken: field('t'),
-    /** Of the account page: whose sessions are ended. */
+    /** The ID of the application whose session the account page ends. */
     application: field('application'),
-    /** A browser in which the user is signed in there. */
+    /** The browser whose login at that application the account page ends. */
     sid: field('sid'),
-    /** What the login page has answered to the account page. */
+    /** The answer of the login page to the account page: `authToken` and `state`, or `error` and `state`. */
     authToken: field('authToken'),
     state: field('state'),
     error: field('error'),
-    /** What the login that the account page begins is for. */
+    /** The `prompt` of the login that the account page begins. */
     prompt: field('prompt'),
-    /** What the account page says was done. */
+    /** The change that the account page confirms. */
     done: field('done'),
     /** The answer of a passkey, as JSON. */
     credential: field('credential'),
@@ -76,7 +76,7 @@ export function toFields(text: string) {
     passkey: field('passkey'),
     /** `passkeys` if the person wants to see their passkeys after the sign-in. */
     next: field('then') === 'passkeys' ? 'passkeys' : '',
-    /** The problem that the page shows: the previous form was refused. */
+    /** The key of the alert that the page shows, because the previous form was refused. */
     problem: field('problem'),
     figures: readCodeFigures(field),
   };

@@ -1,4 +1,4 @@
-/** Serves the logos of applications, also where another login page is in use. */
+/** Serves the logos of applications, also if `AUTH_PAGE_URL` is set. */
 import type { Admission } from '../api/admission.ts';
 import { outcomeOf, toCallError } from '../api/call-errors.ts';
 import type { CallOutcome } from '../api/call-info.ts';
@@ -13,7 +13,7 @@ import { send } from '../http/response.ts';
 
 const ROUTE = { method: 'GET', path: `${LOGO_PATH}/:applicationId/:theme/:digest` };
 
-/** Opened directly, or sniffed, the image could run nothing and load nothing. */
+/** A browser that opens the URL itself, or takes the image for a document, must run nothing and load nothing. */
 const HEADERS = {
   'cache-control': 'public, max-age=31536000, immutable',
   'content-security-policy': "default-src 'none'; sandbox",
@@ -22,7 +22,7 @@ const HEADERS = {
 };
 
 interface LogoParts extends CallLog {
-  /** That of the login page: neither needs a credential. */
+  /** Shared with the login page: neither needs a credential. */
   readonly admission: Admission;
   readonly clock: () => Date;
   readonly database: Database;

@@ -1,10 +1,10 @@
-/** The page behind the link of an e-mail that stops such e-mails for a day. It belongs to no login. */
+/** The page behind the link in an e-mail that stops such e-mails for a day. The page belongs to no login. */
 import { findMute, muteAddress } from '../domain/login/muted-addresses.ts';
 import { type LoginRequest, loginPathOf } from './login-request.ts';
 import { renderMute } from './pages/mute.ts';
 import { sendPage, sendRedirect } from './responses.ts';
 
-/** Shows the button. Opening the link changes nothing, since scanners of e-mails open links. */
+/** Shows a button. To open the link changes nothing, because scanners of e-mails open links. */
 export async function showMute(request: LoginRequest): Promise<void> {
   const { call, parts, fields } = request;
   const until = await findMute(call, parts.codes.keys, fields.linkToken);

@@ -21,11 +21,11 @@ export interface PageApplication {
   readonly initiateLoginUri: string | null;
   readonly logo: PageLogo | undefined;
   readonly darkLogo: PageLogo | undefined;
-  /** Where the person returns to. Undefined for a private scheme. */
+  /** The site to which the person returns. Undefined if all redirect URIs have private schemes. */
   readonly site: { readonly origin: string; readonly host: string } | undefined;
 }
 
-/** 3 rem, as in login.css. */
+/** In CSS pixels. Higher logos are scaled down. */
 const MAX_LOGO_HEIGHT = 48;
 
 /** @param loginPath the path of the login page in its public URL */
@@ -52,7 +52,7 @@ export function toMailApplication(login: LoginIntent, language: Language) {
   return { name: nameApplication(login, language), ...login.branding };
 }
 
-/** The account page has a name in every language. */
+/** Returns the name of the application. That of the account page is translated. */
 function nameApplication(
   { applicationId, applicationName }: LoginApplication | LoginIntent,
   language: Language,
@@ -65,7 +65,7 @@ function scale([width = 1, height = 1]: readonly number[]): { width: number; hei
   return { width: Math.max(1, Math.round(width * factor)), height: Math.round(height * factor) };
 }
 
-/** Returns the site of the first URI that a browser can open. */
+/** Returns the site of the first http or https URI. */
 function siteOf(redirectUris: readonly string[]): PageApplication['site'] {
   const uri = redirectUris.find((each) => /^https?:/i.test(each));
   if (uri === undefined) return undefined;

@@ -1,22 +1,22 @@
 import type { HttpContext } from '../http/http-context.ts';
 
-/** Where a page can be shown again, in another language. */
+/** The URL that shows a page again, in another language. */
 export interface PagePlace {
   readonly path: string;
-  /** Its query, but for the language. */
+  /** The query without the language. */
   readonly query: readonly (readonly [name: string, value: string])[];
 }
 
-/** The parameters that a page keeps. */
+/** The parameters that a page keeps when its language changes. */
 const KEPT = ['client_id', 'digits', 'intent', 'left', 'link', 'problem', 'then', 't'];
-/** Other values are not ours. */
+/** Matches all values that Usher itself writes. Others are dropped. */
 const OWN_VALUE = /^[\w .:-]{1,255}$/;
 
 /**
- * Returns the place of the page that answers the request. A page that answers a form has none, so the first page of the
- * login, or of the account, stands in.
+ * Returns the place of the page that answers the request. A page that answers a posted form cannot be shown again, so its
+ * place is the first page of the login, or of the account.
  *
- * @param form the form, or the query
+ * @param form the posted form, or the query
  * @param loginPath the path of the login page in its public URL
  */
 export function placeOf({ request, path }: HttpContext, form: string, loginPath: string): PagePlace {

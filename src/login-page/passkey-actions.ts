@@ -37,7 +37,7 @@ async function signIn(request: LoginRequest): Promise<Remark | undefined> {
   const { hasSteppedBack, ...completion } = await redeemPasskey(call, parts, browser, fields);
   await leaveSignedIn(request, completion, { offersPasskey: false });
   if (!hasSteppedBack) return undefined;
-  // An authenticator was copied, or is an old one that counts badly. It is no reason to lock its owner out.
+  // The authenticator was copied, or counts wrongly, as old ones do. Neither is a reason to lock its owner out.
   logger.warn({ requestId: context.requestId }, 'passkey counter stepped back');
   return { reason: 'PASSKEY_COUNTER_STEPPED_BACK' };
 }
@@ -70,7 +70,7 @@ async function remove(request: LoginRequest): Promise<void> {
   redirectToForm(request, 'passkeys');
 }
 
-/** Redirects to the list that the person came from, or to the application. */
+/** Redirects to the list of passkeys if the person came from it, or to the application. */
 async function goOn(request: LoginRequest): Promise<void> {
   const { call, browser, fields } = request;
   if (fields.next) return redirectToForm(request, 'passkeys');
@@ -86,7 +86,7 @@ function showList(request: LoginRequest): Promise<void> {
   return show(request, renderPasskeyList);
 }
 
-/** Shows a page to the browser that has signed in. To others, it shows what they get of the login anyway. */
+/** Shows a page to the browser that has signed in. Other browsers get the first page of the login. */
 async function show(request: LoginRequest, render: (view: PasskeysView) => PageContent): Promise<void> {
   const { call, browser, context, fields, parts } = request;
   const signIn = await findRecentSignIn(call, browser, fields);

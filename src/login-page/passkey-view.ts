@@ -8,7 +8,7 @@ const PROBLEMS: ReadonlyMap<string, PasskeyView['problem']> = new Map([
   ['Unknown passkey', 'unknown'],
 ] as const);
 
-/** Returns what the page asks a passkey for, unless people cannot sign in to the application with one. */
+/** Returns the request for a passkey, or undefined if people cannot sign in to the application with one. */
 export function viewPasskey(
   { call, browser, fields, parts }: Pick<LoginRequest, 'call' | 'browser' | 'fields' | 'parts'>,
   branding: Branding,

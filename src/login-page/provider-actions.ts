@@ -1,4 +1,4 @@
-/** The actions of other providers: leaving to one, and coming back. */
+/** The actions of other providers: the redirect to a provider, and its callback. */
 import { readAuthorization } from '../domain/providers/authorization-state.ts';
 import { beginProviderLogin } from '../domain/providers/begin-provider-login.ts';
 import { redeemProviderAnswer } from '../domain/providers/redeem-provider-answer.ts';
@@ -13,9 +13,9 @@ import type { LoginRequest } from './login-request.ts';
 import { callbackOf } from './provider-callback.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { sendRedirect } from './responses.ts';
-import { tellOfLinks } from './send-notice.ts';
+import { createLinkNotices } from './send-notice.ts';
 
-/** Stands for the callbacks of all providers: each has one of its own, so that no provider can answer for another. */
+/** The path of the action that serves the callbacks of all providers. */
 const CALLBACK = '/login/callback/*';
 
 export const PROVIDER_ACTIONS: readonly Action[] = [
@@ -23,11 +23,12 @@ export const PROVIDER_ACTIONS: readonly Action[] = [
   { method: 'GET', path: CALLBACK, form: 'choice', readFields: readCallback, run: comeBack },
 ];
 
+/** Returns the path by which an action is found: one stands for the callbacks of all providers. */
 export function actionPathOf(path: string): string {
   return /^\/login\/callback\/[a-z0-9-]+$/.test(path) ? CALLBACK : path;
 }
 
-/** Returns what the login page reads of a callback: the login is in its `state`. */
+/** Reads the provider from the path of a callback, and the ID of the login intent from its `state`. */
 function readCallback({ path }: HttpContext, query: string): Partial<LoginRequest['fields']> {
   const state = new URLSearchParams(query).get('state') ?? '';
   const loginIntentId = toUuid(Buffer.from(state.slice(0, 22), 'base64url').subarray(0, 16));
@@ -62,7 +63,7 @@ async function comeBack(given: LoginRequest): Promise<void> {
   const request = { ...given, fields };
   if (!authorization || error) return redirectToForm(request, 'choice', { problem: PROVIDER_REFUSED });
   const callback = new URL(`${callbackOf(parts, providerId)}?${context.query}`);
-  const loginParts = { ...parts, ...tellOfLinks(request), hasEmail: parts.methods.includes('email') };
+  const loginParts = { ...parts, ...createLinkNotices(request), hasEmail: parts.methods.includes('email') };
   const answer = await redeemProviderAnswer(call, loginParts, browser, { connection, callback, authorization });
   if ('redirectUrl' in answer) return await leaveSignedIn(request, answer, { offersPasskey: true });
   const { email } = answer;

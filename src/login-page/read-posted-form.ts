@@ -2,7 +2,7 @@ import { HttpError } from '../http/errors.ts';
 import { type HttpContext, headerOf } from '../http/http-context.ts';
 import { readBody } from '../http/read-body.ts';
 
-/** Returns the body of a form that a browser has sent. @throws HttpError 415, 413 or 408 */
+/** Returns the body of a posted form. @throws HttpError 415, 413 or 408 */
 export async function readPostedForm({ request }: HttpContext, maxBytes: number, deadline: number): Promise<string> {
   const contentType = headerOf(request, 'content-type') ?? '';
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)) {

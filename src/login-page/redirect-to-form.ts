@@ -1,26 +1,27 @@
-/** Where a person goes on after a form. */
+/** The redirect to the page that follows a form. */
 import type { ServiceError } from '../domain/errors.ts';
 import { setEmailCookie } from './browser-cookie.ts';
 import type { CodeFigures } from './code-figures.ts';
 import { type LoginRequest, loginPathOf } from './login-request.ts';
 import { type FormPage, type PasskeyPage, sendRedirect } from './responses.ts';
 
+/** Returns the page that shows the error of a form. */
 export function pageOf(
   { reason }: ServiceError,
   form: FormPage | PasskeyPage,
   { next }: Pick<LoginRequest['fields'], 'next'>,
 ): FormPage | PasskeyPage {
-  // The list has the form of the offer, too.
+  // The list of passkeys and the offer have the same form.
   if (form === 'passkey/new' && next) return 'passkeys';
   if (reason === 'ACCOUNT_CLOSED') return 'closed';
   if (reason === 'LOGIN_METHOD_NOT_ENABLED') return 'choice';
-  // Without a valid code, a name is not enough.
+  // A name completes the login only with a valid code.
   if (reason === 'CODE_NOT_VALID' && form === 'name') return 'code';
-  // Whichever form asked for it, the code is on its way.
+  // A code was just sent, whichever form has asked for it.
   return reason === 'CODE_SENT_TOO_OFTEN' ? 'code' : form;
 }
 
-/** Returns whether the person has got what they asked for: they entered the address again whose code was just sent. */
+/** Returns whether the error needs no alert: the person entered an address again to which a code was just sent. */
 export function isExpected({ reason, figures }: ServiceError, form: FormPage | PasskeyPage): boolean {
   return reason === 'CODE_SENT_TOO_OFTEN' && form !== 'code' && figures.wait !== undefined;
 }

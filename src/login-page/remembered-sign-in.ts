@@ -1,4 +1,4 @@
-/** The sign-in that a browser can continue in applications that share sign-ins. */
+/** The sign-in that a browser remembers, and can continue in applications that share sign-ins. */
 import type { Completion } from '../domain/login/complete-login.ts';
 import { completeRememberedLogin } from '../domain/remembered-sign-ins/complete-remembered-login.ts';
 import { forgetSignIn } from '../domain/remembered-sign-ins/forget-sign-in.ts';
@@ -9,7 +9,7 @@ import type { LoginRequest } from './login-request.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { sendRedirect } from './responses.ts';
 
-/** A cookie that is new with every sign-in, unlike the browser's. */
+/** This cookie has a new value after every sign-in, unlike the cookie that identifies the browser. */
 const COOKIE = 'usher-sso';
 
 export function readSignInToken(context: HttpContext, browser: Pick<KnownBrowser, 'isSecure'>): string | undefined {
@@ -22,13 +22,13 @@ export async function continueSignIn({ context, call, browser, fields, parts }: 
   sendRedirect(context, (await completeRememberedLogin(call, parts, browser, token, fields)).redirectUrl);
 }
 
-/** Forgets the sign-in and shows how to sign in as somebody else. */
+/** Forgets the sign-in, and shows the choice of how to sign in as somebody else. */
 export async function forgetAndChoose(request: LoginRequest): Promise<void> {
   await forgetHere(request);
   redirectToForm(request, 'choice');
 }
 
-/** Forgets the sign-in, in this browser and in Postgres. With a user ID, only if it is that user's. */
+/** Forgets the sign-in, in this browser and in Postgres. With a user ID, only a sign-in of that user. */
 export async function forgetHere(
   { context, call, browser }: Pick<LoginRequest, 'context' | 'call'> & { browser: Pick<KnownBrowser, 'isSecure'> },
   userId?: string,
@@ -38,7 +38,7 @@ export async function forgetHere(
   if (isForgotten || userId === undefined) setCookie(context, cookieName(COOKIE, browser), '', 0, browser.isSecure);
 }
 
-/** Remembers a sign-in in this browser. Without it, the next application asks again. */
+/** Remembers a sign-in in this browser. An error is ignored: the next application then asks for a new sign-in. */
 export async function rememberCompletion(
   { context, call, browser, parts }: LoginRequest,
   { signIn }: Pick<Completion, 'signIn'>,

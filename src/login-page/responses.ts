@@ -25,7 +25,7 @@ export function sendPage(
   });
 }
 
-/** Has no form-action: browsers would apply it to the redirect after a form, too, which leads to the application. */
+/** Returns the content security policy. It has no `form-action`, because browsers apply that to redirects to applications. */
 export function policyOf(nonce: string): string {
   return (
     `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; connect-src 'self'; ` +
@@ -45,13 +45,13 @@ export function sendScriptResponse(
   sendJson(context, status, JSON.stringify(body), { 'x-content-type-options': 'nosniff' });
 }
 
-/** The pages with a form: the choice of methods, and those after it. */
+/** The pages of a login that have a form. */
 export type FormPage = 'choice' | 'closed' | 'code' | 'link' | 'name';
 
-/** Where a problem is shown: on a page, or by the script of the page. */
+/** The page that shows a problem, or `script` if the script of the page shows it. */
 export type Form = FormPage | PasskeyPage | 'script';
 
-/** The pages after a sign-in: the offer of a passkey, and the list of them. */
+/** The pages after a sign-in: the offer of a passkey, and the list of passkeys. */
 export type PasskeyPage = 'passkey/new' | 'passkeys';
 
 export function sendErrorPage(
@@ -65,7 +65,7 @@ export function sendErrorPage(
   sendPage(context, status, renderError(kind, view), headers);
 }
 
-/** Shows an error page, or answers the error to the script of the page. */
+/** Answers with an error page, or with the error as JSON for the script of the page. */
 export function refuse(
   form: Form,
   context: HttpContext,

@@ -6,7 +6,7 @@ import type { MailError } from '../mail/mail-error.ts';
 import type { LoginRequest } from './login-request.ts';
 import { toMailApplication } from './page-application.ts';
 
-/** How long the statement after an e-mail may take. */
+/** The limit for the statement that records the result of an e-mail. */
 const TIMEOUT_MS = 5_000;
 
 /** Sends the code in the background. For a decoy it does the same work but sends nothing. */
@@ -23,7 +23,7 @@ export function sendCodeMail({ context, languages, parts }: LoginRequest, code: 
     muteUrl: `${authPageUrl}/mute?t=${createMuteToken(codes.keys, email)}`,
   });
   const onEnd = async (error?: MailError) => {
-    // What the mail server says to one e-mail must not show: a decoy does not get that far.
+    // A refusal of this one e-mail is not recorded. A decoy never gets one, so the page would reveal that a user exists.
     if (error && !error.isOfServer) return;
     const run = database.within(performance.now() + TIMEOUT_MS);
     await recordSending({ run }, row, error === undefined);

@@ -4,7 +4,7 @@ import { createNotice, type NoticeKind } from '../mail/notice.ts';
 import type { LoginRequest } from './login-request.ts';
 import { toMailApplication } from './page-application.ts';
 
-/** Tells the user in the background what has changed: whoever reads their e-mails could have done it. */
+/** Sends the user a notice of a change, in the background: somebody who reads their e-mails could have made it. */
 export function sendNotice(
   { context, call, languages, parts }: LoginRequest,
   kind: NoticeKind,
@@ -25,8 +25,8 @@ export function sendNotice(
   parts.mailer.send(notice, { requestId: context.requestId });
 }
 
-/** Returns what tells users who existed before that another way to sign in is theirs. */
-export function tellOfLinks(request: LoginRequest): Pick<EmailLoginParts, 'onIdentityLinked' | 'onWalletLinked'> {
+/** Returns the callbacks that send a notice when a wallet or an identity is linked to a user who existed before. */
+export function createLinkNotices(request: LoginRequest): Pick<EmailLoginParts, 'onIdentityLinked' | 'onWalletLinked'> {
   return {
     onWalletLinked: (linked) => sendNotice(request, 'walletLinked', linked, { address: linked.walletAddress }),
     onIdentityLinked: (linked) =>

@@ -1,4 +1,4 @@
-/** Shows the forms of a login, and the problems of forms that were refused. */
+/** Shows the forms of a login, and the problems of refused forms. */
 import { allowsMethod } from '../domain/applications/branding.ts';
 import type { ServiceError } from '../domain/errors.ts';
 import { findLatestCode } from '../domain/login/find-latest-code.ts';
@@ -26,7 +26,7 @@ import { viewLogin } from './view-login.ts';
 
 const RENDER = { choice: renderChoice, closed: renderClosed, code: renderCode, link: renderLink, name: renderName };
 
-/** Shows the form of an open intent. Redirects the browser that has completed the intent to the application again. */
+/** Shows the form of an open intent. Redirects the browser that has completed the intent to the application. */
 export async function showForm(request: LoginRequest, form: FormPage) {
   const { context, call, browser, fields, parts } = request;
   const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
@@ -38,13 +38,13 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   if (state.kind === 'unknown') return showDeadEnd(request, 'unknown');
   const methods = parts.methods.filter((method) => allowsMethod(state.branding, method));
   const providers = parts.providers.all.filter(({ id }) => allowsMethod(state.branding, id)).map(toProviderView);
-  // Without a method, the operator has disabled all of the application.
+  // Without any method: the operator has disabled all methods that the application allows.
   const kind = state.kind === 'open' && methods.length + providers.length === 0 ? 'unavailable' : state.kind;
   if (kind !== 'open') {
     sendErrorPage(context, kind, viewLogin(request, state));
   } else {
     const email = readEmailCookie(context);
-    // A hidden field from here on, so that a form that is sent twice leads there twice.
+    // Forms send this back in a hidden field, so that a form that is sent twice leads to the passkeys both times.
     const next = state.prompt === 'PASSKEYS' ? 'passkeys' : fields.next;
     const view = {
       ...viewLogin(request, state, await findProblem(request, form, state)),
@@ -57,10 +57,10 @@ export async function showForm(request: LoginRequest, form: FormPage) {
       link: fields.link || (form === 'link' ? LINK_WALLET : ''),
       providers,
     };
-    // All forms but the choice are of e-mails.
+    // Every form but the choice needs the method `email`.
     const isMissing = (form === 'code' && !email) || !methods.includes('email');
     const render = isMissing ? renderChoice : RENDER[form];
-    // Whoever continues a sign-in may not change passkeys, so the page asks for a new one.
+    // A continued sign-in does not allow changes of passkeys, so the page does not offer it on the way to them.
     const token = form === 'choice' && !next ? readSignInToken(context, browser) : undefined;
     const signIn = await findRememberedSignIn(call, parts, state, token);
     const page = signIn ? renderContinue({ ...view, signIn, now: call.now }) : render(view);
@@ -68,7 +68,7 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   }
 }
 
-/** Returns the problem of the form that was refused, or that the e-mail with the code could not be sent. */
+/** Returns the problem of the refused form, or `EMAIL_NOT_SENT`, or an empty string. */
 async function findProblem(
   { call, browser, fields }: LoginRequest,
   form: FormPage,
@@ -80,7 +80,7 @@ async function findProblem(
   return latest?.isUnsent ? EMAIL_NOT_SENT : '';
 }
 
-/** Shows the problem of a form on its page, or answers it to the script of the page. */
+/** Redirects to the page that shows the problem of a form, or answers the script of the page. */
 export async function answerProblem(request: LoginRequest, form: Form, error: ServiceError): Promise<void> {
   const { context, call, browser, languages, fields, parts } = request;
   const problem = problemOf(error);

@@ -1,7 +1,7 @@
-/** Finds slips in e-mail addresses. Usher reveals to nobody that an address is unknown, so this is all the help there is. */
+/** Finds typing errors in e-mail addresses. Usher cannot say that an address is unknown: that would reveal who is a user. */
 import { isOneEditAway } from '../config/is-one-edit-away.ts';
 
-/** Far enough from each other, and from other providers, that a slip is more likely than a different one. */
+/** Large providers. A domain that differs from one of them by one edit is more likely a typing error than another provider. */
 const PROVIDERS = [
   'aol.com',
   'gmail.com',
@@ -18,8 +18,8 @@ const PROVIDERS = [
 ];
 
 /**
- * Returns the address at the one large provider whose domain is one edit away: `ada@gmail.com` for `ada@gmial.com`.
- * Returns undefined if there is none, or if the domain is that of a large provider itself.
+ * Returns the address at the large provider whose domain is one edit away: `ada@gmail.com` for `ada@gmial.com`. Returns
+ * undefined unless there is exactly one, and if the domain is that of a large provider itself.
  */
 export function suggestAddress(email: string): string | undefined {
   const at = email.lastIndexOf('@');

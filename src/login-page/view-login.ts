@@ -4,7 +4,7 @@ import { type LoginRequest, loginPathOf } from './login-request.ts';
 import { toPageApplication } from './page-application.ts';
 import type { LoginView } from './pages/view.ts';
 
-/** Returns what every page of a login shows, with the problem of the form that was refused, if any. */
+/** Returns the view that all pages of a login share, with an alert if the previous form was refused. */
 export function viewLogin(
   { browser, fields, languages, parts, place }: LoginRequest,
   login: LoginIntent,

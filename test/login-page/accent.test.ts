@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { adaptAccent, contrastOf, GROUNDS } from '../../src/login-page/accent.ts';
+import { adaptAccent, BACKGROUNDS, contrastOf } from '../../src/login-page/accent.ts';
 
 const STYLE = readFileSync(new URL('../../src/http/styles/base.css', import.meta.url), 'utf8');
 const MIN_CONTRAST = 4.5;
@@ -23,7 +23,7 @@ function expectReadable(color: string): void {
   const { accent, onAccent } = adaptAccent(color);
   for (const theme of THEMES) {
     expect(accent[theme]).toMatch(/^#[0-9a-f]{6}$/);
-    for (const ground of GROUNDS[theme]) {
+    for (const ground of BACKGROUNDS[theme]) {
       expect(contrastOf(accent[theme], ground), `${color} on ${ground}`).toBeGreaterThanOrEqual(MIN_CONTRAST);
     }
     expect(contrastOf(onAccent[theme], accent[theme]), `text on ${color}`).toBeGreaterThanOrEqual(MIN_CONTRAST);
@@ -32,7 +32,7 @@ function expectReadable(color: string): void {
 
 it('the grounds are those of the style sheet', () => {
   for (const theme of THEMES) {
-    expect(GROUNDS[theme]).toEqual([tokenOf('card')[theme], tokenOf('ground')[theme], tokenOf('sunken')[theme]]);
+    expect(BACKGROUNDS[theme]).toEqual([tokenOf('card')[theme], tokenOf('ground')[theme], tokenOf('sunken')[theme]]);
   }
 });
 
@@ -55,7 +55,7 @@ it('a colour that is readable stays as it is', () => {
     fc.property(anyColor, (color) => {
       const { accent } = adaptAccent(color);
       for (const theme of THEMES) {
-        const isReadable = GROUNDS[theme].every((ground) => contrastOf(color, ground) >= MIN_CONTRAST);
+        const isReadable = BACKGROUNDS[theme].every((ground) => contrastOf(color, ground) >= MIN_CONTRAST);
         if (isReadable) expect(accent[theme]).toBe(color);
         else expect(accent[theme]).not.toBe(color);
       }

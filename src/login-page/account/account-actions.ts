@@ -71,7 +71,7 @@ export const ACCOUNT_ACTIONS: readonly Action[] = [
   { method: 'POST', path: '/account/delete', form: 'choice', run: changing('delete', deleteAccount) },
 ];
 
-/** What the page says about something that was done. */
+/** The texts that confirm a change, by the value of `done` in the query. */
 const NOTES: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
   ['name', 'account.note.name'],
   ['email', 'account.note.email'],
@@ -139,7 +139,7 @@ async function endSession(request: LoginRequest, { user }: Account): Promise<voi
   redirect(request, '', { done: 'session' });
 }
 
-/** Ends this sign-in, too. */
+/** Also ends this sign-in to the account page. */
 async function endSessions(request: LoginRequest, { user }: Account): Promise<void> {
   await endUserSessions(request.call, { userId: user.id });
   await request.parts.onSignedOut(user.id);

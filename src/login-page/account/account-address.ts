@@ -32,7 +32,7 @@ export async function showAddress(request: LoginRequest): Promise<void> {
   sendPage(request.context, 200, renderAccountForm(view, form));
 }
 
-/** Sends a code to the new address. If another user has it, the page shows no difference. */
+/** Sends a code to the new address. The page is the same if another user has the address. */
 export async function sendAddressCode(request: LoginRequest, { user }: Account): Promise<void> {
   const { call, browser, context, fields, parts } = request;
   const { email, code, isDecoy } = await createAddressCode(call, parts.codes, browser, user.id, fields);
@@ -71,7 +71,7 @@ export async function redeemAddressCode(request: LoginRequest, { user }: Account
   parts.mailer.send(notice, { requestId: context.requestId });
 }
 
-/** Shows a button, since scanners of e-mails open links. */
+/** Shows a button. To open the link changes nothing, because scanners of e-mails open links. */
 export async function showUndo(request: LoginRequest): Promise<void> {
   const { call, context, fields, parts } = request;
   const view = viewOf(request);

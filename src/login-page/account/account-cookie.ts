@@ -7,19 +7,19 @@ import type { HttpContext } from '../../http/http-context.ts';
 import { cookieName, type KnownBrowser, readCookie, setCookie } from '../browser-cookie.ts';
 
 const COOKIE = 'usher-account';
-/** Of inactivity. */
+/** The cookie expires this long after the last request. */
 const IDLE_SECONDS = 15 * 60;
-/** After the sign-in. */
+/** The cookie expires this long after the sign-in at the latest. */
 const LONGEST_MS = 24 * 60 * 60_000;
 
-/** The first key writes, all read. */
+/** The first key encrypts, and all keys decrypt. */
 export type AccountKeys = readonly Buffer[];
 
 export function deriveAccountKeys(encryptionKeys: readonly Buffer[]): AccountKeys {
   return deriveKeys(encryptionKeys, 'account');
 }
 
-/** Returns undefined unless this browser has signed in, and was here in the last 15 minutes. */
+/** Returns undefined unless this browser has signed in, and has used the account page in the last 15 minutes. */
 export function readAccountCookie(
   context: HttpContext,
   browser: KnownBrowser,
@@ -60,7 +60,7 @@ export function accountStateOf({ formToken }: KnownBrowser): string {
   return hash('sha256', `account ${formToken}`, 'base64url');
 }
 
-/** In another browser the cookie says nothing. */
+/** Returns the additional authenticated data, which bind the cookie to the browser. */
 function aadOf({ digest }: KnownBrowser): string {
   return `account ${digest.toString('hex')}`;
 }

@@ -12,7 +12,7 @@ import { sendRedirect } from '../responses.ts';
 import { accountStateOf, removeAccountCookie, writeAccountCookie } from './account-cookie.ts';
 import { accountUrlOf, redirect } from './account-request.ts';
 
-/** Logins that a site may begin, since each stores a row for half an hour. */
+/** Limits the logins that begin in a site, an IP prefix of 24 or 48 bits: each stores a row for half an hour. */
 const LOGINS: RateLimit = { burst: 100, intervalMs: 10_000 };
 
 export async function beginAccountLogin(request: LoginRequest): Promise<void> {
@@ -28,7 +28,7 @@ export async function beginAccountLogin(request: LoginRequest): Promise<void> {
   sendRedirect(context, authUrl);
 }
 
-/** Takes the auth token that the login page gives to applications. */
+/** Redeems the auth token with which the login page redirects to the account page, as to any application. */
 export async function finishAccountLogin(request: LoginRequest): Promise<void> {
   const { context, call, browser, fields, parts } = request;
   if (!isSameText(fields.state, accountStateOf(browser)))
@@ -41,7 +41,7 @@ export async function finishAccountLogin(request: LoginRequest): Promise<void> {
   redirect(request, '', signIn || fields.error ? {} : { problem: 'Other' });
 }
 
-/** Also forgets the sign-in that other applications could continue: whoever signs out here means to be gone. */
+/** Also forgets the remembered sign-in. Otherwise the next person at this browser could continue it. */
 export async function signOut(request: LoginRequest): Promise<void> {
   await forgetHere(request);
   removeAccountCookie(request.context, request.browser);

@@ -21,24 +21,25 @@ import { type Account, envelopeFor, isFresh, readAccount, redirect } from './acc
 
 export async function beginLink(request: LoginRequest, { user, signIn }: Account): Promise<void> {
   const { browser, call, context, fields, parts } = request;
-  // The way to the provider and back would be in vain.
+  // Without a recent sign-in, `link` would refuse the answer of the provider.
   if (!(await findRecentSignIn(call, browser, signIn)))
     return beginAccountLogin({ ...request, fields: { ...fields, prompt: 'LOGIN' } });
   const connection = parts.providers.require(fields.provider);
-  const authorization = createAuthorization(parts.authorizationKeys, user.id, belongingOf(request));
+  const authorization = createAuthorization(parts.authorizationKeys, user.id, bindingOf(request));
   const redirectUri = callbackOf(parts, fields.provider);
   const { href } = await connection.authorizationUrl(authorization, { redirectUri, loginHint: user.email });
   sendRedirect(context, href);
 }
 
-function belongingOf({ browser, call, fields }: LoginRequest) {
+/** Returns the values to which the `state` of the link is bound. */
+function bindingOf({ browser, call, fields }: LoginRequest) {
   return { purpose: 'link', providerId: fields.provider, browserDigest: browser.digest, now: call.now } as const;
 }
 
-/** Returns whether the callback is of a link that this browser has begun. It is answered then. */
+/** Answers the callback if it belongs to a link that this browser has begun. Returns whether it does. */
 export async function finishLink(request: LoginRequest): Promise<boolean> {
   const { fields, parts } = request;
-  const authorization = readAuthorization(parts.authorizationKeys, fields.state, belongingOf(request));
+  const authorization = readAuthorization(parts.authorizationKeys, fields.state, bindingOf(request));
   if (!authorization) return false;
   const account = await readAccount(request);
   // Somebody else may have signed in meanwhile.
@@ -67,7 +68,7 @@ function showProblem(request: LoginRequest, error: unknown): void {
   redirect(request, '', { problem: problemOf(error), provider: request.fields.provider });
 }
 
-/** The last way to sign in stays. */
+/** Refuses if people cannot sign in with codes: the account may be the only way to sign in. */
 export async function unlink(request: LoginRequest, { user }: Account): Promise<void> {
   const { call, context, fields, parts } = request;
   if (!parts.methods.includes('email')) throw new ServiceError('LOGIN_METHOD_NOT_ENABLED');

@@ -1,4 +1,4 @@
-/** What the actions of the account page have in common: who is signed in, and where to go next. */
+/** What the actions of the account page share: the check of the sign-in, views and redirects. */
 import { type AccountSignIn, findAccount } from '../../domain/account/find-account.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { User } from '../../domain/users/user.ts';
@@ -9,7 +9,7 @@ import { sendRedirect } from '../responses.ts';
 import { readAccountCookie, writeAccountCookie } from './account-cookie.ts';
 import type { AccountFormView } from './account-view.ts';
 
-/** A change needs a sign-in that is no older. */
+/** The greatest age of a sign-in that allows changes. */
 const FRESH_MS = 15 * 60_000;
 
 export interface Account {
@@ -19,7 +19,7 @@ export interface Account {
 
 type Run = (request: LoginRequest, account: Account) => Promise<void>;
 
-/** Returns who is signed in, for another 15 minutes. */
+/** Returns the account that is signed in, and extends its cookie by 15 minutes. */
 export async function readAccount(request: LoginRequest): Promise<Account | undefined> {
   const { context, call, browser, parts } = request;
   const signIn = readAccountCookie(context, browser, parts.accountKeys, call.now);
@@ -33,7 +33,7 @@ export function isFresh({ call }: LoginRequest, { signIn }: Account): boolean {
   return call.now.getTime() - signIn.authenticatedAt.getTime() < FRESH_MS;
 }
 
-/** Sends whoever is not signed in to the account page, which has the way in. */
+/** Returns an action that redirects people who are not signed in to the start of the account page. */
 export function signedIn(run: Run): Action['run'] {
   return async (request) => {
     const account = await readAccount(request);
@@ -42,7 +42,7 @@ export function signedIn(run: Run): Action['run'] {
   };
 }
 
-/** Also demands a recent sign-in, and shows problems on the page of the form. */
+/** Returns an action that also demands a recent sign-in, and shows problems on the page of the form. */
 export function changing(form: string, run: Run): Action['run'] {
   return signedIn(async (request, account) => {
     if (!isFresh(request, account)) return redirect(request, '');
@@ -70,13 +70,13 @@ export function viewOf(request: LoginRequest): AccountFormView {
   };
 }
 
-/** Returns what every e-mail about the account has. */
+/** Returns the values that every e-mail about the account needs. */
 export function envelopeFor(request: LoginRequest, to: string) {
   const { host, language } = viewOf(request);
   return { to, language, host, application: { name: language.text('account.title') } };
 }
 
-/** The account page stands beside the login page. */
+/** Returns the URL of the account page, next to that of the login page. */
 export function accountUrlOf({ parts }: LoginRequest): string {
   return parts.authPageUrl.replace(/\/login$/, '/account');
 }

@@ -12,7 +12,7 @@ export interface AccountFormView extends PageView {
   readonly host: string;
   /** Binds the form to the browser's cookie. */
   readonly formToken: string;
-  /** What went wrong, or an empty string. */
+  /** The text about a problem, or an empty string. */
   readonly alert: string;
 }
 
@@ -21,19 +21,20 @@ export interface AccountView extends AccountFormView {
   readonly user: User;
   readonly sessions: readonly AccountSession[];
   readonly signIns: readonly AccountSignInToContinue[];
-  /** What this browser is known by, in sessions and in remembered sign-ins. */
+  /** The values that identify this browser in sessions and in remembered sign-ins. */
   readonly thisDevice: { readonly browserDigest: Buffer; readonly tokenDigest: Buffer | undefined };
-  /** Undefined where people cannot sign in with one. */
+  /** Undefined if people cannot sign in with passkeys. */
   readonly passkeys: readonly Passkey[] | undefined;
-  /** At which people sign in. */
+  /** The providers at which people can sign in. */
   readonly providers: readonly LoginProvider[];
   readonly identities: readonly UserIdentity[];
-  /** What has just been done, or an empty string. */
+  /** The text that confirms a change, or an empty string. */
   readonly note: string;
   /** Whether the last sign-in is recent enough for changes. */
   readonly isFresh: boolean;
   readonly mayDelete: boolean;
-  /** Whether people can sign in with a wallet, and without one. */
+  /** Whether people can sign in with a wallet. */
   readonly hasWallets: boolean;
+  /** Whether people can sign in with codes. */
   readonly hasEmail: boolean;
 }

@@ -19,14 +19,14 @@ export async function showWallet(request: LoginRequest): Promise<void> {
   sendPage(request.context, 200, renderAccountForm(view, { ...form, isDangerous: true }));
 }
 
-/** The last way to sign in stays. */
+/** Refuses if people cannot sign in with codes: the wallet may be the only way to sign in. */
 export async function removeWallet(request: LoginRequest, { user }: Account): Promise<void> {
   if (!request.parts.methods.includes('email')) throw new ServiceError('LOGIN_METHOD_NOT_ENABLED');
   await updateUser(request.call, { userId: user.id, walletAddress: null });
   redirect(request, '', { done: 'wallet' });
 }
 
-/** Asks for a new sign-in first if the last one is remembered or old, as the page of passkeys does. */
+/** Asks for a new sign-in first if the last one was continued or is old, as the page of passkeys does. */
 export async function showNewWallet(request: LoginRequest, { user, signIn }: Account): Promise<void> {
   if (user.walletAddress) return redirect(request, '');
   const { call, browser, context } = request;

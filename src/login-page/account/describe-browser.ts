@@ -1,4 +1,4 @@
-/** The first that a user agent names. Later ones name the browsers before them, too. */
+/** In the order of the search: the user agent of Edge also names Chrome and Safari, and that of Chrome names Safari. */
 const BROWSERS: readonly (readonly [RegExp, string])[] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],

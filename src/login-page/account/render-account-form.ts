@@ -1,4 +1,4 @@
-/** The pages of the account that ask for something, one card each. */
+/** The pages of the account with one card each: forms, the sign-in, and messages. */
 import { type Html, html } from '../../http/html.ts';
 import type { TextKey } from '../../texts/texts.ts';
 import type { PageContent } from '../pages/document.ts';
@@ -33,7 +33,7 @@ ${renderAlert(alert)}
   };
 }
 
-/** Renders what somebody sees who is not signed in: nobody is redirected without a click. */
+/** Renders the account page of a person who is not signed in: a button, because nobody is redirected without a click. */
 export function renderAccountSignIn(view: AccountFormView, note = ''): PageContent {
   const { language, path, host, alert } = view;
   return {
@@ -47,7 +47,7 @@ ${note && html`<p class="alert note">${note}</p>`}
   };
 }
 
-/** Renders what was done, or why not. */
+/** Renders a message that a change was made, or why it was not. */
 export function renderAccountMessage(view: AccountFormView, title: TextKey, text: TextKey): PageContent {
   const { language, path } = view;
   return {

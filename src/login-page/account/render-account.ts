@@ -118,7 +118,7 @@ function renderSession(view: AccountView, session: AccountSession): Html {
   );
 }
 
-/** A provider that is gone has its ID for a name. */
+/** Returns the name of the method. A provider that was removed is named by its ID. */
 function describeMethod({ language, providers }: AccountView, method: SignInMethod): Html {
   const key = METHODS.get(method);
   if (key) return html`${language.text(key)}`;
@@ -126,7 +126,7 @@ function describeMethod({ language, providers }: AccountView, method: SignInMeth
   return language.html('account.method.provider', { provider });
 }
 
-/** Renders nothing where nothing is remembered: most applications share no sign-ins. */
+/** Renders nothing without remembered sign-ins, because most applications share none. */
 function renderSignIns(view: AccountView): Html | false {
   const { language, signIns, thisDevice } = view;
   if (signIns.length === 0) return false;
@@ -176,7 +176,7 @@ ${items}
 </section>`;
 }
 
-/** `what` says to screen readers what the short word of the link is about. */
+/** @param what completes the short label for screen readers */
 function renderLink(view: AccountView, to: string, label: TextKey, what?: TextKey, kind = 'second'): Html {
   const { language, path } = view;
   return html`<a class="button ${kind}" href="${path}/${to}">${language.text(label)}${what && html`<span class="hide"> ${language.text(what)}</span>`}</a>`;

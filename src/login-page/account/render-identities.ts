@@ -13,7 +13,7 @@ export function renderIdentities(view: AccountView): Html {
   })}`;
 }
 
-/** Renders a button for each provider where the person has no account that is linked. */
+/** Renders a button for each provider at which the person has not linked an account. */
 export function renderLinkButtons(view: AccountView): Html {
   const { identities, language, path, providers } = view;
   const others = providers.filter(({ id }) => !identities.some(({ provider }) => provider === id));

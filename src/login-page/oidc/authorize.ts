@@ -1,4 +1,4 @@
-/** The authorization endpoint: checks what an application asks for and leads to the login page. */
+/** The authorization endpoint: checks the request of an application and redirects to the login page. */
 
 import { isRegistered } from '../../domain/applications/redirect-uri.ts';
 import { createAuthPageLink } from '../../domain/login/generate-auth-url.ts';
@@ -41,7 +41,7 @@ export async function authorize(request: OidcPageRequest): Promise<void> {
   }
 }
 
-/** Returns the application and where to answer it. A wrong redirect URI may be an attacker's, so nothing is sent there. */
+/** Returns the application and its redirect URI. An unregistered URI may be an attacker's, so nothing is sent there. */
 async function readClient({
   oidcCall,
   parameters,
@@ -56,12 +56,12 @@ async function readClient({
   return { client, target: { ...readAnswerTarget(parameters), redirectUri } };
 }
 
-/** Fills in the address that the application expects. */
+/** Stores the address of `login_hint`, which the login page fills in. */
 function suggestEmail({ context, isSecure }: OidcPageRequest, { loginHint }: AuthorizationRequest): void {
   if (loginHint === undefined) return;
   try {
     setEmailCookie(context, { isSecure }, emailAddress(loginHint));
   } catch {
-    // A hint may be anything.
+    // The hint is no e-mail address: ignore it.
   }
 }

@@ -1,4 +1,4 @@
-/** The answer to `prompt=none`: by the sign-in that this browser has remembered, without a page. */
+/** The answer to `prompt=none`: continues the sign-in that this browser remembers, without a page. */
 import { ServiceError } from '../../domain/errors.ts';
 import type { AuthorizationRequest } from '../../domain/oidc/authorization-request.ts';
 import { createCode } from '../../domain/oidc/code.ts';
@@ -11,7 +11,7 @@ import { readSignInToken } from '../remembered-sign-in.ts';
 import { type OidcPageRequest, takeNetworkPermit } from './oidc-page.ts';
 
 /**
- * Returns a code of a login that the remembered sign-in has completed.
+ * Completes a login by the remembered sign-in, and returns its authorization code.
  *
  * @param begin creates the login intent
  * @throws OidcError `login_required`, PageProblem

@@ -11,11 +11,12 @@ import { forgetHere } from '../remembered-sign-in.ts';
 import { sendErrorPage, sendRedirect } from '../responses.ts';
 import { type OidcPageRequest, PageProblem, takeNetworkPermit } from './oidc-page.ts';
 
+/** The parameters that a request may have only once. */
 const SINGLE = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state'];
-/** Shows the page after a logout again, in another language. */
+/** The query parameter that shows the page after a logout again, in another language. */
 const DONE = 'done';
 
-/** @throws PageProblem without the ID token of a login: any page can send a browser here, so nothing ends then */
+/** @throws PageProblem without a valid ID token. Any site can send a browser here, so nothing ends without one. */
 export async function logOut(request: OidcPageRequest): Promise<void> {
   const { context, call, parameters, parts, isSecure } = request;
   if (parameters.get(DONE) !== undefined) return showSignedOut(request, parameters.get('client_id') ?? '');
@@ -30,7 +31,7 @@ export async function logOut(request: OidcPageRequest): Promise<void> {
   sendRedirect(context, state === undefined ? uri : addToQuery(uri, { state }));
 }
 
-/** Returns the login of the ID token, if that is not older than a login can be. */
+/** Returns the user, browser and application of the ID token. @throws PageProblem if it is older than a login can be */
 async function readLogin(request: OidcPageRequest) {
   const { call, oidcCall, parameters, parts } = request;
   const token = parameters.get('id_token_hint');
@@ -46,7 +47,7 @@ async function readLogin(request: OidcPageRequest) {
   return { hint, client };
 }
 
-/** Ends what the user has begun at the application in the browser of the token. Without one, in every browser. */
+/** Ends the login at the application in the browser that the ID token names, or in all browsers if it names none. */
 async function endLogin({ call }: OidcPageRequest, client: OidcClient, { userId, sid }: IdTokenHint): Promise<void> {
   if (sid !== undefined) await endGrantsOfBrowser(call, { applicationId: client.id, userId, sid });
   else await revokeUserSessions({ ...call, application: { ...client, name: '' } }, { userId });

@@ -1,4 +1,4 @@
-/** What the pages of OpenID Connect share: what they get, and how they refuse. */
+/** The request, parts and errors that the pages of OpenID Connect share. */
 import type { OidcCall } from '../../api/oidc/oidc-call.ts';
 import type { Call } from '../../domain/call.ts';
 import type { OidcClients } from '../../domain/oidc/oidc-clients.ts';
@@ -19,9 +19,9 @@ export interface OidcPageParts
   > {
   readonly oidc: OidcProvider;
   readonly clients: OidcClients;
-  /** Of the requests that store a row. */
+  /** The limit of requests that store a login intent. */
   readonly logins: NetworkLimit;
-  /** Of logouts that name an ID token, whose signature takes time to check. */
+  /** The limit of logouts with an ID token, because checking its signature takes CPU time. */
   readonly logouts: NetworkLimit;
 }
 
@@ -44,7 +44,7 @@ export interface OidcPage {
   run(request: OidcPageRequest): Promise<void>;
 }
 
-/** An error that the person sees, because it can be sent to no application. */
+/** An error that is shown to the person, because it can be sent to no application. */
 export class PageProblem extends OidcError {
   readonly page: ErrorPage;
 
@@ -54,14 +54,14 @@ export class PageProblem extends OidcError {
   }
 }
 
-/** An error that was sent to the application. */
+/** An error that was already sent to the application. */
 export class AnsweredError extends OidcError {
   constructor({ reason, message }: OidcError) {
     super(reason, { description: message });
   }
 }
 
-/** @throws PageProblem if the network of the browser has had its share */
+/** @throws PageProblem if the network of the browser has no permit left */
 export function takeNetworkPermit({ context, call }: OidcPageRequest, limit: NetworkLimit): void {
   if (!limit.take(context.clientAddress, call.now)) throw new PageProblem('too-many', 'temporarily_unavailable');
 }

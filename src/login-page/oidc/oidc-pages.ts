@@ -1,4 +1,4 @@
-/** The pages of OpenID Connect: their limits and errors. Applications send browsers to them. */
+/** The HTTP handler of the pages of OpenID Connect, to which applications send browsers: limits and errors. */
 import type { Admission } from '../../api/admission.ts';
 import { type OidcCallParts, runOidcCall } from '../../api/oidc/oidc-call.ts';
 import { OidcClients } from '../../domain/oidc/oidc-clients.ts';
@@ -22,7 +22,10 @@ const PAGES: readonly OidcPage[] = [
 ];
 
 const MAX_FORM_BYTES = 16_384;
-/** A login stores a row for half an hour, and a logout writes to the rows of the user. Logouts cannot use up what logins have. */
+/**
+ * A login stores a row for half an hour, and a logout writes to the rows of the user. Each has its own permits, so that
+ * logouts cannot use up those of logins.
+ */
 const PERMITS_PER_MINUTE = 600;
 
 interface OidcPagesOptions extends OidcCallParts, Omit<OidcPageParts, 'clients' | 'logins' | 'logouts'> {
@@ -55,7 +58,7 @@ export function createOidcPages(options: OidcPagesOptions): PathHandler {
 
 interface Site {
   readonly isSecure: boolean;
-  /** The path of the public URL. */
+  /** The path of the public URL, without a slash at the end. */
   readonly base: string;
   readonly parts: OidcPagesOptions & OidcPageParts;
 }
@@ -75,7 +78,7 @@ async function serve(page: OidcPage, context: HttpContext, { isSecure, base, par
     if (error instanceof AnsweredError) return;
     const { languages, locale, place } = viewOf();
     const kind = error instanceof PageProblem ? error.page : error.status >= 500 ? 'unavailable' : 'bad-request';
-    // Of a form that is too large, nothing is kept.
+    // The place has no parameters of a form that was too large: it was not read.
     sendErrorPage(context, kind, { language: languages.languageFor(locale), place }, error.status);
   };
   const route = { method: known ?? 'other', path };
@@ -85,8 +88,7 @@ async function serve(page: OidcPage, context: HttpContext, { isSecure, base, par
     route,
     async (oidcCall) => {
       if (!known) {
-        const allowed = [...page.methods, ...(page.methods.includes('GET') ? ['HEAD'] : [])];
-        context.response.setHeader('allow', allowed.join(', '));
+        context.response.setHeader('allow', [...page.methods, 'HEAD'].join(', '));
         throw new PageProblem('bad-request', 'invalid_request', 405);
       }
       if (known === 'POST') form = await readPostedForm(context, MAX_FORM_BYTES, oidcCall.deadline);

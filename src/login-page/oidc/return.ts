@@ -1,4 +1,4 @@
-/** The page that sends the answer to applications that want it in a form: OAuth 2.0 Form Post Response Mode. */
+/** The page that posts the answer to applications with `response_mode=form_post` (OAuth 2.0 Form Post Response Mode). */
 import { findLoginIntent, type LoginIntent } from '../../domain/login/login-intent.ts';
 import { isCodeLive } from '../../domain/oidc/authorization-answer.ts';
 import { readCode } from '../../domain/oidc/code.ts';
@@ -6,7 +6,7 @@ import { UUID } from '../../domain/validation.ts';
 import { type OidcPageRequest, PageProblem } from './oidc-page.ts';
 import { sendAnswer } from './send-answer.ts';
 
-/** The only error of a login that has begun. */
+/** The errors that the answer to a login which has begun may have. */
 const ERRORS = ['access_denied'];
 
 /** Takes a `code`, or an `intent` and an `error`. @throws PageProblem */

@@ -12,7 +12,7 @@ interface Target {
   readonly locale?: string | null;
 }
 
-/** Sends the browser to the application with the answer, by a redirect or by a form that sends itself. */
+/** Sends the browser to the application with the answer, by a redirect or by a form that submits itself. */
 export function sendAnswer(
   { context, languages, parts }: OidcPageRequest,
   target: Target,

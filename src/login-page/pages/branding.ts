@@ -1,4 +1,4 @@
-/** What pages show of an application beside its name. */
+/** The logo, colour and links of an application. */
 import { Html, html } from '../../http/html.ts';
 import type { TextKey } from '../../texts/texts.ts';
 import { adaptAccent } from '../accent.ts';
@@ -13,7 +13,7 @@ export function renderAccent({ accentColor }: Pick<PageApplication, 'accentColor
   return new Html(`:root{${rule}}`);
 }
 
-/** Renders the logo. Undefined without one for light pages, since a dark one may be invisible there. */
+/** Returns undefined without a logo for light pages, because the logo for dark pages may be invisible there. */
 export function renderLogo({ logo, darkLogo }: PageApplication): Html | undefined {
   if (!logo) return undefined;
   const { path, width, height } = logo;
@@ -23,7 +23,7 @@ export function renderLogo({ logo, darkLogo }: PageApplication): Html | undefine
   return html`<picture class="logo${!darkLogo && ' plate'}">${dark}<img src="${path}" width="${String(width)}" height="${String(height)}" alt=""></picture>`;
 }
 
-/** Renders what people accept who sign up. */
+/** Renders the sentence that people who sign up accept the terms. */
 export function renderTerms({
   language,
   application,
@@ -42,7 +42,7 @@ export function renderLinks({ language, application }: PageView): Html {
   return html`${link(termsUri, 'footer.terms')}${link(privacyUri, 'footer.privacy')}${link(supportUri, 'footer.help')}`;
 }
 
-/** Renders the ways on from a login that cannot go on. Nothing leads on without a click: a broken application would loop. */
+/** Renders links from a login that cannot continue. Only a click leads away: with a broken application, a redirect would loop. */
 export function renderWaysOn(view: PageView, { canRetry }: { canRetry: boolean }): Html {
   const { language, application, place } = view;
   const { name = '', initiateLoginUri, site, supportUri } = application ?? {};

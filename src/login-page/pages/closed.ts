@@ -4,7 +4,7 @@ import { renderFooter } from './footer.ts';
 import { renderAlert, renderCancel, renderHeading, renderLogin, renderMark } from './parts.ts';
 import type { FormView } from './view.ts';
 
-/** Renders what somebody sees who has proved to have the address of a deactivated user. */
+/** Renders the page for a deactivated user who has entered the right code. */
 export function renderClosed(view: FormView): PageContent {
   const { language, path, application } = view;
   const support = application?.supportUri ?? undefined;

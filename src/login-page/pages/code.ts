@@ -46,7 +46,7 @@ ${renderCodeHidden(view)}<label for="code">${language.text('code.field')}</label
 </form>`;
 }
 
-/** Renders the question whether the address has a slip. Its button asks for a new code. */
+/** Renders the question whether the address has a typing error. The button asks for a code to the suggested address. */
 function renderHint(view: FormView): Html | undefined {
   const { language, path, email, link } = view;
   const suggested = suggestAddress(email);
@@ -58,7 +58,7 @@ ${renderHidden(view)}<input type="hidden" name="email" value="${suggested}">
 </form>`;
 }
 
-/** Renders the form that has the code sent again. The script counts down until that is possible. */
+/** Renders the form that asks Usher to send the code again. The script counts down until that is possible. */
 function renderAgain(view: FormView): Html {
   const { language, path, figures } = view;
   const countdown = html` <span id="wait" data-seconds="${String(figures.wait)}" data-ready="${language.text('code.again.ready')}" aria-hidden="true" hidden>${language.html('code.again.in', { time: '' })}</span>`;
@@ -73,7 +73,7 @@ function renderCodeHidden(view: FormView): Html {
 `;
 }
 
-/** Renders the form that leads back to the form for the address, which still has it. */
+/** Renders the form that leads back to the form for the address, where the address is still filled in. */
 function renderChange(view: FormView): Html {
   const { language, path, link } = view;
   return html`<form class="also" method="get" action="${path}${link && '/link'}">${renderLogin(view)}${link && html`<input type="hidden" name="link" value="${link}">`}

@@ -11,7 +11,7 @@ interface ContinueView extends FormView {
   readonly now: Date;
 }
 
-/** Renders the offer to sign in as the person who has signed in before in this browser. */
+/** Renders the offer to continue the sign-in that this browser remembers. */
 export function renderContinue(view: ContinueView): PageContent {
   const { language, path, signIn, applicationName: application } = view;
   const { email } = signIn;
@@ -45,7 +45,7 @@ const UNITS = [
   ['minute', 60],
 ] as const;
 
-/** Returns how long ago that was, such as `2 hours ago`. */
+/** Returns the time since the instant, such as `2 hours ago`. */
 function describeAge(instant: Date, now: Date, tag: string): string {
   const seconds = Math.max(0, (now.getTime() - instant.getTime()) / 1_000);
   const [unit, length] = UNITS.find(([, most]) => seconds >= most) ?? (['minute', 60] as const);

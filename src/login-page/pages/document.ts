@@ -7,14 +7,14 @@ import type { PageApplication } from '../page-application.ts';
 import { renderAccent } from './branding.ts';
 
 export interface PageContent {
-  /** English if it is missing. */
+  /** English by default. */
   readonly language?: Language;
   readonly title: string;
   readonly application?: Pick<PageApplication, 'accentColor'> | undefined;
-  /** A card, unless it is a card with a list or a wide page. */
+  /** `card` by default. `list` is a card with a list, and `page` has the full width. */
   readonly layout?: 'card' | 'list' | 'page';
   readonly body: Html;
-  /** What stands below the card: a `footer`. */
+  /** The `footer` element below the card. */
   readonly footer?: Html;
   /** CSS after that of the layout. */
   readonly style?: string;

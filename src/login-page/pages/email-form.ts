@@ -4,7 +4,7 @@ import { renderTerms } from './branding.ts';
 import { renderHidden } from './parts.ts';
 import type { FormView } from './view.ts';
 
-/** Fills in the address that the application knows. */
+/** Fills in the address that an application has appended to the `authUrl`. */
 export const EMAIL_SCRIPT = readScript(new URL('../scripts/email.js', import.meta.url));
 
 /** Renders the form that asks for a code. */

@@ -13,19 +13,19 @@ export const ERROR_PAGES = {
   expired: { status: 410, title: 'error.expired.title', text: 'error.expired.text' },
   completed: { status: 409, title: 'error.completed.title', text: 'error.completed.text' },
   'no-cookie': { status: 403, title: 'error.noCookie.title', text: 'error.noCookie.text' },
-  // The page was loaded before the browser got another cookie.
+  // The browser has got another cookie since the page was loaded.
   'stale-form': { status: 403, title: 'error.staleForm.title', text: 'error.staleForm.text' },
   unavailable: { status: 503, title: 'error.unavailable.title', text: 'error.unavailable.text' },
   'bad-request': { status: 400, title: 'error.badRequest.title', text: 'error.badRequest.text' },
   'not-found': { status: 404, title: 'error.notFound.title', text: 'error.notFound.text' },
-  // Of OpenID Connect.
+  // Pages of OpenID Connect.
   'unknown-client': { status: 400, title: 'oidc.unknownClient.title', text: 'oidc.unknownClient.text' },
   'too-many': { status: 429, title: 'oidc.tooMany.title', text: 'oidc.tooMany.text' },
   'signed-out': { status: 200, title: 'oidc.signedOut.title', text: 'oidc.signedOut.text' },
   'not-signed-out': { status: 200, title: 'oidc.notSignedOut.title', text: 'oidc.notSignedOut.text' },
 } as const satisfies Record<string, { status: number; title: TextKey; text: TextKey }>;
 
-/** Renders the page of a login, or of a logout, that does not go on. */
+/** Renders the page of a login or logout that cannot continue. */
 export function renderError(kind: ErrorPage, view: PageView): PageContent {
   const { language, application } = view;
   const title = language.text(ERROR_PAGES[kind].title);
@@ -41,7 +41,7 @@ ${renderWaysOn(view, { canRetry: kind === 'unavailable' || kind === 'too-many' }
   };
 }
 
-/** Returns the same as one text, for the scripts of pages. */
+/** Returns title and text of an error page as one text, for the scripts of pages. */
 export function describeError(kind: ErrorPage, language: Language): string {
   const { title, text } = ERROR_PAGES[kind];
   return `${language.text(title)}${language.text('error.stop')}${language.text(text, valuesIn(language))}`;

@@ -3,7 +3,7 @@ import { LANGUAGES, type Language } from '../../texts/texts.ts';
 import { renderLinks } from './branding.ts';
 import type { PageView } from './view.ts';
 
-/** Renders the switch of the language, and links. */
+/** Renders the choice of a language, and links. */
 export function renderFooter(view: PageView, links?: Html): Html {
   const { language, place } = view;
   const kept = place.query.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
@@ -17,7 +17,7 @@ ${[...LANGUAGES.values()].map((option) => renderOption(option, option.tag === la
 ${links}${renderLinks(view)}</footer>`;
 }
 
-/** Shows each language in its own words, so that people find theirs. */
+/** Renders the name of each language in that language, so that people find theirs. */
 function renderOption({ tag, name, direction }: Language, isSelected: boolean): Html {
   return html`<option value="${tag}" lang="${tag}"${direction === 'rtl' && html` dir="rtl"`}${isSelected && html` selected`}>${name}</option>
 `;

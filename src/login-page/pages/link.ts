@@ -6,7 +6,7 @@ import { renderAlert, renderHeading, renderMark, renderOtherWay } from './parts.
 import { PASSKEY_OFFER_SCRIPT } from './passkey-form.ts';
 import type { FormView } from './view.ts';
 
-/** Renders the form for the e-mail address whose user gets a new wallet, or an account at a provider. */
+/** Renders the form for the e-mail address of the user to whom a wallet, or an account at a provider, is linked. */
 export function renderLink(view: FormView): PageContent {
   const { language, applicationName: application, link, providers } = view;
   const provider = providers.find(({ id }) => id === link)?.name;

@@ -5,19 +5,19 @@ import { renderAlert, renderHeading } from './parts.ts';
 import type { PageView } from './view.ts';
 
 export interface MuteView extends PageView {
-  /** Of this page, in its public URL. */
+  /** The path of this page in its public URL. */
   readonly path: string;
   readonly linkToken: string;
   readonly formToken: string;
   readonly now: Date;
-  /** Until when no e-mails are sent, null if they are, undefined if the link is not ours. */
+  /** The instant until which no e-mails are sent, null if they are not stopped, undefined if the link is invalid. */
   readonly until: Date | null | undefined;
 }
 
 const HOUR_MS = 60 * 60_000;
 const HOURS = 24;
 
-/** Renders the button that stops e-mails, or says that it has been pressed. */
+/** Renders the button that stops e-mails, or the message that e-mails are stopped. */
 export function renderMute(view: MuteView): PageContent {
   const { language, until } = view;
   const title = until ? 'mute.done.title' : 'mute.title';

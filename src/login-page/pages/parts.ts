@@ -1,4 +1,4 @@
-/** The parts that several pages have. */
+/** Parts that several pages share. */
 import { type Html, html } from '../../http/html.ts';
 import { renderLogo } from './branding.ts';
 import type { FormView, LoginView } from './view.ts';
@@ -10,7 +10,7 @@ export function renderMark({ applicationName, application }: Pick<FormView, 'app
   return html`<span class="mark" aria-hidden="true">${initial.toUpperCase()}</span>`;
 }
 
-/** `text` consists of paragraphs. */
+/** @param text paragraphs */
 export function renderHeading(title: Html, text?: Html): Html {
   return html`<div>
 <h1>${title}</h1>
@@ -18,19 +18,19 @@ ${text}
 </div>`;
 }
 
-/** Renders where the person goes next. The private schemes of apps have no host that a person knows. */
+/** Renders the host to which the person returns. Returns undefined for private schemes of apps, which have no host. */
 export function renderReturn({ language, application }: FormView): Html | undefined {
   const host = application?.site?.host;
   if (!host) return undefined;
   return html`<p>${language.html('choice.return', { host: html`<strong><bdi>${host}</bdi></strong>` })}</p>`;
 }
 
-/** Renders an empty alert, too, which the script of the page fills. */
+/** Renders the alert even if it is empty, because the script of the page may fill it. */
 export function renderAlert(text = ''): Html {
   return html`<p class="alert" role="alert" tabindex="-1" id="alert">${text}</p>`;
 }
 
-/** Renders the fields that every form needs which changes something. */
+/** Renders the hidden fields of a form before the sign-in, with `passkey` for the script and with what is to be linked. */
 export function renderHidden(view: FormView): Html {
   const { link, passkey } = view;
   return html`${renderOwnLogin(view)}
@@ -38,12 +38,12 @@ ${passkey && html`<input type="hidden" name="passkey">`}
 ${link && html`<input type="hidden" name="link" value="${link}">`}`;
 }
 
-/** Renders the fields that a form of a login needs, and the proof that it comes from a page of this browser. */
+/** Renders the fields that identify the login, and the form token. */
 export function renderOwnLogin(view: LoginView & { readonly next?: string }): Html {
   return html`${renderLogin(view)}<input type="hidden" name="token" value="${view.formToken}">`;
 }
 
-/** Renders the fields that lead to another page of the same login, in the same language. */
+/** Renders the fields that identify the login, and the language that was chosen. */
 export function renderLogin({
   loginIntentId,
   clientId,

@@ -5,7 +5,7 @@ import type { FormView, PasskeysView } from './view.ts';
 
 export const PASSKEY_SIGN_IN_SCRIPT = readScripts('passkey.js', 'passkey-sign-in.js');
 export const PASSKEY_CREATION_SCRIPT = readScripts('passkey.js', 'passkey-creation.js');
-/** For the pages before the offer of a passkey. */
+/** For pages that may lead to the offer of a passkey. */
 export const PASSKEY_OFFER_SCRIPT = readScripts('passkey-offer.js');
 
 const KEY =
@@ -18,7 +18,7 @@ export const PASSKEY_MARK = new Html(
   `<span class="mark" aria-hidden="true"><svg width="26" height="26" viewBox="0 0 20 20" ${KEY}</span>`,
 );
 
-/** Renders the form for a passkey, which the script shows and sends. */
+/** Renders the form that signs in with a passkey. The script shows and submits it. */
 export function renderPasskeyForm(view: FormView): Html {
   const { language, path, passkey, methods } = view;
   if (!passkey) return html``;
@@ -34,7 +34,7 @@ ${renderHidden(view)}<input type="hidden" name="credential">
 </form>`;
 }
 
-/** Renders the form that makes a passkey, which the script shows and sends. */
+/** Renders the form that adds a new passkey. The script shows and submits it. */
 export function renderNewPasskey(view: PasskeysView, next: 'passkeys' | ''): Html {
   const { language, path, options } = view;
   return html`<form id="new-passkey" method="post" action="${path}/passkey/new" data-options="${JSON.stringify(options)}"
@@ -48,7 +48,7 @@ ${renderOwnLogin({ ...view, next })}<input type="hidden" name="credential">
 </form>`;
 }
 
-/** Renders the link to the sign-in that leads to the list of passkeys. */
+/** Renders the link to a sign-in after which the list of passkeys is shown. */
 export function renderManagePasskeys(view: FormView): Html {
   const { language, path, passkey, next } = view;
   if (!passkey || next) return html``;

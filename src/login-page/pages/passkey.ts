@@ -3,7 +3,7 @@ import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import type { Language } from '../../texts/texts.ts';
 
-/** Renders what a person needs to know a passkey by: its name, where it works, when it was added and used. */
+/** Renders the facts by which a person recognizes a passkey: its name, where it works, when it was added and used. */
 export function renderPasskey(language: Language, { name, isBackedUp, createdAt, lastUsedAt }: Passkey): Html {
   const kind = language.text(isBackedUp ? 'passkey.list.synced' : 'passkey.list.local');
   const added = language.date(createdAt);

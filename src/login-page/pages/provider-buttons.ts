@@ -2,7 +2,7 @@ import { Html, html } from '../../http/html.ts';
 import { renderOwnLogin } from './parts.ts';
 import type { FormView } from './view.ts';
 
-/** Renders a button per provider, in the order of the operator. */
+/** Renders a button for each provider, in the order of `LOGIN_PROVIDERS_FILE`. */
 export function renderProviderForms(view: FormView): Html {
   const { language, methods, path, providers } = view;
   const isSecond = methods.includes('email');
@@ -24,7 +24,7 @@ export type ProviderMark = 'github' | 'google' | 'microsoft' | 'other';
 const svg = (viewBox: string, content: string) =>
   new Html(`<svg width="20" height="20" viewBox="${viewBox}" aria-hidden="true">${content}</svg>`);
 
-/** Drawn as their owners ask: in their colours, unchanged. That of GitHub has the colour of the text. */
+/** The logos are unchanged and in the colours that their owners demand. The logo of GitHub has the colour of the text. */
 const MARKS: Readonly<Record<ProviderMark, Html>> = {
   google: svg(
     '0 0 48 48',

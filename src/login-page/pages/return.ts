@@ -6,7 +6,7 @@ import { renderHeading } from './parts.ts';
 
 const RETURN_SCRIPT = readScript(new URL('../scripts/return.js', import.meta.url));
 
-/** Renders the form with the answer for an application. It sends itself, or a person does it. */
+/** Renders the form with the answer for an application. The script submits it; without JavaScript, the person does. */
 export function renderReturnForm(
   language: Language,
   redirectUri: string,

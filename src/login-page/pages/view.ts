@@ -11,7 +11,7 @@ import type { ProviderMark } from './provider-buttons.ts';
 export interface PageView {
   readonly language: Language;
   readonly place: PagePlace;
-  /** Undefined if it is not known. */
+  /** Undefined if the application is unknown. */
   readonly application?: PageApplication | undefined;
 }
 
@@ -21,11 +21,11 @@ export interface ProviderView {
   readonly mark: ProviderMark;
 }
 
-/** What the script asks a passkey for. */
+/** The request that the script makes to a passkey. */
 export interface PasskeyView {
   readonly challenge: string;
   readonly rpId: string;
-  /** Whether the previous passkey was refused, and whether nobody knows it. */
+  /** Why the previous passkey was refused: `unknown` if Usher has no such passkey. */
   readonly problem: 'invalid' | 'unknown' | undefined;
 }
 
@@ -40,10 +40,10 @@ export interface LoginView extends PageView {
   /** The tag of the language that the person has chosen at this login, or an empty string. */
   readonly chosenLanguage: string;
   readonly applicationName: string;
-  /** What went wrong, or an empty string. */
+  /** The text about a problem, or an empty string. */
   readonly alert: string;
   readonly loginIntentId: string;
-  /** Of the application, which pages know by it when the intent is gone. */
+  /** The client ID of the application, which identifies it after the intent was removed. */
   readonly clientId: string;
   /** The path of the login page in its public URL. */
   readonly path: string;
@@ -58,11 +58,11 @@ export interface FormView extends LoginView {
   readonly methods: readonly LoginMethod[];
   /** The address that the user entered before. */
   readonly email: string;
-  /** Undefined where people cannot sign in with a passkey. */
+  /** Undefined if people cannot sign in with a passkey. */
   readonly passkey?: PasskeyView | undefined;
   /** `passkeys` if the person wants to see their passkeys after the sign-in. */
   readonly next?: string;
-  /** What the user with the e-mail address gets: `1` for the wallet that has signed, the ID of a provider, or empty. */
+  /** What the user with the e-mail address gets: `1` for the wallet that has signed, a provider's ID for an account. */
   readonly link: string;
   /** Other providers to sign in at. */
   readonly providers: readonly ProviderView[];

@@ -22,7 +22,7 @@ interface WalletForm {
   readonly hidden: Html;
 }
 
-/** Renders the form for wallets. The script shows it once there is one, with a button for each. */
+/** Renders the form for wallets. The script shows it once the browser has a wallet, with a button for each. */
 export function renderWalletForm(language: Language, { action, challenge, isSecond, hidden }: WalletForm): Html {
   return html`<form id="wallet" method="post" action="${action}" data-challenge="${challenge}"${renderTexts(language)} hidden>
 ${hidden}<input type="hidden" name="address"><input type="hidden" name="signature">
@@ -40,15 +40,15 @@ export function renderWalletSignIn(view: FormView): Html {
   });
 }
 
-/** Renders what stands in place of the form. A page with other ways to sign in does not speak of missing wallets. */
+/** Renders notes for browsers without a wallet or without JavaScript. The first appears only if there is no other way. */
 export function renderWalletNotes(language: Language, { isOnlyWay }: { readonly isOnlyWay: boolean }): Html {
   return html`${isOnlyWay && html`<p id="no-wallet" hidden>${language.text('wallet.missing')}</p>`}
 <noscript><p>${language.text('wallet.noScript')}</p></noscript>`;
 }
 
-/** Renders the texts of the script, for its `dataset`. */
+/** Renders the texts of the script as data attributes. */
 function renderTexts(language: Language): Html {
-  // The script replaces the value, which is isolated from the text around it.
+  // The script replaces `{wallet}`. The text isolates it, so that a name cannot change the direction around it.
   return html` data-longest="${String(2 + 2 * MAX_SIGNATURE_BYTES)}"
 data-named="${language.text('wallet.submit.named', { wallet: '{wallet}' })}"
 data-connecting="${language.text('wallet.busy.connecting')}"

@@ -1,13 +1,13 @@
-// The page for a code: submits a code that arrives at once, and counts down to the next e-mail.
+// The page for a code: submits a code that is pasted or filled in, and counts down until the code may be sent again.
 import { status } from './page.js';
 
 const code = document.querySelector('#code');
 let isSubmitted = false;
 
 code.addEventListener('input', ({ data, inputType }) => {
-  // Typed digits never submit, since a slip would cost an attempt. Pasting and autofill have more than one character.
+  // Typed digits never submit, because a typing error would cost an attempt. Pasted text has more than one character.
   const isTyped = data?.length === 1 || /^(delete|history|insertComposition)/.test(inputType);
-  // Autofill has two events.
+  // Autofill emits two events.
   if (isTyped || isSubmitted) return;
   const joined = code.value.normalize('NFKC').replace(/[\s\p{Pd}\p{Cf}\u2212]/gu, '');
   const runs = joined.match(/\p{Nd}+/gu)?.filter((run) => [...run].length === Number(code.dataset.digits));
@@ -19,7 +19,7 @@ code.addEventListener('input', ({ data, inputType }) => {
 
 const wait = document.querySelector('#wait');
 if (wait) {
-  // The history keeps it, so that a reload does not begin anew.
+  // The history keeps the instant, so that a reload does not restart the countdown.
   const repeatAt = history.state?.repeatAt ?? Date.now() + wait.dataset.seconds * 1_000;
   history.replaceState({ repeatAt }, '');
   countDown(repeatAt);

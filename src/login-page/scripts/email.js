@@ -1,4 +1,4 @@
-// The choice: fills in the address from the fragment, which reaches no log. A plus is a plus there.
+// Fills in the address from the fragment, which reaches no log. A plus sign in the fragment does not mean a space.
 const field = document.querySelector('#email');
 const given = new URLSearchParams(location.hash.slice(1).replaceAll('+', '%2B')).get('email');
 if (given) field.value = given;

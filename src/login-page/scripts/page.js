@@ -14,9 +14,9 @@ export function fail(text) {
 }
 
 for (const form of document.querySelectorAll('form[data-busy]')) {
-  // Later, because a button that is disabled now would be missing in the form.
+  // After the event, because the browser leaves disabled buttons out of the form.
   form.addEventListener('submit', () => setTimeout(setBusy, 0, form.dataset.busy));
 }
-// A page that is restored from the history must not be busy.
+// A page that the browser restores from its history must not stay busy.
 window.addEventListener('pageshow', (event) => event.persisted && setBusy(''));
 if (alert?.textContent) alert.focus();

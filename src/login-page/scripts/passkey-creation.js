@@ -1,4 +1,4 @@
-// Makes a new passkey, and tells the device which ones the server knows.
+// Creates a new passkey, and signals to the device which passkeys the server knows.
 import { fail } from './page.js';
 import { renewSignal, send, toBytes, toText, useOnClick } from './passkey.js';
 
@@ -23,7 +23,7 @@ async function create() {
 }
 
 if (creation && window.PublicKeyCredential) {
-  // The device has one of this person already.
+  // InvalidStateError: the device already has a passkey of this person.
   useOnClick(creation, create, (error) => {
     if (error.name !== 'InvalidStateError') return false;
     const later = document.querySelector('#later');

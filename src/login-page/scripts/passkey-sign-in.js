@@ -17,13 +17,13 @@ async function signIn(options) {
   });
 }
 
-// Waits in the list of suggestions of the e-mail field, and shows nothing if it fails.
+// Offers passkeys among the suggestions of the e-mail field. A failure shows nothing.
 async function fillIn() {
   if (!document.querySelector('[autocomplete~=webauthn]')) return;
   if (await PublicKeyCredential.isConditionalMediationAvailable?.()) await signIn({ mediation: 'conditional' });
 }
 
-// For the next page, which learns whether the server knows the passkey.
+// Keeps the ID for the next page, which learns whether the server knows the passkey.
 function remember(id) {
   try {
     sessionStorage.setItem('usher-passkey', id);
@@ -41,6 +41,6 @@ function forgetUnknown() {
 if (form && window.PublicKeyCredential) {
   useOnClick(form, () => signIn());
   if (form.dataset.problem === 'unknown') forgetUnknown();
-  // Not after a refusal: a browser that answers without a person would send the same passkey for ever.
+  // Not after a refusal: a browser that answers without a person would send the refused passkey again and again.
   if (!form.dataset.problem) fillIn().catch(() => {});
 }

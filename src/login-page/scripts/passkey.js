@@ -1,12 +1,12 @@
-// What signing in with a passkey and making one have in common. The forms have texts and options.
+// Functions to sign in with a passkey and to create one. The forms hold the texts and options.
 import { fail, setBusy } from './page.js';
 
-// What fails faster than a person can act, no person has seen.
+// A person takes longer to cancel. After a faster failure, the browser has shown nothing.
 const QUICK_MS = 300;
 // Browsers allow one request at a time.
 let controller;
 
-// The script reads each buffer by itself: extensions of password managers get toJSON() and getPublicKey() wrong.
+// Buffers are encoded here because extensions of password managers implement toJSON() and getPublicKey() wrongly.
 export function toText(buffer) {
   const binary = Array.from(new Uint8Array(buffer), (byte) => String.fromCharCode(byte)).join('');
   return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');

@@ -1,2 +1,2 @@
-// Sends the answer on without a click.
+// Submits the answer without a click.
 document.getElementById('return').submit();

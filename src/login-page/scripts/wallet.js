@@ -1,4 +1,4 @@
-// Offers the wallets of the browser, and asks one for a signature. The form has the texts.
+// Offers the wallets of the browser, and asks the chosen one for a signature. The form holds the texts.
 import { fail, setBusy } from './page.js';
 
 const form = document.querySelector('#wallet');
@@ -7,28 +7,28 @@ const firstButton = form.querySelector('button');
 const blankButton = firstButton.cloneNode(true);
 const missing = document.querySelector('#no-wallet');
 
-// Anything may announce wallets, and as many as it likes.
+// Any script or extension may announce wallets, and any number of them.
 const MAX_WALLETS = 10;
 const MAX_NAME = 40;
 const MAX_ICON = 65_536;
 const ICON = /^data:image\/(png|jpeg|webp|svg\+xml)[;,]/i;
 
-// The providers of the buttons.
+// The wallet provider of each button.
 const providers = new Map();
 const uuids = new Set();
 
 // EIP-6963. A getter of the announcement may throw.
-function hear({ detail }) {
+function onAnnouncement({ detail }) {
   try {
     const { info, provider } = detail;
     const { uuid, name, icon } = info;
     if (typeof uuid !== 'string' || uuids.has(uuid) || typeof provider.request !== 'function') return;
-    if (uuids.add(uuid).size >= MAX_WALLETS) removeEventListener('eip6963:announceProvider', hear);
+    if (uuids.add(uuid).size >= MAX_WALLETS) removeEventListener('eip6963:announceProvider', onAnnouncement);
     offer(provider, toLabel(name), icon);
   } catch {}
 }
 
-// The first wallet takes the button that stands for any wallet, which may have the focus.
+// The first wallet gets the button that was there for any wallet, because that may have the focus.
 function offer(provider, label, icon) {
   const button = providers.size === 0 ? firstButton : form.appendChild(blankButton.cloneNode(true));
   button.disabled = firstButton.disabled;
@@ -45,7 +45,7 @@ function offer(provider, label, icon) {
   );
 }
 
-// Invisible characters could make a wallet look like another one, or turn the text around it.
+// Invisible characters could make a wallet look like another one, or change the direction of the text around its name.
 function toLabel(name) {
   const visible = typeof name === 'string' ? name.slice(0, 1_000).replace(/\p{C}/gu, '').trim() : '';
   if (!visible) return blankButton.lastChild.data;
@@ -89,7 +89,7 @@ form.addEventListener('submit', (event) => {
   event.preventDefault();
   signIn(providers.get(event.submitter) ?? window.ethereum);
 });
-addEventListener('eip6963:announceProvider', hear);
+addEventListener('eip6963:announceProvider', onAnnouncement);
 // Wallets answer at once, or when they are ready.
 dispatchEvent(new Event('eip6963:requestProvider'));
 // Some phones inject the provider later.
