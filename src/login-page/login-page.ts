@@ -138,7 +138,8 @@ async function serve(
   isSecure: boolean,
   { admission, count, logger, recordCall, requestTimeoutMs, sampler, ...parts }: LoginPageOptions,
 ): Promise<void> {
-  const name = `${context.request.method} ${action.path}`;
+  // Not the method of the request: over HTTP/2 a client may make one up, and each is a series of metrics.
+  const name = `${action.method} ${action.path}`;
   const newCall = { name, protocol: 'login', route: action, requestTimeoutMs } as const;
   let outcome: CallOutcome = { code: 'ok' };
   let form = context.query;

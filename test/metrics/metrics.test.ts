@@ -68,6 +68,13 @@ test('counts the steps of a login by their outcome, and e-mails', async () => {
   expect(found.sum('usher_emails_total', { outcome: 'failed' })).toBe(0);
 });
 
+test('names no step of a login by a method that the caller makes up', async () => {
+  await request(service.url, { httpVersion: '2', method: 'MADE-UP', path: '/login/unknown?intent=unknown' });
+  const found = await scrape(metrics);
+  expect(found.text.includes('MADE-UP')).toBe(false);
+  expect(found.sum('usher_login_steps_total', { step: 'GET /login/*' })).toBe(1);
+});
+
 test('counts sign-ins with a passkey whose counter does not rise', async () => {
   const passkey = new SoftwarePasskey();
   const { browser, codePage, code } = await fixture.askForCode();
