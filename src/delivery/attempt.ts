@@ -43,7 +43,7 @@ export class Sender {
     this.#https = createTlsAgent({ ...kept, ...connect(false) });
   }
 
-  /** Returns the outcome, also of a failed attempt. An aborted signal ends the attempt at once. */
+  /** Never rejects: a failed attempt has an outcome, too. An aborted signal ends the attempt at once. */
   async send(attempt: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
     const { policy, timeoutMs } = this.#options;
     // A stored URL may predate the current settings. If the host of the URL is an address, the socket calls no `lookup`.
