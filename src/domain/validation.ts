@@ -18,11 +18,7 @@ export type Unchecked<Field extends string> = { readonly [Name in Field]?: unkno
 /** The values of fields that have passed their rules. */
 export type Checked<Rules> = { [Name in keyof Rules]: Rules[Name] extends Rule<infer T> ? T : never };
 
-/**
- * Returns the checked fields.
- *
- * @throws ServiceError `Validation failed` with every violation, else the error of a rule
- */
+/** Returns the checked fields. @throws ServiceError `Validation failed` with all violations, else a rule's own error */
 export function check<Rules extends Record<string, Rule<unknown>>>(
   fields: Unchecked<Extract<keyof Rules, string>>,
   rules: Rules,

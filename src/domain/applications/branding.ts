@@ -8,15 +8,13 @@ import { isRegistrable } from './redirect-uri.ts';
 const { accentColor, termsUri, privacyUri, supportUri, initiateLoginUri, loginMethods } = applications;
 const { logoDigest, darkLogoDigest, logoSize, darkLogoSize } = applications;
 
-/** The columns that operators set in UpdateApplication. Logos have an RPC of their own. */
+/** The columns that operators set. Logos have an RPC of their own. */
 export const chosenBrandingColumns = { accentColor, termsUri, privacyUri, supportUri, initiateLoginUri, loginMethods };
 export const brandingColumns = { ...chosenBrandingColumns, logoDigest, darkLogoDigest, logoSize, darkLogoSize };
 
 export type Branding = RowOf<typeof brandingColumns>;
 
-/**
- * `wallet`, `email`, `passkey` or the ID of a provider. Only the form is checked here: the settings list the providers.
- */
+/** `wallet`, `email`, `passkey` or a provider's ID. Only the form is checked here: the settings list the providers. */
 const methodName = textThat((text) => /^[a-z][a-z0-9-]{0,30}$/.test(text), 'must be a login method', {
   max: 31,
   format: 'login-method',
