@@ -34,7 +34,7 @@ export class RevalidatingCache<Value> {
   readonly #pending = new Map<string, LookUp<Value>>();
   readonly #load: (key: string) => Promise<Value | undefined>;
 
-  /** `load` must not end at the deadline of one caller, because several callers share its result. */
+  /** `load` reads without the deadline of a caller, because several callers share its result. */
   constructor(load: (key: string) => Promise<Value | undefined>) {
     this.#load = load;
   }

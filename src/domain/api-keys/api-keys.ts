@@ -33,7 +33,7 @@ export class ApiKeys {
   readonly #owners: RevalidatingCache<KeyOwner>;
   readonly #clock: () => Date;
 
-  /** `run` must not end at the deadline of one caller, because several callers share a look-up. */
+  /** `run` reads without the deadline of a caller, because several callers share an answer. */
   constructor(run: Run, clock: () => Date = () => new Date()) {
     const loader = new BatchLoader(async (digests) => {
       const rows = await run(selectKeyOwners, { digests });

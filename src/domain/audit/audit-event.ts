@@ -10,7 +10,7 @@ type ActorType = 'admin_key' | 'api_key' | 'console' | 'login_page' | 'usher';
 /** Who makes a call, and from where. */
 export interface AuditContext {
   readonly actorType: ActorType;
-  /** The name of the admin key, the ID of the API key, or the operator. */
+  /** The name of the admin key, the ID of the API key, or the user ID of the operator. */
   readonly actor: string;
   /** The RPC, such as `EventService/CreateEvent`. */
   readonly action: string;
