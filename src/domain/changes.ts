@@ -8,7 +8,7 @@ type Changes<Rules> = {
   readonly [Name in keyof Rules]: Rules[Name] extends Rule<infer Value> ? Rule<Value | undefined> : never;
 };
 
-/** Returns the rules of an update: a field may be missing, and its value must pass the given rule otherwise. */
+/** Returns the rules of an update: a field may be missing, but its value must pass the given rule. */
 export function changes<Rules extends Readonly<Record<string, Rule<unknown>>>>(rules: Rules): Changes<Rules> {
   return Object.fromEntries(Object.entries(rules).map(([name, inner]) => [name, change(inner)])) as Changes<Rules>;
 }

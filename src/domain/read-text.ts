@@ -1,4 +1,4 @@
-/** Returns the body of a response. @throws Error if the status is not 200, or the body has more than `maxBytes` */
+/** Returns the body of a response as text. @throws Error if the status is not 200, or the body is too large */
 export async function readText({ status, body }: Response, maxBytes: number): Promise<string> {
   if (status !== 200 || !body) throw new Error(`The reply has status ${status}`);
   return await readBounded(body, maxBytes);

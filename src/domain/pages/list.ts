@@ -25,7 +25,7 @@ interface PageParts<Type extends TableRowType> {
 }
 
 interface ListParts<Caller, Type extends TableRowType, Filters extends Rules> extends PageParts<Type> {
-  /** Begins the scope of page tokens. */
+  /** The name of the list in the scope of page tokens. */
   readonly name: string;
   /** Returns parameters that the caller decides, such as the ID of its application. */
   readonly of?: (call: Caller) => Readonly<Record<string, string>>;
@@ -39,7 +39,7 @@ interface ListParts<Caller, Type extends TableRowType, Filters extends Rules> ex
     tokens: PageTokens,
     fields: Checked<Filters> & Checked<typeof pageRules>,
   ) => Promise<Page<RowOfType<Type>>> | undefined;
-  /** Is called for an empty page. Throws if the resource to which the list belongs does not exist. */
+  /** Called if a page is empty. Throws if the resource to which the list belongs does not exist. */
   readonly requireParent?: (call: Caller, filters: Checked<Filters>) => Promise<unknown>;
 }
 

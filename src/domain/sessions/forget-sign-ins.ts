@@ -5,7 +5,7 @@ import type { Call } from '../call.ts';
 
 /**
  * Returns the CTE `forgotten`, which deletes remembered sign-ins. In the condition, `r` is `remembered_sign_ins`, and
- * `t` is `target`. On Citus the CTE reads every shard, so the statements for applications that share no sign-ins lack
+ * `t` is `target`. On Citus the CTE reads every shard, so the statements for applications that share no sign-ins omit
  * it.
  */
 export function forgetSignIns(target: SQL, condition: SQL): SQL {

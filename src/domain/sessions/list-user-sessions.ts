@@ -9,7 +9,7 @@ import { uuid } from '../validation.ts';
 import { lastSignIn, renewableFor } from './session.ts';
 
 /**
- * Returns a page of a user's sessions in all applications. They are live or can be renewed.
+ * Returns a page of the sessions of a user that are live or can be renewed, in all applications.
  *
  * @throws ServiceError `User not found`
  */

@@ -5,7 +5,7 @@ import { type OriginSource, SELECTED_ORIGINS } from './session-origin.ts';
 
 /**
  * Records a later sign-in in a session, unless the session has ended. Cut-offs still apply to the first sign-in,
- * because they must end the session IDs that it has led to.
+ * because they must also end session IDs from before the later sign-in.
  */
 export const updateSignIn = {
   intent: statement('update_sign_in')`${update('intent')}`,

@@ -30,11 +30,11 @@ export async function listUsersByPrefix(
 }
 
 const sortKey = sql`lower(email) collate "C"`;
-const lowerPrefix = sql`lower(${p.text('emailPrefix')}) collate "C"`;
+const prefix = sql`lower(${p.text('emailPrefix')}) collate "C"`;
 
 /** The upper bound is the prefix and 254 times U+10FFFF, the last character. An address has at most 254 characters. */
 const selectUsersByPrefix = statement('select_users_by_email_prefix', { ...userColumns, sortKey: t.text })`
   select ${columnsOf(userColumns)}, ${sortKey} as sort_key from users
-  where deleted_at is null and ${sortKey} >= ${lowerPrefix} and ${sortKey} <= ${lowerPrefix} || repeat(chr(1114111), 254)
+  where deleted_at is null and ${sortKey} >= ${prefix} and ${sortKey} <= ${prefix} || repeat(chr(1114111), 254)
     and ${sortKey} > ${p.text('afterEmail')}
   order by ${sortKey} limit ${p.integer('limit')}`;

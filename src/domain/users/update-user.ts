@@ -76,8 +76,8 @@ const { email, name, profileImage, walletAddress: wallet } = users;
 const CHANGEABLE = { email, name, profileImage, walletAddress: wallet };
 
 /**
- * Whether another user has one of the addresses. Checked first, because Postgres logs the address when it violates a
- * unique index. One of two concurrent changes may still violate the index.
+ * Whether another user has one of the addresses. Checked first, because Postgres writes the address of a unique
+ * violation into its log. One of two concurrent changes may still violate the index.
  */
 const isTaken = sql`(
   exists (
