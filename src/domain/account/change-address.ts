@@ -64,7 +64,7 @@ const codeRules = { code: enteredCode };
 /**
  * Gives the user the address that the latest code was sent to, and returns it.
  *
- * @throws ServiceError `Wrong code`, `Code no longer valid`, `User already exists`
+ * @throws ServiceError `Wrong code`, `Code no longer valid`, `User already exists`, `User not found`
  */
 export async function changeAddress(
   call: Call,

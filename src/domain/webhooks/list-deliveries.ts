@@ -42,9 +42,7 @@ const selectDeliveries = statement('select_deliveries', DELIVERY)`
   `)}
   order by created_at desc, message_id desc`;
 
-/**
- * Selects the newest deliveries with the status, or none if the call asks for another. The inner limit is for the plan.
- */
+/** Selects the newest deliveries with the status, or none if the call wants another. The inner limit helps the plan. */
 function selectWithStatus(status: DeliveryStatus): SQL {
   const own = sql.raw(`'${status}'`);
   return sql`(select * from (
