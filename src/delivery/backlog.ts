@@ -2,6 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Run } from '../database/database.ts';
 import { nullable, statement, t } from '../database/template.ts';
+import { URGENT } from '../domain/webhooks/delivery.ts';
 
 /** Postgres takes 2 ms to count this many. */
 const MAX_COUNTED = 10_000;
@@ -36,14 +37,17 @@ const selectBacklog = statement('select_backlog', {
     (${selectOldestDue(sql`failed_batches = 0`)}) as healthy_due_at,
     (${selectOldestDue(sql`failed_batches > 0`)}) as failing_due_at`;
 
-/** Reads `due_at` of deliveries, because `next_at` of a leased queue is the end of the lease. */
+/**
+ * Reads `due_at` of deliveries, because `next_at` of a leased queue is the end of the lease. Urgent deliveries count as due
+ * since 1970, so they are left out.
+ */
 function selectOldestDue(condition: SQL): SQL {
   return sql`
     select min(due_at) from (
       select (
         select min(due_at) from webhook_deliveries as delivery
         where delivery.application_id = queue.application_id and delivery.webhook_id = queue.webhook_id
-          and due_at is not null
+          and due_at > ${URGENT}
       ) as due_at
       from webhook_queues as queue where next_at is not null and ${condition}
       order by next_at limit ${sql.raw(`${MAX_QUEUES}`)}

@@ -2,10 +2,10 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from './errors.ts';
 
 export interface AdminKey {
-  /** Distinguishes keys in the audit log. */
+  /** Identifies the key in the audit log. */
   readonly name: string;
   readonly key: string;
-  /** Absent: all. */
+  /** If absent, the key has every right. */
   readonly rights?: readonly string[];
 }
 
@@ -21,7 +21,11 @@ export class AdminKeys {
     this.#keys = keys.map(({ name, key, rights = ['all'] }) => ({ name, rights, digest: digestOf(key) }));
   }
 
-  /** Returns the name and rights of the key. Compares in constant time. @throws ServiceError `Invalid admin key` */
+  /**
+   * Returns the name and rights of a key. Compares digests in constant time.
+   *
+   * @throws ServiceError `Invalid admin key`
+   */
   authenticate(given: string | undefined): AdminKeyHolder {
     const digest = digestOf(given ?? '');
     const [found] = this.#keys.filter((key) => timingSafeEqual(key.digest, digest));

@@ -1,4 +1,4 @@
-/** AES-256-GCM. What is sealed is nonce, tag and ciphertext. */
+/** AES-256-GCM. A sealed value is nonce, tag and ciphertext, in this order. */
 import { type CipherKey, createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { decodeBase64Url } from './base64url.ts';
 
@@ -6,7 +6,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const CIPHERTEXT_AT = NONCE_BYTES + TAG_BYTES;
 
-/** Encrypts a text. It opens only with the same additional authenticated data. */
+/** Encrypts a text. `open` needs the same additional authenticated data. */
 export function seal(key: CipherKey, text: string, aad: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(aad));
@@ -14,7 +14,11 @@ export function seal(key: CipherKey, text: string, aad: string): Buffer {
   return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext]);
 }
 
-/** Decrypts what `seal` has returned. @throws Error for any other value, key or additional authenticated data */
+/**
+ * Decrypts a sealed value.
+ *
+ * @throws Error if the value was altered, or sealed with another key or other additional authenticated data
+ */
 export function open(key: CipherKey, sealed: Buffer, aad: string): string {
   const nonce = sealed.subarray(0, NONCE_BYTES);
   const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
@@ -28,7 +32,7 @@ export function sealToken([key]: readonly Buffer[], text: string, aad: string): 
   return seal(key, text, aad).toString('base64url');
 }
 
-/** Decrypts what `sealToken` has returned with any of the keys. Returns undefined for any other token. */
+/** Decrypts a token that `sealToken` encrypted with any of the keys. Returns undefined for any other text. */
 export function openToken(keys: readonly Buffer[], token: string, aad: string): string | undefined {
   const sealed = decodeBase64Url(token);
   if (!sealed) return undefined;
@@ -36,7 +40,7 @@ export function openToken(keys: readonly Buffer[], token: string, aad: string): 
     try {
       return open(key, sealed, aad);
     } catch {
-      // Of another key, or no token.
+      // Another key encrypted the token, or none did.
     }
   }
   return undefined;

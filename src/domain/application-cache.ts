@@ -4,7 +4,10 @@ import { RevalidatingCache } from './revalidating-cache.ts';
 
 const MAX_APPLICATIONS = 10_000;
 
-/** Returns a cache whose keys are `application ID/ID`. `loadAll` reads what one application has of these IDs. */
+/**
+ * Returns a cache of resources of applications. A key is the ID of the application, a slash and the ID of the resource.
+ * `loadAll` reads resources of one application by their IDs.
+ */
 export function createApplicationCache<Value>(
   loadAll: (applicationId: string, ids: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
 ): RevalidatingCache<Value> {

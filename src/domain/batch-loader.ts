@@ -1,10 +1,10 @@
-/** The shortest interval between statements, and how many keys one takes. */
+/** The shortest interval between two statements. A full batch does not wait for it. */
 const BATCH_INTERVAL_MS = 5;
 const MAX_BATCH_SIZE = 1_000;
 
 /**
- * Loads values in batches. The first key after a pause is loaded at once. A flood of guesses costs Postgres at most 200
- * short statements a second and delays a key by milliseconds.
+ * Loads values in batches. The first key after a pause is loaded at once. A flood of guesses costs Postgres about 200
+ * short statements a second, and delays other keys by milliseconds.
  */
 export class BatchLoader<Value> {
   readonly #loadAll: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>;
@@ -16,7 +16,7 @@ export class BatchLoader<Value> {
     this.#loadAll = loadAll;
   }
 
-  /** Resolves to what is read after this call, or to undefined if there is no value. */
+  /** Resolves to the value, or to undefined if there is none. The statement that reads it starts after this call. */
   load(key: string): Promise<Value | undefined> {
     const pending = this.#batch.get(key);
     if (pending) return pending.promise;

@@ -1,17 +1,17 @@
 import type { Run } from '../database/database.ts';
 import type { CountName } from './hourly-counts/hourly-counts.ts';
 
-/** What a function of the domain knows of the call it serves. */
+/** What a function of the domain knows about the call that it serves. */
 export interface Call {
-  /** Runs a statement, which ends by the deadline of the call. */
+  /** Runs a statement. It ends at the deadline of the call at the latest. */
   readonly run: Run;
-  /** The time of the call by the clock of this process. Every lifetime is measured against it. */
+  /** The time of the call, by the clock of this process. All expiry times are compared with it. */
   readonly now: Date;
-  /** Called when the call has waited for what other calls do not need, such as a locked row. */
+  /** Called when the call has waited for something that delays no other call, such as a row lock. */
   readonly onWait?: (() => void) | undefined;
-  /** Counts what the charts of operators show. */
+  /** Adds one to a count that operators see in a chart. */
   readonly count?: ((name: CountName) => void) | undefined;
-  /** Updates only the version of a row that the caller has seen. */
+  /** The version of the row that the caller has seen. An update of another version is refused. */
   readonly ifVersion?: string | undefined;
   /** Called after a webhook message of the application was inserted, to wake delivery. */
   readonly onMessage?: ((applicationId: string) => void) | undefined;
@@ -22,17 +22,17 @@ export interface ApplicationCall extends Call {
   readonly application: Application;
 }
 
-/** The owner of an API key. */
+/** The application whose API key authenticates a call. */
 export interface Application {
   readonly id: string;
   readonly name: string;
   readonly clientId: string;
   readonly redirectUris: readonly string[];
-  /** How long its sessions can be renewed after the authentication, unless it is the default. */
+  /** How long after the sign-in its sessions can be renewed. If null or absent, the default of the settings applies. */
   readonly sessionMaxAgeSeconds?: number | null;
-  /** How long after their expiry its sessions can be renewed, unless it is the default. */
+  /** How long after their expiry its sessions can be renewed. With the default of 900, expired sessions cannot. */
   readonly sessionIdleSeconds?: number;
-  /** Whether it shares sign-ins, so that browsers remember them. */
+  /** Whether it shares sign-ins with other applications. If so, browsers remember its sign-ins. */
   readonly singleSignOn?: boolean;
   /** Whether it may use OpenID Connect. */
   readonly openIdConnect?: boolean;

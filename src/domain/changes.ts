@@ -1,4 +1,4 @@
-/** Updates that name what changes: an undefined field stays as it is, and null clears one. */
+/** Partial updates: an undefined field keeps its value, and null clears a field. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { p } from '../database/template.ts';
@@ -8,7 +8,7 @@ type Changes<Rules> = {
   readonly [Name in keyof Rules]: Rules[Name] extends Rule<infer Value> ? Rule<Value | undefined> : never;
 };
 
-/** Returns the rules of an update: a missing field is undefined, and any other value must pass the given rule. */
+/** Returns the rules of an update: a field may be missing, but its value must pass the given rule. */
 export function changes<Rules extends Readonly<Record<string, Rule<unknown>>>>(rules: Rules): Changes<Rules> {
   return Object.fromEntries(Object.entries(rules).map(([name, inner]) => [name, change(inner)])) as Changes<Rules>;
 }
@@ -18,7 +18,7 @@ function change<T>(inner: Rule<T>): Rule<T | undefined> {
   return rule(schema, (value) => (value === undefined ? undefined : inner(value)), { isOptional: true, isNullable });
 }
 
-/** Lists what a row has once it is changed: `case ... end as name`. Takes the parameters of `changeParameters`. */
+/** Lists the values of a row after the update, as `case ... end as name`. Parameters: all of `changeParameters`. */
 export function changedValues(columns: Readonly<Record<string, PgColumn>>): SQL {
   const values = Object.entries(columns).map(([name, column]) => {
     const own = sql.raw(column.name);
@@ -27,12 +27,12 @@ export function changedValues(columns: Readonly<Record<string, PgColumn>>): SQL 
   return sql.join(values, sql`, `);
 }
 
-/** Whether the field changes. Takes the parameters of `changeParameters`. */
+/** Returns the condition that the request names the field. Parameter: `changed` of `changeParameters`. */
 export function isChanged(name: string): SQL {
   return sql`'${sql.raw(name)}' = any(${p.texts('changed')})`;
 }
 
-/** Returns parameters: each value, and the names of the fields that change. */
+/** Returns the value of each field, and as `changed` the names of the fields that the request names. */
 export function changeParameters(changes: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const changed = Object.keys(changes).filter((name) => changes[name] !== undefined);
   const values = Object.entries(changes).map(([name, value]) => [name, value ?? null]);

@@ -1,6 +1,6 @@
 /**
- * Every error by its reason, which clients match and which therefore never changes. A new error is a row
- * here, and one in the table of `src/api/README.md`.
+ * Every error by its reason. Clients match the reason, so it never changes. Each error also has a row in the table of
+ * `src/api/README.md`.
  */
 export const ERRORS = {
   VALIDATION_FAILED: ['invalid_argument', 'Validation failed'],
@@ -32,7 +32,7 @@ export const ERRORS = {
   IDENTITY_ALREADY_LINKED: ['already_exists', 'Identity already linked'],
   WALLET_ALREADY_LINKED: ['already_exists', 'Wallet already linked'],
 
-  // Of the console.
+  // Errors of the console.
   CHANGED_MEANWHILE: ['failed_precondition', 'Changed meanwhile'],
 
   API_KEY_REPLACED: ['failed_precondition', 'API key already replaced'],
@@ -42,7 +42,7 @@ export const ERRORS = {
   TOO_MANY_SIGNING_KEYS: ['failed_precondition', 'Too many signing keys'],
   WEBHOOK_NOT_ACTIVE: ['failed_precondition', 'Webhook is not active'],
 
-  // Of the login page.
+  // Errors of the login page.
   ACCOUNT_CLOSED: ['failed_precondition', 'Account closed'],
   CODE_NOT_VALID: ['unauthenticated', 'Code no longer valid'],
   CODE_SENT_TOO_OFTEN: ['resource_exhausted', 'Code sent too often'],
@@ -91,15 +91,15 @@ export interface Violation {
 
 interface ErrorOptions {
   readonly violations?: readonly Violation[];
-  /** For the log only. It holds no value of a caller's. */
+  /** For the log only. It must contain no value that a caller has sent. */
   readonly detail?: string | undefined;
-  /** Replaces the message of the reason. */
+  /** Replaces the documented message. */
   readonly message?: string;
   /** Numbers that the login page shows. */
   readonly figures?: Readonly<Record<string, number>>;
 }
 
-/** A documented error. Every edge maps its code once; callers see its reason and message as they are. */
+/** A documented error. Each edge maps its code to the protocol. Callers see its reason and message unchanged. */
 export class ServiceError extends Error {
   readonly reason: ErrorReason;
   readonly code: ErrorCode;

@@ -1,4 +1,4 @@
-/** Returns the eight groups of an IPv6 address without a zone, in hex and in one spelling. */
+/** Returns the eight groups of an IPv6 address, in canonical hex. @throws TypeError if the address has a zone */
 export function expandIPv6(address: string): string[] {
   // The URL parser normalises the spelling, and writes an embedded IPv4 address as two groups.
   const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1);

@@ -1,10 +1,10 @@
-/** Returns the text of a reply of status 200. @throws Error if it has another status or more bytes */
+/** Returns the body of a response as text. @throws Error if the status is not 200, or the body is too large */
 export async function readText({ status, body }: Response, maxBytes: number): Promise<string> {
   if (status !== 200 || !body) throw new Error(`The reply has status ${status}`);
   return await readBounded(body, maxBytes);
 }
 
-/** Returns the text of a body. @throws Error if it has more bytes */
+/** Returns a body as text. @throws Error if it has more than `maxBytes` */
 export async function readBounded(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;

@@ -1,40 +1,40 @@
 import { LRUCache } from 'lru-cache';
 
-/** What was read at an instant or later. */
-interface Read {
+/** The result of a look-up. It is not older than `readAt`. */
+interface Timed {
   /** When the look-up began, in milliseconds of `performance.now()`. */
   readonly readAt: number;
 }
 
-/** A value as it was read at an instant or later. */
-export interface Found<Value> extends Read {
+/** A value that is not older than `readAt`. */
+export interface Found<Value> extends Timed {
   readonly value: Value;
 }
 
-/** How old a value may be, and from which age on it is read again in the background. */
+/** From `maxAgeMs` on, a value is not used. From `refreshAgeMs` on, it is used, and read again in the background. */
 export interface Ages {
   readonly maxAgeMs: number;
   readonly refreshAgeMs: number;
 }
 
-interface LookUp<Value> extends Read {
+interface LookUp<Value> extends Timed {
   readonly found: Promise<Found<Value> | undefined>;
 }
 
 /**
- * A cache of bounded staleness. A key in use costs no round trip: its value is refreshed in the background. Keys without
- * a value have a cache of their own, so that guesses cannot evict the keys in use. Their absence is as old as any value:
- * a replica of Postgres that was behind may not have had the key yet.
+ * A cache with bounded staleness. A key in use costs no round trip, because its value is refreshed in the background.
+ * Keys without a value have a cache of their own, so that guesses cannot evict keys in use. Their absence expires as
+ * values do: a standby of Postgres that lags behind may not have the key yet.
  */
 export class RevalidatingCache<Value> {
-  /** How many look-ups were answered at once, and how many had to wait. */
+  /** How many look-ups the cache has answered, and how many had to wait for `load`. */
   readonly lookUps = { hits: 0, misses: 0 };
   readonly #known = new LRUCache<string, Found<Value>>({ max: 50_000 });
-  readonly #absent = new LRUCache<string, Read>({ max: 10_000 });
+  readonly #absent = new LRUCache<string, Timed>({ max: 10_000 });
   readonly #pending = new Map<string, LookUp<Value>>();
   readonly #load: (key: string) => Promise<Value | undefined>;
 
-  /** `load` reads a value without the deadline of a caller: callers share the value, not their deadlines. */
+  /** `load` reads without the deadline of a caller, because several callers share its result. */
   constructor(load: (key: string) => Promise<Value | undefined>) {
     this.#load = load;
   }
@@ -58,12 +58,12 @@ export class RevalidatingCache<Value> {
     if (!pending || now - pending.readAt >= maxAgeMs) return this.read(key);
     // The pending look-up of another caller may fail before the deadline of this one.
     const found = pending.found.catch(() => this.read(key));
-    // A caller that has given up leaves nobody to handle the rejection.
+    // A caller that has given up does not handle the rejection.
     found.catch(() => {});
     return found;
   }
 
-  /** Reads the value now. A look-up that fails changes nothing. */
+  /** Reads the value, even if the cache has one, and stores it there. A failed look-up changes nothing. */
   read(key: string): Promise<Found<Value> | undefined> {
     const readAt = performance.now();
     const found = this.#load(key).then((value) => (value === undefined ? undefined : { value, readAt }));
@@ -81,7 +81,7 @@ export class RevalidatingCache<Value> {
     return found;
   }
 
-  /** Forgets every value, and what pending look-ups will find. */
+  /** Removes every value. The results of pending look-ups are not stored. */
   clear(): void {
     this.#known.clear();
     this.#pending.clear();

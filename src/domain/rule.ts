@@ -15,10 +15,10 @@ export interface Schema {
   readonly maxItems?: number;
 }
 
-/** Returns an accepted value. @throws Unacceptable for any other, or a ServiceError if the field has one of its own */
+/** Returns the value of a field. @throws Unacceptable, or a ServiceError if the field has an error of its own */
 export interface Rule<T> {
   (value: unknown): T;
-  /** Of the values that are accepted. */
+  /** Describes the accepted values. */
   readonly schema: Schema;
   /** Whether the field may be missing. */
   readonly isOptional: boolean;
@@ -29,10 +29,10 @@ export interface Rule<T> {
 /** A diagnostics channel: `check` publishes its rules, and the generator of the API reference listens. */
 export const checkedRules = channel('usher.validation');
 
-/** Text without NUL and lone surrogates. */
+/** Matches text without NUL and without lone surrogates. */
 export const WELL_FORMED = '^[^\\0\\uD800-\\uDFFF]*$';
 
-/** ASCII without NUL, where `maxLength` counts bytes. */
+/** Matches ASCII text without NUL, in which `maxLength` counts bytes. */
 export const ASCII = '^[\\x01-\\x7F]*$';
 
 export class Unacceptable extends Error {}
@@ -61,7 +61,7 @@ export function requireText(value: unknown): string {
   return string;
 }
 
-/** Returns the length as people count it. */
+/** Returns the length in code points, as JSON Schema counts it. */
 export function countCodePoints(string: string): number {
   let count = 0;
   for (const _ of string) count++;

@@ -1,4 +1,4 @@
-/** Rules for text that stands for something else: an instant, or one of several values. */
+/** Rules for text that represents an instant, or one of several values. */
 import { type Rule, rule, Unacceptable } from './rule.ts';
 import { anyString, textThat } from './validation.ts';
 
@@ -9,7 +9,7 @@ const isoText = textThat(
   'must be an instant in ISO 8601 with a time zone',
   { max: 64, format: 'date-time' },
 );
-/** Accepts an instant in ISO 8601 with its time zone, as `2026-03-01T12:00:00.120Z`. */
+/** Accepts an instant in ISO 8601 with its time zone, such as `2026-03-01T12:00:00.120Z`. */
 export const instantText: Rule<Date> = rule(isoText.schema, (value) => new Date(isoText(value)));
 
 export function oneOf<T extends string>(values: readonly T[]): Rule<T> {

@@ -15,10 +15,10 @@ import {
 /** Fields as a caller sent them. Their types are unknown. */
 export type Unchecked<Field extends string> = { readonly [Name in Field]?: unknown };
 
-/** The values of fields that have passed. */
+/** The values of fields that have passed their rules. */
 export type Checked<Rules> = { [Name in keyof Rules]: Rules[Name] extends Rule<infer T> ? T : never };
 
-/** Returns the checked fields. @throws ServiceError `Validation failed` with every violation, or else that of a rule */
+/** Returns the checked fields. @throws ServiceError `Validation failed` with all violations, else a rule's own error */
 export function check<Rules extends Record<string, Rule<unknown>>>(
   fields: Unchecked<Extract<keyof Rules, string>>,
   rules: Rules,
@@ -43,7 +43,7 @@ export function check<Rules extends Record<string, Rule<unknown>>>(
   }
   if (violations) throw new ServiceError('VALIDATION_FAILED', { violations });
   if (ownError) throw ownError;
-  // The rule of each name returned its value.
+  // Each rule has returned the value of its name.
   return values as Checked<Rules>;
 }
 
@@ -67,7 +67,8 @@ export function text({ max, min = 1, format }: { max: number; min?: number; form
     const string = requireText(value);
     if (string.length === 0 && min > 0) throw new Unacceptable('is required');
     // A code point has one or two code units, so most texts need no count.
-    const length = string.length <= max && string.length >= 2 * min ? max : countCodePoints(string);
+    if (string.length >= 2 * min && string.length <= max) return string;
+    const length = countCodePoints(string);
     if (length < min || length > max) throw new Unacceptable(`must have ${min} to ${max} characters`);
     return string;
   });
@@ -138,7 +139,7 @@ export const emailAddress: Rule<string> = rule(
 );
 const emailText = text({ min: 3, max: 254 });
 
-/** Accepts text that passes `accepts`. `problem` is the violation otherwise. */
+/** Accepts text for which `accepts` returns true. `problem` is the message of the violation. */
 export function textThat(
   accepts: (text: string) => boolean,
   problem: string,
@@ -185,6 +186,11 @@ export function textOrEmpty(inner: Rule<string>): Rule<string> {
 
 /** Returns null for a field that is missing or null. Any other value must pass the rule. */
 export function optional<T>(inner: Rule<T>): Rule<T | null> {
-  const accept = (value: unknown) => (value === undefined || value === null ? null : inner(value));
+  return orDefault<T | null>(inner, null);
+}
+
+/** Returns the default for a field that is missing or null. Any other value must pass the rule. */
+export function orDefault<T>(inner: Rule<T>, defaultValue: T): Rule<T> {
+  const accept = (value: unknown) => (value === undefined || value === null ? defaultValue : inner(value));
   return rule(inner.schema, accept, { isOptional: true, isNullable: true });
 }

@@ -1,5 +1,5 @@
 /**
- * Returns what `work` resolves to. Rejects with the error of `onTimeout` when the deadline passes first.
+ * Resolves to the result of `work`. Rejects with the error of `onTimeout` if the deadline passes first.
  *
  * @param deadline in milliseconds of `performance.now()`
  */

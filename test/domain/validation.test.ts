@@ -10,6 +10,7 @@ import {
   integer,
   listOf,
   optional,
+  orDefault,
   text,
   textOfBytes,
   textThat,
@@ -147,6 +148,13 @@ test('an optional field may be missing, and passes the rule when it is there', (
   for (const missing of [{}, { name: null }]) expect(check(missing, rules)).toEqual({ name: null });
   expect(check({ name: 'Ada' }, rules)).toEqual({ name: 'Ada' });
   expectViolations({ name: '' }, rules, [{ field: 'name', message: 'is required' }]);
+});
+
+test('a field with a default may be missing, and passes the rule when it is there', () => {
+  const rules = { ordered: orDefault(boolean, true) };
+  for (const missing of [{}, { ordered: null }]) expect(check(missing, rules)).toEqual({ ordered: true });
+  expect(check({ ordered: false }, rules)).toEqual({ ordered: false });
+  expectViolations({ ordered: 'no' }, rules, [{ field: 'ordered', message: 'must be true or false' }]);
 });
 
 test('a change may be missing, and passes the rule when it is there, even if it is null', () => {

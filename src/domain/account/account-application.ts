@@ -1,6 +1,6 @@
 /**
- * The application that the account page signs people in to. A migration has created it. It has no API key and no redirect
- * URI, it is not listed, and operators cannot change or delete it.
+ * The application that the account page signs users in to. A migration has created it. Its row has no API key and no
+ * redirect URI. Lists of applications omit it, and operators cannot change or delete it.
  */
 import type { Application } from '../call.ts';
 

@@ -1,4 +1,4 @@
-/** Adding a wallet on the account page, with a signature of it. */
+/** Adds a wallet on the account page: the wallet must sign a message. */
 import type { Call } from '../call.ts';
 import type { Browser } from '../login/browser.ts';
 import { addressRules, type ChallengeSettings, createMessage } from '../login/create-wallet-challenge.ts';
@@ -12,7 +12,7 @@ const STATEMENT = 'Link this wallet to your account.';
 
 interface AddedWallet extends RecentSignIn {
   readonly walletAddress: string;
-  /** False if the user has had it already. */
+  /** Whether this call has given the user the wallet. False if the user had it before. */
   readonly isNew: boolean;
 }
 
@@ -35,7 +35,7 @@ export async function createLinkMessage(
 /**
  * Gives the user the wallet that has signed the latest message.
  *
- * @throws ServiceError `Wallet already linked` (to somebody else), and as `requireWalletSignature` and
+ * @throws ServiceError `Wallet already linked` (to another user), and as `requireWalletSignature` and
  * `requireRecentSignIn` do
  */
 export async function addWallet(

@@ -1,4 +1,4 @@
-/** The change of a user's e-mail address by the user: with a code that goes to the new one. */
+/** Users change their e-mail address on the account page, with a code that Usher sends to the new address. */
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { Browser } from '../login/browser.ts';
@@ -22,7 +22,7 @@ export interface AddressCode {
   readonly isDecoy: boolean;
 }
 
-/** Codes of a user belong to a login intent that has the ID of the user. */
+/** Login codes belong to a login intent. For a change of address, the user's ID takes the place of its ID. */
 const codesOf = (userId: string, browser: Browser) => ({
   applicationId: ACCOUNT_APPLICATION_ID,
   loginIntentId: userId,
@@ -32,7 +32,7 @@ const codesOf = (userId: string, browser: Browser) => ({
 const addressRules = { email: emailAddress };
 
 /**
- * Returns a code for the new address, valid for 10 minutes in this browser. It counts as one for a stranger's address.
+ * Returns a code for the new address, valid for 10 minutes in this browser. The limits of strangers apply.
  *
  * @throws ServiceError `Too many codes`
  */
@@ -64,7 +64,7 @@ const codeRules = { code: enteredCode };
 /**
  * Gives the user the address that the latest code was sent to, and returns it.
  *
- * @throws ServiceError `Wrong code`, `Code no longer valid`, `User already exists`
+ * @throws ServiceError `Wrong code`, `Code no longer valid`, `User already exists`, `User not found`
  */
 export async function changeAddress(
   call: Call,

@@ -5,8 +5,9 @@ import { UUID } from '../validation.ts';
 import { listAccountSessions } from './list-account-sessions.ts';
 
 /**
- * Signs the user out of an application, or of one browser there. The session ends with the last browser: nobody else
- * shows it. IDs may be any text.
+ * Signs the user out of an application, or of one browser there. The browsers of an application share its session,
+ * which ends with the last of them. Other text than a UUID is accepted: without a valid `applicationId`, nothing
+ * happens, and without a valid `sid`, the user is signed out of the application.
  */
 export async function endAccountSession(
   call: Call,
@@ -18,6 +19,7 @@ export async function endAccountSession(
     const left = await listAccountSessions(call, userId);
     if (left.some((session) => session.applicationId === applicationId && session.sid !== undefined)) return;
   }
+  // A revocation reads the ID and `singleSignOn` only.
   const application = { id: applicationId, name: '', clientId: '', redirectUris: [], singleSignOn: true };
   await revokeUserSessions({ ...call, application }, { userId });
 }

@@ -6,7 +6,7 @@ import { selectIdentities } from '../providers/list-identities.ts';
 import type { User } from '../users/user.ts';
 import { listAccountSessions } from './list-account-sessions.ts';
 
-/** Returns what is stored about a user, for JSON. Secrets, such as the IDs of sessions, are left out. */
+/** Returns the stored data about a user, for an export as JSON. Secrets, such as session IDs, are left out. */
 export async function exportAccount(call: Call, user: User) {
   const userId = user.id;
   const [sessions, logins, memberships, passkeys, identities, [origins], [signIns]] = await Promise.all([
@@ -35,7 +35,7 @@ export async function exportAccount(call: Call, user: User) {
   };
 }
 
-/** They are removed within two hours. */
+/** Recent logins only: the expiry job removes login intents within two hours. */
 const selectLogins = statement('select_account_logins', {
   applicationId: loginIntents.applicationId,
   completedAt: nullable(t.instant),
@@ -61,12 +61,12 @@ const selectMemberships = statement('select_account_applications', {
   ) m join applications a on a.id = m.application_id and a.deleted_at is null
   group by a.id, a.name order by a.name, a.id limit 10000`;
 
-/** Browsers and networks are stored as an HMAC, which says nothing to their user. */
+/** Exported as a number: browsers and networks are stored as HMACs, which tell the user nothing. */
 const countKnownOrigins = statement('count_known_origins', { knownBrowsersAndNetworks: t.integer })`
   select count(*)::integer as known_browsers_and_networks from known_origins
   where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')}`;
 
-/** Their secrets are in the browsers only. */
+/** Exported as a number: the tokens are secrets, and only the browsers have them. */
 const countRememberedSignIns = statement('count_remembered_sign_ins', { rememberedSignIns: t.integer })`
   select count(*)::integer as remembered_sign_ins from remembered_sign_ins
   where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')}`;

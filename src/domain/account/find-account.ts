@@ -5,7 +5,7 @@ import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
 import { type User, userColumns } from '../users/user.ts';
 import { ACCOUNT_APPLICATION_ID } from './account-application.ts';
 
-/** Who signed in to the account page, when and how. */
+/** A sign-in to the account page. */
 export interface AccountSignIn {
   readonly loginIntentId: string;
   readonly userId: string;
@@ -13,7 +13,7 @@ export interface AccountSignIn {
   readonly method: SignInMethod;
 }
 
-/** Returns the user of a sign-in that nothing has ended. */
+/** Returns the user of a sign-in, or undefined if a revocation has ended the sign-in. */
 export async function findAccount(call: Call, { userId, authenticatedAt }: AccountSignIn): Promise<User | undefined> {
   const [user] = await call.run(selectAccount, { applicationId: ACCOUNT_APPLICATION_ID, userId, authenticatedAt });
   return user;

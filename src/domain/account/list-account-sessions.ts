@@ -33,13 +33,13 @@ export function isOfBrowser(
 }
 
 /**
- * Returns where the user is signed in, the newest first. The session of an application with grants is left out: its
- * browsers have it in common.
+ * Returns where the user is signed in, the newest sign-in first. If an application has grants, its session is left out,
+ * because the browsers with these grants share it.
  */
 export async function listAccountSessions({ run, now }: Call, userId: string): Promise<readonly AccountSession[]> {
   const [found, grants] = await Promise.all([run(selectSessions, { userId, now }), run(selectGrants, { userId, now })]);
-  const granting = new Set(grants.map(({ applicationId }) => applicationId));
-  const others = found.filter(({ applicationId }) => !granting.has(applicationId));
+  const withGrants = new Set(grants.map(({ applicationId }) => applicationId));
+  const others = found.filter(({ applicationId }) => !withGrants.has(applicationId));
   return [...grants, ...others].sort((one, other) => other.beganAt.getTime() - one.beganAt.getTime());
 }
 

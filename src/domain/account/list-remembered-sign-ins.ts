@@ -10,13 +10,13 @@ const columns = {
   expiresAt: rememberedSignIns.expiresAt,
 };
 
-export type AccountSignInToContinue = RowOfType<typeof columns>;
+export type AccountRememberedSignIn = RowOfType<typeof columns>;
 
 /** Returns the user's sign-ins that browsers remember, the newest first. */
 export async function listRememberedSignIns(
   { run, now }: Call,
   userId: string,
-): Promise<readonly AccountSignInToContinue[]> {
+): Promise<readonly AccountRememberedSignIn[]> {
   return run(selectSignIns, { userId, now });
 }
 

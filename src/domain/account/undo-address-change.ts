@@ -1,5 +1,4 @@
-/** The link that brings the old e-mail address back, when somebody else has changed it. */
-
+/** The link that restores the old e-mail address, for a user whose address somebody else has changed. */
 import { openToken, sealToken } from '../aes-gcm.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -7,7 +6,7 @@ import { endUserSessions } from '../users/end-user-sessions.ts';
 import { getUser } from '../users/get-user.ts';
 import { updateUser } from '../users/update-user.ts';
 
-/** For which the link works. */
+/** How long the link works. */
 export const UNDO_DAYS = 7;
 const LIFETIME_MS = UNDO_DAYS * 24 * 60 * 60_000;
 const PURPOSE = 'undo a change of address';
@@ -18,12 +17,12 @@ export interface AddressChange {
   readonly to: string;
 }
 
-/** Returns the token of the link. Only its reader and Usher know what it says. */
+/** Returns the token of the link. It is encrypted, because it contains two e-mail addresses. */
 export function createUndoToken(keys: readonly Buffer[], { userId, from, to }: AddressChange, now: Date): string {
   return sealToken(keys, JSON.stringify([userId, from, to, now.getTime() + LIFETIME_MS]), PURPOSE);
 }
 
-/** Returns the change that the token is of, for 7 days, or undefined. */
+/** Returns the change that the token is for. Returns undefined for an invalid token, and after 7 days. */
 export function readUndoToken(keys: readonly Buffer[], token: string, now: Date): AddressChange | undefined {
   const text = openToken(keys, token, PURPOSE);
   if (text === undefined) return undefined;
@@ -32,7 +31,7 @@ export function readUndoToken(keys: readonly Buffer[], token: string, now: Date)
 }
 
 /**
- * Gives the user the old address again and ends every sign-in. A second time it changes nothing.
+ * Restores the old address and ends every sign-in. If the user has the old address already, nothing changes.
  *
  * @throws ServiceError `User not found` if the user has another address by now, `User already exists` if somebody else has
  * the old one

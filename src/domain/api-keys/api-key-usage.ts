@@ -4,16 +4,16 @@ import { p, statement } from '../../database/template.ts';
 const MINUTE_MS = 60_000;
 const MAX_BATCH_SIZE = 1_000;
 
-/** Remembers in memory which API keys are used, to the minute, until `save` stores it. So a call costs no write. */
+/** Keeps the minute of each API key's last use in memory until `save` stores it. So a call costs no write. */
 export class ApiKeyUsage {
-  /** Minutes since 1970, by the ID of the key. */
+  /** Minutes since 1970, by key ID. */
   #minutes = new Map<string, number>();
 
   record(apiKeyId: string, now: Date): void {
     this.#minutes.set(apiKeyId, Math.floor(now.getTime() / MINUTE_MS));
   }
 
-  /** Stores what was recorded since the last time. What cannot be stored is kept for the next time. */
+  /** Stores the minutes recorded since the last save. The next save retries minutes that could not be stored. */
   async save(run: Run): Promise<void> {
     const unsaved = this.#minutes;
     this.#minutes = new Map();

@@ -13,7 +13,7 @@ export function generateApiKey(): string {
   return PREFIX + secret + checksumOf(PREFIX + secret);
 }
 
-/** Returns whether the text is a well-formed API key. A mistyped key is refused without a look-up. */
+/** Returns whether the text is a well-formed API key. Its checksum reveals a mistyped key without a look-up. */
 export function isApiKey(text: string): boolean {
   return FORM.test(text) && checksumOf(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH);
 }
@@ -23,7 +23,7 @@ export function digestOf(apiKey: string): string {
   return hash('sha256', apiKey, 'hex');
 }
 
-/** Every request has a key to check, so this has no big integers. */
+/** Uses no big integers, because every request has a key to check. */
 function checksumOf(text: string): string {
   let digits = '';
   for (let rest = crc32(text); digits.length < CHECKSUM_LENGTH; rest = Math.floor(rest / 62))

@@ -20,20 +20,20 @@ const KEY_OWNER = {
   isDeleted: t.boolean,
 };
 
-/** The application of a key, which may have been deleted. */
+/** A key with its application, which may have been deleted. */
 export type KeyOwner = Omit<RowOfType<typeof KEY_OWNER>, 'digest'>;
 
-/** A revoked key is refused everywhere within 5 s, of which a look-up takes a part. */
+/** Every process refuses a revoked key within 5 s. A second of these is for the look-up. */
 const AGES = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
 
 const API_ONLY: readonly KeyUse[] = ['API'];
 
-/** Authenticates applications by API key. Guesses are looked up in batches, so that they need no rate limit. */
+/** Authenticates applications by API key. It looks guesses up in batches, so they need no rate limit. */
 export class ApiKeys {
   readonly #owners: RevalidatingCache<KeyOwner>;
   readonly #clock: () => Date;
 
-  /** `run` looks keys up without the deadline of a caller: callers share the answer, not their deadlines. */
+  /** `run` reads without the deadline of a caller, because several callers share an answer. */
   constructor(run: Run, clock: () => Date = () => new Date()) {
     const loader = new BatchLoader(async (digests) => {
       const rows = await run(selectKeyOwners, { digests });
@@ -43,7 +43,7 @@ export class ApiKeys {
     this.#clock = clock;
   }
 
-  /** How many keys were known, and how many had to be looked up. */
+  /** How many keys the cache knew, and how many had to be looked up. */
   get lookUps() {
     return this.#owners.lookUps;
   }
@@ -51,8 +51,8 @@ export class ApiKeys {
   /**
    * Returns the ID of the key and its application.
    *
-   * @throws ServiceError `Invalid API key`, also for a key of another use, or `deletedReason` for the key of a deleted
-   * application
+   * @throws ServiceError `Invalid API key`, also if `uses` lacks the use of the key; `deletedReason` if the application
+   * is deleted
    */
   async authenticate(
     apiKey: string | undefined,
@@ -70,7 +70,7 @@ export class ApiKeys {
     return owner;
   }
 
-  /** Empties the cache, so that what this process revokes stops working here at once. */
+  /** Empties the cache, so that a key revoked in this process stops working here at once. */
   forgetAll(): void {
     this.#owners.clear();
   }
@@ -82,7 +82,7 @@ export class ApiKeys {
   }
 }
 
-/** Takes digests in hex. Selects the owners of keys that are known and not revoked. */
+/** Selects the keys with these digests, in hex, that are not revoked, each with its application. */
 const selectKeyOwners = statement('select_api_key_owners', KEY_OWNER)`
   select encode(k.digest, 'hex') as digest, k.id as api_key_id, k.expires_at, k.use, a.id, a.name, a.client_id,
     a.redirect_uris, a.session_max_age_seconds, a.session_idle_seconds, a.single_sign_on,

@@ -11,10 +11,14 @@ import { newApiKey } from './new-api-key.ts';
 
 type Field = 'applicationId' | 'name' | 'expiresAt' | 'use';
 
-/** The latest that a Timestamp in JSON can be. */
+/** The latest instant that a Protobuf Timestamp can have. */
 const LAST_INSTANT = new Date('9999-12-31T23:59:59.999Z');
 
-/** Creates another API key, to be shown once. @throws ServiceError `Application not found` */
+/**
+ * Creates an API key. It can be shown only now, because its digest alone is stored.
+ *
+ * @throws ServiceError `Application not found`
+ */
 export async function createApiKey(
   { run, now }: Call,
   request: Unchecked<Field>,

@@ -1,4 +1,4 @@
-/** What a key opens: the API and OpenID Connect, or only the latter, so that its holder can list no users. */
+/** An `API` key opens the API and OpenID Connect. The holder of a `CLIENT_SECRET` cannot call the API. */
 export const KEY_USES = ['API', 'CLIENT_SECRET'] as const;
 
 export type KeyUse = (typeof KEY_USES)[number];

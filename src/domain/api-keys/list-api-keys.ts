@@ -7,7 +7,11 @@ import { uuid } from '../validation.ts';
 
 const { id: apiKeyId, name, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy, use } = apiKeys;
 
-/** Returns a page of an application's keys, ended ones included. @throws ServiceError `Application not found` */
+/**
+ * Returns a page of an application's keys, including revoked and expired ones.
+ *
+ * @throws ServiceError `Application not found`
+ */
 export const listApiKeys = createList('select_api_keys', {
   name: 'api-keys',
   rules: { applicationId: uuid },

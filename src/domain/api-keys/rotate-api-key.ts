@@ -3,17 +3,20 @@ import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, integer, optional, type Unchecked, uuid } from '../validation.ts';
+import { check, integer, orDefault, type Unchecked, uuid } from '../validation.ts';
 import { newApiKey } from './new-api-key.ts';
 
 const DAY_SECONDS = 24 * 60 * 60;
-const rules = { apiKeyId: uuid, overlapSeconds: optional(integer({ min: 0, max: 7 * DAY_SECONDS })) };
+const rules = {
+  apiKeyId: uuid,
+  overlapSeconds: orDefault(integer({ min: 0, max: 7 * DAY_SECONDS }), DAY_SECONDS),
+};
 
 /**
- * Replaces an API key by one with the same name, use and expiry, to be shown once. The old key works until the overlap is
- * over, or until its expiry if that is earlier.
+ * Replaces an API key by a new one with the same name, use and expiry. The old key works until the overlap ends, or
+ * until its own expiry if that is earlier.
  *
- * @throws ServiceError `API key not found`, also if it has ended; `API key already replaced`
+ * @throws ServiceError `API key not found`, also if it is revoked or expired; `API key already replaced`
  */
 export async function rotateApiKey(
   { run, now }: Call,
@@ -21,7 +24,7 @@ export async function rotateApiKey(
 ): Promise<{ apiKeyId: string; apiKey: string }> {
   const { apiKeyId: oldId, overlapSeconds } = check(request, rules);
   const { apiKey, apiKeyId, digest } = newApiKey();
-  const endsAt = new Date(now.getTime() + (overlapSeconds ?? DAY_SECONDS) * 1_000);
+  const endsAt = new Date(now.getTime() + overlapSeconds * 1_000);
   const [created] = await run(replaceApiKey, { oldId, apiKeyId, digest, now, endsAt });
   if (created) return { apiKeyId, apiKey };
   const [replaced] = await run(selectReplaced, { oldId });
@@ -30,7 +33,7 @@ export async function rotateApiKey(
 
 const replaceApiKey = statement('replace_api_key')`
   with old as (
-    -- Locked, so that one of several concurrent rotations succeeds.
+    -- Locked, so that only one of several concurrent rotations succeeds.
     select k.application_id, k.id, k.name, k.expires_at, k.use
     from api_keys k join applications a on a.id = k.application_id and a.deleted_at is null
     where k.id = ${p.uuid('oldId')} and k.revoked_at is null and k.replaced_by is null

@@ -2,19 +2,19 @@
 import type { RowOf } from '../../database/database.ts';
 import { applications } from '../../database/schema.ts';
 import { type Rule, rule } from '../rule.ts';
-import { listOf, optional, textThat } from '../validation.ts';
+import { listOf, optional, orDefault, textThat } from '../validation.ts';
 import { isRegistrable } from './redirect-uri.ts';
 
 const { accentColor, termsUri, privacyUri, supportUri, initiateLoginUri, loginMethods } = applications;
 const { logoDigest, darkLogoDigest, logoSize, darkLogoSize } = applications;
 
-/** The columns that the operator chooses. Logos have an RPC of their own. */
+/** The columns that operators set. Logos have an RPC of their own. */
 export const chosenBrandingColumns = { accentColor, termsUri, privacyUri, supportUri, initiateLoginUri, loginMethods };
 export const brandingColumns = { ...chosenBrandingColumns, logoDigest, darkLogoDigest, logoSize, darkLogoSize };
 
 export type Branding = RowOf<typeof brandingColumns>;
 
-/** `wallet`, `email`, `passkey`, or the ID of a provider, which the operator may add and remove at any time. */
+/** `wallet`, `email`, `passkey` or a provider's ID. Only the form is checked here: the settings list the providers. */
 const methodName = textThat((text) => /^[a-z][a-z0-9-]{0,30}$/.test(text), 'must be a login method', {
   max: 31,
   format: 'login-method',
@@ -26,7 +26,7 @@ export function allowsMethod({ loginMethods }: Pick<Branding, 'loginMethods'>, m
   return loginMethods.length === 0 || loginMethods.includes(method);
 }
 
-/** Anything else could inject CSS into the page. */
+/** Nothing but six hex digits: other text could inject CSS into the page. */
 const colorText = textThat((text) => /^#[0-9a-f]{6}$/i.test(text), 'must be a colour such as #0f5e5a', {
   max: 7,
   format: 'color',
@@ -42,30 +42,26 @@ const supportLink = textThat(
   'must be an absolute https URI, or mailto: with one address',
   { max: 2048, format: 'support-uri' },
 );
-/** Accepts the URI of a page, or of an endpoint, of an application. */
+/** Accepts the URI of an application's page or endpoint. */
 export const webRedirectUri = textThat(
   (text) => isRegistrable(text) && /^https?:/.test(text),
   'must be absolute https, or http on a loopback host, without fragment, user information or wildcard',
   { max: 2048, format: 'web-redirect-uri' },
 );
-/** One address without a header: the e-mails of Usher have it in `Reply-To`. */
+/** One address and no header fields: e-mails of Usher have the address in `Reply-To`. */
 const MAILTO = /^mailto:[\w.!#$&'*+/=^`{|}~-]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)*$/i;
 
 const anyMethods = listOf(methodName, { min: 0, max: MAX_METHODS });
-/** Takes a missing list as an empty one. */
-const methodNames: Rule<string[]> = rule(anyMethods.schema, (value) => [...new Set(anyMethods(value ?? []))], {
-  isOptional: true,
-  isNullable: true,
-});
+const distinctMethods: Rule<string[]> = rule(anyMethods.schema, (value) => [...new Set(anyMethods(value))]);
 
-/** All of these may be missing. */
+/** The rules of fields that may be missing. */
 export const brandingRules = {
   accentColor: optional(color),
   termsUri: optional(httpsUri),
   privacyUri: optional(httpsUri),
   supportUri: optional(supportLink),
   initiateLoginUri: optional(webRedirectUri),
-  loginMethods: methodNames,
+  loginMethods: orDefault(distinctMethods, []),
 };
 
 function isHttps(text: string): boolean {

@@ -4,47 +4,38 @@ import { columnsOf, p, statement } from '../../database/template.ts';
 import { newApiKey } from '../api-keys/new-api-key.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
-import { check, optional, type Unchecked } from '../validation.ts';
+import { check, orDefault, type Unchecked } from '../validation.ts';
 import { storeLogoutEndpoint } from '../webhooks/logout-endpoint.ts';
 import { type ApplicationDetails, chosenColumns, flagRules, optionalRules, requiredRules } from './application.ts';
 import { type IsKnownMethod, requireKnownMethods } from './known-methods.ts';
 
 const rules = {
   ...requiredRules,
-  allowSignUp: optional(flagRules.allowSignUp),
-  askName: optional(flagRules.askName),
-  singleSignOn: optional(flagRules.singleSignOn),
-  openIdConnect: optional(flagRules.openIdConnect),
-  requirePkce: optional(flagRules.requirePkce),
-  publicClient: optional(flagRules.publicClient),
+  allowSignUp: orDefault(flagRules.allowSignUp, false),
+  askName: orDefault(flagRules.askName, false),
+  singleSignOn: orDefault(flagRules.singleSignOn, false),
+  openIdConnect: orDefault(flagRules.openIdConnect, false),
+  requirePkce: orDefault(flagRules.requirePkce, true),
+  publicClient: orDefault(flagRules.publicClient, false),
   ...optionalRules,
 };
 
 /**
- * Creates an application and its first API key, to be shown once.
+ * Creates an application and its first API key. The key can be shown only now, because its digest alone is stored.
  *
- * @throws ServiceError `Validation failed` for a login method that is not known
+ * @throws ServiceError `Validation failed` for an unknown login method
  */
 export async function createApplication(
   call: Call,
   request: Unchecked<keyof typeof rules>,
   isKnownMethod?: IsKnownMethod,
 ): Promise<{ application: ApplicationDetails; apiKeyId: string; apiKey: string }> {
-  const { allowSignUp, askName, singleSignOn, openIdConnect, requirePkce, publicClient, ...others } = check(
-    request,
-    rules,
-  );
-  requireKnownMethods(others.loginMethods, isKnownMethod);
+  const fields = check(request, rules);
+  requireKnownMethods(fields.loginMethods, isKnownMethod);
   const application = {
     id: randomUUID(),
     clientId: `client_${randomBytes(16).toString('hex')}`,
-    ...others,
-    allowSignUp: allowSignUp ?? false,
-    askName: askName ?? false,
-    singleSignOn: singleSignOn ?? false,
-    openIdConnect: openIdConnect ?? false,
-    requirePkce: requirePkce ?? true,
-    publicClient: publicClient ?? false,
+    ...fields,
     logoDigest: null,
     darkLogoDigest: null,
     logoSize: null,

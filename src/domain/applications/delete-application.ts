@@ -9,8 +9,8 @@ import { check, type Unchecked, uuid } from '../validation.ts';
 const rules = { applicationId: uuid };
 
 /**
- * Soft-deletes an application: its keys stop working, its sessions end, its logos go, and nothing
- * more is sent to its webhooks.
+ * Soft-deletes an application: its keys stop working, its sessions end, its logos are deleted, and its webhooks get no
+ * more requests.
  *
  * @throws ServiceError `Application not found`
  */

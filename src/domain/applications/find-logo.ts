@@ -8,7 +8,7 @@ interface Logo {
   readonly image: Buffer;
 }
 
-/** Returns the logo with this SHA-256, in hex. The arguments may be any text. */
+/** Returns the logo whose SHA-256 in hex is `digest`. Returns undefined for malformed arguments, too. */
 export async function findLogo(
   { run }: Call,
   { applicationId, theme, digest }: { applicationId: string; theme: string; digest: string },

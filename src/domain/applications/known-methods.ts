@@ -1,10 +1,10 @@
 import { invalidField } from '../errors.ts';
 
-/** Tells methods of Usher's own and listed providers from other names. */
+/** Returns whether the name is a login method of Usher or a provider in the settings. */
 export type IsKnownMethod = (name: string) => boolean;
 
 /**
- * Refuses the name of no method: a slip would hide a way to sign in from everybody.
+ * Refuses unknown login methods: a misspelt name would hide a login method from every user.
  *
  * @throws ServiceError `Validation failed`
  */

@@ -1,10 +1,11 @@
 /**
- * Reads type and size of a logo from its header. Nothing is decoded: the limits of the size are what a browser decodes at
- * most. What else a file holds does no harm: it is served as an image, without sniffing, and with a policy that runs nothing.
+ * Reads the type and size of a logo from its header, without decoding it. The size limits bound the work of browsers
+ * that decode it. Other content of the file does no harm: Usher serves the file as an image, with `nosniff` and a
+ * content security policy that lets nothing run.
  */
 import { ServiceError } from '../errors.ts';
 
-/** Larger ones would not fit into a message of JSON. */
+/** A request has at most 64 KiB, and JSON has the logo in base64. */
 export const MAX_LOGO_BYTES = 40 * 1024;
 const MAX_WIDTH = 1024;
 const MAX_HEIGHT = 512;
@@ -18,7 +19,7 @@ interface LogoImage {
 
 type ReadImage = (bytes: Buffer) => LogoImage | undefined;
 
-/** Returns what the header says. @throws ServiceError `Invalid logo` */
+/** Returns the type and size of an image. @throws ServiceError `Invalid logo` */
 export function readLogoImage(image: Uint8Array): LogoImage {
   if (image.length > MAX_LOGO_BYTES) throw invalidLogo('must have at most 40 KiB');
   const bytes = Buffer.from(image.buffer, image.byteOffset, image.byteLength);
@@ -56,7 +57,7 @@ const readJpeg: ReadImage = (bytes) => {
   }
   for (let at = 2; at + 9 <= bytes.length && bytes[at] === 0xff; at += 2 + bytes.readUInt16BE(at + 2)) {
     const marker = bytes[at + 1] ?? 0;
-    // The others of this range are tables.
+    // The other three markers of this range begin no frame.
     const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
     if (isFrame) {
       return { mediaType: 'image/jpeg', height: bytes.readUInt16BE(at + 5), width: bytes.readUInt16BE(at + 7) };
@@ -76,7 +77,7 @@ const readWebp: ReadImage = (bytes) => {
 type ReadSize = (bytes: Buffer) => Omit<LogoImage, 'mediaType'> | undefined;
 
 const WEBP_SIZES: Readonly<Record<string, ReadSize>> = {
-  // The start code of a key frame is in the way of anything else (RFC 6386, section 9.1).
+  // Every key frame has this start code (RFC 6386, section 9.1).
   'VP8 ': (bytes) =>
     bytes.readUIntBE(23, 3) === 0x9d012a
       ? { width: bytes.readUInt16LE(26) & 0x3fff, height: bytes.readUInt16LE(28) & 0x3fff }

@@ -1,6 +1,5 @@
 import { applications } from '../../database/schema.ts';
-import { type Rule, rule } from '../rule.ts';
-import { boolean, listOf, optional } from '../validation.ts';
+import { boolean, listOf, optional, orDefault } from '../validation.ts';
 import { webRedirectUri } from './branding.ts';
 import { redirectUri } from './redirect-uri-rule.ts';
 
@@ -11,14 +10,9 @@ export const openIdConnectColumns = { openIdConnect, requirePkce, publicClient, 
 export const openIdConnectFlags = { openIdConnect: boolean, requirePkce: boolean, publicClient: boolean };
 
 const redirectUris = listOf(redirectUri, { min: 0, max: 50 });
-/** Takes a missing list as an empty one. */
-const anyRedirectUris: Rule<string[]> = rule(redirectUris.schema, (value) => redirectUris(value ?? []), {
-  isOptional: true,
-  isNullable: true,
-});
 
-/** All of these may be missing. */
+/** The rules of fields that may be missing. */
 export const openIdConnectRules = {
-  postLogoutRedirectUris: anyRedirectUris,
+  postLogoutRedirectUris: orDefault(redirectUris, []),
   backchannelLogoutUri: optional(webRedirectUri),
 };

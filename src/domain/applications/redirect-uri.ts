@@ -1,4 +1,4 @@
-/** Redirect URIs: which may be registered, and which match a registered one. */
+/** Decides which redirect URIs an application may register, and which match a registered one. */
 
 const LOOPBACK_HTTP = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?(?:[/?]|$)/;
 const LOOPBACK_IP_ORIGIN = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::(\d{1,5}))?(?=[/?]|$)/;
@@ -34,7 +34,7 @@ function withoutLoopbackPort(uri: string): string | undefined {
   return match[1] + uri.slice(match[0].length);
 }
 
-/** Returns the URI with the parameters added to its query. The rest stays as it was registered. */
+/** Returns the URI with the parameters added to its query. The rest of the URI stays as registered. */
 export function addToQuery(uri: string, parameters: Record<string, string>): string {
   const separator = !uri.includes('?') ? '?' : /[?&]$/.test(uri) ? '' : '&';
   return uri + separator + new URLSearchParams(parameters);

@@ -12,7 +12,7 @@ import { readLogoImage } from './logo-image.ts';
 
 const LOGO_THEMES = ['light', 'dark'] as const;
 
-/** Bytes, empty where they are missing. In JSON they are in base64. */
+/** Accepts bytes, in JSON as base64. Missing bytes are empty. */
 const image: Rule<Uint8Array> = rule(
   { type: 'string', format: 'byte', minLength: 0 },
   (value) => {
@@ -46,11 +46,8 @@ export async function setApplicationLogo(
 }
 
 const isDark = sql`${p.text('theme')} = 'dark'`;
-/** Locked, so that the digests of the page fit the logos. */
-const lockedApplication = sql`
-  select id from applications where id = ${p.uuid('applicationId')} and deleted_at is null for no key update`;
 
-/** Changes the columns of the theme. */
+/** Returns the assignments to the columns of the theme. */
 function changedLogo(digest: SQL, size: SQL): SQL {
   return sql`logo_digest = case when ${isDark} then a.logo_digest else ${digest} end,
       logo_size = case when ${isDark} then a.logo_size else ${size} end,
@@ -58,7 +55,7 @@ function changedLogo(digest: SQL, size: SQL): SQL {
       dark_logo_size = case when ${isDark} then ${size} else a.dark_logo_size end`;
 }
 
-/** A logo that is there already changes nothing. */
+/** Locks the application, so that its digests match the stored logos. A logo that is stored already changes nothing. */
 const upsertLogo = statement('upsert_application_logo', applicationColumns)`
   with wanted as (
     select ${columnsOf(applicationColumns)},
@@ -73,7 +70,7 @@ const upsertLogo = statement('upsert_application_logo', applicationColumns)`
       width = excluded.width, height = excluded.height, image = excluded.image
   ), changed as (
     update applications a
-    set ${changedLogo(sql`${p.bytes('digest')}`, sql`array[${p.integer('width')}, ${p.integer('height')}]::smallint[]`)}
+    set ${changedLogo(p.bytes('digest'), sql`array[${p.integer('width')}, ${p.integer('height')}]::smallint[]`)}
     from wanted w where a.id = w.id and w.is_new
     returning ${columnsOf(applicationColumns, 'a')}
   ), ${auditEvent({ resource: sql`id`, from: sql`changed` })}
@@ -81,7 +78,8 @@ const upsertLogo = statement('upsert_application_logo', applicationColumns)`
   union all select ${columnsOf(applicationColumns)} from wanted where not is_new`;
 
 const deleteLogo = statement('delete_application_logo', applicationColumns)`
-  with wanted as (${lockedApplication}
+  with wanted as (
+    select id from applications where id = ${p.uuid('applicationId')} and deleted_at is null for no key update
   ), removed as (
     delete from application_logos l using wanted
     where l.application_id = ${p.uuid('applicationId')} and l.theme = ${p.text('theme')}

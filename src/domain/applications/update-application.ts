@@ -22,8 +22,8 @@ const rules = { applicationId: uuid, ...changes({ ...requiredRules, ...flagRules
 /**
  * Changes an application and returns it.
  *
- * @throws ServiceError `Application not found`, `Changed meanwhile`, and `Validation failed` for a login method that is
- * not known
+ * @throws ServiceError `Application not found`, `Changed meanwhile`, and `Validation failed` for an unknown login
+ * method
  */
 export async function updateApplication(
   call: Call,
@@ -64,7 +64,7 @@ const readVersion = createVersionReader(
   sql`applications where id = ${p.uuid('applicationId')} and deleted_at is null`,
 );
 
-/** Returns the version that `updateApplication` may demand, or undefined for no application. */
+/** Returns the version for `ifVersion` of a later `updateApplication`, or undefined if there is no such application. */
 export function readApplicationVersion(call: Call, request: Unchecked<'applicationId'>): Promise<string | undefined> {
   return readVersion(call, check(request, { applicationId: uuid }));
 }

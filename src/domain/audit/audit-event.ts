@@ -10,7 +10,7 @@ type ActorType = 'admin_key' | 'api_key' | 'console' | 'login_page' | 'usher';
 /** Who makes a call, and from where. */
 export interface AuditContext {
   readonly actorType: ActorType;
-  /** The name of the admin key, the ID of the API key, or that of the operator. */
+  /** The name of the admin key, the ID of the API key, or the user ID of the operator. */
   readonly actor: string;
   /** The RPC, such as `EventService/CreateEvent`. */
   readonly action: string;
@@ -22,7 +22,7 @@ export interface AuditContext {
 /** The context of changes that Usher makes by itself. */
 export const BY_USHER = { actorType: 'usher', actor: '', ipAddress: '', requestId: '' } as const;
 
-/** Returns `run` with the parameters of `auditEvent`, such as `now`. */
+/** Returns a `run` that adds the parameters of `auditEvent`, such as `now`, to each execution. */
 export function withAudit(run: Run, { actorType, actor, action, ipAddress, requestId, now }: AuditContext): Run {
   const parameters = {
     auditActorType: actorType,
@@ -36,11 +36,11 @@ export function withAudit(run: Run, { actorType, actor, action, ipAddress, reque
 }
 
 export interface Change {
-  /** The column with the ID of what has changed. */
+  /** The column with the ID of the changed resource. */
   readonly resource: SQL;
-  /** What follows `from`: one row if something has changed, else none. */
+  /** The SQL after `from`. It has one row if something has changed, else none. */
   readonly from: SQL;
-  /** The parameter `applicationId` where it is not given. */
+  /** Defaults to the parameter `applicationId`. */
   readonly applicationId?: SQL;
 }
 
@@ -55,5 +55,5 @@ export function auditEvent({ resource, from, applicationId = p.uuid('application
     from ${from})`;
 }
 
-/** For changes that concern no single application. */
+/** The `applicationId` of changes that concern no single application. */
 export const noApplication = sql`${sql.raw(`'${NO_APPLICATION}'`)}::uuid`;

@@ -1,6 +1,7 @@
 /**
- * Audit events on their way to the log. A statement inserts its event into a small table in place of the audit log, so
- * that it is there if, and only if, the change is. Once logged, the rows are deleted: none is lost with a process.
+ * The outbox of audit events that go to the log. A statement inserts its event into a small table instead of
+ * `audit_events`, so that the change and its event commit together. The event is deleted only after it is logged, so a
+ * crash loses none.
  */
 import { getTableColumns } from 'drizzle-orm';
 import { anyOf } from '../../database/any-of.ts';
@@ -9,9 +10,9 @@ import type { Divert, Run, Statement } from '../../database/database.ts';
 import { columnsOf, p, statement, type Template } from '../../database/template.ts';
 import type { AuditEvent } from './list-audit-events.ts';
 
-/** Events in memory, by ID. Further ones are found by their age. */
+/** How many event IDs are kept in memory. `findLateEvents` finds the events beyond them. */
 const MAX_NOTED = 10_000;
-/** Much longer than an event takes to the log of the process that made it. */
+/** From this age on, any process logs an event. Its own process needs much less time. */
 const LATE_MS = 60_000;
 const BATCH_SIZE = 500;
 
@@ -32,18 +33,18 @@ export class AuditOutbox {
   #noted: string[] = [];
   #arrival = Promise.withResolvers<void>();
 
-  /** Runs statements such that their events come here. */
+  /** Runs a statement with the outbox in place of `audit_events`. */
   readonly divert: Divert = (given, parameters, run) => {
     const diverted = this.#find(given);
     if (diverted === given) return run(given);
     const answer = run(diverted);
-    // Of a statement that has failed, nobody knows yet whether it has committed.
+    // A statement that failed may have committed: the connection may have broken before its answer.
     const note = () => this.#note(String(parameters.auditId));
     answer.then(note, note);
     return answer;
   };
 
-  /** Resolves when there are events of this process. */
+  /** Resolves when this process has events in the outbox. */
   get arrival(): Promise<void> {
     return this.#arrival.promise;
   }
@@ -52,7 +53,9 @@ export class AuditOutbox {
     return this.#noted.length > 0;
   }
 
-  /** Takes the IDs of the next events of this process. Some may have no event: their statements changed nothing. */
+  /**
+   * Takes the IDs of the next events of this process. Some IDs have no event, because their statement changed nothing.
+   */
   take(): readonly string[] {
     const ids = this.#noted.splice(0, BATCH_SIZE);
     if (this.#noted.length === 0) this.#arrival = Promise.withResolvers();
@@ -67,7 +70,7 @@ export class AuditOutbox {
 
   #find<Rows>(given: Statement<Rows>): Statement<Rows> {
     const known = this.#diverted.get(given);
-    // It is of the same rows.
+    // `toOutbox` keeps the type of the rows.
     if (known) return known as Statement<Rows>;
     const diverted = toOutbox(given);
     this.#diverted.set(given, diverted);
@@ -86,7 +89,7 @@ export function findEvents(run: Run, ids: readonly string[]): Promise<AuditEvent
   return run(selectNoted, { ids });
 }
 
-/** Returns events whose process has ended, or that it could not note. */
+/** Returns events whose process has ended, or had too many to remember their IDs. */
 export function findLateEvents(run: Run, now: Date): Promise<AuditEvent[]> {
   return run(selectLate, { before: new Date(now.getTime() - LATE_MS), limit: BATCH_SIZE });
 }

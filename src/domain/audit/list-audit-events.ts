@@ -8,7 +8,7 @@ import { optional, text, uuid } from '../validation.ts';
 
 export type AuditEvent = typeof auditEvents.$inferSelect;
 
-/** Returns the fields as ListAuditEvents has them in JSON. */
+/** Returns an event as ListAuditEvents has it in JSON. */
 export function presentAuditEvent({ id, applicationId, occurredAt, ...event }: AuditEvent) {
   return {
     auditEventId: id,
@@ -41,13 +41,13 @@ const inTime = sql`occurred_at >= coalesce(${p.instant('since')}, '-infinity')
 const page = {
   columns: getTableColumns(auditEvents),
   order: [auditEvents.occurredAt, auditEvents.id],
-  // An application has few of all events, or most of them.
+  // No plan fits every application: one has few of all events, another has most of them.
   isPlannedAnew: true,
 } as const;
 
 /**
- * Returns a page of the audit log, of one application or of all. With a resource, an actor or an action, it leaves out
- * sign-ins, sign-outs and check-ins, which have no such index.
+ * Returns a page of the audit log, of one application or of all. If the request has a resource, an actor or an action,
+ * the page omits sign-ins, sign-outs and check-ins, because the indexes for these filters omit them.
  */
 export const listAuditEvents = createList('select_audit_events', {
   ...page,
@@ -57,7 +57,7 @@ export const listAuditEvents = createList('select_audit_events', {
   find: ({ applicationId: application, ...filters }) => selects.get(keyOf({ application, ...filters })),
 });
 
-/** Returns a page of what operators did, with a key or in the console. */
+/** Returns a page of the events of operators, with an admin key or in the console. */
 export const listOperatorActs = createList('select_operator_acts', {
   columns: page.columns,
   order: page.order,
@@ -80,9 +80,9 @@ const [application, resource, actor, action] = [
 ];
 
 /**
- * Returns conditions for which Postgres has one index, and no choice: it would take what one key has done in millions for a
- * few rows. So columns that another index begins with are in expressions, and a resource is a subquery, whose value it
- * does not look up in its statistics.
+ * Returns conditions that exactly one index can serve. Given a choice, Postgres may estimate a few rows where one key
+ * has millions, and take the wrong index. So a column with which another index begins is wrapped in an expression. The
+ * resource is in a subquery, because Postgres then does not look its value up in the statistics.
  */
 function conditionsOf(filters: readonly Filter[]): SQL[] {
   const [ofApplication, ofResource, ofActor, ofAction] = FILTERS.map((filter) => filters.includes(filter));
@@ -106,7 +106,9 @@ function conditionsOf(filters: readonly Filter[]): SQL[] {
   return conditions;
 }
 
-/** One statement for each combination: where a parameter may be null, Postgres plans for any. */
+/**
+ * One statement for each combination of filters: for a parameter that may be null, Postgres cannot rely on an index.
+ */
 const selects = new Map(
   combine(FILTERS).map((filters) => {
     const key = filters.join('_');
@@ -116,7 +118,7 @@ const selects = new Map(
   }),
 );
 
-/** Returns every choice of some of them, in their order. */
+/** Returns every non-empty subset. Its filters keep their order. */
 function combine([first, ...rest]: readonly Filter[]): Filter[][] {
   if (first === undefined) return [];
   const others = combine(rest);

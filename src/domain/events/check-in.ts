@@ -43,15 +43,15 @@ const created = {
 const CHECKED_IN = { checkedInAt: checkIns.checkedInAt, alreadyCheckedIn: t.boolean, ...HAS_MESSAGES };
 
 /**
- * The share lock on the event makes a delete wait for concurrent check-ins. A check-in that waited for a delete
- * reads the row again. So no check-in commits after the delete has answered.
+ * The share lock on the event makes a delete wait for concurrent check-ins. A check-in that has waited for a delete
+ * reads the event again. So no check-in commits after the answer to the delete.
  */
 const insertCheckIn = statement('insert_check_in', CHECKED_IN)`
   with open_event as (${shareEvent}
   ), checked_in as (
     insert into check_ins (application_id, event_id, attendee_id, checked_in_at)
     select application_id, id, ${p.text('attendeeId')}, ${p.instant('now')} from open_event
-    -- The update takes the row lock: an undo that commits first removes the row, and this inserts it.
+    -- The update waits for the row lock. If an undo has removed the row meanwhile, this inserts a new one.
     on conflict (application_id, event_id, attendee_id) do update set is_repeated = true
     returning checked_in_at, is_repeated as already_checked_in
   ), ${auditEvent({ resource: checkInResource, from: created.from })}, ${messagesOf(created)}

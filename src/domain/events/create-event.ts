@@ -9,7 +9,7 @@ import { type Event, eventData } from './event.ts';
 
 const rules = { eventId: pathIdentifier, name: optional(identifier) };
 
-/** Creates an event. @throws ServiceError `Event already exists`, also if the event of that ID is deleted */
+/** Creates an event. @throws ServiceError `Event already exists`, also if an event with this ID was deleted */
 export async function createEvent(
   { application, run, now, onMessage }: ApplicationCall,
   request: Unchecked<keyof typeof rules>,

@@ -10,7 +10,7 @@ import { eventFields, eventLock, isOpenEvent } from './event.ts';
 const rules = { eventId: identifier };
 
 /**
- * Soft-deletes an event. After this has resolved, no check-in to it commits.
+ * Soft-deletes an event. Once this has resolved, no check-in to the event commits.
  *
  * @throws ServiceError `Event not found`, also if the event is of another application or deleted already
  */
@@ -28,7 +28,7 @@ const deletedData = jsonObject({ ...eventFields, deletedAt: toIsoText(sql`delete
 
 const markEventDeleted = statement('mark_event_deleted', HAS_MESSAGES)`
   with locked as (
-    -- Not in the update: Citus takes no lock in its condition.
+    -- A CTE of its own: Citus refuses a lock in the condition of the update.
     select id from events where ${isOpenEvent} and ${eventLock.exclusive} for update
   ), deleted as (
     update events e set deleted_at = ${p.instant('now')} from locked

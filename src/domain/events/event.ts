@@ -8,29 +8,29 @@ export const eventColumns = { eventId: events.id, name: events.name, createdAt: 
 
 export type Event = RowOf<typeof eventColumns>;
 
-/** The fields of a message about the event in a row. An event without a name has no `name`. */
+/** The fields of a message about an event, from columns of `events`. An event without a name has no `name`. */
 export const eventFields = { eventId: sql`id`, name: sql`name`, createdAt: toIsoText(sql`created_at`) };
 
 /** The data of a message about a new event. */
 export const eventData = jsonObject(eventFields);
 
-/** Two events whose keys collide wait for each other, and nothing else. */
+/** A collision is harmless: two events with the same key wait for each other. */
 const lockKey = sql`hashtextextended(application_id::text || id, 0)`;
 
 /**
- * Conditions, always true, that take an advisory lock of the event until the transaction commits. Row locks
- * alone let a stream of shared lockers starve the exclusive one.
+ * Conditions that are always true, and take an advisory lock of the event until the transaction commits. With row locks
+ * alone, a stream of check-ins could starve a delete.
  */
 export const eventLock = {
   shared: sql`pg_advisory_xact_lock_shared(${lockKey}) is not null`,
   exclusive: sql`pg_advisory_xact_lock(${lockKey}) is not null`,
 };
 
-/** Selects the event of the application that is not deleted. Parameters: applicationId, eventId. */
+/** The condition that an event has the given ID and is not deleted. Parameters: applicationId, eventId. */
 export const isOpenEvent = sql`
   application_id = ${p.uuid('applicationId')} and id = ${p.text('eventId')} and deleted_at is null`;
 
-/** Selects the open event and keeps it from being deleted until the transaction commits. */
+/** Selects the event unless it is deleted, and keeps it from being deleted until the transaction commits. */
 export const shareEvent = sql`
   select application_id, id from events where ${isOpenEvent} and ${eventLock.shared} for share`;
 

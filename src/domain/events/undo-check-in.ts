@@ -10,7 +10,7 @@ import { checkInResource, shareEvent } from './event.ts';
 const rules = { eventId: identifier, attendeeId: identifier };
 
 /**
- * Removes a check-in. Of an undo and a check-in that race, the last to commit wins.
+ * Removes a check-in. If an undo and a check-in race, the last one to commit wins.
  *
  * @throws ServiceError `Event not found`, also for a deleted one; `Check-in not found`
  */
@@ -31,7 +31,7 @@ const undone = {
   from: sql`undone`,
 } as const;
 
-/** Returns the open event, with the attendee if there was a check-in. */
+/** Returns a row if the event exists, with the attendee if there was a check-in. */
 const deleteCheckIn = statement('delete_check_in', { attendeeId: nullable(t.text), ...HAS_MESSAGES })`
   with open_event as (${shareEvent}
   ), undone as (

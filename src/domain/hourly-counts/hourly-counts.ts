@@ -13,9 +13,9 @@ export type CountName =
 
 const HOUR_MS = 60 * 60_000;
 
-/** Counts in memory what happens in each hour, until `save` stores it. So a call costs no write. */
+/** Keeps counts of each hour in memory until `save` stores them. So a call costs no write. */
 export class HourlyCounts {
-  /** By hour since 1970 and name. */
+  /** The key is the hour since 1970, and the name. */
   #counts = new Map<string, { readonly name: CountName; readonly hour: number; count: number }>();
 
   add(name: CountName, now: Date, by = 1): void {
@@ -26,7 +26,7 @@ export class HourlyCounts {
     else if (by > 0) this.#counts.set(key, { name, hour, count: by });
   }
 
-  /** Stores what was counted since the last time. What cannot be stored is kept for the next time. */
+  /** Stores the counts since the last save. The next save retries counts that could not be stored. */
   async save(run: Run): Promise<void> {
     const unsaved = this.#counts;
     this.#counts = new Map();
@@ -42,7 +42,7 @@ export class HourlyCounts {
   }
 }
 
-/** One row each: on Citus they are on several servers. */
+/** Stores one row per execution: on Citus the rows are on several servers. */
 const addCount = statement('add_hourly_count')`
   insert into hourly_counts as c (name, hour, count)
   values (${p.text('name')}, ${p.instant('hour')}, ${p.of(hourlyCounts.count, 'count')})

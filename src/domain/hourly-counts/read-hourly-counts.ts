@@ -9,7 +9,7 @@ const columns = { name: hourlyCounts.name, hour: hourlyCounts.hour, count: hourl
 
 export type HourlyCount = RowOfType<typeof columns>;
 
-/** Returns the counts of this hour, as far as they are stored, and of the 23 before. Hours without any have no row. */
+/** Returns the stored counts of this hour and of the 23 before. An hour without counts has no row. */
 export async function readHourlyCounts({ run, now }: Pick<Call, 'run' | 'now'>): Promise<readonly HourlyCount[]> {
   const thisHour = Math.floor(now.getTime() / HOUR_MS) * HOUR_MS;
   return run(selectCounts, { since: new Date(thisHour - (HOURS - 1) * HOUR_MS) });

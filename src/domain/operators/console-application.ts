@@ -1,13 +1,13 @@
 /**
- * The application that the console signs operators in to. A migration has created it. It has no API key, nobody can sign up
- * in it, it is not listed, and operators cannot change or delete it.
+ * The application that the console signs operators in to. A migration has created it. It has no API key and allows no
+ * sign-up. Lists of applications omit it, and operators cannot change or delete it.
  */
 import type { Application } from '../call.ts';
 
 export const CONSOLE_APPLICATION_ID = '00000000-0000-4000-8000-000000000002';
 export const CONSOLE_CLIENT_ID = 'usher-console';
 
-/** How long an operator may work after a sign-in. */
+/** How long after a sign-in an operator may use the console. */
 export const CONSOLE_MAX_AGE_SECONDS = 8 * 60 * 60;
 
 /** Returns the application with its only redirect URI, which depends on the URL of the console. */

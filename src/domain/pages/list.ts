@@ -13,38 +13,39 @@ type Rules = Readonly<Record<string, Rule<unknown>>>;
 
 interface PageParts<Type extends TableRowType> {
   readonly columns: Type;
-  /** Two of the columns, of one table. An index has this order, which is descending. */
+  /** Two of `columns`, both of one table. Rows are in descending order, and an index must have this order. */
   readonly order: readonly [at: PgColumn, id: PgColumn];
-  /** `columns` as SQL, if not all of them are of that table. */
+  /** `columns` as SQL. Required if one of them is no column of that table. */
   readonly select?: SQL;
   readonly join?: SQL;
   /** Which rows of the table are listed. */
   readonly where?: SQL;
-  /** Whether Postgres plans the statement for each call: it does not know the limit then. */
+  /** Whether Postgres plans every execution anew: a parameter as limit makes a generic plan look expensive. */
   readonly isPlannedAnew?: boolean;
 }
 
 interface ListParts<Caller, Type extends TableRowType, Filters extends Rules> extends PageParts<Type> {
-  /** What page tokens are for. */
+  /** The name of the list in the scope of page tokens. */
   readonly name: string;
+  /** Returns parameters that the caller decides, such as the ID of its application. */
   readonly of?: (call: Caller) => Readonly<Record<string, string>>;
-  /** The fields of a request, except for the fields of pages. They are parameters, too. */
+  /** The rules of the fields of a request, without `pageRules`. The fields are parameters, too. */
   readonly rules?: Filters;
-  /** Returns a statement for filters that another index serves. */
+  /** Returns another statement, for filters that need another index. */
   readonly find?: (filters: Checked<Filters>) => Statement<RowOfType<Type>[]> | undefined;
-  /** Returns a page in another order, for filters that have one. */
+  /** Returns a page in another order, for filters that need that order. */
   readonly listOtherwise?: (
     call: Caller,
     tokens: PageTokens,
     fields: Checked<Filters> & Checked<typeof pageRules>,
   ) => Promise<Page<RowOfType<Type>>> | undefined;
-  /** Throws if the list is empty because what it belongs to is missing. */
+  /** Called if a page is empty. Throws if the resource to which the list belongs does not exist. */
   readonly requireParent?: (call: Caller, filters: Checked<Filters>) => Promise<unknown>;
 }
 
 export const ofApplication = ({ application }: ApplicationCall) => ({ applicationId: application.id });
 
-/** Returns a function that returns pages of a list. Parameters: all of `of` and `rules`, and `now`. */
+/** Returns a function that reads pages of a list. Parameters of its SQL: `now`, and all of `of` and `rules`. */
 export function createList<
   Caller extends Call,
   const Type extends TableRowType,
@@ -55,7 +56,7 @@ export function createList<
 ) {
   const selectRows = selectPage(statementName, parts);
   const [at, id] = keysOf(parts);
-  // The order has such columns.
+  // The columns of `order` have these types.
   const positionOf = (row: RowOfType<Type>) => ({ at: row[at], id: row[id] }) as Position;
   return async (
     call: Caller,
@@ -63,8 +64,8 @@ export function createList<
     request: Unchecked<Extract<keyof Filters | keyof typeof pageRules, string>>,
   ): Promise<Page<RowOfType<Type>>> => {
     const fields = check(request, { ...rules, ...pageRules }) as Checked<Filters> & Checked<typeof pageRules>;
-    const otherwise = listOtherwise?.(call, tokens, fields);
-    if (otherwise) return otherwise;
+    const inOtherOrder = listOtherwise?.(call, tokens, fields);
+    if (inOtherOrder) return inOtherOrder;
     const { pageSize, pageToken, ...filters } = fields;
     const parameters = { ...of?.(call), ...filters };
     const scope = [name, ...Object.values(parameters)] as PageScope;

@@ -1,19 +1,22 @@
-/** Page tokens: where a page of a list ended, encrypted, so that callers cannot read, alter or move them. */
+/**
+ * Page tokens contain the position of the last row of a page. They are encrypted, so that callers can neither read nor
+ * alter them, nor use them for another list.
+ */
 import { openToken, sealToken } from '../aes-gcm.ts';
 import { deriveKeys } from '../derive-keys.ts';
 import { invalidField } from '../errors.ts';
 
-/** What a token is valid for: the list, whose list it is, and its filters. */
+/** The list for which a token is valid: its name, the application or user to which it belongs, and its filters. */
 export type PageScope = readonly (string | number | boolean | null)[];
 
-/** The place of a row in a list that is ordered by time and then by ID. */
+/** The position of a row in a list that is ordered by time, and by ID within the same time. */
 export interface Position {
   readonly at: Date;
   readonly id: string;
 }
 
 export class PageTokens {
-  /** The first key encrypts, all decrypt. */
+  /** The first key encrypts, and all keys decrypt. */
   readonly #keys: readonly Buffer[];
 
   constructor(encryptionKeys: readonly Buffer[]) {
@@ -24,7 +27,7 @@ export class PageTokens {
     return sealToken(this.#keys, JSON.stringify([at.getTime(), id]), JSON.stringify(scope));
   }
 
-  /** @throws ServiceError `Validation failed` for a token that is altered or of another scope */
+  /** @throws ServiceError `Validation failed` for a token that was altered, or that is for another scope */
   open(token: string, scope: PageScope): Position {
     const text = openToken(this.#keys, token, JSON.stringify(scope));
     if (text === undefined) throw invalidField('pageToken', 'must be the nextPageToken of the same list');

@@ -1,6 +1,7 @@
 /**
- * Lists in pages, newest first. A page begins below the last row of the one before, so new rows move nothing. The order
- * is that of the calls, not of their commits: a row that is committed late may come above pages that were read before.
+ * Reads lists in pages (keyset pagination), the newest rows first. A page begins after the last row of the previous
+ * page, so new rows shift nothing. Rows have the time of their call, not of its commit. So a row that commits late may
+ * belong on a page that was read before.
  */
 import { sql } from 'drizzle-orm';
 import { integer, optional, text } from '../validation.ts';
@@ -21,21 +22,21 @@ export interface Page<Row> {
   readonly nextPageToken: string;
 }
 
-/** In the text of the statement: Postgres does not know a parameter, and plans for a tenth of the table. */
+/** A constant of the SQL text: for a limit in a parameter, a generic plan expects a tenth of the rows. */
 export const maxPageLimit = sql.raw(`${MAX_PAGE_SIZE + 1}`);
 
-/** After which row a page begins, and how many rows to read. */
+/** The position after which a page begins, and the number of rows to read. */
 export type PageParameters = { readonly afterAt: Date; readonly afterId: string | null; readonly limit: number };
 
 /** Later than any row. */
 const START = { at: new Date('9999-12-31T00:00:00Z'), id: null };
 
 /**
- * Returns the page that the token continues with, or the first.
+ * Returns the page after the token, or the first page if there is no token.
  *
  * @param request the fields that `pageRules` has checked
  * @param select returns the rows after a position, the newest first
- * @throws ServiceError `Validation failed` for a token that is altered or of another scope
+ * @throws ServiceError `Validation failed` for a token that was altered, or that is for another scope
  */
 export async function readPage<Row>(
   tokens: PageTokens,
@@ -46,7 +47,7 @@ export async function readPage<Row>(
 ): Promise<Page<Row>> {
   const size = pageSize ?? DEFAULT_PAGE_SIZE;
   const after = pageToken ? tokens.open(pageToken, scope) : START;
-  // One row more shows whether there is another page.
+  // One more row shows whether there is another page.
   const found = await select({ afterAt: after.at, afterId: after.id, limit: size + 1 });
   const rows = found.slice(0, size);
   const last = rows.at(-1);

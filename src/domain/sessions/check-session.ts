@@ -5,7 +5,7 @@ import type { Session } from './session.ts';
 
 const rules = { sessionId: identifier, maxStalenessMs: optional(integer({ min: 0, max: MAX_STALENESS_MS })) };
 
-/** Returns the session if it is live, by an answer of Postgres that is as fresh as asked for. */
+/** Returns the session if it is live. The answer of Postgres is at most `maxStalenessMs` old. */
 export async function checkSession(
   { application, now }: ApplicationCall,
   liveSessions: LiveSessions,

@@ -1,6 +1,6 @@
 /**
- * Cut-offs: a revocation writes an instant, and what was authenticated up to then has ended. Deleting the session alone
- * would leave auth tokens that begin another one, and miss an exchange that inserts afterwards.
+ * A revocation writes a cut-off: an instant that ends everything that comes from sign-ins up to it. Deleting the
+ * session would not be enough: unused auth tokens and concurrent exchanges could still begin another session.
  */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PlaceholderValues, Statement } from '../../database/database.ts';
@@ -11,16 +11,16 @@ import { pause } from '../pause.ts';
 import { isActiveUser } from '../users/user.ts';
 import { forgetSignIns } from './forget-sign-ins.ts';
 
-/** Stands for all users of an application. */
+/** In place of a user ID, stands for all users of an application. */
 const EVERY_USER = sql`'00000000-0000-0000-0000-000000000000'`;
 
-/** The longest lifetime of what a cut-off ends: sign-ins count for a year at most. The rest is for clocks that differ. */
+/** No sign-in counts for more than a year, so its cut-off can go then. One more day is for clocks that differ. */
 const CUTOFF_LIFETIME_MS = 366 * 24 * 60 * 60_000;
 
-/** At least a millisecond, the unit of authentications and cut-offs. Timers may be early by one. */
+/** More than one: sign-ins and cut-offs are in milliseconds, and a timer may fire one millisecond early. */
 const TICK_MS = 2;
 
-/** Runs a statement with a cut-off. When it returns, an authentication that begins is later than the cut-off. */
+/** Runs a statement that writes a cut-off. Once this has resolved, every new sign-in is later than the cut-off. */
 export async function runCutoff<Rows>(
   { run, now }: Call,
   statement: Statement<Rows>,
@@ -41,14 +41,14 @@ export function latestCutoff(userId: SQLWrapper): SQL {
 }
 
 /**
- * Returns the condition that `users` has the active user `userId`, and that no revocation has ended the sign-in at this
- * instant. Parameters: applicationId, userId.
+ * Returns the condition that the row of `users` is the active user `userId`, and that no cut-off has ended a sign-in at
+ * the given instant. Parameters: applicationId, userId.
  */
 export function isSignInAfterEveryCutoff(authenticatedAt: SQL): SQL {
   return sql`users.id = ${p.uuid('userId')} and ${isActiveUser} and ${authenticatedAt} > ${latestCutoff(sql`users.id`)}`;
 }
 
-/** Whether no cut-off has ended a grant, in whichever application it is. */
+/** The condition that no cut-off has ended a row of `oidc_grants`, whatever its application. */
 export const isGrantAfterEveryCutoff = sql`not exists (
     select 1 from session_cutoffs c where c.application_id = oidc_grants.application_id
       and c.user_id in (oidc_grants.user_id, ${EVERY_USER}) and c.cutoff_at >= oidc_grants.authenticated_at
@@ -57,9 +57,10 @@ export const isGrantAfterEveryCutoff = sql`not exists (
   )`;
 
 /**
- * Returns the CTEs `cutoff` and `ended`, which write a cut-off and delete the session, for the `user_id` that the CTE
- * `target` has, if any. Its `authenticated_at`, which may be null, is ended even if the clock that it came from is ahead.
- * Parameters: applicationId, cutoffExpiresAt, instant.
+ * Returns the CTEs `cutoff` and `ended`. They write a cut-off for the user in the row of the CTE `target`, if any, and
+ * delete the user's session. The columns of `target` are `user_id` and `authenticated_at`, which may be null. The
+ * cut-off is not before `authenticated_at`, because that instant may come from a clock that is ahead. Parameters:
+ * applicationId, cutoffExpiresAt, instant.
  */
 export function cutOffSessions(target: SQL): SQL {
   return sql`cutoff as (
@@ -76,7 +77,8 @@ export function cutOffSessions(target: SQL): SQL {
 }
 
 /**
- * Returns the CTE `cutoff`, which writes a cut-off for all users of the application that the CTE `target` has as `id`.
+ * Returns the CTE `cutoff`. It writes a cut-off for all users of an application, whose ID is the column `id` of the CTE
+ * `target`.
  * Parameters: cutoffExpiresAt, instant.
  */
 export function cutOffApplicationSessions(target: SQL): SQL {
@@ -88,8 +90,8 @@ export function cutOffApplicationSessions(target: SQL): SQL {
 }
 
 /**
- * Returns the CTEs `ended`, `cutoff` and `forgotten`, which delete the sessions and remembered sign-ins, and write a
- * cut-off in every application, for the user that the CTE `target` has locked and has as `id`. A sign-in that has come
+ * Returns the CTEs `ended`, `cutoff` and `forgotten`. They delete the sessions and remembered sign-ins of a user, and
+ * write a cut-off for every application. The CTE `target` has locked the user, whose ID is its column `id`. A sign-in
  * before the lock is ended, too. Parameters: cutoffExpiresAt, instant.
  */
 export function cutOffUserSessions(target: SQL): SQL {
@@ -103,7 +105,7 @@ export function cutOffUserSessions(target: SQL): SQL {
   ), ${forgetSignIns(target, sql`r.user_id = t.id`)}`;
 }
 
-/** A cut-off moves forward only. */
+/** Returns the clauses after an insert. An existing cut-off only moves forward. */
 function onConflictMove(key: SQL): SQL {
   return sql`
     on conflict (${key}) do update set

@@ -1,11 +1,12 @@
-/** Revocations also end the sign-ins that browsers remember, or "Continue as" would undo a sign-out. */
+/** Revocations also delete the sign-ins that browsers remember. Otherwise, "Continue as" would undo a sign-out. */
 import { type SQL, sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 
 /**
- * Returns the CTE `forgotten`, which deletes the remembered sign-ins that the condition on `r` and `t` selects. On Citus it
- * asks every shard, so statements of applications that share no sign-ins do without it.
+ * Returns the CTE `forgotten`, which deletes remembered sign-ins. In the condition, `r` is `remembered_sign_ins`, and
+ * `t` is `target`. On Citus the CTE reads every shard, so the statements for applications that share no sign-ins omit
+ * it.
  */
 export function forgetSignIns(target: SQL, condition: SQL): SQL {
   return sql`forgotten as (
@@ -14,8 +15,8 @@ export function forgetSignIns(target: SQL, condition: SQL): SQL {
 }
 
 /**
- * Deletes sign-ins of that time that were remembered while the revocation has committed. See late-sessions.ts. Without
- * an end there is none.
+ * Deletes remembered sign-ins that were stored while the revocation committed, for the reason given in
+ * late-sessions.ts. The user signed in between `from` and `until`. If `until` is null, nothing is deleted.
  */
 export async function forgetLateSignIns(
   { run }: Call,

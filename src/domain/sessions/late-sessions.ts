@@ -1,6 +1,7 @@
 /**
- * Sessions that are inserted while a revocation commits. Neither statement sees the other's row, so the cut-off ends a
- * session that nobody has deleted or announced. Both look again afterwards: whoever comes second sees the other's row.
+ * A session is late if it is inserted while a revocation commits. Neither statement sees the other's row. So the
+ * session has ended, but its row is not deleted, and webhooks have no message. Both callers look again afterwards: the
+ * second one to do so sees both rows.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
@@ -18,8 +19,8 @@ interface LateSession {
 }
 
 /**
- * Ends the user's session in the application if it is late, and announces that. Returns undefined if it is not late.
- * `leaves` undoes that the user has joined the application by that session.
+ * Deletes the user's session in the application if it is late, and inserts its messages. Returns undefined if it is not
+ * late. With `leaves`, the user is also removed from the application if this session was the first there.
  */
 export async function endLateSession(
   call: Call,
@@ -64,12 +65,12 @@ const deleteLateSessions = statement('delete_late_sessions', HAS_MESSAGES)`
   ), ${deleteLate(sql`late`)}, ${messagesOf(sessionsRevoked(sql`ended`), ...loggedOutOfSessions(sql`ended`))}
   select ${notified}`;
 
-/** Whether session `s` of `users` is late. */
+/** Returns the condition that session `s` of a user in `users` is late. */
 function isLate(cutoff: SQL): SQL {
   return sql`(users.deleted_at is not null or users.deactivated_at is not null or s.authenticated_at <= ${cutoff})`;
 }
 
-/** Returns the CTE `ended`. A session that has begun since has another ID. */
+/** Returns the CTE `ended`, which deletes late sessions. Sessions that have begun since have other IDs, and stay. */
 function deleteLate(late: SQL): SQL {
   return sql`ended as (
     delete from sessions s using ${late} l

@@ -15,14 +15,14 @@ const isLive = sql`application_id = ${p.uuid('applicationId')} and expires_at > 
   and authenticated_at > ${latestCutoff(sql`sessions.user_id`)}
   and exists (select 1 from users u where u.id = sessions.user_id and u.deleted_at is null and u.deactivated_at is null)`;
 
-/** Returns a page of the application's live sessions, or the live session of one user. The last sign-in comes first. */
+/** Returns a page of the application's live sessions, the newest first, or the live session of one user. */
 export const listSessions = createList('select_live_sessions', {
   name: 'sessions',
   of: ofApplication,
   rules,
   columns,
   select,
-  // Renewals do not move a session in the list: they keep this instant.
+  // Renewals keep `beganAt`, so they do not move a session in the list.
   order: [sessions.beganAt, sessions.userId],
   where: isLive,
   find: ({ userId }) => (userId === null ? undefined : selectSessionOfUser),

@@ -8,7 +8,11 @@ import { getUser } from '../users/get-user.ts';
 import { uuid } from '../validation.ts';
 import { lastSignIn, renewableFor } from './session.ts';
 
-/** Returns a page of a user's sessions that are live or can be renewed, in every application. @throws ServiceError `User not found` */
+/**
+ * Returns a page of the sessions of a user that are live or can be renewed, in all applications.
+ *
+ * @throws ServiceError `User not found`
+ */
 export const listUserSessions = createList('select_user_sessions', {
   name: 'user sessions',
   rules: { userId: uuid },

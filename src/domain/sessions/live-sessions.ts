@@ -9,25 +9,30 @@ import type { RevalidatingCache } from '../revalidating-cache.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { lastSignIn, type Session, sessionColumns } from './session.ts';
 
-/** Takes revocations to the other processes of this replica, each of which has a cache of sessions. */
+/** Sends revocations to the other processes of this replica. Each process has its own cache of sessions. */
 export interface Revocations {
   /** Resolves when the other processes have forgotten the user. */
   forgetUser(userId: string): Promise<void>;
-  /** Sets what is called with each user whose sessions another process has ended. */
+  /** Sets the function to call for each user whose sessions another process has ended. */
   onForget(forget: (userId: string) => void): void;
 }
 
-/** The longest time for which an answer may be reused. */
+/** The oldest answer that a caller can accept. */
 export const MAX_STALENESS_MS = 5_000;
 
 const MAX_REVOKED = 100_000;
 
-/** Finds live sessions, as fresh as each caller asks. One that has ended stays so, however fresh the answer must be. */
+/**
+ * Finds live sessions, as fresh as each caller asks. Once an answer says that a session has ended, no later answer says
+ * that it is live, even if its caller accepts older answers.
+ */
 export class LiveSessions {
   readonly #cache: RevalidatingCache<Session>;
-  /** When this replica ended the sessions of a user. Entries may expire: by then no cached answer is older. */
+  /**
+   * When this replica ended the sessions of a user. Entries may expire: by then, no answer that can be used is older.
+   */
   readonly #revokedAt = new LRUCache<string, number>({
-    // By `max`, the cache would take 4.4 MB before its first entry.
+    // With `max`, the cache would take 4.4 MB before its first entry.
     maxSize: MAX_REVOKED,
     sizeCalculation: () => 1,
     ttl: MAX_STALENESS_MS,
@@ -36,8 +41,7 @@ export class LiveSessions {
   readonly #revocations: Revocations | undefined;
 
   /**
-   * `run` reads sessions without the deadline of a caller: callers share the answer, not their deadlines.
-   *
+   * @param run reads without the deadline of a caller, because several callers share an answer
    * @param revocations undefined if this is the only process of the replica
    */
   constructor(run: Run, revocations?: Revocations) {
@@ -49,7 +53,7 @@ export class LiveSessions {
     revocations?.onForget((userId) => this.#distrust(userId));
   }
 
-  /** How many sessions were known, and how many had to be looked up. */
+  /** How many sessions the cache knew, and how many had to be looked up. */
   get lookUps() {
     return this.#cache.lookUps;
   }
@@ -68,13 +72,16 @@ export class LiveSessions {
     return (await this.#cache.read(key))?.value;
   }
 
-  /** Returns whether this replica has ended nothing of the user since. `readAt` is in milliseconds of `performance.now()`. */
+  /**
+   * Returns whether this replica has ended no session of the user since `readAt`, in milliseconds of
+   * `performance.now()`.
+   */
   isCurrent(userId: string, readAt: number): boolean {
     const revokedAt = this.#revokedAt.get(userId);
     return revokedAt === undefined || readAt > revokedAt;
   }
 
-  /** Distrusts what this replica has read of the user, so that what it revokes ends here at once. */
+  /** Makes this replica read the user's sessions again, so that a revocation takes effect here at once. */
   async forgetUser(userId: string): Promise<void> {
     this.#distrust(userId);
     await this.#revocations?.forgetUser(userId);

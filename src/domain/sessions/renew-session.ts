@@ -17,9 +17,10 @@ export interface RenewedSession {
 }
 
 /**
- * Returns the session itself while more than half of its life is left, else its successor, beginning one unless there
- * is one. No successor outlives the longest age after the last authentication. One that has expired is as good as one
- * that is due while the application allows it, but the newest live session of the user comes before a successor.
+ * Returns the session itself while more than half of its lifetime is left. After that, returns its successor, and
+ * begins one if there is none. A successor expires at the latest when the maximum age since the last sign-in is
+ * reached. An expired session has a successor, too, for as long as the application allows. But if the user has a newer
+ * live session, that session is returned.
  *
  * @throws ServiceError `Session expired` if it cannot be renewed
  */
@@ -40,7 +41,7 @@ export async function renewSession(
   return session;
 }
 
-/** What a renewal replaces. */
+/** The columns that a renewal changes, and their new values. */
 const CHANGES = {
   id: p.uuid('successorId'),
   email: sql`target.email`,
@@ -53,8 +54,8 @@ const CHANGES = {
 
 /**
  * A session that is not due is only read. Of concurrent renewals the first wins: under the row lock, the others find a
- * session that is not due any more, and return it. A row that a sign-in after a revocation has overwritten meanwhile has
- * that cut-off.
+ * session that is not due any more, and return it. If a sign-in after a revocation has overwritten the row meanwhile,
+ * the `cutoff_at` of the row prevents the renewal.
  */
 const findOrBeginSuccessor = statement('find_or_begin_successor', {
   id: sessions.id,
@@ -87,8 +88,8 @@ const findOrBeginSuccessor = statement('find_or_begin_successor', {
   union all select id, created_at, expires_at from renewed`;
 
 /**
- * Whether a successor of session `s` begins: it is the given one, no more than half of its life is left, and the successor
- * could end later than it; or it has expired, and the successor could live.
+ * Returns the condition that session `s` needs a successor, and that a successor would expire later. It needs one if it
+ * is the given session and at most half of its lifetime is left, or if it has expired and a successor would be live.
  */
 function isDue(latestEnd: SQL): SQL {
   const now = p.instant('now');
@@ -97,7 +98,9 @@ function isDue(latestEnd: SQL): SQL {
     or s.expires_at <= ${now} and ${latestEnd} > ${now}))`;
 }
 
-/** The row is looked at once more under its lock. The end is not computed anew: Citus adds no interval in a CASE. */
+/**
+ * Postgres evaluates each CASE again under the row lock. It uses `newest.latest_end`: Citus adds no interval in a CASE.
+ */
 function assignChanges(): SQL {
   const assignments = Object.entries(CHANGES).map(([name, value]) => {
     const column = sql.raw(name);

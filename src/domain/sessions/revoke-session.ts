@@ -15,8 +15,9 @@ import { parametersOf, renewableSession, type SessionSettings } from './session.
 const rules = { sessionId: identifier };
 
 /**
- * Ends a session with its whole chain, and returns its user. One that has ended is left alone, so that a repeated call
- * does not end what the user has begun since; its user is returned, as the first call may not have been answered.
+ * Ends a session with all predecessors and successors, and returns the ID of its user. If the session has ended before,
+ * nothing changes, so that a repeated call does not end a newer session of the user. The user's ID is returned
+ * nevertheless, because the first call may have got no answer.
  */
 export async function revokeSession(
   call: ApplicationCall,

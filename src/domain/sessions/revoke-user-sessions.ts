@@ -12,7 +12,7 @@ import { endLateSession } from './late-sessions.ts';
 
 const rules = { userId: uuid };
 
-/** Ends the sessions and unused auth tokens that a user has in the application, if any, and returns the user's ID. */
+/** Ends the sessions and unused auth tokens of a user in the application, if there are any. Returns the user's ID. */
 export async function revokeUserSessions(
   call: ApplicationCall,
   request: Unchecked<keyof typeof rules>,
@@ -38,7 +38,7 @@ const endSessionsOfUserAndForget = statement('end_sessions_of_user_and_forget', 
 function end(forget?: SQL): SQL {
   return sql`
     with target as (
-      -- A user who has never signed in may still have an auth token. Other IDs must not fill the table.
+      -- Any user: one without a session may have an auth token. IDs of no user must not fill the table.
       select u.id as user_id, s.authenticated_at
       from users u left join sessions s on s.application_id = ${p.uuid('applicationId')} and s.user_id = u.id
       where u.id = ${p.uuid('userId')}

@@ -9,7 +9,7 @@ import { latestCutoff } from './cutoffs.ts';
 
 export const SESSION_LIFETIME_MS = 15 * 60_000;
 
-/** Of applications whose sessions cannot be renewed once they have expired. */
+/** The default of an application. With it, sessions cannot be renewed once they have expired. */
 export const DEFAULT_IDLE_SECONDS = SESSION_LIFETIME_MS / 1_000;
 
 /** Returns how long after its expiry a session can be renewed. */
@@ -17,7 +17,7 @@ function graceSecondsOf({ sessionIdleSeconds = DEFAULT_IDLE_SECONDS }: Applicati
   return sessionIdleSeconds > DEFAULT_IDLE_SECONDS ? sessionIdleSeconds : 0;
 }
 
-/** Returns the parameters of a session that begins, and ends at this instant at the latest if one is given. */
+/** Returns the parameters of a new session. It expires at `latestEnd` at the latest. */
 export function newSession({ application, now }: ApplicationCall, latestEnd?: Date) {
   const id: string = randomUUID();
   const endsAt = Math.min(now.getTime() + SESSION_LIFETIME_MS, latestEnd?.getTime() ?? Number.POSITIVE_INFINITY);
@@ -30,10 +30,10 @@ export function newSession({ application, now }: ApplicationCall, latestEnd?: Da
   };
 }
 
-/** The same for application `a`, as an interval. */
+/** How long after its expiry a session of application `a` can be renewed, as an interval. */
 export const renewableFor = sql`coalesce(nullif(a.session_idle_seconds, ${sql.raw(String(DEFAULT_IDLE_SECONDS))}), 0) * interval '1 second'`;
 
-/** The caller, as a session records it. */
+/** The address and user agent of the caller, which a session records. */
 export interface Peer {
   readonly ipAddress: string;
   readonly userAgent: string;
@@ -45,7 +45,7 @@ export interface BegunSession extends Profile {
   readonly userId: string;
   readonly createdAt: Date;
   readonly expiresAt: Date;
-  /** The last sign-in. */
+  /** When the user last signed in. */
   readonly authTime: Date;
   readonly method: SignInMethod;
 }
@@ -58,14 +58,14 @@ export const sessionColumns = {
   authTime: t.instant,
 };
 
-/** The last sign-in of a session: its column `auth_time`. */
+/** Returns the instant of the last sign-in of a session: its column `auth_time`. */
 export const lastSignIn = (session: 'sessions' | 's') =>
   sql.raw(`greatest(${session}.authenticated_at, ${session}.last_authenticated_at)`);
 
 /** A live session, without its ID, which is a bearer secret. */
 export type Session = RowOfType<typeof sessionColumns>;
 
-/** What a session of an application depends on, except its ID. */
+/** The settings on which sessions depend. */
 export interface SessionSettings {
   /** How long sessions can be renewed after the sign-in, unless the application has a limit of its own. */
   readonly sessionMaxAgeSeconds: number;
@@ -86,15 +86,15 @@ export function parametersOf(
   };
 }
 
-/** When the longest age of a session ends, by its first and its last sign-in. Parameter: maxAgeSeconds. */
+/** Returns when a session reaches its maximum age, from its first and its last sign-in. Parameter: maxAgeSeconds. */
 export function latestEnd(authenticatedAt: SQL, lastAuthenticatedAt: SQL): SQL {
   return sql`greatest(${authenticatedAt}, ${lastAuthenticatedAt}) + ${p.integer('maxAgeSeconds')} * interval '1 second'`;
 }
 
 /**
- * Selects the session of that ID with its user, if it is live or can be renewed: no cut-off has ended it, and the user
- * can sign in. One that has expired needs the row of the newest session, which revocations delete, too.
- * Parameters: all of `parametersOf`, and sessionId.
+ * Selects the session with the given ID and its user, if it is live or can be renewed: no cut-off has ended it, and the
+ * user can sign in. An expired session can be renewed only while the user's newest session has a row in `sessions`,
+ * which revocations delete. Parameters: all of `parametersOf`, and sessionId.
  */
 export const renewableSession = sql`
   select i.user_id, i.authenticated_at, greatest(i.authenticated_at, ${lastSignIn('s')}) as last_sign_in_at, u.email, u.name, u.profile_image, u.wallet_address
@@ -106,6 +106,6 @@ export const renewableSession = sql`
     and (i.expires_at > ${p.instant('now')} or i.expires_at > ${p.instant('renewableFrom')}
       and i.authenticated_at > coalesce(s.cutoff_at, '-infinity') and ${latestEnd(
         sql`i.authenticated_at`,
-        // That of a later chain does not prolong this one.
+        // The last sign-in of a later chain does not prolong this chain.
         sql`case when s.authenticated_at = i.authenticated_at then s.last_authenticated_at end`,
       )} > ${p.instant('now')} and s.user_id is not null)`;

@@ -4,8 +4,8 @@ import { auditEvent } from '../audit/audit-event.ts';
 import { type OriginSource, SELECTED_ORIGINS } from './session-origin.ts';
 
 /**
- * Makes a session one of a later sign-in, unless it has ended. Cut-offs end it by the first sign-in nevertheless: they end
- * IDs that were given out before.
+ * Records a later sign-in in a session, unless the session has ended. Cut-offs still apply to the first sign-in,
+ * because they must also end session IDs from before the later sign-in.
  */
 export const updateSignIn = {
   intent: statement('update_sign_in')`${update('intent')}`,

@@ -11,33 +11,33 @@ import { removeIfErased } from './personal-data.ts';
 const rules = { applicationId: uuid, userId: uuid };
 
 /**
- * Makes a user one of the application's without a sign-in.
+ * Adds a user to an application in which the user has not signed in yet.
  *
  * @throws ServiceError `Application not found`, `User not found`
  */
 export async function addApplicationUser(call: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
   const parameters = check(request, rules);
   const found = await call.run(insertAddedUser, { ...parameters, now: call.now });
-  requireBoth(found);
-  announce(call.onMessage, found[0] ?? { notifiedIds: [] });
+  announce(call.onMessage, requireBoth(found));
   if (await removeIfErased(call, parameters.userId)) throw new ServiceError('USER_NOT_FOUND');
 }
 
-/** @throws ServiceError `Application not found`, `User not found` */
-export function requireBoth([found]: readonly RowOfType<typeof FOUND_BOTH>[]): void {
+/** Returns the row of the statement. @throws ServiceError `Application not found`, `User not found` */
+export function requireBoth<Row extends RowOfType<typeof FOUND_BOTH>>([found]: readonly Row[]): Row {
   if (!found?.hasApplication) throw new ServiceError('APPLICATION_NOT_FOUND');
   if (!found.hasUser) throw new ServiceError('USER_NOT_FOUND');
+  return found;
 }
 
 /** The row type of `foundBoth`. */
 export const FOUND_BOTH = { hasApplication: t.boolean, hasUser: t.boolean };
 
-/** Selects whether there are the application and the user. Parameters: applicationId, userId. */
+/** Selects whether the application and the user exist. Parameters: applicationId, userId. */
 export const foundBoth = sql`
   exists (select 1 from applications where id = ${p.uuid('applicationId')} and deleted_at is null) as has_application,
   exists (select 1 from users where id = ${p.uuid('userId')} and deleted_at is null) as has_user`;
 
-/** By parameters: Citus takes no subquery that refers to the rows of a CTE. */
+/** Compares with parameters, because Citus refuses a subquery that refers to the rows of a CTE. */
 const isNew = sql`not exists (
   select 1 from application_users s
   where s.application_id = ${p.uuid('applicationId')} and s.user_id = ${p.uuid('userId')})`;

@@ -16,7 +16,7 @@ export const applicationUserColumns = {
   firstSignedInAt: applicationUsers.firstSignedInAt,
 };
 
-/** A user as an application sees one that has signed in to it. */
+/** A user who has signed in to an application, as the application sees the user. */
 export type ApplicationUser = RowOfType<typeof applicationUserColumns>;
 
 /** The columns of `users` that an application sees. */
@@ -24,8 +24,8 @@ export const shownColumns = sql`
   users.id, email, name, profile_image, wallet_address, deactivated_at is null as is_active`;
 
 /**
- * Whether the user has signed in to the application, or an operator has added the user. The application must not learn
- * of others. Parameter: applicationId.
+ * Returns the condition that the user has signed in to the application, or that an operator has added the user. An
+ * application must not learn whether other users exist. Parameter: applicationId.
  */
 export function isUserOfApplication(userId: SQL): SQL {
   return sql`(

@@ -15,8 +15,8 @@ const rules = { ...profileRules, applicationIds: optional(listOf(uuid, { min: 0,
 /**
  * Creates a user of the given applications.
  *
- * @throws ServiceError `User already exists` if one has the e-mail or wallet address, in any case; `Application not
- * found`
+ * @throws ServiceError `User already exists` if another user has the e-mail or wallet address, in any case;
+ * `Application not found`
  */
 export async function createUser({ run, now, onMessage }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const { applicationIds: given, ...profile } = check(request, rules);

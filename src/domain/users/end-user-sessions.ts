@@ -28,8 +28,8 @@ export async function endUserSessions(call: Call, request: Unchecked<keyof typeo
 
 const endSessionsEverywhere = statement('end_sessions_everywhere', HAS_MESSAGES)`
   with target as (
-    -- Locked by an update that changes nothing. After a mere lock, Citus writes to a server over several connections,
-    -- and then refuses to read there what the messages need.
+    -- The update changes nothing, but locks the row. After a plain lock, Citus writes to a server over several
+    -- connections, and then refuses to read there the rows that the messages need.
     update users set deleted_at = null where id = ${p.uuid('userId')} and deleted_at is null returning id
   ), ${auditEvent({ resource: sql`id`, from: sql`target`, applicationId: noApplication })},
   ${cutOffUserSessions(sql`target`)},

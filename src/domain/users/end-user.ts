@@ -19,7 +19,7 @@ const rules = { userId: uuid };
 type Request = Unchecked<keyof typeof rules>;
 
 /**
- * Refuses new sign-ins, in every application. One who is deactivated already stays so.
+ * Deactivates a user, who then cannot sign in to any application. A deactivated user stays deactivated.
  *
  * @throws ServiceError `User not found`
  */
@@ -28,7 +28,7 @@ export async function deactivateUser(call: Call, request: Request): Promise<User
 }
 
 /**
- * Lets a deactivated user sign in again, and ends what the user has begun before. One who is active stays so.
+ * Lets a deactivated user sign in again. Earlier sign-ins stay ended. An active user stays active.
  *
  * @throws ServiceError `User not found`
  */
@@ -43,21 +43,21 @@ export async function reactivateUser(call: Call, request: Request): Promise<User
  */
 export async function deleteUser(call: Call, request: Request): Promise<string> {
   const { userId } = await end(call, markUserDeleted, request);
-  // Rows that another statement has added meanwhile, which this one could not see.
+  // Deletes rows that other statements have added meanwhile, which the statement above could not see.
   await call.run(deletePasskeysOfDeleted, { userId });
   await call.run(deleteIdentitiesOfDeleted, { userId });
   return userId;
 }
 
 /**
- * Removes what is known of a person, deleting the user unless that was done before. The row stays with its ID, which
- * webhooks and login intents refer to. Messages about the person that are pending are not sent any more.
+ * Removes the personal data of a user, and deletes the user unless the user was deleted before. The row keeps its ID,
+ * to which webhooks and login intents refer. Pending messages with personal data of the user are not sent any more.
  *
  * @throws ServiceError `User not found`
  */
 export async function eraseUser(call: Call, request: Request): Promise<string> {
   const { userId } = await end(call, eraseProfile, request);
-  // Not in one statement with the rest, which cannot see what statements before it, for which it waits, have stored.
+  // In a statement of its own: the one above cannot see rows that were stored while it waited for a lock.
   await removeIfErased(call, userId);
   return userId;
 }
@@ -99,7 +99,7 @@ const markDeactivated = statement('mark_user_deactivated', CHANGED)`
 
 const markActive = statement('mark_user_active', CHANGED)`
   with target as (
-    -- Locked, so that it is the user whom a deactivation leaves that this statement has waited for.
+    -- Locked, so that after a wait for a concurrent deactivation, this reads the deactivated row.
     select ${columnsOf(userColumns)} from users where id = ${p.uuid('userId')} and deleted_at is null for update
   ), changed as (
     update users u set deactivated_at = null from target where u.id = target.id and target.deactivated_at is not null
@@ -131,7 +131,7 @@ const eraseProfile = statement('erase_user', HAS_MESSAGES)`
       deleted_at = coalesce(u.deleted_at, ${p.instant('now')})
     from known where u.id = known.id
   ), ${cutOffUserSessions(sql`known`)}, codes as (
-    -- Codes that somebody else has asked for with the addresses of the user.
+    -- Codes that other people have requested for the e-mail address of the user.
     delete from login_codes c using known where lower(c.email) = lower(known.email)
   ), challenges as (
     delete from wallet_challenges c using known where c.address = lower(known.wallet_address)

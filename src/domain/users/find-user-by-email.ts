@@ -6,31 +6,31 @@ import { ServiceError } from '../errors.ts';
 
 const columns = { id: users.id, email: users.email, deactivatedAt: users.deactivatedAt };
 
-type Account = RowOf<typeof columns>;
+type FoundUser = RowOf<typeof columns>;
 
-/** Returns the user who can sign in with the e-mail address, in whatever case. */
-export async function findUserByEmail(call: Call, email: string): Promise<Account | undefined> {
-  const account = await findAccount(call, email);
-  return account?.deactivatedAt ? undefined : account;
+/** Returns the user who can sign in with the e-mail address, in any case. */
+export async function findUserByEmail(call: Call, email: string): Promise<FoundUser | undefined> {
+  const user = await findUndeletedUser(call, email);
+  return user?.deactivatedAt ? undefined : user;
 }
 
 /**
- * As `findUserByEmail`, for somebody who has proved to have the address.
+ * The same for somebody who has proved to own the address, and may learn that the account is closed.
  *
  * @throws ServiceError `Account closed` if the user is deactivated
  */
-export async function findUserToSignIn(call: Call, email: string): Promise<Account | undefined> {
-  const account = await findAccount(call, email);
-  if (account?.deactivatedAt) throw new ServiceError('ACCOUNT_CLOSED');
-  return account;
+export async function findUserToSignIn(call: Call, email: string): Promise<FoundUser | undefined> {
+  const user = await findUndeletedUser(call, email);
+  if (user?.deactivatedAt) throw new ServiceError('ACCOUNT_CLOSED');
+  return user;
 }
 
-async function findAccount({ run }: Call, email: string): Promise<Account | undefined> {
-  const [account] = await run(selectUserByEmail, { email });
-  return account;
+async function findUndeletedUser({ run }: Call, email: string): Promise<FoundUser | undefined> {
+  const [user] = await run(selectUserByEmail, { email });
+  return user;
 }
 
-const selectUserByEmail: Statement<Account[]> = (db) =>
+const selectUserByEmail: Statement<FoundUser[]> = (db) =>
   db
     .select(columns)
     .from(users)

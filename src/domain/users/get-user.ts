@@ -6,16 +6,16 @@ import { check, optional, text, type Unchecked, uuid } from '../validation.ts';
 import { type User, userColumns } from './user.ts';
 
 const rules = {
-  // The reference calls it required: it cannot say that an e-mail address replaces it.
+  // The API reference shows it as required, because it cannot say that an e-mail address can replace it.
   userId: rule(uuid.schema, (value) => (value === undefined || value === '' ? null : uuid(value))),
   email: optional(text({ max: 254 })),
 };
 
-/** Returns a user by ID, e-mail address in whatever case, or both. @throws ServiceError `User not found` */
+/** Returns a user by ID, by e-mail address in any case, or by both. @throws ServiceError `User not found` */
 export async function getUser({ run }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const { userId, email } = check(request, rules);
   if (userId === null && email === null) throw invalidField('userId', 'is required');
-  const [user] = userId === null ? await run(selectUserByEmail, { email }) : await run(selectUser, { userId, email });
+  const [user] = userId === null ? await run(selectUserWithEmail, { email }) : await run(selectUser, { userId, email });
   if (!user) throw new ServiceError('USER_NOT_FOUND');
   return user;
 }
@@ -25,6 +25,6 @@ const selectUser = statement('select_user', userColumns)`
   where id = ${p.uuid('userId')} and deleted_at is null
     and (${p.text('email')} is null or lower(email) = lower(${p.text('email')}))`;
 
-const selectUserByEmail = statement('select_user_with_email', userColumns)`
+const selectUserWithEmail = statement('select_user_with_email', userColumns)`
   select ${columnsOf(userColumns)} from users
   where lower(email) = lower(${p.text('email')}) and deleted_at is null`;

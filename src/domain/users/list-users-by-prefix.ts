@@ -5,7 +5,7 @@ import type { PageTokens } from '../pages/page-tokens.ts';
 import { type Page, readPage } from '../pages/read-page.ts';
 import { type User, userColumns } from './user.ts';
 
-/** All rows of a page token are of this instant: the list is ordered by address. */
+/** The instant of every page token. The list is ordered by address alone. */
 const ANY_TIME = new Date(0);
 
 interface PrefixPage {
@@ -14,7 +14,7 @@ interface PrefixPage {
   readonly pageToken: string | null;
 }
 
-/** Returns a page of the users whose e-mail address begins with the prefix, in whatever case, ordered by address. */
+/** Returns a page of the users whose e-mail address begins with the prefix, in any case, ordered by address. */
 export async function listUsersByPrefix(
   { run }: Call,
   tokens: PageTokens,
@@ -30,11 +30,11 @@ export async function listUsersByPrefix(
 }
 
 const sortKey = sql`lower(email) collate "C"`;
-const first = sql`lower(${p.text('emailPrefix')}) collate "C"`;
+const prefix = sql`lower(${p.text('emailPrefix')}) collate "C"`;
 
-/** An address has at most 254 characters, none of them after U+10FFFF. */
+/** The upper bound is the prefix and 254 times U+10FFFF, the last character. An address has at most 254 characters. */
 const selectUsersByPrefix = statement('select_users_by_email_prefix', { ...userColumns, sortKey: t.text })`
   select ${columnsOf(userColumns)}, ${sortKey} as sort_key from users
-  where deleted_at is null and ${sortKey} >= ${first} and ${sortKey} <= ${first} || repeat(chr(1114111), 254)
+  where deleted_at is null and ${sortKey} >= ${prefix} and ${sortKey} <= ${prefix} || repeat(chr(1114111), 254)
     and ${sortKey} > ${p.text('afterEmail')}
   order by ${sortKey} limit ${p.integer('limit')}`;

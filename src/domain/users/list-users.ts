@@ -9,7 +9,7 @@ import { hasEmail, hasWalletAddress, userFilterRules } from './user-filter.ts';
 
 const rules = { ...userFilterRules, emailPrefix: optional(text({ max: 254 })) };
 
-/** Returns a page of the users that are not deleted. Those whose e-mail address begins with a text are in its order. */
+/** Returns a page of the users that are not deleted. With `emailPrefix`, the page is ordered by e-mail address. */
 export const listUsers = createList('select_users', {
   name: 'users',
   rules,
@@ -17,12 +17,12 @@ export const listUsers = createList('select_users', {
   order: [users.createdAt, users.id],
   where: sql`deleted_at is null`,
   listOtherwise: (call, tokens, { email, emailPrefix, walletAddress, ...page }) => {
-    const isFound = email !== null || walletAddress !== null;
-    return emailPrefix === null || isFound ? undefined : listUsersByPrefix(call, tokens, { emailPrefix, ...page });
+    const hasAddress = email !== null || walletAddress !== null;
+    return emailPrefix === null || hasAddress ? undefined : listUsersByPrefix(call, tokens, { emailPrefix, ...page });
   },
   find: ({ email, walletAddress }) => {
-    if (email !== null) return selectUserWithEmail;
-    return walletAddress === null ? undefined : selectUserWithWallet;
+    if (email !== null) return selectUsersByEmail;
+    return walletAddress === null ? undefined : selectUsersByWallet;
   },
 });
 
@@ -30,8 +30,8 @@ const hasPrefix = sql`
   (${p.text('emailPrefix')} is null or starts_with(lower(email), lower(${p.text('emailPrefix')})))`;
 
 // The addresses are unique, so there is one row at most.
-const selectUserWithEmail = statement('select_users_by_email', userColumns)`
+const selectUsersByEmail = statement('select_users_by_email', userColumns)`
   select ${columnsOf(userColumns)} from users where deleted_at is null and ${hasEmail} and ${hasPrefix}`;
 
-const selectUserWithWallet = statement('select_users_by_wallet', userColumns)`
+const selectUsersByWallet = statement('select_users_by_wallet', userColumns)`
   select ${columnsOf(userColumns)} from users where deleted_at is null and ${hasWalletAddress} and ${hasPrefix}`;

@@ -1,7 +1,7 @@
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 
-/** Stores that the user has proved to have the address, if it is still that of the user. */
+/** Stores that the user has proved to own the e-mail address, if the user still has it. */
 export async function markEmailVerified(
   { run, now }: Call,
   user: { readonly userId: string; readonly email: string },

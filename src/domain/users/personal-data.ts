@@ -1,4 +1,4 @@
-/** What is stored of a person beside the user's profile. */
+/** Personal data of a user outside the profile. */
 import { getTableName, type SQL, sql } from 'drizzle-orm';
 import { provedIdentities, userIdentities } from '../../database/identity-schema.ts';
 import { knownOrigins, loginCodes, rememberedSignIns, walletChallenges } from '../../database/login-schema.ts';
@@ -12,11 +12,12 @@ import { removeResponseBodies } from '../webhooks/response-bodies.ts';
 import { isErasedUser } from './user.ts';
 
 /**
- * Removes what the user has left in other tables, if the user is erased. Returns whether that is so.
+ * If the user is erased, removes the user's rows from other tables. Returns whether the user is erased.
  *
  * A statement that stores personal data and an erasure that commits meanwhile do not see each other's rows. So the
- * erasure removes them in a second statement, and whoever stores them calls this afterwards: one of both sees them. A
- * lock of the user's row would do, too, but on Citus it would stop sign-ins everywhere while one worker is away.
+ * erasure calls this in a second statement, and so does every function that has stored personal data. At least one of
+ * the two sees all rows. A lock of the user's row would do the same, but on Citus it would stop all sign-ins while one
+ * server is down.
  */
 export async function removeIfErased({ run }: Call, userId: string): Promise<boolean> {
   const [erased] = await run(selectErased, { userId });
@@ -49,7 +50,7 @@ const removePersonalData = statement('remove_personal_data')`
     update login_intents i set ip_address = null, user_agent = null from erased
     where i.user_id = erased.id and i.ip_address is not null
   ), addresses_left as (
-    -- Who has erased the user, and from where, stays.
+    -- The event of the erasure keeps the address of its caller.
     update audit_events e set ip_address = '' from erased
     where e.resource = erased.id::text and e.ip_address <> '' and e.action <> 'AdminService/EraseUser'
   )
@@ -61,8 +62,8 @@ function deleteFrom(table: (typeof TABLES)[number]): SQL {
 }
 
 /**
- * Returns a CTE. What was entered at a login of the user may have an address that the user has had before, and the code of
- * a sign-up belongs to no user.
+ * Returns a CTE that deletes the rows of the user's logins. Such a row may have an earlier address of the user, and the
+ * code of a sign-up has no user ID.
  */
 function deleteFromLogins(table: typeof loginCodes | typeof walletChallenges | typeof provedIdentities): SQL {
   const name = getTableName(table);

@@ -13,16 +13,15 @@ import { FOUND_BOTH, foundBoth, requireBoth } from './add-application-user.ts';
 const rules = { applicationId: uuid, userId: uuid };
 
 /**
- * Takes a user from the application, ends the user's sessions and unused auth tokens there, and returns the user's ID.
- * Webhooks keep their owner.
+ * Removes a user from the application, ends the user's sessions and unused auth tokens there, and returns the user's
+ * ID. Webhooks keep their owner.
  *
  * @throws ServiceError `Application not found`, `User not found`
  */
 export async function removeApplicationUser(call: Call, request: Unchecked<keyof typeof rules>): Promise<string> {
   const parameters = check(request, rules);
   const found = await runCutoff(call, deleteApplicationUser, parameters);
-  requireBoth(found);
-  for (const messages of found) announce(call.onMessage, messages);
+  announce(call.onMessage, requireBoth(found));
   await endLateSession(call, { ...parameters, leaves: true });
   return parameters.userId;
 }

@@ -13,7 +13,7 @@ import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert
 import { userMessage } from '../webhooks/user-messages.ts';
 import { profileRules, type User, userColumns } from './user.ts';
 
-/** Null clears it. */
+/** Null clears the wallet address. */
 const walletAddress = rule(profileRules.walletAddress.schema, (value) => profileRules.walletAddress(value ?? ''), {
   isNullable: true,
 });
@@ -36,7 +36,7 @@ export async function updateUser(call: Call, request: Unchecked<keyof typeof rul
  * Gives the user the wallet, in place of any other, if the user is active and still has the e-mail address. Returns
  * whether that has changed the user.
  *
- * @throws ServiceError `Wallet already linked` if another has it
+ * @throws ServiceError `Wallet already linked` if another user has the wallet
  */
 export async function linkWallet(
   call: Call,
@@ -48,8 +48,9 @@ export async function linkWallet(
 }
 
 /**
- * Changes a user, sends that to every application of it, and returns the user and whether anything has changed. Values that the user has already change nothing
- * and tell nobody. With an e-mail address, only the active user who has it is changed.
+ * Changes a user, and inserts a message for each application of the user. Returns the user, and whether anything has
+ * changed. Values that the user has already change nothing, and cause no message. With `email`, the user changes only
+ * if the user is active and has this address.
  *
  * @throws ServiceError `takenReason` if another user has the e-mail or wallet address
  */
@@ -75,8 +76,8 @@ const { email, name, profileImage, walletAddress: wallet } = users;
 const CHANGEABLE = { email, name, profileImage, walletAddress: wallet };
 
 /**
- * Whether another user has one of the addresses. Asked first, because a violation of a unique index would have the
- * address in the log of Postgres. Of two changes at the same instant, one may still violate it.
+ * Whether another user has one of the addresses. Checked first, because Postgres writes the address of a unique
+ * violation into its log. One of two concurrent changes may still violate the index.
  */
 const isTaken = sql`(
   exists (
@@ -117,7 +118,7 @@ const readVersion = createVersionReader(
   sql`users where id = ${p.uuid('userId')} and deleted_at is null`,
 );
 
-/** Returns the version that `updateUser` may demand, or undefined for no user. */
+/** Returns the version for `ifVersion` of a later `updateUser`, or undefined if there is no such user. */
 export function readUserVersion(call: Call, request: Unchecked<'userId'>): Promise<string | undefined> {
   return readVersion(call, check(request, { userId: uuid }));
 }

@@ -3,10 +3,10 @@ import { sql } from 'drizzle-orm';
 import { p } from '../../database/template.ts';
 import { identifier, optional, text } from '../validation.ts';
 
-/** The fields of a list of users. Any text may be looked for. */
+/** The filters of lists of users. An address of any form is accepted. */
 export const userFilterRules = { email: optional(text({ max: 254 })), walletAddress: optional(identifier) };
 
-/** Selects the user with the e-mail address, and the wallet address unless it is null. */
+/** Selects the user with the e-mail address, and with the wallet address if the request has one. */
 export const hasEmail = sql`lower(email) = lower(${p.text('email')})
   and (${p.text('walletAddress')} is null or lower(wallet_address) = lower(${p.text('walletAddress')}))`;
 

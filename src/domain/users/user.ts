@@ -15,7 +15,7 @@ export interface Profile {
 const { id, email, name, profileImage, walletAddress, createdAt, deactivatedAt } = users;
 export const userColumns = { id, email, name, profileImage, walletAddress, createdAt, deactivatedAt };
 
-/** A user as operators see one. */
+/** A user, as operators see the user. */
 export type User = RowOf<typeof userColumns>;
 
 export const isActiveUser = sql`users.deleted_at is null and users.deactivated_at is null`;

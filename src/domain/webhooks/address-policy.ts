@@ -30,10 +30,10 @@ const NAT64 = createBlockList(['64:ff9b::/96']);
 /** Decides to which URLs and addresses Usher sends. */
 export class AddressPolicy {
   readonly #exceptions: BlockList;
-  /** Whether there are networks to which plain http is allowed. */
+  /** Whether the operator allows any networks. To these, plain http is allowed. */
   readonly hasExceptions: boolean;
 
-  /** `allowedNetworks` are CIDR ranges or addresses besides the public ones. */
+  /** `allowedNetworks` are addresses or CIDR ranges that are allowed besides public addresses. */
   constructor(allowedNetworks: readonly string[]) {
     this.#exceptions = createBlockList(allowedNetworks);
     this.hasExceptions = allowedNetworks.length > 0;
@@ -44,7 +44,9 @@ export class AddressPolicy {
     return this.isException(address) || isPublic(address);
   }
 
-  /** Returns whether the operator allows the address by name of its network, which permits plain http. */
+  /**
+   * Returns whether the address is in a network that the operator allows. To such an address, plain http is allowed.
+   */
   isException(address: string): boolean {
     const version = isIP(address);
     return version !== 0 && this.#exceptions.check(address, version === 4 ? 'ipv4' : 'ipv6');
@@ -58,8 +60,9 @@ function isPublic(address: string): boolean {
   if (version !== 6 || address.includes('%')) return false;
   const groups = expandIPv6(address).map((group) => Number.parseInt(group, 16));
   if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) return isPublic(toV4(groups));
-  // `net.BlockList` looks into addresses of ::ffff:0:0/96 only.
+  // `net.BlockList` finds an embedded IPv4 address in ::ffff:0:0/96 only.
   if (NAT64.check(address, 'ipv6')) return isPublic(toV4(groups));
+  // RFC 5214: an ISATAP address embeds an IPv4 address.
   const isIsatap = ((groups[4] ?? 0) & 0xfdff) === 0 && groups[5] === 0x5efe;
   if (isIsatap && !isPublic(toV4(groups))) return false;
   return GLOBAL_V6.check(address, 'ipv6') && !FORBIDDEN_V6.check(address, 'ipv6');

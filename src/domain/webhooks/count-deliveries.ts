@@ -1,14 +1,14 @@
-/** Counts of deliveries for operators. They end early, so that a large backlog takes no longer to count. */
+/** Counts deliveries for operators. A count ends at a limit, so that a large backlog takes no longer. */
 import { sql } from 'drizzle-orm';
 import { p, statement, t } from '../../database/template.ts';
 import type { ApplicationCall, Call } from '../call.ts';
 import type { DeliveryStatus } from './delivery.ts';
 
-/** At the most, that many are counted. */
+/** The limit of each count. */
 export const MAX_COUNTED = 1_000;
 const limit = sql.raw(`${MAX_COUNTED}`);
 
-/** Returns how many deliveries of the webhook have the status, of messages since an instant. */
+/** Returns how many deliveries of the webhook since an instant have the status, up to `MAX_COUNTED`. */
 export async function countDeliveries(
   { application, run }: ApplicationCall,
   { webhookId, ...filter }: { readonly webhookId: string; readonly status: DeliveryStatus; readonly since: Date },
@@ -25,7 +25,7 @@ const countWithStatus = statement('count_deliveries', { count: t.integer })`
     order by created_at desc, message_id desc limit ${limit}
   ) as counted`;
 
-/** Returns how many deliveries wait in all applications. */
+/** Returns how many deliveries are pending in all applications, up to `MAX_COUNTED`. */
 export async function countWaiting({ run }: Pick<Call, 'run'>): Promise<number> {
   const [row] = await run(countPending, {});
   return row?.count ?? 0;

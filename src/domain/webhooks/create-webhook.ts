@@ -4,7 +4,7 @@ import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, listOf, optional, type Unchecked } from '../validation.ts';
+import { check, listOf, orDefault, type Unchecked } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { eventType, MAX_EVENT_TYPES, ownerColumns, selectOwner, type Webhook, webhookRules } from './webhook.ts';
@@ -23,19 +23,13 @@ export async function createWebhook(
   const rules = {
     url,
     ownerId,
-    isActive: optional(isActive),
-    // Without one it would never be sent anything. An update may empty the list, but only by saying so.
+    isActive: orDefault(isActive, true),
+    // Without event types, a webhook would get nothing. Only an update may set an empty list.
     eventTypes: listOf(eventType, { min: 1, max: MAX_EVENT_TYPES }),
-    ordered: optional(ordered),
+    ordered: orDefault(ordered, false),
     description,
   };
-  const checked = check(request, rules);
-  const webhook = {
-    ...checked,
-    id: `wh_${randomBytes(16).toString('hex')}`,
-    isActive: checked.isActive ?? true,
-    ordered: checked.ordered ?? false,
-  };
+  const webhook = { ...check(request, rules), id: `wh_${randomBytes(16).toString('hex')}` };
   const signingKey = createSigningKey();
 
   const [owner] = await run(insertWebhook, {
@@ -48,7 +42,7 @@ export async function createWebhook(
   return { ...webhook, signingKey, application, owner, disabledReason: null, createdAt: now, updatedAt: now };
 }
 
-/** Returns a new signing key. Standard Webhooks, "Symmetric signatures". */
+/** Returns a new signing key, in the form that Standard Webhooks define for symmetric signatures. */
 export function createSigningKey(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }

@@ -9,7 +9,7 @@ import { webhookId } from './ids.ts';
 const rules = { webhookId };
 
 /**
- * Deletes a webhook. Nothing is sent to it from then on, except for attempts in flight. The expiry job removes its
+ * Deletes a webhook. Attempts in flight go on, but no new one begins. The expiry job removes its
  * deliveries.
  *
  * @throws ServiceError `Invalid webhook ID format`, `Webhook not found`

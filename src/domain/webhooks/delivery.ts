@@ -36,8 +36,9 @@ export const DELIVERY = {
 };
 
 /**
- * Selects what callers see of deliveries, and `more` of `message`. The messages are read together, because deliveries of a
- * page have messages of one time: each leaf of their index is read once. Parameter: applicationId.
+ * Selects the columns of deliveries that callers see, and `more` columns of `message`. All messages are read in one
+ * scan: those of a page are about as old as each other, so each leaf of their index is read once. Parameter:
+ * applicationId.
  */
 export function selectDeliveriesFrom(deliveries: SQL, more: SQL = sql``): SQL {
   return sql`
@@ -57,12 +58,12 @@ export function selectMessage(id: SQL): SQL {
     select type, payload from webhook_messages where application_id = ${p.uuid('applicationId')} and id = ${id} limit 1`;
 }
 
-/** Returns what an update sets to deliver again, with a new retry schedule. */
+/** Returns the assignments of an update that makes deliveries due again, with a new retry schedule. */
 export function asDueAgain(dueAt: SQL): SQL {
   return sql`status = 'pending', due_at = ${dueAt}, schedule_index = 0, is_manual = true`;
 }
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** How far back messages are delivered again. */
+/** The greatest age at which messages are delivered again. */
 export const MAX_REDELIVERY_AGE_MS = 14 * DAY_MS;

@@ -15,8 +15,8 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** Subscribes to every type, also to types that are to come. */
+/** Subscribes to every type, including future ones. */
 export const EVERY_TYPE = '*';
 
-/** Tells an endpoint for back-channel logout, and no webhook, that a user has been signed out. */
+/** The type of messages to endpoints for back-channel logout. Webhooks cannot subscribe to it. */
 export const LOGOUT = 'logout';

@@ -10,7 +10,7 @@ import { messageId, webhookId } from './ids.ts';
 
 const rules = { webhookId, messageId };
 
-/** More attempts than the schedule has come from redeliveries. */
+/** The first attempts are shown. The retry schedule has fewer, but redeliveries add more. */
 const MAX_ATTEMPTS = 100;
 
 const { attemptedAt: at, durationMs, statusCode, error, responseBody } = webhookAttempts;

@@ -33,7 +33,11 @@ export async function requireWebhook({ application, run }: ApplicationCall, webh
   return row;
 }
 
-/** Returns why nothing was done: the webhook is missing or not active, or else its delivery is missing. */
+/**
+ * Returns the error of a call that has found no delivery of an active webhook.
+ *
+ * @throws ServiceError `Webhook not found`
+ */
 export async function explainRefusal(call: ApplicationCall, webhookId: string): Promise<ServiceError> {
   const { isActive } = await requireWebhook(call, webhookId);
   return isActive ? new ServiceError('DELIVERY_NOT_FOUND') : new ServiceError('WEBHOOK_NOT_ACTIVE');

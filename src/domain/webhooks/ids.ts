@@ -1,4 +1,7 @@
-/** IDs of webhooks, and of messages: `msg_` and the number that orders the messages of an application. */
+/**
+ * IDs of webhooks and of messages. A message ID is `msg_` and a number by which the messages of an application are
+ * ordered.
+ */
 import { ServiceError } from '../errors.ts';
 import { type Rule, rule } from '../rule.ts';
 import { anyString, textThat } from '../validation.ts';
@@ -14,6 +17,7 @@ const messageIdText = textThat((text) => /^msg_[1-9]\d{0,17}$/.test(text), 'must
   max: 255,
   format: 'message-id',
 });
+/** Accepts the ID of a message and returns its number. */
 export const messageId: Rule<string> = rule(messageIdText.schema, (value) => numberOf(messageIdText(value)));
 
 /** Returns the ID as callers and receivers see it. */
@@ -21,6 +25,7 @@ export function toMessageId(number: string): string {
   return `msg_${number}`;
 }
 
+/** Returns the number as text, because it may exceed the safe integers. */
 export function numberOf(id: string): string {
   return id.slice('msg_'.length);
 }

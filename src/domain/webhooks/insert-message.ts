@@ -1,4 +1,4 @@
-/** Messages to webhooks. They are inserted by the statement that makes the change, so that both commit or neither does. */
+/** Messages to webhooks. The statement that makes a change inserts its message, so that both commit or neither does. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { p, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
@@ -6,15 +6,15 @@ import { EVERY_TYPE, type EventType, LOGOUT } from './event-types.ts';
 
 export interface Message {
   readonly type: EventType | typeof LOGOUT;
-  /** The fields of `data`, as the REST API names and writes them. Null fields are left out. */
+  /** The fields of `data`, in the names and formats of the REST API. Null fields are left out. */
   readonly data: SQL;
-  /** What follows `from`: a row for each message, so none where nothing has changed. */
+  /** The SQL after `from`. It has a row for each message, and none if nothing has changed. */
   readonly from: SQL;
-  /** The application of each row; the parameter `applicationId` where it is not given. */
+  /** The application of each row. Defaults to the parameter `applicationId`. */
   readonly applicationId?: SQL;
-  /** Distinguishes the messages of one application, where it may get several. */
+  /** Distinguishes messages to the same application, if it may get several. */
   readonly part?: SQL;
-  /** Whose personal data each row has: an erasure of the user removes the message. */
+  /** The user whose personal data is in `data`: an erasure of the user removes the message. */
   readonly userId?: SQL;
 }
 
@@ -38,7 +38,7 @@ function selectSubscribed({ type, data, from, applicationId, part, userId = sql`
   const change = sql`(
     select ${applicationId ?? callersId} as application_id, ${columns}, ${part ?? sql`null`} as part from ${from}) as change`;
   const row = sql`change.application_id, change.type, change.data, change.user_id`;
-  // Citus takes no subquery that refers to the rows of a CTE.
+  // A join, because Citus refuses a subquery that refers to the rows of a CTE.
   if (applicationId) {
     return sql`select distinct on (change.application_id, change.part) ${row} from ${change}
       join webhooks w on ${isReceiver(type, sql`change.application_id`)}`;
@@ -51,7 +51,7 @@ function hasSubscriber(type: Message['type'], applicationId: SQL): SQL {
   return sql`exists (select 1 from webhooks w where ${isReceiver(type, applicationId)})`;
 }
 
-/** Whether an active webhook of the application subscribes to any of the types. */
+/** Returns the condition that an active webhook of the application subscribes to any of the types. */
 export function hasSubscriberToAny(types: readonly EventType[], applicationId: SQL): SQL {
   const list = sql.join([...types, EVERY_TYPE].map(literal), sql`, `);
   return sql`exists (
@@ -59,22 +59,25 @@ export function hasSubscriberToAny(types: readonly EventType[], applicationId: S
     where application_id = ${applicationId} and is_active and event_types <> '{}' and event_types && array[${list}])`;
 }
 
-/** Whether webhook `w` is one of the application that gets messages of the type. */
+/** Returns the condition that webhook `w` belongs to the application and gets messages of the type. */
 function isReceiver(type: Message['type'], applicationId: SQL): SQL {
   return type === LOGOUT ? isLogoutEndpoint(applicationId) : isSubscribed(literal(type), applicationId);
 }
 
-/** Found by its key: an application may have many webhooks. */
+/** Compares the primary key, because an application may have many webhooks. */
 function isLogoutEndpoint(applicationId: SQL): SQL {
   return sql`w.application_id = ${applicationId} and w.id = ${logoutEndpointId(applicationId)} and w.is_active`;
 }
 
-/** Returns the ID that the endpoint for back-channel logout of the application has among the webhooks. */
+/** Returns the ID that an application's endpoint for back-channel logout has in `webhooks`. */
 export function logoutEndpointId(applicationId: SQL): SQL {
   return sql`('logout_' || ${applicationId}::text)`;
 }
 
-/** Whether webhook `w` is an active one of the application and subscribes to the type. Logouts are for their endpoint alone. */
+/**
+ * Returns the condition that webhook `w` is active, belongs to the application and subscribes to the type. `*` excludes
+ * logouts.
+ */
 export function isSubscribed(type: SQL, applicationId: SQL): SQL {
   const every = sql`case when ${type} = ${literal(LOGOUT)} then ${type} else ${literal(EVERY_TYPE)} end`;
   return sql`
@@ -85,7 +88,7 @@ export function isSubscribed(type: SQL, applicationId: SQL): SQL {
 const callersId = p.uuid('applicationId');
 
 export interface HasMessages {
-  /** The applications that the statement has inserted messages for, some perhaps twice. */
+  /** The applications for which the statement has inserted messages. Some may occur twice. */
   readonly notifiedIds: readonly string[];
 }
 
@@ -94,7 +97,7 @@ export const HAS_MESSAGES = { notifiedIds: t.json<readonly string[]>() };
 /** The column `notified_ids` of a statement that has the CTE `message`. */
 export const notified = sql`array_to_json(array(select application_id from message)) as notified_ids`;
 
-/** Wakes the delivery to them. */
+/** Wakes the delivery of inserted messages. */
 export function announce(onMessage: Call['onMessage'], { notifiedIds }: HasMessages): void {
   for (const applicationId of notifiedIds) onMessage?.(applicationId);
 }
@@ -104,7 +107,7 @@ export function jsonObject(fields: Readonly<Record<string, SQLWrapper>>): SQL {
   return sql`json_build_object(${sql.join(entries, sql`, `)})`;
 }
 
-/** Writes a constant into the text: as parameters, the names of fields would cost more than all values. */
+/** Puts a constant into the SQL text: as parameters, field names would cost more than all values. */
 function literal(text: string): SQL {
   return sql`${text}`.inlineParams();
 }

@@ -4,7 +4,7 @@ import type { ApplicationCall } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
 import { maxPageLimit, type Page, pageRules, readPage } from '../pages/read-page.ts';
 import { instantText, oneOf } from '../text-rules.ts';
-import { check, optional, type Unchecked } from '../validation.ts';
+import { check, optional, orDefault, type Unchecked } from '../validation.ts';
 import { DELIVERY, DELIVERY_STATUSES, type Delivery, type DeliveryStatus, selectDeliveriesFrom } from './delivery.ts';
 import { requireWebhook } from './get-webhook.ts';
 import { numberOf, webhookId } from './ids.ts';
@@ -12,7 +12,7 @@ import { numberOf, webhookId } from './ids.ts';
 const rules = {
   webhookId,
   status: optional(oneOf(DELIVERY_STATUSES)),
-  since: optional(instantText),
+  since: orDefault(instantText, new Date(0)),
   ...pageRules,
 };
 
@@ -22,10 +22,9 @@ export async function listDeliveries(
   pageTokens: PageTokens,
   request: Unchecked<keyof typeof rules>,
 ): Promise<Page<Delivery>> {
-  const { webhookId, status, since: from, ...page } = check(request, rules);
+  const { webhookId, status, since, ...page } = check(request, rules);
   const applicationId = call.application.id;
   await requireWebhook(call, webhookId);
-  const since = from ?? new Date(0);
   const scope = ['deliveries', applicationId, webhookId, status, since.getTime()];
   return readPage(
     pageTokens,
@@ -43,15 +42,15 @@ const selectDeliveries = statement('select_deliveries', DELIVERY)`
   `)}
   order by created_at desc, message_id desc`;
 
-/** Selects the newest deliveries with the status, or none if another is wanted. The inner limit is for the plan. */
-function selectWithStatus(name: DeliveryStatus): SQL {
-  const wanted = sql.raw(`'${name}'`);
+/** Selects the newest deliveries with the status, or none if the call wants another. The inner limit helps the plan. */
+function selectWithStatus(status: DeliveryStatus): SQL {
+  const own = sql.raw(`'${status}'`);
   return sql`(select * from (
     select * from webhook_deliveries
     where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
-      and coalesce(${p.text('status')}, ${wanted}) = ${wanted} and (status, created_at) >= (${wanted}, ${p.instant('since')})
-      and (status, created_at, message_id) < (${wanted}, ${p.instant('afterAt')}, ${p.bigint('afterId')})
-    -- Only one index has this order. With an equality Postgres might read all deliveries by their time.
+      and coalesce(${p.text('status')}, ${own}) = ${own} and (status, created_at) >= (${own}, ${p.instant('since')})
+      and (status, created_at, message_id) < (${own}, ${p.instant('afterAt')}, ${p.bigint('afterId')})
+    -- Only one index has this order. With an equality on the status, Postgres might read deliveries by their time.
     order by status desc, created_at desc, message_id desc limit ${maxPageLimit}
   ) as newest limit ${p.integer('limit')})`;
 }

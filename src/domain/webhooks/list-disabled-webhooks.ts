@@ -7,7 +7,7 @@ import { createList } from '../pages/list.ts';
 const { id, applicationId, url, ownerId, disabledReason, updatedAt } = webhooks;
 const own = { id, applicationId, url, ownerId, disabledReason, updatedAt };
 
-/** Returns a page of the webhooks that Usher has made inactive, in all applications. */
+/** Returns a page of the webhooks that Usher has disabled, in all applications. */
 export const listDisabledWebhooks = createList('select_disabled_webhooks', {
   name: 'disabled-webhooks',
   columns: { ...own, applicationName: applications.name },

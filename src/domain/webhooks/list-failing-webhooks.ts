@@ -16,17 +16,17 @@ const FAILING = {
 
 export type FailingWebhook = RowOfType<typeof FAILING>;
 
-const MOST = 10;
+const MAX_ROWS = 10;
 
 /**
- * Returns the active webhooks, in all applications, whose last attempts failed and that are tried again: the ten that
- * have failed longest, and whether there are more.
+ * Returns the ten active webhooks of all applications that have failed for the longest time, and whether there are
+ * more. Their last attempts have failed, and another one is scheduled.
  */
 export async function listFailingWebhooks({
   run,
 }: Pick<Call, 'run'>): Promise<{ readonly rows: readonly FailingWebhook[]; readonly hasMore: boolean }> {
   const found = await run(selectFailingWebhooks, {});
-  return { rows: found.slice(0, MOST), hasMore: found.length > MOST };
+  return { rows: found.slice(0, MAX_ROWS), hasMore: found.length > MAX_ROWS };
 }
 
 const selectFailingWebhooks = statement('select_failing_webhooks', FAILING)`
@@ -35,8 +35,8 @@ const selectFailingWebhooks = statement('select_failing_webhooks', FAILING)`
     select ${columnsOf(own, 'w')}, a.name as application_name
     from webhooks w join applications a on a.id = w.application_id
     where w.application_id = q.application_id and w.id = q.webhook_id and w.is_active and a.deleted_at is null
-    -- Looked up for each queue in the order of the index, instead of all to sort them.
+    -- The limit makes Postgres look up one webhook for each queue, in the order of the index, and sort nothing.
     limit 1
   ) w
   where q.next_at is not null and q.failed_batches > 0
-  order by q.failing_since, q.webhook_id limit ${sql.raw(String(MOST + 1))}`;
+  order by q.failing_since, q.webhook_id limit ${sql.raw(String(MAX_ROWS + 1))}`;

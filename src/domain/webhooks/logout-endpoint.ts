@@ -1,6 +1,7 @@
 /**
- * The endpoint of an application for back-channel logout: a row among the webhooks, so that it has a queue, retries and
- * an end when it fails for days. Nobody owns it, so no list has it, and its ID is none of a webhook, so no call finds it.
+ * The endpoint of an application for back-channel logout is a row of `webhooks`. So it has a queue and retries, and is
+ * disabled when it fails for days. It has no owner, so ListWebhooks omits it. Its ID is no valid webhook ID, so no call
+ * finds it. Operators see it in the console if it fails or is disabled.
  */
 import { sql } from 'drizzle-orm';
 import { p, statement, t } from '../../database/template.ts';
@@ -9,7 +10,9 @@ import { LOGOUT } from './event-types.ts';
 import { logoutEndpointId } from './insert-message.ts';
 import { wakeQueues } from './wake-queue.ts';
 
-/** Stores or removes the endpoint, as the application has it now. One that was disabled is tried again. */
+/**
+ * Stores the current endpoint of the application, or removes it if there is none. A disabled endpoint becomes active.
+ */
 export async function storeLogoutEndpoint({ run, now, onMessage }: Call, applicationId: string): Promise<void> {
   const [stored] = await run(upsertLogoutEndpoint, { applicationId, now });
   if (stored) onMessage?.(applicationId);
@@ -19,7 +22,7 @@ const endpointId = logoutEndpointId(p.uuid('applicationId'));
 
 const upsertLogoutEndpoint = statement('upsert_logout_endpoint', { webhookId: t.text })`
   with application as (
-    -- Locked: of two changes at once, the second stores what the first has left.
+    -- Locked, so that the later of two concurrent changes reads the final URL.
     select id, backchannel_logout_uri as url from applications
     where id = ${p.uuid('applicationId')} and deleted_at is null for no key update
   ), removed as (

@@ -4,26 +4,26 @@ import { p } from '../../database/template.ts';
 import { LOGOUT } from './event-types.ts';
 import { jsonObject, type Message } from './insert-message.ts';
 
-/** What the payload of such a message has as `data`. */
+/** The `data` of the payload of a logout message. */
 export interface LogoutData {
   /** The user's ID. */
   readonly sub: string;
   /** The client ID. */
   readonly aud: string;
-  /** The browser in which the login was. Without it, all logins of the user have ended. */
+  /** The browser of the login. If absent, all logins of the user have ended. */
   readonly sid?: string;
 }
 
-/** Where users have been logged out: rows of `gone`, with `user_id`, and their application. */
+/** The users who were logged out, in the column `user_id` of `gone`, and the application of each. */
 interface Logout {
   readonly gone: SQL;
   readonly applicationId: SQL;
-  /** Whether the application is not the calling one. */
+  /** Whether the application may be another than the calling one. */
   readonly isForeign?: true;
 }
 
 /**
- * Returns the message to the calling application that all of a user's logins have ended.
+ * Returns the messages to the calling application that all logins of a user have ended.
  *
  * @param users a CTE with a column `user_id`
  */
@@ -31,33 +31,49 @@ export function loggedOut(users: SQL): Message[] {
   return toMessages({ gone: sql`${users} as gone`, applicationId: p.uuid('applicationId') });
 }
 
-/** Returns the same if the user has ever signed in to the application. @param users a CTE with a column `user_id` */
+/**
+ * Returns the same messages, if the user has ever signed in to the application.
+ *
+ * @param users a CTE with a column `user_id`
+ */
 export function loggedOutIfKnown(users: SQL): Message[] {
   const gone = sql`${users} as gone join application_users as signed_in
     on signed_in.application_id = ${p.uuid('applicationId')} and signed_in.user_id = gone.user_id`;
   return toMessages({ gone, applicationId: p.uuid('applicationId') });
 }
 
-/** Returns the messages to the application of each session. @param sessions a CTE with `application_id` and `user_id` */
+/**
+ * Returns these messages for the application of each session.
+ *
+ * @param sessions a CTE with columns `application_id` and `user_id`
+ */
 export function loggedOutOfSessions(sessions: SQL): Message[] {
   return toMessages({ gone: sql`${sessions} as gone`, applicationId: sql`gone.application_id`, isForeign: true });
 }
 
-/** Returns the message to each application to which the user has ever signed in. @param users a CTE with a column `id` */
+/**
+ * Returns these messages for each application to which the user has ever signed in.
+ *
+ * @param users a CTE with a column `id`
+ */
 export function loggedOutEverywhere(users: SQL): Message[] {
   const gone = sql`(select id as user_id from ${users}) as gone
     join application_users as signed_in on signed_in.user_id = gone.user_id`;
   return toMessages({ gone, applicationId: sql`signed_in.application_id`, isForeign: true });
 }
 
-/** Returns the message to the calling application about each browser whose login has ended. @param grants a CTE with `user_id` and `sid` */
+/**
+ * Returns the messages to the calling application about each browser whose login has ended.
+ *
+ * @param grants a CTE with columns `user_id` and `sid`
+ */
 export function loggedOutOfBrowsers(grants: SQL): Message {
   return toMessage({ gone: sql`${grants} as gone`, applicationId: p.uuid('applicationId') }, sql`gone.sid`);
 }
 
 /**
- * Returns a message for the user, and one for each browser: some clients find a login by its `sid` alone if its ID token
- * had one, others know the user alone.
+ * Returns a message about the user, and one about each browser with a grant. Some clients find a login only by the
+ * `sid` of its ID token, and others only by the user.
  */
 function toMessages(logout: Logout): Message[] {
   const { gone, applicationId } = logout;
@@ -66,7 +82,7 @@ function toMessages(logout: Logout): Message[] {
   return [toMessage(logout), toMessage({ ...logout, gone: withGrants }, sql`g.sid`)];
 }
 
-/** A user's ID alone says nothing about the person, so an erasure leaves the message. */
+/** Sets no `userId`, so an erasure keeps the message: the ID of a user is no personal data. */
 function toMessage({ gone, applicationId, isForeign }: Logout, sid?: SQL): Message {
   const data = jsonObject({ sub: sql`gone.user_id`, aud: sql`client.client_id`, ...(sid && { sid }) });
   return {

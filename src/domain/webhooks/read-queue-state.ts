@@ -9,7 +9,7 @@ interface QueueState {
   readonly nextAttemptAt: Date | null;
 }
 
-/** Returns how deliveries to a webhook of the application are doing. */
+/** Returns since when deliveries to the webhook fail, and when the next attempt is due. */
 export async function readQueueState({ run, application }: ApplicationCall, webhookId: string): Promise<QueueState> {
   const [state] = await run(selectQueueState, { applicationId: application.id, webhookId });
   return state ?? { failingSince: null, nextAttemptAt: null };
@@ -17,7 +17,7 @@ export async function readQueueState({ run, application }: ApplicationCall, webh
 
 const ofWebhook = sql`application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}`;
 
-/** Urgent deliveries are due before all others, at no time. */
+/** Omits urgent deliveries: `URGENT` is no real time. */
 const selectQueueState = statement('select_queue_state', {
   failingSince: nullable(t.instant),
   nextAttemptAt: nullable(t.instant),

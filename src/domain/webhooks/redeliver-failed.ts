@@ -11,8 +11,8 @@ import { webhookId as webhookIdRule } from './ids.ts';
 import { lockActive } from './webhook.ts';
 
 /**
- * Has all messages since an instant delivered again that have failed. The job is kept in the queue of the webhook, so
- * that it survives the process.
+ * Begins to deliver all messages again that have failed since an instant. The queue of the webhook stores the interval,
+ * so a restart of Usher does not end the redelivery.
  *
  * @throws ServiceError `Invalid webhook ID format`, `Webhook not found`, `Webhook is not active`, `Validation failed`
  * for an instant more than 14 days ago

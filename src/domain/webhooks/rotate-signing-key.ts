@@ -4,7 +4,7 @@ import { p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { check, integer, optional, type Unchecked } from '../validation.ts';
+import { check, integer, orDefault, type Unchecked } from '../validation.ts';
 import { createSigningKey } from './create-webhook.ts';
 import { getWebhook, requireWebhook } from './get-webhook.ts';
 import { webhookId } from './ids.ts';
@@ -12,13 +12,13 @@ import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import type { Webhook } from './webhook.ts';
 
 const DAY_SECONDS = 24 * 60 * 60;
-/** Besides the current one. */
+/** How many earlier keys may sign besides the current one. */
 const MAX_EARLIER_KEYS = 2;
 
-const rules = { webhookId, overlapSeconds: optional(integer({ min: 0, max: 7 * DAY_SECONDS })) };
+const rules = { webhookId, overlapSeconds: orDefault(integer({ min: 0, max: 7 * DAY_SECONDS }), DAY_SECONDS) };
 
 /**
- * Gives the webhook a new signing key. The one before signs as well for the overlap; with an overlap of 0 every
+ * Gives the webhook a new signing key. During the overlap, the previous key signs, too. If the overlap is 0, every
  * earlier key ends at once.
  *
  * @throws ServiceError `Invalid webhook ID format`, `Webhook not found`, `Too many signing keys`
@@ -30,7 +30,7 @@ export async function rotateSigningKey(
 ): Promise<Webhook> {
   const { webhookId, overlapSeconds } = check(request, rules);
   const { application, run, now } = call;
-  const overlapMs = (overlapSeconds ?? DAY_SECONDS) * 1_000;
+  const overlapMs = overlapSeconds * 1_000;
   const aad = { applicationId: application.id, webhookId };
   for (;;) {
     const { signingKey: current } = await requireWebhook(call, webhookId);
@@ -45,7 +45,7 @@ export async function rotateSigningKey(
     });
     if (rotated?.isReplaced) return getWebhook(call, cipher, { webhookId });
     if (rotated?.isFull) throw new ServiceError('TOO_MANY_SIGNING_KEYS');
-    // Another rotation, or a new encryption of the key, has come between. The deadline of the call ends the attempts.
+    // Another rotation, or a re-encryption, has changed the key meanwhile. The deadline of the call ends this loop.
   }
 }
 

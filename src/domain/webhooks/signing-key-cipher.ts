@@ -1,6 +1,6 @@
 /**
- * Encryption of webhook signing keys at rest: AES-256-GCM with the webhook and application as additional
- * authenticated data, so that a key that is moved to another row does not decrypt.
+ * Encrypts signing keys of webhooks at rest: AES-256-GCM with the IDs of the application and the webhook as additional
+ * authenticated data. So a value that somebody copies to another row does not decrypt.
  */
 import { createSecretKey, hash, type KeyObject } from 'node:crypto';
 import { open, seal } from '../aes-gcm.ts';
@@ -13,7 +13,7 @@ export interface AadContext {
   readonly webhookId: string;
 }
 
-/** The first key encrypts, all decrypt. A stored value is key ID, nonce, tag and ciphertext. */
+/** The first key encrypts, and all keys decrypt. A stored value is key ID, nonce, tag and ciphertext. */
 export class SigningKeyCipher {
   readonly #current: EncryptionKey;
   readonly #keys: readonly EncryptionKey[];
@@ -36,7 +36,7 @@ export class SigningKeyCipher {
     return Buffer.concat([this.#current.id, seal(this.#current.key, signingKey, toText(aad))]);
   }
 
-  /** @throws Error if the encryption key is not configured, or if the value is of another row */
+  /** @throws Error if the encryption key is not configured, or if the value belongs to another row */
   decrypt(stored: Buffer, aad: AadContext): string {
     const encryptionKey = this.#keys.find(({ id }) => id.compare(stored, 0, KEY_ID_BYTES) === 0);
     if (!encryptionKey) throw new Error('A webhook signing key was encrypted with a key that is not configured');
@@ -46,7 +46,7 @@ export class SigningKeyCipher {
 
 interface EncryptionKey {
   readonly id: Buffer;
-  /** Node takes four times as long to decrypt with the bytes. */
+  /** A KeyObject, because Node takes four times as long to decrypt with a Buffer. */
   readonly key: KeyObject;
 }
 

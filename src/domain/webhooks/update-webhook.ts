@@ -14,7 +14,7 @@ import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { selectOwner, type Webhook, webhookRules } from './webhook.ts';
 
 /**
- * Changes a webhook and returns it. One that is made active again, or that gets another URL, is tried at once.
+ * Changes a webhook and returns it. If it becomes active again, or gets another URL, its queue is due at once.
  *
  * @throws ServiceError `Invalid webhook ID format`, `Webhook not found`, `Changed meanwhile`, `User not found` for a new
  * owner who is no user of the application
@@ -40,7 +40,7 @@ const { url, ownerId, isActive, eventTypes, ordered, description, disabledReason
 const CHANGEABLE = { url, ownerId, isActive, eventTypes, ordered, description };
 const CHANGED = { ...CHANGEABLE, disabledReason };
 
-/** Values that the webhook has already change nothing. */
+/** Values that the webhook has already cause no update and no audit event. */
 const updateChangedWebhook = statement('update_changed_webhook', {
   hasOwner: t.boolean,
   isExpected: t.boolean,
@@ -79,7 +79,7 @@ const readVersion = createVersionReader(
   sql`webhooks where application_id = ${p.uuid('applicationId')} and id = ${p.text('webhookId')}`,
 );
 
-/** Returns the version that `updateWebhook` may demand, or undefined for no webhook. */
+/** Returns the version for `ifVersion` of a later `updateWebhook`, or undefined if there is no such webhook. */
 export function readWebhookVersion(
   call: ApplicationCall,
   request: Unchecked<'webhookId'>,

@@ -27,7 +27,7 @@ export function userMessage(type: 'user.updated' | 'user.deactivated', changed: 
 
 /**
  * Returns the message to the calling application about the first sign-in of a user. There is none if an operator has added
- * the user, which was a message of its own. Parameters: now, userId.
+ * the user, because the application has got the message of `userAdded`. Parameters: now, userId.
  *
  * @param begun a CTE with the user's session
  * @param joined a CTE with the user's ID, and `is_new` if the user is new to the application
@@ -47,9 +47,10 @@ export function userJoined(begun: SQL, joined: SQL): Message {
 /**
  * Returns the message to each application about a user whom an operator has added.
  *
- * @param added a CTE with the IDs of applications and user that are new
+ * @param added a CTE with the new rows of `added_users`
  * @param user a CTE or table with the columns of `users`
- * @param condition none if the user is new. One who had signed in to the application before was a message of its own.
+ * @param condition excludes a user who has signed in to the application before, and had the message of `userJoined`
+ * then. A new user needs no condition.
  */
 export function userAdded(added: SQL, user: SQL, condition = sql`true`): Message {
   return {
@@ -73,12 +74,15 @@ function newUser(id: SQL) {
   return { id, ...PROFILE, isActive: sql`true` };
 }
 
-/** Returns the message to each application of the user. It has nothing of the user but the ID. */
+/** Returns the message to each application of a deleted user. Its only field is the ID of the user. */
 export function userDeleted(deleted: SQL): Message {
   return { ...toApplicationsOf(deleted), type: 'user.deleted', data: jsonObject({ id: sql`changed.id` }) };
 }
 
-/** Returns the message about a new session, with what lists of sessions show: without its ID, which is a secret. */
+/**
+ * Returns the message about a new session, with the fields that lists of sessions have. The ID is a secret, and left
+ * out.
+ */
 export function sessionCreated(begun: SQL): Message {
   const session = {
     userId: sql`user_id`,
@@ -93,14 +97,14 @@ export function sessionCreated(begun: SQL): Message {
 }
 
 /**
- * Returns the message to the calling application about its session that the CTE has deleted, if that was live or could be
- * renewed. Parameter: now.
+ * Returns the message to the calling application about the session that the CTE `ended` has deleted, if the session was
+ * live or could be renewed. Parameter: now.
  */
 export function sessionRevoked(ended: SQL): Message {
   return {
     type: 'session.revoked',
     data: jsonObject({ userId: sql`ended.user_id` }),
-    from: sql`${ended} as ended ${joinOpen(sql`ended.application_id`)} 
+    from: sql`${ended} as ended ${joinOpen(sql`ended.application_id`)}
       where ended.expires_at + ${renewableFor} > ${p.instant('now')}`,
   };
 }

@@ -2,8 +2,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import { p } from '../../database/template.ts';
 
 /**
- * Returns the CTE `woken`, which makes the queues of webhooks due that have new deliveries. The holder of a lease
- * learns it from the count; an endpoint that fails is left alone until its next probe, unless the delivery is urgent.
+ * Returns the CTE `woken`, which makes queues with new deliveries due. A process that holds the lease of a queue sees
+ * the change of `wake_count`. A failing endpoint is not tried before its next probe, unless the delivery is urgent.
  *
  * @param deliveries a CTE with a column `webhook_id`
  */

@@ -1,8 +1,8 @@
-/** The rules for the URL of a webhook, as far as the URL alone can be judged. */
+/** The rules for the URL of a webhook that need no look-up of its host. */
 import { isIP } from 'node:net';
 import type { AddressPolicy } from './address-policy.ts';
 
-/** Returns what is wrong with the URL, or undefined. What its host resolves to is checked at each delivery. */
+/** Returns the message of a violation, or undefined. Each attempt checks the addresses to which the host resolves. */
 export function findUrlProblem(text: string, policy: AddressPolicy): string | undefined {
   if (!URL.canParse(text)) return 'must be an absolute http or https URL';
   const url = new URL(text);

@@ -24,7 +24,7 @@ export const summaryColumns = { ...columns, owner: t.json<RowOf<typeof ownerColu
 export type WebhookSummary = RowOfType<typeof summaryColumns>;
 
 const owner = jsonObject({ id: sql`users.id`, name: sql`users.name`, email: sql`users.email` });
-/** What follows `select` for these columns, from `webhooks` and `users`. */
+/** `summaryColumns` as SQL, from `webhooks` and `users`. */
 export const summarySelection = sql`${columnsOf(columns, 'webhooks')}, ${owner} as owner`;
 
 export interface Webhook extends WebhookSummary {
@@ -47,7 +47,7 @@ const TYPES = [...EVENT_TYPES, EVERY_TYPE] as const;
 export const eventType = oneOf(TYPES);
 export const MAX_EVENT_TYPES = TYPES.length;
 
-/** Returns the rules for what callers set. */
+/** Returns the rules of the fields that callers set. */
 export function webhookRules(policy: AddressPolicy) {
   const url = rule({ ...webUrl.schema, format: 'webhook-url' }, (value) => {
     const accepted = webUrl(value);

@@ -1,5 +1,5 @@
 import type { AccountSession } from '../../domain/account/list-account-sessions.ts';
-import type { AccountSignInToContinue } from '../../domain/account/list-remembered-sign-ins.ts';
+import type { AccountRememberedSignIn } from '../../domain/account/list-remembered-sign-ins.ts';
 import type { Passkey } from '../../domain/passkeys/passkey.ts';
 import type { UserIdentity } from '../../domain/providers/list-identities.ts';
 import type { LoginProvider } from '../../domain/providers/login-provider.ts';
@@ -20,7 +20,7 @@ export interface AccountFormView extends PageView {
 export interface AccountView extends AccountFormView {
   readonly user: User;
   readonly sessions: readonly AccountSession[];
-  readonly signIns: readonly AccountSignInToContinue[];
+  readonly signIns: readonly AccountRememberedSignIn[];
   /** The values that identify this browser in sessions and in remembered sign-ins. */
   readonly thisDevice: { readonly browserDigest: Buffer; readonly tokenDigest: Buffer | undefined };
   /** Undefined if people cannot sign in with passkeys. */

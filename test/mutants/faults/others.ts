@@ -29,7 +29,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   {
     what: 'ListDeliveries lists deliveries of every status',
     file: 'domain/webhooks/list-deliveries.ts',
-    find: "coalesce(${p.text('status')}, ${wanted}) = ${wanted}",
+    find: "coalesce(${p.text('status')}, ${own}) = ${own}",
     replace: "${p.text('status')} is not distinct from ${p.text('status')}",
     test: 'test/contract/webhooks.test.ts',
     title: /^ListDeliveries returns those with the status/,
@@ -37,8 +37,8 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   {
     what: 'ListDeliveries lists deliveries from before the instant that is asked for',
     file: 'domain/webhooks/list-deliveries.ts',
-    find: "(status, created_at) >= (${wanted}, ${p.instant('since')})",
-    replace: "status = ${wanted} and ${p.instant('since')} is not null",
+    find: "(status, created_at) >= (${own}, ${p.instant('since')})",
+    replace: "status = ${own} and ${p.instant('since')} is not null",
     test: 'test/contract/webhooks.test.ts',
     title: /^ListDeliveries returns those since the instant/,
   },

@@ -151,8 +151,8 @@ export const SERVICE_FAULTS: readonly Fault[] = [
     {
       what: 'Characters are counted as UTF-16 has them',
       file: 'domain/validation.ts',
-      find: '? max : countCodePoints(string);',
-      replace: '? max : string.length;',
+      find: 'const length = countCodePoints(string);',
+      replace: 'const length = string.length;',
       test: validation,
       title: /^a text of 1 to 500 characters accepts/,
     },
