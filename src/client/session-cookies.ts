@@ -5,7 +5,7 @@ import { toBase64url } from './login.ts';
 const LOGIN_SECONDS = 30 * 60;
 /** How many logins one browser may have open in its tabs. */
 const MAX_LOGINS = 4;
-/** The user goes to the home path instead of a longer path: browsers limit a cookie to 4 KB, servers all headers to a few. */
+/** Users return to the home path instead of a longer path. Browsers limit a cookie to 4 KB, servers limit all headers. */
 const MAX_PATH_LENGTH = 512;
 
 /** A login that the browser has started. */
