@@ -75,7 +75,7 @@ ${group(
   'OpenID Connect',
   html`<fieldset class="check field"><legend>Clients</legend>
 ${check('openIdConnect', 'May use OpenID Connect')}${check('requirePkce', 'Must send a code challenge (PKCE)')}${check('publicClient', 'May be a browser or mobile app without a secret')}</fieldset>
-${field('postLogoutRedirectUris', 'Redirect URIs after a logout', { rows: 2, note: 'One per line.' })}
+${field('postLogoutRedirectUris', 'Allowed URLs after a logout', { rows: 2, note: 'One per line.' })}
 ${field('backchannelLogoutUri', 'Back-channel logout', { type: 'url' })}`,
 )}`;
 }
