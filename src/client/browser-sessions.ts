@@ -2,12 +2,12 @@
 import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
 import { reasonOf } from './errors.ts';
 import { createLoginState, finishLogin, LoginError, startLogin } from './login.ts';
-import { ignoreAbsence, SessionChecks } from './session-checks.ts';
+import { ignoreUnavailable, SessionChecks } from './session-checks.ts';
 import { SessionCookies } from './session-cookies.ts';
 import type { BrowserLoginOptions, BrowserReply, BrowserSessionOptions } from './session-handlers.ts';
 
 const DEFAULT_TIMEOUT_MS = 2_000;
-/** Begins the state of a login that was started anew. No state of `createLoginState` has it. */
+/** Prefix of the `state` of a restarted login. `createLoginState` never returns this character. */
 const RESTARTED = '~';
 
 const NOBODY = { session: undefined, cookies: [] };
@@ -26,9 +26,9 @@ export class BrowserSessions {
   }
 
   /**
-   * Checks the session that the `Cookie` header names. Renews it in the second half of its life, and once it has expired
-   * if the application allows that. The cookie of a session that has ended stays: a newer login may have replaced it
-   * before this reply arrives.
+   * Checks the session that the `Cookie` header names. Renews the session in the second half of its life, and after it
+   * has expired if the application allows that. Does not remove the cookie of an ended session: a newer login may have
+   * replaced it before this reply arrives.
    *
    * @throws ConnectError if Usher cannot check it
    */
@@ -43,7 +43,7 @@ export class BrowserSessions {
   }
 
   /**
-   * Returns where to send the browser if its user signed in more than `maxAgeSeconds` ago.
+   * Returns a redirect to Usher if the user signed in more than `maxAgeSeconds` ago, or is not signed in.
    *
    * @throws ConnectError
    */
@@ -53,7 +53,7 @@ export class BrowserSessions {
     returnTo?: string,
   ): Promise<BrowserReply | undefined> {
     const sessionId = this.#cookies.readSession(header);
-    // A reply that is seconds old may not know the sign-in that the user comes back from.
+    // A cached answer may be older than the sign-in that the user has just completed.
     const session = sessionId ? await this.#checks.findNow(sessionId) : undefined;
     const isFresh = session && Date.now() / 1_000 - Number(session.authTime?.seconds ?? 0) <= maxAgeSeconds;
     return isFresh ? undefined : this.startLogin(header, { maxAgeSeconds, returnTo });
@@ -65,11 +65,11 @@ export class BrowserSessions {
   }
 
   /**
-   * Signs the browser in. Only the query of `url`, the requested URL, is used. A login that this browser has not started,
-   * or has finished already, ends at home if the user is signed in, and starts anew otherwise, once: so does a press of
-   * Back.
+   * Signs the browser in. Uses only the query of `url`, the requested URL. If this browser did not start the login, or has
+   * already finished it (the user pressed Back), a signed-in user goes to the home path. For anyone else a new login
+   * starts, once.
    *
-   * @throws LoginError unless the user canceled, or ConnectError
+   * @throws ConnectError, or LoginError except for a login that the user canceled
    */
   async finishLogin(header: string | undefined, url: string): Promise<BrowserReply> {
     const { client, redirectUri, issuer } = this.#options;
@@ -81,7 +81,7 @@ export class BrowserSessions {
       const { session } = await finishLogin(client, { callback, state: login && given, issuer });
       if (session) {
         const earlier = this.#cookies.readSession(header);
-        if (earlier !== session.id) this.#checks.leave(earlier);
+        if (earlier !== session.id) this.#checks.markLeft(earlier);
         cookies.push(this.#cookies.writeSession(session.id));
       }
     } catch (error) {
@@ -92,26 +92,34 @@ export class BrowserSessions {
     return { location: this.#toLocation(login?.returnTo), cookies };
   }
 
-  /** Ends the session, in all browsers of the user. While Usher is away, only in this one. @throws ConnectError */
+  /**
+   * Ends the session in all browsers of the user. If Usher is unavailable, only removes the cookie of this browser.
+   *
+   * @throws ConnectError for any other failure
+   */
   async signOut(header: string | undefined): Promise<BrowserReply> {
     const sessionId = this.#cookies.readSession(header);
-    this.#checks.leave(sessionId);
+    this.#checks.markLeft(sessionId);
     const revoke = () => this.#checks.call((sessions, options) => sessions.revokeSession({ sessionId }, options));
-    if (sessionId) await revoke().catch(ignoreAbsence);
+    if (sessionId) await revoke().catch(ignoreUnavailable);
     return { location: this.#toLocation(undefined), cookies: [this.#cookies.writeSession('')] };
   }
 
   async #start(
     header: string | undefined,
     state: string,
-    { returnTo, ...wishes }: BrowserLoginOptions,
+    { returnTo, ...loginOptions }: BrowserLoginOptions,
   ): Promise<BrowserReply> {
     const { client, clientId, redirectUri } = this.#options;
-    const { authUrl } = await startLogin(client, { ...wishes, clientId, redirectUri, state });
+    const { authUrl } = await startLogin(client, { ...loginOptions, clientId, redirectUri, state });
     return { location: authUrl, cookies: this.#cookies.writeLogin(header, state, returnTo) };
   }
 
-  /** A browser that keeps no cookies would come back here for ever. @throws LoginError or ConnectError the second time */
+  /**
+   * Restarts a login once only: a browser that keeps no cookies would otherwise loop.
+   *
+   * @throws LoginError or ConnectError the second time
+   */
   async #startAnew(header: string | undefined, state: string, error: unknown): Promise<BrowserReply> {
     const { session, cookies } = await this.check(header);
     if (session) return { location: this.#toLocation(undefined), cookies };
@@ -119,7 +127,7 @@ export class BrowserSessions {
     return this.#start(header, RESTARTED + createLoginState(), {});
   }
 
-  /** Returns a path of this site, whatever the browser asked for. */
+  /** Returns a path of this site, so that a `returnTo` of another site cannot redirect the user there. */
   #toLocation(returnTo: string | undefined): string {
     const { homePath = '/', redirectUri } = this.#options;
     const { origin } = new URL(redirectUri);
@@ -128,7 +136,7 @@ export class BrowserSessions {
     return url.origin === origin ? url.pathname + url.search : homePath;
   }
 
-  /** Renews a session that is not live any more. */
+  /** Renews a session that has expired. */
   async #revive(sessionId: string, start: number): ReturnType<BrowserSessions['check']> {
     try {
       const { session: renewed } = await this.#callRenew(sessionId);
@@ -136,18 +144,18 @@ export class BrowserSessions {
       if (session) return { session, cookies: this.#toCookies(sessionId, renewed.id, start) };
     } catch (error) {
       if (reasonOf(error) !== 'SESSION_EXPIRED') throw error;
-      this.#checks.keepEnd(sessionId);
+      this.#checks.markEnded(sessionId);
     }
     return NOBODY;
   }
 
-  /** A browser that has signed in or out meanwhile keeps the cookie that it got then. */
+  /** Sets no cookie for a browser that has signed in or out since `start`: it has a newer one. */
   #toCookies(sessionId: string, renewedId: string, start: number): string[] {
-    const isNews = renewedId !== sessionId && !this.#checks.isLeftSince(sessionId, start);
-    return isNews ? [this.#cookies.writeSession(renewedId)] : [];
+    const isDue = renewedId !== sessionId && !this.#checks.wasLeftSince(sessionId, start);
+    return isDue ? [this.#cookies.writeSession(renewedId)] : [];
   }
 
-  /** Ignores failures: the session is live, and the next request tries again. */
+  /** Ignores failures: the session is still live, and the next request tries again. */
   async #renew(sessionId: string): Promise<string> {
     return this.#callRenew(sessionId).then(
       ({ session }) => session?.id ?? sessionId,

@@ -1,22 +1,22 @@
-/** What an error of a call says, for programs. */
+/** Reads the reason and the invalid fields of an error, and adds hints for developers to its message. */
 import { BinaryReader } from '@bufbuild/protobuf/wire';
 import { Code, ConnectError } from '@connectrpc/connect';
 
 const LENGTH_DELIMITED = 2;
 
-/** What is wrong with a field of the request. */
+/** A field of the request that Usher refused. */
 export interface FieldProblem {
   readonly field: string;
   readonly message: string;
 }
 
-/** Returns the reason of an error of Usher's, such as `USER_NOT_FOUND`. Reasons never change. */
+/** Returns the reason that Usher gives for an error, such as `USER_NOT_FOUND`. Reasons never change. */
 export function reasonOf(error: unknown): string | undefined {
   const detail = findDetail(error, 'google.rpc.ErrorInfo');
   return detail && readTexts(detail).get(1)?.[0];
 }
 
-/** Returns what is wrong with which field, for an error with the reason `VALIDATION_FAILED`. */
+/** Returns the fields that Usher refused, for an error with the reason `VALIDATION_FAILED`. */
 export function fieldsOf(error: unknown): FieldProblem[] {
   const detail = findDetail(error, 'google.rpc.BadRequest');
   const violations = detail ? (readBytes(detail).get(1) ?? []) : [];
@@ -26,31 +26,33 @@ export function fieldsOf(error: unknown): FieldProblem[] {
   });
 }
 
-/** What developers do about an error that a mistake of theirs has. */
+/** Hints for errors that are usually mistakes of developers. */
 const HINTS: Readonly<Record<string, string>> = {
-  INVALID_ADMIN_KEY: 'adminKey is none of this Usher; API keys are others',
-  INVALID_API_KEY: 'apiKey is none of this Usher, or was revoked; API keys begin with usk_',
-  CLIENT_ID_MISMATCH: 'apiKey is that of another application than clientId',
-  INVALID_REDIRECT_URI: 'redirectUri must be one of the application, to the letter; UpdateApplication adds it',
-  INVALID_TOKEN: 'authToken is older than 15 minutes, or from a login of another application or Usher',
-  SESSION_EXPIRED: 'sessionId is of a session that has ended, or of another application; the user has to sign in again',
+  INVALID_ADMIN_KEY: 'adminKey is not an admin key of this Usher; an API key is not an admin key',
+  INVALID_API_KEY: 'apiKey is unknown to this Usher, or revoked; API keys begin with usk_',
+  CLIENT_ID_MISMATCH: 'apiKey belongs to another application than clientId',
+  INVALID_REDIRECT_URI:
+    'redirectUri must be one of the application, character for character; UpdateApplication adds it',
+  INVALID_TOKEN: 'authToken is older than 15 minutes, or belongs to another application or another Usher',
+  SESSION_EXPIRED:
+    'sessionId belongs to a session that has ended, or to another application; the user has to sign in again',
 };
 
-/** Usher gives a reason with every error of its own, also where it has no such RPC. */
-const isOfAnother = (error: ConnectError) => error.code === Code.Unimplemented && reasonOf(error) === undefined;
-const WRONG_URL = 'baseUrl leads to something else than Usher; it is the origin of Usher, without a path';
+/** Every error of Usher has a reason, even that of an unknown RPC. Without a reason, another server has answered. */
+const isOfAnotherServer = (error: ConnectError) => error.code === Code.Unimplemented && reasonOf(error) === undefined;
+const WRONG_URL = 'baseUrl leads to another server than Usher; it must be the origin of Usher, without a path';
 
 /**
- * Returns the error with a message that says what to do, and with the status that Express and others answer with, if
- * it is one of the network or of overload.
+ * Adds to the message what to do. Adds `status` 503, with which Express and others answer, to errors of the network and
+ * of overload. Returns the error.
  */
 export function explain(error: unknown): unknown {
   if (!(error instanceof ConnectError)) return error;
   const problems = fieldsOf(error).map(({ field, message }) => `${field} ${message}`);
-  const hint = problems.join('; ') || (isOfAnother(error) ? WRONG_URL : HINTS[reasonOf(error) ?? '']);
+  const hint = problems.join('; ') || (isOfAnotherServer(error) ? WRONG_URL : HINTS[reasonOf(error) ?? '']);
   if (hint) error.message += `: ${hint}`;
-  const isAway = [Code.Unavailable, Code.DeadlineExceeded, Code.ResourceExhausted].includes(error.code);
-  return isAway ? Object.assign(error, { status: 503 }) : error;
+  const isUnavailable = [Code.Unavailable, Code.DeadlineExceeded, Code.ResourceExhausted].includes(error.code);
+  return isUnavailable ? Object.assign(error, { status: 503 }) : error;
 }
 
 function findDetail(error: unknown, type: string): Uint8Array | undefined {
@@ -66,7 +68,7 @@ function readTexts(message: Uint8Array): Map<number, string[]> {
   );
 }
 
-/** Reads the details by hand: the packages with their schema have 35 MB and more. */
+/** Decodes the details by hand, because the packages that have their schema take 35 MB or more. */
 function readBytes(message: Uint8Array): Map<number, Uint8Array[]> {
   const fields = new Map<number, Uint8Array[]>();
   const reader = new BinaryReader(message);

@@ -19,7 +19,7 @@ declare global {
 }
 
 interface Request extends IncomingMessage {
-  /** Of Express: the URL before a router has cut its own path off. */
+  /** Set by Express: the URL with the path of the router, which Express removes from `url`. */
   readonly originalUrl?: string;
   usherSession?: ActiveSession | undefined;
 }
@@ -69,7 +69,7 @@ function catchErrors(handle: (...parameters: Parameters<Handler>) => Promise<voi
   };
 }
 
-/** Returns the page to come back to: not that of a form, which cannot be sent again. */
+/** Returns the path to return to after the sign-in. Undefined for a POST: a redirect cannot repeat it. */
 function pageOf({ method, originalUrl, url }: Request): string | undefined {
   return method === 'GET' ? (originalUrl ?? url) : undefined;
 }

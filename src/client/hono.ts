@@ -10,7 +10,7 @@ import {
   type SessionHandlers,
 } from './session-handlers.ts';
 
-/** With `new Hono<UsherEnv>()`, `c.get('usherSession')` has the type of what `checkSession` sets. */
+/** The type for `new Hono<UsherEnv>()`, with the variable that `checkSession` sets. */
 export interface UsherEnv {
   Variables: { usherSession: ActiveSession | undefined };
 }
@@ -49,14 +49,14 @@ export function createHonoSessions(
   };
 }
 
-/** Hono answers with the status of an HTTPException. */
+/** Wraps the error, because Hono answers with the status of an HTTPException only. */
 function throwWithStatus(error: unknown): never {
   const status = error instanceof Error && 'status' in error ? error.status : undefined;
   if (status !== 400 && status !== 503) throw error;
   throw new HTTPException(status, { message: (error as Error).message, cause: error });
 }
 
-/** Returns the page to come back to: not that of a form, which cannot be sent again. */
+/** Returns the path to return to after the sign-in. Undefined for a POST: a redirect cannot repeat it. */
 function pageOf({ req }: Context): string | undefined {
   const { pathname, search } = new URL(req.url);
   return req.method === 'GET' ? pathname + search : undefined;

@@ -7,15 +7,13 @@ const STATE_BYTES = 32;
 export interface StartLoginOptions {
   readonly clientId: string;
   readonly redirectUri: string;
-  /** How many seconds old the sign-in may be at most. With 0 the user has to sign in anew. */
+  /** The maximum age of the sign-in. With 0 the user has to sign in again. */
   readonly maxAgeSeconds?: number;
   /** The languages to show the login page in: BCP 47 tags separated by spaces. Default: the user's own. */
   readonly locale?: string;
-  /**
-   * `LOGIN`: the user has to sign in anew. `PASSKEYS`: the login page shows the user's passkeys after the sign-in.
-   */
+  /** `LOGIN`: the user has to sign in again. `PASSKEYS`: the login page shows the user's passkeys after the sign-in. */
   readonly prompt?: 'LOGIN' | 'PASSKEYS';
-  /** 1 to 500 characters that nobody can guess. Default: random ones. */
+  /** 1 to 500 characters that nobody can guess. Default: 43 random characters. */
   readonly state?: string;
 }
 
@@ -68,11 +66,14 @@ export async function finishLogin(
 ): Promise<ExchangeTokenResponse> {
   const query = readQuery(callback);
   if (!state || query.get('state') !== state) {
-    throw new LoginError('state_mismatch', 'The browser did not start this login, or keeps no cookies of this origin');
+    throw new LoginError(
+      'state_mismatch',
+      'The browser did not start this login, or does not keep cookies of this origin',
+    );
   }
   const iss = query.get('iss') ?? '';
   if (withoutSlash(iss) !== withoutSlash(issuer)) {
-    const message = `The login is of the issuer ${JSON.stringify(iss)}, and the PUBLIC_URL of Usher is said to be ${issuer}`;
+    const message = `The redirect has the issuer ${JSON.stringify(iss)}, but the expected PUBLIC_URL of Usher is ${issuer}`;
     throw new LoginError('issuer_mismatch', message);
   }
   if (query.get('error') === 'access_denied') throw new LoginError('canceled', 'The user canceled the login');

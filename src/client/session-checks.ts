@@ -1,11 +1,11 @@
-/** Calls about sessions, so that neither a page with many requests nor an Usher that hangs makes pages slow. */
+/** Checks sessions. A cache, and a pause after a failure, keep pages fast even while Usher hangs. */
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
 import type { UsherClient } from './usher-client.ts';
 
 const MAX_STALENESS_MS = 5_000;
 const MAX_ENTRIES = 10_000;
-/** After Usher could not be reached, calls fail at once for so long. */
+/** How long calls fail immediately after Usher was unavailable. */
 const PAUSE_MS = 1_000;
 
 type SessionClient = UsherClient['sessions'];
@@ -18,13 +18,13 @@ interface Entry {
 
 export interface SessionCheckOptions {
   readonly client: Pick<UsherClient, 'sessions'>;
-  /** How old an answer may be, 0 to 5000 ms. */
+  /** How old an answer may be, 0 to 5000. Default: 5000. */
   readonly maxStalenessMs?: number | undefined;
-  /** How long Usher has to answer. */
+  /** How long a call waits for an answer of Usher. */
   readonly timeoutMs: number;
 }
 
-/** Half of the staleness is for Usher's answer, and half for the cache. */
+/** Splits the allowed staleness: one half for the answer of Usher, the other half for the cache here. */
 export class SessionChecks {
   readonly #options: SessionCheckOptions;
   readonly #stalenessMs: number;
@@ -39,10 +39,10 @@ export class SessionChecks {
 
   /** Returns the session if it is live. @throws ConnectError */
   find(sessionId: string): Promise<ActiveSession | undefined> {
-    const known = this.#known(sessionId);
+    const known = this.#findEntry(sessionId);
     if (known) return known.result;
     const result = this.#ask(sessionId, this.#stalenessMs);
-    this.#keep(sessionId, result);
+    this.#store(sessionId, result);
     result.catch(() => this.#entries.delete(sessionId));
     return result;
   }
@@ -54,26 +54,29 @@ export class SessionChecks {
 
   /** Returns whether the session is known to have ended for good. */
   hasEnded(sessionId: string): boolean {
-    return this.#known(sessionId)?.hasEnded ?? false;
+    return this.#findEntry(sessionId)?.hasEnded ?? false;
   }
 
-  /** Keeps in mind that the session cannot be renewed. */
-  keepEnd(sessionId: string): void {
-    this.#keep(sessionId, Promise.resolve(undefined), true);
+  /** Remembers that the session cannot be renewed, so that the next requests do not try it. */
+  markEnded(sessionId: string): void {
+    this.#store(sessionId, Promise.resolve(undefined), true);
   }
 
-  /** Keeps in mind that a browser has just signed out of the session, or in to another one. */
-  leave(sessionId: string): void {
+  /** Remembers that a browser has just signed out of the session, or signed in to another one. */
+  markLeft(sessionId: string): void {
     this.#entries.delete(sessionId);
     if (sessionId) putLast(this.#left, sessionId, performance.now());
   }
 
-  /** Other browsers of the user may keep the session, so only requests from before the sign-out are affected. */
-  isLeftSince(sessionId: string, instant: number): boolean {
+  /**
+   * Returns whether a browser has left the session since the instant, in the time of `performance.now()`. Requests that
+   * start later are of other browsers of the user, which may keep the session.
+   */
+  wasLeftSince(sessionId: string, instant: number): boolean {
     return (this.#left.get(sessionId) ?? -1) >= instant;
   }
 
-  /** Makes a call, unless the last one has just shown that Usher is away. @throws ConnectError */
+  /** Makes a call, or fails immediately if Usher was unavailable a moment ago. @throws ConnectError */
   async call<Reply>(
     work: (sessions: SessionClient, options: { readonly timeoutMs: number }) => Promise<Reply>,
   ): Promise<Reply> {
@@ -82,7 +85,7 @@ export class SessionChecks {
     try {
       return await work(client.sessions, { timeoutMs });
     } catch (error) {
-      if (isAway(error)) this.#failure = { error, until: performance.now() + PAUSE_MS };
+      if (isUnavailable(error)) this.#failure = { error, until: performance.now() + PAUSE_MS };
       throw error;
     }
   }
@@ -92,18 +95,18 @@ export class SessionChecks {
     return reply.session;
   }
 
-  #known(sessionId: string): Entry | undefined {
+  #findEntry(sessionId: string): Entry | undefined {
     const entry = this.#entries.get(sessionId);
     return entry && entry.until > performance.now() ? entry : undefined;
   }
 
-  #keep(sessionId: string, result: Entry['result'], hasEnded = false): void {
+  #store(sessionId: string, result: Entry['result'], hasEnded = false): void {
     if (this.#stalenessMs === 0) return;
     putLast(this.#entries, sessionId, { result, until: performance.now() + this.#stalenessMs, hasEnded });
   }
 }
 
-/** Removes the oldest entry of a map that is full. */
+/** Puts the entry at the end of the map, and removes the first entry if the map is full. */
 function putLast<Value>(map: Map<string, Value>, key: string, value: Value): void {
   map.delete(key);
   map.set(key, value);
@@ -112,11 +115,11 @@ function putLast<Value>(map: Map<string, Value>, key: string, value: Value): voi
 }
 
 /** Returns whether Usher could not be reached, was overloaded or took too long. */
-function isAway(error: unknown): error is ConnectError {
+function isUnavailable(error: unknown): error is ConnectError {
   return error instanceof ConnectError && (error.code === Code.Unavailable || error.code === Code.DeadlineExceeded);
 }
 
-/** Passes what says that Usher is away. @throws any other error */
-export function ignoreAbsence(error: unknown): void {
-  if (!isAway(error)) throw error;
+/** Ignores errors that mean that Usher is unavailable. @throws any other error */
+export function ignoreUnavailable(error: unknown): void {
+  if (!isUnavailable(error)) throw error;
 }

@@ -1,16 +1,16 @@
 /** The cookies of a browser: one for its session, and one for each login that it has started. */
 import { toBase64url } from './login.ts';
 
-/** The lifetime of a login intent. */
+/** As long as a login intent can be completed. */
 const LOGIN_SECONDS = 30 * 60;
 /** How many logins one browser may have open in its tabs. */
 const MAX_LOGINS = 4;
-/** Longer paths are not returned to: browsers keep 4 KB for each cookie, and servers take few KB of headers. */
+/** Users return to the home path instead of a longer path. Browsers limit a cookie to 4 KB, servers limit all headers. */
 const MAX_PATH_LENGTH = 512;
 
 /** A login that the browser has started. */
 export interface OpenLogin {
-  /** Where the user goes afterwards. Undefined for the home path. */
+  /** The path that the user returns to after the login. Undefined for the home path. */
   readonly returnTo: string | undefined;
 }
 
@@ -25,31 +25,31 @@ export class SessionCookies {
     this.#idleSeconds = idleSeconds;
   }
 
-  /** Returns the session ID, or nothing. */
+  /** Returns the session ID, or an empty string without one. */
   readSession(header: string | undefined): string {
     return this.#find(header, 'session')?.value ?? '';
   }
 
-  /** Without a session ID, removes the cookie. */
+  /** Returns the `Set-Cookie` that stores the session ID, or that removes the cookie if the ID is empty. */
   writeSession(sessionId: string): string {
     const lifetime = sessionId ? this.#idleSeconds : 0;
     return this.#write('session', sessionId, lifetime);
   }
 
-  /** Returns the login of that state, unless this browser has not started it. */
+  /** Returns the login with this state, or undefined if this browser did not start it. */
   readLogin(header: string | undefined, state: string): OpenLogin | undefined {
     const login = this.#find(header, `login_${state}`);
     return login && { returnTo: login.value ? decodePath(login.value) : undefined };
   }
 
   /**
-   * Each login has a cookie of its own: a reply that comes late must not take back what another tab has set. The oldest
-   * go, and browsers send those first.
+   * Each login has a cookie of its own, so that a late reply does not overwrite the login of another tab. Removes the
+   * oldest logins beyond the limit: browsers send the oldest cookies first.
    */
   writeLogin(header: string | undefined, state: string, returnTo: string | undefined): string[] {
     const open = this.#readAll(header).filter(({ name }) => name.startsWith(`${this.#prefix}login_`));
     const oldest = open.slice(0, Math.max(0, open.length - MAX_LOGINS + 1));
-    // Base64url has no character that ends a cookie.
+    // Base64url has no character that ends the value of a cookie, as a semicolon does.
     const path = returnTo && returnTo.length <= MAX_PATH_LENGTH ? toBase64url(new TextEncoder().encode(returnTo)) : '';
     return [
       ...oldest.map(({ name }) => this.#write(name.slice(this.#prefix.length), '', 0)),
@@ -61,7 +61,7 @@ export class SessionCookies {
     return this.#write(`login_${state}`, '', 0);
   }
 
-  /** The package `cookie` needs Node 22, and applications may run Node 20. */
+  /** Parses by hand: the package `cookie` needs Node 22, and applications may run Node 20. */
   #readAll(header = ''): { name: string; value: string }[] {
     return header.split(/; */).map((pair) => {
       const [name = '', ...value] = pair.split('=');
@@ -73,7 +73,7 @@ export class SessionCookies {
     return this.#readAll(header).find((cookie) => cookie.name === this.#prefix + name);
   }
 
-  /** Without a lifetime, the cookie ends with the browser. */
+  /** Without `seconds`, the cookie ends when the browser closes. */
   #write(name: string, value: string, seconds: number | undefined): string {
     const lifetime = seconds === undefined ? '' : `; Max-Age=${seconds}`;
     return `${this.#prefix}${name}=${value}; ${this.#attributes}${lifetime}`;

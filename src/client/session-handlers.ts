@@ -1,4 +1,4 @@
-/** What the sessions of every framework have in common. */
+/** Types and options that the integrations of all frameworks share. */
 import type { StartLoginOptions } from './login.ts';
 import type { UsherClient } from './usher-client.ts';
 
@@ -11,18 +11,18 @@ export interface BrowserSessionOptions {
   readonly issuer?: string;
   /** How many milliseconds a revoked session may still count as live, 0 to 5000. Default: 5000. */
   readonly maxStalenessMs?: number;
-  /** How long Usher has to answer a check. Default: 2 seconds. */
+  /** How many milliseconds a call about a session waits for Usher. Default: 2000. */
   readonly timeoutMs?: number;
   /**
-   * The `session_idle_seconds` of the application: the cookie lives as long, so that users stay signed in when they
-   * close the browser. Default: the cookie ends with the browser.
+   * The `session_idle_seconds` of the application. The cookie lives this long, so that users stay signed in after they
+   * close the browser. Default: the cookie ends when the browser closes.
    */
   readonly idleSeconds?: number;
   /** Where users go after they sign out, or sign in without having asked for a page. Default: `/`. */
   readonly homePath?: string;
 }
 
-/** What a login may ask for, and the path on this site to come back to. */
+/** Options of a login, and the path on this site to return to. */
 export interface BrowserLoginOptions extends Omit<StartLoginOptions, 'clientId' | 'redirectUri' | 'state'> {
   readonly returnTo?: string | undefined;
 }
@@ -33,13 +33,13 @@ export interface SessionHandlers<Handler, Middleware = Handler> {
   readonly checkSession: Middleware;
   /** Like `checkSession`. Sends users who are not signed in to Usher, and then back to the page they asked for. */
   readonly requireSignIn: Middleware;
-  /** Returns middleware that sends users to Usher who signed in more than `maxAgeSeconds` ago. */
+  /** Returns middleware. It sends users to Usher if they signed in more than `maxAgeSeconds` ago. */
   readonly requireFreshSignIn: (maxAgeSeconds: number) => Middleware;
   /** Sends the browser to Usher to sign in, and then to the path in the parameter `returnTo`. */
   readonly startLogin: Handler;
   /** The handler of the redirect URI. */
   readonly finishLogin: Handler;
-  /** The handler of a POST, so that no link can sign users out. */
+  /** Handles a POST, so that a link cannot sign users out. */
   readonly signOut: Handler;
 }
 
@@ -49,7 +49,7 @@ export interface BrowserReply {
   readonly location: string;
 }
 
-/** Returns the parameter `returnTo` of a request to start a login. */
+/** Returns the query parameter `returnTo`. The URL may be relative, as in Node. */
 export function readReturnTo(url: string): string | undefined {
   return new URLSearchParams(url.split('?').slice(1).join('?')).get('returnTo') ?? undefined;
 }

@@ -16,7 +16,7 @@ export interface TransportOptions {
 /**
  * Returns a transport that sends the headers with every call.
  *
- * @throws TypeError if `baseUrl` is not a URL of HTTP
+ * @throws TypeError if `baseUrl` is not an http or https URL
  */
 export function createTransport(options: TransportOptions, headers: Readonly<Record<string, string>>): Transport {
   const { baseUrl, timeoutMs = DEFAULT_TIMEOUT_MS, fetch = globalThis.fetch } = options;
@@ -42,7 +42,7 @@ export function requireKey(name: string, key: string): void {
   if (/[^\t\n\r\x20-\x7e]/.test(key)) throw new TypeError(`${name} has characters that are not ASCII, such as …`);
 }
 
-/** If the network fails, `fetch` rejects with a TypeError. Callers should handle that like a 503. */
+/** If the network fails, `fetch` rejects with a TypeError. Rejects as for a 503 instead, so that callers handle both alike. */
 function throwUnavailable(baseUrl: string, error: unknown): never {
   if (!(error instanceof TypeError)) throw error;
   const { message } = error.cause instanceof Error ? error.cause : error;

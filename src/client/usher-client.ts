@@ -1,4 +1,4 @@
-/** The client of applications. It calls Usher over Connect with `fetch`, so it runs on every runtime with `fetch`. */
+/** The client of applications. It calls Usher over Connect, and runs on every runtime that has `fetch`. */
 import { type Client, createClient } from '@connectrpc/connect';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';

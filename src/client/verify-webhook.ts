@@ -18,8 +18,8 @@ type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string
  * Returns the message if Usher signed it within the last five minutes.
  *
  * @param secret the signing key of the webhook, `whsec_…`
- * @param body the body as it arrived, since JSON that was parsed and written again has another signature
- * @throws WebhookVerificationError
+ * @param body the body as it arrived, because parsing and serializing JSON changes its bytes
+ * @throws WebhookVerificationError, or TypeError if the secret or the body has the wrong form
  */
 export async function verifyWebhook(
   secret: string,
@@ -27,7 +27,7 @@ export async function verifyWebhook(
   body: string | Uint8Array,
 ): Promise<WebhookMessage> {
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
-    throw new TypeError('The body must be the text or the bytes that arrived, such as express.raw() gives');
+    throw new TypeError('The body must be the text or the bytes that arrived, such as those of express.raw()');
   }
   const id = readHeader(headers, 'webhook-id');
   const timestamp = readHeader(headers, 'webhook-timestamp');
@@ -42,7 +42,9 @@ export async function verifyWebhook(
   for (const signature of signatures) {
     if (await isSignature(key, signature, signed)) return { ...JSON.parse(text), id };
   }
-  throw new WebhookVerificationError('No signature matches: the key is of another webhook, or the body has changed');
+  throw new WebhookVerificationError(
+    'No signature matches: the key belongs to another webhook, or the body has changed',
+  );
 }
 
 function readHeader(headers: WebhookHeaders, name: string): string {
@@ -54,11 +56,11 @@ function readHeader(headers: WebhookHeaders, name: string): string {
 
 async function importKey(secret: string) {
   const bytes = secret.startsWith(PREFIX) ? decodeBase64(secret.slice(PREFIX.length)) : undefined;
-  if (!bytes?.length) throw new TypeError(`The secret is not ${PREFIX} and base64`);
+  if (!bytes?.length) throw new TypeError(`The secret is not ${PREFIX} followed by base64`);
   return crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
 }
 
-/** `verify` compares in constant time. */
+/** Uses `verify`, which compares in constant time. */
 async function isSignature(
   key: Awaited<ReturnType<typeof importKey>>,
   signature: string,

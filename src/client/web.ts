@@ -10,11 +10,11 @@ import {
 
 type RouteHandler = (request: Request) => Promise<Response>;
 
-/** A route handler for each step of the login, and a check for the rest. */
+/** A route handler for each step of the login, and a session check for all other routes. */
 export interface WebSessions extends Pick<SessionHandlers<RouteHandler>, 'startLogin' | 'finishLogin' | 'signOut'> {
   /**
-   * Returns the session of the signed-in user. Append `cookies` to the response as `Set-Cookie`: without them the session
-   * is renewed again by the next request.
+   * Returns the session of the signed-in user. Append `cookies` to the response as `Set-Cookie`: without them the next
+   * request renews the session again.
    *
    * @throws ConnectError if Usher cannot check it
    */
@@ -23,7 +23,7 @@ export interface WebSessions extends Pick<SessionHandlers<RouteHandler>, 'startL
   }): Promise<{ session: ActiveSession | undefined; cookies: readonly string[] }>;
 }
 
-/** Creates the handlers of an application. They answer 400 and 503 themselves. */
+/** Creates the handlers of an application. They answer with 400 and 503 themselves; other errors reject. */
 export function createWebSessions(options: BrowserSessionOptions): WebSessions {
   const sessions = new BrowserSessions(options);
   const cookieOf = ({ headers }: { readonly headers: Pick<Headers, 'get'> }) => headers.get('cookie') ?? undefined;

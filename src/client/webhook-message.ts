@@ -1,6 +1,6 @@
 /** The messages of webhooks, by their type. */
 
-/** A user as an application sees one. */
+/** A user as applications see them. */
 export interface WebhookUser {
   readonly id: string;
   readonly email: string;
@@ -8,7 +8,7 @@ export interface WebhookUser {
   readonly profileImage?: string;
   readonly walletAddress: string;
   readonly isActive: boolean;
-  /** In ISO 8601, as all instants are. Absent for a user who has not signed in yet. */
+  /** ISO 8601, like all instants. Absent for a user who has not signed in yet. */
   readonly firstSignedInAt?: string;
 }
 
@@ -18,7 +18,7 @@ interface Event {
   readonly createdAt: string;
 }
 
-/** `data` by type. */
+/** The shape of `data` for each type of message. */
 export interface WebhookData {
   readonly 'session.created': {
     readonly userId: string;
@@ -46,7 +46,7 @@ export interface WebhookData {
 }
 
 interface Message<Type extends keyof WebhookData> {
-  /** The same for each attempt: handle a message once. */
+  /** The same for every attempt, so that receivers can handle a message once. */
   readonly id: string;
   readonly type: Type;
   /** When the change happened, in ISO 8601. */
@@ -54,5 +54,5 @@ interface Message<Type extends keyof WebhookData> {
   readonly data: WebhookData[Type];
 }
 
-/** A comparison of `type` narrows the type of `data`. A webhook for `*` also gets types that a later Usher adds. */
+/** Compare `type` to narrow `data`. A webhook for `*` also gets types that a later version of Usher adds. */
 export type WebhookMessage = { [Type in keyof WebhookData]: Message<Type> }[keyof WebhookData];

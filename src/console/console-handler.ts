@@ -1,4 +1,4 @@
-/** The HTTP handler of the console: finds the route, checks who asks, and answers errors, for all rows of `routes.ts`. */
+/** The HTTP handler of the console: finds the route, authorizes the operator, runs the route, and renders errors. */
 import { Admission } from '../api/admission.ts';
 import { outcomeOf, toCallError } from '../api/call-errors.ts';
 import type { CallOutcome } from '../api/call-info.ts';
@@ -11,7 +11,7 @@ import type { HttpContext, HttpHandler } from '../http/http-context.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { type ConsoleRequest, createOperatorCall } from './console-request.ts';
 import { renderKept, sendFailurePage, sendProblem, sendRefusal, sendSignInPage } from './failure-page.ts';
-import { sendFramed, sendStranger } from './frame.ts';
+import { sendFramed, sendNonOperatorPage } from './frame.ts';
 import { isForeignPart, isOwnRequest } from './own-origin.ts';
 import { readConsoleForm } from './read-console-form.ts';
 import { redirectTo } from './responses.ts';
@@ -21,10 +21,10 @@ import { SentForms } from './sent-forms.ts';
 import { redirectUriOf } from './sign-in.ts';
 import { findSignedIn, isRecent, renewOperatorSession, type SignedInOperator } from './signed-in-operator.ts';
 
-/** Requests in flight, because the calls of applications use the same connections to Postgres. */
+/** Limits requests in flight, because the calls of applications use the same connections to Postgres. */
 const LIMITS = { min: 20, max: 20 };
 
-/** Stands for all paths that have no page. */
+/** The route of all paths that have no page. */
 const NO_ROUTE: ConsoleRoute = {
   method: 'GET',
   path: '*',
@@ -50,10 +50,12 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
       const isPost = found.route.method === 'POST';
       if (isPost ? !isOwnRequest(context, parts.consoleUrl) : isForeignPart(context)) {
         outcome = { code: 'unauthenticated' };
-        const heading = isPost ? 'This form is not of the console' : 'No other page can show this';
+        const heading = isPost
+          ? 'This form was not sent from the console'
+          : 'Pages of other origins cannot load this page';
         return sendProblem(request, 403, heading, false);
       }
-      // Admission begins after the body, so that a browser that sends its form slowly does not count.
+      // Reads the body before admission, so that a browser that sends its form slowly takes no place.
       if (isPost) {
         request = { ...request, ...(await readConsoleForm(context, call, found.route)) };
       }
@@ -67,7 +69,7 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
     } catch (cause) {
       const error = runInSpan(call.span, () => toCallError(cause, call, logger));
       outcome = outcomeOf(error);
-      // The browser sees that a download is cut off.
+      // Aborts a download that has begun, so that the browser reports it as incomplete.
       if (context.response.headersSent) context.response.destroy();
       else sendFailurePage(request, error);
     }
@@ -85,14 +87,14 @@ async function answer(
   if (route.role === 'anyone') return sendReply(request, await run(request, route));
   const signedIn = await findSignedIn(context, call, parts, route.method);
   if (!signedIn) return askToSignIn(request, { to: pageOf(request, route) });
-  if (!('role' in signedIn)) return void sendStranger(context, signedIn, renderKept(request));
+  if (!('role' in signedIn)) return void sendNonOperatorPage(context, signedIn, renderKept(request));
   const asOperator = {
     ...createRequest(context, parts, found, signedIn.userId),
     form: request.form,
     upload: request.upload,
     operator: signedIn,
   };
-  // An error is shown in the frame of the console from here on.
+  // From here on, errors are shown inside the frame of the console.
   onSignedIn(asOperator);
   await renew(asOperator, signedIn);
   if (!mayUse(found, signedIn)) return sendRefusal(asOperator, route.role);
@@ -104,14 +106,14 @@ async function answer(
   sendReply(asOperator, isForm ? await sentForms.answer(asOperator, pageOf(asOperator, route), act) : await act());
 }
 
-/** Keeps a form in which something was typed. */
+/** Redirects to the sign-in, except for a form with typed values: shows these, so that they can be sent again. */
 function askToSignIn(request: ConsoleRequest, query: Record<string, string>): void {
   const kept = renderKept(request);
   if (kept) sendSignInPage(request, 'fresh' in query, kept);
   else redirectTo(request.context, `/login?${new URLSearchParams(query)}`);
 }
 
-/** Shows documented errors of a form above the form. */
+/** Runs the route. Answers documented errors of a form with the page of the form, status 422. */
 async function run(request: ConsoleRequest, route: ConsoleRoute): Promise<Reply> {
   return route.run(request).catch(async (error: unknown) => {
     const isOfForm = error instanceof ServiceError && error.code !== 'unavailable' && error.code !== 'internal';
@@ -133,7 +135,7 @@ async function renew({ context, parts }: ConsoleRequest, operator: SignedInOpera
   await renewOperatorSession(context, { ...call, application }, parts, operator);
 }
 
-/** Returns the page to come back to: for a form, the page that shows it. */
+/** Returns the page to return to after a sign-in. For a form, that is the page at its path, or else the nearest one above. */
 function pageOf({ context }: ConsoleRequest, { method }: ConsoleRoute): string {
   if (method === 'GET') return context.query ? `${context.path}?${context.query}` : context.path;
   const segments = context.path.split('/');
@@ -155,7 +157,7 @@ function createRequest(
   return { context, parts, params, query, form: new URLSearchParams(), upload: undefined, call, operator: NOBODY };
 }
 
-/** Takes the place of the operator until one is known. */
+/** The operator of a request before the session is checked. */
 const NOBODY: SignedInOperator = {
   email: '',
   role: 'viewer',

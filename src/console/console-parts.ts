@@ -1,4 +1,4 @@
-/** What the console is made of: the parts of the API, and its own settings. */
+/** The dependencies of the console: parts of the API, and its own settings. */
 import type { Logger } from 'pino';
 import type { Api } from '../api/api.ts';
 import type { RecordCall } from '../api/call-log.ts';
@@ -16,7 +16,7 @@ import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts'
 import type { CookieSettings } from './cookies.ts';
 import type { OperatorsFile } from './operators-file.ts';
 
-/** What the server gives to the console. */
+/** The parts that the console shares with the API. */
 export interface SharedParts {
   readonly admissions: Api['admissions'];
   readonly authPageUrl: string;

@@ -1,4 +1,4 @@
-/** A request to the console, as its pages see it. */
+/** A request to the console, and the calls that its pages make for the operator. */
 import type { DescMessage, DescMethodUnary, MessageInitShape } from '@bufbuild/protobuf';
 import { type Fields, requireProcedure } from '../api/procedures.ts';
 import type { ApplicationDetails } from '../domain/applications/application.ts';
@@ -14,7 +14,7 @@ import type { SignedInOperator } from './signed-in-operator.ts';
 /** How long a statement of the console may take. */
 const STATEMENT_MS = 2_000;
 
-/** A form that was refused, to be shown again with what was typed. */
+/** A refused form, to show it again with the error and the typed values. */
 export interface Problem {
   readonly error: ServiceError;
   readonly form: URLSearchParams;
@@ -23,19 +23,19 @@ export interface Problem {
 export interface ConsoleRequest {
   readonly context: HttpContext;
   readonly parts: ConsoleParts;
-  /** What stands in the path for `:a` and its like. */
+  /** The parameters of the path by name: `a` for `:a` of the route. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly form: URLSearchParams;
-  /** A form with a file, to be parsed for operators only. */
+  /** A form with a file. Routes parse it after the operator is authorized. */
   readonly upload: Response | undefined;
   readonly call: Call;
-  /** Only pages of the sign-in have none. */
+  /** Has an empty user ID on the pages of the sign-in, which need no session. */
   readonly operator: SignedInOperator;
   readonly problem?: Problem;
 }
 
-/** Returns a call whose changes the audit log has under the name of an RPC. */
+/** Returns a call of the operator. `action` is the name of the RPC under which the audit log has its changes. */
 export function createOperatorCall(context: HttpContext, parts: ConsoleParts, actor: string, action = ''): Call {
   const { clock, database, onMessage } = parts;
   const now = clock();
@@ -48,7 +48,7 @@ export function createOperatorCall(context: HttpContext, parts: ConsoleParts, ac
 type Performer = Pick<ConsoleRequest, 'context' | 'parts' | 'params'> &
   (Pick<ConsoleRequest, 'operator'> | { readonly actor: string });
 
-/** Calls an RPC in process, as the operator. An update may demand the version that it changes. @throws ServiceError */
+/** Calls an RPC in process, as the operator. An update fails unless `ifVersion` is the stored version. @throws ServiceError */
 export async function perform<Input extends DescMessage, Output extends DescMessage>(
   { context, parts, params, ...by }: Performer,
   method: DescMethodUnary<Input, Output>,
@@ -63,7 +63,7 @@ export async function perform<Input extends DescMessage, Output extends DescMess
     procedure.credential === 'apiKey'
       ? await procedure.handle({ ...call, application: await findApplication(call, params.a) }, fields, peer)
       : await procedure.handle(call, fields, peer);
-  // The handler of that RPC has returned it.
+  // The type is erased in the table of procedures; the handler of this RPC returns its output.
   return answer as MessageInitShape<Output>;
 }
 
@@ -75,7 +75,7 @@ export async function inApplication({
   return { ...call, application: await findApplication(call, params.a) };
 }
 
-/** Returns an application, but none of Usher's own. @throws ServiceError `Application not found` */
+/** @throws ServiceError `Application not found`, also for the applications of Usher itself */
 export async function findApplication(call: Call, id: string | undefined): Promise<ApplicationDetails> {
   if (OWN_APPLICATION_IDS.some((own) => own === id)) throw new ServiceError('APPLICATION_NOT_FOUND');
   return getApplication(call, { applicationId: id });

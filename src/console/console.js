@@ -1,4 +1,4 @@
-// Keeps the operator signed in while the page is looked at, for as long as the server allows.
+// Keeps the operator signed in while the page is visible, as long as the server allows.
 const RENEWAL_MS = 4 * 60_000;
 
 function renew() {
@@ -10,14 +10,14 @@ if (document.querySelector('.side')) {
   document.addEventListener('visibilitychange', renew);
 }
 
-// What a form has done, or what is wrong with it, is read out. The keyboard goes on from there.
+// Moves the focus to the result or the error of a form: screen readers read it, and the keyboard continues there.
 document.querySelector('[role="alert"], [role="status"]')?.focus();
 
-// A reload would send the form again, and create another key.
+// Replaces the URL of the form, so that a reload does not send it again and create another key.
 const once = document.querySelector('[data-path]');
 if (once) history.replaceState(null, '', once.dataset.path);
 
-// A second click would do the same again.
+// Ignores a second click while the form is being sent.
 const SENDING_MS = 5_000;
 let isChanged = false;
 addEventListener('submit', (event) => {
@@ -29,7 +29,7 @@ addEventListener('submit', (event) => {
   isChanged = false;
 });
 
-// Other forms and links would lose what was typed.
+// Asks before the page is left with typed values that were not sent.
 addEventListener('input', ({ target }) => {
   isChanged ||= target.form?.method === 'post';
 });
@@ -37,7 +37,7 @@ addEventListener('beforeunload', (event) => {
   if (isChanged) event.preventDefault();
 });
 
-// The server would say so only after the whole file was sent.
+// Checks the size here, because the server refuses a file only after it was sent.
 for (const input of document.querySelectorAll('input[data-max-bytes]')) {
   input.addEventListener('change', () => {
     const isTooLarge = input.files[0]?.size > Number(input.dataset.maxBytes);
@@ -46,15 +46,15 @@ for (const input of document.querySelectorAll('input[data-max-bytes]')) {
   });
 }
 
-// Screen readers say what has been copied, too.
-const SAID_MS = 3_000;
-const said = document.createElement('p');
-said.className = 'hide';
-said.ariaLive = 'polite';
-document.body.append(said);
+// Tells screen readers that a text was copied.
+const ANNOUNCED_MS = 3_000;
+const announcement = document.createElement('p');
+announcement.className = 'hide';
+announcement.ariaLive = 'polite';
+document.body.append(announcement);
 
-// Without https, or where people have refused it, browsers copy only what is selected.
-function offer(button) {
+// Shows the selected text instead: without https or permission, scripts cannot write to the clipboard.
+function showSelected(button) {
   const field = document.createElement('input');
   field.readOnly = true;
   field.value = button.dataset.copy;
@@ -65,7 +65,7 @@ function offer(button) {
 
 for (const button of document.querySelectorAll('button[data-copy]')) {
   const label = button.firstChild;
-  const words = label.textContent;
+  const text = label.textContent;
   let timer;
   button.hidden = false;
   button.disabled = false;
@@ -73,14 +73,14 @@ for (const button of document.querySelectorAll('button[data-copy]')) {
     try {
       await navigator.clipboard.writeText(button.dataset.copy);
     } catch {
-      return offer(button);
+      return showSelected(button);
     }
     label.textContent = 'Copied';
-    said.textContent = 'Copied';
+    announcement.textContent = 'Copied';
     clearTimeout(timer);
     timer = setTimeout(() => {
-      label.textContent = words;
-      said.textContent = '';
-    }, SAID_MS);
+      label.textContent = text;
+      announcement.textContent = '';
+    }, ANNOUNCED_MS);
   });
 }

@@ -1,4 +1,4 @@
-/** The cookies of the console: the session of the operator, and the logins that this browser has begun. */
+/** The cookies of the console: the session of the operator, and the logins that this browser has started. */
 import { hash, randomBytes } from 'node:crypto';
 import { openToken, sealToken } from '../domain/aes-gcm.ts';
 import { CONSOLE_MAX_AGE_SECONDS } from '../domain/operators/console-application.ts';
@@ -6,10 +6,10 @@ import type { HttpContext } from '../http/http-context.ts';
 import { cookieName, isSameText, readCookie, setCookie } from '../login-page/browser-cookie.ts';
 import type { ConsoleKeys } from './keys.ts';
 
-/** As long as a login may take. */
+/** As long as a login intent can be completed. */
 const LOGIN_SECONDS = 30 * 60;
 const PURPOSE = 'console logins';
-/** Tabs whose logins go on at the same time. More would not fit into a cookie. */
+/** Concurrent logins in the tabs of a browser. More would not fit into a cookie. */
 const MAX_LOGINS = 3;
 
 const SESSION = 'usher-console';
@@ -33,7 +33,7 @@ export function removeSessionCookie(context: HttpContext, { isSecure }: CookieSe
   setCookie(context, cookieName(SESSION, { isSecure }), '', 0, isSecure);
 }
 
-/** The page to return to, by the secret of its login. The latest is the first. */
+/** The secret of each open login, with the page to return to. The latest is the first. */
 type Logins = readonly (readonly [secret: string, returnTo: string])[];
 
 /** Binds a login to this browser, and returns its `state`. */
@@ -44,7 +44,7 @@ export function beginLogin(context: HttpContext, settings: CookieSettings, retur
   return stateOf(secret);
 }
 
-/** Ends the login of this browser. Returns the page to return to, or undefined if the `state` is of another login. */
+/** Ends the login with the `state`. Returns the page to return to, or undefined if this browser did not start the login. */
 export function endLogin(context: HttpContext, settings: CookieSettings, state: string): string | undefined {
   const logins = readLogins(context, settings);
   const ended = logins.find(([secret]) => isSameText(state, stateOf(secret)));

@@ -1,4 +1,4 @@
-/** The command `npm run console <e-mail>`. It needs the secrets of the server, and no database. */
+/** The command `npm run console <e-mail>`. It needs the secrets of the server, but not the database. */
 import type { Config } from '../config/config.ts';
 import { parseOperators, toOperatorKey } from '../config/operators.ts';
 import { completeSecrets } from '../config/secrets.ts';
@@ -6,7 +6,7 @@ import { defaultConsolePort, TRIAL_OPERATORS } from './embedded-defaults.ts';
 import { deriveConsoleKeys } from './keys.ts';
 import { createSignInLink } from './sign-in-link.ts';
 
-/** Returns a link that signs the operator in, with what to know of it. @throws Error of one line */
+/** Returns the output of the command: a link that signs the operator in. @throws Error with a message of one line */
 export async function createConsoleLink(config: Config, email: string | undefined): Promise<string> {
   const operators = config.operators ?? (config.databaseUrl === undefined ? TRIAL_OPERATORS : parseOperators(''));
   const operator = operators.get(toOperatorKey(email ?? ''));
@@ -23,5 +23,5 @@ export async function createConsoleLink(config: Config, email: string | undefine
   const url = config.consoleUrl ?? `${config.tls ? 'https' : 'http'}://localhost:${port}`;
   const { encryptionKeys } = await completeSecrets(config.secrets, config.dataDir);
   const link = createSignInLink(deriveConsoleKeys(encryptionKeys), url, operator.email, new Date());
-  return `${link}\n\nIt signs ${operator.email} in as ${operator.role}. It works once, for 15 minutes.\n`;
+  return `${link}\n\nThe link signs ${operator.email} in as ${operator.role}. It works once, for 15 minutes.\n`;
 }

@@ -1,4 +1,4 @@
-/** Errors as pages: what happened, the request ID, and a way back. What was typed is kept. */
+/** Renders errors as pages: the problem, the request ID, and a form with the typed values. */
 import type { Role } from '../config/operators.ts';
 import { ServiceError } from '../domain/errors.ts';
 import type { HttpError } from '../http/errors.ts';
@@ -24,10 +24,10 @@ const STATUSES: Partial<Record<ServiceError['code'], number>> = {
 
 export function sendFailurePage(request: ConsoleRequest, error: ServiceError | HttpError): void {
   const status = statusOf(error);
-  sendProblem(request, status, describe(error), status === 503 && renderBusy(request));
+  sendProblem(request, status, headingOf(error), status === 503 && renderBusy(request));
 }
 
-/** Says which role would be enough. */
+/** Answers that the role of the operator is too low, and names the needed role. */
 export function sendRefusal(request: ConsoleRequest, needed: Role): void {
   const { role } = request.operator;
   const text =
@@ -37,28 +37,28 @@ export function sendRefusal(request: ConsoleRequest, needed: Role): void {
   sendProblem(request, 403, 'Your role does not allow this', html`<p>${text}</p>\n${renderKept(request)}`);
 }
 
-/** More than a form of any page has. Whoever is not signed in gets no long answer. */
+/** No form has more fields. Limits the size of the answer to visitors who are not signed in. */
 const MAX_KEPT_FIELDS = 100;
 
-/** Renders a form in which something was typed, so that its operator can send it once that is allowed. */
+/** Renders the typed values as a form that the operator can send later. False if nothing was typed. */
 export function renderKept(request: ConsoleRequest): Html | false {
   const { form } = request;
   return (
     isTyped(form) &&
     form.size <= MAX_KEPT_FIELDS &&
-    html`<p>What you typed is kept here. Send it again once you may.</p>\n${renderAgain(request)}`
+    html`<p>What you typed is kept here. Send it again when you are allowed to.</p>\n${renderSendAgain(request)}`
   );
 }
 
-/** Keeps a form whose operator has to sign in first. */
+/** Asks for a sign-in before the kept form is sent again. */
 export function sendSignInPage(request: ConsoleRequest, needsFresh: boolean, kept: Html): void {
   const [why, path] = needsFresh
     ? ['This needs a sign-in of the last 15 minutes.', '/login?fresh']
     : ['Your session has ended.', '/login'];
-  const content = html`<p>${why} Sign in in a new tab, and come back.</p>
+  const content = html`<p>${why} Sign in in a new tab, then return to this one.</p>
 <p><a class="button" href="${path}" target="_blank">Sign in</a></p>
 ${kept}`;
-  sendProblem(request, 401, 'Sign in, then send it again', content);
+  sendProblem(request, 401, 'Sign in, then send the form again', content);
 }
 
 export function sendProblem(request: ConsoleRequest, status: number, heading: string, content: Html | false): void {
@@ -79,33 +79,34 @@ function statusOf(error: ServiceError | HttpError): number {
   return error instanceof ServiceError ? (STATUSES[error.code] ?? 500) : error.status;
 }
 
-function describe(error: ServiceError | HttpError): string {
+function headingOf(error: ServiceError | HttpError): string {
   if (!(error instanceof ServiceError)) return error.message;
-  if (error.code === 'unavailable' || error.code === 'deadline_exceeded') return 'Usher is busy, or has no database';
+  if (error.code === 'unavailable' || error.code === 'deadline_exceeded')
+    return 'Usher is overloaded, or cannot reach its database';
   if (error.code === 'internal') return 'Something went wrong in Usher';
   const [violation] = error.violations;
   return violation ? `${violation.field} ${violation.message}` : error.message;
 }
 
-/** Only its operator can choose a file again. */
+/** Renders what the operator can do. A file cannot be kept: a page cannot fill in a file field. */
 function renderBusy(request: ConsoleRequest): Html {
   if (request.context.request.method !== 'POST' || request.upload) return html`<p>Try again in a moment.</p>`;
-  return html`<p>It is not sure whether this was done. What you typed is kept here.</p>\n${renderAgain(request)}`;
+  return html`<p>The change may have been made. What you typed is kept here.</p>\n${renderSendAgain(request)}`;
 }
 
-/** Returns a page for a form whose answer is gone: another process gave it, or it is too long ago. */
+/** Returns the page for a repeated form whose answer is no longer known: another process gave it, or it has expired. */
 export function renderSentBefore(request: ConsoleRequest, back: string): ConsolePage {
   return {
     title: 'This form was sent before',
     status: 409,
     body: html`<div class="stack failure"><h1>This form was sent before</h1>
-<p>It was not done again. <a href="${back}">See what it has done</a>, and send it again only if nothing was. A key that it created was shown once: revoke it, and create another.</p>
-${renderAgain(request)}</div>`,
+<p>It had no effect this time. <a href="${back}">Check the result of the first time</a>, and send the form again only if nothing has changed. If it created a key, the key was shown once: revoke it, and create another.</p>
+${renderSendAgain(request)}</div>`,
   };
 }
 
-/** Renders a form that sends what was typed once more. */
-function renderAgain({ context, form }: ConsoleRequest): Html {
+/** Renders a form that sends the typed values again. Its ID is new, so it does not count as repeated. */
+function renderSendAgain({ context, form }: ConsoleRequest): Html {
   const typed = [...form].filter(([name]) => name !== SENDING_FIELD);
   return renderForm(
     context.path,

@@ -1,11 +1,11 @@
-/** The frame of every page: the menu at its side, the search box, and what the page shows. */
+/** Renders the frame around every page: the menu, the search box, and the content. */
 import { type Html, html } from '../http/html.ts';
 import { MARK } from '../http/mark.ts';
 import { isolate } from '../texts/isolate.ts';
 import type { ConsoleRequest } from './console-request.ts';
 import { sendDocument } from './responses.ts';
 import type { ConsolePage, Section } from './route.ts';
-import type { Stranger } from './signed-in-operator.ts';
+import type { NonOperator } from './signed-in-operator.ts';
 
 const MENU: readonly (readonly [section: Section, path: string, label: string])[] = [
   ['overview', '/', 'Overview'],
@@ -20,7 +20,7 @@ export function sendFramed({ context, operator }: ConsoleRequest, page: ConsoleP
   const isTeam = role === 'team';
   const menu = isTeam ? MENU.filter(([section]) => section === 'applications') : MENU;
   const { title, status = 200 } = page;
-  const body = html`<a class="skip" href="#main">To the page</a>
+  const body = html`<a class="skip" href="#main">Skip to content</a>
 <header class="side tight">
 <a class="brand" href="/">${MARK}Usher</a>
 <nav aria-label="Console">
@@ -50,7 +50,7 @@ function renderLink(path: string, label: string, isCurrent: boolean): Html {
   return html`<li><a href="${path}"${isCurrent && html` aria-current="page"`}>${label}</a></li>\n`;
 }
 
-/** Sends a page of one card, for whoever is not signed in. */
+/** Sends a page of a single card without a menu, for visitors who are not signed in. */
 export function sendCard(context: ConsoleRequest['context'], status: number, title: string, content: Html): void {
   const body = html`<main class="card alone" id="main">
 <p class="brand">${MARK}Usher console</p>
@@ -60,15 +60,15 @@ ${content}
   sendDocument(context, { status, title, body, className: 'single' });
 }
 
-/** Tells somebody who has signed in that they are no operator, or no more: what they were typing is kept. */
-export function sendStranger(
+/** Tells a user that they are not an operator, or no longer one. `kept` is a form with the values that they had typed. */
+export function sendNonOperatorPage(
   context: ConsoleRequest['context'],
-  { email, needsPasskey }: Stranger,
+  { email, needsPasskey }: NonOperator,
   kept: Html | false = false,
 ): 'sent' {
   const text = needsPasskey
     ? html`<p>${isolate(email)} has to sign in with a passkey.</p>`
-    : html`<p>${isolate(email)} is no operator. Whoever runs Usher can add the address to <code>OPERATORS_FILE</code>.</p>`;
+    : html`<p>${isolate(email)} is not an operator. Somebody with access to the server can add the address to <code>OPERATORS_FILE</code>.</p>`;
   sendCard(
     context,
     403,

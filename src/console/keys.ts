@@ -1,6 +1,6 @@
 import { deriveKeys } from '../domain/derive-keys.ts';
 
-/** Seal what the console gives to browsers. The first key writes, all read. */
+/** Keys for the cookies and links that the console gives to browsers. The first key encrypts, all decrypt. */
 export type ConsoleKeys = readonly Buffer[];
 
 export function deriveConsoleKeys(encryptionKeys: readonly Buffer[]): ConsoleKeys {

@@ -1,4 +1,4 @@
-/** Opens the port of the console. Its pages are loaded with the first request, so that a start does not pay for them. */
+/** Opens the port of the console. Loads its pages with the first request, so that Usher starts faster. */
 import type { BlockList } from 'node:net';
 import type { Api } from '../api/api.ts';
 import { renderFailure } from '../api/envelope.ts';
@@ -21,13 +21,13 @@ interface GivenParts extends Omit<SharedParts, 'admissions' | 'config' | 'export
 
 export interface OperatorConsole extends AsyncDisposable {
   readonly url: string;
-  /** Signs the first admin in, once. Only of the embedded mode, whose start prints it. */
+  /** A link that signs the first admin in, once. Only with embedded Postgres, where `npm start` prints it. */
   readonly link: string | undefined;
-  /** Applies to new connections. */
+  /** Takes effect for new connections. */
   readonly setCertificate: (certificate: Certificate) => void;
 }
 
-/** Returns undefined if the console is off. @throws Error of one line */
+/** Opens the console, or returns undefined if it is off. @throws Error with a message of one line */
 export async function openConsole(
   config: Config,
   { encryptionKeys }: Pick<Secrets, 'encryptionKeys'>,
@@ -60,7 +60,7 @@ export async function openConsole(
     pathsWithoutHost: new Set(),
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   });
-  // The first screen of the embedded mode says so.
+  // With embedded Postgres, the text that `npm start` prints has the URL.
   logger[isEmbedded ? 'debug' : 'info']({ url: listener.url, consoleUrl }, 'console listening');
   const admin = [...given.values()].find(({ role, needsPasskey }) => role === 'admin' && !needsPasskey);
   return {
@@ -74,7 +74,7 @@ export async function openConsole(
   };
 }
 
-/** Without CONSOLE_PORT the embedded mode takes the port after its own, or any that is free. */
+/** Without CONSOLE_PORT, opens the port after that of the API, or any free port. */
 function openPort({ consolePort, consoleHost: host, port, tls }: Config, trustedProxies: BlockList) {
   const open = (given: number) => openListener({ host, port: given, tls, trustedProxies, renderError: renderFailure });
   if (consolePort !== undefined) return open(consolePort).catch(blame('CONSOLE_HOST', 'CONSOLE_PORT'));

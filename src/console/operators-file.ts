@@ -1,4 +1,4 @@
-/** Reads `OPERATORS_FILE` again, so that a new line counts without a restart. */
+/** Reads `OPERATORS_FILE` again when it changes, so that new lines take effect without a restart. */
 import type { Logger } from 'pino';
 import { type Operator, type Operators, parseOperators, toOperatorKey } from '../config/operators.ts';
 import { watchFiles } from '../jobs/watch-files.ts';
@@ -15,12 +15,12 @@ export class OperatorsFile {
     this.#logger = logger;
   }
 
-  /** Returns the operator with the e-mail address, in whatever case of ASCII letters. */
+  /** Returns the operator with the e-mail address. Ignores the case of ASCII letters. */
   find(email: string): Operator | undefined {
     return this.#operators.get(toOperatorKey(email));
   }
 
-  /** Whether the file says who they are. With a wrong line it does not, and whoever was removed stays. */
+  /** Whether the operators are those of the file now. With a malformed line, the previous ones stay. */
   get isRead(): boolean {
     return this.#isRead;
   }
@@ -29,7 +29,7 @@ export class OperatorsFile {
     return this.#operators.size;
   }
 
-  /** Uses the file whenever it changes, until the signal is aborted. With a wrong line, the previous operators stay. */
+  /** Reads the file whenever it changes, until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     if (this.#path === undefined) return;
     await watchFiles([this.#path], {

@@ -1,8 +1,8 @@
 import { type HttpContext, headerOf } from '../http/http-context.ts';
 
 /**
- * Returns whether a page of the console has sent the form. All browsers have sent `Sec-Fetch-Site` since 2023, except over
- * plain http beyond localhost, where they send `Origin`.
+ * Returns whether a page of the console has sent the form. All browsers send `Sec-Fetch-Site` since 2023. Over plain http
+ * to other hosts than localhost they omit it, but send `Origin`.
  */
 export function isOwnRequest(context: HttpContext, consoleUrl: string): boolean {
   const site = headerOf(context, 'sec-fetch-site');
@@ -11,8 +11,8 @@ export function isOwnRequest(context: HttpContext, consoleUrl: string): boolean 
 }
 
 /**
- * Returns whether a page of another origin loads this into itself, such as an image. Cookies ignore ports, so that it may
- * come with the session of an operator, and a login that it begins would count as one of theirs.
+ * Returns whether a page of another origin loads this page as a part, for example as an image. Cookies ignore ports, so
+ * the request may have the session of an operator: it would renew the session, and could start logins in this browser.
  */
 export function isForeignPart(context: HttpContext): boolean {
   const isForeign = ['cross-site', 'same-site'].includes(headerOf(context, 'sec-fetch-site') ?? '');

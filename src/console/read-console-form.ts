@@ -7,17 +7,21 @@ import type { ConsoleRequest } from './console-request.ts';
 import type { ConsoleRoute } from './route.ts';
 
 const MAX_FORM_BYTES = 16_384;
-/** A logo, and the parts around it. */
+/** A logo, and the multipart encoding around it. */
 const MAX_UPLOAD_BYTES = MAX_LOGO_BYTES + 2_048;
 
-type Sent = Pick<ConsoleRequest, 'form' | 'upload'>;
+type FormBody = Pick<ConsoleRequest, 'form' | 'upload'>;
 
-/** Reads a form. One with a file is only read: anybody can send it, and parsing costs more. @throws HttpError */
+/**
+ * Reads a form. Does not parse a form with a file: anybody can send one, and parsing costs more than reading.
+ *
+ * @throws HttpError
+ */
 export async function readConsoleForm(
   { request }: HttpContext,
   { deadline }: CallInfo,
   { takesFile }: ConsoleRoute,
-): Promise<Sent> {
+): Promise<FormBody> {
   const nothing = { form: new URLSearchParams(), upload: undefined };
   const contentType = headerOf({ headers: request.headers }, 'content-type') ?? '';
   if (takesFile && /^multipart\/form-data\s*;/i.test(contentType)) {
@@ -25,7 +29,7 @@ export async function readConsoleForm(
     return { ...nothing, upload: new Response(body, { headers: { 'content-type': contentType } }) };
   }
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)) {
-    // A form without fields, sent by the script of the page.
+    // The script of the page sends a POST without a body.
     if (contentType === '' && Number(request.headers['content-length'] ?? 0) === 0) return nothing;
     throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
   }
@@ -33,7 +37,7 @@ export async function readConsoleForm(
   return { ...nothing, form: new URLSearchParams(body.toString('utf8')) };
 }
 
-/** The page of the form says that a file was too large. */
+/** Turns a file that is too large into an empty body, so that the page of the form shows the error. */
 function withoutTooLarge(error: unknown): string {
   if (error instanceof HttpError && error.reason === 'PAYLOAD_TOO_LARGE') return '';
   throw error;

@@ -23,7 +23,7 @@ const HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
 };
 
-/** Has no form-action: browsers would apply it to the redirect after a form, too, which leads to the login page. */
+/** Has no form-action: browsers would apply it to redirects after a form, too, and one leads to the login page. */
 const POLICY =
   `default-src 'none'; style-src ${sourceOf(style)}; script-src ${sourceOf(script)}; connect-src 'self'; ` +
   `frame-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'`;
@@ -43,12 +43,12 @@ export function sendDocument(
   const document = htmlDocument(`${withoutDirectionControls(title)} · Usher console`, head, html`${body}\n${foot}`, {
     className,
   });
-  const retry = status === 503 ? { 'retry-after': '1' } : {};
+  const retryAfter = status === 503 ? { 'retry-after': '1' } : {};
   send(context, status, document, {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy': POLICY,
     ...HEADERS,
-    ...retry,
+    ...retryAfter,
   });
 }
 

@@ -1,4 +1,4 @@
-/** What a row of the table of routes says, and how a path finds its row. */
+/** The rows of the table of routes, and how a request finds its row. */
 import type { Role } from '../config/operators.ts';
 import type { Html } from '../http/html.ts';
 import type { ConsoleRequest } from './console-request.ts';
@@ -13,7 +13,7 @@ export interface ConsolePage {
   readonly status?: number;
 }
 
-/** A page, the path to go on to, or something that has been sent already. */
+/** A page, a redirect to a path, or `sent` if the handler has sent the response itself. */
 export type Reply = ConsolePage | { readonly redirect: string } | 'sent';
 
 type Run = (request: ConsoleRequest) => Promise<Reply>;
@@ -22,15 +22,16 @@ export interface ConsoleRoute {
   readonly method: 'GET' | 'POST';
   /** `:a` stands for the ID of an application, and so on. */
   readonly path: string;
-  /** The least role. `anyone` is for signing in. */
+  /** The lowest role that may use the route. `anyone` needs no session: the routes of the sign-in. */
   readonly role: Exclude<Role, 'team'> | 'anyone';
-  /** Whether a recent sign-in is needed. */
+  /** Whether the route needs a sign-in of the last 15 minutes. */
   readonly isSensitive?: true;
-  /** Whether a team may come although the path names no application. */
+  /** Whether a team may use the route although its path names no application. */
   readonly isForTeams?: true;
-  /** Whether its form may send a file. */
+  /** Whether the form may contain a file. */
   readonly takesFile?: true;
   readonly run: Run;
+  /** Renders the page of the form, for a form that was refused. */
   readonly showForm?: Run;
 }
 
@@ -44,7 +45,7 @@ export function post(role: ConsoleRoute['role'], path: string, run: Run, showFor
   return { method: 'POST', path, role, run, ...(showForm && { showForm }), ...options } as const;
 }
 
-/** Returns the routes of a page that has a form alone, and of that form. */
+/** Returns two routes with the same path: the page with the form, and the handler of the form. */
 export function getAndPost(role: ConsoleRoute['role'], path: string, show: Run, run: Run, options: Options = {}) {
   return [get(role, path, show, options), post(role, path, run, show, options)];
 }
@@ -63,7 +64,7 @@ export function findRoute(routes: readonly ConsoleRoute[], method: string, path:
   return undefined;
 }
 
-/** Returns whether the operator may use the route. A team may do in its applications what support does. */
+/** Returns whether the operator may use the route. A team has the rights of support in its own applications. */
 export function mayUse({ route, params }: FoundRoute, { role, applicationIds }: SignedInOperator): boolean {
   if (route.role === 'anyone') return true;
   if (!includesRole(role, route.role)) return false;
@@ -87,7 +88,7 @@ function match(pattern: readonly string[], segments: readonly string[]): Record<
   return params;
 }
 
-/** Returns undefined for what is no percent-encoded text. */
+/** Returns undefined if the segment is not percent-encoded UTF-8. */
 function decode(segment: string): string | undefined {
   try {
     return decodeURIComponent(segment);

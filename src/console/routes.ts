@@ -1,4 +1,4 @@
-/** Every route of the console: one table, which also drives the tests. */
+/** Every route of the console, with the role that it needs. The tests check each row. */
 import { APPLICATION_ACTS, showApplication, showDeleteApplication, showNewApplication } from './pages/application.ts';
 import { endSession, showApplicationUsers, showSessions } from './pages/application-people.ts';
 import { showApplications } from './pages/applications.ts';
@@ -28,7 +28,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   get('anyone', '/callback', finishSignIn),
   post('anyone', '/callback', followLink),
   post('anyone', '/sign-out', endSignIn),
-  // Every request renews the session.
+  // Needs no handler, because every request renews the session.
   post('viewer', '/renew', async () => ({ redirect: '/' }), undefined, { isForTeams: true }),
   get('viewer', '/', showOverview, { isForTeams: true }),
   get('viewer', '/search', search),
@@ -50,7 +50,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...getAndPost('admin', '/users/:u/delete', showDeleteUser, END_USER_ACTS.delete, SENSITIVE),
   ...getAndPost('admin', '/users/:u/erase', showEraseUser, END_USER_ACTS.erase, SENSITIVE),
 
-  // A team may use those below its own applications.
+  // A team may use the routes below `/applications/:a` of its own applications.
   get('viewer', '/applications', showApplications, { isForTeams: true }),
   post('admin', '/applications', APPLICATION_ACTS.create, showNewApplication),
   ...getAndPost('admin', '/applications/new', showNewApplication, APPLICATION_ACTS.create),

@@ -1,6 +1,6 @@
 /**
- * Forms that come twice: without JavaScript, a double click sends one twice, and a reload sends it again. The second
- * sending gets the answer to the first.
+ * Recognizes repeated forms: without JavaScript, a double click sends a form twice, and a reload sends it again. The
+ * repetition gets the answer to the first request.
  */
 import { LRUCache } from 'lru-cache';
 import { hmac } from '../domain/login/login-code.ts';
@@ -10,29 +10,29 @@ import { renderSentBefore } from './failure-page.ts';
 import { SENDING_FIELD } from './parts/form.ts';
 import type { Reply } from './route.ts';
 
-/** Answers may have a new key, so they are kept no longer than a double click and a slow statement take. */
+/** Answers may contain a new key, so they are kept only as long as a double click and a slow statement take. */
 const KEPT_MS = 60_000;
 const MAX_KEPT = 50;
-/** One permit for each sending, in Postgres: another process, or this one later, does not do it again. */
+/** One permit in Postgres per form, so that neither another process nor this one repeats it later. */
 const SENDINGS: RateLimit = { burst: 1, intervalMs: 24 * 60 * 60_000 };
 
 export class SentForms {
   readonly #replies = new LRUCache<string, Promise<Reply>>({ max: MAX_KEPT, ttl: KEPT_MS, ttlAutopurge: true });
 
   /**
-   * Returns the answer to a form of the page at `back`. `act` is called once for each form that was rendered and what was
-   * typed into it.
+   * Returns the answer to a form of the page at `back`. Calls `act` once for each rendered form and the values typed into
+   * it.
    */
   answer(request: ConsoleRequest, back: string, act: () => Promise<Reply>): Promise<Reply> {
     const { context, form, operator } = request;
     if (!form.has(SENDING_FIELD)) return act();
-    // A browser may show an old form again, in which something else is typed.
+    // The values belong to the key: a browser may restore an old form, and the operator types other values into it.
     const sending = JSON.stringify([operator.userId, context.path, form.toString()]);
     const earlier = this.#replies.get(sending);
     if (earlier) return earlier;
     const reply = actOnce(request, sending, back, act);
     this.#replies.set(sending, reply);
-    // It was not answered, so that it may be sent again.
+    // Keeps no failure, so that a repetition asks Postgres whether the form has already taken effect.
     reply.catch(() => this.#replies.delete(sending));
     return reply;
   }

@@ -1,10 +1,10 @@
-/** Links that sign an operator in without an e-mail: whoever can read the encryption key of the server may make them. */
+/** Links that sign an operator in without an e-mail. Everyone who can read the encryption key of the server can create them. */
 import { openToken, sealToken } from '../domain/aes-gcm.ts';
 import type { ConsoleKeys } from './keys.ts';
 
 const LIFETIME_MS = 15 * 60_000;
 const PURPOSE = 'console link';
-/** The token begins with the nonce that has encrypted it, which no other token has. */
+/** The length of the nonce at the start of the token. It is unique, so it identifies the link. */
 const NONCE_CHARACTERS = 16;
 
 export interface SignInLink {
@@ -12,13 +12,13 @@ export interface SignInLink {
   readonly email: string;
 }
 
-/** Returns the URL of a new link, which is good for 15 minutes. The console accepts it once. It is short, to be pasted. */
+/** Returns a short URL that works for 15 minutes. The console accepts it once. */
 export function createSignInLink(keys: ConsoleKeys, consoleUrl: string, email: string, now: Date): string {
   const endsAt = Math.floor((now.getTime() + LIFETIME_MS) / 1_000);
   return `${consoleUrl}/callback?link=${sealToken(keys, `${endsAt.toString(36)} ${email}`, PURPOSE)}`;
 }
 
-/** Returns undefined unless this server has made the link in the last 15 minutes. */
+/** Returns undefined unless the link was created with one of the keys in the last 15 minutes. */
 export function openSignInLink(keys: ConsoleKeys, token: string, now: Date): SignInLink | undefined {
   const [, endsAt = '', email = ''] = /^(\w+) (.*)$/.exec(openToken(keys, token, PURPOSE) ?? '') ?? [];
   if (!(now.getTime() < Number.parseInt(endsAt, 36) * 1_000)) return undefined;

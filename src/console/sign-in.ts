@@ -1,4 +1,4 @@
-/** Signing in to the console: a login at the application of the console, like that of any other application. */
+/** Signs operators in to the console, which is an application of Usher: the login is that of any application. */
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { completeLogin } from '../domain/login/complete-login.ts';
@@ -17,18 +17,18 @@ import { isolate } from '../texts/isolate.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { type ConsoleRequest, createOperatorCall, perform } from './console-request.ts';
 import { beginLogin, endLogin, removeSessionCookie, writeSessionCookie } from './cookies.ts';
-import { sendCard, sendStranger } from './frame.ts';
+import { sendCard, sendNonOperatorPage } from './frame.ts';
 import type { Reply } from './route.ts';
 import { openSignInLink } from './sign-in-link.ts';
-import { findSignedIn, judge } from './signed-in-operator.ts';
+import { findOperator, findSignedIn } from './signed-in-operator.ts';
 
-/** Logins that a site may begin, since each stores a row for half an hour. */
+/** Limits the logins that a network may start, because each stores a row for half an hour. */
 const LOGINS: RateLimit = { burst: 100, intervalMs: 10_000 };
-/** A link is good once, and for less than this. */
+/** A link works once: its permit comes back only after the link has expired. */
 const LINK_USES: RateLimit = { burst: 1, intervalMs: 30 * 60_000 };
-/** Three of these fit into a cookie, which browsers take up to 4096 bytes of. */
+/** Three paths of this length, encrypted, fit into a cookie of 4096 bytes, the limit of browsers. */
 const MAX_RETURN_PATH = 600;
-/** The age of the sign-in that a sensitive act needs. */
+/** The maximum age of the sign-in for a sensitive route. */
 const FRESH_SECONDS = 15 * 60;
 
 /** Sends the browser to the login page. `to` is the page to return to, and `fresh` demands a new sign-in. */
@@ -39,7 +39,7 @@ export async function startSignIn({ context, parts, query }: ConsoleRequest): Pr
   const call = createOperatorCall(context, parts, '', 'AuthService/GenerateAuthUrl');
   const key = hmac(cookies.keys[0], `console logins: ${siteOf(context.clientAddress)}`);
   if (!(await takePermit(call, key, LOGINS))) {
-    return sendSignInCard(context, 429, 'Too many logins', 'Your network has begun many logins. Wait a moment.');
+    return sendSignInCard(context, 429, 'Too many logins', 'Your network has started many logins. Wait a moment.');
   }
   const returnTo = toOwnPath(query.get('to') ?? '/', consoleUrl);
   const fresh = query.has('fresh') ? { prompt: 'LOGIN', maxAgeSeconds: FRESH_SECONDS } : {};
@@ -50,7 +50,7 @@ export async function startSignIn({ context, parts, query }: ConsoleRequest): Pr
   return { redirect: authUrl };
 }
 
-/** Takes the auth token that the login page gives to applications, or a link of the server. */
+/** Handles the redirect URI: exchanges the auth token for a session. Also opens sign-in links, which have the same path. */
 export async function finishSignIn(request: ConsoleRequest): Promise<Reply> {
   const { context, parts, query } = request;
   const link = query.get('link');
@@ -58,7 +58,12 @@ export async function finishSignIn(request: ConsoleRequest): Promise<Reply> {
   const returnTo = endLogin(context, parts.cookies, query.get('state') ?? '');
   const issuers = [parts.tokens.issuer, parts.config.authIssuer?.issuer];
   if (returnTo === undefined || !issuers.includes(query.get('iss') ?? '')) {
-    return sendSignInCard(context, 400, 'This sign-in cannot be used', 'It began in another browser, or too long ago.');
+    return sendSignInCard(
+      context,
+      400,
+      'This sign-in cannot be used',
+      'It was started in another browser, or more than 30 minutes ago.',
+    );
   }
   if (query.has('error'))
     return sendSignInCard(context, 200, 'You are not signed in', 'You have cancelled the sign-in.');
@@ -70,8 +75,8 @@ async function exchange({ context, parts }: ConsoleRequest, authToken: string, r
   const { userId, method } = await parts.tokens.verify(authToken, CONSOLE_CLIENT_ID, now);
   const call = createOperatorCall(context, parts, userId, 'AuthService/ExchangeToken');
   const user = await getUser(call, { userId });
-  const operator = judge(parts, user, method);
-  if (!('role' in operator)) return sendStranger(context, operator);
+  const operator = findOperator(parts, user, method);
+  if (!('role' in operator)) return sendNonOperatorPage(context, operator);
   const peer = { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
   const application = consoleApplication(redirectUriOf(parts));
   const session = await exchangeToken({ ...call, application }, parts, peer, { authToken });
@@ -79,7 +84,10 @@ async function exchange({ context, parts }: ConsoleRequest, authToken: string, r
   return { redirect: returnTo };
 }
 
-/** Asks first: chats and mail scanners open links, which must not use them up. Nobody is signed in as somebody else unseen. */
+/**
+ * Asks before it signs the operator in: chats and mail scanners open links, and must not use them up. The page names the
+ * operator, so that nobody is signed in as somebody else by an unknown link.
+ */
 function confirmLink({ context, call, parts }: ConsoleRequest, token: string): Reply {
   const link = openSignInLink(parts.cookies.keys, token, call.now);
   if (!link) return refuseLink(context);
@@ -89,7 +97,7 @@ function confirmLink({ context, call, parts }: ConsoleRequest, token: string): R
   return 'sent';
 }
 
-/** Signs in whom the link names, and creates the user first if there is none. */
+/** Signs in the operator whom the link names. Creates the user if there is none. */
 export async function followLink(request: ConsoleRequest): Promise<Reply> {
   const { context, form, parts } = request;
   const { keys } = parts.cookies;
@@ -98,8 +106,8 @@ export async function followLink(request: ConsoleRequest): Promise<Reply> {
   const link = openSignInLink(keys, token, call.now);
   const isUsable = link !== undefined && (await takePermit(call, hmac(keys[0], `console link: ${link.id}`), LINK_USES));
   if (!isUsable) return refuseLink(context);
-  const operator = judge(parts, link, 'page');
-  if (!('role' in operator)) return sendStranger(context, operator);
+  const operator = findOperator(parts, link, 'page');
+  if (!('role' in operator)) return sendNonOperatorPage(context, operator);
   const found = await findUserByEmail(call, link.email);
   const userId = found?.id ?? (await createOperator(request, operator.email));
   const redirectUri = redirectUriOf(parts);
@@ -124,7 +132,7 @@ async function createOperator({ context, parts }: ConsoleRequest, email: string)
   return user.id;
 }
 
-/** Ends the session, which is that of every browser of the operator. */
+/** Ends the session in every browser of the operator. */
 export async function endSignIn({ context, parts }: ConsoleRequest): Promise<Reply> {
   const found = await findSignedIn(context, createOperatorCall(context, parts, ''), parts, 'POST');
   removeSessionCookie(context, parts.cookies);
@@ -137,7 +145,7 @@ export async function endSignIn({ context, parts }: ConsoleRequest): Promise<Rep
   return { redirect: '/login?out' };
 }
 
-/** Returns the path if it is of the console, else that of its first page. Without its query, if a cookie cannot hold it. */
+/** Returns a path of the console, or `/` for a URL of another origin. Drops a query that is too long for the cookie. */
 function toOwnPath(path: string, consoleUrl: string): string {
   const url = URL.canParse(path, consoleUrl) ? new URL(path, consoleUrl) : undefined;
   if (!url || !path.startsWith('/') || url.origin !== consoleUrl) return '/';

@@ -1,4 +1,4 @@
-/** Who is signed in to the console, and what they may do. */
+/** The operator who is signed in to the console, and their rights. */
 import type { Operator, Role } from '../config/operators.ts';
 import type { ApplicationCall, Call } from '../domain/call.ts';
 import { ServiceError } from '../domain/errors.ts';
@@ -11,9 +11,9 @@ import type { HttpContext } from '../http/http-context.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { readSessionCookie, writeSessionCookie } from './cookies.ts';
 
-/** A sensitive act needs a sign-in that is no older. */
+/** The maximum age of the sign-in for a sensitive route. */
 const FRESH_MS = 15 * 60_000;
-/** Changes ask Postgres whether the session has ended. Pages may know it from a moment ago. */
+/** Changes check the session in Postgres. Pages may use an answer of the cache. */
 const STALENESS_MS = { GET: 5_000, POST: 0 } as const;
 
 interface SignedIn {
@@ -25,30 +25,30 @@ interface SignedIn {
 
 export type SignedInOperator = Operator & SignedIn;
 
-/** Somebody whose address is that of no operator, or who has not signed in as the operator has to. */
-export interface Stranger {
+/** A user who is not an operator, or an operator who has to sign in with a passkey. */
+export interface NonOperator {
   readonly email: string;
   readonly needsPasskey: boolean;
 }
 
-/** Returns the operator with the address, or whoever may not use the console. */
-export function judge(
+/** Returns the operator with the e-mail address, or why the user may not use the console. */
+export function findOperator(
   { operators }: Pick<ConsoleParts, 'operators'>,
   { email }: { readonly email: string },
   method: SignInMethod,
-): Operator | Stranger {
+): Operator | NonOperator {
   const operator = operators.find(email);
   const isAccepted = operator && (!operator.needsPasskey || method === 'passkey');
   return isAccepted ? operator : { email, needsPasskey: operator !== undefined };
 }
 
-/** Returns who has the session of this browser, or undefined without a live one. */
+/** Returns the user of the session of this browser. Undefined without a live session. */
 export async function findSignedIn(
   context: HttpContext,
   call: Call,
   parts: ConsoleParts,
   method: 'GET' | 'POST',
-): Promise<SignedInOperator | (Stranger & SignedIn) | undefined> {
+): Promise<SignedInOperator | (NonOperator & SignedIn) | undefined> {
   const sessionId = readSessionCookie(context, parts.cookies) ?? '';
   if (!UUID.test(sessionId)) return undefined;
   const found = await parts.liveSessions.find(CONSOLE_APPLICATION_ID, sessionId.toLowerCase(), STALENESS_MS[method]);
@@ -56,10 +56,10 @@ export async function findSignedIn(
   const user = await findUser(call, found.userId);
   if (!user) return undefined;
   const signIn = { userId: user.id, name: user.name, sessionId, authenticatedAt: found.authTime };
-  return { ...judge(parts, user, found.method), ...signIn };
+  return { ...findOperator(parts, user, found.method), ...signIn };
 }
 
-/** Gives the browser the successor of its session, if one is due. */
+/** Renews the session if that is due, and stores the new one in the cookie. */
 export async function renewOperatorSession(
   context: HttpContext,
   call: ApplicationCall,
@@ -70,7 +70,7 @@ export async function renewOperatorSession(
     const { id } = await renewSession(call, parts, { sessionId });
     if (id !== sessionId) writeSessionCookie(context, parts.cookies, id);
   } catch (error) {
-    // It ends eight hours after the sign-in.
+    // A session cannot be renewed later than eight hours after the sign-in.
     if (!(error instanceof ServiceError)) throw error;
   }
 }
@@ -81,7 +81,7 @@ export function isRecent({ authenticatedAt }: SignedInOperator, now: Date): bool
 
 const RANKS = { viewer: 1, team: 2, support: 2, admin: 3 } as const satisfies Record<Role, number>;
 
-/** Returns whether the role includes what another may do. */
+/** Returns whether the role has all rights of the needed one. */
 export function includesRole(role: Role, needed: Role): boolean {
   return RANKS[role] >= RANKS[needed];
 }

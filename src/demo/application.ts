@@ -1,4 +1,4 @@
-/** The two applications of the demo, and the receiver of its webhook. */
+/** Routes the requests to the demo: its two applications, the receiver of its webhook, the home page and the API reference. */
 import { verifyWebhook, WebhookVerificationError } from '../client/verify-webhook.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import { readBody } from '../http/read-body.ts';
@@ -13,7 +13,7 @@ import { RECEIVER_PATH } from './webhook.ts';
 const MAX_WEBHOOK_BYTES = 256 * 1024;
 const WEBHOOK_TIMEOUT_MS = 5_000;
 
-/** `print` writes to the terminal. */
+/** Returns the handler. `print` writes to the terminal. */
 export function createDemoApplication(demo: Demo, parts: DemoParts, print: (text: string) => void): PathHandler {
   const { clock, url } = parts;
   const { accountUrl, cafe, methods, webhookId } = demo;
@@ -33,7 +33,7 @@ export function createDemoApplication(demo: Demo, parts: DemoParts, print: (text
     try {
       await action(context);
     } catch (error) {
-      // For example, the TLS certificate may be self-signed, or for another host.
+      // Usher may be unreachable at its own URL, for example because its TLS certificate is self-signed or for another host.
       const { cause = error } = error instanceof Error ? error : {};
       sendPage(context, 502, renderMessage(DEMO, 'The demo cannot reach Usher', `${url}: ${cause}`));
     }
@@ -41,11 +41,11 @@ export function createDemoApplication(demo: Demo, parts: DemoParts, print: (text
   };
 }
 
-/** Prints messages that Usher signed. Other receivers should handle each `id` once. */
+/** Prints messages that Usher signed. Prints repeated messages, too; real receivers should handle each `id` once. */
 function createReceiver(webhookId: string, callUsher: CallUsher, print: (text: string) => void): Actions {
   return {
     async [`POST ${RECEIVER_PATH}`](context) {
-      // Reads the signing key each time, because the user may have rotated it.
+      // Reads the signing key each time, because the developer may have rotated it.
       const { data: webhook, message } = await callUsher<{ signingKey: string }>(`/api/webhooks/${webhookId}`);
       if (!webhook) throw new Error(message);
       const body = await readBody(context.request, MAX_WEBHOOK_BYTES, performance.now() + WEBHOOK_TIMEOUT_MS);

@@ -1,4 +1,4 @@
-/** The applications of the demo. Each is created once, so that a developer may change it. */
+/** Creates the applications of the demo. Later starts keep them, so that a developer can change their settings. */
 import { readFile } from 'node:fs/promises';
 import { createApplication } from '../domain/applications/create-application.ts';
 import { getApplication } from '../domain/applications/get-application.ts';
@@ -9,7 +9,7 @@ import type { Call } from '../domain/call.ts';
 import { CAFE, type Site } from './pages.ts';
 
 const DAY_SECONDS = 24 * 60 * 60;
-/** How long a visitor may be away and still be signed in. */
+/** How long a visitor can be idle and stay signed in. */
 export const SESSION_IDLE_SECONDS = 7 * DAY_SECONDS;
 
 const SETTINGS = {
@@ -30,7 +30,7 @@ export interface DemoApplication {
 
 export async function registerApplication(call: Call, site: Site, url: string): Promise<DemoApplication> {
   const { name, path, accentColor, logo } = site;
-  // The last is that of the quick starts.
+  // The last one is for the quick starts of the API reference.
   const callbacks = [
     `http://127.0.0.1${path}/callback`,
     new URL(`${path}/callback`, url).href,
@@ -40,7 +40,7 @@ export async function registerApplication(call: Call, site: Site, url: string): 
   const { application, apiKey } = await createApplication(call, request);
   const { id: applicationId, clientId, redirectUris } = application;
   const image = logo && (await readFile(new URL(logo, import.meta.url)));
-  // The same for both, since it has a ground of its own.
+  // One image serves both themes, because it has a background of its own.
   for (const theme of image ? ['light', 'dark'] : []) await setApplicationLogo(call, { applicationId, theme, image });
   return { apiKey, applicationId, applicationName: name, clientId, redirectUris };
 }
@@ -51,7 +51,7 @@ export async function openCafe(call: Call, url: string, kept: DemoApplication | 
   return isKept ? kept : registerApplication(call, CAFE, url);
 }
 
-/** Gives the first application the settings of a new one, in case an earlier version has created it. */
+/** Gives the first application the settings of a new one. An earlier version may have created it without them. */
 export async function shareSignIns(call: Call, applicationId: string): Promise<void> {
   await updateApplication(call, { applicationId, ...SETTINGS });
 }

@@ -1,4 +1,4 @@
-/** The demo: two applications, a user, a webhook and three events to try Usher with. Only on the embedded Postgres. */
+/** Opens the demo: two applications, a user, a webhook and three events to try Usher with. Only on the embedded Postgres. */
 import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -15,7 +15,7 @@ import { type DemoApplication, findCallback, openCafe, registerApplication, shar
 import { CAFE, DEMO } from './pages.ts';
 import { openWebhook } from './webhook.ts';
 
-/** The examples of the API reference delete one. */
+/** More than one, because the examples of the API reference delete an event. */
 const EVENTS = 3;
 const TIMEOUT_MS = 10_000;
 
@@ -35,7 +35,7 @@ export interface Demo extends KeptDemo {
   readonly cafe: DemoApplication & { readonly redirectUri: string };
   /** The account page of Usher, if it has one. */
   readonly accountUrl: string | undefined;
-  /** How people can sign in on Usher's page. */
+  /** The sign-in methods of Usher's login page. Empty if people sign in elsewhere. */
   readonly methods: readonly string[];
   /**
    * Whether people can sign in to the demo application: the terminal shows codes, and the redirect URI is registered.
@@ -97,7 +97,7 @@ export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> 
   };
 }
 
-/** Creates another event if a command has deleted this one. */
+/** Returns the kept event, or creates another one if it was deleted. */
 async function openEvent(call: ApplicationCall, kept: string | undefined): Promise<string> {
   const exists = getEvent(call, { eventId: kept }).then(
     () => true,

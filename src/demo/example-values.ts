@@ -1,4 +1,4 @@
-/** Values of the demo for the variables that the examples of the API reference have. */
+/** Values of the demo for the variables in the examples of the API reference. */
 import type { Variable } from '../api/docs/examples.ts';
 import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
 import { completeLogin } from '../domain/login/complete-login.ts';
@@ -10,7 +10,7 @@ import { createState } from './state.ts';
 const TIMEOUT_MS = 5_000;
 const PEER = { ipAddress: '127.0.0.1', userAgent: 'Usher demo' };
 
-/** Signs the demo's user in, since auth tokens and sessions last 15 minutes. */
+/** Signs the demo's user in for each page, because auth tokens and sessions last only 15 minutes. */
 export async function makeExampleValues(
   { apiKey, applicationId, applicationName, clientId, eventIds, redirectUri, redirectUris, userId, webhookId }: Demo,
   parts: DemoParts,
@@ -22,7 +22,7 @@ export async function makeExampleValues(
   const login = { clientId, redirectUri, state: createState(apiKey) };
   const { loginIntentId } = await generateAuthUrl(call, createAuthPageLink(parts.authPageUrl), login);
   const { authToken } = await completeLogin(call, parts.tokens, { loginIntentId, userId });
-  // The token was issued after `call.now`.
+  // Reads the clock again, because the token was issued after `call.now`.
   const session = await exchangeToken({ ...call, now: parts.clock() }, parts, PEER, { authToken });
   return {
     API_KEY: apiKey,

@@ -1,4 +1,4 @@
-/** What `npm start` prints. */
+/** Renders the text that `npm start` prints. */
 import { VERSION } from '../config/version.ts';
 import type { Demo } from './demo.ts';
 
@@ -11,7 +11,7 @@ interface FirstScreen {
   readonly metricsUrl: string | undefined;
 }
 
-/** Returns at most 12 lines. A line that is not to be pasted has at most 100 columns. */
+/** Returns at most 12 lines. Lines have at most 100 columns, except those to paste. */
 export function renderFirstScreen({ url, demo, dataDir, consoleLink, metricsUrl }: FirstScreen): string {
   const { adminKeyFile, apiKey, canSignIn, clientId, email } = demo;
   const rows = [

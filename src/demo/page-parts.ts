@@ -1,4 +1,4 @@
-/** The parts that pages of the demo have in common. */
+/** HTML that the pages of the demo share. */
 import { type Html, html } from '../http/html.ts';
 
 export function renderSection(id: string, title: string, items: Html, about?: Html): Html {

@@ -1,16 +1,16 @@
-/** The pages of the demo's applications. */
+/** Renders the pages of the demo's applications. */
 import { type Html, html } from '../http/html.ts';
 import { readStyle } from '../http/inline-files.ts';
 import type { PageContent } from '../login-page/pages/document.ts';
 import { renderButtonLink, renderCall, renderFact, renderOffer, renderSection, renderStep } from './page-parts.ts';
 
-/** An application of the demo, as its pages show it. */
+/** An application of the demo: its path, and its look. */
 export interface Site {
   readonly name: string;
   readonly path: string;
   readonly claim: string;
   readonly accentColor: string;
-  /** A file beside this one. Without one, the login page shows the first letter of the name. */
+  /** A file in the folder of this one. Without it, the login page shows the first letter of the name. */
   readonly logo?: string;
 }
 
@@ -31,11 +31,11 @@ export const CAFE: Site = {
 export interface SiteView extends Site {
   /** The application that shares its sign-ins with this one. */
   readonly other: Site;
-  /** Where people find their account. Undefined if they sign in on a page of another. */
+  /** The account page of Usher. Undefined if people do not sign in at Usher. */
   readonly accountUrl: string | undefined;
-  /** A user to sign in as. Undefined unless the terminal shows the codes. */
+  /** The address of a user to sign in as. Undefined unless the terminal shows the codes. */
   readonly email: string | undefined;
-  /** Of Usher's page, to name them. */
+  /** The sign-in methods of Usher's login page. */
   readonly methods: readonly string[];
 }
 
@@ -63,7 +63,7 @@ const METHODS: Readonly<Record<string, string>> = {
 const WAYS: Readonly<Record<string, string>> = { email: 'a code', passkey: 'a passkey', wallet: 'a wallet' };
 const EITHER = new Intl.ListFormat('en-GB', { type: 'disjunction' });
 
-/** Counts down to the end of the session, and then reloads the page. Meanwhile lets it be renewed. */
+/** Counts down to the end of the session, then reloads the page. Enables the button once the session can be renewed. */
 const COUNTDOWN = `
 const output = document.querySelector('output');
 const renew = document.querySelector('[data-from]');
@@ -73,7 +73,7 @@ const tick = () => {
     document.querySelector('.wait').hidden = true;
   }
   const seconds = Math.round((Date.parse(output.dataset.until) - Date.now()) / 1000);
-  // A clock that is ahead would reload for ever.
+  // Reloads only if this page has counted down: a browser whose clock is ahead would otherwise reload forever.
   if (seconds < 0) return output.textContent.includes(':') && location.reload();
   output.textContent = Math.floor(seconds / 60) + ':' + String(seconds % 60).padStart(2, '0');
 };
@@ -88,7 +88,7 @@ export function renderHome(view: SiteView): PageContent {
     view,
     html`<div>
 <h1 class="big">${claim}</h1>
-<p class="lead">It sends you to Usher and learns who you are.
+<p class="lead">It sends you to Usher, and Usher tells it who you are.
 ${email && html`Try it with an address of your own, or as <strong><bdi>${email}</bdi></strong>. Codes appear in the terminal.`}</p>
 </div>
 <form method="get" action="${path}/login" class="start" data-busy="Going to Usher…"><button>Sign in or sign up</button></form>
@@ -97,13 +97,13 @@ ${renderSection(
   'What will happen',
   html`<ol class="steps">
 ${renderStep('You go to Usher', html`The ${name} calls ${renderCall('GenerateAuthUrl')} and redirects you.`)}
-${renderStep('You sign in there', html`${ways && `With ${ways}. `}The ${name} sees none of it.`)}
+${renderStep('You sign in there', html`${ways && `With ${ways}. `}The ${name} never sees it.`)}
 ${renderStep('You come back', html`The ${name} exchanges a token for your profile and a session with ${renderCall('ExchangeToken')}.`)}
 </ol>`,
 )}
 ${renderSection(
   'next',
-  'What to try then',
+  'What to try next',
   html`${
     methods.includes('passkey') &&
     renderOffer('Save a passkey', 'Usher offers it after the code. Next time, one touch signs you in.')

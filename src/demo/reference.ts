@@ -1,4 +1,4 @@
-/** The home page with the demo, and the API reference with its values, so that examples work after one paste. */
+/** The home page with a link to the demo, and the API reference with the demo's values, so that its examples can be pasted. */
 import { type HttpContext, headerOf } from '../http/http-context.ts';
 import { send } from '../http/response.ts';
 import type { Demo, DemoParts } from './demo.ts';
@@ -21,8 +21,7 @@ export function createReferenceAction(demo: Demo, parts: DemoParts): Actions {
 
     async 'GET /docs'(context) {
       const { renderReference } = await import('../api/docs/page.ts');
-      const isOwner = isFromThisMachine(context);
-      const values = isOwner ? await makeExampleValues(demo, parts) : {};
+      const values = isFromThisMachine(context) ? await makeExampleValues(demo, parts) : {};
       const { text, headers } = renderReference({
         publicUrl: parts.tokens.issuer,
         adminKeyFile: demo.adminKeyFile,
@@ -33,7 +32,10 @@ export function createReferenceAction(demo: Demo, parts: DemoParts): Actions {
   };
 }
 
-/** The values are secrets, and the console is for operators. A page of another site whose name leads to this machine has another host. */
+/**
+ * Returns whether only this machine can read the response, which has secrets. Checks the host too, because a site of
+ * others can let its name resolve to this machine (DNS rebinding).
+ */
 function isFromThisMachine(context: HttpContext): boolean {
   const isForwarded = ['x-forwarded-for', 'forwarded', 'via'].some((name) => name in context.headers);
   const host = headerOf(context, 'host') ?? String(context.headers[':authority'] ?? '');

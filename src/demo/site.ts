@@ -14,7 +14,7 @@ interface Reply<Data> {
   readonly data?: Data;
 }
 
-/** Calls Usher: with POST if there is a body, else with GET. */
+/** Calls Usher with POST if there is a body, otherwise with GET. The path is relative to its URL. */
 export type CallUsher = <Data>(path: string, body?: object) => Promise<Reply<Data>>;
 
 interface Session {
@@ -41,13 +41,13 @@ export function createSite(
   const showMessage = (context: HttpContext, title: string, text: string) =>
     sendPage(context, 200, renderMessage(view, title, text));
 
-  /** Scripts cannot read the cookie, and browsers do not send it with forms of other sites. */
+  /** Stores the ID in a cookie that scripts cannot read, and that browsers do not send with forms of other sites. */
   function keepSessionId({ response }: HttpContext, id: string): void {
     const maxAge = id ? SESSION_IDLE_SECONDS : 0;
     response.appendHeader('set-cookie', stringifySetCookie({ ...cookie, value: id, maxAge }));
   }
 
-  /** Without a cookie, returns an ID that no session has. */
+  /** Returns the session ID of the cookie, or without one an ID that no session has. */
   function readSessionId({ request }: HttpContext): string {
     return parseCookie(headerOf(request, 'cookie') ?? '')[cookie.name] || 'none';
   }
@@ -57,7 +57,7 @@ export function createSite(
     return data?.session;
   }
 
-  /** Renews the session, also one that has expired, and returns it. */
+  /** Renews the session, even if it has expired, and returns it. */
   async function renew(context: HttpContext): Promise<ActiveSession | undefined> {
     const { data } = await callUsher<Session>('/api/sessions/renew', { sessionId: readSessionId(context) });
     if (!data) return undefined;
@@ -82,7 +82,7 @@ export function createSite(
     async [`GET ${path}/callback`](context) {
       const query = new URLSearchParams(context.query);
       if (!isOwnState(apiKey, query.get('state') ?? '')) {
-        return showMessage(context, 'This login is not ours', 'The demo did not issue its state.');
+        return showMessage(context, 'This login is not ours', 'Its state was not issued by the demo.');
       }
       if (query.has('error')) return showMessage(context, 'You cancelled', 'You are not signed in.');
       const authToken = query.get('authToken');

@@ -1,4 +1,4 @@
-/** The `state` of the demo's logins. It is signed, so that every worker process recognizes it. */
+/** The `state` of the demo's logins. The demo signs it, so that every worker process recognizes it. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 export function createState(apiKey: string): string {

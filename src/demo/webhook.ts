@@ -1,4 +1,4 @@
-/** The webhook of the demo, which sends messages to the demo application. */
+/** Opens the webhook of the demo. It sends messages to the demo application. */
 import type { ApplicationCall } from '../domain/call.ts';
 import { addApplicationUser } from '../domain/users/add-application-user.ts';
 import { createWebhook } from '../domain/webhooks/create-webhook.ts';
@@ -9,10 +9,10 @@ import { findUrlProblem } from '../domain/webhooks/webhook-url.ts';
 import type { DemoParts } from './demo.ts';
 
 export const RECEIVER_PATH = '/demo/hooks';
-/** The URL of the webhook while Usher may not send to this machine. */
+/** The URL of the webhook while the settings forbid webhooks to this machine. */
 const PLACEHOLDER = 'https://example.com/hooks';
 
-/** Updates the URL of the webhook if the port has changed. Creates another one if it was deleted. */
+/** Returns the ID of the webhook. Updates its URL, because the port may have changed. Creates another one if it was deleted. */
 export async function openWebhook(
   call: ApplicationCall,
   parts: Pick<DemoParts, 'url' | 'cipher' | 'policy'>,
@@ -27,8 +27,8 @@ export async function openWebhook(
     await addApplicationUser(call, { applicationId: call.application.id, userId });
     return (await createWebhook(call, parts, { ...target, ownerId: userId })).id;
   }
-  // The user may have changed the URL of the webhook.
-  const isOwn = kept.url === PLACEHOLDER || new URL(kept.url).pathname === RECEIVER_PATH;
-  if (isOwn) await updateWebhook(call, parts, { ...target, webhookId, isActive: true });
+  // Otherwise the developer has given the webhook another URL, which stays.
+  const isUnchanged = kept.url === PLACEHOLDER || new URL(kept.url).pathname === RECEIVER_PATH;
+  if (isUnchanged) await updateWebhook(call, parts, { ...target, webhookId, isActive: true });
   return kept.id;
 }

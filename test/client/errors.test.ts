@@ -60,7 +60,7 @@ test('an error says what to do', async () => {
     );
   const other = await createTenant(service);
   expect(String(await login({}))).toContain('Invalid redirect URI: redirectUri must be one of the application');
-  expect(String(await login({ clientId: other.clientId }))).toContain('of another application');
+  expect(String(await login({ clientId: other.clientId }))).toContain('belongs to another application');
   expect(String(await login({ clientId: '' }))).toContain('Validation failed: clientId is required');
   expect(String(await login({}, ADMIN_KEY))).toContain('API keys begin with usk_');
   const overTls = createUsherClient({ baseUrl: service.url.replace('http:', 'https:'), apiKey: tenant.apiKey });
@@ -71,7 +71,7 @@ test('a wrong key says which key is wrong, and what the right one looks like', a
   const wrong = createUsherAdminClient({ baseUrl: service.url, adminKey: tenant.apiKey });
   const refused = await failureOf(wrong.listApplications({}));
   expect(reasonOf(refused)).toBe('INVALID_ADMIN_KEY');
-  expect(String(refused)).toContain('Invalid admin key: adminKey is none of this Usher; API keys are others');
+  expect(String(refused)).toContain('Invalid admin key: adminKey is not an admin key of this Usher; an API key is not');
   const createWith = (apiKey: string, adminKey: string) => [
     () => createUsherClient({ baseUrl: service.url, apiKey }),
     () => createUsherAdminClient({ baseUrl: service.url, adminKey }),
@@ -96,7 +96,7 @@ test('a token and a session that have ended say so', async () => {
   expect(String(late)).toContain('Invalid or expired token: authToken is older than 15 minutes');
   const ended = await failureOf(client.sessions.renewSession({ sessionId: session?.id ?? '' }));
   expect(reasonOf(ended)).toBe('SESSION_EXPIRED');
-  expect(String(ended)).toContain('Session expired: sessionId is of a session that has ended');
+  expect(String(ended)).toContain('Session expired: sessionId belongs to a session that has ended');
 });
 
 test('a URL that is not that of Usher is named', async () => {
@@ -111,7 +111,7 @@ test('a URL that is not that of Usher is named', async () => {
   const other = createServer((_, response) => response.writeHead(404).end()).listen(0, '127.0.0.1');
   await once(other, 'listening');
   for (const baseUrl of [`${service.url}/api`, `http://127.0.0.1:${(other.address() as AddressInfo).port}`])
-    expect(String(await failureAt(baseUrl))).toContain('baseUrl leads to something else than Usher');
+    expect(String(await failureAt(baseUrl))).toContain('baseUrl leads to another server than Usher');
   other.close();
   // A reason says more than a guess about the URL.
   expect(String(await failureOf(client.events.deleteEvent({ eventId: 'none' })))).not.toContain('baseUrl');

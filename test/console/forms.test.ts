@@ -166,6 +166,15 @@ describe('a webhook', () => {
     await act(`${path}/delete`, `${path}/delete`, { name: url }, 'WebhookService/DeleteWebhook');
   });
 
+  test('is redelivered by a form that was open for ten minutes', async () => {
+    const path = `/applications/${samples.params.a}/webhooks/${samples.params.w}/resend`;
+    const page = await browser.open(path);
+    fixture.clock.advance(10 * 60_000);
+    const reply = await browser.submit(page, path);
+    expect(reply.status).toBe(200);
+    expect(reply.text).toContain('The redelivery has started.');
+  });
+
   test('with an internal address is refused at the field', async () => {
     const list = `/applications/${samples.params.a}/webhooks`;
     const given = { url: 'http://169.254.169.254/', ownerId: samples.params.u, eventTypes: '*' };

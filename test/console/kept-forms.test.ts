@@ -20,7 +20,7 @@ test('a form is kept whose session has ended, and is sent after a new sign-in', 
   fixture.clock.advance(16 * MINUTE_MS);
   const name = '"Grace" <b>&';
   const reply = await browser.post('/users/new', { email: 'grace@example.com', name });
-  expect(reply).toMatchObject({ status: 401, heading: 'Sign in, then send it again' });
+  expect(reply).toMatchObject({ status: 401, heading: 'Sign in, then send the form again' });
   expect(reply.headers['cache-control']).toBe('no-store');
   expect(reply.body).toContain('<a class="button" href="/login" target="_blank">');
   const again = await fixture.signIn(OPERATORS.admin);
@@ -37,7 +37,7 @@ test('a key is kept for whose creation the sign-in is too old', async () => {
     await browser.open(path);
   }
   const reply = await browser.post(path, { name: 'deploy', expiresAt: '' });
-  expect(reply).toMatchObject({ status: 401, heading: 'Sign in, then send it again' });
+  expect(reply).toMatchObject({ status: 401, heading: 'Sign in, then send the form again' });
   expect(reply.text).toContain('This needs a sign-in of the last 15 minutes.');
   expect(reply.body).toContain('href="/login?fresh"');
   const again = await fixture.signIn(OPERATORS.admin);

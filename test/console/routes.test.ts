@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ROUTES } from '../../src/console/routes.ts';
 import { ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
 import { type ConsoleSamples, createConsoleSamples, fillPath } from '../support/console-samples.ts';
-import { createTenant } from '../support/service.ts';
+import { adminClient, createTenant } from '../support/service.ts';
 
 const MINUTE_MS = 60_000;
 const RANKS = { viewer: 1, support: 2, admin: 3 };
@@ -178,11 +178,7 @@ describe('a team', () => {
     const operators = await readFile(fixture.operatorsFile, 'utf8');
     await writeFile(fixture.operatorsFile, `${operators}tim@example.com team ${fixture.tenant.id}\n`);
     const other = await createTenant(fixture.service, { name: 'Bakery' });
-    let browser: ConsoleBrowser | undefined;
-    await expect
-      .poll(async () => (browser = await fixture.signIn('tim@example.com').catch(() => undefined)), { timeout: 30_000 })
-      .toBeDefined();
-    if (!browser) throw new Error('Not signed in');
+    const browser = await signInOnceRead('tim@example.com');
     for (const route of PROTECTED) {
       const { status, location, text } = await send(browser, route);
       const isOwn = route.path.includes('/:a') || route.isForTeams;
@@ -200,6 +196,29 @@ describe('a team', () => {
     expect(body).toContain('Shop');
     expect(body).not.toContain('Bakery');
   });
+
+  test('sees its other applications after one of them was deleted', async () => {
+    const operators = await readFile(fixture.operatorsFile, 'utf8');
+    const deleted = await createTenant(fixture.service, { name: 'Closed' });
+    const lines = [fixture.tenant.id, deleted.id].map((id) => `tom@example.com team ${id}\n`);
+    await writeFile(fixture.operatorsFile, operators + lines.join(''));
+    await adminClient(fixture.service).deleteApplication({ applicationId: deleted.id });
+    const browser = await signInOnceRead('tom@example.com');
+    const { status, body } = await browser.open('/applications');
+    expect(status).toBe(200);
+    expect(body).toContain('Shop');
+    expect(body).not.toContain('Closed');
+  });
+
+  /** Signs an operator in once the console has read the new lines of the file. */
+  async function signInOnceRead(email: string): Promise<ConsoleBrowser> {
+    let browser: ConsoleBrowser | undefined;
+    await expect
+      .poll(async () => (browser = await fixture.signIn(email).catch(() => undefined)), { timeout: 30_000 })
+      .toBeDefined();
+    if (!browser) throw new Error('Not signed in');
+    return browser;
+  }
 });
 
 test('the applications of Usher itself have no pages', async () => {

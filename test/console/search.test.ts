@@ -41,6 +41,6 @@ test.each(['', '""', randomUUID(), `client_${'0'.repeat(32)}`, 'usher-console/',
   async (text) => {
     const { status, heading, text: shown } = await search(text);
     expect({ status, heading }).toEqual({ status: 404, heading: 'Nothing found' });
-    expect(shown).toContain('A message is found at its webhook');
+    expect(shown).toContain('To find a message, open its webhook');
   },
 );

@@ -244,7 +244,7 @@ describe('the session', () => {
     expect((await browser.open('/users')).status).toBe(200);
     await expect
       .poll(async () => (await browser.open('/health')).text, { timeout: 30_000 })
-      .toContain('Operators3 Of before: OPERATORS_FILE cannot be read');
+      .toContain('Operators3 Outdated: OPERATORS_FILE could not be read');
     await writeFile(fixture.operatorsFile, other);
     await expect.poll(async () => (await browser.open('/users')).status, { timeout: 30_000 }).toBe(403);
     await writeFile(fixture.operatorsFile, text);

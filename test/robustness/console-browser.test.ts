@@ -123,7 +123,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await page.getByRole('link', { name: 'webhook.test' }).click();
     await page.getByText('"type": "webhook.test"').waitFor();
     await page.getByRole('button', { name: 'Send again' }).click();
-    await page.getByText('It is being sent again.').waitFor();
+    await page.getByText('The redelivery has started.').waitFor();
   });
 
   it('a page of another site cannot send a form, and nobody is signed in after signing out', async () => {

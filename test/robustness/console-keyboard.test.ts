@@ -196,7 +196,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await page.getByLabel('E-mail address').fill('late@example.com');
     fixture.clock.advance(16 * 60_000);
     await page.getByRole('button', { name: 'Create' }).click();
-    await page.getByRole('heading', { name: 'Sign in, then send it again' }).waitFor();
+    await page.getByRole('heading', { name: 'Sign in, then send the form again' }).waitFor();
     const other = await context.newPage();
     await other.goto(fixture.createLink(OPERATORS.admin));
     await other.getByRole('button', { name: 'Sign in' }).click();

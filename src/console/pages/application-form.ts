@@ -1,5 +1,4 @@
-/** The form of an application: what is needed first, the rest in groups that open. */
-
+/** The form of an application: required fields first, the others in groups that open. */
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
 import { allowsMethod } from '../../domain/applications/branding.ts';
 import { isRegistrable } from '../../domain/applications/redirect-uri.ts';
@@ -15,7 +14,7 @@ const METHODS = [
   ['wallet', 'Wallet'],
 ] as const;
 
-/** Returns the methods of Usher's own, the providers, and further methods that the application has. */
+/** Returns Usher's own methods, the providers, and stored methods of the application that no longer exist. */
 function methodsOf(
   { parts }: ConsoleRequest,
   application?: Pick<Chosen, 'loginMethods'>,
@@ -31,7 +30,7 @@ export const APPLICATION_FIELDS = [
   ...['sessionMaxAgeSeconds', 'sessionIdleSeconds', 'postLogoutRedirectUris', 'backchannelLogoutUri'],
 ];
 
-/** Renders the fields of a new application, or of one that there is. */
+/** Renders the fields of a new or an existing application. */
 export function renderApplicationFields(request: ConsoleRequest, application?: Chosen): Html {
   const field = (
     name: keyof Chosen & string,
@@ -48,13 +47,13 @@ export function renderApplicationFields(request: ConsoleRequest, application?: C
   ) => renderCheck(request, { name, label, isChecked: application?.[name] ?? false });
   const group = (title: string, content: Html, isOpen = request.problem !== undefined) =>
     renderGroup(title, content, isOpen);
-  return html`${field('name', 'Name', { isRequired: true, note: 'People read it on the login page, and as the sender of e-mails.' })}
-${field('redirectUris', 'Redirect URIs', { isRequired: true, rows: 3, note: html`One a line.${describeRefused(request)}` })}
+  return html`${field('name', 'Name', { isRequired: true, note: 'Shown on the login page, and as the sender of e-mails.' })}
+${field('redirectUris', 'Redirect URIs', { isRequired: true, rows: 3, note: html`One per line.${describeRefused(request)}` })}
 ${field('initiateLoginUri', 'Where a new sign-in starts', { note: '“Sign in again” on error pages leads here.' })}
 ${group(
   'Ways to sign in, and people',
   html`<fieldset class="check field"><legend>Ways to sign in</legend>
-${methodsOf(request, application).map(([value, label]) => renderCheck(request, { name: 'loginMethods', value, label, isChecked: !application || allowsMethod(application, value) }))}<p>Of these, the page offers what this Usher has enabled.</p></fieldset>
+${methodsOf(request, application).map(([value, label]) => renderCheck(request, { name: 'loginMethods', value, label, isChecked: !application || allowsMethod(application, value) }))}<p>The login page offers those that this Usher has enabled.</p></fieldset>
 <fieldset class="check field"><legend>People</legend>
 ${check('allowSignUp', 'New people may sign up')}${check('askName', 'Ask new people for their name')}${check('singleSignOn', 'Continue as: people who signed in to another application need no new code')}</fieldset>`,
   true,
@@ -64,24 +63,24 @@ ${group(
   html`${field('accentColor', 'Accent colour', { placeholder: '#0f5e5a', note: 'Usher darkens or lightens it where text would be hard to read.' })}
 ${field('termsUri', 'Terms', { type: 'url' })}
 ${field('privacyUri', 'Privacy', { type: 'url' })}
-${field('supportUri', 'Help', { note: 'An https address, or mailto:. Answers to e-mails go there, too.' })}
+${field('supportUri', 'Help', { note: 'An https address, or mailto:. Replies to e-mails also go there.' })}
 ${request.params.a === undefined && html`<p class="small soft">You can add a logo once the application is created.</p>`}`,
 )}
 ${group(
   'Sessions',
-  html`${field('sessionMaxAgeSeconds', 'Longest session, in seconds', { note: 'Empty for the setting of this Usher.' })}
-${field('sessionIdleSeconds', 'How long people may be away, in seconds', { note: '900 signs them out after 15 minutes.' })}`,
+  html`${field('sessionMaxAgeSeconds', 'Longest session, in seconds', { note: 'Empty: SESSION_MAX_AGE applies.' })}
+${field('sessionIdleSeconds', 'How long people can be idle, in seconds', { note: '900 signs them out after 15 minutes.' })}`,
 )}
 ${group(
   'OpenID Connect',
   html`<fieldset class="check field"><legend>Clients</legend>
-${check('openIdConnect', 'May use OpenID Connect')}${check('requirePkce', 'Must send a code challenge (PKCE)')}${check('publicClient', 'Pages and phones without a secret may be clients')}</fieldset>
-${field('postLogoutRedirectUris', 'Where a browser may go after a logout', { rows: 2, note: 'One a line.' })}
+${check('openIdConnect', 'May use OpenID Connect')}${check('requirePkce', 'Must send a code challenge (PKCE)')}${check('publicClient', 'May be a browser or mobile app without a secret')}</fieldset>
+${field('postLogoutRedirectUris', 'Allowed URLs after a logout', { rows: 2, note: 'One per line.' })}
 ${field('backchannelLogoutUri', 'Back-channel logout', { type: 'url' })}`,
 )}`;
 }
 
-/** Renders fields that open. All are open in a form that was refused: anything may be wrong. */
+/** Renders a group of fields. In a refused form all groups are open, because any of them may have the error. */
 function renderGroup(title: string, content: Html, isOpen: boolean): Html {
   return html`<details class="group"${isOpen && html` open`}><summary>${title}</summary><div class="fields">${content}</div></details>\n`;
 }
@@ -93,7 +92,7 @@ function describeRefused({ problem }: ConsoleRequest): string {
   return refused.length > 0 ? ` Refused: line ${refused.join(', ')}.` : '';
 }
 
-/** Returns the fields of a request. What is empty is cleared. */
+/** Returns the fields of the request. Empty fields are cleared. */
 export function readApplication(request: ConsoleRequest) {
   const { form } = request;
   const lines = (name: string) =>
@@ -106,7 +105,7 @@ export function readApplication(request: ConsoleRequest) {
     name: form.get('name') ?? '',
     redirectUris: lines('redirectUris'),
     initiateLoginUri: textOrNull(form, 'initiateLoginUri'),
-    // All are none in particular: what is enabled later counts, too.
+    // If all are checked, stores no restriction, so that methods that are enabled later also count.
     loginMethods: methodsOf(request).every(([method]) => methods.includes(method)) ? [] : methods,
     allowSignUp: form.has('allowSignUp'),
     askName: form.has('askName'),

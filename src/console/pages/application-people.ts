@@ -20,7 +20,7 @@ import { includesRole } from '../signed-in-operator.ts';
 
 type LiveSession = Awaited<ReturnType<typeof listSessions>>['rows'][number];
 
-/** Postgres looks up the user and three cut-offs of each session. */
+/** Few, because Postgres looks up the user and three cut-offs for each session. */
 const SESSIONS_A_PAGE = 9;
 
 const FILTERS = [

@@ -1,4 +1,4 @@
-/** An application: its settings, with a preview of its login page, and its end. */
+/** The page of an application: its settings, a preview of its login page, and its deletion. */
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
 import { readApplicationVersion } from '../../domain/applications/update-application.ts';
@@ -57,14 +57,14 @@ ${isAdmin ? html`<div class="acts"><button>Save</button><a class="button second"
 </fieldset>`,
   'fields tight',
 )}
-<details class="group"><summary>A call to begin with</summary><pre tabindex="0" role="group" aria-label="A call to begin with"><code>${exampleCall(request, application)}</code></pre></details>
+<details class="group"><summary>Example call</summary><pre tabindex="0" role="group" aria-label="Example call"><code>${exampleCall(request, application)}</code></pre></details>
 ${renderPanel(
   'ids',
   'Application',
   html`${renderFacts([
     ['Application ID', renderId(application.id)],
     ['Created', renderMoment(application.createdAt)],
-  ])}${isAdmin && html`<div class="item"><div><strong>Delete</strong><p>Deletes its keys, webhooks and events, too.</p></div>${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>`}`,
+  ])}${isAdmin && html`<div class="item"><div><strong>Delete</strong><p>Also deletes its keys, webhooks and events.</p></div>${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>`}`,
   false,
   'panel tight',
 )}
@@ -99,7 +99,7 @@ export async function showDeleteApplication(request: ConsoleRequest): Promise<Co
   return renderConfirmation(request, {
     title: 'Delete an application',
     section: 'applications',
-    text: html`${isolate(name)} can call Usher no more, and nobody can sign in to it. Its webhooks get nothing.`,
+    text: html`${isolate(name)} can no longer call Usher, and nobody can sign in to it. Its webhooks get no more messages.`,
     name,
     submit: 'Delete',
     back: `/applications/${id}`,

@@ -1,5 +1,7 @@
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
 import { listApplications } from '../../domain/applications/list-applications.ts';
+import type { Call } from '../../domain/call.ts';
+import { ServiceError } from '../../domain/errors.ts';
 import { html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, findApplication } from '../console-request.ts';
@@ -15,7 +17,7 @@ export async function showApplications(request: ConsoleRequest): Promise<Console
   const { call, operator, parts, query } = request;
   const { rows, nextPageToken } =
     operator.role === 'team'
-      ? { rows: await Promise.all(operator.applicationIds.map((id) => findApplication(call, id))), nextPageToken: '' }
+      ? { rows: await findTeamApplications(call, operator), nextPageToken: '' }
       : await listApplications(call, parts.pageTokens, pageFields(query));
   const mayCreate = includesRole(operator.role, 'admin');
   const empty = html`There are no applications yet.${mayCreate && html` <a href="/applications/new">Create one</a>`}`;
@@ -29,6 +31,20 @@ ${renderNote(request)}
 ${renderRows({ labelledBy: 'applications', columns: COLUMNS, rows, empty })}
 ${renderPager('/applications', query, nextPageToken)}`,
   };
+}
+
+/** Leaves out deleted applications, which `OPERATORS_FILE` may still name. */
+async function findTeamApplications(
+  call: Call,
+  { applicationIds }: ConsoleRequest['operator'],
+): Promise<ApplicationDetails[]> {
+  const found = await Promise.all(applicationIds.map((id) => findApplication(call, id).catch(ignoreMissing)));
+  return found.filter((application) => application !== undefined);
+}
+
+function ignoreMissing(error: unknown): undefined {
+  if (!(error instanceof ServiceError) || error.reason !== 'APPLICATION_NOT_FOUND') throw error;
+  return undefined;
 }
 
 const COLUMNS = [

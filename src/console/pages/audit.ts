@@ -42,15 +42,15 @@ export async function showAudit({ call, operator, parts, query }: ConsoleRequest
   return {
     title: 'Audit log',
     section: 'audit',
-    body: html`<div class="bar"><h1 id="audit">Audit log</h1><p class="small"><a href="/audit?actor=${operator.userId}">What you did</a> · All of these as ${link('csv')} or ${link('jsonl')}</p></div>
+    body: html`<div class="bar"><h1 id="audit">Audit log</h1><p class="small"><a href="/audit?actor=${operator.userId}">What you did</a> · Download all as ${link('csv')} or ${link('jsonl')}</p></div>
 ${renderLogNote(parts)}
 ${renderFilters(query, FILTERS)}
-${renderRows({ labelledBy: 'audit', columns: AUDIT_COLUMNS, rows, empty: 'No act in this time.' }, 'panel table log')}
+${renderRows({ labelledBy: 'audit', columns: AUDIT_COLUMNS, rows, empty: 'No events match.' }, 'panel table log')}
 ${renderPager('/audit', query, nextPageToken)}`,
   };
 }
 
-/** Sends what the page lists, with all its pages. */
+/** Sends the events that match the filters, of all pages of the list. */
 export const exportAudit =
   (format: 'csv' | 'jsonl') =>
   async ({ context, parts, query }: ConsoleRequest): Promise<Reply> => {
@@ -58,11 +58,11 @@ export const exportAudit =
     return 'sent';
   };
 
-/** Says that new events are elsewhere, if they are. */
+/** Renders a note with `AUDIT_LOG=log`: the list has no new events then. */
 export function renderLogNote({ config }: ConsoleRequest['parts']): Html | false {
   return (
     config.auditLog === 'log' &&
-    html`<p class="alert warn">New acts are not listed here: with <code>AUDIT_LOG=log</code> they go to the log of Usher. Here is what was stored before.</p>`
+    html`<p class="alert warn">New events are not listed here: with <code>AUDIT_LOG=log</code> they go to the log of Usher. This list has only earlier events.</p>`
   );
 }
 
@@ -71,7 +71,7 @@ const WHEN_AND_WHO = [
   column('Who', renderActor),
 ];
 
-/** The columns of acts on something that the page shows already. */
+/** The columns for events on a resource that the page already names. */
 export const ACT_COLUMNS = [...WHEN_AND_WHO, column('What', renderWhat)];
 
 export const AUDIT_COLUMNS = [
@@ -91,7 +91,7 @@ export const AUDIT_COLUMNS = [
   ),
 ];
 
-/** No filter finds what happens at every sign-in. */
+/** Links the action to its filter, except frequent actions, which the index by action does not have. */
 function renderWhat({ action }: AuditEvent): Html {
   if (isFrequentAction(action)) return renderAction(action);
   return html`<a href="/audit?${new URLSearchParams({ action }).toString()}">${renderAction(action)}</a>`;
@@ -114,7 +114,7 @@ function renderActor({ actorType, actor }: AuditEvent): Html {
   return html`<a href="/audit?${new URLSearchParams({ actor }).toString()}">${name}</a>`;
 }
 
-/** The search knows by its form what an ID is of, and knows no attendee. */
+/** Links the resource to the search, which recognizes IDs by their format. It cannot find attendees. */
 function renderResource({ action, resource }: AuditEvent): Html {
   if (resource === '') return html`–`;
   if (CHECK_INS.includes(action)) return renderShort(resource);

@@ -32,7 +32,7 @@ ${await renderDeliveries(request, webhook, 'Deliveries', true)}`,
   };
 }
 
-/** Renders the list. On its own page it has the only heading. */
+/** Renders the list: on its own page with filters and all pages, otherwise the latest ten. */
 export async function renderDeliveries(
   request: ConsoleRequest,
   { id }: Webhook,

@@ -1,4 +1,4 @@
-/** A message on its way to a webhook: what was sent, and what came back. */
+/** The page of a delivery: the message, the attempts, and the answers. */
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { readSigningKey, signMessage } from '../../delivery/signature.ts';
 import { type DeliveryDetails, getDelivery } from '../../domain/webhooks/get-delivery.ts';
@@ -50,19 +50,19 @@ ${renderPanel(
     ['Next attempt', delivery.nextAttemptAt !== null && renderMoment(delivery.nextAttemptAt)],
   ]),
 )}
-${isSupport ? renderContent(webhook, delivery) : html`<p class="soft small">Payloads and answers are for support.</p>`}`,
+${isSupport ? renderContent(webhook, delivery) : html`<p class="soft small">Only the roles support and admin see payloads and answers.</p>`}`,
   };
 }
 
 function renderInactive(webhook: Webhook, path: string): Html {
-  return html`<div class="alert warn bar tight"><p>The webhook is not active, so nothing is sent.</p><a class="button second" href="${path}">Open ${isolate(webhook.url)}</a></div>`;
+  return html`<div class="alert warn bar tight"><p>The webhook is not active, so Usher sends nothing.</p><a class="button second" href="${path}">Open ${isolate(webhook.url)}</a></div>`;
 }
 
 type Attempt = DeliveryDetails['attempts'][number] & { readonly number: number };
 
 function renderAttempts({ attempts, nextAttemptAt }: DeliveryDetails, isSupport: boolean): Html {
   const rows = attempts.map((attempt, index) => ({ ...attempt, number: index + 1 })).reverse();
-  const body = column('What came back', ({ error, responseBody }: Attempt) => renderAnswer(error, responseBody));
+  const body = column('Answer', ({ error, responseBody }: Attempt) => renderAnswer(error, responseBody));
   const empty = html`No attempt yet; due at ${renderMoment(nextAttemptAt)}`;
   return html`<h2 id="attempts">Attempts</h2>
 ${renderRows({ labelledBy: 'attempts', columns: isSupport ? [...ATTEMPT_COLUMNS, body] : ATTEMPT_COLUMNS, rows, empty })}`;
@@ -88,7 +88,7 @@ function renderAnswer(error: string | null, body: string | null): Html | string 
 }
 
 function renderContent(webhook: Webhook, { messageId, payload, attempts }: DeliveryDetails): Html {
-  if (payload === null) return html`<p class="soft">The payload was removed with its message.</p>`;
+  if (payload === null) return html`<p class="soft">The payload was deleted with its message.</p>`;
   const last = attempts.at(-1);
   return html`${last && renderPanel('headers', 'Headers of the last attempt, with the current key', renderCode('headers', describeHeaders(webhook, messageId, payload, last.at)))}
 ${renderPanel('payload', 'Payload', renderCode('payload', format(payload)))}`;

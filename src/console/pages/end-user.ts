@@ -1,4 +1,4 @@
-/** Deleting and erasing a user, each after a question. */
+/** The pages that ask before a user is deleted or erased. */
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import { invalidField } from '../../domain/errors.ts';
 import { getUser } from '../../domain/users/get-user.ts';
@@ -14,7 +14,7 @@ const DELETE = {
 };
 const ERASE = {
   title: 'Erase a user',
-  text: 'Deletes the user, and removes name, address and wallet for good, from stored messages too.',
+  text: 'Deletes the user, and permanently removes name, address and wallet, also from stored messages.',
   submit: 'Erase',
 };
 
@@ -33,7 +33,7 @@ export const END_USER_ACTS = {
   erase: createAct(eraseUser, readOther, () => '/users?done=erased'),
 };
 
-/** Nobody ends their own account here: the last operator would be locked out by mistake. */
+/** Refuses the operator's own account, so that the last operator is not locked out by mistake. */
 async function readOther(request: ConsoleRequest): Promise<{ userId: string }> {
   const { call, operator, params } = request;
   const { id, email } = await getUser(call, { userId: params.u });

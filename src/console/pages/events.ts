@@ -1,4 +1,4 @@
-/** The events of an application, and who came. */
+/** The events of an application, and their check-ins. */
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { CSV, toCsvLine } from '../../api/operations/exporter.ts';
 import { countCheckIns, MAX_CHECK_INS_COUNTED } from '../../domain/events/count-check-ins.ts';
@@ -39,7 +39,7 @@ export async function showEvents(request: ConsoleRequest): Promise<ConsolePage> 
     wideColumn('Event ID', ({ eventId }: Event) => html`<code>${isolate(eventId)}</code>`),
     column('Created', ({ createdAt }: Event) => renderDay(createdAt)),
   ];
-  const fields = html`${renderField(request, { name: 'eventId', label: 'Event ID', isRequired: true, note: 'For good: an ID is never given out again.' })}
+  const fields = html`${renderField(request, { name: 'eventId', label: 'Event ID', isRequired: true, note: 'It cannot be changed, or used again after a deletion.' })}
 ${renderField(request, { name: 'name', label: 'Name' })}`;
   const mayCreate = includesRole(operator.role, 'admin');
   return renderApplicationList(request, application, {
@@ -52,7 +52,7 @@ ${renderField(request, { name: 'name', label: 'Name' })}`;
   });
 }
 
-/** A path segment cannot be `.` or `..`, which browsers drop. Events cannot have such IDs. */
+/** Any ID is a valid segment: browsers would drop `.` and `..`, but no event has these IDs. */
 function pathOf({ params }: ConsoleRequest): string {
   return `/applications/${params.a}/events/${encodeURIComponent(params.e ?? '')}`;
 }
@@ -148,7 +148,7 @@ export async function showDeleteEvent(request: ConsoleRequest): Promise<ConsoleP
   return renderConfirmation(request, {
     title: 'Delete an event',
     section: 'applications',
-    text: 'Nobody can check in any more. Its ID is never given out again.',
+    text: 'Nobody can check in any more. The ID cannot be used again.',
     name: event.eventId,
     submit: 'Delete',
     back: pathOf(request),

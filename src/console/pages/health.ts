@@ -1,4 +1,4 @@
-/** How this process is doing. */
+/** The health of this process, and of its connections to Postgres. */
 import { X509Certificate } from 'node:crypto';
 import { VERSION } from '../../config/version.ts';
 import { readMigrations } from '../../domain/operators/read-migrations.ts';
@@ -13,9 +13,9 @@ const MEGABYTE = 1_000_000;
 export async function showHealth({ call, parts }: ConsoleRequest): Promise<ConsolePage> {
   const { admissions, config, database, readiness, tokens } = parts;
   const isReady = await readiness.read();
-  const isPrimary = await isDone(database.ping(performance.now() + 2_000));
+  const isPrimary = await succeeds(database.ping(performance.now() + 2_000));
   const startedAt = performance.now();
-  const hasClock = await isDone(database.readTime(performance.now() + 2_000));
+  const hasClock = await succeeds(database.readTime(performance.now() + 2_000));
   const tookMs = Math.round(performance.now() - startedAt);
   const { pools, reconnects } = database.load;
   const certificate = config.tls && new X509Certificate(config.tls.cert);
@@ -25,7 +25,7 @@ export async function showHealth({ call, parts }: ConsoleRequest): Promise<Conso
     title: 'Health',
     section: 'health',
     body: html`<h1>Health</h1>
-<p class="soft small">Of the process that has answered. <code>METRICS_PORT</code> has the figures of all.</p>
+<p class="soft small">These are the figures of the process that answered. With <code>METRICS_PORT</code>, the metrics cover all processes.</p>
 ${renderPanel(
   'process',
   'Process',
@@ -53,7 +53,7 @@ ${renderPanel(
     [
       'Statements in flight',
       Object.entries(pools)
-        .map(([name, load]) => `${name.replace('_', ' ')}: ${load.inFlight} and ${load.waiting} that wait`)
+        .map(([name, load]) => `${name.replace('_', ' ')}: ${load.inFlight} and ${load.waiting} waiting`)
         .join(', '),
     ],
   ]),
@@ -66,9 +66,9 @@ ${renderPanel(
       'Mail server',
       config.smtp
         ? html`<code>${new URL(config.smtp.url).host}</code>`
-        : 'none: codes are shown in the terminal, or not sent',
+        : 'none: codes appear in the terminal, or are not sent',
     ],
-    ['Certificate until', certificate ? renderMoment(new Date(certificate.validTo)) : 'no TLS here'],
+    ['Certificate until', certificate ? renderMoment(new Date(certificate.validTo)) : 'no TLS at this port'],
     ['Signing keys', html`${tokens.publicJwks.keys.map(({ kid, alg }) => html`<code>${kid}</code> (${alg}) `)}`],
   ]),
 )}`,
@@ -76,11 +76,11 @@ ${renderPanel(
 }
 
 function describeOperators({ operators }: ConsoleRequest['parts']): Html {
-  const wrong = html` <span class="tag bad">Of before: OPERATORS_FILE cannot be read, and the log says why</span>`;
+  const wrong = html` <span class="tag bad">Outdated: OPERATORS_FILE could not be read, see the log</span>`;
   return html`${String(operators.size)}${!operators.isRead && wrong}`;
 }
 
-async function isDone(work: Promise<unknown>): Promise<boolean> {
+async function succeeds(work: Promise<unknown>): Promise<boolean> {
   return work.then(
     () => true,
     () => false,

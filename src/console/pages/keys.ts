@@ -1,4 +1,4 @@
-/** The API keys of an application. A key is shown once. */
+/** The API keys of an application. Usher stores only the hash of a key, so the console shows it once. */
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import { listApiKeys } from '../../domain/api-keys/list-api-keys.ts';
 import { ServiceError } from '../../domain/errors.ts';
@@ -18,11 +18,8 @@ import { includesRole } from '../signed-in-operator.ts';
 
 type ApiKey = Awaited<ReturnType<typeof listApiKeys>>['rows'][number];
 
-export async function showKeys(request: ConsoleRequest): Promise<ConsolePage> {
-  return showKeysWith(request);
-}
-
-async function showKeysWith(request: ConsoleRequest, created?: Html): Promise<ConsolePage> {
+/** Shows the keys, and above them the key that was just created. */
+export async function showKeys(request: ConsoleRequest, created?: Html): Promise<ConsolePage> {
   const { call, operator, parts, query } = request;
   const application = await findApplication(call, request.params.a);
   const path = `/applications/${application.id}/keys`;
@@ -30,7 +27,7 @@ async function showKeysWith(request: ConsoleRequest, created?: Html): Promise<Co
   const page = await listApiKeys(call, parts.pageTokens, given);
   const isAdmin = includesRole(operator.role, 'admin');
   const acts = actsColumn((key: ApiKey) => renderActs(call.now, key, path));
-  const fields = html`${renderField(request, { name: 'name', label: 'Name', note: 'To tell it from other keys.' })}
+  const fields = html`${renderField(request, { name: 'name', label: 'Name', note: 'Distinguishes it from other keys.' })}
 ${renderField(request, { name: 'expiresAt', label: 'Works until (UTC)', type: 'datetime-local', note: 'Empty: until it is revoked.' })}`;
   return renderApplicationList(request, application, {
     tab: 'keys',
@@ -73,19 +70,19 @@ function renderActs(now: Date, { apiKeyId, revokedAt, expiresAt, replacedBy }: A
 export async function createKey(request: ConsoleRequest): Promise<Reply> {
   const { form, params } = request;
   const given = form.get('expiresAt') ?? '';
-  // What is no time is passed on, to be refused.
+  // Passes malformed text on as an invalid date, which the RPC refuses.
   const expiresAt = given === '' ? undefined : new Date(`${given}Z`);
   const fields = { applicationId: params.a, name: textOrNull(form, 'name') ?? undefined, expiresAt };
   const { apiKey } = await perform(request, AdminService.method.createApiKey, fields as object);
   return showCreatedKey(request, apiKey);
 }
 
-/** Shows a key in the answer to its form: nothing else has it. */
+/** Shows the new key in the answer to its form, not after a redirect: nothing has stored it. */
 export function showCreatedKey(request: ConsoleRequest, apiKey = ''): Promise<ConsolePage> {
   const path = `/applications/${request.params.a}/keys`;
   const created = html`<div class="alert note once" role="status" tabindex="-1" data-path="${path}"><p><strong>This key is shown once.</strong> Copy it now.</p>
 <p><code>${apiKey}</code> <button type="button" class="quiet" data-copy="${apiKey}" hidden>Copy</button></p></div>`;
-  return showKeysWith(request, created);
+  return showKeys(request, created);
 }
 
 async function findKey({ call, params, parts }: ConsoleRequest): Promise<ApiKey> {
@@ -112,7 +109,7 @@ export async function showRotateKey(request: ConsoleRequest): Promise<ConsolePag
   return renderConfirmation(request, {
     title: 'Rotate a key',
     section: 'applications',
-    text: 'A new key takes its place. The old one works on for a while, so that you can exchange it.',
+    text: 'Creates a new key. The old key keeps working for a while, so that you can replace it.',
     fields: renderSelect(
       'overlapSeconds',
       'The old key works for',
@@ -137,7 +134,7 @@ export async function showRevokeKey(request: ConsoleRequest): Promise<ConsolePag
   return renderConfirmation(request, {
     title: 'Revoke a key',
     section: 'applications',
-    text: 'Whoever uses it can call Usher no more, within seconds.',
+    text: 'Calls with this key fail within seconds.',
     name: nameOf(await findKey(request)),
     submit: 'Revoke',
     back: `/applications/${request.params.a}/keys`,

@@ -39,7 +39,7 @@ ${renderField(request, {
   isRequired: true,
   accept: 'image/png,image/jpeg,image/webp',
   maxBytes: MAX_LOGO_BYTES,
-  note: 'PNG, JPEG or WebP, not animated, at most 40 KiB and 1024 × 512 pixels. It takes the place of the one before.',
+  note: 'PNG, JPEG or WebP, not animated, at most 40 KiB and 1024 × 512 pixels. It replaces the current image.',
 })}
 <div class="acts"><button>Upload</button><a class="button second" href="${path}">To the application</a></div>
 </form>`,
@@ -55,7 +55,7 @@ async function renderLogo(
   const uri = await readLogoUri(call, application, theme);
   const none =
     theme === 'dark' && application.logoDigest
-      ? 'None: the light one is shown on white.'
+      ? 'None: dark pages show the light logo on white.'
       : 'None: pages show the name of the application.';
   const remove = renderForm(
     `/applications/${application.id}/logo`,
@@ -79,13 +79,13 @@ export const setLogo = createAct(
   ({ params }) => `/applications/${params.a}/logo?done=saved`,
 );
 
-/** @throws ServiceError `Validation failed` without a file */
+/** Returns the theme and the image of the form; an empty image removes the logo. @throws ServiceError `Validation failed` without a file */
 async function readLogo({ form, upload }: ConsoleRequest) {
   const removed = form.get('remove');
   if (removed !== null) return { theme: removed, image: new Uint8Array() };
   const sent = await upload?.formData().catch(() => undefined);
   const image = sent?.get('image');
-  // An empty image would remove the logo.
+  // Refuses an empty file, which would remove the logo.
   if (!(image instanceof File) || image.size === 0) throw invalidField('image', 'must be a file of at most 40 KiB');
   return { theme: String(sent?.get('theme')), image: await image.bytes() };
 }

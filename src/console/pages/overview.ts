@@ -1,4 +1,4 @@
-/** What has happened in the last 24 hours. A part that cannot be read says so; the rest stays. */
+/** The figures of the last 24 hours. If a part cannot be read, an alert takes its place, and the other parts are shown. */
 import { listApplications } from '../../domain/applications/list-applications.ts';
 import { listOperatorActs } from '../../domain/audit/list-audit-events.ts';
 import type { CountName } from '../../domain/hourly-counts/hourly-counts.ts';
@@ -31,16 +31,16 @@ const FIGURES: readonly (readonly [name: CountName, title: string, isTrouble?: t
   ['failed_webhook_attempts', 'Failed attempts', true],
 ];
 
-/** The first page. A team goes to its applications. */
+/** Shows the first page. Redirects a team to its applications. */
 export async function showOverview(request: ConsoleRequest): Promise<Reply> {
   const { call, operator } = request;
   if (operator.role === 'team') return { redirect: '/applications' };
   const [figures, waiting, failing, disabled, acts] = await Promise.all([
-    orSay('The figures', renderFigures(request)),
-    orSay('The backlog of webhooks', renderWaiting(request)),
-    orSay('Which webhooks fail', renderFailing(request)),
-    orSay('What Usher has disabled', renderDisabled(request)),
-    orSay('The last acts', renderActs(request)),
+    renderOrAlert('The figures', renderFigures(request)),
+    renderOrAlert('The backlog of webhooks', renderWaiting(request)),
+    renderOrAlert('The list of failing webhooks', renderFailing(request)),
+    renderOrAlert('The list of disabled webhooks', renderDisabled(request)),
+    renderOrAlert('The last changes by operators', renderActs(request)),
   ]);
   const until = `Until ${timeOf({ hour: call.now })} UTC`;
   return {
@@ -55,8 +55,8 @@ ${acts}`,
   };
 }
 
-async function orSay(what: string, part: Promise<Html | false>): Promise<Html | false> {
-  return part.catch(() => html`<p class="alert warn">${what} cannot be read at the moment.</p>`);
+async function renderOrAlert(subject: string, part: Promise<Html | false>): Promise<Html | false> {
+  return part.catch(() => html`<p class="alert warn">${subject} cannot be read at the moment.</p>`);
 }
 
 async function renderFigures(request: ConsoleRequest): Promise<Html> {
@@ -84,7 +84,7 @@ async function renderBeginning({ call, operator, parts }: ConsoleRequest): Promi
   const text =
     rows.length === 0
       ? 'Create an application to begin with.'
-      : 'An application that sends people to the login page shows up here.';
+      : 'The figures appear once an application sends people to the login page.';
   return html`<div class="panel empty"><p><strong>Nobody has signed in yet.</strong> ${text}</p>${rows.length === 0 && create}</div>`;
 }
 
@@ -99,7 +99,7 @@ function hoursOf(counts: readonly HourlyCount[], name: CountName, now: Date): Ho
   });
 }
 
-/** A row is an hour. */
+/** Returns the columns of a table with a row per hour. */
 function columnsOf(figures: readonly { readonly title: string; readonly hours: readonly HourlyFigure[] }[]) {
   const hour = column('Hour (UTC)', (index: number) => timeOf(figures[0]?.hours[index]));
   return [
@@ -114,13 +114,13 @@ async function renderWaiting({ call }: ConsoleRequest): Promise<Html> {
   return html`<p>${describeMessages(count)} ${count === 1 ? 'waits' : 'wait'} for a webhook.</p>`;
 }
 
-/** What the tables of webhooks in all applications have in common. */
+/** The fields that both tables of webhooks have. */
 interface AnyWebhook {
   readonly applicationId: string;
   readonly applicationName: string;
   readonly id: string;
   readonly url: string;
-  /** Null for the endpoint of back-channel logout, which the application has among its settings. */
+  /** Null for the endpoint of back-channel logout, which is a setting of the application. */
   readonly ownerId: string | null;
 }
 
@@ -135,7 +135,7 @@ const WEBHOOK_COLUMNS = [
 async function renderFailing({ call }: ConsoleRequest): Promise<Html | false> {
   const { rows, hasMore } = await listFailingWebhooks(call);
   if (rows.length === 0) return false;
-  const more = `More fail than these ${rows.length}, which have failed longest.`;
+  const more = `The ${rows.length} that have been failing longest. There are more.`;
   return html`<div class="bar"><h2 id="failing">Webhooks that fail</h2>${hasMore && html`<p class="small soft">${more}</p>`}</div>
 ${renderRows({ labelledBy: 'failing', columns: FAILING_COLUMNS, rows, empty: '' })}`;
 }
@@ -148,7 +148,7 @@ const FAILING_COLUMNS = [
 async function renderDisabled({ call, parts }: ConsoleRequest): Promise<Html | false> {
   const { rows, nextPageToken } = await listDisabledWebhooks(call, parts.pageTokens, { pageSize: LAST_ACTS });
   if (rows.length === 0) return false;
-  const more = `There are more than these ${rows.length}, which were disabled last.`;
+  const more = `The ${rows.length} that were disabled last. There are more.`;
   return html`<div class="bar"><h2 id="disabled">Webhooks that Usher has disabled</h2>${nextPageToken !== '' && html`<p class="small soft">${more}</p>`}</div>
 ${renderRows({ labelledBy: 'disabled', columns: DISABLED_COLUMNS, rows, empty: '' })}`;
 }

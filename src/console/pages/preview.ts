@@ -1,4 +1,4 @@
-/** The login page of an application as people see it, for a frame in which neither forms nor scripts work. */
+/** A preview of the login page of an application, for a frame without forms and scripts. */
 import { randomBytes } from 'node:crypto';
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
 import { allowsMethod } from '../../domain/applications/branding.ts';
@@ -54,11 +54,11 @@ export async function showPreview({ context, call, params, parts, query }: Conso
   const nonce = randomBytes(16).toString('base64');
   const text = renderDocument({ ...RENDER[previewFormOf(query)](view), application }, nonce);
   const theme = query.get('theme') === 'dark' ? 'dark' : 'light';
-  // Scripts cannot run in the frame, so that what they would do is left out. The keyboard passes by what does nothing.
-  const still = text
+  // The frame runs no scripts. Removes them, and takes links and fields out of the tab order, because they do nothing.
+  const inert = text
     .replace(/<(script|noscript)\b[\s\S]*?<\/\1>\n?/g, '')
     .replace(/<(?:a|button|input|select|summary)\b/g, '$& tabindex="-1"');
-  send(context, 200, still.replace('<html ', `<html class="${theme}" `), {
+  send(context, 200, inert.replace('<html ', `<html class="${theme}" `), {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy':
       `sandbox; default-src 'none'; style-src 'nonce-${nonce}'; img-src data:; ` +
@@ -70,7 +70,7 @@ export async function showPreview({ context, call, params, parts, query }: Conso
   return 'sent';
 }
 
-/** Returns the application with its logos in place of their paths, which only the login page serves. */
+/** Returns the application with its logos as data URIs, because only the port of the login page serves their paths. */
 async function withLogos(call: Call, details: ApplicationDetails, language: Language): Promise<PageApplication> {
   const { id: applicationId, name: applicationName, redirectUris } = details;
   const page = toPageApplication(

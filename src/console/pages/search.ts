@@ -1,4 +1,4 @@
-/** The search box: recognizes what was pasted by its form, and leads there. */
+/** The search box: recognizes an ID or address by its format, and redirects to its page. */
 import { listAuditEvents } from '../../domain/audit/list-audit-events.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { findApplicationOfClient } from '../../domain/login/find-login-application.ts';
@@ -12,7 +12,7 @@ import type { Reply } from '../route.ts';
 import { renderLogNote } from './audit.ts';
 
 export async function search(request: ConsoleRequest): Promise<Reply> {
-  // With the quotes and the comma that a log has around it.
+  // Removes the quotes and commas around a value that was copied from the log.
   const text = (request.query.get('q') ?? '').replace(/^[\s"',]+|[\s"',]+$/g, '');
   const path = await findPath(request, text);
   return path === undefined ? showNothing(request, text) : { redirect: path };
@@ -25,7 +25,7 @@ async function findPath(request: ConsoleRequest, text: string): Promise<string |
   if (/^msg_\d+$/.test(text)) return undefined;
   if (/^0x/i.test(text)) return `/users?${new URLSearchParams({ wallet: text })}`;
   if (text.includes('@')) return findByAddress(request, text);
-  // Such as the name of an event, or of an admin key.
+  // The audit log has the IDs of events and the names of admin keys.
   const acts = await findActs(request, text);
   if (acts) return acts;
   return /^[^\s/\p{Cc}]{1,254}$/u.test(text) ? `/users?${new URLSearchParams({ prefix: text })}` : undefined;
@@ -35,7 +35,7 @@ async function findById(request: ConsoleRequest, id: string): Promise<string | u
   const { call } = request;
   if (await exists(() => getUser(call, { userId: id }))) return `/users/${id}`;
   if (await exists(() => findApplication(call, id))) return `/applications/${id}`;
-  // Of a key, or of somebody who was deleted: the audit log knows what was done with it.
+  // An API key or a deleted user has no page, but the audit log has its events.
   return findActs(request, id);
 }
 
@@ -50,14 +50,14 @@ async function findByAddress({ call, parts }: ConsoleRequest, email: string): Pr
   return user ? `/users/${user.id}` : `/users?${new URLSearchParams({ prefix: email })}`;
 }
 
-/** A webhook is known by the act that has created it, which names its application. */
+/** Finds the application of a webhook in the audit log, since no index finds a webhook by its ID alone. */
 async function findWebhook({ call, parts }: ConsoleRequest, webhookId: string): Promise<string | undefined> {
   const { rows } = await listAuditEvents(call, parts.pageTokens, { resource: webhookId, pageSize: 1 });
   const [act] = rows;
   return act && `/applications/${act.applicationId}/webhooks/${webhookId}`;
 }
 
-/** Returns the page of the acts on something, or else by somebody, that the text names. */
+/** Returns the page of the audit log with the events on a resource, or else of an actor, that the text names. */
 async function findActs(request: ConsoleRequest, text: string): Promise<string | undefined> {
   for (const filter of ['resource', 'actor']) {
     const found = { [filter]: text };
@@ -87,6 +87,6 @@ function showNothing({ parts }: ConsoleRequest, text: string): Reply {
     status: 404,
     body: html`<h1>Nothing found</h1>
 ${renderLogNote(parts)}
-<p class="soft">Nothing has the address or ID ${isolate(text)}. The beginning of an e-mail address is enough; IDs have to be whole. A message is found at its webhook, whose ID the log has beside it. The ID of a request is in the log of calls, and in the downloads of the <a href="/audit">audit log</a>.</p>`,
+<p class="soft">Nothing has the address or ID ${isolate(text)}. Type the whole ID, or at least the beginning of an e-mail address. To find a message, open its webhook: the log has the ID of the webhook beside that of the message. To find a request, search the log of calls, or a download of the <a href="/audit">audit log</a>.</p>`,
   };
 }

@@ -1,4 +1,4 @@
-/** Where a user is signed in and has signed in, and what was done to the user. */
+/** The live sessions and the applications of a user, and the audit events on the user. */
 import { listAuditEvents } from '../../domain/audit/list-audit-events.ts';
 import type { Page } from '../../domain/pages/read-page.ts';
 import { listUserSessions } from '../../domain/sessions/list-user-sessions.ts';
@@ -16,19 +16,19 @@ import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 import { ACT_COLUMNS, renderLogNote } from './audit.ts';
 
-/** Each of the lists is short on this page, and links to a page with all of it. */
-const MOST = 10;
+/** The length of each list on the page of the user. A link leads to the whole list. */
+const SHORT_LIST = 10;
 
 type UserSession = Awaited<ReturnType<typeof listUserSessions>>['rows'][number];
 type UserApplication = Awaited<ReturnType<typeof listUserApplications>>['rows'][number];
 
 export async function renderActivity(request: ConsoleRequest, userId: string): Promise<Html> {
   const { call, operator, parts } = request;
-  const page = { userId, pageSize: MOST };
+  const page = { userId, pageSize: SHORT_LIST };
   const [sessions, applications, acts] = await Promise.all([
     listUserSessions(call, parts.pageTokens, page),
     listUserApplications(call, parts.pageTokens, page),
-    listAuditEvents(call, parts.pageTokens, { resource: userId, pageSize: MOST }),
+    listAuditEvents(call, parts.pageTokens, { resource: userId, pageSize: SHORT_LIST }),
   ]);
   const mayEnd = includesRole(operator.role, 'support') && sessions.rows.length > 0;
   const path = `/users/${userId}`;
@@ -53,8 +53,8 @@ ${renderPanel(
 )}
 ${renderPanel(
   'done',
-  'Acts on this user',
-  html`${renderLogNote(parts)}${renderRows({ labelledBy: 'done', columns: ACT_COLUMNS, rows: acts.rows, empty: 'No act in the log.' }, 'table log')}`,
+  'Changes of this user',
+  html`${renderLogNote(parts)}${renderRows({ labelledBy: 'done', columns: ACT_COLUMNS, rows: acts.rows, empty: 'No events in the log.' }, 'table log')}`,
   log,
 )}`;
 }
@@ -74,7 +74,7 @@ type List<Row> = (
   fields: { readonly userId: string },
 ) => Promise<Page<Row>>;
 
-/** Shows one of the lists, with all its pages. */
+/** Shows one of the lists on a page of its own. */
 async function showAll<Row>(
   { call, params, parts, query }: ConsoleRequest,
   name: string,

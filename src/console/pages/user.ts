@@ -1,4 +1,4 @@
-/** A user, and what operators do to one. */
+/** The page of a user, with the forms that change the user. */
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import { listPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import { getUser } from '../../domain/users/get-user.ts';
@@ -93,7 +93,7 @@ function renderEnd(path: string): Html {
     'end',
     'Delete or erase',
     html`<div class="item"><div><strong>Delete</strong><p>Ends every sign-in. The address becomes free. The audit log keeps the ID.</p></div>${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>
-<div class="item"><div><strong>Erase</strong><p>Deletes, and removes name, address and wallet from stored messages too.</p></div>${renderLinkButton(`${path}/erase`, 'Erase…', 'danger')}</div>`,
+<div class="item"><div><strong>Erase</strong><p>Deletes the user, and also removes name, address and wallet from stored messages.</p></div>${renderLinkButton(`${path}/erase`, 'Erase…', 'danger')}</div>`,
     false,
     'panel tight',
   );

@@ -1,4 +1,4 @@
-/** Finding and creating users. */
+/** The list of users, and the form that creates one. */
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import { listUsers } from '../../domain/users/list-users.ts';
 import type { User } from '../../domain/users/user.ts';
@@ -98,7 +98,7 @@ export const createUserByForm = createAct(
   (_, { user }) => `/users/${user?.id}?done=created`,
 );
 
-/** Returns the fields of a profile. What is empty is cleared. */
+/** Returns the fields of a profile. Empty fields are cleared. */
 export function readProfile(form: URLSearchParams) {
   return {
     email: form.get('email')?.trim() ?? '',

@@ -1,6 +1,7 @@
-/** A webhook, and what can be done with it. */
+/** The page of a webhook, with the forms that change and test it. */
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { countDeliveries } from '../../domain/webhooks/count-deliveries.ts';
+import { MAX_REDELIVERY_AGE_MS } from '../../domain/webhooks/delivery.ts';
 import { EVERY_TYPE } from '../../domain/webhooks/event-types.ts';
 import { getWebhook } from '../../domain/webhooks/get-webhook.ts';
 import { readQueueState } from '../../domain/webhooks/read-queue-state.ts';
@@ -71,7 +72,7 @@ ${isAdmin && renderChanges(request, webhook, path, version)}`,
 }
 
 function renderActs({ isActive }: Webhook, path: string): Html {
-  if (!isActive) return html`<p class="soft small">Nothing is sent while it is not active.</p>`;
+  if (!isActive) return html`<p class="soft small">Usher sends nothing while the webhook is not active.</p>`;
   return html`<div class="acts tight">${renderAct(`${path}/test`, 'Send a test')}${renderLinkButton(`${path}/resend`, 'Redeliver what failed…')}</div>`;
 }
 
@@ -84,9 +85,9 @@ ${renderForm(
   'fields tight body sheet',
 )}
 </details>
-<section class="panel tight" aria-labelledby="end"><header><h2 id="end">Key and end</h2></header>
+<section class="panel tight" aria-labelledby="end"><header><h2 id="end">Signing key and deletion</h2></header>
 <div class="item"><div><strong>Rotate the signing key</strong><p>Messages are signed with both keys for a day.</p></div>${renderLinkButton(`${path}/rotate`, 'Rotate…')}</div>
-<div class="item"><div><strong>Delete</strong><p>What waits is not sent any more.</p></div>${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>
+<div class="item"><div><strong>Delete</strong><p>Waiting messages are not sent.</p></div>${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>
 </section>`;
 }
 
@@ -103,12 +104,13 @@ function pathOf({ params }: ConsoleRequest): string {
   return `/applications/${params.a}/webhooks/${params.w}`;
 }
 
-const DAY_MS = 24 * 60 * 60_000;
+/** How long the form may stay open: Usher refuses an instant that is more than 14 days ago when the form arrives. */
+const MAX_FORM_AGE_MS = 60 * 60_000;
 
-/** Asks first, with the count of what failed in the last 14 days. */
+/** Asks before it redelivers, and shows how many deliveries failed in the last 14 days. */
 export async function showRedeliver(request: ConsoleRequest): Promise<ConsolePage> {
   const { webhook, path } = await findWebhook(request);
-  const since = new Date(request.call.now.getTime() - 14 * DAY_MS + 60_000);
+  const since = new Date(request.call.now.getTime() - MAX_REDELIVERY_AGE_MS + MAX_FORM_AGE_MS);
   const count = await describeCount(request, 'failed', since);
   return {
     title: 'Redeliver what failed',
@@ -118,7 +120,7 @@ export async function showRedeliver(request: ConsoleRequest): Promise<ConsolePag
 ${renderProblem(request)}
 ${renderForm(
   `${path}/resend`,
-  html`<p>${count} of the last 14 days failed. Each is sent again, with a new schedule.</p>
+  html`<p>${count} of the last 14 days failed. Usher sends each again, with a new schedule.</p>
 <input type="hidden" name="since" value="${since.toISOString()}">
 <div class="acts"><button>Redeliver</button><a class="button second" href="${path}">Back</a></div>`,
   'fields tight sheet',
@@ -129,11 +131,11 @@ ${renderForm(
 export const showRotateSigningKey = (request: ConsoleRequest) =>
   confirm(request, {
     title: 'Rotate the signing key',
-    text: 'A new key signs from now on, and the old one for a day beside it.',
+    text: 'Usher signs with a new key from now on, and for a day also with the old one.',
     submit: 'Rotate',
   });
 export const showDeleteWebhook = (request: ConsoleRequest) =>
-  confirm(request, { title: 'Delete a webhook', text: 'What waits is not sent any more.', submit: 'Delete' });
+  confirm(request, { title: 'Delete a webhook', text: 'Waiting messages are not sent.', submit: 'Delete' });
 
 async function confirm(
   request: ConsoleRequest,

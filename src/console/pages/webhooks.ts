@@ -35,7 +35,7 @@ export async function showWebhooks(request: ConsoleRequest): Promise<ConsolePage
     heading: 'Webhooks',
     page,
     columns,
-    empty: 'No webhook. Messages are kept for nobody.',
+    empty: 'There are no webhooks yet.',
     form: mayCreate && { title: 'Create a webhook', shown: WEBHOOK_FIELDS, fields: renderWebhookFields(request) },
   });
 }
@@ -62,14 +62,14 @@ type Given = Pick<WebhookSummary, 'url' | 'ordered' | 'description' | 'isActive'
   readonly owner: { readonly id: string };
 };
 
-/** Renders the fields of a new webhook, or of one that there is. */
+/** Renders the fields of a new or an existing webhook. */
 export function renderWebhookFields(request: ConsoleRequest, webhook?: Given): Html {
   const types = [EVERY_TYPE, ...EVENT_TYPES];
   const type = (value: string) =>
     renderCheck(request, {
       name: 'eventTypes',
       value,
-      label: value === EVERY_TYPE ? 'Every type, also those to come' : html`<code>${value}</code>`,
+      label: value === EVERY_TYPE ? 'Every type, including future ones' : html`<code>${value}</code>`,
       isChecked: webhook?.eventTypes.includes(value) ?? false,
     });
   return html`${renderField(request, { name: 'url', label: 'URL', type: 'url', value: webhook?.url, isRequired: true })}
@@ -82,13 +82,13 @@ ${renderCheck(request, { name: 'isActive', label: 'Active', isChecked: webhook?.
   request,
   {
     name: 'ordered',
-    label: 'In order: a message waits for the one before it',
+    label: 'In order: each message waits for the previous one',
     isChecked: webhook?.ordered ?? false,
   },
 )}</fieldset>`;
 }
 
-/** Returns the fields of a request. @throws ServiceError `Validation failed` if nobody has the address of the owner */
+/** Returns the fields of the request. @throws ServiceError `Validation failed` if no user has the address of the owner */
 export async function readWebhook(request: ConsoleRequest) {
   const { form } = request;
   return {

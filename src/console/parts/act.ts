@@ -4,7 +4,10 @@ import { type ConsoleRequest, perform } from '../console-request.ts';
 import type { ConsoleRoute } from '../route.ts';
 import { VERSION_FIELD } from './form.ts';
 
-/** Returns a handler of forms that calls an RPC and goes on to a page. An update is of the version that the form has. */
+/**
+ * Returns a handler that calls an RPC with the fields of a form, and redirects to a page. If the form has a version, an
+ * update fails unless that version is the stored one.
+ */
 export function createAct<Input extends DescMessage, Output extends DescMessage>(
   method: DescMethodUnary<Input, Output>,
   readFields: (request: ConsoleRequest) => Fields<Input> | Promise<Fields<Input>>,

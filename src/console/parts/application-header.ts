@@ -4,7 +4,7 @@ import { isolate } from '../../texts/isolate.ts';
 import { renderTrail } from './panel.ts';
 import { renderId } from './people.ts';
 
-/** The pages of an application by the end of their paths. That of the settings is the application's own. */
+/** The tabs of an application by the last segment of their paths. The settings have the path of the application itself. */
 export const APPLICATION_TABS = {
   settings: 'Settings',
   keys: 'Keys',
@@ -16,7 +16,7 @@ export const APPLICATION_TABS = {
 
 export type ApplicationTab = keyof typeof APPLICATION_TABS;
 
-/** Renders the name of an application, and the way to its pages. */
+/** Renders the name of an application, and the tabs to its pages. */
 export function renderApplicationHeader(
   { id, name, clientId }: Pick<ApplicationDetails, 'id' | 'name' | 'clientId'>,
   current: ApplicationTab,

@@ -21,6 +21,7 @@ interface ApplicationList<Row> extends Omit<Table<Row>, 'labelledBy' | 'rows'> {
 
 interface NewForm {
   readonly title: string;
+  /** The names of its fields: their errors are shown beside them. */
   readonly shown: readonly string[];
   readonly fields: Html;
 }

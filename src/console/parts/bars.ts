@@ -1,4 +1,4 @@
-/** Bars of 24 hours as inline SVG. Each has its figure in a title; a table of the page has them for screen readers. */
+/** A bar chart of 24 hours as inline SVG. Each bar has its figure as title. The page has a table for screen readers. */
 import { type Html, html } from '../../http/html.ts';
 
 const STEP = 10;
@@ -11,7 +11,7 @@ export interface HourlyFigure {
   readonly count: number;
 }
 
-/** Renders a figure with its sum and its bars. The last one is that of this hour. */
+/** Renders a figure with its sum and its bars. The last bar is the current hour. */
 export function renderFigure(id: string, title: string, figures: readonly HourlyFigure[], isTrouble = false): Html {
   const sum = figures.reduce((total, { count }) => total + count, 0);
   const kind = isTrouble ? 'bars bad' : 'bars';

@@ -1,4 +1,4 @@
-/** Pages that ask before something ends for good: they say what ends, and want its name typed. */
+/** Pages that ask before an irreversible change: they describe the change, and the operator has to type the name. */
 import { invalidField } from '../../domain/errors.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate, withoutDirectionControls } from '../../texts/isolate.ts';
@@ -10,13 +10,13 @@ import { renderForm } from './form.ts';
 interface Confirmation {
   readonly title: string;
   readonly section: Section;
-  /** What will have ended. */
+  /** The consequences. */
   readonly text: Html | string;
-  /** What has to be typed. */
+  /** The name that the operator has to type. */
   readonly name: string;
   readonly submit: string;
   readonly back: string;
-  /** Other fields of the form. */
+  /** Fields above the name. */
   readonly fields?: Html;
 }
 
@@ -38,12 +38,13 @@ ${renderField(request, { name: 'name', label: 'Type the name to confirm', isRequ
   };
 }
 
-/** Returns what one sees of a text, and can type. */
-function toSeen(text: string): string {
+/** Returns the visible part of a text, which the operator can type. */
+function toVisibleText(text: string): string {
   return withoutDirectionControls(text).normalize().replace(/\s+/g, ' ').trim();
 }
 
-/** @throws ServiceError `Validation failed` unless the name was typed */
+/** @throws ServiceError `Validation failed` unless the operator typed the name */
 export function requireName({ form }: ConsoleRequest, name: string): void {
-  if (toSeen(form.get('name') ?? '') !== toSeen(name)) throw invalidField('name', 'must be the name below');
+  if (toVisibleText(form.get('name') ?? '') !== toVisibleText(name))
+    throw invalidField('name', 'must be the name below');
 }

@@ -1,11 +1,11 @@
-/** Fields of forms, with what was typed and what is wrong with it. */
+/** Fields of forms, with the typed values and their errors. */
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleRequest, Problem } from '../console-request.ts';
 import { isOutdated } from './form.ts';
 
 interface Field {
-  /** That of the request of the RPC. */
+  /** The name of the field in the request of the RPC. */
   readonly name: string;
   readonly label: string;
   readonly value?: string | null | undefined;
@@ -15,12 +15,12 @@ interface Field {
   readonly isRequired?: boolean;
   readonly maxLength?: number;
   readonly placeholder?: string;
-  /** Of a file: its types, and its size. */
+  /** The media types and the size limit of a file. */
   readonly accept?: string;
   readonly maxBytes?: number;
 }
 
-/** Renders a field with its label. In a form that was refused it has what was typed. */
+/** Renders a field with its label. In a refused form, it has the typed value. */
 export function renderField({ problem }: Pick<ConsoleRequest, 'problem'>, field: Field): Html {
   const { name, label, note, rows, type = 'text', isRequired, maxLength, placeholder, accept, maxBytes } = field;
   const value = problem ? (problem.form.get(name) ?? '') : (field.value ?? '');
@@ -40,7 +40,7 @@ export function renderField({ problem }: Pick<ConsoleRequest, 'problem'>, field:
   }${isOutdated(problem) && renderSaved(field.value ?? '', value)}${note && html`<p id="${name}-note">${note}</p>`}</div>\n`;
 }
 
-/** Renders a box to tick. */
+/** Renders a checkbox with its label. */
 export function renderCheck(
   { problem }: Pick<ConsoleRequest, 'problem'>,
   { name, label, value = 'on', isChecked }: { name: string; label: Html | string; value?: string; isChecked: boolean },
@@ -50,14 +50,14 @@ export function renderCheck(
   return html`<label><input type="checkbox" name="${name}" value="${value}"${checked && html` checked`}><span>${label}${saved && html` <span class="tag warn">${saved}</span>`}</span></label>\n`;
 }
 
-/** Shows what somebody else may have saved meanwhile. */
+/** Renders the stored value if it differs from the typed one: somebody else may have changed it. */
 function renderSaved(saved: string, typed: string): Html | false {
-  // Browsers send lines with CR LF.
+  // Browsers send line breaks as CR LF.
   if (typed.replaceAll('\r\n', '\n').trim() === saved.trim()) return false;
   return html`<p class="saved">Saved: ${saved === '' ? 'nothing' : isolate(saved)}</p>`;
 }
 
-/** Renders a choice from a list. */
+/** Renders a drop-down list. */
 export function renderSelect(
   name: string,
   label: string,
@@ -71,10 +71,10 @@ export function renderSelect(
 }
 
 const OUTDATED =
-  'Somebody has changed this since you opened it, so nothing is saved yet. What you typed is kept, with what is saved ' +
-  'beside it where that differs. Save again to replace that.';
+  'Somebody has changed this since you opened it, so nothing is saved yet. What you typed is kept. Where it differs from ' +
+  'the saved values, you see those below. Save again to replace them.';
 
-/** Renders what is wrong with a form as a whole, or with fields that it does not show. */
+/** Renders the error of a form as a whole, and errors of fields that the form does not show. */
 export function renderProblem(
   { problem }: Pick<ConsoleRequest, 'problem'>,
   shown: readonly string[] = [],
@@ -86,13 +86,13 @@ export function renderProblem(
     ? OUTDATED
     : violations.length === 0
       ? `${message}.`
-      : 'Nothing is saved yet: see below what is wrong.';
+      : 'Nothing is saved yet: see the errors below.';
   return html`<div class="alert" role="alert" tabindex="-1"><p>${text}</p>${others.map(
     (violation) => html`<p>${violation.field}: ${violation.message}</p>`,
   )}</div>`;
 }
 
-/** The field that an error without violations is about. */
+/** The field that an error without violations belongs to. */
 const FIELDS_OF_ERRORS: Readonly<Record<string, string>> = {
   USER_ALREADY_EXISTS: 'email',
   ADDRESS_NOT_ALLOWED: 'url',
@@ -107,7 +107,7 @@ function problemOf(problem: Problem | undefined, name: string): string | undefin
   return FIELDS_OF_ERRORS[reason] === name ? message : undefined;
 }
 
-/** Returns the text of a field, or null if it is empty, as updates clear a field. */
+/** Returns the text of a field, or null if it is empty: in an update, null clears a field. */
 export function textOrNull(form: URLSearchParams, name: string): string | null {
   return form.get(name)?.trim() || null;
 }

@@ -1,4 +1,4 @@
-/** Filters of a list. They are in the URL, so that Back keeps them and a link can be sent. */
+/** Filters of a list. The URL has them, so that Back keeps them and operators can share a link. */
 import { type Html, html } from '../../http/html.ts';
 
 export interface Filter {
@@ -6,11 +6,11 @@ export interface Filter {
   readonly label: string;
   readonly placeholder?: string;
   readonly type?: 'search' | 'datetime-local';
-  /** Makes a choice of it. */
+  /** Renders a drop-down list instead of an input. */
   readonly options?: readonly (readonly [value: string, label: string])[];
 }
 
-/** Renders a form with the filters. On phones they are folded, unless one is in use. */
+/** Renders a form with the filters. On phones it is collapsed, unless a filter is in use. */
 export function renderFilters(query: URLSearchParams, filters: readonly Filter[]): Html {
   const isUsed = filters.some(({ name }) => query.get(name));
   return html`<details class="fold"${isUsed && html` open`}><summary>Filter</summary>
@@ -33,12 +33,12 @@ function renderFilter({ name, label, placeholder, type = 'search', options }: Fi
   return html`<div class="field"><label for="${name}">${label}</label>${input}</div>\n`;
 }
 
-/** Returns a field of a request, or undefined if the filter is not used. */
+/** Returns the value of a filter, or undefined if it is not in use. */
 export function readFilter(query: URLSearchParams, name: string): string | undefined {
   return query.get(name)?.trim() || undefined;
 }
 
-/** Returns the instant of a filter in UTC, in the form of the API. What is no time is passed on, to be refused. */
+/** Returns the instant of a filter in UTC, in the format of the API. Returns malformed text as it is: the API refuses it. */
 export function readInstant(query: URLSearchParams, name: string): string | undefined {
   const text = readFilter(query, name);
   return text !== undefined && /^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(text) ? `${text}:00Z` : text;

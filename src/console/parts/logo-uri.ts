@@ -2,7 +2,7 @@ import type { ApplicationDetails } from '../../domain/applications/application.t
 import { findLogo } from '../../domain/applications/find-logo.ts';
 import type { Call } from '../../domain/call.ts';
 
-/** Returns a logo as a data URI, so that the console shows it where browsers cannot reach Usher. */
+/** Returns a logo as a data URI, so that it also loads if the browser cannot reach the port of the API. */
 export async function readLogoUri(
   call: Call,
   { id, logoDigest, darkLogoDigest }: ApplicationDetails,

@@ -11,7 +11,7 @@ const DAY_AND_TIME = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'UTC',
 });
 
-/** Renders an instant in UTC, to the second. Its title has the rest, and the offset. */
+/** Renders an instant in UTC, to the second. The title has milliseconds and the offset. */
 export function renderMoment(instant: Date | null, absent = '–'): Html {
   return instant ? renderTime(instant, DAY_AND_TIME) : html`${absent}`;
 }
@@ -22,10 +22,10 @@ export function renderDay(instant: Date | null, absent = '–'): Html {
 
 function renderTime(instant: Date, format: Intl.DateTimeFormat): Html {
   const iso = instant.toISOString();
-  return html`<time datetime="${iso}" title="${iso.replace('T', ' ').replace('Z', ' +00:00')}">${breakOnce(format.format(instant))}</time>`;
+  return html`<time datetime="${iso}" title="${iso.replace('T', ' ').replace('Z', ' +00:00')}">${keepTogether(format.format(instant))}</time>`;
 }
 
-/** Lets a line break between day and time only. */
-function breakOnce(text: string): string {
+/** Allows a line break only between day and time. */
+function keepTogether(text: string): string {
   return text.replace(/(?<!,) /g, '\u00a0');
 }

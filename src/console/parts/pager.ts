@@ -1,12 +1,12 @@
-/** Newer and older pages of a list. The URL has the token of the page, and the tokens of the pages before it. */
+/** Links to newer and older pages of a list. The URL has the token of the page, and those of the pages before it. */
 import { type Html, html } from '../../http/html.ts';
 
 const PARAMETER = 'page';
 const SEPARATOR = '.';
-/** So that the URL stays short. Before them the list begins again. */
+/** Limits the length of the URL. After this many steps back, `Newer` leads to the first page. */
 const LONGEST_TRAIL = 20;
 const PAGE_SIZE = 50;
-/** Of lists whose rows have parts in other tables. Each look-up reads five pages of memory. */
+/** The size for lists whose rows need look-ups in other tables. Postgres reads about five buffers for each look-up. */
 export const JOINED_PAGE_SIZE = 35;
 
 /** Returns the fields of a list's request for the page that the query names. */
@@ -14,7 +14,7 @@ export function pageFields(query: URLSearchParams, pageSize = PAGE_SIZE): { page
   return { pageSize, pageToken: trailOf(query).at(-1) ?? '' };
 }
 
-/** Renders links to the newer and the older page, with the filters of this one. */
+/** Renders links to the newer and the older page, which keep the filters. False if the list has a single page. */
 export function renderPager(path: string, query: URLSearchParams, nextPageToken: string): Html | false {
   const trail = trailOf(query);
   if (trail.length === 0 && nextPageToken === '') return false;

@@ -1,9 +1,9 @@
-/** Addresses of people, as tables and links show them. */
+/** Renders addresses, browsers, IDs and names of RPCs for tables and links. */
 import { type Html, html } from '../../http/html.ts';
 import { describeBrowser } from '../../login-page/account/describe-browser.ts';
 import { isolate, withoutDirectionControls } from '../../texts/isolate.ts';
 
-/** Renders an e-mail address that may break after its @. */
+/** Renders an e-mail address. Lines may break after its @. */
 export function renderAddress(email: string): Html {
   const text = withoutDirectionControls(email);
   const at = text.indexOf('@') + 1;
@@ -16,27 +16,27 @@ export function renderWallet(address: string): Html {
   return html`<code title="${address}">${isolate(text)}</code>`;
 }
 
-/** Renders the browser and the system of a user agent, which its title has whole. */
+/** Renders the browser and the system of a user agent. The title has the whole text. */
 export function renderBrowser(userAgent: string): Html {
   return html`<span title="${userAgent}">${isolate(describeBrowser(userAgent) || '–')}</span>`;
 }
 
-/** Renders an ID, whole: it is there to be copied. */
+/** Renders an ID in full, with a button that copies it. */
 export function renderId(id: string): Html {
   return renderCopied(id, html`<code>${isolate(id)}</code>`);
 }
 
-/** Renders a button that copies a text beside what is shown of it. The script shows the button, which it needs. */
+/** Renders `shown` with a button that copies the text. The button is hidden without JavaScript, which it needs. */
 export function renderCopied(text: string, shown: Html): Html {
   return html`${shown} <button type="button" class="quiet copy" data-copy="${text}" hidden>Copy<span class="hide"> ${isolate(text)}</span></button>`;
 }
 
-/** Renders an ID that is too long for a table. It is copied whole. */
+/** Renders a shortened ID for a table. A click copies the whole ID. */
 export function renderShortId(id: string, short: string): Html {
   return html`<button type="button" class="quiet copy" data-copy="${id}" disabled><code title="${id}">${isolate(short)}</code><span class="hide"> Copy</span></button>`;
 }
 
-/** Renders the name of an RPC such that it may break between its words. */
+/** Renders the name of an RPC. Lines may break between its words. */
 export function renderAction(action: string): Html {
   const name = withoutDirectionControls(action.split('/').at(-1) ?? action);
   return html`<span title="${action}">${name.split(/(?<=[a-z])(?=[A-Z])/).map((word, index) => html`${index > 0 && html`<wbr>`}${word}`)}</span>`;

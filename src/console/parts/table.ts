@@ -2,19 +2,19 @@ import { type Html, html } from '../../http/html.ts';
 
 export interface Column<Row> {
   readonly title: string;
-  /** Whether the column leaves on phones. */
+  /** Whether the column is hidden on phones. */
   readonly isWide?: boolean;
-  /** Whether only screen readers get its title. */
+  /** Whether only screen readers get the title. */
   readonly isUntitled?: boolean;
   readonly cell: (row: Row) => Html | string;
 }
 
 export interface Table<Row> {
-  /** The ID of the heading that names it. */
+  /** The ID of the heading that names the table. */
   readonly labelledBy: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** What stands in place of rows. */
+  /** The text of a table without rows. */
   readonly empty: Html | string;
 }
 
@@ -27,10 +27,10 @@ export function wideColumn<Row>(title: string, cell: Column<Row>['cell']): Colum
 }
 
 export function actsColumn<Row>(cell: Column<Row>['cell']): Column<Row> {
-  return { title: 'Acts', isUntitled: true, cell };
+  return { title: 'Actions', isUntitled: true, cell };
 }
 
-/** Renders a table that scrolls by itself, also by the keyboard. */
+/** Renders a table in a box that scrolls, also by keyboard. */
 export function renderRows<Row>({ labelledBy, columns, rows, empty }: Table<Row>, className = 'panel table'): Html {
   if (rows.length === 0)
     return html`<div class="${className.replace(/ ?\b(table|log)\b/g, '')} empty"><p>${empty}</p></div>`;

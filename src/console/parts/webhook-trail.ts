@@ -3,7 +3,7 @@ import type { Html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { renderTrail } from './panel.ts';
 
-/** Renders the way up to a webhook, or from below it. */
+/** Renders breadcrumbs for the page of a webhook, or for a page below it. */
 export function renderWebhookTrail({ id, url, application }: Webhook, isBelow = false): Html {
   const path = `/applications/${application.id}`;
   const webhook = [`${path}/webhooks/${id}`, isolate(url)] as const;
