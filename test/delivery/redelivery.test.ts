@@ -1,5 +1,7 @@
 /** Messages that are delivered again because somebody has asked for it. Time is the test's. */
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
+import { Database } from '../../src/database/database.ts';
+import { readBacklog } from '../../src/delivery/backlog.ts';
 import type { AttemptOutcome } from '../../src/delivery/http-exchange.ts';
 import { HOUR, MINUTE } from '../support/clock.ts';
 import { answer, eventIdOf, openDeliveryFixture } from '../support/delivery-fixture.ts';
@@ -43,6 +45,23 @@ test('a message for two webhooks is delivered again to the one that was asked fo
   await expect.poll(() => attemptsOf(two)).toEqual([202, 202]);
   await deliverToAnother();
   expect(await attemptsOf(one.webhookId)).toEqual([204, 204]);
+});
+
+test('a redelivery under way does not count as due since 1970', async () => {
+  const { webhooks, webhookId } = await subscribe();
+  const attempt = Promise.withResolvers<void>();
+  const send = vi.fn(async () => {
+    await attempt.promise;
+    return answer(204);
+  });
+  startWorker(send);
+  await webhooks.sendTestMessage({ webhookId });
+  await expect.poll(() => send.mock.calls.length).toBe(1);
+  const database = new Database(service.database.url, { connections: 1, statementTimeoutMs: 5_000 });
+  onTestFinished(() => database.close());
+  const backlog = await readBacklog(database.within(performance.now() + 5_000));
+  attempt.resolve();
+  expect(backlog).toMatchObject({ pending: 1, healthyDueAt: null, failingDueAt: null });
 });
 
 test('a message is delivered again for 14 days', async () => {
