@@ -9,7 +9,7 @@ export const CONSOLE_SETTINGS = {
     'Port of the [console](src/console/README.md) for operators.',
     { defaultText: 'none; the port after `PORT`, if embedded' },
   ),
-  consoleHost: setting('CONSOLE_HOST', String, 'Address of that port. Keep it off the internet.', {
+  consoleHost: setting('CONSOLE_HOST', String, 'Address of the console. Keep it off the internet.', {
     default: '127.0.0.1',
   }),
   consoleUrl: setting('CONSOLE_URL', parseOrigin, 'Origin of the console in browsers.', {
@@ -18,7 +18,7 @@ export const CONSOLE_SETTINGS = {
   operators: setting<Operators | undefined>(
     'OPERATORS_FILE',
     parseOperators,
-    'Who may use it: `ada@example.com admin` per line.',
+    'Who may use the console: `ada@example.com admin` per line.',
     { defaultText: 'none', isFile: true, requiredWith: 'CONSOLE_PORT' },
   ),
 };
