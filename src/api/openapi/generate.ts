@@ -8,7 +8,7 @@ import { describeRest } from './rest-document.ts';
 
 const info = { version: VERSION, license: { name: 'MIT', identifier: 'MIT' } };
 const commentOf = readComments();
-// No handler uses them: it refuses the empty request first, or fails without a database.
+// Stand-ins. No handler gets to use them: with an empty request and no database, it throws before.
 const parts = {
   apiKeys: {},
   cipher: {},
