@@ -13,8 +13,8 @@ export interface NamedAdminKey {
 const MIN_LENGTH = 32;
 
 /**
- * Returns the named keys: `name:key`, or `name:key:right,right`, on each line. Keys may contain colons. The rights begin
- * after the last colon, unless the key before it would be shorter than 32 characters.
+ * Returns the named keys: `name:key`, or `name:key:right,right`, on each line. Keys may contain colons: the rights
+ * begin after the last colon, unless the key before it would be shorter than 32 characters.
  *
  * @throws Error whose message continues the name of the setting
  */

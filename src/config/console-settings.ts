@@ -1,5 +1,5 @@
 import { type Operators, parseOperators } from './operators.ts';
-import { integerBetween } from './parse-setting.ts';
+import { integerBetween, isOrigin } from './parse-setting.ts';
 import { setting } from './setting.ts';
 
 export const CONSOLE_SETTINGS = {
@@ -23,9 +23,9 @@ export const CONSOLE_SETTINGS = {
   ),
 };
 
-/** Returns the origin in the form of the `Origin` header. */
+/** Returns the origin in the form of the `Origin` header: without the last slash. */
 function parseOrigin(text: string): string {
-  const isOrigin = /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text.replace(/\/$/, '');
-  if (!isOrigin) throw new Error('must be an origin such as https://console.example.com');
-  return text.replace(/\/$/, '');
+  const origin = text.replace(/\/$/, '');
+  if (!isOrigin(origin)) throw new Error('must be an origin such as https://console.example.com');
+  return origin;
 }

@@ -33,7 +33,7 @@ export const DEFAULT_SCHEMA = 'usher';
 
 const FORM = /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
 
-/** The supported parameters and their values. Parameters that Usher sets itself, such as `application_name`, are absent. */
+/** The supported parameters and their values. Usher sets others itself, such as `application_name`. */
 const PARAMETERS: Readonly<Record<string, RegExp>> = {
   host: /^/,
   port: /^/,

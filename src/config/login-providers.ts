@@ -19,7 +19,7 @@ const GITHUB_ISSUER = 'https://github.com/login/oauth';
 /** The ID of a provider is the method of its sign-ins, so it must differ from all other methods. */
 const RESERVED_IDS: readonly string[] = [...LOGIN_METHODS, 'page', 'issuer'];
 
-/** Returns the providers in the order of the JSON array. @throws Error whose message continues the name of the setting */
+/** Returns the providers in the order of the file. @throws Error whose message continues the name of the setting */
 export function parseLoginProviders(text: string): readonly LoginProviderSetting[] {
   const entries = parseJson(text);
   if (!Array.isArray(entries) || entries.length > MAX_PROVIDERS)

@@ -65,11 +65,14 @@ export function parseRelyingPartyId(text: string): string {
 
 /** Returns origins in the form of the `Origin` header. */
 export function parseOrigins(text: string): readonly string[] {
-  return splitList(text).map((entry) => {
-    const isOrigin = /^https?:/.test(entry) && URL.canParse(entry) && new URL(entry).origin === entry;
-    if (!isOrigin) throw new Error('must be origins such as https://tools.example.com, comma-separated');
-    return entry;
-  });
+  const origins = splitList(text);
+  if (!origins.every(isOrigin)) throw new Error('must be origins such as https://tools.example.com, comma-separated');
+  return origins;
+}
+
+/** Returns whether the text is an origin as browsers send it: in lower case, without default port and last slash. */
+export function isOrigin(text: string): boolean {
+  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
 }
 
 /** Returns the entries. @throws Error that names the first entry that is neither an address nor a CIDR range */

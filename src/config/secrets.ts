@@ -47,7 +47,7 @@ export async function completeSecrets(given: Partial<Secrets>, directory: string
   };
 }
 
-/** Returns the admin key without surrounding white space. @throws Error whose message continues the name of the setting */
+/** Trims white space around the admin key. @throws Error whose message continues the name of the setting */
 export function parseAdminKey(text: string): string {
   const key = text.trim();
   if (key.length < 32) throw new Error('must have at least 32 characters');
