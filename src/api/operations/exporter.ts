@@ -1,4 +1,4 @@
-/** Sends lists as downloads. Reads the next page when the client has taken the previous one, so memory holds few pages. */
+/** Sends lists as downloads. Reads a page when the client has taken the previous one, so memory holds few pages. */
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ServiceError } from '../../domain/errors.ts';
@@ -30,7 +30,12 @@ export class Exporter {
     this.#stallMs = stallMs;
   }
 
-  /** @throws ServiceError if too many exports run; errors of `readPage`, after whose first page the answer is incomplete */
+  /**
+   * Resolves when the client has taken the list.
+   *
+   * @throws ServiceError `Service unavailable` if too many exports run or the server closes, `CANCELED` if the client
+   * leaves or stalls; and errors of `readPage`. After the first page, an error leaves the answer incomplete.
+   */
   async send<Row>(context: HttpContext, given: Export<Row>): Promise<void> {
     if (this.#running >= MAX_EXPORTS) throw new ServiceError('SERVICE_UNAVAILABLE');
     this.#running++;
@@ -72,10 +77,21 @@ export class Exporter {
     // Without a body, there is nothing to stream.
     if (request.method === 'HEAD') return void response.end();
     const signal = AbortSignal.any([this.#closing, stalled.signal]);
-    await pipeline(Readable.from(lines(), { objectMode: false, highWaterMark: 1 }), response, { signal }).finally(() =>
-      clearTimeout(timer),
-    );
+    try {
+      await pipeline(Readable.from(lines(), { objectMode: false, highWaterMark: 1 }), response, { signal });
+    } catch (error) {
+      if (!isInterruption(error)) throw error;
+      throw new ServiceError(this.#closing.aborted ? 'SERVICE_UNAVAILABLE' : 'CANCELED');
+    } finally {
+      clearTimeout(timer);
+    }
   }
+}
+
+/** Returns whether the client left, or a signal was aborted. Neither is a fault of Usher. */
+function isInterruption(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return error.name === 'AbortError' || ('code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE');
 }
 
 /**

@@ -10,7 +10,7 @@ export interface StaticText {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Returns a function that sends the text, or 304 if the client has it. If `load` fails, the next request calls it again. */
+/** Returns a function that sends the text, or 304 if the client has it. Calls `load` again only if it has failed. */
 export function createTextEndpoint(load: () => Promise<StaticText>): (context: HttpContext) => Promise<void> {
   let encoded: ReturnType<typeof encode> | undefined;
   return async (context) => {
