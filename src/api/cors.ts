@@ -4,7 +4,7 @@ import { type HttpContext, type HttpHandler, headerOf } from '../http/http-conte
 import { send } from '../http/response.ts';
 import { routes } from './rest/routes.ts';
 
-/** REST, RPCs, the keys and `openapi.json`, but not the login page, which uses cookies. */
+/** REST, RPCs, `openapi.json` and `jwks.json`, but not the login page, which uses cookies. */
 const API_PATHS = /^\/(api\/.*|[\w.]+\.\w+\/\w+|\.well-known\/jwks\.json|openapi\.json)$/;
 
 // X-Admin-Key is absent, because no browser should have an admin key.
@@ -31,6 +31,6 @@ export function allowOrigins(origins: readonly string[], handle: HttpHandler): H
   };
 }
 
-function isPreflight(context: HttpContext): boolean {
+export function isPreflight(context: HttpContext): boolean {
   return context.request.method === 'OPTIONS' && headerOf(context, 'access-control-request-method') !== undefined;
 }

@@ -11,7 +11,7 @@ export function unknownFields(paths: readonly string[]): ServiceError {
   return new ServiceError('VALIDATION_FAILED', { violations });
 }
 
-/** Returns the paths of fields that the schema lacks, at any depth. Ignores values of a wrong type: validation refuses them. */
+/** Returns the paths of fields that the schema lacks, at any depth. Ignores values of a wrong type. */
 export function findUnknownFields(schema: DescMessage, value: unknown, prefix = ''): string[] {
   if (typeof value !== 'object' || value === null || schema.typeName.startsWith('google.protobuf.')) return [];
   const paths: string[] = [];
@@ -27,7 +27,7 @@ export function findUnknownFields(schema: DescMessage, value: unknown, prefix = 
   return paths;
 }
 
-/** Returns the path of a field of `typeName`, a message inside `schema`. Indexes of lists are missing: no schema has them. */
+/** Returns the path of a field of the message `typeName` inside `schema`. It has no indexes of lists. */
 export function pathInside(schema: DescMessage, typeName: string, name: string): string {
   return `${findPath(schema, typeName) ?? ''}${name}`;
 }

@@ -4,7 +4,7 @@ import type { SchemaObject } from './openapi.ts';
 const UUID = '8f14e45f-ceea-467f-ab5b-5d2c1f0e9a37';
 const LOGO_URI = `https://login.example.com/login/logo/${UUID}/light/6b86b273ff34fce1…`;
 
-/** Values by field name, or by `Message.field` where messages share a field name. Other fields get a value of their type. */
+/** Values by field name, or by `Message.field` where messages share a name. Other fields get a value of their type. */
 const VALUES: Readonly<Record<string, JsonValue>> = {
   'ApiKey.name': 'Kasse 2 – Süd',
   'Application.name': 'Café Zoë',

@@ -1,4 +1,4 @@
-/** Settings of products that sign users in with Usher. `src/api/oidc/README.md` has the same texts; a test compares them. */
+/** Settings of products that sign users in with Usher. A test holds them against `src/api/oidc/README.md`. */
 
 interface ProductSettings {
   readonly name: string;

@@ -3,7 +3,7 @@ import { createNotice, type NoticeKind } from '../../mail/notice.ts';
 import { ENGLISH } from '../../texts/texts.ts';
 import type { ServiceParts } from '../services.ts';
 
-/** Sends the user an e-mail about a removal by an operator. It is in English: Usher does not know the user's language. */
+/** E-mails the user what an operator has removed, in English: Usher does not know the user's language. */
 export function sendOperatorNotice(
   { authPageUrl, loginMethods, mailer }: Pick<ServiceParts, 'authPageUrl' | 'loginMethods' | 'mailer'>,
   { now }: Call,

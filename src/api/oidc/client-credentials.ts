@@ -10,8 +10,7 @@ export interface ClientCredentials {
 /**
  * Returns the credentials of the header, or else of the form.
  *
- * @throws OidcError `invalid_request` without a client ID, or with credentials in both; `invalid_client` for a malformed
- * header
+ * @throws OidcError `invalid_request` without client ID or with two credentials, `invalid_client` for a malformed header
  */
 export function readClientCredentials(authorization: string | undefined, form: FormFields): ClientCredentials {
   const clientId = form.get('client_id');

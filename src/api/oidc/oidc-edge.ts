@@ -1,4 +1,4 @@
-/** The edge for the endpoints of OpenID Connect that applications call. Those that browsers visit: `login-page/oidc`. */
+/** The edge for the OpenID Connect endpoints that applications call. `login-page/oidc` has those for browsers. */
 import type { OidcError } from '../../domain/oidc/oidc-error.ts';
 import type { OidcProvider } from '../../domain/oidc/provider.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';

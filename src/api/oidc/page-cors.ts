@@ -2,6 +2,7 @@
 import { isOriginOf } from '../../domain/oidc/page-origins.ts';
 import { type HttpContext, headerOf } from '../../http/http-context.ts';
 import { send } from '../../http/response.ts';
+import { isPreflight } from '../cors.ts';
 
 const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': 'GET, POST',
@@ -22,14 +23,12 @@ export function allowPage(context: HttpContext, redirectUris: readonly string[])
 }
 
 /**
- * Answers a preflight, and returns whether the request was one. A preflight names no client, so every origin is allowed.
+ * Answers a preflight, and returns whether the request was one. A preflight names no client, so it allows every origin.
  * This is safe: `allowPage` decides who may read the answer itself, and the endpoints use no cookies.
  */
 export function answerPreflight(context: HttpContext): boolean {
   const origin = headerOf(context, 'origin');
-  const isPreflight =
-    context.request.method === 'OPTIONS' && headerOf(context, 'access-control-request-method') !== undefined;
-  if (!isPreflight || origin === undefined) return false;
+  if (!isPreflight(context) || origin === undefined) return false;
   send(context, 204, '', { ...PREFLIGHT_HEADERS, 'access-control-allow-origin': origin, vary: 'Origin' });
   return true;
 }

@@ -58,7 +58,7 @@ export async function runAsClient<Result>(
   call.setApplication(application.id, { isAuthenticated: !isPublic });
   if (!application.openIdConnect) throw new OidcError('unauthorized_client');
   const peer = { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
-  // Anybody can call as a public client. A share of their own keeps such callers from using up the share of the servers.
+  // Anybody can call as a public client, so such calls must not use up the share of the application's servers.
   const caller = isPublic ? `public ${application.id}` : application.id;
   return parts.admission.run(caller, ({ ignoreTime }) =>
     work({ ...call.toDomainCall(actor, ignoreTime), application, isPublic, peer }, form),

@@ -8,7 +8,7 @@ import { describeRest } from './rest-document.ts';
 
 const info = { version: VERSION, license: { name: 'MIT', identifier: 'MIT' } };
 const commentOf = readComments();
-// Stand-ins. No handler gets to use them: with an empty request and no database, it throws before.
+// Stand-ins that no handler uses: validation refuses the empty request before, or there is no database.
 const parts = {
   apiKeys: {},
   cipher: {},

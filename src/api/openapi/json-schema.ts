@@ -5,7 +5,7 @@ import { NULLABLE, restFieldsOf } from '../rest/present.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** The JSON of `rest` omits only absent optional fields. The JSON of `protobuf` also omits fields with default values. */
+/** JSON of `rest` omits only absent optional fields. JSON of `protobuf` also omits fields with default values. */
 export type JsonStyle = 'rest' | 'protobuf';
 
 /** Returns the comment of a message, field, method or service, or an empty string. */

@@ -4,7 +4,7 @@ import type { Procedure } from '../procedures.ts';
 
 export type RequestRules = Readonly<Record<string, Rule<unknown>>>;
 
-/** Returns the rules of a request. To get them, runs the handler with an empty request: validation publishes its rules. */
+/** Runs the handler with an empty request, and returns the rules that its validation publishes. */
 export async function readRequestRules(procedure: Procedure): Promise<RequestRules> {
   let rules: RequestRules = {};
   const onChecked = (checked: unknown) => {

@@ -36,7 +36,7 @@ interface PresentedField {
   present(value: unknown): unknown;
 }
 
-/** Returns a function that presents a response as the `data` of the route, or undefined if the response has no fields. */
+/** Returns a function that presents a response as `data`. The result is undefined if the response has no fields. */
 export function createPresenter({ rpc: { output }, resource, documented }: Route): (response: Values) => unknown {
   const own = presentedFieldsOf(output);
   const type = output.fields.find(({ localName }) => localName === resource)?.message;

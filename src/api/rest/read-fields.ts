@@ -80,7 +80,7 @@ function queryValues(query: string, name: string): string[] {
   return readPairs(query).flatMap(([key, value]) => (key === name ? [value] : []));
 }
 
-/** Returns names and values. Unlike URLSearchParams, does not pass malformed text with replacement characters. */
+/** Returns names and values. URLSearchParams would silently replace malformed characters. */
 function readPairs(query: string): [name: string, value: string][] {
   return query
     .split('&')

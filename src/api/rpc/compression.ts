@@ -18,7 +18,7 @@ export const identity: Compression = {
   decompress: async (bytes) => new Uint8Array(bytes),
 };
 
-/** Limits how many messages are processed at a time. Other messages wait in order, until the deadlines of their calls. */
+/** Limits how many messages are processed at a time. Other messages wait, in order of arrival. */
 export function limitParallel({ name, compress, decompress }: Compression, maxParallel: number): Compression {
   let running = 0;
   const waiting: (() => void)[] = [];

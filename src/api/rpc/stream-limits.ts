@@ -3,7 +3,7 @@ import type { HttpContext } from '../../http/http-context.ts';
 
 const MAX_PER_CONNECTION = 10;
 const MAX_PER_PROCESS = 1_000;
-/** For second and further streams of connections. The other half is reserved for first streams: most clients open one. */
+/** For second and further streams. The other half is reserved for first streams: most connections open only one. */
 const MAX_FURTHER = MAX_PER_PROCESS / 2;
 
 export class StreamLimits {
