@@ -1,10 +1,10 @@
-/** Which right of an admin key opens which RPC. */
+/** The RPCs of AdminService, and the rights of admin keys that open them. */
 import type { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import type { AdminRight } from '../config/admin-rights.ts';
 
 type Right = Exclude<AdminRight, 'all'>;
 
-/** What opens an RPC, beside `all`. A new RPC needs a row. */
+/** The rights that open an RPC. `all` opens every RPC. A new RPC needs a row. */
 export const OPENED_BY: Readonly<Record<keyof typeof AdminService.method, readonly Right[]>> = {
   getLoginIntent: ['login-page'],
   completeLogin: ['login-page'],
@@ -21,7 +21,7 @@ export const OPENED_BY: Readonly<Record<keyof typeof AdminService.method, readon
   endUserGrant: ['support'],
   deactivateUser: ['support'],
   reactivateUser: ['support'],
-  // An e-mail address is what makes an operator of the console.
+  // With `all` only: whoever can set the e-mail address of a user can make the user an operator of the console.
   createUser: [],
   updateUser: [],
   deletePasskey: [],

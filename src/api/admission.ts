@@ -11,7 +11,7 @@
  */
 import { unavailable } from './call-errors.ts';
 
-/** The share of the request timeout that a call should take at most. */
+/** A call that takes a larger share of the request timeout lowers the limit. */
 const TARGET_SHARE = 0.15;
 
 export interface AdmissionLimits {

@@ -20,9 +20,9 @@ import { createConnectUnaryEdge } from './rpc/connect-unary.ts';
 import { createGrpcUnaryEdge } from './rpc/grpc-unary.ts';
 import { createProcedures, type ServiceParts } from './services.ts';
 
-/** The maximum is a few tenths of a second of work for a fast Postgres. */
+/** A fast Postgres needs a few tenths of a second for the maximum. */
 const APPLICATION_LIMITS = { min: 32, max: 1_000 };
-/** A key in use is in the cache, and others are looked up in batches. */
+/** Fixed, because look-ups are cheap: keys in use are cached, and other keys are looked up in batches. */
 const LOOK_UP_LIMITS = { min: 1_000, max: 1_000 };
 
 export interface ApiParts
@@ -61,7 +61,7 @@ export function createApi(parts: ApiParts) {
     caches: { api_keys: apiKeys, grants: liveGrants, public_clients: publicClients, sessions: liveSessions },
     /** Answers everything below `/api`. */
     rest: createRestHandler(procedures, pipeline),
-    /** RPCs and operations endpoints, in the order in which they are tried. */
+    /** Answer the other paths. They are tried in this order. */
     handlers: [
       createConnectUnaryEdge(procedures, pipeline),
       createConnectEdge(procedures, pipeline, health, parts),

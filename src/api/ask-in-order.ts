@@ -1,7 +1,7 @@
 import type { HttpHandler, PathHandler } from '../http/http-context.ts';
 import { sendFailure } from './envelope.ts';
 
-/** REST answers everything below `/api`. Other paths are answered by the first handler that knows them. */
+/** Passes paths below `/api` to `rest`, and any other path to the first of `handlers` that knows the path. */
 export function askInOrder(rest: HttpHandler, handlers: readonly PathHandler[]): HttpHandler {
   return async (context) => {
     if (context.path === '/api' || context.path.startsWith('/api/')) return rest(context);

@@ -6,7 +6,7 @@ import type { HttpErrorReason } from '../http/errors.ts';
 
 /** The largest request message in bytes, after decompression. */
 export const MAX_MESSAGE_BYTES = 65_536;
-/** The same for health checks and reflection, which need no credential. */
+/** The same limit for health checks and reflection, which need no credential. */
 export const MAX_PUBLIC_MESSAGE_BYTES = 1_024;
 
 export type Protocol = 'rest' | 'connect' | 'grpc' | 'grpc-web' | 'login' | 'oidc' | 'console';
@@ -34,7 +34,7 @@ export interface CallInfo {
   /** In milliseconds of `performance.now()`, like the deadline. */
   readonly startedAt: number;
   readonly deadline: number;
-  /** Whether the caller set the deadline, and not Usher. */
+  /** Whether the deadline follows from the caller's timeout, not from Usher's. */
   readonly isCallersDeadline: boolean;
   readonly span: Span | undefined;
 }

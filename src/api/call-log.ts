@@ -23,14 +23,14 @@ interface NewCall {
   readonly name: string;
   readonly protocol: Protocol;
   readonly route?: CallRoute | undefined;
-  /** The caller's timeout. The deadline is that or Usher's, whichever is shorter. */
+  /** The caller's timeout. The deadline follows from this or `requestTimeoutMs`, whichever is shorter. */
   readonly timeoutMs?: number | undefined;
   readonly requestTimeoutMs: number;
 }
 
 /**
- * Begins a call. When it ends, writes a log line, ends its span and records its metrics, none with a field of the
- * request or the response. Lines of calls without a valid credential are sampled.
+ * Begins a call. When the call ends, writes its log line, ends its span and records its metrics. None of these has a
+ * field of the request or the response. Lines of calls without a valid credential are sampled.
  */
 export function beginCall(
   log: CallLog,
@@ -43,7 +43,7 @@ export function beginCall(
   const deadline = startedAt + (isCallersDeadline ? timeoutMs : requestTimeoutMs);
   const span = startCallSpan(context, name, protocol);
   const call = { requestId, protocol, name, route, startedAt, deadline, isCallersDeadline, span };
-  // A caller that left before the response was sent did not get it.
+  // A caller that left before the whole response was sent did not get it.
   context.onClose(({ status, isSent }) => {
     const outcome = getOutcome();
     endCall(log, call, isSent ? outcome : { ...outcome, code: 'canceled' }, status);

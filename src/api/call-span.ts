@@ -17,7 +17,7 @@ const tracer = trace.getTracer('usher');
 const provider = trace.getTracerProvider();
 const hasSdk = !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer('usher') !== undefined;
 
-/** The codes of calls that fail by Usher's fault. */
+/** Codes that blame Usher, not the caller. They give the span the status ERROR. */
 const FAULTS: readonly CallOutcome['code'][] = ['internal', 'unavailable', 'deadline_exceeded'];
 
 /** Starts the span of a call. It continues the trace of a trusted proxy, and links to the trace of any other caller. */

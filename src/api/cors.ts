@@ -4,10 +4,10 @@ import { type HttpContext, type HttpHandler, headerOf } from '../http/http-conte
 import { send } from '../http/response.ts';
 import { routes } from './rest/routes.ts';
 
-/** REST, RPCs and their descriptions, but not the login page with its cookies. */
+/** REST, RPCs, `openapi.json` and `jwks.json`, but not the login page, which uses cookies. */
 const API_PATHS = /^\/(api\/.*|[\w.]+\.\w+\/\w+|\.well-known\/jwks\.json|openapi\.json)$/;
 
-// Without X-Admin-Key: no browser should have it.
+// X-Admin-Key is absent, because no browser should have an admin key.
 const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': [...new Set([...cors.allowedMethods, ...routes.map(({ method }) => method)])].join(),
   'access-control-allow-headers': [...cors.allowedHeaders, 'X-API-Key', 'X-Request-Id', 'Traceparent'].join(),
@@ -31,6 +31,6 @@ export function allowOrigins(origins: readonly string[], handle: HttpHandler): H
   };
 }
 
-function isPreflight(context: HttpContext): boolean {
+export function isPreflight(context: HttpContext): boolean {
   return context.request.method === 'OPTIONS' && headerOf(context, 'access-control-request-method') !== undefined;
 }

@@ -21,7 +21,7 @@ export async function requireApplication(
   context: RequestContext,
   { method, deadline }: { method: DescMethod; deadline: number },
 ): Promise<KeyOwner> {
-  // Only DeleteEvent reveals that the application is deleted. Applications match its documented answer.
+  // Only DeleteEvent says that the application is deleted, because its contract documents that error.
   const deletedReason = method === EventService.method.deleteEvent ? 'APPLICATION_DELETED' : 'INVALID_API_KEY';
   const owner = await apiKeys.authenticate(headerOf(context, 'x-api-key'), { deadline, deletedReason });
   usage.record(owner.apiKeyId, clock());
@@ -34,7 +34,7 @@ export function requireAdmin(
   context: RequestContext,
   { localName }: Pick<DescMethod, 'localName'>,
 ): string {
-  // The table has every RPC of the service.
+  // Only AdminService takes admin keys, and OPENED_BY has each of its RPCs.
   return requireRight({ adminKeys }, context, OPENED_BY[localName as keyof typeof OPENED_BY]);
 }
 

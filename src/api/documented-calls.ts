@@ -3,7 +3,7 @@ import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 
-/** The calls whose contract is older than Usher's strictness: they ignore what they do not know. */
+/** The calls of the contract. They have always ignored unknown fields, and applications may rely on that. */
 const LENIENT: readonly DescMethod[] = [
   AuthService.method.generateAuthUrl,
   AuthService.method.exchangeToken,

@@ -7,7 +7,7 @@ import { sendJson } from '../http/response.ts';
 export interface Envelope {
   readonly status: boolean;
   readonly message: string;
-  /** Errors have one. */
+  /** Only in errors. */
   readonly reason?: ErrorReason | HttpErrorReason;
   readonly data?: unknown;
   readonly errors?: readonly { readonly field: string; readonly message: string }[];

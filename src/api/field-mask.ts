@@ -10,8 +10,8 @@ export function isFieldMask({ message }: DescField): boolean {
 }
 
 /**
- * Returns the fields in the form of a PATCH: an absent field stays as it is, and null clears one. In Protobuf there is
- * no null, and an empty list equals an absent one. So RPCs may name the fields to change in a field mask.
+ * Returns the fields in the form of a PATCH: an absent field stays as it is, and null clears a field. Protobuf has no
+ * null, and does not tell an empty list from an absent one. So RPCs may name the fields to change in a field mask.
  *
  * @throws ServiceError `Validation failed` if the mask names a field that cannot change
  */
@@ -30,7 +30,7 @@ export function toChanges(schema: DescMessage, fields: Values): Values {
   return Object.fromEntries([...others, ...changes]);
 }
 
-/** The other fields identify what is updated. */
+/** The other fields are the IDs of the resource, and the mask itself. */
 function isChangeable({ fieldKind, proto }: DescField): boolean {
   return fieldKind === 'list' || proto.proto3Optional;
 }

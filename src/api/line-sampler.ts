@@ -1,4 +1,4 @@
-/** Limits the log lines of calls without a credential: otherwise anyone could fill the log. */
+/** Limits the log lines of calls without a valid credential: otherwise anyone could fill the log. */
 import type { Logger } from 'pino';
 
 const WINDOW_MS = 1_000;
@@ -12,7 +12,7 @@ export class LineSampler {
     this.#logger = logger;
   }
 
-  /** Returns whether another line of this kind may be written. One more line per second counts the lines left out. */
+  /** Returns whether the caller may write a line of this kind. At most once a second, a line counts those left out. */
   admit(kind: string): boolean {
     const window = this.#windows.get(kind) ?? this.#open(kind);
     const isAdmitted = window.lines < MAX_PER_WINDOW;

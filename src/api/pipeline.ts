@@ -1,6 +1,6 @@
 /**
  * The pipeline of a unary call, the same over every protocol: credential, admission, deadline, read, handle, log. The
- * edge of a protocol passes a function that reads the request. Then it writes the response or the error.
+ * edge of a protocol passes a function that reads the request, and then writes the response or the error.
  */
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import type { Database } from '../database/database.ts';
@@ -20,7 +20,7 @@ import type { Fields, Procedure } from './procedures.ts';
 export interface PipelineParts extends CallLog, Credentials {
   /** Limits calls with an API key, by application. */
   readonly admission: Admission;
-  /** Limits look-ups of API keys, whose applications are not known yet. */
+  /** Limits look-ups of API keys, together: the application of a key is known only after its look-up. */
   readonly lookUps: Admission;
   readonly database: Database;
   readonly onMessage: Call['onMessage'];
@@ -87,7 +87,7 @@ export class Pipeline {
         application = caller;
         isAuthenticated = true;
         admission.check(caller.id);
-        // The body is read before admission, because a slow caller could hold a place for long.
+        // Read the body before `run` takes a place: a caller with a slow body would occupy the place for long.
         const fields = await readFields();
         const actor = { ...origin, actorType: 'api_key', actor: owner.apiKeyId } as const;
         return admission.run(caller.id, ({ ignoreTime }) =>
@@ -120,7 +120,7 @@ export class Pipeline {
   }
 }
 
-/** Health checks take no credential. */
+/** The actor of health checks, which need no credential. */
 const NOBODY = { actorType: 'usher', actor: '' } as const;
 
 function toPeer(context: RequestContext): Peer {

@@ -13,7 +13,7 @@ import { ServiceError } from '../domain/errors.ts';
 import type { Peer } from '../domain/sessions/session.ts';
 import { isFieldMask, toChanges } from './field-mask.ts';
 
-/** The fields of a request. Their types are not checked: over REST they are whatever JSON the caller sent. */
+/** The fields of a request, before validation: over REST a value may be any JSON. */
 export type Fields<Input extends DescMessage = DescMessage> = {
   readonly [Name in keyof MessageShape<Input>]?: unknown;
 };
@@ -25,7 +25,7 @@ type Handler<Input extends DescMessage, CallType, Result> = (
   peer: Peer,
 ) => Promise<Result>;
 
-/** What a handler resolves to. Of a response without fields nothing is sent, so any function of the domain will do. */
+/** The result of a handler. Where the response has no fields, the result is ignored and may be anything. */
 type Result<Output extends DescMessage> =
   Exclude<keyof MessageShape<Output>, `$${string}`> extends never ? unknown : MessageInitShape<Output>;
 
@@ -71,7 +71,7 @@ export function createServiceProcedures<Service extends DescService>(
   return bind(service, handlers).map((bound) => ({ ...bound, handle: hide(bound.handle), credential }));
 }
 
-/** The applications of the account page and of the console are none of the operators'. */
+/** Usher's own applications are for the account page and the console. Operators must not change them. */
 function hideOwnApplications(handle: AnyHandler<Call>): AnyHandler<Call> {
   return async (call, fields, peer) => {
     if ('applicationId' in fields && OWN_APPLICATION_IDS.some((id) => id === fields.applicationId))
@@ -89,7 +89,7 @@ function bind<CallType>(
     const handler = handlers[localName];
     if (!handler) throw new Error(`${method.name} has no handler`);
     const names = { method, name: pathOf(method).slice(1), action: `${parent.name}/${method.name}` };
-    // The types of the handlers say so: what is not a message belongs to a response without fields.
+    // The type `Result` allows other results than messages only where the response has no fields.
     const handle = (output.fields.length === 0 ? withoutResult(handler) : handler) as AnyHandler<CallType>;
     const update: AnyHandler<CallType> = (call, fields, peer) => handle(call, toChanges(input, fields), peer);
     return { ...names, handle: input.fields.some(isFieldMask) ? update : handle };

@@ -1,8 +1,8 @@
-/** Refuses fields that a call does not have: a misspelt one would otherwise have no effect, and nobody would know. */
+/** Refuses fields that a call does not have: otherwise a misspelt field would have no effect, and nobody would know. */
 import type { DescMessage } from '@bufbuild/protobuf';
 import { ServiceError } from '../domain/errors.ts';
 
-/** Enough to mend a request. A hostile one may have thousands. */
+/** Enough to correct a request. A hostile request may have thousands of unknown fields. */
 const MAX_NAMED = 10;
 const MAX_PATH_LENGTH = 128;
 
@@ -11,7 +11,7 @@ export function unknownFields(paths: readonly string[]): ServiceError {
   return new ServiceError('VALIDATION_FAILED', { violations });
 }
 
-/** Returns the paths of the fields that the message lacks, at any depth. A value of a wrong type has no fields. */
+/** Returns the paths of fields that the schema lacks, at any depth. Ignores values of a wrong type. */
 export function findUnknownFields(schema: DescMessage, value: unknown, prefix = ''): string[] {
   if (typeof value !== 'object' || value === null || schema.typeName.startsWith('google.protobuf.')) return [];
   const paths: string[] = [];
@@ -27,7 +27,7 @@ export function findUnknownFields(schema: DescMessage, value: unknown, prefix = 
   return paths;
 }
 
-/** Returns the path of a field of a message inside `schema`, as far as the schema has it: without indexes of lists. */
+/** Returns the path of a field of the message `typeName` inside `schema`. It has no indexes of lists. */
 export function pathInside(schema: DescMessage, typeName: string, name: string): string {
   return `${findPath(schema, typeName) ?? ''}${name}`;
 }
@@ -41,7 +41,7 @@ function findPath(schema: DescMessage, typeName: string): string | undefined {
   return undefined;
 }
 
-/** Names come from the caller: Protobuf takes no lone surrogates. */
+/** Names come from the caller, and the encoder of Protobuf refuses lone surrogates. */
 function shorten(path: string): string {
   const text = path.toWellFormed();
   return text.length > MAX_PATH_LENGTH ? `${text.slice(0, MAX_PATH_LENGTH).toWellFormed()}…` : text;

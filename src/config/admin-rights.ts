@@ -1,4 +1,4 @@
-/** What an admin key may be allowed. */
+/** The rights that an admin key can have. `src/api/admin-rights.ts` lists the RPCs that each right opens. */
 export const ADMIN_RIGHTS = ['login-page', 'support', 'read', 'applications', 'all'] as const;
 
 export type AdminRight = (typeof ADMIN_RIGHTS)[number];
@@ -13,28 +13,28 @@ export interface NamedAdminKey {
 const MIN_LENGTH = 32;
 
 /**
- * Returns the named keys: `name:key`, or `name:key:right,right`, on each line. A colon belongs to the key if less than a
- * whole key precedes it.
+ * Returns the named keys: `name:key`, or `name:key:right,right`, on each line. Keys may contain colons: the rights
+ * begin after the last colon, unless the key before it would be shorter than 32 characters.
  *
- * @throws Error that says what is wrong
+ * @throws Error whose message continues the name of the setting
  */
 export function parseAdminKeys(text: string): readonly NamedAdminKey[] {
   const keys = text
     .split('\n')
     .flatMap((line, index) => (line.trim() === '' ? [] : [parseLine(line.trim(), index + 1)]));
   if (keys.length === 0 || keys.some(({ key }) => key.length < MIN_LENGTH)) {
-    throw new Error(`must hold a line name:key for each key, of at least ${MIN_LENGTH} characters`);
+    throw new Error(`must hold a line name:key for each key, with at least ${MIN_LENGTH} characters in the key`);
   }
   const names = new Set(keys.map(({ name }) => name));
   if (names.size < keys.length || names.has('admin')) {
-    throw new Error('must hold names that are all different, and none that is admin');
+    throw new Error('must hold different names, none of them admin');
   }
-  // The audit log could not distinguish them.
-  if (new Set(keys.map(({ key }) => key)).size < keys.length) throw new Error('must hold keys that are all different');
+  // The audit log names the key of a change. A key with two names would leave open which name that is.
+  if (new Set(keys.map(({ key }) => key)).size < keys.length) throw new Error('must hold different keys');
   return keys;
 }
 
-/** Returns a key without characters for a line that is none. */
+/** Returns an empty key for a malformed line. `parseAdminKeys` refuses it as too short. */
 function parseLine(line: string, number: number): NamedAdminKey {
   const [, name = '', rest = ''] = /^([\w.-]{1,64}):(.*)$/.exec(line) ?? [];
   const [, key, list] = /^(.{32,}):(.*)$/.exec(rest) ?? [];
@@ -42,12 +42,12 @@ function parseLine(line: string, number: number): NamedAdminKey {
   return { name, key: key.trim(), rights: parseRights(list, number) };
 }
 
-/** The message has no part of the line but words that can be no key. */
+/** The error quotes nothing of the line, which holds a key. */
 function parseRights(list: string, number: number): readonly AdminRight[] {
   const given = list.split(',').map((right) => right.trim());
   return given.map((name) => {
     const right = ADMIN_RIGHTS.find((each) => each === name);
     if (right) return right;
-    throw new Error(`line ${number} must end with rights of ${ADMIN_RIGHTS.join(', ')}, separated by commas`);
+    throw new Error(`line ${number} must end with rights, comma-separated, each one of ${ADMIN_RIGHTS.join(', ')}`);
   });
 }

@@ -7,13 +7,13 @@ export const AUDIT_SETTINGS = {
   auditLog: setting('AUDIT_LOG', parseOneOf(['table', 'log']), '`log`: audit events go to the log, not to Postgres.', {
     default: 'table',
   }),
-  auditLogDays: setting('AUDIT_LOG_DAYS', integerBetween(1, MAX_DAYS), 'Days that events of the audit log are kept.', {
+  auditLogDays: setting('AUDIT_LOG_DAYS', integerBetween(1, MAX_DAYS), 'Days that the audit log keeps events.', {
     default: 400,
   }),
   signInLogDays: setting(
     'SIGN_IN_LOG_DAYS',
     integerBetween(1, MAX_DAYS),
-    'Days that sign-ins and renewals are kept in it, `AUDIT_LOG_DAYS` at most.',
+    'Days that the audit log keeps sign-ins and renewals; `AUDIT_LOG_DAYS` at most.',
     { default: 90 },
   ),
 };

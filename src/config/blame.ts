@@ -1,4 +1,4 @@
-/** Returns a rejection handler that adds the settings that may be wrong to the message. */
+/** Returns a rejection handler. Its error names the settings that may have caused the failure. */
 export function blame(...settings: readonly string[]): (reason: Error) => never {
   return (reason) => {
     throw new Error(`${settings.join(' and ')} cannot be used: ${reason.message}`, { cause: reason });

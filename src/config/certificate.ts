@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 
-/** A certificate and its private key: either their PEM, or the paths of their files. */
+/** A certificate and its private key. Each is a PEM text, or in `files` of the config the path of one. */
 export interface CertificateTexts {
   readonly cert: string;
   readonly key: string;

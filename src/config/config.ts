@@ -10,24 +10,24 @@ type Paired = 'smtpUrl' | 'mailFrom' | 'issuer' | 'jwksUrl' | 'tlsCert' | 'tlsKe
 
 /** The settings, grouped by subject. */
 export interface Config extends Omit<SettingValues, Secret | Paired | 'loginMethods'> {
-  /** Usher's own. */
+  /** Of Usher itself. Other providers are in `loginProviderIds`. */
   readonly loginMethods: readonly LoginMethod[];
-  /** The IDs of the providers that are offered, of any in the file if undefined. */
+  /** The providers that the login page offers. Undefined: all providers of the file. */
   readonly loginProviderIds: readonly string[] | undefined;
   readonly loginProvidersFile: string | undefined;
-  /** Complete if `databaseUrl` is set. Otherwise missing ones are generated in `dataDir`. */
+  /** Complete if `databaseUrl` is set. Otherwise the start generates the missing secrets in `dataDir`. */
   readonly secrets: Partial<Secrets>;
-  /** Undefined: the embedded mode shows login codes in the terminal. */
+  /** Undefined: the subjects of e-mails, which have the login codes, go to the terminal. */
   readonly smtp: { readonly url: string; readonly from: string } | undefined;
   /** An issuer other than Usher whose auth tokens are accepted. */
   readonly authIssuer: { readonly issuer: string; readonly jwksUrl: string } | undefined;
-  /** The file of `operators`, which is read again. */
+  /** The path of `OPERATORS_FILE`, which is read again when it changes. */
   readonly operatorsFile?: string | undefined;
-  /** PEM. The files are read again for renewed certificates. */
+  /** In PEM. `files` has the paths, which are read again for renewed certificates. */
   readonly tls: (CertificateTexts & { readonly files?: CertificateTexts }) | undefined;
 }
 
-/** Its message names every wrong setting. */
+/** The message names every wrong setting. */
 export class ConfigError extends Error {
   constructor(problems: readonly string[]) {
     super(`Invalid settings: ${problems.join('; ')}`);
@@ -37,14 +37,14 @@ export class ConfigError extends Error {
 type Environment = Readonly<Record<string, string | undefined>>;
 type ReadFile = (path: string) => string;
 
-/** The default of PUBLIC_URL has the port, too. */
+/** The default of PUBLIC_URL, without the port: the checks of passkeys need only the host. */
 const LOCALHOST = 'http://localhost';
 
 /** The embedded Postgres accepts 400 connections, and a process needs more than DATABASE_CONNECTIONS. */
 const MAX_EMBEDDED_CONNECTIONS = 128;
 const ROWS: readonly [string, Setting<unknown>][] = Object.entries(SETTINGS);
 
-/** The variables that hold a secret, not the path of its file. */
+/** The variables that may hold a secret themselves, not the path of its file. */
 export const SECRET_SETTINGS = ROWS.filter(([, { isSecret }]) => isSecret).map(([, { name }]) => name);
 
 /** Reads the settings from the environment. `readFile` returns the text of a file. @throws ConfigError */
@@ -54,7 +54,8 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
   const all = Object.fromEntries(ROWS.map(([key, setting]) => [key, read(setting)])) as SettingValues;
   const { adminKey, authSigningKeys, encryptionKeys, oidcSigningKeys, ...values } = all;
   const { smtpUrl, mailFrom, issuer, jwksUrl, tlsCert, tlsKey, loginMethods: methods, ...others } = values;
-  const loginMethods = methods?.filter(isLoginMethod) ?? chooseLoginMethods(env, others.publicUrl ?? LOCALHOST);
+  const publicUrl = others.publicUrl ?? LOCALHOST;
+  const loginMethods = methods?.filter(isLoginMethod) ?? chooseLoginMethods(env, publicUrl);
   const loginProviderIds = methods?.filter((name) => !isLoginMethod(name));
   const canMail = !env.DATABASE_URL || Boolean(env.SMTP_URL);
   const files = { cert: env.TLS_CERT_FILE ?? '', key: env.TLS_KEY_FILE ?? '' };
@@ -65,18 +66,15 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
   if (!env.AUTH_PAGE_URL && methods?.includes('email') && !canMail) {
     problems.push('SMTP_URL is required with DATABASE_URL for LOGIN_METHODS with email');
   }
-  const publicUrl = others.publicUrl ?? LOCALHOST;
   if (!env.AUTH_PAGE_URL && methods?.includes('passkey') && !allowsPasskeys(publicUrl)) {
-    problems.push('PUBLIC_URL must be https and have a name, or be of localhost, for LOGIN_METHODS with passkey');
+    problems.push('PUBLIC_URL must be https with a host name, or be on localhost, for LOGIN_METHODS with passkey');
   }
   if (others.passkeyRpId && !isRelyingPartyOf(others.passkeyRpId, publicUrl)) {
     problems.push('PASSKEY_RP_ID must be the host of PUBLIC_URL or a parent of it');
   }
   const providers = others.loginProviders.map(({ id }) => id);
   if (loginProviderIds?.some((id) => !providers.includes(id))) {
-    problems.push(
-      'LOGIN_METHODS must be of wallet, email, passkey and the providers of LOGIN_PROVIDERS_FILE, comma-separated',
-    );
+    problems.push('LOGIN_METHODS must list wallet, email, passkey or IDs of LOGIN_PROVIDERS_FILE, comma-separated');
   }
   if (issuer && issuer === env.PUBLIC_URL) problems.push('AUTH_ISSUER must not be PUBLIC_URL');
   if (others.adminKeys.some(({ key }) => key === adminKey)) {
@@ -93,12 +91,12 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
     loginMethods,
     loginProviderIds,
     loginProvidersFile: env.LOGIN_PROVIDERS_FILE || undefined,
-    operatorsFile: env.OPERATORS_FILE,
+    operatorsFile: env.OPERATORS_FILE || undefined,
     secrets: {
       ...(adminKey && { adminKey }),
       ...(authSigningKeys && { authSigningKeys }),
       ...(encryptionKeys && { encryptionKeys }),
-      // Replicas of a version without OpenID Connect may run beside, so it begins when the operator says so.
+      // Replicas of an earlier version may lack OpenID Connect. So it stays off until the operator sets its keys.
       ...((oidcSigningKeys || env.DATABASE_URL) && { oidcSigningKeys: oidcSigningKeys ?? [] }),
     },
     smtp: smtpUrl && mailFrom ? { url: smtpUrl, from: mailFrom } : undefined,
@@ -124,11 +122,11 @@ export function readDatabaseSchema(env: Environment): string {
 interface Source {
   readonly env: Environment;
   readonly readFile: ReadFile;
-  /** Problems of single settings are added here. */
+  /** `readValue` adds the problem of its setting. */
   readonly problems: string[];
 }
 
-/** An empty variable counts as not set. */
+/** Treats an empty variable as not set, and returns the default if the value is wrong. */
 function readValue<Value>(
   { name, parse, isFile, requiredWith, ...setting }: Setting<Value>,
   { env, readFile, problems }: Source,
@@ -148,7 +146,7 @@ function readText(path: string, readFile: ReadFile): string {
   try {
     return readFile(path);
   } catch (error) {
-    // The path is not quoted: it may be the secret itself, set by mistake.
+    // Do not quote the path: by mistake it may be the secret itself.
     const code = error instanceof Error && 'code' in error ? ` (${error.code})` : '';
     throw new Error(`names a file that cannot be read${code}`);
   }

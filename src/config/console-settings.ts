@@ -1,5 +1,5 @@
 import { type Operators, parseOperators } from './operators.ts';
-import { integerBetween } from './parse-setting.ts';
+import { integerBetween, isOrigin } from './parse-setting.ts';
 import { setting } from './setting.ts';
 
 export const CONSOLE_SETTINGS = {
@@ -9,7 +9,7 @@ export const CONSOLE_SETTINGS = {
     'Port of the [console](src/console/README.md) for operators.',
     { defaultText: 'none; the port after `PORT`, if embedded' },
   ),
-  consoleHost: setting('CONSOLE_HOST', String, 'Address of that port. Keep it off the internet.', {
+  consoleHost: setting('CONSOLE_HOST', String, 'Address of the console. Keep it off the internet.', {
     default: '127.0.0.1',
   }),
   consoleUrl: setting('CONSOLE_URL', parseOrigin, 'Origin of the console in browsers.', {
@@ -18,14 +18,14 @@ export const CONSOLE_SETTINGS = {
   operators: setting<Operators | undefined>(
     'OPERATORS_FILE',
     parseOperators,
-    'Who may use it: `ada@example.com admin` per line.',
+    'Who may use the console: `ada@example.com admin` per line.',
     { defaultText: 'none', isFile: true, requiredWith: 'CONSOLE_PORT' },
   ),
 };
 
-/** Returns the origin in the form of the `Origin` header. */
+/** Returns the origin in the form of the `Origin` header: without the last slash. */
 function parseOrigin(text: string): string {
-  const isOrigin = /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text.replace(/\/$/, '');
-  if (!isOrigin) throw new Error('must be an origin such as https://console.example.com');
-  return text.replace(/\/$/, '');
+  const origin = text.replace(/\/$/, '');
+  if (!isOrigin(origin)) throw new Error('must be an origin such as https://console.example.com');
+  return origin;
 }

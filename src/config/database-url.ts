@@ -1,6 +1,6 @@
 /** The connection URLs of libpq that Usher supports: https://www.postgresql.org/docs/current/libpq-connect.html */
 
-/** A parsed URL. For undefined fields the defaults of the client apply. */
+/** A parsed URL. For undefined fields the defaults of postgres.js apply. */
 export interface DatabaseTarget {
   /** Candidates for the primary. */
   readonly servers: readonly DatabaseServer[];
@@ -21,7 +21,7 @@ export interface DatabaseServer {
 export interface TlsTarget {
   readonly mode: 'prefer' | 'require' | 'verify-ca' | 'verify-full';
   readonly isDirect: boolean;
-  /** Paths of PEM files. Without a root certificate, Node's own apply. */
+  /** Paths of PEM files. Without a root certificate, Node's own root certificates apply. */
   readonly rootCertificate: string | undefined;
   readonly certificate: string | undefined;
   readonly key: string | undefined;
@@ -33,7 +33,7 @@ export const DEFAULT_SCHEMA = 'usher';
 
 const FORM = /^postgres(?:ql)?:\/\/(?:([^/?#]*)@)?([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
 
-/** The supported parameters and their values, except for parameters that Usher sets itself, such as `application_name`. */
+/** The supported parameters and their values. Usher sets others itself, such as `application_name`. */
 const PARAMETERS: Readonly<Record<string, RegExp>> = {
   host: /^/,
   port: /^/,
@@ -48,9 +48,9 @@ const PARAMETERS: Readonly<Record<string, RegExp>> = {
   sslkey: /./,
   channel_binding: /^(disable|prefer|require)$/,
   pgbouncer: /^(true|false)$/,
-  // Usher always looks for the primary.
+  // No effect: Usher always looks for the primary.
   target_session_attrs: /^(read-write|primary|any)$/,
-  // These have no effect.
+  // No effect, but common in URLs for libpq.
   gssencmode: /^(disable|prefer)$/,
   connect_timeout: /^/,
   tcp_user_timeout: /^/,
@@ -60,7 +60,7 @@ const PARAMETERS: Readonly<Record<string, RegExp>> = {
   keepalives_count: /^/,
 };
 
-/** @throws Error whose message continues the name of a setting, and does not contain the password */
+/** @throws Error whose message continues the name of the setting, and does not contain the password */
 export function parseDatabaseUrl(text: string): DatabaseTarget {
   const [matched, userInfo = '', hosts = '', database = '', query = ''] = FORM.exec(text) ?? [];
   if (matched === undefined) throw invalid();
@@ -124,7 +124,7 @@ function parseTls(parameters: Parameters): TlsTarget | undefined {
   };
 }
 
-/** Like libpq, verifies the certificate if there is a root certificate. */
+/** Like libpq, verifies the certificate with `sslmode=require` if there is a root certificate. */
 function strictest(mode: string | undefined, rootCertificate: string | undefined): TlsTarget['mode'] {
   if (mode === 'verify-full' || mode === 'verify-ca') return mode;
   if (mode === 'require') return rootCertificate ? 'verify-ca' : 'require';

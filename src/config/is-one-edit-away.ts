@@ -1,4 +1,4 @@
-/** An edit inserts, deletes or replaces a character, or swaps two neighbours. */
+/** Returns whether one edit changes one text into the other: inserts, deletes or replaces a character, or swaps two. */
 export function isOneEditAway(one: string, other: string): boolean {
   const [long, short] = one.length > other.length ? [one, other] : [other, one];
   let start = 0;

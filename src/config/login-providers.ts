@@ -1,4 +1,4 @@
-/** The file of identity providers. Its errors name the entry and the field, and quote nothing: it holds secrets. */
+/** Parses `LOGIN_PROVIDERS_FILE`. Errors name the entry and the field, and quote no value: the file holds secrets. */
 import { LOGIN_METHODS, PROVIDER_ID } from './login-methods.ts';
 
 export interface LoginProviderSetting {
@@ -13,13 +13,13 @@ export interface LoginProviderSetting {
 }
 
 const FIELDS = ['id', 'name', 'type', 'issuer', 'clientId', 'clientSecret', 'trustEmail', 'emailDomains'];
-/** A page has room for no more. */
+/** More buttons do not fit on the login page. */
 const MAX_PROVIDERS = 20;
 const GITHUB_ISSUER = 'https://github.com/login/oauth';
-/** The methods of sign-ins that are no provider's. */
+/** The ID of a provider is the method of its sign-ins, so it must differ from all other methods. */
 const RESERVED_IDS: readonly string[] = [...LOGIN_METHODS, 'page', 'issuer'];
 
-/** Returns the providers of a JSON array, in its order. @throws Error that says what is wrong */
+/** Returns the providers in the order of the file. @throws Error whose message continues the name of the setting */
 export function parseLoginProviders(text: string): readonly LoginProviderSetting[] {
   const entries = parseJson(text);
   if (!Array.isArray(entries) || entries.length > MAX_PROVIDERS)
@@ -29,7 +29,7 @@ export function parseLoginProviders(text: string): readonly LoginProviderSetting
     providers.map(({ id }) => id),
     'id',
   );
-  // Their identities could not be distinguished.
+  // A user's identity is stored as issuer and subject, without the provider.
   requireDifferent(
     providers.map(({ issuer }) => issuer),
     'issuer',
@@ -40,15 +40,14 @@ export function parseLoginProviders(text: string): readonly LoginProviderSetting
 function parseProvider(entry: unknown, place: string): LoginProviderSetting {
   if (typeof entry !== 'object' || entry === null) throw new Error(`${place} must be an object`);
   const given: Readonly<Record<string, unknown>> = { type: 'openid', trustEmail: false, emailDomains: [], ...entry };
-  const unknown = Object.keys(given).find((field) => !FIELDS.includes(field));
-  if (unknown !== undefined) throw new Error(`${place} has an unknown field`);
+  if (Object.keys(given).some((field) => !FIELDS.includes(field))) throw new Error(`${place} has an unknown field`);
   const require = (isValid: boolean, problem: string) => {
     if (!isValid) throw new Error(`${place}: ${problem}`);
   };
   const { id, name, type, clientId, clientSecret, trustEmail, emailDomains } = given;
   require(type === 'openid' || type === 'github', 'type must be openid or github');
   const issuer = given.issuer ?? (type === 'github' ? GITHUB_ISSUER : undefined);
-  require(isText(id, PROVIDER_ID), 'id must be of a-z, 0-9 and -, at most 31 characters');
+  require(isText(id, PROVIDER_ID), 'id must begin with a letter and have at most 31 characters of a-z, 0-9 and -');
   require(!RESERVED_IDS.includes(String(id)), `id must not be one of ${RESERVED_IDS.join(', ')}`);
   require(isText(name, /^[^\p{C}\p{Z}](?:[^\p{C}]{0,38}[^\p{C}\p{Z}])?$/u), 'name must have 1 to 40 characters');
   require(isIssuer(issuer), 'issuer must be an https URL, or http on this machine, without query, fragment or user');
@@ -74,7 +73,7 @@ function isIssuer(value: unknown): boolean {
 }
 
 function requireDifferent(values: readonly string[], field: string): void {
-  if (new Set(values).size < values.length) throw new Error(`must hold providers that each have another ${field}`);
+  if (new Set(values).size < values.length) throw new Error(`must not hold two providers with the same ${field}`);
 }
 
 function parseJson(text: string): unknown {

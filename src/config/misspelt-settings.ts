@@ -1,8 +1,8 @@
-/** Finds variables of the environment that have no effect because their name has a slip. */
+/** Finds environment variables that have no effect because their name is a misspelt name of a setting. */
 import { isOneEditAway } from './is-one-edit-away.ts';
 import { SETTINGS } from './settings.ts';
 
-/** Shorter names, such as `PORT`, are close to names that other programs use. */
+/** Shorter names, such as `PORT`, are one edit away from names that other programs use. */
 const MIN_LENGTH = 8;
 
 export function findMisspeltSettings(variables: readonly string[]): { variable: string; setting: string }[] {

@@ -5,21 +5,21 @@ const ROLES = ['viewer', 'support', 'admin', 'team'] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface Operator {
-  /** As it is written in the file. */
+  /** In the spelling of the file. */
   readonly email: string;
   readonly role: Role;
-  /** The applications of a `team`. Empty for the other roles, which have all. */
+  /** The applications of a `team`. Empty for the other roles, which see every application. */
   readonly applicationIds: readonly string[];
-  /** Whether only a sign-in with a passkey counts. */
+  /** Whether the operator must sign in with a passkey. */
   readonly needsPasskey: boolean;
 }
 
-/** Operators by the keys of their e-mail addresses. */
+/** Operators by e-mail address, in the form of `toOperatorKey`. */
 export type Operators = ReadonlyMap<string, Operator>;
 
 /**
- * Returns the same text for addresses that differ in the case of ASCII letters only. In Unicode, the lower case of the
- * Kelvin sign is a k, and an address with it may be somebody else's.
+ * Lowers ASCII letters only. `toLowerCase` would also turn the Kelvin sign (U+212A) into a k, and an address with that
+ * sign may belong to somebody else.
  */
 export function toOperatorKey(email: string): string {
   return email.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
@@ -30,8 +30,8 @@ const LINE =
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Returns the operators of a file: `ada@example.com admin` per line, or `team` with the ID of an application, and then
- * perhaps `passkey`. A team may have several lines. Empty lines, and lines that begin with `#`, are comments.
+ * Returns the operators of a file. A line is `ada@example.com admin`, or `ada@example.com team <application ID>`, with
+ * `passkey` at the end if wanted. Each application of a `team` has a line. Lines that begin with `#` are comments.
  *
  * @throws Error that names the number of the first wrong line
  */
@@ -49,9 +49,9 @@ export function parseOperators(text: string): Operators {
     const key = toOperatorKey(operator.email);
     const before = operators.get(key);
     if (before && (before.role !== 'team' || operator.role !== 'team')) {
-      throw new Error(`line ${index + 1} names an operator whom another line names`);
+      throw new Error(`line ${index + 1} repeats the operator of an earlier line`);
     }
-    operators.set(key, before ? join(before, operator) : operator);
+    operators.set(key, before ? mergeTeams(before, operator) : operator);
   }
   if (operators.size === 0) throw new Error('must name an operator');
   return operators;
@@ -66,8 +66,8 @@ function parseLine(line: string): Operator | undefined {
   return { email, role, applicationIds: id ? [id] : [], needsPasskey: passkey !== undefined };
 }
 
-/** The stricter line decides about passkeys. */
-function join(one: Operator, other: Operator): Operator {
+/** Requires a passkey if either line does. */
+function mergeTeams(one: Operator, other: Operator): Operator {
   return {
     ...one,
     applicationIds: [...one.applicationIds, ...other.applicationIds],

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { parseDatabaseUrl } from './database-url.ts';
 import { isLoginMethod, PROVIDER_ID } from './login-methods.ts';
 
-/** Returns the text itself, because clients and worker processes parse it again. */
+/** Checks the URL and returns its text: the parts of Usher that connect parse it themselves. */
 export function parseDatabaseUrlText(text: string): string {
   parseDatabaseUrl(text);
   return text;
@@ -23,12 +23,12 @@ export function parsePublicUrl(text: string): string {
   return text;
 }
 
-/** Returns the normalised URL of a page or file outside Usher. */
+/** Returns the normalised URL of a page, file or server outside Usher. */
 export function parseForeignUrl(text: string): string {
   return parseWebUrl(text).href;
 }
 
-/** The URL may have credentials for basic authentication. */
+/** Returns the normalised URL, which may have credentials for basic authentication. */
 export function parseRpcUrl(text: string): string {
   const url = parseWebUrl(text);
   try {
@@ -46,17 +46,17 @@ export function parseSmtpUrl(text: string): string {
   return text;
 }
 
-/** Returns methods of Usher's own, and IDs of providers. */
+/** Returns methods of Usher itself and IDs of providers, mixed as in the text. */
 export function parseLoginMethods(text: string): readonly string[] {
   const methods = splitList(text);
   if (!methods.every((name) => isLoginMethod(name) || PROVIDER_ID.test(name)))
-    throw new Error('must be of wallet, email, passkey and the providers of LOGIN_PROVIDERS_FILE, comma-separated');
-  // A lost passkey needs another way in.
-  if (methods.every((method) => method === 'passkey')) throw new Error('must have another method beside passkey');
+    throw new Error('must list wallet, email, passkey or IDs of LOGIN_PROVIDERS_FILE, comma-separated');
+  // Users who lose their passkey need another way to sign in.
+  if (methods.every((method) => method === 'passkey')) throw new Error('must have another method besides passkey');
   return methods;
 }
 
-/** Accepts the name of a host, which browsers take for a relying party ID. */
+/** Accepts host names only: WebAuthn does not allow IP addresses as relying party IDs. */
 export function parseRelyingPartyId(text: string): string {
   const isName = /^(?=.{1,253}$)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*$/.test(text) && isIP(text) === 0;
   if (!isName) throw new Error('must be the name of a host in lower case, such as example.com');
@@ -65,14 +65,17 @@ export function parseRelyingPartyId(text: string): string {
 
 /** Returns origins in the form of the `Origin` header. */
 export function parseOrigins(text: string): readonly string[] {
-  return splitList(text).map((entry) => {
-    const isOrigin = /^https?:/.test(entry) && URL.canParse(entry) && new URL(entry).origin === entry;
-    if (!isOrigin) throw new Error('must be origins such as https://tools.example.com, comma-separated');
-    return entry;
-  });
+  const origins = splitList(text);
+  if (!origins.every(isOrigin)) throw new Error('must be origins such as https://tools.example.com, comma-separated');
+  return origins;
 }
 
-/** Returns the entries. The error names one that is neither an address nor a CIDR range. */
+/** Returns whether the text is an origin as browsers send it: in lower case, without default port and last slash. */
+export function isOrigin(text: string): boolean {
+  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
+}
+
+/** Returns the entries. @throws Error that names the first entry that is neither an address nor a CIDR range */
 export function parseNetworks(text: string): readonly string[] {
   return splitList(text).map((entry) => {
     const [address = '', prefix = '0', ...more] = entry.split('/');
@@ -99,7 +102,7 @@ export function integerBetween(min: number, max: number): (text: string) => numb
 }
 
 const UNIT_SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 };
-/** A session lasts 15 minutes even without renewals. */
+/** 15 minutes, the life of a session without renewals. */
 const MIN_SESSION_MAX_AGE_SECONDS = 900;
 const MAX_SESSION_MAX_AGE_SECONDS = 365 * 86_400;
 

@@ -13,7 +13,7 @@ export async function readOrCreateFile(file: string, make: () => string): Promis
   try {
     await link(draft, file);
   } catch (error) {
-    // Another process has created it meanwhile, and its content counts.
+    // Another process has created the file meanwhile. Use the content of that process.
     if (!hasCode(error, 'EEXIST')) throw error;
   } finally {
     await unlink(draft);

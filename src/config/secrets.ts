@@ -14,44 +14,47 @@ export interface Secrets {
   readonly adminKey: string;
   /** Private JWKs; the first signs. */
   readonly authSigningKeys: readonly JWK[];
-  /** Private RSA keys, likewise. None: OpenID Connect is off. */
+  /** Private RSA JWKs; the first signs. Empty: OpenID Connect is off. */
   readonly oidcSigningKeys: readonly JWK[];
   /** Keys of 32 bytes; the first encrypts. */
   readonly encryptionKeys: readonly Buffer[];
 }
 
-/** Completes the given secrets from files in the directory, and creates missing files with mode 0600. */
+/** Reads the secrets that are not given from files in the directory. Creates missing files with mode 0600. */
 export async function completeSecrets(given: Partial<Secrets>, directory: string): Promise<Secrets> {
-  const keep = async <T>(name: string, generate: () => string, parse: (text: string) => T): Promise<T> => {
+  const readOrGenerate = async <T>(name: string, generate: () => string, parse: (text: string) => T): Promise<T> => {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const file = join(directory, name);
     const text = await readOrCreateFile(file, () => `${generate()}\n`);
     try {
       return parse(text);
     } catch (error) {
-      // Replacing the file would make stored data unreadable.
+      // Do not replace the file: stored data would become unreadable.
       throw new Error(`${file} ${error instanceof Error ? error.message : error}`);
     }
   };
   const random = (encoding: 'base64' | 'base64url') => () => randomBytes(32).toString(encoding);
   return {
-    adminKey: given.adminKey ?? (await keep('admin-key', random('base64url'), parseAdminKey)),
+    adminKey: given.adminKey ?? (await readOrGenerate('admin-key', random('base64url'), parseAdminKey)),
     authSigningKeys:
-      given.authSigningKeys ?? (await keep('auth-signing-keys.json', generateAuthSigningKeys, parseAuthSigningKeys)),
+      given.authSigningKeys ??
+      (await readOrGenerate('auth-signing-keys.json', generateAuthSigningKeys, parseAuthSigningKeys)),
     oidcSigningKeys:
-      given.oidcSigningKeys ?? (await keep('oidc-signing-keys.json', generateOidcSigningKeys, parseOidcSigningKeys)),
-    encryptionKeys: given.encryptionKeys ?? (await keep('encryption-key', random('base64'), parseEncryptionKeys)),
+      given.oidcSigningKeys ??
+      (await readOrGenerate('oidc-signing-keys.json', generateOidcSigningKeys, parseOidcSigningKeys)),
+    encryptionKeys:
+      given.encryptionKeys ?? (await readOrGenerate('encryption-key', random('base64'), parseEncryptionKeys)),
   };
 }
 
-/** Returns the admin key without surrounding white space. @throws Error that says what is wrong. */
+/** Trims white space around the admin key. @throws Error whose message continues the name of the setting */
 export function parseAdminKey(text: string): string {
   const key = text.trim();
   if (key.length < 32) throw new Error('must have at least 32 characters');
   return key;
 }
 
-/** Returns the keys of 32 bytes that are written in base64, one per line. @throws Error that says what is wrong. */
+/** Reads one base64 key of 32 bytes per line. @throws Error whose message continues the name of the setting */
 export function parseEncryptionKeys(text: string): readonly Buffer[] {
   const lines = text.split('\n').map((line) => line.trim());
   const keys = lines.filter((line) => line !== '');

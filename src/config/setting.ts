@@ -8,13 +8,13 @@ export interface Setting<Value> extends Options {
 }
 
 interface Options {
-  /** The default in the README, if it is not a plain value. */
+  /** The default as the README shows it, if that is not the plain value. */
   readonly defaultText?: string;
-  /** The variable is the path of a file, and `parse` gets its content. */
+  /** The variable is the path of a file. `parse` gets the content of the file. */
   readonly isFile?: true;
-  /** The variable itself is a secret, not the path of one. */
+  /** The variable itself may hold a secret, such as a password in a URL. */
   readonly isSecret?: true;
-  /** This setting is required if that one is set. */
+  /** The name of another setting. If that one is set, this one is required. */
   readonly requiredWith?: string;
 }
 

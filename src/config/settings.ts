@@ -27,10 +27,10 @@ import { WEBHOOK_SETTINGS } from './webhook-settings.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 const MAX_TIMEOUT_MS = 600_000;
-/** Chain IDs are larger numbers in theory; EIP-2294 keeps them exact in JavaScript. */
+/** EIP-2294 allows chain IDs up to 2^63 - 37, but a JavaScript number is exact only up to here. */
 const MAX_CHAIN_ID = Number.MAX_SAFE_INTEGER;
 
-/** All settings, by their names in the code. */
+/** All settings, by the names of their fields in `Config`. */
 export const SETTINGS = {
   host: setting('HOST', String, 'Address to listen on.', { default: '127.0.0.1' }),
   port: setting('PORT', integerBetween(0, 65_535), 'Port to listen on; `0` takes a free one.', { default: 8080 }),
@@ -88,7 +88,7 @@ export const SETTINGS = {
   loginMethods: setting(
     'LOGIN_METHODS',
     parseLoginMethods,
-    'What the login page offers: of `wallet`, `email`, `passkey` and the IDs of `LOGIN_PROVIDERS_FILE`.',
+    'Sign-in methods of the login page, comma-separated: `wallet`, `email`, `passkey`, IDs of `LOGIN_PROVIDERS_FILE`.',
     {
       defaultText: '`wallet,email`, all providers, and `passkey` if embedded; no `email` without `SMTP_URL`',
     },
@@ -96,13 +96,13 @@ export const SETTINGS = {
   loginProviders: setting(
     'LOGIN_PROVIDERS_FILE',
     parseLoginProviders,
-    'JSON array of other providers at which people sign in. It is read again when it changes.',
+    'JSON array of other providers for signing in. Usher reads the file again when it changes.',
     { default: [], defaultText: 'none', isFile: true },
   ),
   passkeyRpId: setting(
     'PASSKEY_RP_ID',
     parseRelyingPartyId,
-    'Host of `PUBLIC_URL`, or a parent of it, that passkeys are for.',
+    'Host that passkeys belong to: that of `PUBLIC_URL`, or a parent domain of it.',
     {
       defaultText: 'host of `PUBLIC_URL`',
     },
@@ -124,7 +124,7 @@ export const SETTINGS = {
   ethereumChainId: setting(
     'ETHEREUM_CHAIN_ID',
     integerBetween(1, MAX_CHAIN_ID),
-    'Chain of contract wallets and of that node.',
+    'Chain of contract wallets, and of `ETHEREUM_RPC_URL`.',
     {
       default: 1,
     },
@@ -132,7 +132,7 @@ export const SETTINGS = {
   issuer: setting('AUTH_ISSUER', String, 'Another issuer whose auth tokens Usher accepts.', {
     requiredWith: 'AUTH_JWKS_URL',
   }),
-  jwksUrl: setting('AUTH_JWKS_URL', parseForeignUrl, 'JWK Set of that issuer.', { requiredWith: 'AUTH_ISSUER' }),
+  jwksUrl: setting('AUTH_JWKS_URL', parseForeignUrl, 'JWK Set of `AUTH_ISSUER`.', { requiredWith: 'AUTH_ISSUER' }),
   sessionMaxAgeSeconds: setting(
     'SESSION_MAX_AGE',
     parseSessionMaxAge,
@@ -142,13 +142,13 @@ export const SETTINGS = {
   singleSignOnMaxAgeSeconds: setting(
     'SINGLE_SIGN_ON_MAX_AGE',
     parseSingleSignOnMaxAge,
-    'How long browsers remember a sign-in for applications with `single_sign_on`, as above; `0`: not at all.',
+    'How long browsers remember a sign-in for applications with `single_sign_on`, written as `SESSION_MAX_AGE`; `0`: not at all.',
     { default: 43_200, defaultText: '`12h`' },
   ),
   allowAccountDeletion: setting(
     'ALLOW_ACCOUNT_DELETION',
     parseBoolean,
-    '`false`: people cannot delete their account on its page.',
+    '`false`: people cannot delete their account on the account page.',
     { default: true },
   ),
   ...AUDIT_SETTINGS,
@@ -162,11 +162,11 @@ export const SETTINGS = {
     default: [],
     defaultText: 'none',
   }),
-  workers: setting('WORKERS', integerBetween(1, 64), 'Processes that serve.', { default: 1 }),
+  workers: setting('WORKERS', integerBetween(1, 64), 'Processes that serve requests.', { default: 1 }),
   metricsPort: setting('METRICS_PORT', integerBetween(0, 65_535), 'Port of `/metrics` for Prometheus.', {
     requiredWith: 'METRICS_HOST',
   }),
-  metricsHost: setting('METRICS_HOST', String, 'Address of that port. Keep it off the internet.', {
+  metricsHost: setting('METRICS_HOST', String, 'Address of `/metrics`. Keep it off the internet.', {
     default: '127.0.0.1',
   }),
   ...CONSOLE_SETTINGS,
@@ -194,7 +194,7 @@ export const SETTINGS = {
   tlsKey: setting('TLS_KEY_FILE', String, 'Private key in PEM.', { isFile: true, requiredWith: 'TLS_CERT_FILE' }),
 };
 
-/** The parsed settings. A setting without a value and a default is undefined. */
+/** The parsed settings. A setting that has neither a value nor a default is undefined. */
 export type SettingValues = {
   readonly [Key in keyof typeof SETTINGS]: (typeof SETTINGS)[Key]['default'];
 };

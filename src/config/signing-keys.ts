@@ -1,11 +1,11 @@
-/** The JWK Sets that hold Usher's private keys: of auth tokens, and of the ID tokens of OpenID Connect. */
+/** The JWK Sets with the private keys that sign auth tokens, and the ID tokens of OpenID Connect. */
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import type { JWK } from 'jose';
 
 /** RFC 7518, section 3.3. */
 const MIN_RSA_BITS = 2_048;
 
-/** Returns the Ed25519 and P-256 keys of a private JWK Set. @throws Error that says what is wrong. */
+/** Reads Ed25519 and P-256 keys, each with its `alg`. @throws Error whose message continues the name of the setting */
 export function parseAuthSigningKeys(text: string): readonly JWK[] {
   return parsePrivateKeys(text).map(({ jwk }) => {
     const alg = jwk.crv === 'Ed25519' ? 'EdDSA' : jwk.crv === 'P-256' ? 'ES256' : undefined;
@@ -16,7 +16,7 @@ export function parseAuthSigningKeys(text: string): readonly JWK[] {
   });
 }
 
-/** Returns the RSA keys of a private JWK Set. @throws Error that says what is wrong. */
+/** Reads RSA keys, each with its `alg`. @throws Error whose message continues the name of the setting */
 export function parseOidcSigningKeys(text: string): readonly JWK[] {
   return parsePrivateKeys(text).map(({ jwk, key }) => {
     const { modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
@@ -32,7 +32,7 @@ export function generateAuthSigningKeys(): string {
   return toJwkSet(generateKeyPairSync('ed25519').privateKey, 'EdDSA');
 }
 
-/** More bits would make each signature several times as slow. */
+/** The minimum of bits, because each signature would take several times as long with more. */
 export function generateOidcSigningKeys(): string {
   return toJwkSet(generateKeyPairSync('rsa', { modulusLength: MIN_RSA_BITS }).privateKey, 'RS256');
 }
@@ -47,7 +47,7 @@ function parsePrivateKeys(text: string): { jwk: JWK; key: KeyObject }[] {
   if (!Array.isArray(jwks) || jwks.length === 0) throw new Error('must hold a JWK Set with at least one key');
   const ids = jwks.map((jwk: JWK | null) => jwk?.kid);
   if (ids.some((id) => typeof id !== 'string' || id === '') || new Set(ids).size < ids.length) {
-    throw new Error('must hold keys that each have a kid of their own');
+    throw new Error('must give each key a different kid');
   }
   return jwks.map((jwk) => {
     try {

@@ -8,7 +8,7 @@ export const WEBHOOK_SETTINGS = {
   webhookConcurrency: setting(
     'WEBHOOK_CONCURRENCY',
     integerBetween(1, 4_096),
-    'Attempts in flight to quick endpoints, per process.',
+    'Concurrent attempts to quick endpoints, per process.',
     {
       default: 128,
     },
@@ -22,8 +22,8 @@ export const WEBHOOK_SETTINGS = {
   webhookProxyUrl: setting(
     'WEBHOOK_PROXY_URL',
     parseForeignUrl,
-    'HTTP proxy that sends webhooks and checks addresses.',
-    {},
+    'HTTP proxy through which webhooks are sent. Then the proxy must refuse internal addresses.',
+    { isSecret: true },
   ),
   webhookTimeoutMs: setting('WEBHOOK_TIMEOUT_MS', integerBetween(1, 60_000), 'The longest an attempt may take.', {
     default: 15_000,
@@ -31,7 +31,7 @@ export const WEBHOOK_SETTINGS = {
   webhookRetrySchedule: setting(
     'WEBHOOK_RETRY_SCHEDULE',
     (text): readonly number[] => splitList(text).map(integerBetween(0, 604_800)),
-    'Seconds before each attempt.',
+    'Seconds before each attempt, comma-separated.',
     {
       default: [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400],
       defaultText: 'ten attempts in three days',

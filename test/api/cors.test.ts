@@ -59,6 +59,11 @@ describe('the headers', () => {
     expect(await ask(open, '/usher.v1.EventService/No', ORIGIN, unknown)).toEqual({ status: 200, ...readable });
   });
 
+  test('keep the Origin in Vary where a response varies with its encoding, too', async () => {
+    const reply = await ask(open, '/openapi.json', ORIGIN);
+    expect(reply).toEqual({ status: 200, ...readable, vary: 'Origin, accept-encoding' });
+  });
+
   test('let no page send an admin key', async () => {
     expect(JSON.stringify(await ask(open, GET_EVENT, ORIGIN, PREFLIGHT))).not.toMatch(/admin/i);
   });

@@ -36,7 +36,7 @@ test.each<[string, Environment]>([
   ['no setting is set', {}],
   [
     'settings are empty',
-    { PORT: '', PUBLIC_URL: '', DATABASE_URL: '', ADMIN_KEY: '', LOG_LEVEL: '', TLS_KEY_FILE: '' },
+    { PORT: '', PUBLIC_URL: '', DATABASE_URL: '', ADMIN_KEY: '', LOG_LEVEL: '', OPERATORS_FILE: '', TLS_KEY_FILE: '' },
   ],
   ['only unknown variables are set', { PATH: '/bin', NO_SUCH_SETTING: '1' }],
 ])('the defaults hold when %s', (_, env) => {
@@ -185,12 +185,13 @@ describe('refuses', () => {
     ...each('DATABASE_CONNECTIONS', 'must be a whole number from 1 to 64', ['0', '65', 'many']),
     ...each('WORKERS', 'must be a whole number from 1 to 64', ['0', '65', 'auto']),
     ...each('WORKERS', 'times DATABASE_CONNECTIONS must be at most 128 without DATABASE_URL', ['33']),
-    ...each(
-      'LOGIN_METHODS',
-      'must be of wallet, email, passkey and the providers of LOGIN_PROVIDERS_FILE, comma-separated',
-      ['sms', 'Wallet', 'wallet;email', ','],
-    ),
-    ...each('LOGIN_METHODS', 'must have another method beside passkey', ['passkey']),
+    ...each('LOGIN_METHODS', 'must list wallet, email, passkey or IDs of LOGIN_PROVIDERS_FILE, comma-separated', [
+      'sms',
+      'Wallet',
+      'wallet;email',
+      ',',
+    ]),
+    ...each('LOGIN_METHODS', 'must have another method besides passkey', ['passkey']),
     ...each('PASSKEY_RP_ID', 'must be the name of a host in lower case, such as example.com', [
       'Example.com',
       'https://example.com',
@@ -254,7 +255,7 @@ describe('refuses', () => {
     ],
     ...['http://login.example.com', 'https://192.0.2.1', 'https://[2001:db8::1]'].map((url): [Environment, string] => [
       { PUBLIC_URL: url, LOGIN_METHODS: 'wallet,passkey' },
-      'PUBLIC_URL must be https and have a name, or be of localhost, for LOGIN_METHODS with passkey',
+      'PUBLIC_URL must be https with a host name, or be on localhost, for LOGIN_METHODS with passkey',
     ]),
     ...['ample.com', 'other.test', 'a.login.example.com'].map((host): [Environment, string] => [
       { PUBLIC_URL: 'https://login.example.com', PASSKEY_RP_ID: host },

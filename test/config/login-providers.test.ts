@@ -15,7 +15,7 @@ test.each<[string, unknown[]]>([
   ['must hold a JSON array of at most 20 providers', Array.from({ length: 21 }, () => acme)],
   ['entry 1 must be an object', ['acme']],
   ['entry 2 has an unknown field', [acme, { ...acme, client_id: 'usher' }]],
-  ['entry 1: id must be of a-z, 0-9 and -, at most 31 characters', [{ ...acme, id: 'Acme' }]],
+  ['entry 1: id must begin with a letter and have at most 31 characters of a-z, 0-9 and -', [{ ...acme, id: 'Acme' }]],
   ['entry 1: id must not be one of', [{ ...acme, id: 'email' }]],
   ['entry 1: name must have 1 to 40 characters', [{ ...acme, name: 'A\u202ecme' }]],
   ['entry 1: issuer must be an https URL', [{ ...acme, issuer: 'http://acme.test' }]],
@@ -25,8 +25,8 @@ test.each<[string, unknown[]]>([
   ['entry 1: clientSecret must have', [{ ...acme, clientSecret: '' }]],
   ['entry 1: trustEmail must be true or false', [{ ...acme, trustEmail: 'yes' }]],
   ['entry 1: emailDomains must be domains', [{ ...acme, emailDomains: ['@corp.test'] }]],
-  ['must hold providers that each have another id', [acme, { ...acme, issuer: 'https://other.test' }]],
-  ['must hold providers that each have another issuer', [acme, { ...acme, id: 'other' }]],
+  ['must not hold two providers with the same id', [acme, { ...acme, issuer: 'https://other.test' }]],
+  ['must not hold two providers with the same issuer', [acme, { ...acme, id: 'other' }]],
 ])('refuses: %s', (problem, entries) => {
   expect(() => parse(...entries)).toThrow(problem);
 });

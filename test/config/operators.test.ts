@@ -50,7 +50,7 @@ test.each([
   ['twice', 'ada@example.com admin\nADA@example.com viewer'],
   ['as a team, too', `ada@example.com admin\nada@example.com team ${ID}`],
 ])('an operator whom two lines name %s is refused', (_, text) => {
-  expect(() => parseOperators(text)).toThrow('line 2 names an operator whom another line names');
+  expect(() => parseOperators(text)).toThrow('line 2 repeats the operator of an earlier line');
 });
 
 test('a file that names nobody is refused', () => {

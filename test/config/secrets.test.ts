@@ -16,7 +16,7 @@ const p384 = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey
 const NO_SET = 'must hold a JWK Set with at least one key';
 const NOT_PRIVATE = 'must hold private keys only, each a valid JWK';
 const OTHER_KIND = 'must hold Ed25519 (EdDSA) or P-256 (ES256) keys';
-const OWN_ID = 'must hold keys that each have a kid of their own';
+const OWN_ID = 'must give each key a different kid';
 
 describe('signing keys', () => {
   test('keep their order and get their algorithm', () => {
@@ -126,14 +126,14 @@ describe('named admin keys', () => {
     'are refused with the right %j, which the message does not repeat',
     (list) => {
       const problem =
-        'line 3 must end with rights of login-page, support, read, applications, all, separated by commas';
+        'line 3 must end with rights, comma-separated, each one of login-page, support, read, applications, all';
       expect(() => parseAdminKeys(`\nada:${key}\ngrace:${key}x:${list}\n`)).toThrow(new Error(problem));
     },
   );
 
   const [NO_LINE, NO_NAME] = [
-    'must hold a line name:key for each key, of at least 32 characters',
-    'must hold names that are all different, and none that is admin',
+    'must hold a line name:key for each key, with at least 32 characters in the key',
+    'must hold different names, none of them admin',
   ];
   test.each([
     ['no line', '\n', NO_LINE],
@@ -144,7 +144,7 @@ describe('named admin keys', () => {
     ['a short key with white space', `ada:${key.slice(1)} `, NO_LINE],
     ['a name given twice', `ada:${key}\nada:${another}`, NO_NAME],
     ['the name of ADMIN_KEY', `admin:${key}`, NO_NAME],
-    ['a key given twice', `ada:${key}\ngrace:${key} `, 'must hold keys that are all different'],
+    ['a key given twice', `ada:${key}\ngrace:${key} `, 'must hold different keys'],
   ])('are refused from %s', (_, text, problem) => {
     expect(() => parseAdminKeys(text)).toThrow(new Error(problem));
   });

@@ -14,7 +14,13 @@ test('the README lists every setting with its default and description', () => {
 });
 
 test('the settings that hold a secret are known', () => {
-  expect(SECRET_SETTINGS.sort()).toEqual(['ADMIN_KEY', 'DATABASE_URL', 'ETHEREUM_RPC_URL', 'SMTP_URL']);
+  expect(SECRET_SETTINGS.sort()).toEqual([
+    'ADMIN_KEY',
+    'DATABASE_URL',
+    'ETHEREUM_RPC_URL',
+    'SMTP_URL',
+    'WEBHOOK_PROXY_URL',
+  ]);
 });
 
 function formatRow(setting: Setting<unknown>): string {

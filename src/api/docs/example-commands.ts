@@ -1,4 +1,4 @@
-/** Renders the example of an operation for the shell and as TypeScript. Variables stay variables. */
+/** Renders the example of an operation for the shell and as TypeScript. Values such as `$USER_ID` stay variables. */
 import { type JsonValue, ScalarType } from '@bufbuild/protobuf';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { CREDENTIAL_HEADERS, type Operation } from '../catalogue.ts';
@@ -54,7 +54,7 @@ export function toTypeScript(operation: Operation): string {
   ].join('\n');
 }
 
-/** `auth`, and for resources their plural, such as `events`. */
+/** Returns the client's property for the service: `auth`, or the plural of a resource, such as `events`. */
 function clientName({ method }: Operation): string {
   const name = method.parent.name.replace('Service', '').toLowerCase();
   return name === 'auth' ? name : `${name}s`;

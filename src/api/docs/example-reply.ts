@@ -4,7 +4,7 @@ import type { SchemaObject } from './openapi.ts';
 const UUID = '8f14e45f-ceea-467f-ab5b-5d2c1f0e9a37';
 const LOGO_URI = `https://login.example.com/login/logo/${UUID}/light/6b86b273ff34fce1…`;
 
-/** Values by field name, or by `Message.field` if fields share a name. Other fields get a default of their type. */
+/** Values by field name, or by `Message.field` where messages share a name. Other fields get a value of their type. */
 const VALUES: Readonly<Record<string, JsonValue>> = {
   'ApiKey.name': 'Kasse 2 – Süd',
   'Application.name': 'Café Zoë',
@@ -58,10 +58,10 @@ const VALUES: Readonly<Record<string, JsonValue>> = {
   webhookId: 'wh_5f3c0b9a7d1e4c28a6b4e8f7d2c19035',
 };
 
-/** Fields that a typical reply lacks. */
+/** Fields that a typical reply does not have. */
 const ABSENT = ['disabledReason', 'error', 'lastError', 'nextAttemptAt', 'deactivatedAt', 'revokedAt', 'replacedBy'];
 
-/** Returns a value of the schema. `name` is the field's, if it is one. */
+/** Returns an example value of the schema. `name` and `message` are those of the field that has the schema, if any. */
 export function exampleReply(schema: SchemaObject, name = '', message = ''): JsonValue {
   const { const: constant, items, properties, title, type = 'object' } = schema;
   if (constant !== undefined) return constant as JsonValue;

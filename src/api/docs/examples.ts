@@ -6,7 +6,7 @@ export interface Example {
   readonly optional?: JsonObject;
 }
 
-/** Shell variables for the reader's own values, and where each value comes from. */
+/** Shell variables for the reader's own values, each with the source of its value. */
 export const VARIABLES = {
   CLIENT_ID: '`clientId` of CreateApplication',
   REDIRECT_URI: 'one of the `redirectUris` of the application',

@@ -61,7 +61,7 @@ function renderField({ name, schema }: Field, marks: readonly (string | undefine
     mark ? [html` <b class="${mark === 'required' ? 'required' : 'mark'}">${mark}</b>`] : [],
   );
   const { description } = schema;
-  // Long names may break after a dot.
+  // Let browsers break long names after a dot.
   const parts = name.split(/(?<=\.)/).map((part) => html`<wbr>${part}`);
   return html`<dt><code>${parts}</code> <span class="type">${describeType(schema)}</span>${shown}</dt>
 <dd>${description && renderText(description)}</dd>

@@ -1,4 +1,4 @@
-/** The picture of a login: who sends what to whom. */
+/** The sequence diagram of a login. */
 import { type Html, html } from '../../http/html.ts';
 
 const STEP = 46;
@@ -12,7 +12,7 @@ interface Layout {
   readonly lanes: Readonly<Record<Lane, number>>;
 }
 
-/** On phones, texts between two neighbours are wider than the space between these. */
+/** In the narrow layout, texts are wider than the space between two lanes: see `placeText`. */
 const LAYOUTS: readonly Layout[] = [
   { name: 'wide', width: 720, lanes: { Browser: 90, Application: 360, Usher: 630 } },
   { name: 'narrow', width: 328, lanes: { Browser: 30, Application: 162, Usher: 304 } },
@@ -32,7 +32,7 @@ const HEIGHT = TOP + MESSAGES.length * STEP;
 
 const TITLE = `A login. ${MESSAGES.map(([from, to, text]) => `${from} to ${to}: ${text}.`).join(' ')}`;
 
-/** Lines and text have the colours of the page, which shows the layout that fits it. */
+/** Both layouts. The style of the page hides one of them, and colours lines and text. */
 export const FLOW = html`<figure>${LAYOUTS.map(renderFlow)}</figure>`;
 
 function renderFlow({ name, width, lanes }: Layout): Html {
@@ -53,7 +53,7 @@ ${MESSAGES.map(([from, to, text], index) => {
 </svg>`;
 }
 
-/** In the middle of the arrow, unless that is shorter than the text. */
+/** Places the text in the middle of its arrow, or beside a lane where the arrow is shorter than the text. */
 function placeText(left: number, right: number): { x: number; anchor: string } {
   if (right - left > 200) return { x: (left + right) / 2, anchor: 'middle' };
   return left < 100 ? { x: left + 6, anchor: 'start' } : { x: right + 16, anchor: 'end' };

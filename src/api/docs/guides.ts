@@ -1,4 +1,4 @@
-/** The guides of the API reference, which precede the operations. */
+/** The guides of the API reference. The page shows them before the operations. */
 import { ERRORS } from '../../domain/errors.ts';
 import { type Html, html } from '../../http/html.ts';
 import { STATUSES } from '../rest/rest.ts';
@@ -10,7 +10,7 @@ import { renderCodeBlock, renderTable, renderText } from './text.ts';
 import { TROUBLESHOOTING } from './troubleshooting.ts';
 import { WEBHOOK_GUIDE } from './webhook-guide.ts';
 
-/** The lines that all examples in TypeScript need first. */
+/** The first lines of every example in TypeScript. */
 export const CLIENT_SETUP = [
   "import { env } from 'node:process';",
   "import { createUsherClient } from 'usher-client';",
@@ -23,9 +23,9 @@ export const CLIENT_SETUP = [
 
 export interface ExampleSetup {
   readonly publicUrl: string;
-  /** Of the demo application, by variable. */
+  /** Values of the demo application, by variable. */
   readonly values?: Readonly<Partial<Record<string, string>>>;
-  /** Of this Usher, if it is a trial. */
+  /** The path of the admin key, if Usher runs on its embedded Postgres. Given with `values`. */
   readonly adminKeyFile?: string;
 }
 
@@ -36,7 +36,7 @@ function renderExports({ publicUrl, values = {}, adminKeyFile }: ExampleSetup): 
 ${renderCodeBlock(`export USHER_URL='${publicUrl}'\nexport CLIENT_ID=client_…  # of an application\nexport API_KEY=usk_…       # of an application\nexport ADMIN_KEY=…         # of the operator: .data/admin-key of a trial`)}`;
   }
   const lines = [`export USHER_URL='${publicUrl}'`, `export ADMIN_KEY="$(cat '${adminKeyFile}')"`, ...known];
-  return html`<p>Paste these once. They are of the demo application; its user has just signed in, for 15 minutes.
+  return html`<p>Paste these once. They belong to the demo application. Its user has just signed in, for 15 minutes.
 Then every example works as it is, in a shell and in Node.</p>
 ${renderCodeBlock(lines.join('\n'))}`;
 }
@@ -101,7 +101,7 @@ do {
 const LIST_GUIDE = html`<p>${renderText(
   'Lists are newest first. `pageSize` is 1 to 100, and 50 if you leave it out. `nextPageToken` is empty on the last page; otherwise send it as `pageToken`, with the same filters, for the next.',
 )}</p>
-<p>Items that come while you read pages are neither skipped nor repeated.</p>
+<p>Items that are added while you read pages do not make you skip or repeat others.</p>
 ${renderCodeBlock(LIST_EXAMPLE)}`;
 
 const UPDATE_GUIDE = html`<p>${renderText(
@@ -112,13 +112,13 @@ const LIMIT_GUIDE = renderTable(
   ['What', 'Limit'],
   [
     ['Login intent', '30 minutes'],
-    ['Auth token', '15 minutes, one exchange or more'],
-    ['Session', '15 minutes, renewable for 12 hours unless the operator says otherwise'],
-    ['Check of a session', 'at most 5 s old, or as fresh as `maxStalenessMs` asks'],
+    ['Auth token', '15 minutes; may be exchanged more than once'],
+    ['Session', '15 minutes, renewable for 12 hours unless the operator sets another time'],
+    ['Answer of CheckSession', 'at most 5 s old, or less with `maxStalenessMs`'],
     ['Revoked API key', 'works for 5 s at most'],
-    ['Request', '64 KiB; a longer one is 413'],
-    ['Time', '5 s unless the operator says otherwise, or less: `Connect-Timeout-Ms`, `grpc-timeout`'],
-    ['Load', 'beyond what a process can take, calls are 503 with `Retry-After`'],
+    ['Request body', '64 KiB; a longer one gets 413'],
+    ['Duration of a call', '5 s unless the operator sets another time, or less: `Connect-Timeout-Ms`, `grpc-timeout`'],
+    ['Concurrent calls', 'if a process has too many, further calls get 503 with `Retry-After`'],
     ['Webhook messages', 'can be delivered again for 14 days'],
   ],
 );

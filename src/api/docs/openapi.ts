@@ -1,4 +1,4 @@
-/** Reads operations from the OpenAPI documents, with their fields as the flat lists that the reference shows. */
+/** Reads operations from the OpenAPI documents. Returns their fields as flat lists, as the reference shows them. */
 import { readFileSync } from 'node:fs';
 import type { DescService } from '@bufbuild/protobuf';
 import type { Rule } from '../../domain/rule.ts';
@@ -9,7 +9,7 @@ type RuleSchema = Rule<unknown>['schema'];
 
 export interface SchemaObject extends Omit<RuleSchema, 'type' | 'enum' | 'items'> {
   readonly $ref?: string;
-  /** The name of the message that was referenced. */
+  /** The name of the message, if the schema was a reference. */
   readonly title?: string;
   readonly type?: string | readonly string[];
   readonly const?: unknown;
@@ -45,9 +45,9 @@ export interface Field {
 export interface OperationDescription {
   readonly description: string;
   readonly request: readonly Field[];
-  /** The fields of the RPC, also if there is a REST route. */
+  /** The fields of the RPC, even if the operation has a REST route. */
   readonly response: readonly Field[];
-  /** The schema of a reply: of REST if the operation has a route, else of the RPC. */
+  /** The schema of the REST reply if the operation has a route, else of the response of the RPC. */
   readonly reply: SchemaObject;
 }
 

@@ -1,8 +1,8 @@
-/** What to paste into products so that they sign users in with Usher. `src/api/oidc/README.md` has the same. */
+/** Settings of products that sign users in with Usher. A test holds them against `src/api/oidc/README.md`. */
 
 interface ProductSettings {
   readonly name: string;
-  /** How it is known that this works. */
+  /** The evidence that the settings work. */
   readonly source: 'run in tests' | 'from its documentation';
   readonly redirectUri: string;
   readonly settings: string;

@@ -9,7 +9,7 @@ const REGISTER = `curl -H @.data/admin-header -H 'Content-Type: application/json
 
 export const OPENID_GUIDE = html`<p>Products that speak <a href="https://openid.net/specs/openid-connect-core-1_0.html">OpenID Connect</a> need three values and no code: the issuer, which is <code>PUBLIC_URL</code>, a client ID and a client secret.</p>
 ${renderCodeBlock(REGISTER)}
-<p>The client ID is in the reply. The client secret is an API key: the one in the reply, or one of CreateApiKey with the use <code>CLIENT_SECRET</code>, which opens nothing else.</p>
+<p>The client ID is in the reply. The client secret is an API key: the one in the reply, or one that CreateApiKey makes with the use <code>CLIENT_SECRET</code>. Such a key is valid only for OpenID Connect.</p>
 ${renderTable(
   ['What', 'Value'],
   [
@@ -23,7 +23,7 @@ ${renderTable(
     ['Back-channel logout', 'a logout token, RS256, to `backchannelLogoutUri`'],
   ],
 )}
-<p>Settings to paste. Register the redirect URI of each as it stands.</p>
+<p>Settings to paste into products. Register the redirect URI of the product exactly as shown.</p>
 ${OPENID_CLIENTS.map(
   ({ name, source, redirectUri, settings }) =>
     html`<details><summary>${name} (${source})</summary><p>Redirect URI: <code>${redirectUri}</code></p>${renderCodeBlock(settings)}</details>\n`,

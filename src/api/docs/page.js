@@ -1,4 +1,4 @@
-// Without this script the browser's own search finds everything, and examples are copied by hand.
+// Adds copy buttons and a search. Without this script, people use the browser's own search and copy by hand.
 if (navigator.clipboard) {
   for (const pre of document.querySelectorAll('pre')) {
     const button = document.createElement('button');

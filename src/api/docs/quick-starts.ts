@@ -1,13 +1,13 @@
-/** Whole applications that sign a user in. They stand in `test/examples`, where a test runs each. */
+/** Whole applications that sign a user in. Their files are in `test/examples`, and a test runs each. */
 import { readFileSync } from 'node:fs';
 import { html } from '../../http/html.ts';
 import { renderCodeBlock } from './text.ts';
 
-/** Written by `npm run generate`: the image has no tests. */
+/** A copy that `npm run generate` writes, because the container image has no `test` folder. */
 const FILE = new URL('../../../gen/quick-starts.json', import.meta.url);
 const quickStarts: readonly { title: string; text: string }[] = JSON.parse(readFileSync(FILE, 'utf8'));
 
-/** What to do with each, beginning in a clone of Usher. */
+/** The commands that set each one up, from a clone of Usher. */
 export const SETUPS: Readonly<Record<string, string>> = {
   Express: `npm run client:pack ../shop
 cd ../shop && npm install ./usher-client-*.tgz express

@@ -1,4 +1,4 @@
-/** What people type into the search who do not know the words of Usher yet, by the section that answers them. */
+/** Search words of people who do not know the terms of Usher yet, by the section that answers them. */
 export const SEARCH_WORDS: Readonly<Record<string, string>> = {
   start: 'curl sdk install credentials',
   'quick-starts': 'example sample tutorial sdk node react cookie callback localhost',

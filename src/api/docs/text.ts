@@ -5,12 +5,12 @@ export function renderText(text: string): Html {
   return html`${parts}`;
 }
 
-/** Highlights shell variables. */
+/** Renders a block of code. Marks shell variables unless `marksVariables` is false. */
 export function renderCodeBlock(code: string, { marksVariables = true } = {}): Html {
   const parts = (marksVariables ? code.split(/(\$[A-Z_]{3,})/) : [code]).map((part, index) =>
     index % 2 === 1 ? html`<var>${part}</var>` : html`${part}`,
   );
-  // Focusable, so that the keyboard can scroll it.
+  // `tabindex` lets the keyboard scroll the block.
   return html`<div class="sheet"><pre tabindex="0"><code>${parts}</code></pre></div>`;
 }
 

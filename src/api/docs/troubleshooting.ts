@@ -1,4 +1,4 @@
-/** The guide to mistakes that many make on their first day. */
+/** The guide to common mistakes of the first day. */
 import { ERRORS } from '../../domain/errors.ts';
 import { renderTable } from './text.ts';
 
@@ -9,25 +9,25 @@ export const TROUBLESHOOTING = renderTable(
   [
     [
       messageOf('INVALID_API_KEY'),
-      'Send the key of an application, `usk_…`, as `X-API-Key`. Admin keys go into `X-Admin-Key`, for AdminService only. A revoked key, and one of another Usher, looks the same.',
+      'Send the key of an application, `usk_…`, as `X-API-Key`. Admin keys go into `X-Admin-Key`, for AdminService only. A revoked key, and a key of another Usher, get the same error.',
     ],
-    [messageOf('CLIENT_ID_MISMATCH'), 'Client ID and API key are of two applications.'],
+    [messageOf('CLIENT_ID_MISMATCH'), 'Client ID and API key belong to different applications.'],
     [
       messageOf('INVALID_REDIRECT_URI'),
-      'Register it to the letter, with UpdateApplication: scheme, host, port, path and last slash. Any port matches for `http://127.0.0.1` and `http://[::1]`, but not for `localhost`.',
+      'Register the exact redirect URI with UpdateApplication: scheme, host, port, path and last slash. Any port matches for `http://127.0.0.1` and `http://[::1]`, but not for `localhost`.',
     ],
     [
       messageOf('INVALID_TOKEN'),
-      'An auth token is for the application that began the login, for 15 minutes. With `AUTH_ISSUER`, compare the clocks.',
+      'An auth token is valid for 15 minutes, only for the application that began the login. With `AUTH_ISSUER`, compare the clocks.',
     ],
     [
       '`Unsupported media type`',
       'Send `Content-Type: application/json`. Without it, `curl -d` says that the body is a form.',
     ],
-    ['`is unknown`', 'The call has no such field. Names count to the letter: `eventId`, not `eventID`.'],
+    ['`is unknown`', 'The call has no such field. Names are case-sensitive: `eventId`, not `eventID`.'],
     [
       'After the sign-in, `state` does not match',
-      'The cookie did not come back. Open the application at the origin of its redirect URI: `localhost` and `127.0.0.1` are two hosts, and a cookie that is `Secure` needs https.',
+      'The browser did not send the cookie. Open the application at the origin of its redirect URI: `localhost` and `127.0.0.1` are two hosts, and a cookie that is `Secure` needs https.',
     ],
     [
       '`iss` does not match',
@@ -35,11 +35,11 @@ export const TROUBLESHOOTING = renderTable(
     ],
     [
       'No code arrives',
-      'Nobody has that address, and the application does not allow sign-ups (`allowSignUp`). The page does not tell, so that nobody learns who has an account. Codes of a trial appear in its terminal.',
+      'Nobody has that address, and the application does not allow sign-ups (`allowSignUp`). The page does not say so, so that nobody learns who has an account. On the embedded Postgres, codes appear in the terminal.',
     ],
     [
       'Webhook: `The address is not allowed`',
-      'The name of the host is unknown, or leads to an internal address. Operators allow those with `WEBHOOK_ALLOWED_NETWORKS`.',
+      'The host name is unknown, or resolves to an internal address. Operators allow internal addresses with `WEBHOOK_ALLOWED_NETWORKS`.',
     ],
     [
       'A browser refuses a call: CORS',

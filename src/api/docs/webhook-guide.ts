@@ -15,7 +15,7 @@ const USER = {
   firstSignedInAt: AT,
 };
 
-/** `data` by type. */
+/** Examples of `data`, by the type of the message. */
 export const WEBHOOK_DATA = {
   'session.created': {
     userId: USER.id,
@@ -38,7 +38,7 @@ export const WEBHOOK_DATA = {
   'webhook.test': { webhookId: 'wh_5f3c0b9a7d1e4c28a6b4e8f7d2c19035' },
 } as const satisfies Readonly<Record<EventType, JsonObject>>;
 
-/** The receiver of `src/delivery/README.md`. */
+/** An example of a receiver. `src/delivery/README.md` has the same text, and a test compares them. */
 export const RECEIVER = [
   "import { env } from 'node:process';",
   "import express from 'express';",
@@ -70,7 +70,7 @@ ${renderTable(
     ['`webhook-sequence`', 'A number that orders the messages of an application.'],
   ],
 )}
-<p>Answer 2xx. 410 makes the webhook inactive; <code>Retry-After</code> of a 429 or 503 is kept; any other answer is tried again.</p>
+<p>Answer 2xx. After 410 Usher makes the webhook inactive. After any other answer it tries again, and observes <code>Retry-After</code> of a 429 or 503.</p>
 ${Object.entries(WEBHOOK_DATA).map(
   ([type, data]) =>
     html`<details><summary>${type}</summary>${renderCodeBlock(JSON.stringify({ type, timestamp: AT, data }, null, 2))}</details>\n`,

@@ -144,7 +144,7 @@ export function createAdminHandlers({
   };
 }
 
-/** Converts a Timestamp to a Date. Returns anything else as it is, since validation refuses a wrong type. */
+/** Converts a Timestamp to a Date. Returns any other value as it is: validation refuses a wrong type. */
 function fromTimestamp(value: unknown): unknown {
   return isMessage(value, TimestampSchema) ? timestampDate(value) : value;
 }

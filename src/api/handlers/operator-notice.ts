@@ -3,14 +3,14 @@ import { createNotice, type NoticeKind } from '../../mail/notice.ts';
 import { ENGLISH } from '../../texts/texts.ts';
 import type { ServiceParts } from '../services.ts';
 
-/** Tells the user in the background what an operator has removed. Usher does not know the user's language. */
+/** E-mails the user what an operator has removed, in English: Usher does not know the user's language. */
 export function sendOperatorNotice(
   { authPageUrl, loginMethods, mailer }: Pick<ServiceParts, 'authPageUrl' | 'loginMethods' | 'mailer'>,
   { now }: Call,
   kind: NoticeKind,
   { email, ...values }: { readonly email: string } & Readonly<Record<string, string>>,
 ): void {
-  // Without codes by e-mail there is no mail server.
+  // Usher has a mail server only where the login page sends codes by e-mail.
   if (!loginMethods.includes('email')) return;
   const notice = createNotice(kind, {
     to: email,

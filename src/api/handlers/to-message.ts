@@ -11,7 +11,7 @@ type MessageFields<Row> = { [Name in Exclude<keyof Row, Nullable<Row>>]: FieldVa
   [Name in Nullable<Row>]?: FieldValue<NonNullable<Row[Name]>>;
 };
 
-/** Converts a row to the fields of a message: Protobuf has Timestamps, no null, and ignores columns without a field. */
+/** Converts a row to the fields of a message: dates to Timestamps, null to absent. Protobuf ignores surplus columns. */
 export function toMessage<Row extends object>(row: Row): MessageFields<Row> {
   const fields: Record<string, unknown> = {};
   for (const name in row) {
@@ -27,12 +27,12 @@ export function toProfile({ email, name, profileImage, walletAddress }: Profile)
   return toMessage({ email, name, profileImage, walletAddress });
 }
 
-/** Writes the scope of a grant, as OpenID Connect does. */
+/** Converts a grant to the fields of a message, with its scope in the text form of OpenID Connect. */
 export function toGrant<Grant extends { readonly scope: number }>({ scope, ...grant }: Grant) {
   return { ...toMessage(grant), scope: presentScope(scope) };
 }
 
-/** Returns the response of a list, whose rows are in the field of that name. */
+/** Returns the response of a list, with its items in the field `name`. */
 export function toPage<Name extends string, Row, Item>(
   name: Name,
   { rows, nextPageToken }: Page<Row>,

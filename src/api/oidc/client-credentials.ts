@@ -8,9 +8,9 @@ export interface ClientCredentials {
 }
 
 /**
- * Returns what the client has sent in the header, or else in the form.
+ * Returns the credentials of the header, or else of the form.
  *
- * @throws OidcError `invalid_request` if there is none, or if there are two; `invalid_client` for a malformed header
+ * @throws OidcError `invalid_request` without client ID or with two credentials, `invalid_client` for a malformed header
  */
 export function readClientCredentials(authorization: string | undefined, form: FormFields): ClientCredentials {
   const clientId = form.get('client_id');
@@ -26,7 +26,7 @@ export function readClientCredentials(authorization: string | undefined, form: F
   return { clientId, secret };
 }
 
-/** With the challenge that RFC 6749, section 5.2, demands. */
+/** Returns the error with the challenge that RFC 6749, section 5.2, demands. */
 export function invalidClient(): OidcError {
   return new OidcError('invalid_client', { headers: { 'www-authenticate': 'Basic realm="usher"' } });
 }
@@ -37,12 +37,12 @@ function parseBasic(authorization: string): ClientCredentials {
     .toString('utf8')
     .split(':');
   const [clientId, secret] = halves.map(decodeFormText);
-  // A colon within a half is encoded.
+  // Within client ID and secret, a colon is percent-encoded.
   if (!clientId || !secret || halves.length > 2) throw invalidClient();
   return { clientId, secret };
 }
 
-/** Decodes one half: it is form-encoded before it is in base64, also where its characters need no encoding. */
+/** Decodes the client ID or the secret: clients form-encode each of them before base64. */
 function decodeFormText(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));

@@ -1,4 +1,4 @@
-/** The endpoints of OpenID Connect that clients call for tokens, and with them. */
+/** The endpoints of OpenID Connect at which clients get tokens, use them, and ask about them. */
 import type { AuthTokens } from '../../domain/login/auth-tokens.ts';
 import type { LiveGrants } from '../../domain/oidc/live-grants.ts';
 import type { OidcProvider } from '../../domain/oidc/provider.ts';

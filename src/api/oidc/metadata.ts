@@ -1,8 +1,8 @@
-/** Where the endpoints of OpenID Connect are and what they can do, and the keys that verify ID tokens. */
+/** The metadata of OpenID Connect, and the public keys that verify ID tokens. */
 import type { JWK } from 'jose';
 import { LANGUAGES } from '../../texts/texts.ts';
 
-/** OpenID Connect Discovery 1.0, section 4, and RFC 8414, section 3, for one document. */
+/** Two paths of the same document: OpenID Connect Discovery 1.0, section 4, and RFC 8414, section 3. */
 const METADATA_PATHS = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'] as const;
 const JWKS_PATH = '/oidc/jwks';
 const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'];
@@ -11,7 +11,7 @@ const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'];
 function describeProvider(issuer: string): Record<string, unknown> {
   const base = issuer.replace(/\/$/, '');
   return {
-    // Clients compare it byte for byte.
+    // Unchanged, because clients compare the issuer byte for byte.
     issuer,
     authorization_endpoint: `${base}/oidc/authorize`,
     token_endpoint: `${base}/oidc/token`,
@@ -25,7 +25,7 @@ function describeProvider(issuer: string): Record<string, unknown> {
     grant_types_supported: ['authorization_code', 'refresh_token'],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['RS256'],
-    // None is for public clients.
+    // `none` is for public clients.
     token_endpoint_auth_methods_supported: [...SECRET_METHODS, 'none'],
     revocation_endpoint_auth_methods_supported: [...SECRET_METHODS, 'none'],
     introspection_endpoint_auth_methods_supported: SECRET_METHODS,
@@ -42,7 +42,7 @@ function describeProvider(issuer: string): Record<string, unknown> {
     backchannel_logout_session_supported: true,
     claims_parameter_supported: false,
     request_parameter_supported: false,
-    // The default is true.
+    // Listed, because the default is true.
     request_uri_parameter_supported: false,
   };
 }

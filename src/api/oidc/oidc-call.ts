@@ -19,19 +19,20 @@ export interface OidcCallParts extends CallLog {
   readonly requestTimeoutMs: number;
 }
 
-/** A call, as its endpoint sees it. */
+/** The part of a call that its endpoint uses. */
 export interface OidcCall {
   readonly context: HttpContext;
   /** In milliseconds of `performance.now()`. */
   readonly deadline: number;
   /** Names the application in the log. */
   setApplication(applicationId: string, options?: { readonly isAuthenticated: boolean }): void;
-  /** Reads the clock: after the body has arrived, because a code may expire while a slow body does. */
+  /** Reads the clock. Call this after the body has arrived, because a code may expire while a slow body arrives. */
   toDomainCall(actor: Pick<AuditContext, 'actor' | 'actorType'>, onWait?: () => void): Call;
 }
 
 /**
- * Runs the work, which sends the response, and resolves when it is sent. An error is logged and passed to `answerError`.
+ * Runs the work, which sends the response, and resolves when the response is sent. Logs errors, and passes them to
+ * `answerError`.
  */
 export async function runOidcCall(
   parts: OidcCallParts,
@@ -57,7 +58,7 @@ export async function runOidcCall(
     },
     toDomainCall(actor, onWait) {
       const now = clock();
-      // The audit log has the address of an application's server. The address of a user is personal data.
+      // The audit log stores the IP address of an application's server, but not of a user: that is personal data.
       const ipAddress = actor.actorType === 'api_key' ? context.clientAddress : '';
       const audit = { ...actor, action: name, ipAddress, requestId, now };
       return { run: withAudit(database.within(deadline, onWait), audit), now, onMessage, onWait };
@@ -75,7 +76,7 @@ export async function runOidcCall(
 
 function toOidcError(error: ServiceError | HttpError): OidcError {
   if (error instanceof HttpError) {
-    // RFC 6749 has no other answer to what is not a form.
+    // RFC 6749 defines only 400 for a body that is not a form.
     const status = error.reason === 'UNSUPPORTED_MEDIA_TYPE' ? 400 : error.status;
     return new OidcError('invalid_request', { description: error.message, status });
   }

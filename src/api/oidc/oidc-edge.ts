@@ -1,4 +1,4 @@
-/** The endpoints of OpenID Connect that applications call. Browsers visit others, in `login-page/oidc`. */
+/** The edge for the OpenID Connect endpoints that applications call. `login-page/oidc` has those for browsers. */
 import type { OidcError } from '../../domain/oidc/oidc-error.ts';
 import type { OidcProvider } from '../../domain/oidc/provider.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
@@ -9,7 +9,7 @@ import { answerPreflight } from './page-cors.ts';
 
 export interface OidcAnswer {
   readonly status?: number;
-  /** None: an empty response. */
+  /** Undefined: the response has no body. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -21,10 +21,10 @@ export interface OidcEndpoint {
   run(call: OidcCall): Promise<OidcAnswer>;
 }
 
-/** Metadata and keys change seldom, and pages of every origin may read them. */
+/** Metadata and keys change rarely, and pages of every origin may read them. */
 const DOCUMENT_HEADERS = { 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*' };
 
-/** Returns a handler that knows no path if OpenID Connect is off. */
+/** Returns a handler of the documents and the endpoints. It answers in the form of RFC 6749, not in the envelope. */
 export function createOidcEdge(
   { signingKeys }: OidcProvider,
   issuer: string,
@@ -64,7 +64,7 @@ async function serve(endpoint: OidcEndpoint, context: HttpContext, parts: OidcCa
   await runOidcCall(parts, context, endpoint, work, (error) => sendOidcError(context, error));
 }
 
-/** RFC 6749, section 5.2. */
+/** Sends the error in the form of RFC 6749, section 5.2. */
 function sendOidcError(context: HttpContext, { reason, message, status, headers }: OidcError): void {
   sendJson(context, status, JSON.stringify({ error: reason, error_description: message }), headers);
 }

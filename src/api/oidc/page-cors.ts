@@ -1,7 +1,8 @@
-/** Lets the pages of a public client read answers: https://fetch.spec.whatwg.org/#http-cors-protocol */
+/** CORS for the pages of public clients: https://fetch.spec.whatwg.org/#http-cors-protocol */
 import { isOriginOf } from '../../domain/oidc/page-origins.ts';
 import { type HttpContext, headerOf } from '../../http/http-context.ts';
 import { send } from '../../http/response.ts';
+import { isPreflight } from '../cors.ts';
 
 const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': 'GET, POST',
@@ -11,7 +12,7 @@ const PREFLIGHT_HEADERS = {
 
 export const EXPOSED_HEADERS = 'WWW-Authenticate, X-Request-Id, Retry-After';
 
-/** Lets the page that has sent the request read the answer if it is one of the client's. */
+/** Lets the page that sent the request read the answer, if its origin is that of a redirect URI of the client. */
 export function allowPage(context: HttpContext, redirectUris: readonly string[]): void {
   const origin = headerOf(context, 'origin');
   if (origin === undefined || !isOriginOf(origin, redirectUris)) return;
@@ -22,14 +23,12 @@ export function allowPage(context: HttpContext, redirectUris: readonly string[])
 }
 
 /**
- * Answers a preflight, and returns whether it was one. It names no client, so every page may ask. That lets no page read
- * an answer, and no cookie counts here.
+ * Answers a preflight, and returns whether the request was one. A preflight names no client, so it allows every origin.
+ * This is safe: `allowPage` decides who may read the answer itself, and the endpoints use no cookies.
  */
 export function answerPreflight(context: HttpContext): boolean {
   const origin = headerOf(context, 'origin');
-  const isPreflight =
-    context.request.method === 'OPTIONS' && headerOf(context, 'access-control-request-method') !== undefined;
-  if (!isPreflight || origin === undefined) return false;
+  if (!isPreflight(context) || origin === undefined) return false;
   send(context, 204, '', { ...PREFLIGHT_HEADERS, 'access-control-allow-origin': origin, vary: 'Origin' });
   return true;
 }

@@ -7,23 +7,23 @@ const MAX_FORM_BYTES = 16_384;
 
 export type FormFields = ReadonlyMap<string, string>;
 
-/** Reads the body of a POST. @throws OidcError `invalid_request`, or HttpError if it is too large or too late */
+/** Reads the form in the body. @throws OidcError like `parseForm`; HttpError if it is no form, too large or too late */
 export async function readForm({ request }: HttpContext, deadline: number): Promise<FormFields> {
   const type = headerOf(request, 'content-type') ?? '';
   if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
   return parseForm((await readBody(request, MAX_FORM_BYTES, deadline)).toString('utf8'));
 }
 
-/** @throws OidcError `invalid_request` if a field comes twice, or has a NUL */
+/** Returns the fields that have a value. @throws OidcError `invalid_request` if a field comes twice, or has a NUL */
 export function parseForm(text: string): FormFields {
   const fields = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(text)) {
     if (fields.has(name)) throw invalidRequest('A field comes twice');
-    // Postgres takes none.
+    // Postgres refuses texts with a NUL.
     if (value.includes('\0')) throw invalidRequest('A field has a NUL');
     fields.set(name, value);
   }
-  // RFC 6749, section 3.1: a field without a value is missing.
+  // RFC 6749, section 3.1: a field without a value counts as missing.
   return new Map([...fields].filter(([, value]) => value !== ''));
 }
 
@@ -34,7 +34,7 @@ export function requireField(form: FormFields, name: string): string {
   return value;
 }
 
-/** `description` has no value of the caller's. */
+/** `description` must not contain values of the caller. */
 export function invalidRequest(description: string): OidcError {
   return new OidcError('invalid_request', { description });
 }

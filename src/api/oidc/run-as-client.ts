@@ -1,4 +1,4 @@
-/** Form, credential and admission of the endpoints at which clients authenticate. */
+/** Reads the form, checks the credential and applies admission, for the endpoints at which clients authenticate. */
 import type { ApiKeyUsage } from '../../domain/api-keys/api-key-usage.ts';
 import type { ApiKeys } from '../../domain/api-keys/api-keys.ts';
 import { KEY_USES } from '../../domain/api-keys/key-use.ts';
@@ -27,7 +27,7 @@ export interface ClientParts {
 }
 
 export interface ClientCall extends ApplicationCall {
-  /** Whether it has sent no secret. */
+  /** Whether the client sent no secret. */
   readonly isPublic: boolean;
   readonly peer: Peer;
 }
@@ -38,7 +38,7 @@ interface Client {
   readonly isPublic: boolean;
 }
 
-/** A page or a phone acts for its user. */
+/** The actor of a public client: a page or a mobile app that acts for its user. */
 const PUBLIC_ACTOR = { actorType: 'login_page', actor: '' } as const;
 
 /**
@@ -58,7 +58,7 @@ export async function runAsClient<Result>(
   call.setApplication(application.id, { isAuthenticated: !isPublic });
   if (!application.openIdConnect) throw new OidcError('unauthorized_client');
   const peer = { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
-  // Anybody may be a public client, so they have a share of their own beside the application's servers.
+  // Anybody can call as a public client, so such calls must not use up the share of the application's servers.
   const caller = isPublic ? `public ${application.id}` : application.id;
   return parts.admission.run(caller, ({ ignoreTime }) =>
     work({ ...call.toDomainCall(actor, ignoreTime), application, isPublic, peer }, form),

@@ -36,7 +36,7 @@ export function createTokenStatusEndpoints(parts: StatusParts): readonly OidcEnd
   ];
 }
 
-/** Ends the grant of a token. Succeeds with any other text, too (RFC 7009, section 2.2). */
+/** Ends the grant of a token. Does nothing for other texts, without an error (RFC 7009, section 2.2). */
 async function revoke(call: ClientCall, { liveSessions, tokenKeys }: StatusParts, text: string): Promise<void> {
   const token = readAccessToken(tokenKeys.accessToken, text) ?? readRefreshToken(tokenKeys.refreshToken, text);
   const { application } = call;
@@ -45,13 +45,13 @@ async function revoke(call: ClientCall, { liveSessions, tokenKeys }: StatusParts
   if (userId) await liveSessions.forgetUser(userId);
 }
 
-/** Needs a secret, because anybody can be a public client. */
+/** Demands a secret, because anybody can call as a public client. */
 async function introspect(call: ClientCall, parts: StatusParts, text: string): Promise<Record<string, unknown>> {
   if (call.isPublic) throw invalidClient();
   const { application, now } = call;
   const accessToken = readAccessToken(parts.tokenKeys.accessToken, text);
   const refreshToken = readRefreshToken(parts.tokenKeys.refreshToken, text);
-  // Another client's token is not looked up, like a text that is no token.
+  // Do not look up tokens of other clients.
   if ((accessToken ?? refreshToken)?.applicationId !== application.id) return { active: false };
   const found: FoundToken | undefined = accessToken
     ? await findAccessToken(parts, accessToken, now)

@@ -35,7 +35,7 @@ async function showUser(parts: UserinfoParts, call: OidcCall, text: string | und
   return { body: { sub: grant.userId, ...profileClaims(scope, profile) } };
 }
 
-/** Returns the token of the header, or of the form. A query would be logged. */
+/** Returns the token of the header, or of the form. Ignores the query: URLs end up in logs. */
 async function readToken({ context, deadline }: OidcCall, method: 'GET' | 'POST'): Promise<string | undefined> {
   const ofHeader = /^bearer +(\S+) *$/i.exec(headerOf(context, 'authorization') ?? '')?.[1];
   const hasForm = method === 'POST' && headerOf(context, 'content-type') !== undefined;
@@ -44,7 +44,7 @@ async function readToken({ context, deadline }: OidcCall, method: 'GET' | 'POST'
   return ofHeader ?? ofForm;
 }
 
-/** A page of any origin may read it: it reveals no client, and no user. */
+/** Returns an error that pages of any origin may read: it reveals no client and no user. */
 function invalidToken(challenge: string): OidcError {
   const headers = { 'www-authenticate': challenge, 'access-control-allow-origin': '*' };
   return new OidcError('invalid_token', { headers: { ...headers, 'access-control-expose-headers': EXPOSED_HEADERS } });

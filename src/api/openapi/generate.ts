@@ -8,7 +8,7 @@ import { describeRest } from './rest-document.ts';
 
 const info = { version: VERSION, license: { name: 'MIT', identifier: 'MIT' } };
 const commentOf = readComments();
-// No handler uses them: it refuses the empty request first, or fails without a database.
+// Stand-ins that no handler uses: validation refuses the empty request before, or there is no database.
 const parts = {
   apiKeys: {},
   cipher: {},

@@ -1,11 +1,11 @@
-/** Makes JSON Schemas of messages, in the JSON of REST or in that of Protobuf. */
+/** Converts messages to JSON Schemas, of the JSON of REST or of the JSON of Protobuf. */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { NULLABLE, restFieldsOf } from '../rest/present.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** `rest` omits only absent optional fields. `protobuf` also omits fields with default values. */
+/** JSON of `rest` omits only absent optional fields. JSON of `protobuf` also omits fields with default values. */
 export type JsonStyle = 'rest' | 'protobuf';
 
 /** Returns the comment of a message, field, method or service, or an empty string. */

@@ -5,7 +5,7 @@ import { ignoresUnknownFields } from '../documented-calls.ts';
 import type { JsonSchema, ReadComment } from './json-schema.ts';
 import type { RequestRules } from './request-rules.ts';
 
-/** @param canBeNull false for a path or a query, which cannot hold null */
+/** @param canBeNull false for a field in the path or the query, which have no null */
 export function describeField(rule: Rule<unknown>, description: string, { canBeNull = true } = {}): JsonSchema {
   const { type, enum: values } = rule.schema;
   return {
@@ -43,7 +43,7 @@ export function toContent(schema: JsonSchema): JsonSchema {
   return { 'application/json': { schema } };
 }
 
-/** Returns the response with the schema `Failure` of the document. */
+/** Returns a response with the schema `Failure`, which each document defines. */
 export function describeFailureResponse(description: string): JsonSchema {
   return { description, content: toContent({ $ref: '#/components/schemas/Failure' }) };
 }

@@ -4,7 +4,7 @@ import type { Procedure } from '../procedures.ts';
 
 export type RequestRules = Readonly<Record<string, Rule<unknown>>>;
 
-/** Returns the rules of a request: runs the handler with an empty request, and listens to what validation publishes. */
+/** Runs the handler with an empty request, and returns the rules that its validation publishes. */
 export async function readRequestRules(procedure: Procedure): Promise<RequestRules> {
   let rules: RequestRules = {};
   const onChecked = (checked: unknown) => {
@@ -15,7 +15,7 @@ export async function readRequestRules(procedure: Procedure): Promise<RequestRul
     const call = { application: { id: '', clientId: '' }, now: new Date(0), run: () => Promise.reject(new Error()) };
     await procedure.handle(call as never, {}, { ipAddress: '', userAgent: '' });
   } catch {
-    // The request is empty, and there is no database.
+    // Expected: the request is empty, and there is no database.
   } finally {
     checkedRules.unsubscribe(onChecked);
   }

@@ -119,7 +119,7 @@ function describeResponses(route: Route, schemas: MessageSchemas, commentOf: Rea
   };
 }
 
-/** Describes the `data` that the REST edge presents. */
+/** Describes the `data` of the envelope, as `createPresenter` in `rest/present.ts` builds it. */
 function describeData(
   { rpc: { output }, resource, documented }: Route,
   schemas: MessageSchemas,

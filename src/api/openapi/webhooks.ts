@@ -1,4 +1,4 @@
-/** The messages of webhooks in the OpenAPI document, from the examples of the guide. */
+/** Describes the messages of webhooks in the OpenAPI document, from the examples of the webhook guide. */
 import type { JsonValue } from '@bufbuild/protobuf';
 import { WEBHOOK_DATA } from '../docs/webhook-guide.ts';
 import type { JsonSchema } from './json-schema.ts';
@@ -9,7 +9,7 @@ const HEADERS = {
   'webhook-signature':
     'Of https://www.standardwebhooks.com: `v1,` and the HMAC-SHA256 of `id.timestamp.body`, for each valid key.',
 };
-/** Absent where the user or event has none. */
+/** Absent if the user or event has no value. */
 const OPTIONAL = ['name', 'profileImage', 'firstSignedInAt'];
 
 export function describeWebhooks(): JsonSchema {

@@ -36,7 +36,7 @@ export function createOperationsEndpoints({
       if (await readiness.read()) sendJson(context, 200, '{"status":"ready"}');
       else sendJson(context, 503, '{"status":"not ready"}', { 'retry-after': '1' });
     },
-    // Loaded at the first request, because most processes never get one.
+    // These pages load their modules at the first request, because most processes never get one.
     '/': createTextEndpoint(async () =>
       (await import('./home-page.ts')).renderHomePage({ hasAccount, hasDemo: false, hasOidc }),
     ),

@@ -53,7 +53,7 @@ export function createAuditLogExport(parts: ExportParts): PathHandler {
       outcome = { ...outcome, isAuthenticated: true };
       await sendAuditLog(parts, context, format, readFilters(context.query));
     } catch (cause) {
-      // The client sees that the answer is cut off.
+      // Break the connection off, so that the client knows that the answer is incomplete.
       if (context.response.headersSent) context.response.destroy();
       const error = toCallError(cause, call, parts.logger);
       if (!(error instanceof ServiceError)) throw error;
@@ -64,7 +64,7 @@ export function createAuditLogExport(parts: ExportParts): PathHandler {
   };
 }
 
-/** Sends the events of the filters. @throws errors of the filters before anything is sent */
+/** Sends the events that match the filters. @throws ServiceError `Validation failed`, before anything is sent */
 export function sendAuditLog(
   { clock, database, exporter, pageTokens, requestTimeoutMs }: Omit<ExportParts, 'adminKeys'>,
   context: HttpContext,

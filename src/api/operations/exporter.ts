@@ -1,13 +1,13 @@
-/** Lists as downloads, read page by page as the client takes them: a page at a time is in memory. */
+/** Sends lists as downloads. Reads a page when the client has taken the previous one, so memory holds few pages. */
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ServiceError } from '../../domain/errors.ts';
 import type { Page } from '../../domain/pages/read-page.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 
-/** Exports at a time per process. */
+/** Concurrent exports per process. */
 const MAX_EXPORTS = 2;
-/** A client that takes nothing for so long is gone. */
+/** An export ends if its client does not take a page within this time. */
 const STALL_MS = 60_000;
 
 export const CSV = 'text/csv; charset=utf-8';
@@ -30,7 +30,12 @@ export class Exporter {
     this.#stallMs = stallMs;
   }
 
-  /** @throws ServiceError if there are too many, or that of the first page. Later the answer is cut off. */
+  /**
+   * Resolves when the client has taken the list.
+   *
+   * @throws ServiceError `Service unavailable` if too many exports run or the server closes, `CANCELED` if the client
+   * leaves or stalls; and errors of `readPage`. After the first page, an error leaves the answer incomplete.
+   */
   async send<Row>(context: HttpContext, given: Export<Row>): Promise<void> {
     if (this.#running >= MAX_EXPORTS) throw new ServiceError('SERVICE_UNAVAILABLE');
     this.#running++;
@@ -53,7 +58,7 @@ export class Exporter {
       for (let page = first; ; page = await readPage(page.nextPageToken)) {
         timer = setTimeout(() => stalled.abort(), stallMs);
         yield page.rows.map(toLine).join('');
-        // Of the last page the time goes on, until the client has taken it.
+        // The timer of the last page runs until the response has ended.
         if (page.nextPageToken === '') return;
         clearTimeout(timer);
       }
@@ -62,29 +67,40 @@ export class Exporter {
       ...commonHeaders,
       'content-type': type,
       'cache-control': 'no-store',
-      // No browser shows a text of others as a page.
+      // The rows have texts of callers. A browser must not run them as a page.
       'content-security-policy': "default-src 'none'; sandbox",
       'cross-origin-resource-policy': 'same-origin',
       'x-content-type-options': 'nosniff',
       'content-disposition': `attachment; filename="${filename}"`,
     };
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-    // An answer without a body has nothing that a client would take slowly.
+    // Without a body, there is nothing to stream.
     if (request.method === 'HEAD') return void response.end();
     const signal = AbortSignal.any([this.#closing, stalled.signal]);
-    await pipeline(Readable.from(lines(), { objectMode: false, highWaterMark: 1 }), response, { signal }).finally(() =>
-      clearTimeout(timer),
-    );
+    try {
+      await pipeline(Readable.from(lines(), { objectMode: false, highWaterMark: 1 }), response, { signal });
+    } catch (error) {
+      if (!isInterruption(error)) throw error;
+      throw new ServiceError(this.#closing.aborted ? 'SERVICE_UNAVAILABLE' : 'CANCELED');
+    } finally {
+      clearTimeout(timer);
+    }
   }
 }
 
+/** Returns whether the client left, or a signal was aborted. Neither is a fault of Usher. */
+function isInterruption(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return error.name === 'AbortError' || ('code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE');
+}
+
 /**
- * Where a spreadsheet begins a formula: at the start of a cell, which in some countries a semicolon separates, and with
- * the wide signs of East Asia, too.
+ * The places where a spreadsheet would begin a formula: the start of a cell, and after a semicolon, which separates
+ * cells in some locales. Full-width signs begin a formula, too.
  */
 const FORMULA = /(^|[;\t\r\n])(?=[=+\-@\t\r＝＋－＠])/g;
 
-/** RFC 4180. An apostrophe makes a text of what would be a formula. */
+/** Returns a line of RFC 4180. An apostrophe before a formula makes spreadsheets show it as text. */
 export function toCsvLine(values: readonly string[]): string {
   const cells = values.map((value) => `"${value.replace(FORMULA, "$1'").replaceAll('"', '""')}"`);
   return `${cells.join(',')}\r\n`;

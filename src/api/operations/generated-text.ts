@@ -1,4 +1,4 @@
-/** Texts that change only with the version. They are compressed once, at the first request. */
+/** Sends texts that change only with the version of Usher. Each is compressed once, at its first request. */
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
@@ -10,7 +10,7 @@ export interface StaticText {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Returns a function that sends the text, or 304 if the client has it. `load` is called until it succeeds. */
+/** Returns a function that sends the text, or 304 if the client has it. Calls `load` again only if it has failed. */
 export function createTextEndpoint(load: () => Promise<StaticText>): (context: HttpContext) => Promise<void> {
   let encoded: ReturnType<typeof encode> | undefined;
   return async (context) => {
@@ -19,7 +19,8 @@ export function createTextEndpoint(load: () => Promise<StaticText>): (context: H
       throw error;
     });
     const { etag, headers, bodies } = await encoded;
-    const common = { 'cache-control': 'public, max-age=300', etag, vary: 'accept-encoding' };
+    const vary = [context.response.getHeader('vary'), 'accept-encoding'].filter(Boolean).join(', ');
+    const common = { 'cache-control': 'public, max-age=300', etag, vary };
     if (matches(headerOf(context, 'if-none-match'), etag)) return send(context, 304, '', common);
     const coding = chooseCoding(headerOf(context, 'accept-encoding') ?? '');
     const encoding = coding !== 'identity' && { 'content-encoding': coding };
@@ -31,11 +32,11 @@ async function encode(load: () => Promise<StaticText>) {
   const { text, headers } = await load();
   const identity = Buffer.from(text);
   const [br, zipped] = await Promise.all([
-    // Quality 11 takes ten times as long, and saves a tenth.
+    // Quality 11 takes ten times as long, and saves a tenth of the bytes.
     promisify(brotliCompress)(identity, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
     promisify(gzip)(identity),
   ]);
-  // Weak, because every coding has the same tag.
+  // Weak, because all encodings of the text have the same tag.
   const etag = `W/"${createHash('sha256').update(identity).digest('base64url').slice(0, 22)}"`;
   return { etag, headers, bodies: { br, gzip: zipped, identity } };
 }

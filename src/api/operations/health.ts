@@ -34,7 +34,8 @@ export function createHealthMonitor(readiness: Readiness, closing: AbortSignal) 
   }
 
   /**
-   * Yields the status whenever it changes. Takes no request: a watch may last for days, and would keep it in memory.
+   * Yields the status whenever it changes. The request is no parameter: a watch may last for days, and would keep the
+   * request in memory.
    */
   async function* watchStatus(isKnown: boolean, signal: AbortSignal) {
     for (let last: Status | undefined; !signal.aborted; ) {

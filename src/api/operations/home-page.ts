@@ -1,4 +1,4 @@
-/** The page at `/`: where people and machines go from here. */
+/** The page at `/`: links for people, and links for programs. */
 import { VERSION } from '../../config/version.ts';
 import { html } from '../../http/html.ts';
 import { MARK } from '../../http/mark.ts';
@@ -22,11 +22,11 @@ export function renderHomePage({ hasAccount, hasDemo, hasOidc, consoleUrl }: Hom
   ].filter((door) => Array.isArray(door));
   const machines = [
     ['openapi.json', 'The REST API as a document'],
-    ['connect.json', 'All RPCs, over Connect with JSON, likewise'],
+    ['connect.json', 'All RPCs over Connect with JSON, as a document'],
     hasOidc && ['.well-known/openid-configuration', 'OpenID Connect discovery'],
     ['.well-known/jwks.json', 'Public keys that verify auth tokens'],
-    ['healthz', 'Whether the process lives'],
-    ['readyz', 'Whether it takes calls'],
+    ['healthz', 'Whether the process is alive'],
+    ['readyz', 'Whether it accepts calls'],
   ].filter((machine) => Array.isArray(machine));
   return renderPage({
     title: `Usher ${VERSION}`,

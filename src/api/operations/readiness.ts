@@ -2,9 +2,9 @@ import type { Database } from '../../database/database.ts';
 import { pause } from '../../domain/pause.ts';
 
 const PING_TIMEOUT_MS = 1_000;
-/** How long all callers share one answer of Postgres. */
+/** How long callers share one answer of Postgres. */
 const SHARED_MS = 250;
-/** How often Postgres is asked while somebody waits for a change. */
+/** The interval between pings while somebody waits for a change. */
 const POLL_INTERVAL_MS = 1_000;
 
 /** Whether this process can serve calls. Concurrent readers share one ping of Postgres. */
@@ -37,9 +37,11 @@ export class Readiness {
     if (this.#isReady !== last || signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.add(resolve);
-    signal.addEventListener('abort', () => resolve(), { once: true });
+    const stop = () => resolve();
+    signal.addEventListener('abort', stop);
     this.#poll();
     await promise;
+    signal.removeEventListener('abort', stop);
     this.#waiting.delete(resolve);
   }
 

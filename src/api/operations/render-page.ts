@@ -6,14 +6,14 @@ import type { StaticText } from './generated-text.ts';
 interface Page {
   readonly title: string;
   readonly description: string;
-  /** CSS files, which follow the shared ones. */
+  /** CSS files, included after the shared ones. */
   readonly styles: readonly URL[];
   readonly body: Html;
-  /** A script that the page does without where scripts are off. */
+  /** A script. The page must also work without it, because scripts may be off. */
   readonly script?: URL;
 }
 
-/** Returns a page. Its content security policy allows only its own style and script. */
+/** Returns a page whose content security policy allows no style or script but its own. */
 export function renderPage({ title, description, styles, body, script }: Page): StaticText {
   const style = readStyle(...['base', 'brand'].map(sharedStyle), ...styles);
   const code = script && readScript(script);
@@ -33,7 +33,7 @@ export function renderPage({ title, description, styles, body, script }: Page): 
   };
 }
 
-/** Returns a file of `http/styles`. */
+/** Returns the URL of a file of `http/styles`. */
 export const sharedStyle = (name: string) => new URL(`../../http/styles/${name}.css`, import.meta.url);
 
 function hashOf(text: string): string {

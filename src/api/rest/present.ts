@@ -3,10 +3,10 @@ import { create, type DescField, type DescMessage } from '@bufbuild/protobuf';
 import { type Timestamp, TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Route } from './route.ts';
 
-/** Documented as a URL or null. Other optional fields that are absent are left out. */
+/** Fields that are null when absent, as documented. Other absent optional fields are left out. */
 export const NULLABLE: readonly string[] = ['profileImage'];
 
-/** Fields that only RPCs have, so that the replies of REST stay as they were. */
+/** Later fields that only RPCs have, so that the replies of REST do not change. */
 const ONLY_IN_RPC: readonly string[] = [
   'usher.v1.Session.auth_time',
   'usher.v1.Session.method',
@@ -31,12 +31,12 @@ type Values = Readonly<Record<string, unknown>>;
 interface PresentedField {
   readonly jsonName: string;
   readonly localName: string;
-  /** What stands for an absent field. Undefined leaves it out. */
+  /** The JSON value of an absent field. Undefined leaves the field out. */
   readonly absent: unknown;
   present(value: unknown): unknown;
 }
 
-/** Returns a function that presents the `data` of a route's response. It is undefined where the response has no fields. */
+/** Returns a function that presents a response as `data`. The result is undefined if the response has no fields. */
 export function createPresenter({ rpc: { output }, resource, documented }: Route): (response: Values) => unknown {
   const own = presentedFieldsOf(output);
   const type = output.fields.find(({ localName }) => localName === resource)?.message;

@@ -1,4 +1,4 @@
-/** Reads the fields of an RPC from an HTTP request. Their types are not checked: a body may hold any JSON. */
+/** Reads the fields of an RPC from an HTTP request, before validation: a field of the body may be any JSON. */
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
 import { invalidField } from '../../domain/errors.ts';
 import { isObject } from '../../domain/json.ts';
@@ -11,7 +11,7 @@ import { findUnknownFields, unknownFields } from '../unknown-fields.ts';
 import type { Route } from './route.ts';
 import type { PathParameters } from './router.ts';
 
-/** A lone surrogate, which validation refuses. */
+/** Replaces text with malformed percent-encoding. It is a lone surrogate, so that validation refuses the field. */
 const MALFORMED = '\uD800';
 
 /**
@@ -41,12 +41,12 @@ export async function readFields(
   return fields;
 }
 
-/** @throws ServiceError `Validation failed` that names what body and query have and the route has not */
+/** @throws ServiceError `Validation failed` that names the fields of body and query that the route does not have */
 function requireKnown({ rpc, fields }: Pick<Route, 'rpc' | 'fields'>, body: object, query: string): void {
-  const elsewhere = Object.keys(body).filter((name) => rpc.input.field[name] && fields[name] !== 'body');
+  const misplaced = Object.keys(body).filter((name) => rpc.input.field[name] && fields[name] !== 'body');
   const parameters = query ? readPairs(query).map(([name]) => name) : [];
-  const strange = parameters.filter((name) => fields[name] !== 'query');
-  const unknown = [...findUnknownFields(rpc.input, body), ...elsewhere, ...strange];
+  const unknownParameters = parameters.filter((name) => fields[name] !== 'query');
+  const unknown = [...findUnknownFields(rpc.input, body), ...misplaced, ...unknownParameters];
   if (unknown.length > 0) throw unknownFields([...new Set(unknown)]);
 }
 
@@ -66,7 +66,7 @@ async function readJsonObject(request: NodeRequest, deadline: number): Promise<R
   return value;
 }
 
-/** A missing Content-Type counts as JSON, and parameters other than a foreign charset are ignored. */
+/** Treats a missing Content-Type as JSON. Refuses a charset other than UTF-8, and ignores other parameters. */
 function requireJson(request: NodeRequest): void {
   const contentType = headerOf(request, 'content-type') || 'application/json';
   const encoding = headerOf(request, 'content-encoding') ?? 'identity';
@@ -80,7 +80,7 @@ function queryValues(query: string, name: string): string[] {
   return readPairs(query).flatMap(([key, value]) => (key === name ? [value] : []));
 }
 
-/** Returns names and values. URLSearchParams would replace malformed ones. */
+/** Returns names and values. URLSearchParams would silently replace malformed characters. */
 function readPairs(query: string): [name: string, value: string][] {
   return query
     .split('&')
@@ -101,7 +101,7 @@ function decode(segment: string): string {
 function readQuery(field: DescField | undefined, values: string[]): unknown {
   if (field?.fieldKind === 'list') return values.length > 0 ? values : undefined;
   const [value] = values;
-  // Validation refuses a parameter that is given twice.
+  // A repeated parameter stays an array, which validation refuses.
   if (value === undefined || values.length > 1) return values.length > 1 ? values : undefined;
   if (field?.scalar === ScalarType.INT32) return /^-?\d{1,10}$/.test(value) ? Number(value) : value;
   if (field?.scalar === ScalarType.BOOL) return value === 'true' || (value === 'false' ? false : value);

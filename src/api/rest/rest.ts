@@ -58,7 +58,7 @@ export const STATUSES: Record<ErrorCode, number> = {
 };
 
 export function sendServiceError(context: HttpContext, { code, message, reason, violations }: ServiceError): void {
-  // REST callers set no deadline, so it was the body that came too late.
+  // REST callers cannot set a timeout, so the body came too late.
   if (code === 'deadline_exceeded') {
     sendFailure(context, 'REQUEST_TIMEOUT');
     return;

@@ -1,7 +1,7 @@
 import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
 import { isFieldMask } from '../field-mask.ts';
 
-/** The part of the HTTP request that holds a field, under its own name. */
+/** The part of the HTTP request that holds a field, under the name of the field. */
 type Source = 'path' | 'query' | 'body';
 
 export interface Route {
@@ -13,9 +13,9 @@ export interface Route {
   /** The status of a success: 201 if the call creates something, else 200. */
   readonly status: number;
   readonly message: string;
-  /** The field of the response that becomes `data`. The other fields are added to it. */
+  /** The field of the response that becomes `data`. Other fields of the response are added to `data`. */
   readonly resource?: string;
-  /** The field of the response that is true if the call has created nothing: the status is 200 then. */
+  /** The field of the response that is true if the call has created nothing. Then the status is 200. */
   readonly existedBefore?: string;
   /** If set, `data` has only these fields. */
   readonly documented?: readonly string[];
@@ -31,7 +31,7 @@ interface Options<Rpc extends DescMethodUnary> extends Pick<Route, 'documented'>
 
 type FieldOf<Schema extends DescMethodUnary['input']> = Exclude<string & keyof MessageShape<Schema>, `$${string}`>;
 
-/** Types a row by its RPC. REST needs no field mask, because null clears a field. */
+/** Returns a row with names of fields that its RPC has. REST needs no field mask, because null clears a field. */
 export function route<Rpc extends DescMethodUnary>(
   method: Route['method'],
   path: string,

@@ -20,7 +20,7 @@ interface Pattern {
 
 /** Finds the endpoints of a path. A segment of a route that begins with a colon matches any one segment. */
 export class Router {
-  /** By `keyOf` the path, so that few patterns are compared. */
+  /** By `keyOf` the path, so that `find` compares few patterns. */
   readonly #patterns: ReadonlyMap<string, readonly Pattern[]>;
 
   constructor(procedures: Procedures) {
@@ -47,7 +47,7 @@ export class Router {
   }
 }
 
-/** Segments after the first one below `/api` may be parameters. */
+/** Uses the first segment below `/api`, which is never a parameter. */
 function keyOf(segments: readonly string[]): string {
   return `${segments.length} ${segments[2]}`;
 }

@@ -32,7 +32,7 @@ export const routes: readonly Route[] = [
 
   route('GET', '/api/webhooks/:webhookId', webhooks.getWebhook, 'Webhook retrieved successfully', {
     resource: 'webhook',
-    // The documented fields. Later ones are in the RPC only, so that this reply stays as it is.
+    // The fields of the contract. Fields added later are only in the RPC, so that this reply does not change.
     documented: ['webhookId', 'signingKey', 'url', 'isActive', 'application', 'owner', 'createdAt', 'updatedAt'],
   }),
   route('GET', '/api/webhooks', webhooks.listWebhooks, 'Webhooks retrieved successfully'),

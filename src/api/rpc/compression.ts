@@ -2,23 +2,23 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Compression } from '@connectrpc/connect/protocol';
 import { compressionGzip } from '@connectrpc/connect-node';
 
-/** Node compresses in four threads. More at a time would hold zlib buffers without being faster. */
+/** Node compresses in four threads. More messages at a time would hold buffers of zlib without being faster. */
 const MAX_PARALLEL = 4;
 
 /**
- * The only encoding. Its window is 32 KiB. The window of brotli has up to 16 MiB, which a request of 14 bytes
- * allocates: a limit on decompressed bytes does not limit the window.
+ * The only encoding for callers with a credential. Its window has 32 KiB. A brotli request of 14 bytes makes Node
+ * allocate a window of 16 MiB, because a limit on decompressed bytes does not limit the window.
  */
 export const gzip: Compression = limitParallel(compressionGzip, MAX_PARALLEL);
 
-/** For callers without a credential. With it, the refusal of another encoding names a supported one. */
+/** For callers without a credential. It is listed, so that the refusal of another encoding can name a supported one. */
 export const identity: Compression = {
   name: 'identity',
   compress: async (bytes) => new Uint8Array(bytes),
   decompress: async (bytes) => new Uint8Array(bytes),
 };
 
-/** Limits how many messages are processed at a time. Others wait in order, up to the deadlines of their calls. */
+/** Limits how many messages are processed at a time. Other messages wait, in order of arrival. */
 export function limitParallel({ name, compress, decompress }: Compression, maxParallel: number): Compression {
   let running = 0;
   const waiting: (() => void)[] = [];
@@ -49,7 +49,7 @@ const ENCODING_HEADERS = [
   ['grpc-encoding', 'grpc-accept-encoding'],
 ] as const;
 
-/** Returns response headers that name the supported encodings, if the request has another. */
+/** Returns response headers that name the supported encodings if that of the request is not supported, else none. */
 export function nameSupported(headers: IncomingHttpHeaders, supported: readonly Compression[]): [string, string][] {
   const names = supported.map(({ name }) => name);
   return ENCODING_HEADERS.flatMap(([requested, accepted]) => {

@@ -12,8 +12,9 @@ import type { Fields } from '../procedures.ts';
 import { toConnectError, toDecodingError } from './connect-errors.ts';
 
 /**
- * Bridges Connect, which decodes and encodes, and the pipeline, which wants to read in the middle of a call. `serve`
- * starts Connect's handler, which calls `admit` before it decodes the request, and `handle` with the decoded request.
+ * Bridges Connect and the pipeline. Connect decodes a request before it calls a handler, but the pipeline reads the
+ * request after the credential is checked. So `serve` starts Connect's handler, the handler calls `admit` before it
+ * decodes the request, and `handle` with the decoded request.
  */
 export class ConnectBridge {
   readonly #schema: DescMessage;
@@ -28,7 +29,7 @@ export class ConnectBridge {
   /** Whether the pipeline waits for Connect to decode the request. */
   #isReading = false;
 
-  /** `schema` is that of the request. */
+  /** `schema` is the schema of the request. */
   constructor(schema: DescMessage, runPipeline: (read: ReadRequest) => Promise<ResponseMessage>) {
     this.#schema = schema;
     this.#runPipeline = runPipeline;
@@ -38,7 +39,7 @@ export class ConnectBridge {
     return this.#response !== undefined;
   }
 
-  /** Returns the response of the call, or the error because of which Connect could not read the request. */
+  /** Returns the response: that of the call, or the error if Connect could not read the request. */
   async serve(handler: UniversalHandler, request: UniversalServerRequest): Promise<UniversalServerResponse> {
     const result = await Promise.race([this.#respond(handler, request), this.#readFailure.promise]);
     if (!(result instanceof ServiceError)) return result;

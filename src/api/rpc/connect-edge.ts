@@ -1,6 +1,6 @@
 /**
- * The edge of all requests that Connect's own handlers serve: gRPC-Web, compressed messages, streams, and malformed
- * requests. Connect reads and writes; the pipeline decides.
+ * The edge for requests that Connect's own handlers serve: gRPC-Web, compressed messages, streams, and malformed
+ * requests. Connect decodes and encodes; the pipeline runs unary calls.
  */
 import { EmptySchema } from '@bufbuild/protobuf/wkt';
 import { createConnectRouter, createContextKey, createContextValues } from '@connectrpc/connect';
@@ -21,7 +21,7 @@ import { StreamLimits } from './stream-limits.ts';
 import { registerStreams, type StreamEnd, streamEndKey } from './streams.ts';
 import { dropEndlessTimeout, takeTimeout } from './timeout.ts';
 
-/** `serveUnary` sets it for each call. */
+/** The bridge of a call. `serveUnary` sets it for each call, so the default is never used. */
 const bridgeKey = createContextKey(
   new ConnectBridge(EmptySchema, () => Promise.reject(new Error('The context has no call'))),
 );

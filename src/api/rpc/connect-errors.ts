@@ -22,7 +22,7 @@ const CODES: Record<ErrorCode, Code> = {
   permission_denied: Code.PermissionDenied,
 };
 
-/** Reason and field violations become error details. */
+/** Returns the error for Connect, with its reason and field violations as error details. */
 export function toConnectError({ code, message, reason, violations }: ServiceError): ConnectError {
   const headers = code === 'unavailable' ? { 'retry-after': '1' } : undefined;
   const error = new ConnectError(message, CODES[code], headers);
@@ -39,8 +39,8 @@ const ERROR_CODES: ReadonlyMap<Code, ErrorCode> = new Map(
 );
 
 /**
- * Returns the error for a request message of the schema that Connect cannot decode. Connect blames itself for some of them with
- * `Internal`, but the request is wrong.
+ * Returns the error for a request message of the schema that Connect cannot decode. For some of these messages Connect
+ * reports `Internal`, as if the server had failed, but the request is wrong.
  */
 export function toDecodingError(error: unknown, schema: DescMessage): ServiceError {
   if (!(error instanceof ConnectError)) return malformedMessage();
@@ -61,7 +61,7 @@ export function toDecodingError(error: unknown, schema: DescMessage): ServiceErr
 /** Protobuf reports the first unknown field with its message type, and only in this text. */
 const UNKNOWN_KEY = /cannot decode message (\S+) from JSON: key "(.*)" is unknown$/s;
 
-/** Gives an error of Connect's own, such as an unknown compression, a reason. */
+/** Adds a reason to an error of Connect's own, such as an unknown compression. */
 function toServiceError(error: ConnectError): ServiceError {
   const reason = REASONS[codeOfConnectError(error)] ?? 'INTERNAL_ERROR';
   return new ServiceError(reason, { message: error.rawMessage });
@@ -89,7 +89,7 @@ export function messageTooLarge(bytes: number | undefined, maxBytes: number): Se
   });
 }
 
-/** Logs an unexpected error and returns `Internal error` instead. */
+/** Returns the error that ends a stream. Logs an unexpected error, and returns `Internal error` instead. */
 export function toStreamError(error: unknown, logger: Logger): ConnectError {
   if (error instanceof ServiceError) return toConnectError(error);
   if (error instanceof ConnectError) return error.details.length > 0 ? error : toConnectError(toServiceError(error));

@@ -3,11 +3,11 @@ import { ignoresUnknownFields } from '../documented-calls.ts';
 import type { Procedure } from '../procedures.ts';
 import { gzip, identity } from './compression.ts';
 
-/** How messages are read and written, by Connect's handlers and by the fast paths beside them. */
+/** How Connect's handlers and the fast paths read and write messages. */
 export const connectOptions = {
   readMaxBytes: MAX_MESSAGE_BYTES,
   writeMaxBytes: 0xffff_ffff,
-  /** Connect's own default. */
+  /** The default of Connect for Node. */
   compressMinBytes: 1_024,
   acceptCompression: [gzip],
   // Each unknown field would become an object: a message of 64 kB would take 5 MB.
@@ -16,7 +16,7 @@ export const connectOptions = {
   jsonOptions: { ignoreUnknownFields: true, textDecoder: new TextDecoder('utf-8', { fatal: true }) },
 };
 
-/** The same for callers without a credential. */
+/** The options for callers without a credential: smaller messages, no compression. */
 export const publicOptions: typeof connectOptions = {
   ...connectOptions,
   readMaxBytes: MAX_PUBLIC_MESSAGE_BYTES,
@@ -24,7 +24,7 @@ export const publicOptions: typeof connectOptions = {
   acceptCompression: [identity],
 };
 
-/** For calls that refuse unknown fields of JSON. Fields of binary messages may be unknown: clients may be newer. */
+/** For calls that refuse unknown fields of JSON. Binary messages may have unknown fields: clients may be newer. */
 const strictOptions: typeof connectOptions = {
   ...connectOptions,
   jsonOptions: { ...connectOptions.jsonOptions, ignoreUnknownFields: false },

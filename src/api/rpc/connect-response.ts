@@ -1,4 +1,4 @@
-/** Writes responses of Connect's handlers, and gives a body to the statuses that they leave without one. */
+/** Writes responses of Connect's handlers, and adds a body to those statuses that Connect sends without one. */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { encodeEnvelope, type UniversalServerResponse } from '@connectrpc/connect/protocol';
 import { endStreamFlag, errorToJson } from '@connectrpc/connect/protocol-connect';
@@ -25,11 +25,11 @@ export async function writeResponse(context: HttpContext, response: UniversalSer
   } else if (mustClose(context) && response.body) {
     const body: Uint8Array[] = [];
     for await (const chunk of response.body) body.push(chunk);
-    // A response that is sent at once has its trailers among the headers, where gRPC accepts them.
+    // `send` writes no trailers, so they go into the headers, where gRPC accepts them.
     const headers = Object.fromEntries([...(response.header ?? []), ...(response.trailer ?? [])]);
     send(context, toHttpStatus(response.status), Buffer.concat(body), headers);
   } else {
-    // Rejects only if writing fails, when no caller is left.
+    // Rejects only if writing fails. Then the caller has left.
     universalResponseToNodeResponse({ ...response, status: toHttpStatus(response.status) }, context.response).catch(
       () => {},
     );
@@ -42,7 +42,7 @@ export function refuseUnknownMethod(context: HttpContext): void {
   else sendGrpcError(context, error);
 }
 
-/** Refuses a stream at a fraction of what Connect's handlers cost. */
+/** Refuses a stream without Connect's handlers, which would cost several times as much. */
 export function refuseStream(context: HttpContext): void {
   const error = toConnectError(new ServiceError('TOO_MANY_STREAMS'));
   const contentType = headerOf(context, 'content-type') ?? '';

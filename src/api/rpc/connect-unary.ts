@@ -1,7 +1,7 @@
 /**
- * The fast path of Connect: one uncompressed message in the body of a POST. It costs half of what Connect's own
- * handlers cost, which convert to web headers and streams. It leaves all other requests to them. Messages, errors and
- * the order of checks are the same.
+ * The fast path of Connect: one uncompressed message in the body of a POST. It takes half the time of Connect's own
+ * handlers, which convert to web headers and streams. Those handlers serve all other requests. Messages, errors and the
+ * order of checks are the same.
  */
 import { create } from '@bufbuild/protobuf';
 import { type Compression, compressionNegotiate, createMethodSerializationLookup } from '@connectrpc/connect/protocol';
@@ -89,7 +89,7 @@ async function serve(
   }
 }
 
-/** Throws the errors that Connect throws. */
+/** @throws ServiceError the same errors as Connect's own handlers */
 async function readMessage({ request }: HttpContext, maxBytes: number, deadline: number): Promise<Uint8Array> {
   try {
     return await readBody(request, maxBytes, deadline);

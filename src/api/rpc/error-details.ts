@@ -1,6 +1,7 @@
 /**
  * The error details that clients of every language know: `google.rpc.BadRequest` and `google.rpc.ErrorInfo`. They are
- * encoded by hand: the packages with their schema have 35 MB and more, and a copy of it would clash with the original.
+ * encoded by hand: the packages with their schema have 35 MB and more, and a copy of the schema would clash with the
+ * original in clients that have both.
  */
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { ConnectError } from '@connectrpc/connect';

@@ -22,7 +22,7 @@ export function readGrpcMessage(stream: ServerHttp2Stream, maxBytes: number): Pr
         chunks.push(chunk);
         length += chunk.length;
       }
-      // It is too large already.
+      // The message is too large already: do not wait for its end.
       if (length > PREFIX_BYTES + maxBytes || announcesMore(maxBytes, chunks[0])) settle();
     };
     const settle = () => {

@@ -15,7 +15,7 @@ import { SERVED_SERVICES } from '../catalogue.ts';
 type Init = Exclude<MessageInitShape<typeof ServerReflectionResponseSchema>, ServerReflectionResponse>;
 type Answer = NonNullable<Init['messageResponse']>;
 
-/** Enough to ask for every service and file. */
+/** Messages per stream: enough to ask for every service and file. */
 const MAX_MESSAGES = 100;
 
 export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection> {
@@ -24,7 +24,7 @@ export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection>
   const answers = new Map<DescFile, Answer>();
   let previous: Promise<unknown> = Promise.resolve();
 
-  /** Includes all imports, because not every client asks for them. Files are encoded once. */
+  /** Returns the file with all its imports, because not every client asks for them. Each file is encoded once. */
   function toFiles(file: DescFile | undefined): Answer {
     if (!file) return toError(Code.NotFound, 'There is no such file or symbol');
     const answer = answers.get(file) ?? encodeFiles(file);
@@ -35,7 +35,7 @@ export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection>
   function fileOfSymbol(symbol: string): DescFile | undefined {
     const found = registry.get(symbol);
     if (found) return found.file;
-    // It may be a method of a service or a field of a message.
+    // The symbol may be a method of a service or a field of a message.
     const parent = registry.get(symbol.slice(0, symbol.lastIndexOf('.')));
     const name = symbol.slice(symbol.lastIndexOf('.') + 1);
     const members = parent?.kind === 'service' ? parent.methods : parent?.kind === 'message' ? parent.fields : [];
@@ -66,7 +66,7 @@ export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection>
       let count = 0;
       for await (const request of requests) {
         if (++count > MAX_MESSAGES) throw new ServiceError('TOO_MANY_MESSAGES');
-        // All streams together get one answer per iteration of the event loop, so that a call waits for one at most.
+        // All streams together get one answer per iteration of the event loop, so that a call never waits for several.
         previous = previous.then(() => nextIteration());
         await previous;
         const messageResponse = answer(request);
@@ -90,7 +90,7 @@ function toError(errorCode: Code, errorMessage: string): Answer {
   return { case: 'errorResponse', value: { errorCode, errorMessage } };
 }
 
-/** Returns each file before its imports, because some clients take the first file for the one they asked for. */
+/** Returns each file before its imports, because some clients assume that the first file is the requested one. */
 function withDependencies(given: readonly DescFile[]): Map<string, DescFile> {
   const files = new Map<string, DescFile>();
   const add = (file: DescFile) => {

@@ -9,7 +9,7 @@ import { codeOfConnectError, toConnectError, toDecodingError, toStreamError } fr
 import { publicOptions } from './connect-options.ts';
 import { createReflectionHandlers } from './reflection.ts';
 
-/** The interceptor sets it for the log line of the stream. */
+/** How a stream ended, for its log line. The interceptor sets it. */
 export interface StreamEnd {
   outcome: CallOutcome;
 }

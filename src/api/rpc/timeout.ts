@@ -7,14 +7,14 @@ const GRPC_UNITS_IN_MS: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1
 /** The longest delay of a Node timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Removes a timeout that is too long for a timer. */
+/** Removes the caller's timeout from the headers if it is too long for a timer. */
 export function dropEndlessTimeout(protocol: RpcProtocol, headers: Headers): void {
   if ((timeoutIn(protocol, headers) ?? 0) > MAX_TIMER_MS) headers.delete(headerNameOf(protocol));
 }
 
 /**
  * Removes the caller's timeout from the headers and returns it in milliseconds. The pipeline enforces it, because a
- * huge one would overflow Connect's timer. A malformed one stays, and Connect refuses it.
+ * huge timeout would overflow Connect's timer. A malformed timeout stays in the headers, and Connect refuses it.
  */
 export function takeTimeout(protocol: RpcProtocol, headers: Headers): number | undefined {
   const timeoutMs = timeoutIn(protocol, headers);
@@ -22,7 +22,7 @@ export function takeTimeout(protocol: RpcProtocol, headers: Headers): number | u
   return timeoutMs;
 }
 
-/** Returns milliseconds, or undefined if there is none or it is malformed. */
+/** Returns milliseconds, or undefined if the headers have no timeout or a malformed one. */
 function timeoutIn(protocol: RpcProtocol, headers: Headers): number | undefined {
   const value = headers.get(headerNameOf(protocol)) ?? '';
   return protocol === 'connect' ? parseConnectTimeout(value) : parseGrpcTimeout(value);

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Readiness } from '../../../src/api/operations/readiness.ts';
@@ -40,6 +41,18 @@ test('tells everyone who waits of a change', async () => {
   answer(false);
   await Promise.all(waiting);
   expect(asked()).toBe(2);
+});
+
+test('leaves no listener on the signal of whoever waited', async () => {
+  const { readiness, answer } = openReadiness();
+  answer(true);
+  await readiness.read();
+  const { signal } = new AbortController();
+  const waiting = readiness.waitForChange(true, signal);
+  expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+  answer(false);
+  await waiting;
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
 test('stops being ready at the moment of a drain', async () => {
