@@ -15,7 +15,7 @@ const name = rule({ ...identifier.schema, ...shortText.schema }, (value) => iden
 
 const rules = { userId: uuid, passkeyId: uuid, name };
 
-/** Gives a passkey another name. @throws ServiceError `Passkey not found` */
+/** @throws ServiceError `Passkey not found` */
 export async function renamePasskey({ run }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
   const [renamed] = await run(updateName, check(request, rules));
   if (!renamed) throw new ServiceError('PASSKEY_NOT_FOUND');
