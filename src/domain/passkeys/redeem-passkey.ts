@@ -65,6 +65,7 @@ export async function redeemPasskey(
     await requireOpenIntent(call, loginIntentId);
     throw new ServiceError('UNKNOWN_PASSKEY');
   }
+  call.count?.('sign_ins');
   // The login is complete, so errors are ignored. Without the origin, the next code has the limits of a stranger.
   await rememberOrigin(call, codes.keys, browser, { userId, email }).catch(() => {});
   const completion = await answerLogin(tokens, { ...intent, loginIntentId, userId, method: METHOD });
