@@ -59,7 +59,8 @@ export class MailQueue {
     }
     const sending: Promise<void> = this.#sendWithRetries(mail, options)
       .then(
-        () => this.#succeed(mail, options),
+        // After `close` has given up on an e-mail, its result has been reported.
+        () => (this.#pending.has(sending) ? this.#succeed(mail, options) : undefined),
         (error) => (this.#pending.has(sending) ? fail(error) : undefined),
       )
       .finally(() => this.#pending.delete(sending));
