@@ -23,7 +23,7 @@ export interface Mail {
 /** The key of a text, and the values for its placeholders. HTML emphasises the value `host`. */
 export type MailText = readonly [key: TextKey, values?: Readonly<Record<string, string>>];
 
-/** The application in whose name the e-mail comes. */
+/** The application that the e-mail names as its sender. */
 export interface MailApplication {
   readonly name: string;
   /** `#rrggbb`. */

@@ -23,7 +23,7 @@ export interface Language {
   text(key: TextKey, values?: TextValues<string | number>): string;
   /** Returns HTML. Each string stands in `<bdi>`; the caller isolates values that are HTML. */
   html(key: TextKey, values?: TextValues<string | Html>): Html;
-  /** Returns a number with its unit, such as `10 minutes`. Texts use it as a label: `Valid for: {duration}`. */
+  /** Returns a number with its unit, such as `10 minutes`. Texts use it after a label: `Valid for: {duration}`. */
   duration(count: number, unit: 'second' | 'minute' | 'hour' | 'day'): string;
   /** Returns the date in UTC, such as `January 2, 2030`. */
   date(instant: Date): string;

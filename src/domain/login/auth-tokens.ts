@@ -94,8 +94,8 @@ export class AuthTokens implements Issuer {
   /**
    * Returns the claims of a valid token for this client.
    *
-   * @throws ServiceError `Invalid or expired token`, whatever the reason.
-   * @throws IssuerUnavailableError when the keys of the external issuer cannot be fetched.
+   * @throws ServiceError `Invalid or expired token` for every reason
+   * @throws IssuerUnavailableError if the keys of the external issuer cannot be fetched
    */
   async verify(token: string, clientId: string, now: Date, onWait?: () => void): Promise<LoginClaims> {
     return verifyToken(token, this.#issuers, { clientId, now, onWait });

@@ -73,15 +73,12 @@ export async function completeEmailLogin(
     userId = signedUp?.userId ?? (await findExistingUser(call, user));
     completion = signedUp;
   }
-  if (userId) completion ??= await completeAs(userId);
-  if (userId) {
-    // The login is complete, so errors are ignored. Without the origin, the next login has the limits of a stranger.
-    const stored = [
-      markEmailVerified(call, { userId, email }),
-      rememberOrigin(call, codes.keys, browser, { userId, email }),
-    ];
-    await Promise.allSettled(stored);
-  }
+  completion ??= await completeAs(userId);
+  // The login is complete, so errors are ignored. Without the origin, the next login has the limits of a stranger.
+  await Promise.allSettled([
+    markEmailVerified(call, { userId, email }),
+    rememberOrigin(call, codes.keys, browser, { userId, email }),
+  ]);
   return completion;
 }
 

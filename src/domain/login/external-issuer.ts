@@ -58,7 +58,7 @@ export class ExternalIssuer implements Issuer {
       const lastKeys = this.#remoteKeys.jwks();
       if (!(error instanceof IssuerUnavailableError) || !lastKeys) throw error;
       return await createLocalJWKSet(lastKeys)(header).catch((mismatch) => {
-        // The issuer may have published the key since.
+        // The issuer may have published the key since the last fetch that succeeded.
         throw mismatch instanceof errors.JWKSNoMatchingKey ? error : mismatch;
       });
     }

@@ -36,7 +36,7 @@ export function createAuthPageLink(authPageUrl: string): AuthPageLink {
 }
 
 /**
- * Creates a login intent and returns the URL to send the user to.
+ * Creates a login intent and returns the URL to which the user is redirected.
  *
  * @throws ServiceError `Client ID mismatch`, `Invalid redirect URI`
  */

@@ -48,8 +48,8 @@ export interface Issuer {
 /**
  * Returns the claims of a token that one of the issuers signed for this client.
  *
- * @throws ServiceError `Invalid or expired token`, whatever the reason.
- * @throws whatever `findKey` throws.
+ * @throws ServiceError `Invalid or expired token` for every reason
+ * @throws the errors of `findKey`
  */
 export async function verifyToken(
   token: string,

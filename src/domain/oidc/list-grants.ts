@@ -1,4 +1,4 @@
-/** Lists of grants: where users are signed in by OpenID Connect. */
+/** Lists grants: the applications to which users are signed in by OpenID Connect. */
 import { sql } from 'drizzle-orm';
 import { oidcGrants } from '../../database/oidc-schema.ts';
 import { applications } from '../../database/schema.ts';

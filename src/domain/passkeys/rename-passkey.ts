@@ -10,7 +10,7 @@ import { check, identifier, text, type Unchecked, uuid } from '../validation.ts'
 export const MAX_PASSKEY_NAME = 64;
 
 const shortText = text({ max: MAX_PASSKEY_NAME });
-/** Without control characters. */
+/** `identifier` refuses control characters. */
 const name = rule({ ...identifier.schema, ...shortText.schema }, (value) => identifier(shortText(value)));
 
 const rules = { userId: uuid, passkeyId: uuid, name };
