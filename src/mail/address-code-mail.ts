@@ -1,17 +1,17 @@
 import type { Mail } from './mail.ts';
 
-/** Minutes for which a code is valid. */
-const MINUTES = 10;
+/** How long a code is valid. */
+const CODE_MINUTES = 10;
 
 interface AddressCodeMail extends Pick<Mail, 'to' | 'language' | 'application'> {
   readonly code: string;
-  /** Where the code is entered. */
+  /** The host of the page on which the code is entered. */
   readonly host: string;
 }
 
-/** Returns the e-mail with the code, which goes to the new address. */
+/** Returns the e-mail with the code that a change of the address requires. It goes to the new address. */
 export function createAddressCodeMail({ code, host, ...envelope }: AddressCodeMail): Mail {
-  const duration = envelope.language.duration(MINUTES, 'minute');
+  const duration = envelope.language.duration(CODE_MINUTES, 'minute');
   return {
     ...envelope,
     kind: 'address code',

@@ -1,21 +1,21 @@
 import type { Mail } from './mail.ts';
 
-/** Minutes for which a code is valid. */
-const MINUTES = 10;
+/** How long a code is valid. */
+const CODE_MINUTES = 10;
 const MUTE_HOURS = 24;
 
 interface CodeMail extends Pick<Mail, 'to' | 'language' | 'application'> {
   readonly code: string;
-  /** Where the code is entered. */
+  /** The host of the page on which the code is entered. */
   readonly host: string;
-  /** Stops such e-mails. */
+  /** The link that mutes the address. */
   readonly muteUrl: string;
 }
 
 export function createCodeMail({ code, host, muteUrl, ...envelope }: CodeMail): Mail {
   const { language } = envelope;
   const application = envelope.application.name;
-  const duration = language.duration(MINUTES, 'minute');
+  const duration = language.duration(CODE_MINUTES, 'minute');
   return {
     ...envelope,
     kind: 'login code',

@@ -4,20 +4,20 @@ import type { Mail } from './mail.ts';
 import { toLine, toPlainText, withoutControls } from './plain-text.ts';
 import { supportAddressOf } from './support.ts';
 
-/** Returns the fields of a message of nodemailer. `from` is the sender of all e-mails, such as `Usher <login@example.com>`. */
+/** Returns the e-mail as options of nodemailer. `from` is `MAIL_FROM`, such as `Usher <login@example.com>`. */
 export function composeMessage(mail: Mail, from: string) {
   const { application, language } = mail;
   const replyTo = supportAddressOf(application);
   return {
     from: { name: withoutControls(application.name), address: addressOf(from) },
-    // An object, so that the address is not parsed: it has no display name and no other recipients.
+    // Nodemailer does not parse an address in an object, so it cannot hold a display name or further recipients.
     to: { name: '', address: mail.to },
     ...(replyTo && { replyTo: { name: '', address: replyTo } }),
     subject: toLine(language, mail.subject),
     text: toPlainText(mail),
     html: toHtmlText(mail),
     headers: {
-      // RFC 3834: no automatic replies. Exchange needs a header of its own.
+      // Prevents automatic replies: the first header by RFC 3834, the second for Exchange.
       'auto-submitted': 'auto-generated',
       'x-auto-response-suppress': 'All',
       'content-language': language.tag,

@@ -1,6 +1,6 @@
 /**
- * The HTML of an e-mail: one table with inline styles and `bgcolor`, for Outlook, which lays it out as Word does.
- * There is no pure black or white, which Gmail and Outlook would invert, and no picture.
+ * The HTML of an e-mail: tables with inline styles and `bgcolor`, because Outlook renders HTML as Word does. It has no
+ * pure black or white, which Gmail and Outlook would invert, and no picture, which mail programs block.
  */
 import { Html, html } from '../http/html.ts';
 import { toAccent } from './accent.ts';
@@ -51,7 +51,7 @@ ${notes.map((text) => html`${toHtml(text)}<br>\n`)}${link && html`<a href="${lin
 `.text;
 }
 
-/** The code is one text node, so that programs find it: its spaces are of CSS. */
+/** The code is a single text node, so that mail programs recognise it. CSS spaces the digits. */
 function renderCode(digits: string): Html {
   return html`<tr><td class="pad" style="padding:16px 32px 0 32px">
 <table ${TABLE} width="100%"><tr>
@@ -61,9 +61,9 @@ function renderCode(digits: string): Html {
 }
 
 function renderText({ language }: Mail, [key, values = {}]: MailText): Html {
-  // Programs that know no `<bdi>` drop it.
+  // Mail programs that do not support `<bdi>` ignore it.
   const isolated = Object.entries(values).map(([name, value]) => {
-    // A number stays on one line with its unit.
+    // Keeps a number on one line with its unit.
     const attributes = name === 'duration' && html` style="white-space:nowrap"`;
     const bdi = html`<bdi${attributes}>${withoutControls(value)}</bdi>`;
     return [name, name === 'host' ? html`<strong>${bdi}</strong>` : bdi] as const;
@@ -71,7 +71,7 @@ function renderText({ language }: Mail, [key, values = {}]: MailText): Html {
   return language.html(key, Object.fromEntries(isolated));
 }
 
-/** For programs that follow the theme of the system, such as Apple Mail. Others drop it. */
+/** Styles for mail programs that follow the theme of the system, such as Apple Mail. Others ignore them. */
 function renderStyle(darkAccent: string): Html {
   return new Html(`
 :root { color-scheme: light dark; supported-color-schemes: light dark; }

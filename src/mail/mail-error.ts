@@ -1,20 +1,20 @@
 const MAX_DETAIL = 200;
 
-/** Why an e-mail was not sent. Without the message of the mail server, which quotes addresses. */
+/** An e-mail was not sent. The error does not contain the message of the mail server, which quotes addresses. */
 export class MailError extends Error {
-  /** Of nodemailer, or ours. */
+  /** A code of nodemailer such as `EAUTH`, or one of Usher such as `shutdown`. */
   readonly code: string | undefined;
-  /** What the mail server answered, such as 550. */
+  /** The reply code of the mail server, such as 550. */
   readonly responseCode: number | undefined;
   /**
-   * Whether Usher got no login at the mail server. A decoy meets the same, so it may be shown without telling whether
-   * the address has a user.
+   * Whether the error does not depend on the address: no connection, no login, a full queue, or a shutdown. Decoys fail
+   * in the same way, so the page may show the error without revealing whether the address has a user.
    */
   readonly isOfServer: boolean;
-  /** Why there is no connection, such as a certificate that is not trusted. No address has been sent by then. */
+  /** Why the connection failed, such as an untrusted certificate. It quotes no address, because none was sent yet. */
   readonly detail: string | undefined;
 
-  /** `cause` is an error of nodemailer, or has a code of ours. */
+  /** `cause` is an error of nodemailer, or an object with a code of Usher. */
   constructor(cause: unknown, { isOfServer, isConnected = true }: { isOfServer: boolean; isConnected?: boolean }) {
     super('The e-mail was not sent');
     this.detail = !isConnected && cause instanceof Error ? cause.message.slice(0, MAX_DETAIL) : undefined;
@@ -24,7 +24,7 @@ export class MailError extends Error {
     this.isOfServer = isOfServer;
   }
 
-  /** Whether sending the same again is of no use. */
+  /** Whether another attempt would fail, too. */
   get isPermanent(): boolean {
     const { code, responseCode = 0 } = this;
     return responseCode >= 500 || ((code === 'EENVELOPE' || code === 'EMESSAGE') && responseCode === 0);

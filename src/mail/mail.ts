@@ -1,8 +1,11 @@
-/** What an e-mail says, before it becomes text and HTML. A kind of e-mail is a function that returns one. */
+/**
+ * The content of an e-mail, from which its text and its HTML are made. Each kind of e-mail has a function that returns
+ * it.
+ */
 import type { Language, TextKey } from '../texts/texts.ts';
 
 export interface Mail {
-  /** What the log calls it, such as `login code`. */
+  /** The name of the kind of e-mail in the log, such as `login code`. */
   readonly kind: string;
   readonly to: string;
   readonly language: Language;
@@ -11,16 +14,16 @@ export interface Mail {
   readonly heading: MailText;
   readonly code?: MailCode;
   readonly paragraphs: readonly MailText[];
-  /** Smaller, below a line: what to do if the person did not cause the e-mail. */
+  /** Small print below a line: what to do if the person did not cause the e-mail. */
   readonly notes: readonly MailText[];
-  /** Follows the notes. */
+  /** A link after the notes. */
   readonly link?: { readonly text: MailText; readonly url: string };
 }
 
-/** A text by its key, and the values that it needs. The value `host` is emphasised. */
+/** The key of a text, and the values for its placeholders. HTML emphasises the value `host`. */
 export type MailText = readonly [key: TextKey, values?: Readonly<Record<string, string>>];
 
-/** The application in whose name the e-mail comes. */
+/** The application that the e-mail names as its sender. */
 export interface MailApplication {
   readonly name: string;
   /** `#rrggbb`. */
@@ -29,11 +32,11 @@ export interface MailApplication {
   readonly supportUri?: string | null;
 }
 
-/** Digits to enter. The text of the e-mail has them once, the HTML twice. */
+/** A code to enter. The plain text has the digits once, the HTML twice. */
 interface MailCode {
   readonly digits: string;
-  /** The first sentence of the text, with the digits. */
+  /** The first sentence of the plain text, with the digits. */
   readonly sentence: MailText;
-  /** Shown in lists of e-mails. Mail programs also look there for the code. */
+  /** The preview that mail programs show in lists. They also look for the code there. */
   readonly preheader: MailText;
 }

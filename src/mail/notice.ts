@@ -1,8 +1,8 @@
-/** E-mails about a change to how they sign in, which somebody else may have caused. */
+/** E-mails that tell users of a change to their ways to sign in. Somebody else may have caused the change. */
 import type { Mail } from './mail.ts';
 import { supportOf } from './support.ts';
 
-/** By what has changed. `kind` is what the log calls the e-mail. */
+/** The texts of each kind of notice. `kind` is the name of the e-mail in the log. */
 const NOTICES = {
   addressChanged: {
     kind: 'change of address',
@@ -45,10 +45,11 @@ const NOTICES = {
 export type NoticeKind = keyof typeof NOTICES;
 
 export interface Notice extends Pick<Mail, 'to' | 'language' | 'application' | 'link'> {
-  /** Of the login page. */
+  /** The host of the login page. */
   readonly host: string;
+  /** The instant of the change. */
   readonly at: Date;
-  /** What else the texts need. */
+  /** Values for other placeholders of the texts. */
   readonly values: Readonly<Record<string, string>>;
 }
 

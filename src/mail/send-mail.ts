@@ -5,22 +5,22 @@ import { createConnect } from './smtp-connection.ts';
 import { SmtpPool } from './smtp-pool.ts';
 
 interface Attempt {
-  /** The same for every attempt, so that mail programs show an e-mail once if it arrives twice. */
+  /** Part of the message ID. Equal for all attempts, so that mail programs show an e-mail once if it arrives twice. */
   readonly id: string;
-  /** Do the same work, but send nothing. */
+  /** Whether to do the same work, but send nothing. */
   readonly isDecoy: boolean;
-  /** Do not begin after this time of `performance.now()`. */
+  /** Until this time of `performance.now()`, the attempt waits for a connection. */
   readonly deadline: number;
 }
 
 export interface MailSender {
   /** Rejects with an error of nodemailer or a `MailError`. */
   send(mail: Mail, attempt: Attempt): Promise<void>;
-  /** Gives up on attempts that are under way. */
+  /** Aborts attempts that are under way. */
   close?(): void;
 }
 
-/** Without SMTP settings, the terminal shows the subjects, which have the codes. */
+/** Without SMTP settings, the sender prints subjects to the terminal. They contain the codes. */
 export function createMailSender(smtp: { readonly url: string; readonly from: string } | undefined): MailSender {
   return smtp ? createSmtpSender(smtp.url, smtp.from) : { send: printSubject };
 }
@@ -38,7 +38,7 @@ function createSmtpSender(url: string, from: string): MailSender {
       const fields = composeMessage(mail, from);
       const messageId = `<${id}@${fields.from.address.split('@')[1] ?? 'usher'}>`;
       const { envelope, message } = await composer.sendMail({ ...fields, messageId });
-      // With `buffer` it is no stream.
+      // With the option `buffer`, nodemailer returns a buffer instead of a stream.
       const composed = { envelope, message: message as Buffer };
       await pool.use(deadline, (connection) => (isDecoy ? connection.pretendToSend() : connection.send(composed)));
     },

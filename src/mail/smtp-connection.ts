@@ -2,17 +2,17 @@
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { MailError } from './mail-error.ts';
 
-/** How long the mail server may take per step. */
+/** The timeout of each step of SMTP. */
 const TIMEOUT_MS = 10_000;
 const TIMEOUTS = {
   connectionTimeout: TIMEOUT_MS,
   greetingTimeout: TIMEOUT_MS,
   socketTimeout: TIMEOUT_MS,
-  /** How long to wait for the peer to close a connection, too. */
+  /** How long to wait until the mail server closes its side of a connection. */
   socketCloseTimeout: 1_000,
 };
 
-/** A message as the mail server gets it. */
+/** A message in the form in which it is sent to the mail server. */
 interface ComposedMessage {
   readonly envelope: { readonly from: string | false; readonly to: string[] };
   readonly message: Buffer;
@@ -21,15 +21,15 @@ interface ComposedMessage {
 export interface SmtpConnection {
   readonly isOpen: boolean;
   send(message: ComposedMessage): Promise<void>;
-  /** Costs what sending costs, but sends nothing. */
+  /** Takes about as long as sending an e-mail, but sends nothing. */
   pretendToSend(): Promise<void>;
   close(): void;
 }
 
-/** Connects and logs in. Gives up when the signal is aborted. */
+/** Connects and logs in. Aborting the signal closes the connection at any time. */
 export type Connect = (signal: AbortSignal) => Promise<SmtpConnection>;
 
-/** `url` is one of nodemailer, such as smtps://user:password@host. */
+/** `url` has the form of nodemailer, such as smtps://user:password@host. */
 export async function createConnect(url: string): Promise<Connect> {
   // Loaded with the first e-mail, since most processes send none.
   const [{ default: Transport }, { default: Connection }] = await Promise.all([
@@ -39,7 +39,7 @@ export async function createConnect(url: string): Promise<Connect> {
   const { auth, options } = new Transport({ url, ...TIMEOUTS });
   return async (signal) => {
     const connection: SMTPConnection & { readonly allowsAuth?: boolean } = new Connection(options);
-    // Each step rejects by itself, and a kept connection may end at any time.
+    // Without a listener, the error of an idle connection would end the process. `perform` reports the others.
     connection.on('error', () => {});
     const close = () => connection.close();
     signal.addEventListener('abort', close);
@@ -64,14 +64,14 @@ function toSmtpConnection(connection: SMTPConnection): SmtpConnection {
     },
     send: ({ envelope, message }) => perform(connection, (done) => connection.send(envelope, message, done)),
     async pretendToSend() {
-      // An e-mail takes two to four round trips, by whether the server lets commands be pipelined.
+      // An e-mail takes two to four round trips, depending on whether the server supports pipelining.
       for (let trip = 0; trip < 3; trip++) await perform(connection, (done) => connection.reset(done));
     },
     close: () => connection.close(),
   };
 }
 
-/** Rejects if the step fails, and if the connection ends meanwhile. */
+/** Runs a step of SMTP. Rejects if it fails, or if the connection ends before its result. */
 async function perform(
   connection: SMTPConnection,
   start: (done: (error?: Error | null) => void) => void,

@@ -2,7 +2,7 @@ import { MailError } from './mail-error.ts';
 import type { Connect, SmtpConnection } from './smtp-connection.ts';
 
 const MAX_CONNECTIONS = 5;
-/** Mail servers close idle connections after some minutes, or after seconds when they are busy. */
+/** How long an idle connection is kept. Mail servers close one after minutes, or after seconds when they are busy. */
 const KEEP_MS = 60_000;
 
 interface Waiting {
@@ -12,8 +12,8 @@ interface Waiting {
 }
 
 /**
- * Keeps at most five connections to the mail server: the TLS handshake and the login cost more than an e-mail. Not the pool
- * of nodemailer, which can lend no connection to a decoy.
+ * A pool of at most five connections to the mail server: the TLS handshake and the login cost more than an e-mail. The
+ * pool of nodemailer would not do, because it cannot use a connection without sending an e-mail, as a decoy does.
  */
 export class SmtpPool {
   readonly #connect: Connect;
@@ -27,7 +27,7 @@ export class SmtpPool {
     this.#connect = connect;
   }
 
-  /** Runs the work with a connection. Rejects with a `MailError` if none is free until the deadline. */
+  /** Runs the work with a connection. Rejects with a `MailError` if none has become free by the deadline. */
   async use(deadline: number, work: (connection: SmtpConnection) => Promise<void>): Promise<void> {
     if (this.#inUse >= MAX_CONNECTIONS) await this.#wait(deadline);
     else this.#inUse++;
@@ -38,7 +38,7 @@ export class SmtpPool {
     }
   }
 
-  /** Closes all connections, also busy ones. */
+  /** Closes all connections, including those in use. */
   close(): void {
     this.#closing.abort();
     this.#closeKept();
@@ -53,7 +53,7 @@ export class SmtpPool {
       this.#keep(connection);
     } catch (error) {
       connection.close();
-      // If the network or the server dropped this one, the others are gone, too.
+      // If the network or the server has dropped this connection, it has probably dropped the idle ones, too.
       this.#closeKept();
       throw error;
     }
@@ -91,7 +91,7 @@ export class SmtpPool {
     return promise;
   }
 
-  /** Lets the next one begin that is not too late. */
+  /** Passes the connection slot to the next waiting caller before its deadline. The late ones fail. */
   #release(): void {
     const now = performance.now();
     let next = this.#waiting.shift();

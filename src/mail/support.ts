@@ -1,14 +1,14 @@
 import type { MailApplication } from './mail.ts';
 
-/** One plain address: others would need more syntax than a header should get from a URI. */
+/** A single plain address. Anything more could add syntax to the header that the address is written to. */
 const MAILTO = /^mailto:([\w.!#$&'*+/=^`{|}~-]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)*)$/i;
 
-/** Returns the address of the application's support, or undefined if it has none for e-mails. */
+/** Returns the e-mail address of the application's support, or undefined if it has none. */
 export function supportAddressOf({ supportUri }: MailApplication): string | undefined {
   return MAILTO.exec(supportUri ?? '')?.[1];
 }
 
-/** Returns where to find help: an address, a URL, or the name of the application. */
+/** Returns an e-mail address, a URL, or the name of the application if it has no support URI. */
 export function supportOf(application: MailApplication): string {
   return supportAddressOf(application) ?? (application.supportUri || application.name);
 }

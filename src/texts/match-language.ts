@@ -1,14 +1,14 @@
-/** Finds the language of a catalogue for the languages that somebody prefers. */
+/** Finds the catalogue for the languages that a person or an application prefers. */
 import { LANGUAGES, type Language } from './texts.ts';
 
-/** Browsers send less. */
+/** Browsers send fewer. */
 const MAX_RANGES = 10;
 const MAX_CHARACTERS = 200;
 
-/** By language and script: who reads `zh-Hant` may not read `zh-Hans`, but who reads `pt-PT` reads `pt-BR`. */
+/** Keyed by language and script: readers of `zh-Hant` may not read `zh-Hans`, but readers of `pt-PT` read `pt-BR`. */
 const byScript = new Map([...LANGUAGES.values()].map((language) => [languageAndScript(language.tag), language]));
 
-/** Returns the first language that there is of BCP 47 tags, which spaces separate. Ignores what is no tag. */
+/** Returns the first available language of BCP 47 tags that are separated by spaces. Ignores invalid tags. */
 export function matchTags(tags: string): Language | undefined {
   for (const tag of tags.slice(0, MAX_CHARACTERS).split(' ', MAX_RANGES)) {
     const language = matchTag(tag);
@@ -17,7 +17,9 @@ export function matchTags(tags: string): Language | undefined {
   return undefined;
 }
 
-/** Returns the language for an `Accept-Language` header (RFC 9110, section 12.5.4). */
+/**
+ * Returns the available language with the highest quality in an `Accept-Language` header (RFC 9110, section 12.5.4).
+ */
 export function matchHeader(header: string): Language | undefined {
   const ranges = header.slice(0, MAX_CHARACTERS).split(',', MAX_RANGES).map(parseRange);
   const wanted = ranges.filter(({ quality }) => quality > 0).sort((a, b) => b.quality - a.quality);
@@ -31,14 +33,14 @@ function parseRange(range: string): { tag: string; quality: number } {
 }
 
 function matchTag(tag: string): Language | undefined {
-  // Most people send such a tag, and it spares 6 us.
+  // Most browsers send the exact tag of a catalogue, which saves 6 us.
   const exact = LANGUAGES.get(tag);
   if (exact) return exact;
   const key = languageAndScript(tag);
   return key === undefined ? undefined : byScript.get(key);
 }
 
-/** Returns undefined if it is no tag, such as `*`. */
+/** Returns undefined for an invalid tag, such as `*`. */
 function languageAndScript(tag: string): string | undefined {
   try {
     const { language, script } = new Intl.Locale(tag).maximize();

@@ -1,4 +1,4 @@
-/** The texts that people see, in every language of `catalogues`. */
+/** The texts of pages and e-mails, in every language of `catalogues`. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { Html, html } from '../http/html.ts';
 import type english from './catalogues/en.json';
@@ -7,23 +7,23 @@ import { isolate, withoutDirectionControls } from './isolate.ts';
 /** The name of a text. Names with `@` describe the catalogue. */
 export type TextKey = Exclude<keyof typeof english, `@${string}`>;
 
-/** `@name` is what the language calls itself, `@status` says whether a speaker has reviewed the texts. */
+/** `@name` is the language's name for itself. `@status` says whether a speaker has reviewed the texts. */
 export type Catalogue = Readonly<Record<keyof typeof english, string>>;
 
-/** What replaces `{name}` in a text. */
+/** Values by the names of their placeholders: `name` replaces `{name}`. */
 type TextValues<Value> = Readonly<Record<string, Value>>;
 
 export interface Language {
   /** The BCP 47 tag, such as `pt-BR`. */
   readonly tag: string;
-  /** What the language calls itself. */
+  /** The language's name for itself, such as `Deutsch`. */
   readonly name: string;
   readonly direction: 'ltr' | 'rtl';
   /** Returns plain text, for titles, attributes and e-mails. Each string stands between U+2068 and U+2069. */
   text(key: TextKey, values?: TextValues<string | number>): string;
   /** Returns HTML. Each string stands in `<bdi>`; the caller isolates values that are HTML. */
   html(key: TextKey, values?: TextValues<string | Html>): Html;
-  /** Returns a number with its unit, such as `10 minutes`. Texts use it as a label: `Valid for: {duration}`. */
+  /** Returns a number with its unit, such as `10 minutes`. Texts use it after a label: `Valid for: {duration}`. */
   duration(count: number, unit: 'second' | 'minute' | 'hour' | 'day'): string;
   /** Returns the date in UTC, such as `January 2, 2030`. */
   date(instant: Date): string;
@@ -31,7 +31,7 @@ export interface Language {
 
 export function createLanguage(tag: string, catalogue: Catalogue): Language {
   const units = new Map<string, Intl.NumberFormat>();
-  // Costs 0.1 ms and is seldom needed.
+  // Created at the first use: it takes 0.1 ms and is seldom needed.
   let dates: Intl.DateTimeFormat | undefined;
   return {
     tag,
@@ -58,7 +58,7 @@ export function createLanguage(tag: string, catalogue: Catalogue): Language {
 
 const PLACEHOLDER = /\{(\w+)\}/g;
 
-/** With one group, `split` returns text and names alternately. */
+/** `PLACEHOLDER` has one group, so `split` returns texts and names alternately. */
 function joinHtml(text: string, values: TextValues<string | Html>): Html {
   const parts = text.split(PLACEHOLDER).map((part, index) => {
     if (index % 2 === 0) return html`${part}`;
@@ -70,12 +70,12 @@ function joinHtml(text: string, values: TextValues<string | Html>): Html {
 
 function requireValue<Value>(values: TextValues<Value>, name: string): Value {
   const value = values[name];
-  if (value === undefined) throw new Error(`A text lacks its value {${name}}`);
+  if (value === undefined) throw new Error(`There is no value for {${name}} of a text`);
   return value;
 }
 
 function directionOf(tag: string): 'ltr' | 'rtl' {
-  // TypeScript does not know getTextInfo yet.
+  // The types of TypeScript lack `getTextInfo`.
   const locale: Intl.Locale & { getTextInfo?(): { direction?: string } } = new Intl.Locale(tag);
   return locale.getTextInfo?.().direction === 'rtl' ? 'rtl' : 'ltr';
 }
@@ -86,7 +86,7 @@ function readCatalogue(tag: string): Partial<Catalogue> {
 
 export const ENGLISH_CATALOGUE = readCatalogue('en') as Catalogue;
 
-/** Every language by its tag, in the order of the tags. English stands in for a text that is missing. */
+/** Every language by its tag, sorted by tag. A text that a catalogue lacks is shown in English. */
 export const LANGUAGES: ReadonlyMap<string, Language> = new Map(
   readdirSync(new URL('catalogues', import.meta.url))
     .map((name) => name.replace('.json', ''))

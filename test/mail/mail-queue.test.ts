@@ -190,6 +190,18 @@ describe.each([false, true])('with decoy: %s,', (isDecoy) => {
   });
 });
 
+test('an e-mail that is sent after the shutdown has given it up has one result', async () => {
+  const { promise: isSent, resolve } = Promise.withResolvers<void>();
+  const queue = new MailQueue({ send: () => isSent }, new RecordedLog().logger, { isDelayed: false });
+  const codes: (string | undefined)[] = [];
+  queue.send(createTestMail(), { requestId: 'request', onEnd: async (error) => void codes.push(error?.code) });
+  await queue.close();
+  resolve();
+  await new Promise(setImmediate);
+  expect(codes).toEqual(['shutdown']);
+  expect(queue.outcomes).toEqual({ sent: 0, failed: 1 });
+});
+
 test.each([
   [550, 1],
   [451, 4],

@@ -86,6 +86,31 @@ test('a user who is erased while a code links an account leaves nothing of it', 
   }
 });
 
+test('a user who is erased while an account at a provider signs in leaves no browser', async () => {
+  const user = await createTestUser(fixture.service);
+  const linking = await prepare(user, 'signs in');
+  await linking.browser.open(linking.callback);
+  await sql.unsafe(`
+    create table gate ();
+    insert into gate default values;
+    create function wait_at_gate() returns trigger language plpgsql as $$
+      begin while exists (select from gate) loop perform pg_sleep(0.01); end loop; return new; end $$;
+    create trigger gate before update on login_intents for each row when (old.completed_at is null)
+      execute function wait_at_gate()`);
+  const { browser, page, login } = await fixture.arrive();
+  const { location } = await browser.submit(page, '/login/provider');
+  const signingIn = browser.open(acme.signIn(location, { sub: 'signs in' }));
+  const waiters = () => sql`
+    select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`;
+  await expect.poll(waiters).not.toEqual([]);
+  await admin.eraseUser({ userId: user.id });
+  await sql`delete from gate`;
+  await signingIn;
+  const intents =
+    await sql`select user_id, ip_address, user_agent from login_intents where id = ${login.loginIntentId}`;
+  expect(intents).toEqual([{ user_id: user.id, ip_address: null, user_agent: null }]);
+});
+
 test('a user who is erased while an account is linked leaves nothing of it', { timeout }, async () => {
   for (let round = 0; round < rounds; round++) {
     const subject = `erased ${round}`;

@@ -130,7 +130,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await page.bringToFront();
     await setPresent(true);
     await button(page, 'Use a passkey').click();
-    await page.getByText(/This browser cannot use passkeys here|Nothing was signed in/).waitFor();
+    await page.getByText(/This browser cannot use passkeys here|You were not signed in/).waitFor();
     await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true });
     await button(page, 'Use a passkey').click();
     await heading(page, 'Shop');

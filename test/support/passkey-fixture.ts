@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { Database } from '../../src/database/database.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import type { Call } from '../../src/domain/call.ts';
+import type { CountName } from '../../src/domain/hourly-counts/hourly-counts.ts';
 import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
 import { type Browser, toSignInOrigin } from '../../src/domain/login/browser.ts';
 import { completeLogin } from '../../src/domain/login/complete-login.ts';
@@ -37,6 +38,8 @@ export class PasskeyFixture implements AsyncDisposable {
   readonly tenant: Tenant;
   readonly relyingParty: RelyingParty;
   readonly tokens: AuthTokens;
+  /** What the calls have counted for the charts of operators. */
+  readonly counted: CountName[] = [];
   readonly #database: Database;
   readonly #encryptionKeys: readonly Buffer[];
 
@@ -66,7 +69,8 @@ export class PasskeyFixture implements AsyncDisposable {
   get call(): Call {
     const now = this.clock.read();
     const run = this.#database.within(Number.POSITIVE_INFINITY);
-    return { run: withAudit(run, { ...BY_USHER, action: 'test', now }), now };
+    const count = (name: CountName) => void this.counted.push(name);
+    return { run: withAudit(run, { ...BY_USHER, action: 'test', now }), now, count };
   }
 
   newBrowser(): Browser {

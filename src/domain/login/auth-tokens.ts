@@ -1,4 +1,6 @@
-/** Mints and verifies auth tokens: JWTs that say who signed in to which application. OpenID Connect has codes instead. */
+/**
+ * Signs and verifies auth tokens: JWTs that say who signed in to which application. OpenID Connect uses codes instead.
+ */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { type CryptoKey, importJWK, type JWK, SignJWT } from 'jose';
 import type { SealKeys } from '../oidc/sealed-bytes.ts';
@@ -23,7 +25,7 @@ interface SigningKey {
 
 export class AuthTokens implements Issuer {
   readonly issuer: string;
-  /** Seal the codes of OpenID Connect. */
+  /** The keys that seal the codes of OpenID Connect. */
   readonly codeKeys: SealKeys;
   readonly isUsher = true;
   readonly #signer: SigningKey;
@@ -43,7 +45,7 @@ export class AuthTokens implements Issuer {
     this.#issuers = external ? [external, this] : [this];
   }
 
-  /** Imports private JWKs: the first signs, all verify. Tokens of the external issuer verify as well. */
+  /** Imports private JWKs: the first signs, all verify. Also accepts tokens of the external issuer, if there is one. */
   static async create(
     issuer: string,
     jwks: readonly JWK[],
@@ -66,8 +68,8 @@ export class AuthTokens implements Issuer {
   }
 
   /**
-   * Signs a JWT for the user. A cut-off is compared with the instant of authentication, so `auth_time` has it in
-   * milliseconds (OpenID Connect has seconds). The token is issued at that instant, or later.
+   * Signs a JWT for the user. `auth_time` is the instant of the sign-in in milliseconds, because cut-offs are compared
+   * with it (OpenID Connect has seconds). `issuedAt` is that instant unless it is given.
    */
   async mint({
     userId,
@@ -92,8 +94,8 @@ export class AuthTokens implements Issuer {
   /**
    * Returns the claims of a valid token for this client.
    *
-   * @throws ServiceError `Invalid or expired token`, whatever the reason.
-   * @throws IssuerUnavailableError when the keys of the external issuer cannot be fetched.
+   * @throws ServiceError `Invalid or expired token` for every reason
+   * @throws IssuerUnavailableError if the keys of the external issuer cannot be fetched
    */
   async verify(token: string, clientId: string, now: Date, onWait?: () => void): Promise<LoginClaims> {
     return verifyToken(token, this.#issuers, { clientId, now, onWait });
@@ -105,7 +107,7 @@ export class AuthTokens implements Issuer {
   }
 }
 
-/** Importing checks that the key is one for its algorithm. */
+/** @throws Error if the key has no `kid` or `alg`, or does not fit its algorithm, which `importJWK` checks */
 async function importSigningKey(jwk: JWK): Promise<SigningKey> {
   const { kid, alg } = jwk;
   if (!kid || !isAlgorithm(alg)) {

@@ -1,34 +1,37 @@
 import { sql } from 'drizzle-orm';
 import { p } from '../../database/template.ts';
 
-/** Browsers send some 120 characters. */
+/** In characters. Browsers send about 120. */
 const MAX_USER_AGENT = 512;
 
-/** The browser that a user signs in with. Codes and challenges of one browser are useless in another. */
+/**
+ * The browser in which a user signs in. Codes and challenges that were created for it are refused in any other browser.
+ */
 export interface Browser {
-  /** SHA-256 of the secret in its cookie. */
+  /** SHA-256 of the secret in the cookie of the login page. */
   readonly digest: Buffer;
-  /** Its IP address. */
+  /** An IP address. */
   readonly address: string;
-  /** What it calls itself. */
+  /** The `User-Agent` header. */
   readonly userAgent: string;
 }
 
+/** A login intent as one browser sees it. */
 export interface InBrowser {
   readonly applicationId: string;
   readonly loginIntentId: string;
   readonly browserDigest: Buffer;
 }
 
-/** Whether a row is of the login in the browser. Parameters: all of `InBrowser`. */
+/** Whether a row belongs to this login in this browser. Parameters: all of `InBrowser`. */
 export const isInBrowser = sql`application_id = ${p.uuid('applicationId')}
     and login_intent_id = ${p.uuid('loginIntentId')} and browser_digest = ${p.bytes('browserDigest')}`;
 
-/** Where a user signs in, as a login intent stores it. The session that follows shows address and user agent. */
+/** The browser of a sign-in, as a login intent stores it. The session that follows shows its address and user agent. */
 export interface SignInOrigin {
-  /** Of the browser that the login page was shown to. Null on another page. */
+  /** Null if the user signed in on a page other than Usher's. */
   readonly browserDigest: Buffer | null;
-  /** Null, like the user agent, if another page has not passed it on. */
+  /** Null, like the user agent, if that other page did not pass it on to `CompleteLogin`. */
   readonly ipAddress: string | null;
   readonly userAgent: string | null;
 }
@@ -37,7 +40,7 @@ export function toSignInOrigin({ digest, address, userAgent }: Browser): SignInO
   return { browserDigest: digest, ipAddress: address, userAgent: shortenUserAgent(userAgent) };
 }
 
-/** Returns at most 512 characters: anybody can send more. */
+/** Returns at most 512 characters, because clients may send far more. */
 export function shortenUserAgent(userAgent: string): string {
   return userAgent.slice(0, MAX_USER_AGENT).toWellFormed();
 }

@@ -7,8 +7,8 @@ import { requireOpenIntent } from './login-intent.ts';
 const rules = { loginIntentId: uuid };
 
 /**
- * Returns where to send a user who cancels (RFC 6749, section 4.1.2.1, and RFC 9207). The intent stays open:
- * the user may still come back and sign in.
+ * Returns the URL to which a user who cancels is redirected (RFC 6749, section 4.1.2.1, and RFC 9207). The intent stays
+ * open: the user may come back and sign in.
  *
  * @throws ServiceError as `requireOpenIntent` does
  */

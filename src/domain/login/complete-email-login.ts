@@ -16,32 +16,33 @@ import { signUp } from './sign-up.ts';
 export interface EmailLoginParts {
   readonly codes: LoginCodeSettings;
   readonly tokens: AuthTokens;
-  /** Called once a wallet can sign in as a user who existed before. */
+  /** Called after a wallet was linked to a user who existed before this login. */
   readonly onWalletLinked?: (linked: LinkedWallet) => void;
-  /** Called once an identity at a provider can. */
+  /** Called after an identity at a provider was linked to a user who existed before this login. */
   readonly onIdentityLinked?: (linked: LinkedIdentity) => void;
 }
 
 interface LinkedWallet {
   readonly intent: LoginIntent;
-  /** Of the user. */
+  /** The address of the user. */
   readonly email: string;
   readonly walletAddress: string;
 }
 
 interface LinkedIdentity {
   readonly intent: LoginIntent;
-  /** Of the user. */
+  /** The address of the user. */
   readonly email: string;
-  /** Its ID. */
+  /** The ID of the provider. */
   readonly provider: string;
 }
 
 /**
- * Completes the login of whoever has entered the code: of the user with its e-mail address, or of a new one. Returns
- * undefined if a new user must give a name first.
+ * Completes the login of the person who entered the code, as the user with the e-mail address of the code or as a new
+ * user. Returns undefined if a new user must give a name first.
  *
- * @throws ServiceError `Account closed`, `Wallet already linked`, `Identity already linked`, and as `completeLogin` does
+ * @throws ServiceError `Account closed`, `Wallet already linked`, `Identity already linked`, and as `completeLogin`
+ * does
  */
 export async function completeEmailLogin(
   call: Call,
@@ -62,7 +63,7 @@ export async function completeEmailLogin(
       onIdentityLinked?.({ intent, email, provider: identity.provider });
     return completeLogin(call, tokens, { loginIntentId: intent.id, userId }, how, { email });
   };
-  // Somebody may have become a user since the code was sent.
+  // Another login may have created a user with this address since the code was sent.
   let userId = knownId ?? (await findUserToSignIn(call, email))?.id;
   let completion: Completion | undefined;
   if (!userId) {
@@ -72,26 +73,27 @@ export async function completeEmailLogin(
     userId = signedUp?.userId ?? (await findExistingUser(call, user));
     completion = signedUp;
   }
-  if (userId) completion ??= await completeAs(userId);
-  if (userId) {
-    // The login is complete. Without the origin, the user has the limits of a stranger next time.
-    const known = [
-      markEmailVerified(call, { userId, email }),
-      rememberOrigin(call, codes.keys, browser, { userId, email }),
-    ];
-    await Promise.allSettled(known);
-  }
+  completion ??= await completeAs(userId);
+  // The login is complete, so errors are ignored. Without the origin, the next login has the limits of a stranger.
+  await Promise.allSettled([
+    markEmailVerified(call, { userId, email }),
+    rememberOrigin(call, codes.keys, browser, { userId, email }),
+  ]);
   return completion;
 }
 
-/** Returns the ID of the user whom another login has created in the meantime. */
+/**
+ * Returns the ID of the user whom a concurrent login created with the same e-mail address.
+ *
+ * @throws ServiceError if there is none: the sign-up failed for another reason
+ */
 async function findExistingUser(
   call: Call,
   { email, walletAddress, identity }: { email: string; walletAddress: string; identity?: object | undefined },
 ) {
   const user = await findUserToSignIn(call, email);
   if (user) return user.id;
-  // Another user has what this one wanted to sign up with.
+  // Most likely, another user has had the identity or the wallet since this browser proved to have it.
   if (identity) throw new ServiceError('IDENTITY_ALREADY_LINKED');
   throw new ServiceError(walletAddress ? 'WALLET_ALREADY_LINKED' : 'USER_NOT_FOUND');
 }

@@ -15,7 +15,7 @@ import { type SignInOrigin, shortenUserAgent } from './browser.ts';
 import { requireOpenIntent } from './login-intent.ts';
 import type { SignInMethod } from './verify-token.ts';
 
-/** As long as a header may be: what is stored is shorter. */
+/** Accepts the longest header. `shortenUserAgent` cuts what is stored. */
 const userAgentText = text({ max: 8_192, min: 0 });
 
 const rules = {
@@ -26,15 +26,16 @@ const rules = {
 };
 
 export interface Completion {
-  /** Empty for a login of OpenID Connect, whose redirect URL has a code. */
+  /** Empty for a login of OpenID Connect, whose redirect URL carries a code instead. */
   readonly authToken: string;
   readonly redirectUrl: string;
-  /** What the browser may remember: a sign-in of its own, in an application that shares sign-ins. */
+  /** The sign-in, if the browser may remember it: the application shares sign-ins, and it was not a remembered one. */
   readonly signIn?: OwnSignIn | undefined;
-  /** What the application wants the page to show after the sign-in. */
+  /** The `prompt` of the intent. `PASSKEYS` makes the page show the passkeys of the user after the sign-in. */
   readonly prompt?: string;
 }
 
+/** A sign-in in which the user has proved who they are, unlike one that continues a remembered sign-in. */
 export interface OwnSignIn {
   readonly applicationId: string;
   readonly userId: string;
@@ -43,12 +44,12 @@ export interface OwnSignIn {
 }
 
 /**
- * Completes a login intent, once, and returns the auth token and where to send the browser. The login page
- * passes the digest of the browser, which may then ask for the same answer again, and the address that was proved.
+ * Completes a login intent, once, and returns the auth token and the URL to which the browser is redirected. Only the
+ * login page passes `onPage` and `proved`. Its browser may ask for the same answer again.
  *
- * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`,
- * `User not found`, also if wallet or identity are not the user's any more; `Code no longer valid` in place of it for an e-mail
- * address
+ * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`; `User not
+ * found`, also if the proved wallet or identity no longer belongs to the user; `Code no longer valid` instead if an
+ * e-mail address was proved
  */
 export async function completeLogin(
   call: Call,
@@ -80,13 +81,13 @@ export async function completeLogin(
   return answerLogin(tokens, { ...intent, loginIntentId, userId, method: how.method });
 }
 
-/** Returns what another page has passed on of a user's browser. One of the two is enough. */
+/** Returns the origin that a page other than Usher's has passed on. It may pass the address or the user agent alone. */
 function givenOrigin(ipAddress: string | null, userAgent: string | null) {
   if (ipAddress === null && userAgent === null) return { ipAddress, userAgent };
   return { ipAddress: ipAddress ?? '', userAgent: shortenUserAgent(userAgent ?? '') };
 }
 
-/** Returns the answer to a completed login. It is the same every time, except for an ECDSA signature. */
+/** Returns the answer to a completed login. Repeated calls return the same answer, except for an ECDSA signature. */
 export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Promise<Completion> {
   const { redirectUri, state, applicationId, userId, method, completedAt, authenticatedAt, singleSignOn, prompt } =
     login;
@@ -98,7 +99,7 @@ export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Pr
     authenticatedAt: authenticatedAt ?? completedAt,
     issuedAt: completedAt,
   });
-  // RFC 9207: `iss` names the issuer that answers.
+  // RFC 9207: `iss` protects the application from mix-up attacks.
   const redirectUrl = addToQuery(redirectUri, { authToken, state, iss: tokens.issuer });
   return { authToken, redirectUrl, ...shared };
 }
@@ -107,15 +108,16 @@ export interface HowSignedIn extends SignInOrigin {
   readonly method: SignInMethod;
 }
 
-/** What the user has proved to have. It must still be the user's. */
+/** What the user has proved to have at this login. The login completes only if it still belongs to the user. */
 export interface Proved {
   readonly email?: string | null;
   readonly walletAddress?: string | null;
-  /** Of an identity at a provider. */
+  /** Identifies, with the subject, an identity at a provider. */
   readonly issuer?: string | null;
   readonly subject?: string | null;
 }
 
+/** The row of a login intent that a statement has just completed. */
 export const COMPLETED_INTENT = {
   applicationId: loginIntents.applicationId,
   clientId: applications.clientId,
@@ -128,7 +130,7 @@ export const COMPLETED_INTENT = {
   authenticatedAt: loginIntents.authenticatedAt,
 };
 
-/** Its columns in the CTE `completed`. */
+/** The columns of `COMPLETED_INTENT` in the CTE `completed`. */
 export const completedColumns = columnsOf(COMPLETED_INTENT);
 
 interface CompletedLogin extends RowOfType<typeof COMPLETED_INTENT> {
@@ -138,13 +140,14 @@ interface CompletedLogin extends RowOfType<typeof COMPLETED_INTENT> {
 }
 
 /**
- * The instant of a sign-in: later than the cut-offs that the statement sees. It may have begun before a reactivation that
- * it has seen, which ends what is not later than its cut-off. Parameter: userId.
+ * The instant of a sign-in, later than every cut-off that the statement sees. A statement may begin before the
+ * reactivation of a user and still see it: the cut-off of the reactivation would then end the sign-in at once.
+ * Parameter: userId.
  */
 export const laterThanCutoffs = sql`greatest(${statementInstant}, (
   select c.cutoff_at + interval '1 ms' from user_cutoffs c where c.user_id = ${p.uuid('userId')}))`;
 
-/** What a completion stores of a `SignInOrigin`, whose fields are its parameters. */
+/** The assignments of an update that stores a `SignInOrigin`. Parameters: all of `SignInOrigin`. */
 export const originAssignments = sql`browser_digest = ${p.bytes('browserDigest')}, ip_address = ${p.text('ipAddress')},
       user_agent = ${p.text('userAgent')}`;
 
@@ -163,8 +166,8 @@ const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
   select ${completedColumns} from completed`;
 
 /**
- * Returns the CTE `completed`, which completes an open intent of an application that exists, if the condition holds, and
- * its CTE `audit`. Cut-offs are compared with the instant, so it has the clock that they have.
+ * Returns two CTEs: `completed` completes an open intent of an existing application if the condition holds, and `audit`
+ * records that. `completedAt` is an instant of Postgres, because cut-offs are, with which it is compared.
  * Parameters: all of `HowSignedIn`, loginIntentId, userId, now, instant.
  */
 export function completedIntent({

@@ -1,29 +1,29 @@
-/** Wallets that are contracts and have no key: they decide themselves which signatures are theirs. */
+/** Contract wallets. They have no key: the code of the contract decides whether a signature is valid. */
 import { type EthereumNode, RevertError } from './ethereum-node.ts';
 
 /**
- * Returns whether the contract accepts the signature of the digest now (EIP-1271), or would once it is deployed
+ * Returns whether the contract accepts the signature of the digest (EIP-1271), or will accept it after its deployment
  * (EIP-6492).
  *
- * @throws NodeError
+ * @throws NodeError if the node did not answer
  */
 export async function isSignedByContract(
   node: EthereumNode,
   wallet: { readonly address: string; readonly digest: Uint8Array; readonly signature: string },
 ): Promise<boolean> {
-  // Loaded with the first such signature, since most processes see none.
+  // Loaded with the first signature of a contract wallet, since most processes see none.
   const { createPublicClient, custom, toHex } = await import('viem');
   let failure: unknown;
   const request = async ({ method, params }: { method: string; params: readonly unknown[] }) => {
-    // Other methods belong to signatures of EIP-8010, which are not supported.
+    // viem calls other methods only for signatures of EIP-8010, which are not supported.
     if (method !== 'eth_call') throw new RevertError();
     return node.call(params).catch((error) => {
-      // viem takes every error for a refusal of the contract.
+      // viem treats every error as a refusal by the contract, so an error of the node is kept and thrown below.
       if (!(error instanceof RevertError)) failure = error;
       throw error;
     });
   };
-  // With CCIP-Read, contracts could name URLs to fetch.
+  // With CCIP-Read, a contract could make Usher fetch any URL.
   const client = createPublicClient({ transport: custom({ request }, { retryCount: 0 }), ccipRead: false });
   const { address, digest, signature } = wallet;
   const isValid = await client

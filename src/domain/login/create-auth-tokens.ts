@@ -9,9 +9,9 @@ interface Keys {
 }
 
 /**
- * Returns what answers logins. `issuer` is the public URL, whose default depends on the port.
+ * Creates the `AuthTokens` of the configuration. `issuer` is the public URL.
  *
- * @throws Error if another issuer has that name
+ * @throws Error if the other issuer has the same name
  */
 export async function createAuthTokens(
   issuer: string,

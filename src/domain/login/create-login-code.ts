@@ -10,20 +10,30 @@ import type { Browser, InBrowser } from './browser.ts';
 import { ATTEMPTS, findLatestCode, type StoredLoginCode } from './find-latest-code.ts';
 import { findToLink, type ToLink } from './find-to-link.ts';
 import { findFamiliarity } from './known-origins.ts';
-import { deriveLoginCode, digestLoginCode, type LoginCodeSettings, recoverLoginCode } from './login-code.ts';
+import {
+  type CodeLength,
+  deriveLoginCode,
+  digestLoginCode,
+  type LoginCodeSettings,
+  recoverLoginCode,
+} from './login-code.ts';
 import { type Asker, admitLoginCode, admitRepetition } from './login-code-limits.ts';
 import { type LoginIntent, requireOpenIntent } from './login-intent.ts';
 import { isMuted } from './muted-addresses.ts';
 import { isDueForRepeat, refuseRepeat, secondsUntilRepeat } from './repeat-delay.ts';
 
 const LIFETIME_MS = 10 * 60_000;
-const SENDS = 3;
+/** How often one code is sent at most. */
+const MAX_SENDS = 3;
 
 const rules = { loginIntentId: uuid, email: emailAddress };
 
 export interface LoginCode {
   readonly email: string;
-  /** Nobody is to get it, as no user has the address or its owner wants none: do all the work except sending. */
+  /**
+   * Whether to do all the work except sending: no user has the address, or its owner has muted it for strangers. Equal
+   * work takes equal time, which reveals neither.
+   */
   readonly isDecoy: boolean;
   readonly code: string;
   readonly intent: LoginIntent;
@@ -34,24 +44,25 @@ export interface CodeRow {
   readonly applicationId: string;
   readonly loginIntentId: string;
   readonly id: string;
-  /** Whether an e-mail with the code could not be sent before. */
+  /** Whether the latest e-mail with the code could not be sent. */
   readonly isUnsent: boolean;
 }
 
-/** What the page for a code needs to know of it. */
+/** The facts about a code that the page shows. They reveal nothing about the address. */
 export interface LoginCodeFacts {
   readonly digits: number;
-  /** The seconds until the code may be sent again. Zero if that is not possible any more. */
+  /** Seconds until the code may be sent again. Zero if it has been sent as often as it may be. */
   readonly wait: number;
 }
 
 /**
- * Returns a code for the e-mail address, valid for 10 minutes, for this intent and in this browser: the one that it
- * was sent before, if that can still be used. Everything is the same for an address without a user. With `link`,
- * the user of the code gets what this browser has proved to have: its wallet, or its identity at a provider.
+ * Returns a code for the e-mail address, valid for 10 minutes, for this intent and in this browser. A code that was
+ * sent before is returned again while it is valid. An address without a user gets the same answers and takes the same
+ * time. With `link`, the login by this code links the wallet, or the identity at a provider, that this browser has
+ * proved to have.
  *
- * @throws ServiceError `Too many codes`, `Code sent too often` (three times, or too recently, with the seconds to wait),
- * and as `requireOpenIntent` does
+ * @throws ServiceError `Too many codes`; `Code sent too often` after three e-mails, or with the seconds to wait if the
+ * last one is too recent; and as `requireOpenIntent` does
  */
 export async function createLoginCode(
   call: Call,
@@ -68,15 +79,15 @@ export async function createLoginCode(
   const proved = await findToLink(call, inBrowser, link);
   const login = { ...inBrowser, ...proved, email, userId: user?.id ?? null };
   const asker = { browser, email, familiarity: await findFamiliarity(call, settings.keys, browser, email) };
-  const wantsNone = asker.familiarity === 'stranger' && (await isMuted(call, settings.keys, email));
+  const hasMuted = asker.familiarity === 'stranger' && (await isMuted(call, settings.keys, email));
   const { code, wait, ...row } =
     (await repeatLiveCode(call, settings, login, asker)) ??
     (await insertNewCode(call, settings, login, await admitLoginCode(call, settings, asker, applicationId)));
-  // Also without a user, so that it takes as long.
+  // Runs without a user, too: otherwise the time would reveal whether the address has one.
   await removeIfErased(call, user?.id ?? randomUUID());
   return {
     email: user?.email ?? email,
-    isDecoy: (!user && !allowSignUp) || wantsNone,
+    isDecoy: (!user && !allowSignUp) || hasMuted,
     code,
     intent,
     row: { applicationId, loginIntentId, ...row },
@@ -92,7 +103,7 @@ interface EmailLogin extends InBrowser, ToLink {
 
 type SentLoginCode = Pick<CodeRow, 'id' | 'isUnsent'> & Pick<LoginCode, 'code'> & Pick<LoginCodeFacts, 'wait'>;
 
-/** Returns undefined if there is no live code. */
+/** Counts another e-mail with the latest code. Returns undefined if it is no longer valid, or was for another login. */
 async function repeatLiveCode(
   call: Call,
   settings: LoginCodeSettings,
@@ -110,12 +121,12 @@ async function repeatLiveCode(
   const { id, codeDigest, isUnsent } = latest;
   const code = recoverLoginCode(settings.keys, id, codeDigest);
   if (!code) return undefined;
-  const limit = SENDS * settings.limitFactor;
+  const limit = MAX_SENDS * settings.limitFactor;
   const refuse = () => refuseRepeat(call.now, { ...latest, code }, limit);
   if (latest.sends >= limit || secondsUntilRepeat(call.now, latest) > 0) throw refuse();
   await admitRepetition(call, settings, asker);
   const [sent] = await call.run(countSend, { ...login, id, limit, now: call.now });
-  // Another request has had it sent in the meantime.
+  // A concurrent request has just had the code sent.
   if (!sent) throw refuse();
   const sends = latest.sends + 1;
   return { id, code, isUnsent, wait: sends < limit ? secondsUntilRepeat(call.now, { ...latest, sends }) : 0 };
@@ -125,7 +136,7 @@ export async function insertNewCode(
   call: Call,
   { keys }: LoginCodeSettings,
   login: EmailLogin,
-  length: Parameters<typeof deriveLoginCode>[2],
+  length: CodeLength,
 ): Promise<SentLoginCode> {
   const id = randomUUID();
   const code = deriveLoginCode(keys, id, length);

@@ -23,13 +23,13 @@ const rules = { loginIntentId: uuid, ...addressRules };
 
 export interface ChallengeSettings {
   readonly authPageUrl: string;
-  /** Contract wallets sign for it. */
+  /** The chain on which contract wallets are. */
   readonly chainId: number;
 }
 
 /**
- * Creates the message (EIP-4361) that the wallet must sign within 10 minutes to complete the login in this
- * browser.
+ * Creates the message (EIP-4361) that the wallet must sign within 10 minutes. Its signature completes the login in this
+ * browser only.
  *
  * @throws ServiceError `Too many challenges`, and as `requireOpenIntent` does
  */
@@ -45,14 +45,18 @@ export async function createWalletChallenge(
   return createMessage(call, settings, browser, { applicationId, loginIntentId, address, statement });
 }
 
-/** Creates a message with that statement for a login. @throws ServiceError `Too many challenges` */
+/**
+ * Creates a message to sign. The wallet shows its `statement` to the person.
+ *
+ * @throws ServiceError `Too many challenges`
+ */
 export async function createMessage(
   call: Call,
   { authPageUrl, chainId }: ChallengeSettings,
   browser: Browser,
-  { applicationId, loginIntentId, statement, ...spelled }: Readonly<Record<AskedText, string>>,
+  { applicationId, loginIntentId, statement, ...request }: Readonly<Record<MessageField, string>>,
 ): Promise<{ message: string }> {
-  const address = spelled.address.toLowerCase();
+  const address = request.address.toLowerCase();
   const bucket = hash('sha256', `messages to sign for ${loginIntentId}`, 'buffer');
   if (!(await takePermit(call, bucket, CHALLENGES_PER_INTENT))) {
     throw new ServiceError('TOO_MANY_CHALLENGES');
@@ -82,7 +86,7 @@ export async function createMessage(
   return { message };
 }
 
-type AskedText = 'applicationId' | 'loginIntentId' | 'address' | 'statement';
+type MessageField = 'applicationId' | 'loginIntentId' | 'address' | 'statement';
 
 const insertChallenge: Statement<unknown> = (db) =>
   db.insert(walletChallenges).values(placeholdersOf(walletChallenges)).prepare('insert_wallet_challenge');

@@ -1,28 +1,30 @@
-/** The Ethereum node of the operator, which Usher asks over JSON-RPC. It may be slow, down, wrong or hostile. */
+/** A client of the operator's Ethereum node (JSON-RPC). The node may be slow, down, wrong or hostile. */
 import { readText } from '../read-text.ts';
 
-/** A node answers in milliseconds. */
+/** Nodes usually answer in milliseconds. */
 const TIMEOUT_MS = 3_000;
-/** What is left of a call must suffice to say that the node was too slow. */
+/** The share of the time of a call. The rest must suffice to answer that the node was too slow. */
 const TIMEOUT_SHARE = 0.6;
-/** A contract decides how long the data of its error is. */
+/** Contracts may return error data of any length. */
 const MAX_BYTES = 65_536;
-/** Per process. Others are refused, so that a slow node does not keep the places of other logins. */
+/**
+ * Per process. Further calls are refused at once, so that a slow node does not use up the capacity for other logins.
+ */
 const MAX_IN_FLIGHT = 8;
 /**
- * A contract decides how long the node computes. Known ones take below 3 million, with the deployment of the contract;
- * nodes allow 50 million and more by themselves.
+ * 10 million. It limits how long a contract keeps the node busy. Known contract wallets take less than 3 million, with
+ * their deployment. The defaults of nodes are 50 million and more.
  */
 const GAS = '0x989680';
 
-/** The node has not answered the question. The message names no URL, which may hold a key. */
+/** The node gave no answer. The message does not quote the URL, which may contain a key. */
 export class NodeError extends Error {}
 
-/** The node has answered that a contract refused. */
+/** The contract reverted the call. */
 export class RevertError extends Error {}
 
 export interface EthereumNodeOptions {
-  /** http or https, with credentials for basic authentication if there are any. */
+  /** http or https. It may contain credentials for basic authentication. */
   readonly url: string;
   readonly chainId: number;
   readonly requestTimeoutMs: number;
@@ -40,7 +42,7 @@ export class EthereumNode {
     const parsed = new URL(url);
     const { username, password } = parsed;
     if (username || password) {
-      // `fetch` refuses URLs with credentials, and quotes them.
+      // `fetch` refuses URLs with credentials, and quotes the URL in its error.
       const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
       this.#headers.authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
       parsed.username = '';
@@ -52,9 +54,9 @@ export class EthereumNode {
   }
 
   /**
-   * Runs `eth_call` with limited gas, and returns the bytes of the answer in hex.
+   * Runs `eth_call` with limited gas, and returns the bytes of the result in hex.
    *
-   * @throws NodeError, RevertError
+   * @throws NodeError if the node gave no answer, RevertError if the contract reverted
    */
   async call([transaction, ...others]: readonly unknown[]): Promise<string> {
     if (this.#inFlight >= MAX_IN_FLIGHT) throw new NodeError('busy');
@@ -63,7 +65,7 @@ export class EthereumNode {
       const signal = AbortSignal.timeout(this.#timeoutMs);
       const result = await this.#ask('eth_call', [Object.assign({ gas: GAS }, transaction), ...others], signal);
       if (!/^0x([0-9a-f]{2})*$/i.test(result)) throw new NodeError('malformed answer');
-      // Zeros say no on every chain.
+      // A result of zeros refuses the signature, so the chain does not matter.
       if (!this.#isChainChecked && !/^0x0*$/.test(result)) await this.#checkChain(signal);
       return result;
     } finally {
@@ -71,7 +73,7 @@ export class EthereumNode {
     }
   }
 
-  /** One address may belong to different people on different chains. */
+  /** Checks the chain of the node: the same address may belong to different people on different chains. */
   async #checkChain(signal: AbortSignal): Promise<void> {
     const chainId = await this.#ask('eth_chainId', [], signal);
     if (!/^0x[0-9a-f]{1,64}$/i.test(chainId)) throw new NodeError('malformed answer');
@@ -92,19 +94,19 @@ export class EthereumNode {
   }
 }
 
-/** Returns the result of a JSON-RPC answer, which is a text for the methods that are used here. */
+/** Returns the result of a JSON-RPC answer. Both methods that this file calls return a string. */
 function resultOf(answer: unknown): string {
   const { result, error } = Object(answer);
   if (typeof result === 'string') return result;
   const { code, message } = Object(error);
   if (!Number.isInteger(code)) throw new NodeError('malformed answer');
-  // Geth has the code 3. Other nodes have codes of their own, but all say the word.
+  // Geth uses the code 3. Other nodes use other codes, but all write "revert" in the message.
   if (code === 3 || /revert/i.test(String(message))) throw new RevertError();
-  // Not the message: nodes quote requests.
+  // Without the message, in which nodes quote the request.
   throw new NodeError(`error ${code}`);
 }
 
-/** Returns what went wrong without the URL, which messages quote. */
+/** Returns a short reason without the URL, which error messages quote. */
 function describeFailure(error: unknown): string {
   if (error instanceof SyntaxError) return 'malformed answer';
   const { code } = Object(error instanceof Error ? error.cause : undefined);

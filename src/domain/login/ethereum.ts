@@ -1,18 +1,18 @@
 /** Sign-In with Ethereum: EIP-4361 messages, EIP-191 signatures, EIP-55 addresses. */
 import { keccak_256 } from '@noble/hashes/sha3.js';
 
-/** A statement may hold spaces and the reserved and unreserved characters of RFC 3986. */
+/** EIP-4361 allows only spaces and the reserved and unreserved characters of RFC 3986 in a statement. */
 const NOT_OF_STATEMENTS = /[^ A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]/g;
 
 export interface SignInMessage {
-  /** The host that asks, with its port if there is one. */
+  /** The host of the login page, with its port if it has one. */
   readonly domain: string;
   /** In lower case. */
   readonly address: string;
   readonly uri: string;
-  /** Where contract wallets are resolved. Other wallets use no chain. */
+  /** The chain on which contract wallets are. It does not matter for other wallets. */
   readonly chainId: number;
-  /** What the wallet shows the person. */
+  /** The sentence that the wallet shows to the person. */
   readonly statement: string;
   readonly nonce: string;
   readonly issuedAt: Date;
@@ -41,15 +41,20 @@ export function formatSignInMessage(message: SignInMessage): string {
 export interface Signer {
   /** In lower case. */
   readonly address: string;
-  /** Whether the signature is the other form of a valid one, which anybody can make of it. Usher accepts one form. */
+  /**
+   * Whether `s` is in the upper half of the curve's order. Anybody can compute this second form of a valid signature.
+   */
   readonly hasHighS: boolean;
 }
 
-/** Returns who signed the text with `personal_sign` (EIP-191), or undefined if that is no signature of a key. */
+/**
+ * Returns the signer of a text that was signed with `personal_sign` (EIP-191), or undefined if no key made the
+ * signature.
+ */
 export async function recoverSigner(text: string, signature: string): Promise<Signer | undefined> {
   const parsed = parseSignature(signature);
   if (!parsed) return undefined;
-  // Loaded by the first login with a wallet: where there are none, it would take a megabyte.
+  // Loaded with the first wallet: it takes a megabyte, and many processes see no wallet.
   const { secp256k1 } = await import('@noble/curves/secp256k1.js');
   try {
     const recoverable = secp256k1.Signature.fromHex(parsed.rs, 'compact').addRecoveryBit(parsed.recovery);
@@ -60,13 +65,13 @@ export async function recoverSigner(text: string, signature: string): Promise<Si
   }
 }
 
-/** Returns what a wallet signs of a text (EIP-191). */
+/** Returns the Keccak-256 digest that a wallet signs for a text (EIP-191). */
 export function digestText(text: string): Uint8Array {
   const bytes = Buffer.from(text, 'utf8');
   return keccak_256(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${bytes.length}`), bytes]));
 }
 
-/** Wallets write r, s and v, where v is 27 or 28, or 0 or 1; or r and s with v in its highest bit (EIP-2098). */
+/** Accepts two forms: r, s and v, where v is 27, 28, 0 or 1; and r and s with v in the highest bit of s (EIP-2098). */
 function parseSignature(signature: string): { rs: string; recovery: number } | undefined {
   const [, r, s, v] = /^0x([0-9a-f]{64})([0-9a-f]{64})(00|01|1b|1c)?$/i.exec(signature) ?? [];
   if (!r || !s) return undefined;
@@ -81,7 +86,7 @@ function addressOf(publicKey: Uint8Array): string {
   return `0x${Buffer.from(keccak_256(publicKey.subarray(1)).subarray(-20)).toString('hex')}`;
 }
 
-/** EIP-55: the case of the letters is a checksum. */
+/** Writes the address so that the case of its letters is a checksum (EIP-55). */
 function toChecksumAddress(address: string): string {
   const digits = address.slice(2);
   const hash = Buffer.from(keccak_256(Buffer.from(digits))).toString('hex');

@@ -1,19 +1,19 @@
-/** An issuer of auth tokens other than Usher, known by the keys that it publishes. */
+/** An issuer of auth tokens other than Usher. It publishes its public keys as a JWK Set. */
 import { KeyObject } from 'node:crypto';
 import { type CryptoKey, createLocalJWKSet, createRemoteJWKSet, customFetch, errors } from 'jose';
 import { readText } from '../read-text.ts';
 import type { Algorithm, Issuer } from './verify-token.ts';
 
-/** How long fetched keys are current. */
+/** How long fetched keys are used before they are fetched again. */
 const CACHE_MS = 10 * 60_000;
-/** The shortest time between two fetches when a token names an unknown key. */
+/** The shortest time between two fetches that tokens with an unknown `kid` cause. */
 const COOLDOWN_MS = 30_000;
-/** The shortest time between two fetches when none has succeeded yet. */
+/** The shortest time between two fetches while none has succeeded. */
 const BACKOFF_MS = 1_000;
 const TIMEOUT_MS = 3_000;
 const MAX_BYTES = 262_144;
 
-/** The issuer's keys cannot be fetched, so its tokens can be neither accepted nor refused. */
+/** The keys of the issuer cannot be fetched, so Usher can neither accept nor refuse its tokens. */
 export class IssuerUnavailableError extends Error {}
 
 export class ExternalIssuer implements Issuer {
@@ -34,9 +34,9 @@ export class ExternalIssuer implements Issuer {
   }
 
   /**
-   * Returns the key, or undefined when not exactly one key fits or the one that fits is malformed.
+   * Returns the key, or undefined if no key or several keys match, or the matching one is malformed.
    *
-   * @throws IssuerUnavailableError when the keys cannot be fetched and the last ones, if any, lack this one
+   * @throws IssuerUnavailableError if the keys cannot be fetched, and the last fetched ones do not include this key
    */
   async findKey(kid: string, alg: Algorithm, onWait?: () => void): Promise<KeyObject | undefined> {
     const fetches = this.#fetches;
@@ -58,13 +58,13 @@ export class ExternalIssuer implements Issuer {
       const lastKeys = this.#remoteKeys.jwks();
       if (!(error instanceof IssuerUnavailableError) || !lastKeys) throw error;
       return await createLocalJWKSet(lastKeys)(header).catch((mismatch) => {
-        // The issuer may have published the key since.
+        // The issuer may have published the key since the last fetch that succeeded.
         throw mismatch instanceof errors.JWKSNoMatchingKey ? error : mismatch;
       });
     }
   }
 
-  /** Limits what jose does not: the size of the reply, and how often a failing server is asked. */
+  /** Adds limits that jose lacks: on the size of the reply, and on the rate of requests to a failing server. */
   async #fetchKeys(url: string, options: RequestInit): Promise<Response> {
     const backoffMs = this.#remoteKeys.jwks() ? COOLDOWN_MS : BACKOFF_MS;
     if (performance.now() < this.#failedAt + backoffMs)
@@ -82,7 +82,12 @@ export class ExternalIssuer implements Issuer {
   }
 }
 
-/** @throws Error if that issuer is Usher. The default of `PUBLIC_URL` depends on the port, so that the settings cannot say it. */
+/**
+ * Creates the issuer of `AUTH_ISSUER`, if it is set.
+ *
+ * @throws Error if it has the name of Usher. The settings cannot check that: the default of `PUBLIC_URL` depends on the
+ * port
+ */
 export function createExternalIssuer(
   given: { readonly issuer: string; readonly jwksUrl: string } | undefined,
   publicUrl: string,

@@ -3,13 +3,13 @@ import { columnsOf, type RowOfType, statement } from '../../database/template.ts
 import type { Call } from '../call.ts';
 import { type InBrowser, isInBrowser } from './browser.ts';
 
-/** A code may be tried so often. */
+/** How often a code may be entered. */
 export const ATTEMPTS = 5;
 
 const { id, userId, email, walletAddress, identityId, codeDigest } = loginCodes;
 const { sends, isUnsent, attempts, isRedeemed, createdAt, expiresAt } = loginCodes;
-const account = { userId, email, walletAddress, identityId };
-const columns = { id, ...account, codeDigest, sends, isUnsent, attempts, isRedeemed, createdAt, expiresAt };
+const ownership = { userId, email, walletAddress, identityId };
+const columns = { id, ...ownership, codeDigest, sends, isUnsent, attempts, isRedeemed, createdAt, expiresAt };
 
 export type StoredLoginCode = RowOfType<typeof columns>;
 

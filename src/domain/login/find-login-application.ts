@@ -6,17 +6,17 @@ import type { Call } from '../call.ts';
 import { UUID } from '../validation.ts';
 import { findLoginIntent } from './login-intent.ts';
 
-/** The application of a login that cannot go on, and where its page may lead. */
+/** The application of a login that cannot continue, and the URIs to which its error page may link. */
 export interface LoginApplication {
   readonly applicationId: string;
   readonly applicationName: string;
   readonly branding: Branding;
-  /** The URI of the login, or all URIs of its application if the login is not known any more. */
+  /** The redirect URI of the login, or all URIs of its application if the login was removed. */
   readonly redirectUris: readonly string[];
   readonly locale?: string | null;
 }
 
-/** Returns the application of the intent or, if that is gone, of the client ID. Both may be any text. */
+/** Returns the application of the intent or, if the intent was removed, of the client ID. Both IDs may be any text. */
 export async function findLoginApplication(
   call: Call,
   { loginIntentId, clientId }: { loginIntentId: string; clientId: string },

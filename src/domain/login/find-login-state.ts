@@ -10,7 +10,7 @@ import { TOKEN_LIFETIME_SECONDS, toSeconds } from './verify-token.ts';
 export type LoginState =
   | (LoginIntent & { readonly kind: 'open' | 'expired' | 'completed' })
   | { readonly kind: 'unknown'; readonly locale?: undefined }
-  /** This browser has completed the intent. It gets the same answer again while the auth token, or the code, lives. */
+  /** This browser has completed the intent. It gets the same answer again while the auth token or the code is valid. */
   | { readonly kind: 'answered'; readonly redirectUrl: string };
 
 /** Returns the state of the intent for this browser. The ID may be any text. */
@@ -37,7 +37,7 @@ export async function findLoginState(
   return { kind: 'answered', redirectUrl };
 }
 
-/** A code works once, and for a shorter time than an auth token. */
+/** Returns whether the code or auth token is valid. A code works once, and for a shorter time. */
 function isAnswerLive(intent: LoginIntent & { readonly completedAt: Date }, now: Date): boolean {
   if (isOidcIntent(intent)) return isCodeLive(intent, now);
   return toSeconds(now) < toSeconds(intent.completedAt) + TOKEN_LIFETIME_SECONDS;

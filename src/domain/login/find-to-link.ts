@@ -4,16 +4,16 @@ import type { Call } from '../call.ts';
 import { findProvedIdentity } from '../providers/link-identity.ts';
 import { type InBrowser, isInBrowser } from './browser.ts';
 
-/** What the user of the code gets. */
+/** The wallet or identity that a login by code links to its user. */
 export interface ToLink {
   readonly walletAddress: string | null;
   readonly identityId: string | null;
 }
 
-/** The value of `link` that stands for a wallet. Others name a provider. */
+/** The value of `link` for a wallet. Any other value is the ID of a provider. */
 export const LINK_WALLET = '1';
 
-/** Returns what this browser has proved to have at this login, and the user of a code is to get. */
+/** Returns the wallet or identity that this browser has proved to have at this login. `link` chooses between them. */
 export async function findToLink(call: Call, inBrowser: InBrowser, link: string): Promise<ToLink> {
   if (link === LINK_WALLET) {
     const [wallet] = await call.run(selectProvedWallet, { ...inBrowser, now: call.now });
@@ -23,7 +23,7 @@ export async function findToLink(call: Call, inBrowser: InBrowser, link: string)
   return { walletAddress: null, identityId: identity?.id ?? null };
 }
 
-/** Selects the wallet without a user that this browser has proved to have at this login. */
+/** Only wallets that no user has are marked as proved. */
 const selectProvedWallet = statement('select_proved_wallet', { address: walletChallenges.address })`
   select address from wallet_challenges
   where ${isInBrowser} and is_proved and expires_at > ${p.instant('now')}

@@ -17,11 +17,12 @@ const rules = {
   maxAgeSeconds: optional(integer({ min: 0, max: 31_536_000 })),
 };
 
+/** Returns the URL of the login page for an intent. */
 export type AuthPageLink = (loginIntentId: string, clientId: string) => string;
 
 /**
- * Returns a function that adds `intent` and `client_id` to the page's URL without parsing the URL again. By the client
- * ID the page knows the application of an intent that has been removed.
+ * Returns a function that adds `intent` and `client_id` to the URL of the page. It parses the URL once instead of once
+ * a call. The page needs the client ID to find the application after the intent was removed.
  */
 export function createAuthPageLink(authPageUrl: string): AuthPageLink {
   const url = new URL(authPageUrl);
@@ -35,7 +36,7 @@ export function createAuthPageLink(authPageUrl: string): AuthPageLink {
 }
 
 /**
- * Creates a login intent and returns the URL to send the user to.
+ * Creates a login intent and returns the URL to which the user is redirected.
  *
  * @throws ServiceError `Client ID mismatch`, `Invalid redirect URI`
  */
@@ -48,7 +49,7 @@ export async function generateAuthUrl(
   if (clientId !== application.clientId) throw new ServiceError('CLIENT_ID_MISMATCH');
   if (!isRegistered(redirectUri, application.redirectUris)) throw new ServiceError('INVALID_REDIRECT_URI');
 
-  // Ordered by time, so that inserts write to the end of large indexes only.
+  // UUIDs of version 7 are ordered by time, so inserts write only to the end of large indexes.
   const loginIntentId = randomUUIDv7();
   await run(insertIntent, {
     applicationId: application.id,

@@ -5,7 +5,7 @@ import { findLoginIntent, type LoginIntent, statusOf } from './login-intent.ts';
 
 const rules = { loginIntentId: uuid };
 
-/** Returns an intent with its status, whoever opened it. @throws ServiceError `Login intent not found` */
+/** Returns an intent of any application, with its status. @throws ServiceError `Login intent not found` */
 export async function getLoginIntent(
   call: Call,
   request: Unchecked<keyof typeof rules>,

@@ -1,4 +1,4 @@
-/** Remembers in which browsers and networks someone has signed in with an e-mail address. */
+/** Remembers the browsers and networks in which somebody has signed in with an e-mail address. */
 import { domainToASCII, domainToUnicode } from 'node:url';
 import { knownOrigins } from '../../database/login-schema.ts';
 import { p, statement } from '../../database/template.ts';
@@ -10,6 +10,7 @@ import { networkOf } from './network.ts';
 
 const LIFETIME_MS = 180 * 24 * 60 * 60_000;
 
+/** How well an e-mail address is known here: in this browser, in its network, or neither. */
 export type Familiarity = 'browser' | 'network' | 'stranger';
 
 export async function findFamiliarity(
@@ -22,11 +23,11 @@ export async function findFamiliarity(
     keys.map(async (key) => {
       const digests = digestOrigins(key, browser, email);
       const rows = await run(selectOrigins, { ...digests, now });
-      return { isNetwork: rows.length > 0, isBrowser: rows.some((row) => row.key.equals(digests.browser)) };
+      return { isAnyKnown: rows.length > 0, isBrowserKnown: rows.some((row) => row.key.equals(digests.browser)) };
     }),
   );
-  if (known.some(({ isBrowser }) => isBrowser)) return 'browser';
-  return known.some(({ isNetwork }) => isNetwork) ? 'network' : 'stranger';
+  if (known.some(({ isBrowserKnown }) => isBrowserKnown)) return 'browser';
+  return known.some(({ isAnyKnown }) => isAnyKnown) ? 'network' : 'stranger';
 }
 
 /** Remembers the browser and its network for 180 days. */
@@ -48,16 +49,16 @@ function digestOrigins(key: Buffer | undefined, { digest, address }: Browser, em
 }
 
 /**
- * Returns the same text for all spellings of an address. It errs on the side of treating different addresses as one:
- * mail servers differ in what they ignore.
+ * Returns the same text for all spellings of an address. Mail servers differ in which characters they ignore, so it
+ * errs on the side of treating different addresses as one.
  */
 export function foldEmail(email: string): string {
-  // Soft hyphens, joiners and fillers.
+  // Removes soft hyphens, joiners and fillers.
   const visible = email.replace(/[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, '');
   const [local = '', domain = ''] = visible.split('@');
-  // As mail servers and DNS see it; not every domain that has a mail server is one for URLs.
-  const known = domainToUnicode(domainToASCII(domain)) || domain;
-  const folded = `${local}@${known.replace(/\.+$/, '')}`.normalize('NFKD').toLowerCase();
+  // The spelling of DNS. It is empty for a domain that URLs do not allow, which may have a mail server nevertheless.
+  const decoded = domainToUnicode(domainToASCII(domain)) || domain;
+  const folded = `${local}@${decoded.replace(/\.+$/, '')}`.normalize('NFKD').toLowerCase();
   return folded.replace(/\p{M}/gu, '').toUpperCase();
 }
 

@@ -1,6 +1,7 @@
 /**
- * Limits on new codes, since each one may be guessed five times. A browser or network that has signed in with the
- * address has permits of its own, so that strangers cannot lock it out. The README of the login page has the odds.
+ * Limits on new codes: each code allows five guesses. A browser or network in which somebody has signed in with the
+ * address has permits of its own, so that strangers cannot lock it out. The README of the login page has the odds of a
+ * guess.
  */
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -14,41 +15,41 @@ import { isExhausted, type RateLimit, takePermit } from './rate-limit.ts';
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 
-/** Who asks for a code: where, and for which address, in one spelling. */
-interface Origin {
-  readonly address: string;
+/** Where a request for a code comes from, and its e-mail address as `foldEmail` returns it. */
+interface CodeOrigin {
+  readonly email: string;
   readonly browser: string;
   readonly network: string;
   readonly site: string;
 }
 
 interface CodeLimit extends RateLimit {
-  readonly subjectOf: (origin: Origin) => string;
+  /** Returns what has the permits, such as a network. */
+  readonly subjectOf: (origin: CodeOrigin) => string;
 }
 
-/** Strangers may cause 82 e-mails a day to an address, and as many codes. */
-const STRANGERS_FOR_ADDRESS: CodeLimit = { subjectOf: ({ address }) => address, burst: 10, intervalMs: 20 * MINUTE_MS };
+/** All strangers together may cause 82 e-mails a day to an address. */
+const STRANGERS_FOR_ADDRESS: CodeLimit = { subjectOf: ({ email }) => email, burst: 10, intervalMs: 20 * MINUTE_MS };
 
 /** Order matters: a refused request must not spend permits that others share. */
 const LIMITS: Record<Familiarity, readonly CodeLimit[]> = {
-  browser: [
-    { subjectOf: ({ address, browser }) => `${address} from ${browser}`, burst: 10, intervalMs: 6 * MINUTE_MS },
-  ],
+  browser: [{ subjectOf: ({ email, browser }) => `${email} from ${browser}`, burst: 10, intervalMs: 6 * MINUTE_MS }],
   network: [
-    { subjectOf: ({ address, network }) => `${address} from ${network}`, burst: 10, intervalMs: 6 * MINUTE_MS },
+    { subjectOf: ({ email, network }) => `${email} from ${network}`, burst: 10, intervalMs: 6 * MINUTE_MS },
     { subjectOf: ({ network }) => `known addresses from ${network}`, burst: 100, intervalMs: 36 * SECOND_MS },
   ],
   stranger: [
     { subjectOf: ({ network }) => network, burst: 20, intervalMs: 3 * MINUTE_MS },
     { subjectOf: ({ site }) => site, burst: 100, intervalMs: 36 * SECOND_MS },
-    { subjectOf: ({ address, site }) => `${address} from ${site}`, burst: 5, intervalMs: 20 * MINUTE_MS },
+    { subjectOf: ({ email, site }) => `${email} from ${site}`, burst: 5, intervalMs: 20 * MINUTE_MS },
     STRANGERS_FOR_ADDRESS,
   ],
 };
 
-/** A global limit, which locks nobody out: beyond it new codes get 8 digits. */
+/** A global limit on codes of 6 digits. It locks nobody out: beyond it, new codes have 8 digits. */
 const SHORT_CODES = { subject: 'short ones', burst: 100, intervalMs: 36 * SECOND_MS };
 
+/** The person who asks for a code. */
 export interface Asker {
   readonly familiarity: Familiarity;
   readonly browser: Browser;
@@ -56,7 +57,7 @@ export interface Asker {
 }
 
 /**
- * Admits a new code and returns its length. Codes of operators are long: they open more than one account.
+ * Admits a new code and returns its length. Codes for the console have 8 digits, because operators have more rights.
  *
  * @throws ServiceError `Too many codes`
  */
@@ -72,13 +73,13 @@ export async function admitLoginCode(
   const { keys, limitFactor } = settings;
   const shortCodes = { ...SHORT_CODES, burst: SHORT_CODES.burst * limitFactor };
   const key = keyOf(keys, SHORT_CODES.subject);
-  // Asked first, because under an attack all would wait for the lock of this one row.
+  // Reads without a lock first: under an attack, all requests would wait for the lock of this one row.
   const isShort = !(await isExhausted(call, key, shortCodes)) && (await takePermit(call, key, shortCodes));
   return isShort ? 6 : 8;
 }
 
 /**
- * Admits another e-mail with the same code. It allows no more guesses, but a stranger could fill a mailbox with it.
+ * Admits another e-mail with the same code. That allows no more guesses, but a stranger could flood a mailbox.
  *
  * @throws ServiceError `Too many codes`
  */
@@ -92,8 +93,8 @@ async function requirePermit(
   { browser, email }: Asker,
   { subjectOf, burst, intervalMs }: CodeLimit,
 ): Promise<void> {
-  const origin: Origin = {
-    address: foldEmail(email),
+  const origin: CodeOrigin = {
+    email: foldEmail(email),
     browser: browser.digest.toString('hex'),
     network: networkOf(browser.address),
     site: siteOf(browser.address),
@@ -102,7 +103,7 @@ async function requirePermit(
   if (!(await takePermit(call, keyOf(keys, subjectOf(origin)), limit))) throw new ServiceError('TOO_MANY_CODES');
 }
 
-/** So that nobody without the key can find out who has asked for codes. */
+/** Returns an HMAC, so that nobody with access to the database alone learns who has asked for codes. */
 function keyOf([key]: LoginCodeKeys, subject: string): Buffer {
   return hmac(key, `login codes: ${subject}`);
 }

@@ -1,15 +1,16 @@
 /**
- * Codes sent by e-mail. There are few enough to try all, so the database holds keyed hashes. A code is derived from
- * its ID, so that it can be sent again.
+ * Codes sent by e-mail. All possible codes can be tried, so the database holds HMACs instead of plain hashes. A code is
+ * derived from its ID, so that Usher can send it again without storing it.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { deriveKeys } from '../derive-keys.ts';
 
-/** The first key creates digests, all verify. */
+/** The first key creates codes and digests, all keys verify them. */
 export type LoginCodeKeys = readonly Buffer[];
 
 export interface LoginCodeSettings {
   readonly keys: LoginCodeKeys;
+  /** Multiplies the permits of every limit. */
   readonly limitFactor: number;
 }
 
@@ -17,7 +18,7 @@ export function deriveLoginCodeKeys(encryptionKeys: readonly Buffer[]): LoginCod
   return deriveKeys(encryptionKeys, 'login code');
 }
 
-/** Six digits, or eight when many codes are sent. */
+/** In digits. Codes have eight when many are sent. */
 const LENGTHS = [6, 8] as const;
 export type CodeLength = (typeof LENGTHS)[number];
 
@@ -26,23 +27,23 @@ export function deriveLoginCode([key]: LoginCodeKeys, id: string, length: CodeLe
   return String(number % 10 ** length).padStart(length, '0');
 }
 
-/** Returns the code with this ID and digest, or undefined if its key is gone. */
+/** Returns the code with this ID and digest, or undefined if its encryption key was removed. */
 export function recoverLoginCode(keys: LoginCodeKeys, id: string, digest: Buffer): string | undefined {
   const candidates = keys.flatMap((key) => LENGTHS.map((length) => deriveLoginCode([key], id, length)));
   return candidates.find((code) => isLoginCode(keys, id, code, digest));
 }
 
-/** Returns an HMAC-SHA-256. The ID of the code makes digests of equal codes differ. */
+/** Returns an HMAC-SHA-256 of the code and its ID: equal codes have different digests. */
 export function digestLoginCode([key]: LoginCodeKeys, id: string, code: string): Buffer {
   return hmac(key, `${id}:${code}`);
 }
 
-/** Returns whether the digest is that of the code under any of the keys. Compares in constant time. */
+/** Returns whether any key gives this digest for the code. Compares in constant time. */
 export function isLoginCode(keys: LoginCodeKeys, id: string, code: string, digest: Buffer): boolean {
   return keys.some((key) => timingSafeEqual(digestLoginCode([key], id, code), digest));
 }
 
-/** Returns an HMAC-SHA-256, so that nobody without the key can guess the text. */
+/** Returns an HMAC-SHA-256. Unlike a hash, it lets nobody without the key find the text by trying. */
 export function hmac(key: Buffer | undefined, text: string): Buffer {
   if (!key) throw new Error('There is no key for login codes');
   return createHmac('sha256', key).update(text).digest();

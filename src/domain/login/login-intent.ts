@@ -10,9 +10,9 @@ const columns = {
   id: loginIntents.id,
   applicationId: loginIntents.applicationId,
   applicationName: applications.name,
-  /** Whether whoever proves an e-mail address without a user becomes one. */
+  /** Whether a person who proves to have an e-mail address without a user becomes a new user. */
   allowSignUp: applications.allowSignUp,
-  /** Whether a new user gives a name. */
+  /** Whether a new user must give a name. */
   askName: applications.askName,
   branding: brandingColumns,
   singleSignOn: applications.singleSignOn,
@@ -26,7 +26,7 @@ const columns = {
   redeemedAt: loginIntents.redeemedAt,
   expiresAt: loginIntents.expiresAt,
   completedAt: loginIntents.completedAt,
-  /** When the user had signed in, if that was before. */
+  /** The instant of the sign-in, if it was before `completedAt`: a remembered one, or one whose code was extended. */
   authenticatedAt: loginIntents.authenticatedAt,
   userId: loginIntents.userId,
   method: sql<SignInMethod | null>`${loginIntents.method}`,
@@ -35,18 +35,18 @@ const columns = {
 
 export type LoginIntent = RowOf<typeof columns>;
 
-/** Returns the intent, or undefined if it or its application does not exist. */
+/** Returns undefined if the intent or its application does not exist. */
 export async function findLoginIntent({ run }: Call, id: string): Promise<LoginIntent | undefined> {
   const [intent] = await run(selectIntent, { id });
   return intent;
 }
 
 /**
- * Returns an open intent.
+ * Returns the intent if it is open.
  *
- * @param method if given, the application must have it
- * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`, `Login method
- * not enabled`
+ * @param method if given, the application must allow this sign-in method
+ * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`, `Login
+ * method not enabled`
  */
 export async function requireOpenIntent(call: Call, id: string, method?: string): Promise<LoginIntent> {
   const intent = await findLoginIntent(call, id);
@@ -58,7 +58,7 @@ export async function requireOpenIntent(call: Call, id: string, method?: string)
   return intent;
 }
 
-/** Returns the status of an intent. A completed one does not expire. */
+/** A completed intent stays `completed` after `expiresAt`. */
 export function statusOf({ completedAt, expiresAt }: LoginIntent, now: Date): 'open' | 'completed' | 'expired' {
   if (completedAt) return 'completed';
   return expiresAt <= now ? 'expired' : 'open';

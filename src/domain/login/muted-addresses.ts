@@ -1,6 +1,6 @@
 /**
- * Addresses whose owners want no codes that strangers ask for. Whoever has an e-mail from Usher has a link that mutes its
- * address.
+ * Muted addresses get no codes that strangers ask for. Every e-mail with a code has a link that mutes the address of
+ * its recipient.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { and, gt } from 'drizzle-orm';
@@ -14,29 +14,29 @@ import { hmac, type LoginCodeKeys } from './login-code.ts';
 const LIFETIME_MS = 24 * 60 * 60_000;
 const KEY_BYTES = 16;
 const MAC_BYTES = 8;
-/** In base64url. */
+/** 24 bytes in base64url. */
 const TOKEN = /^[\w-]{32}$/;
 
-/** Returns the token of the link for the address. It works while its encryption key is there. */
+/** Returns the token of the link that mutes the address. It works until its encryption key is removed. */
 export function createMuteToken([key]: LoginCodeKeys, email: string): string {
   const address = digestAddress(key, email);
   return Buffer.concat([address, authenticate(key, address)]).toString('base64url');
 }
 
-/** Mutes the address of the link for 24 hours from now. Returns false if Usher has made no such link. */
+/** Mutes the address of the token for 24 hours from now. Returns false if Usher did not create the token. */
 export async function muteAddress({ run, now }: Call, keys: LoginCodeKeys, token: string): Promise<boolean> {
   const key = readMuteToken(keys, token);
   if (key) await run(upsertMute, { key, expiresAt: new Date(now.getTime() + LIFETIME_MS) });
   return key !== undefined;
 }
 
-/** Returns until when the address of the link is muted: null if it is not, undefined if Usher has made no such link. */
+/** Returns the end of the mute: null if the address is not muted, undefined if Usher did not create the token. */
 export async function findMute(call: Call, keys: LoginCodeKeys, token: string): Promise<Date | null | undefined> {
   const key = readMuteToken(keys, token);
   return key && (await selectUntil(call, key));
 }
 
-/** Returns whether the address is muted, by a link of whichever key. */
+/** Looks under every key, because a link from before a key rotation still works. */
 export async function isMuted(call: Call, keys: LoginCodeKeys, email: string): Promise<boolean> {
   const found = await Promise.all(keys.map((key) => selectUntil(call, digestAddress(key, email))));
   return found.some((until) => until !== null);
@@ -47,7 +47,7 @@ async function selectUntil({ run, now }: Call, key: Buffer): Promise<Date | null
   return mute?.expiresAt ?? null;
 }
 
-/** Returns the digest of the address, or undefined if the token is not of any of the keys. */
+/** Returns the digest of the address in the token, or undefined if none of the keys authenticates the token. */
 function readMuteToken(keys: LoginCodeKeys, token: string): Buffer | undefined {
   if (!TOKEN.test(token)) return undefined;
   const bytes = Buffer.from(token, 'base64url');
@@ -56,12 +56,12 @@ function readMuteToken(keys: LoginCodeKeys, token: string): Buffer | undefined {
   return isOurs ? address : undefined;
 }
 
-/** Nobody without the key can guess the address. */
+/** Returns an HMAC, from which nobody without the key can find the address by trying. */
 function digestAddress(key: Buffer | undefined, email: string): Buffer {
   return hmac(key, `muted: ${foldEmail(email)}`).subarray(0, KEY_BYTES);
 }
 
-/** Keeps strangers, who may know the digest of no address, from filling the table. */
+/** Returns a MAC over the digest. Without it, strangers could fill the table with made-up digests. */
 function authenticate(key: Buffer | undefined, address: Buffer): Buffer {
   return hmac(key, `link that mutes ${address.toString('hex')}`).subarray(0, MAC_BYTES);
 }

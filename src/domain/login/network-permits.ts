@@ -5,16 +5,20 @@ import { hmac, type LoginCodeSettings } from './login-code.ts';
 import { networkOf, siteOf } from './network.ts';
 import { type RateLimit, takePermit } from './rate-limit.ts';
 
-/** What a network and its site may do so often. */
+/** A limit on what one network may do, and one on the larger site around it. */
 export interface SharedLimit {
-  /** Names what it limits. */
+  /** What is limited, as a part of the key of the bucket. */
   readonly subject: string;
   readonly perNetwork: RateLimit;
   readonly perSite: RateLimit;
   readonly reason: ErrorReason;
 }
 
-/** Takes a permit of the browser's network, and one of its site. @throws ServiceError with the reason of the limit */
+/**
+ * Takes a permit of the browser's network and one of its site.
+ *
+ * @throws ServiceError `reason` if one of them has none left
+ */
 export async function takeNetworkPermits(
   call: Call,
   { keys, limitFactor }: LoginCodeSettings,

@@ -2,15 +2,15 @@ import { rateLimits } from '../../database/login-schema.ts';
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 
-/** A leaky bucket: `burst` permits at once, then one more per interval. */
+/** A leaky bucket: `burst` permits at once, then another one per interval. */
 export interface RateLimit {
   readonly burst: number;
   readonly intervalMs: number;
 }
 
 /**
- * Takes one permit of the bucket with the key. Returns false when there is none. The row lock keeps the count exact
- * under concurrency.
+ * Takes a permit of the bucket with the key, or returns false if none is left. The row lock keeps the count exact under
+ * concurrency.
  */
 export async function takePermit({ run, now }: Call, key: Buffer, limit: RateLimit): Promise<boolean> {
   const { intervalMs } = limit;
@@ -25,7 +25,7 @@ export async function takePermit({ run, now }: Call, key: Buffer, limit: RateLim
   return taken !== undefined;
 }
 
-/** Returns whether the bucket has no permit. Unlike a refused permit it locks nothing. */
+/** Returns whether the bucket has no permit left. Unlike `takePermit`, it never waits for a lock. */
 export async function isExhausted({ run, now }: Call, key: Buffer, limit: RateLimit): Promise<boolean> {
   const latestEmptyMs = now.getTime() + (limit.burst - 1) * limit.intervalMs;
   return (await run(selectFullBucket, { key, latestEmptyMs })).length > 0;

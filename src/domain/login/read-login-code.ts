@@ -1,19 +1,24 @@
-/** Codes as people enter them: pasted with the words around them, in groups, or in the digits of their script. */
+/**
+ * Reads codes as people enter them: pasted with other words, in groups of digits, or in the digits of another script.
+ */
 
 import { text } from '../validation.ts';
 
-/** What people enter as a code: long enough for the text of the e-mail around it. */
+/** The rule of the code field. People may paste the whole text of the e-mail. */
 export const enteredCode = text({ max: 1_000 });
 
-/** What stands between the digits of one code: spaces, dashes, and the invisible marks around text that runs right to left. */
+/**
+ * Characters that may separate the digits of one code: spaces, dashes, and invisible direction marks. U+2212 is the
+ * minus sign.
+ */
 const SEPARATORS = /[\s\p{Pd}\p{Cf}\u2212]/gu;
 
 /**
- * Returns the only run of six or eight digits, in ASCII: `123456` for `Your code is ۱۲۳ ۴۵۶!`. Returns an empty string
- * if there is none, or if there are several that differ.
+ * Returns the code in ASCII digits: `123456` for `Your code is ۱۲۳ ۴۵۶!`. Returns an empty string unless the text has
+ * exactly one distinct run of six or eight digits.
  */
 export function readLoginCode(entered: string): string {
-  // Full-width and mathematical digits become ASCII by normalization. Digits of other scripts do not.
+  // NFKC turns full-width and mathematical digits into ASCII, but not the digits of other scripts.
   const joined = entered
     .normalize('NFKC')
     .replace(SEPARATORS, '')
@@ -23,10 +28,13 @@ export function readLoginCode(entered: string): string {
   return runs.size === 1 ? code : '';
 }
 
-/** Unicode has the ten digits of a script in order from zero. The digits of two scripts may follow each other. */
+/**
+ * Unicode has the ten digits of each script in order from zero. Digits of several scripts may be adjacent there, so the
+ * distance to the first of them is taken modulo ten.
+ */
 function toAsciiDigit(digit: string): string {
   const codePoint = digit.codePointAt(0) ?? 0;
-  let value = 0;
-  while (/\p{Nd}/u.test(String.fromCodePoint(codePoint - value - 1))) value++;
-  return String(value % 10);
+  let distance = 0;
+  while (/\p{Nd}/u.test(String.fromCodePoint(codePoint - distance - 1))) distance++;
+  return String(distance % 10);
 }

@@ -4,12 +4,12 @@ import type { Call } from '../call.ts';
 import type { CodeRow } from './create-login-code.ts';
 
 /**
- * Records whether an e-mail with the code was sent. One that failed does not count, and the page of the code says so until
- * another is sent.
+ * Records whether an e-mail with the code was sent. A failed e-mail does not count towards the limit, and the page of
+ * the code reports the failure until another e-mail is sent.
  */
 export async function recordSending({ run }: Pick<Call, 'run'>, row: CodeRow, isSent: boolean): Promise<void> {
   const { applicationId, loginIntentId, id, isUnsent } = row;
-  // Most e-mails are sent at once, and need no statement.
+  // `sends` was counted beforehand, so a sent e-mail needs a statement only after a failed one.
   if (!isSent || isUnsent) await run(updateSending, { applicationId, loginIntentId, id, isSent });
 }
 

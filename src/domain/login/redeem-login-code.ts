@@ -12,11 +12,11 @@ import { requireRightCode } from './require-right-code.ts';
 const rules = { loginIntentId: uuid, code: enteredCode };
 
 /**
- * Completes the login with the latest code for this intent in this browser. Returns undefined for a new user who
- * must give a name first.
+ * Completes the login if the code is the latest for this intent in this browser. Returns undefined if a new user must
+ * give a name first.
  *
- * @throws ServiceError `Wrong code` with the attempts that are left, `Code no longer valid` (after five wrong ones or 10
- * minutes), and as `requireOpenIntent` and `completeEmailLogin` do
+ * @throws ServiceError `Wrong code` with the attempts that are left, `Code no longer valid` (after five wrong attempts
+ * or 10 minutes), and as `requireOpenIntent` and `completeEmailLogin` do
  */
 export async function redeemLoginCode(
   call: Call,

@@ -15,7 +15,7 @@ import { type Completion, completeLogin } from './complete-login.ts';
 import { requireOpenIntent } from './login-intent.ts';
 import { requireWalletSignature, type WalletSettings } from './verify-wallet-signature.ts';
 
-/** The longest form. */
+/** The size limit of a form. */
 const MAX_CHARACTERS = 8_192;
 
 export const signatureRules = {
@@ -28,13 +28,14 @@ export const signatureRules = {
 
 export interface WalletLoginParts extends Pick<WalletSettings, 'codes' | 'node'> {
   readonly tokens: AuthTokens;
+  /** Whether people can sign in by code. */
   readonly hasEmail: boolean;
 }
 
 /**
- * Completes the login with the wallet's signature of the latest message for this intent in this browser. A
- * message is valid for one attempt. Returns undefined for a wallet without a user that may be linked to one: an
- * e-mail address is needed next.
+ * Completes the login with the wallet's signature of the latest message for this intent in this browser. A message is
+ * valid for one attempt. Returns undefined if no user has the wallet, but a login by code may link it to one: the page
+ * asks for an e-mail address next.
  *
  * @throws ServiceError `Unknown wallet`, and as `requireWalletSignature` and `requireOpenIntent` do
  */
@@ -64,7 +65,11 @@ export async function redeemWalletSignature(
   });
 }
 
-/** Runs the work with the latest message for the login in this browser. @throws ServiceError `Invalid signature` */
+/**
+ * Runs the work with the latest message for this login in this browser.
+ *
+ * @throws ServiceError `Invalid signature` if there is none
+ */
 export async function withLatestChallenge<Result>(
   { run, now }: Call,
   browser: Browser,
@@ -76,13 +81,13 @@ export async function withLatestChallenge<Result>(
   try {
     return await work(challenge);
   } finally {
-    // Deleted last: the second request of a double click must find it while the login is open. The expiry job
-    // removes it if this fails.
+    // Deleted last: the second request of a double click must find the message while the login is open. If this fails,
+    // the expiry job removes the message.
     await run(deleteChallenge, { ...login, id: challenge.id }).catch(() => {});
   }
 }
 
-/** A message that a wallet was asked to sign. The address is in lower case. */
+/** A message that a wallet has to sign. Its address is in lower case. */
 type WalletChallenge = RowOfType<typeof CHALLENGE>;
 
 const { id, address, message, isProved } = walletChallenges;

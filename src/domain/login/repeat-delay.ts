@@ -1,4 +1,7 @@
-/** When a code may be sent again: 30 seconds after its creation for each e-mail so far, which has that long to arrive. */
+/**
+ * The delay before a code may be sent again. Each e-mail gets 30 seconds to arrive, counted from the creation of the
+ * code.
+ */
 import { sql } from 'drizzle-orm';
 import { p } from '../../database/template.ts';
 import { ServiceError } from '../errors.ts';
@@ -18,17 +21,18 @@ export function secondsUntilRepeat(now: Date, { createdAt, sends }: Omit<SentCod
 }
 
 /**
- * Selects the code if it may be sent again. In SQL, so that one of two requests at the same time is refused. The instant
- * and the interval are not added: Citus updates by no sum of columns that depends on a time zone.
+ * Whether the code may be sent again. Being a condition of the update, it refuses one of two concurrent requests. It
+ * compares a difference, because Citus allows no sum of an instant and an interval in an update: that depends on a time
+ * zone.
  */
 export const isDueForRepeat = sql`
     ${p.instant('now')} - created_at >= sends * interval '${sql.raw(String(INTERVAL_SECONDS))} s'`;
 
-/** Returns the error of a code that was sent `limit` times, or too recently. */
+/** Returns the error for a code that was sent `limit` times, or too recently. */
 export function refuseRepeat(now: Date, sent: SentCode, limit: number): ServiceError {
   const digits = sent.code.length;
   if (sent.sends >= limit) return new ServiceError('CODE_SENT_TOO_OFTEN', { figures: { digits } });
-  // The row may be older than the refusal.
+  // Zero if a concurrent request has sent the code since this row was read.
   const wait = secondsUntilRepeat(now, sent) || INTERVAL_SECONDS;
   return new ServiceError('CODE_SENT_TOO_OFTEN', { message: 'Code sent just now', figures: { digits, wait } });
 }

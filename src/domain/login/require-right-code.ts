@@ -11,12 +11,12 @@ interface Guessed {
   readonly applicationId: string;
   readonly loginIntentId: string;
   readonly latest: StoredLoginCode;
-  /** No guess is right if nobody got the code. */
+  /** False if no user has the address and sign-up is off: then every guess is wrong. */
   readonly wasSent: boolean;
 }
 
 /**
- * Counts the attempt, and returns if the code is right.
+ * Counts the attempt, and throws unless the code is right.
  *
  * @throws ServiceError `Wrong code` with the attempts that are left, `Code no longer valid`
  */
@@ -28,7 +28,7 @@ export async function requireRightCode(
 ): Promise<void> {
   const { id, codeDigest } = latest;
   const isRight = isLoginCode(keys, id, readLoginCode(code), codeDigest) && wasSent;
-  // Counted before the result is revealed, so that concurrent guesses are all counted.
+  // Counted before the result is revealed: concurrent guesses could otherwise exceed the limit.
   const [counted] = await run(countAttempt, { applicationId, loginIntentId, id, isRight, now });
   if (!counted) throw new ServiceError('CODE_NOT_VALID');
   if (isRight) return;
@@ -37,7 +37,9 @@ export async function requireRightCode(
   throw left > 0 ? new ServiceError('WRONG_CODE', { figures: { left } }) : new ServiceError('CODE_NOT_VALID');
 }
 
-/** The right code may be sent again: by a double click, or because the login could not be completed the first time. */
+/**
+ * A redeemed code may be entered again: by a double click, or because the login could not be completed the first time.
+ */
 const countAttempt = statement('count_login_code_attempt', { attempts: loginCodes.attempts })`
   update login_codes
   set attempts = least(attempts + 1, ${sql.raw(String(ATTEMPTS))}),

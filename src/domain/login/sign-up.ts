@@ -15,8 +15,9 @@ import {
 } from './complete-login.ts';
 
 /**
- * Creates a user, who may have an identity at a provider, and completes the login: all or nothing. Returns undefined if
- * another user has the e-mail address, the wallet or the identity, or if the intent is not open.
+ * Creates a user, with an identity at a provider if one is given, and completes the login in the same statement.
+ * Returns undefined if another user has the e-mail address, the wallet or the identity, if the intent is not open, or
+ * if the application does not allow sign-up.
  */
 export async function signUp(
   { run, now, count }: Call,
@@ -31,7 +32,7 @@ export async function signUp(
   const linked = { provider, issuer, subject };
   const parameters = { ...profile, ...linked, ...how, ...BY_POSTGRES, userId, loginIntentId, now };
   const [intent] = await run(insertUserAndComplete, parameters).catch((error: unknown) => {
-    // Two sign-ups with one identity at the same instant do not see each other.
+    // Concurrent sign-ups with the same identity do not see each other's rows.
     if (isUniqueViolation(error)) return [];
     throw error;
   });
@@ -42,7 +43,7 @@ export async function signUp(
   return { userId, ...answer };
 }
 
-/** What a new user signs in with, beside the e-mail address. */
+/** The identity at a provider with which a new user signs in. */
 interface NewIdentity {
   readonly provider: string;
   readonly issuer: string;

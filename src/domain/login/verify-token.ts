@@ -1,6 +1,6 @@
 /**
- * Verifies auth tokens. jose does not replace these checks: it accepts several spellings of one token, lists of
- * audiences and unknown headers. Its own verification in the thread pool costs 30 % more CPU per EdDSA token.
+ * Verifies auth tokens without jose, which accepts several spellings of one token, lists of audiences and unknown
+ * headers. It also verifies in the thread pool, which costs 30 % more CPU per EdDSA token.
  */
 import { type KeyObject, verify } from 'node:crypto';
 import { decodeBase64Url } from '../base64url.ts';
@@ -15,38 +15,41 @@ export const TOKEN_TYPE = 'login+jwt';
 export type Algorithm = 'EdDSA' | 'ES256';
 
 /**
- * How a user signed in: by code, wallet or passkey on the login page, on a page that called CompleteLogin, or at another
- * issuer; or at a provider, whose ID it is then.
+ * How a user signed in: by code (`email`), wallet or passkey on the login page, on another page that called
+ * CompleteLogin (`page`), at another token issuer, or at a provider. For a provider it is the provider's ID.
  */
 export type SignInMethod = 'email' | 'wallet' | 'passkey' | 'page' | 'issuer' | ProviderMethod;
 
-/** The ID of a provider, which is none of the other methods. */
+/**
+ * Any string, as operators choose the IDs of providers. `& {}` keeps the literals of `SignInMethod` apart in editors.
+ */
 type ProviderMethod = string & {};
 
-/** What a token says: this user completed this login intent of the application with this client ID. */
+/** The content of a token: this user has completed this login intent of the application with this client ID. */
 export interface LoginClaims {
   readonly userId: string;
   readonly loginIntentId: string;
   readonly clientId: string;
-  /** In whole milliseconds; in whole seconds from another issuer. */
+  /** Precise to the millisecond, or to the second from another issuer. */
   readonly authenticatedAt: Date;
   readonly method: SignInMethod;
 }
 
+/** An issuer whose auth tokens Usher accepts. */
 export interface Issuer {
   /** The `iss` of its tokens. */
   readonly issuer: string;
-  /** Whether it is Usher, whose tokens say when and how the user signed in. */
+  /** Whether this is Usher itself. Only its tokens say when and how the user signed in. */
   readonly isUsher: boolean;
-  /** Returns the public key with this ID if it is one for this algorithm. Calls `onWait` if it had to be fetched. */
+  /** Returns the public key with this ID if it is for this algorithm. Calls `onWait` if the keys had to be fetched. */
   findKey(kid: string, alg: Algorithm, onWait?: () => void): Promise<KeyObject | undefined> | KeyObject | undefined;
 }
 
 /**
  * Returns the claims of a token that one of the issuers signed for this client.
  *
- * @throws ServiceError `Invalid or expired token`, whatever the reason.
- * @throws whatever `findKey` throws.
+ * @throws ServiceError `Invalid or expired token` for every reason
+ * @throws the errors of `findKey`
  */
 export async function verifyToken(
   token: string,
@@ -71,12 +74,12 @@ export function isAlgorithm(alg: unknown): alg is Algorithm {
   return alg === 'EdDSA' || alg === 'ES256';
 }
 
-/** Returns whole seconds since 1970, as JWTs count time. */
+/** Returns whole seconds since 1970, the unit of times in JWTs. */
 export function toSeconds(date: Date): number {
   return Math.floor(date.getTime() / 1000);
 }
 
-/** Requires every claim with its type, and exactly the documented lifetime, without leeway. */
+/** Requires all claims and exactly the documented lifetime. Allows no leeway for clocks. */
 function checkClaims(claims: Record<string, unknown>, clientId: string, now: number): Omit<LoginClaims, 'method'> {
   const { aud, sub, jti, iat, exp, nbf } = claims;
   requireThat(aud === clientId);
@@ -86,7 +89,7 @@ function checkClaims(claims: Record<string, unknown>, clientId: string, now: num
   return { userId: sub.toLowerCase(), loginIntentId: jti, clientId, authenticatedAt: new Date(iat * 1_000) };
 }
 
-/** Reads the claims that Usher alone writes. What others sign with its keys may lack them. */
+/** Reads claims that only Usher writes. Tokens that somebody else signs with Usher's keys may lack them. */
 function readSignIn({
   auth_time: authTime,
   amr,
@@ -99,12 +102,12 @@ function isSeconds(value: unknown): value is number {
   return Number.isSafeInteger(value);
 }
 
-/** RFC 7518, section 3.4, and RFC 8037: both algorithms have signatures of 64 bytes, ECDSA's without DER. */
+/** Signatures of both algorithms have 64 bytes: RFC 7518, section 3.4 (ECDSA without DER), and RFC 8037. */
 function isSignature(signature: Buffer, text: string, key: KeyObject, alg: Algorithm): boolean {
   if (signature.length !== 64) return false;
   const bytes = Buffer.from(text);
   if (alg === 'ES256') return verify('sha256', bytes, { key, dsaEncoding: 'ieee-p1363' }, signature);
-  // A key within options costs 15 % more.
+  // Passing the key in an options object costs 15 % more CPU.
   return verify(null, bytes, key, signature);
 }
 
@@ -123,12 +126,12 @@ function parseObject(bytes: Buffer): Record<string, unknown> {
   } catch {
     throw new InvalidTokenError();
   }
-  // Most issuers write the JSON that JSON.stringify writes, which has no name twice.
+  // Fast path: most issuers write the same JSON as JSON.stringify, which repeats no name.
   requireThat(isObject(value) && (JSON.stringify(value) === text || !hasDuplicateNames(text)));
   return value;
 }
 
-/** Returns whether the JSON of an object has a name twice at its top level: parsers differ in which one they take. */
+/** Returns whether a JSON object repeats a name at its top level: parsers differ in which value they return. */
 function hasDuplicateNames(json: string): boolean {
   const names: string[] = [];
   let depth = 0;
@@ -140,7 +143,7 @@ function hasDuplicateNames(json: string): boolean {
   return new Set(names).size < names.length;
 }
 
-/** Keeps a byte order mark, which JSON.parse then refuses. */
+/** `ignoreBOM` keeps a byte order mark in the text, so that JSON.parse refuses the text. */
 const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 function requireThat(holds: boolean): asserts holds {

@@ -8,14 +8,16 @@ import type { LoginCodeSettings } from './login-code.ts';
 import { type SharedLimit, takeNetworkPermits } from './network-permits.ts';
 
 /**
- * The longest signature. In hex it has 7.5 of the 8 KiB of a form. An owner of a contract adds 65 to 600 bytes, and the
- * call that deploys the contract (EIP-6492) 200 to 1,000.
+ * In hex, this is 7.5 KiB of a form, which may have 8 KiB. Signatures of contract wallets grow by 65 to 600 bytes per
+ * owner, and by 200 to 1,000 bytes for the call that deploys the contract (EIP-6492).
  */
 export const MAX_SIGNATURE_BYTES = 3_840;
-/** Signatures of keys have 64 or 65 bytes. One more may be a damaged one. */
-const MAX_KEY_BYTES = 66;
+/**
+ * Signatures of keys have 64 or 65 bytes. Without a node, a longer one than this counts as one of a contract wallet.
+ */
+const MAX_KEY_SIGNATURE_BYTES = 66;
 
-/** Anybody can begin logins and send what only the node can judge. */
+/** Limits calls to the node: anybody can begin logins and send signatures that only the node can verify. */
 const CHECKS: SharedLimit = {
   subject: 'wallet signatures',
   perNetwork: { burst: 20, intervalMs: 3 * 60_000 },
@@ -26,15 +28,16 @@ const CHECKS: SharedLimit = {
 export interface WalletSettings {
   readonly codes: LoginCodeSettings;
   readonly chainId: number;
-  /** Judges the signatures of contract wallets. */
+  /** Verifies the signatures of contract wallets. Undefined if the operator has set none. */
   readonly node: EthereumNode | undefined;
 }
 
 /**
- * Checks that the wallet with the address has signed the message. The node is asked only if no key with that address has.
+ * Checks that the wallet with the address has signed the message. Calls the node only if the signature is not by the
+ * key of that address.
  *
- * @throws ServiceError `Invalid signature`, `Contract wallet not supported`, `Too many signatures`,
- * `Signature not checked`
+ * @throws ServiceError `Invalid signature`, `Contract wallet not supported`, `Too many signatures`, `Signature not
+ * checked`
  */
 export async function requireWalletSignature(
   call: Call,
@@ -50,7 +53,7 @@ export async function requireWalletSignature(
   }
   if (!/^0x([0-9a-f]{2})*$/i.test(signature)) throw new ServiceError('INVALID_SIGNATURE');
   const bytes = signature.length / 2 - 1;
-  if (bytes > MAX_SIGNATURE_BYTES || (!node && bytes > MAX_KEY_BYTES))
+  if (bytes > MAX_SIGNATURE_BYTES || (!node && bytes > MAX_KEY_SIGNATURE_BYTES))
     throw new ServiceError('CONTRACT_WALLET_NOT_SUPPORTED');
   if (!node) throw new ServiceError('INVALID_SIGNATURE');
   await takeNetworkPermits(call, codes, browser, CHECKS);

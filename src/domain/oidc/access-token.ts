@@ -1,16 +1,17 @@
 /**
- * Access tokens: `uat_` and the sealed IDs of a session and of the grant that it was given for. They are opaque to
- * applications, and stored nowhere.
+ * Access tokens: `uat_` and the sealed IDs of a session and of its grant. They are opaque to applications, and Usher
+ * stores none.
  */
 
 import { toUuid, toUuidBytes } from '../uuid-bytes.ts';
 import { openBytes, type SealKeys, sealBytes } from './sealed-bytes.ts';
 
 export interface AccessToken {
+  /** Bits, as in `scope.ts`. */
   readonly scope: number;
   readonly applicationId: string;
   readonly sessionId: string;
-  /** The login intent whose code was redeemed. */
+  /** The ID of the login intent whose code was redeemed. */
   readonly grantId: string;
 }
 
@@ -26,7 +27,7 @@ export function createAccessToken(keys: SealKeys, token: AccessToken): string {
   return PREFIX + sealBytes(keys, Buffer.concat([Buffer.from([VERSION, scope]), ...ids]));
 }
 
-/** Returns undefined if the text is no access token. One whose session has ended is read. */
+/** Returns undefined if the text is no access token. Does not check whether the session has ended. */
 export function readAccessToken(keys: SealKeys, text: string): AccessToken | undefined {
   if (text.length !== LENGTH || !text.startsWith(PREFIX)) return undefined;
   const bytes = openBytes(keys, text.slice(PREFIX.length));

@@ -1,15 +1,15 @@
-/** How a login of OpenID Connect is answered: by its redirect URI, or by a page whose form sends the answer there. */
+/** Answers logins of OpenID Connect: in the query of the redirect URI, or by a page whose form posts to that URI. */
 import { addToQuery } from '../applications/redirect-uri.ts';
 import { createCode } from './code.ts';
 import type { SealKeys } from './sealed-bytes.ts';
 
-/** In base URLs: the page that sends the answer on (OAuth 2.0 Form Post Response Mode). */
+/** The path of the page that posts the answer (OAuth 2.0 Form Post Response Mode), relative to the public URL. */
 const RETURN_PATH = '/oidc/return';
-/** From the completion of the login. RFC 6749, section 4.1.2, recommends at most ten minutes. */
+/** Counted from the completion of the login. RFC 6749, section 4.1.2, recommends at most ten minutes. */
 export const CODE_LIFETIME_MS = 60_000;
 
 interface OidcIntent {
-  /** Empty: the intent is one of GenerateAuthUrl, and answered by an auth token. */
+  /** Empty if GenerateAuthUrl created the intent, which is then answered by an auth token. */
   readonly responseMode: string;
   readonly redirectUri: string;
   /** Empty if the application has sent none. */
@@ -34,7 +34,7 @@ export function isCodeLive(
   return redeemedAt === null && now.getTime() < completedAt.getTime() + CODE_LIFETIME_MS;
 }
 
-/** Returns what the application gets. RFC 9207: `iss` names the issuer that answers. */
+/** Returns the parameters that the application gets. RFC 9207: `iss` protects it from mix-up attacks. */
 export function answerOf(
   issuer: string,
   { state }: Pick<OidcIntent, 'state'>,
@@ -43,7 +43,7 @@ export function answerOf(
   return { ...parameters, ...(state && { state }), iss: issuer };
 }
 
-/** Returns where the browser takes the code of a completed intent. */
+/** Returns the URL to which the browser is redirected with the code of a completed intent. */
 export function codeUrlOf(
   { issuer, codeKeys }: { readonly issuer: string; readonly codeKeys: SealKeys },
   { loginIntentId, ...intent }: OidcIntent & { readonly loginIntentId: string },
@@ -53,7 +53,7 @@ export function codeUrlOf(
   return addToQuery(intent.redirectUri, answerOf(issuer, intent, { code }));
 }
 
-/** Returns where the browser takes the error of an open intent. */
+/** Returns the URL to which the browser is redirected with an error for an open intent. */
 export function errorUrlOf(
   issuer: string,
   { id, ...intent }: OidcIntent & { readonly id: string },

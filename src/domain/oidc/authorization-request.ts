@@ -1,37 +1,38 @@
-/** What an application asks for at the authorization endpoint: OpenID Connect Core 1.0, section 3.1.2.1. */
+/** Reads requests to the authorization endpoint: OpenID Connect Core 1.0, section 3.1.2.1. */
 import { OidcError } from './oidc-error.ts';
 import type { Parameters } from './parameters.ts';
 import { hasScope, readScope } from './scope.ts';
 
 export interface AuthorizationRequest {
+  /** Bits, as in `scope.ts`. */
   readonly scope: number;
   readonly nonce: string | null;
-  /** SHA-256 of the code verifier (RFC 7636). */
+  /** SHA-256 of the code verifier (RFC 7636). Null if the client does not use PKCE. */
   readonly codeChallenge: Buffer | null;
-  /** `LOGIN` if the user has to sign in anew, or empty. */
+  /** `LOGIN` if the user must sign in again, or empty. */
   readonly prompt: 'LOGIN' | '';
-  /** Whether the answer may show no page. */
+  /** Whether Usher must answer without showing a page (`prompt=none`). */
   readonly isSilent: boolean;
   readonly maxAgeSeconds: number | null;
-  /** The languages that the application wants, or null. */
+  /** The languages that the application prefers: BCP 47 tags, separated by spaces. */
   readonly locale: string | null;
   readonly loginHint: string | undefined;
   readonly idTokenHint: string | undefined;
 }
 
-/** How the answer gets to the application, known before the rest of the request is checked. */
+/** How to answer the application. It is read before the rest of the request is checked, because errors need it, too. */
 export interface AnswerTarget {
   readonly responseMode: 'query' | 'form_post';
-  /** Empty if there is none that can be sent back. */
+  /** Empty if the request has none that can be sent back. */
   readonly state: string;
 }
 
 const MAX_BYTES = { state: 4_096, nonce: 1_024, scope: 1_000 } as const;
-/** In seconds: a year, as GenerateAuthUrl allows. */
-const LONGEST_AGE = 31_536_000;
+/** A year, the limit of GenerateAuthUrl. */
+const LONGEST_AGE_SECONDS = 31_536_000;
 const MAX_LOCALE_LENGTH = 200;
 
-/** Parameters of which a request has one at most (RFC 6749, section 3.1). */
+/** Parameters that a request must not repeat (RFC 6749, section 3.1). */
 const SINGLE = [
   ...['response_type', 'response_mode', 'scope', 'state', 'nonce', 'code_challenge', 'code_challenge_method'],
   ...['prompt', 'max_age', 'login_hint', 'ui_locales', 'id_token_hint', 'display', 'acr_values', 'claims'],
@@ -44,7 +45,7 @@ const UNSUPPORTED = {
   registration: 'registration_not_supported',
 } as const;
 
-/** Returns where to answer, for requests that are refused, too. */
+/** Never throws, so that a refused request can be answered, too. */
 export function readAnswerTarget(parameters: Parameters): AnswerTarget {
   const state = parameters.get('state') ?? '';
   const isUsable = !parameters.hasRepeated(['state']) && isStorable(state, MAX_BYTES.state);
@@ -52,15 +53,15 @@ export function readAnswerTarget(parameters: Parameters): AnswerTarget {
   return { responseMode: isForm ? 'form_post' : 'query', state: isUsable ? state : '' };
 }
 
-/** Returns the checked request. @throws OidcError for the first check that fails */
+/** Checks and returns the request. @throws OidcError for the first check that fails */
 export function readAuthorizationRequest(
   parameters: Parameters,
   { requirePkce }: { readonly requirePkce: boolean },
 ): AuthorizationRequest {
   const get = (name: string) => parameters.get(name);
-  if (parameters.hasRepeated(SINGLE)) throw invalid('A parameter is there more than once');
+  if (parameters.hasRepeated(SINGLE)) throw invalid('A parameter is repeated');
   for (const [name, max] of Object.entries(MAX_BYTES))
-    if (!isStorable(get(name) ?? '', max)) throw invalid(`${name} is longer than ${max} bytes, or has NUL in it`);
+    if (!isStorable(get(name) ?? '', max)) throw invalid(`${name} is longer than ${max} bytes, or contains NUL`);
   const responseType = get('response_type');
   if (responseType === undefined) throw invalid('response_type is missing');
   if (responseType !== 'code') throw new OidcError('unsupported_response_type');
@@ -73,7 +74,7 @@ export function readAuthorizationRequest(
   const codeChallenge = readCodeChallenge(parameters, requirePkce);
   const prompts = (get('prompt') ?? '').split(' ').filter(Boolean);
   const isSilent = prompts.includes('none');
-  if (isSilent && prompts.some((prompt) => prompt !== 'none')) throw invalid('prompt has none and others');
+  if (isSilent && prompts.some((prompt) => prompt !== 'none')) throw invalid('prompt has other values beside none');
   return {
     scope,
     nonce: get('nonce') ?? null,
@@ -87,7 +88,7 @@ export function readAuthorizationRequest(
   };
 }
 
-/** RFC 7636, section 4.3. The plain method protects nothing. */
+/** RFC 7636, section 4.3. The method `plain` is refused, because it protects nothing. */
 function readCodeChallenge(parameters: Parameters, requirePkce: boolean): Buffer | null {
   const challenge = parameters.get('code_challenge');
   const method = parameters.get('code_challenge_method');
@@ -101,10 +102,10 @@ function readCodeChallenge(parameters: Parameters, requirePkce: boolean): Buffer
 function readMaxAge(text: string | undefined): number | null {
   if (text === undefined) return null;
   if (!/^\d+$/.test(text)) throw invalid('max_age is not a whole number');
-  return Math.min(Number(text), LONGEST_AGE);
+  return Math.min(Number(text), LONGEST_AGE_SECONDS);
 }
 
-/** Returns as many tags as fit. */
+/** Returns as many whole tags as fit into the limit. */
 function readLocale(tags: string | undefined): string | null {
   if (tags === undefined || tags.includes('\0')) return null;
   if (tags.length <= MAX_LOCALE_LENGTH) return tags;

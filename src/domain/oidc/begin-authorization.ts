@@ -5,7 +5,7 @@ import { INTENT_LIFETIME_MS } from '../login/generate-auth-url.ts';
 import type { AnswerTarget, AuthorizationRequest } from './authorization-request.ts';
 import type { OidcClient } from './oidc-clients.ts';
 
-/** Creates the login intent of a checked request, and returns its ID. */
+/** Creates a login intent for a checked request, and returns its ID. */
 export async function beginAuthorization(
   { run, now }: Call,
   client: Pick<OidcClient, 'id'>,

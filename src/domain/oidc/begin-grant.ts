@@ -25,10 +25,10 @@ interface BegunGrant {
 }
 
 /**
- * Redeems a code and begins its grant, and finds or begins the session, by one statement. It takes two on Citus, which has
- * intents elsewhere, and where a webhook gets a message about the session.
+ * Redeems a code, begins its grant, and finds or begins the session, in one statement. It takes two statements on
+ * Citus, where intents are on another shard, and for applications whose webhooks get a message about the session.
  *
- * @throws OidcError `invalid_grant`, whatever the reason
+ * @throws OidcError `invalid_grant` for every reason
  */
 export async function beginGrant(
   call: ApplicationCall & { readonly isPublic: boolean; readonly peer: Peer },
@@ -75,7 +75,7 @@ const origin: OriginColumns = {
   isKnown: sql``,
 };
 
-/** What `sidOf` returns, or the ID of the intent if a page that is not Usher's has passed no browser on. */
+/** The result of `sidOf` in SQL, or the ID of the intent if the user signed in on a page other than Usher's. */
 const sid = sql`coalesce(encode(substring(sha256(
   convert_to(${p.uuid('applicationId')} || '/' || caller.user_id || '/', 'UTF8') || caller.origin_browser
 ) for 16), 'hex')::uuid, ${p.uuid('loginIntentId')})`;
@@ -104,7 +104,7 @@ const REDEEMED = {
   },
 };
 
-/** Without a user who can sign in, the code is used up, and there is no row. */
+/** Returns no row if the user cannot sign in. The code is redeemed nevertheless. */
 const redeemAndBegin = statement('redeem_code_and_begin_session', {
   ...FOUND,
   ...REDEEMED,

@@ -1,11 +1,14 @@
-/** Authorization codes: the ID of the login intent, sealed, in 64 characters. So a guess costs no statement. */
+/**
+ * Authorization codes: the sealed ID of the login intent, in 64 characters. A guessed code is refused without a
+ * statement.
+ */
 
 import { toUuid, toUuidBytes } from '../uuid-bytes.ts';
 import { openBytes, type SealKeys, sealBytes } from './sealed-bytes.ts';
 
 const LENGTH = 64;
 
-/** Returns the code of the intent. It is the same every time, until the encryption keys rotate. */
+/** Returns the code of the intent. Repeated calls return the same code until the first encryption key changes. */
 export function createCode(keys: SealKeys, loginIntentId: string): string {
   return sealBytes(keys, toUuidBytes(loginIntentId));
 }

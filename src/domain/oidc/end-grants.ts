@@ -1,4 +1,4 @@
-/** Ends grants: their tokens, but no other sign-in of the user to the application. */
+/** Ends grants and thereby their tokens. Other sign-ins of the user to the application live on. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { oidcGrants } from '../../database/oidc-schema.ts';
@@ -9,23 +9,28 @@ import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { loggedOutOfBrowsers } from '../webhooks/logout-message.ts';
 
-/** When a grant that was ended expires: not at the present, which a replica may be some milliseconds behind. */
+/**
+ * The expiry of a grant that was ended. With the present instant, it would still be live on a replica with a slower
+ * clock.
+ */
 export const LONG_AGO = sql`'epoch'::timestamptz`;
 
 const rules = { userId: uuid, applicationId: uuid, grantId: uuid };
 
-/** Ends a grant and returns its user. Without one, or if it has ended, nothing changes. */
+/**
+ * Ends a grant and returns the ID of its user. Returns undefined if there is no such grant, or it has ended already.
+ */
 export async function endGrant(call: ApplicationCall, request: Unchecked<'grantId'>): Promise<string | undefined> {
   const { grantId } = check(request, { grantId: uuid });
   return end(call, endOne, { applicationId: call.application.id, grantId, userId: null });
 }
 
-/** Ends a grant of the user in the same way. */
+/** Ends a grant if it is one of this user. Returns as `endGrant` does. */
 export async function endUserGrant(call: Call, request: Unchecked<keyof typeof rules>): Promise<string | undefined> {
   return end(call, endOne, check(request, rules));
 }
 
-/** Ends the grants of one browser: where the user has signed in to the application with it. */
+/** Ends all grants of the sign-ins of one user to one application in one browser. */
 export async function endGrantsOfBrowser(
   call: Call,
   browser: { readonly applicationId: string; readonly userId: string; readonly sid: string },
@@ -51,7 +56,7 @@ const endOfBrowser = statement('end_oidc_grants_of_browser', ENDED)`${endGrants(
   sql`user_id = ${p.uuid('userId')} and sid = ${p.uuid('sid')}`,
 )}`;
 
-/** The job of expiry removes the rows. */
+/** Sets the expiry. The expiry job removes the rows. */
 function endGrants(condition: SQL): SQL {
   return sql`
     with ended as (

@@ -3,12 +3,12 @@ import type { Call } from '../call.ts';
 import type { Browser } from '../login/browser.ts';
 import { UUID } from '../validation.ts';
 
-/** As long as a person may change passkeys after a sign-in. */
+/** The time for which a user may change passkeys after a sign-in. */
 const LIMIT_MS = 10 * 60_000;
 
 /**
- * Lets the code of a login live for another minute, once: the browser has been on a page after the sign-in, and only goes
- * on to the application now. The instant of the sign-in stays.
+ * Extends the code of a login by another minute, once: the browser was on the page for passkeys after the sign-in, and
+ * returns to the application only now. The instant of the sign-in stays the same.
  */
 export async function extendCode({ run, now }: Call, { digest }: Browser, loginIntentId: string): Promise<void> {
   if (!UUID.test(loginIntentId)) return;

@@ -1,4 +1,4 @@
-/** What a token of a client is good for now. */
+/** Finds the grants of tokens, and when the tokens expire. */
 import { type LiveSessions, MAX_STALENESS_MS } from '../sessions/live-sessions.ts';
 import type { Session } from '../sessions/session.ts';
 import type { AccessToken } from './access-token.ts';
@@ -25,7 +25,9 @@ export interface FoundAccessToken extends FoundToken {
   readonly profile: ClaimedProfile;
 }
 
-/** Returns undefined unless the session and the grant of the access token are live. Answers are at most 5 seconds old. */
+/**
+ * Returns undefined unless the session and the grant of the access token are live. The answer is at most 5 seconds old.
+ */
 export async function findAccessToken(
   { liveGrants, liveSessions }: TokenParts,
   { applicationId, sessionId, grantId, scope }: AccessToken,
@@ -40,7 +42,7 @@ export async function findAccessToken(
   return { applicationId, grantId, grant, scope, expiresAt: earlier(session, grant), profile };
 }
 
-/** Returns undefined unless the grant of the refresh token is live, and the token the latest of it. */
+/** Returns undefined unless the grant of the refresh token is live, and the token is the latest one of its grant. */
 export async function findRefreshToken(
   { liveGrants }: TokenParts,
   token: RefreshToken,

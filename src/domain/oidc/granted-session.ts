@@ -11,6 +11,7 @@ import { removeIfErased } from '../users/personal-data.ts';
 import { announce, HAS_MESSAGES, type HasMessages } from '../webhooks/insert-message.ts';
 import { OidcError } from './oidc-error.ts';
 
+/** The sign-in of a grant. */
 interface GrantedSignIn {
   readonly grantId: string;
   readonly userId: string;
@@ -19,12 +20,12 @@ interface GrantedSignIn {
   readonly endsAt: Date;
 }
 
-/** A sign-in whose code was redeemed, for a grant that begins. */
+/** The sign-in of a code that was redeemed, for a grant that begins. */
 export interface NewGrant extends GrantedSignIn {
   readonly sid: string;
   readonly scope: number;
   readonly rotation: number;
-  /** Null, like the user agent, if the page of the sign-in has not passed it on. */
+  /** Null, like the user agent, if a page other than Usher's did not pass it on. */
   readonly originAddress: string | null;
   readonly originUserAgent: string | null;
   readonly originBrowser: Buffer | null;
@@ -32,14 +33,14 @@ export interface NewGrant extends GrantedSignIn {
 
 export type GrantedSession = FoundSession['session'] & Pick<FoundSession, 'sid' | 'verifiedEmail'>;
 
-/** What the statement that redeemed the code has found, and the ID of the session that it would have begun. */
+/** The row of the statement that redeemed the code, and the ID that a session begun by it has. */
 interface FirstTry {
   readonly found: FoundSession;
   readonly id: string;
 }
 
 /**
- * Begins a grant, unless the first try has, and returns the newest live session of its user, or begins one.
+ * Begins a grant, unless the first try has begun it. Returns the newest live session of its user, or begins one.
  *
  * @throws OidcError `invalid_grant` if a cut-off has ended the sign-in, or the user cannot sign in
  */
@@ -58,7 +59,7 @@ export async function beginGrantedSession(
       ...session,
       ...parameters,
     });
-    // There is no session if a webhook subscribes to its message.
+    // If this has found no session, a webhook may subscribe to its message: `beginGranted` begins none then.
     notifies = true;
     const notifiedIds = found?.notifiedIds ?? [];
     if (notifiedIds.length > 0) subscribed.add(application.id);
@@ -68,8 +69,8 @@ export async function beginGrantedSession(
 }
 
 /**
- * Returns the newest live session of the user of a live grant, or begins one. That is no new sign-in, so webhooks get
- * no message.
+ * Returns the newest live session of the user of a live grant, or begins one. Webhooks get no message, because it is
+ * not a new sign-in.
  *
  * @throws OidcError `invalid_grant` if the grant has ended, or the user cannot sign in
  */
@@ -80,7 +81,7 @@ export async function continueGrantedSession(call: ApplicationCall, grant: Grant
   });
 }
 
-/** Tries the statement until it has found a session that nothing ends, or has none to find. */
+/** Runs the statement until it finds a session that no cut-off ends, or refuses the grant. */
 async function findOrBeginSession(
   call: ApplicationCall,
   grant: GrantedSignIn,
@@ -97,10 +98,10 @@ async function findOrBeginSession(
       const origin = { originAddress: null, originUserAgent: null, originBrowser: null };
       await call.run(updateSignIn.parameters, { ...origin, ...parameters, sessionId: session.id });
     }
-    // There is none if a concurrent call has just begun it.
+    // Tries again: the session has just been updated, or a concurrent call has begun it, or webhooks need a message.
     if (isOutdated !== false) continue;
     announce(call.onMessage, { notifiedIds });
-    // A new grant is of an erased user's browser, too, if the erasure has committed meanwhile.
+    // An erasure that commits meanwhile does not see the new rows. A new grant holds personal data, too: the browser.
     const mayBeLate = session.id === parameters.id || isNewGrant;
     const late = mayBeLate ? await endLateSession(call, { applicationId, userId, leaves: true }) : undefined;
     if (!late) return { ...session, sid, verifiedEmail };
@@ -123,7 +124,10 @@ type GrantColumns = Readonly<
   Record<'grantId' | 'sid' | 'scope' | 'method' | 'address' | 'userAgent' | 'authenticatedAt' | 'endsAt', SQL>
 >;
 
-/** Returns what begins a grant with the session, or with the look at it: a cut-off that commits meanwhile ends both. */
+/**
+ * Returns a CTE that inserts the grant, and its columns. It runs in the statement that finds or begins the session, so
+ * a cut-off that commits meanwhile ends both.
+ */
 export function insertGrant({ sid, authenticatedAt, ...grant }: GrantColumns) {
   const ctes = sql`, granted as (
     insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent, authenticated_at,

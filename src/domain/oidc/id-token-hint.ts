@@ -1,16 +1,18 @@
 import { UUID } from '../validation.ts';
 import type { OidcSigningKeys } from './signing-keys.ts';
 
-/** Whose ID token an application names in a request. */
+/** The claims of an ID token that an application passes as `id_token_hint`. */
 export interface IdTokenHint {
   readonly userId: string;
   readonly clientId: string;
-  /** The browser of the sign-in. Older tokens have none. */
+  /** Identifies the browser of the sign-in. Older tokens have none. */
   readonly sid: string | undefined;
   readonly issuedAt: Date;
 }
 
-/** Returns what an ID token of Usher says. It may have expired, because a hint proves nothing. */
+/**
+ * Returns undefined unless Usher has signed the ID token. It may have expired, because a hint is no proof of a sign-in.
+ */
 export function readIdTokenHint(keys: OidcSigningKeys, issuer: string, token: string): IdTokenHint | undefined {
   const claims = keys.verify(token, ({ iss, aud, sub, iat }) => {
     const isOfUser = typeof sub === 'string' && UUID.test(sub);
@@ -18,6 +20,10 @@ export function readIdTokenHint(keys: OidcSigningKeys, issuer: string, token: st
   });
   if (!claims) return undefined;
   const { aud, sub, sid, iat } = claims;
-  const browser = typeof sid === 'string' && UUID.test(sid) ? sid : undefined;
-  return { userId: String(sub), clientId: String(aud), sid: browser, issuedAt: new Date(Number(iat) * 1_000) };
+  return {
+    userId: String(sub),
+    clientId: String(aud),
+    sid: typeof sid === 'string' && UUID.test(sid) ? sid : undefined,
+    issuedAt: new Date(Number(iat) * 1_000),
+  };
 }

@@ -1,12 +1,11 @@
 /** ID tokens: OpenID Connect Core 1.0, section 2. */
-import type { SignInMethod } from '../login/verify-token.ts';
-import { toSeconds } from '../login/verify-token.ts';
+import { type SignInMethod, toSeconds } from '../login/verify-token.ts';
 import { hasScope } from './scope.ts';
 import type { Claims } from './signing-keys.ts';
 
 const LIFETIME_SECONDS = 15 * 60;
 
-/** What the scopes of a client show of a user. */
+/** The profile of a user, of which the scopes of a client show parts. */
 export interface ClaimedProfile {
   readonly email: string;
   readonly isEmailVerified: boolean;
@@ -18,18 +17,18 @@ interface IdTokenFacts {
   readonly issuer: string;
   readonly clientId: string;
   readonly userId: string;
-  /** The browser in which the user has signed in to the application. */
+  /** Identifies the browser in which the user has signed in to the application. */
   readonly sid: string;
   readonly authenticatedAt: Date;
   readonly method: SignInMethod;
-  /** Of the request, in the first token only. */
+  /** The `nonce` of the authorization request. Null in the tokens of a refresh. */
   readonly nonce: string | null;
   readonly scope: number;
   readonly profile: ClaimedProfile;
   readonly now: Date;
 }
 
-/** Returns the claims of an ID token. `auth_time` has seconds, as the standard demands. */
+/** Returns the claims of an ID token. Unlike in auth tokens, `auth_time` is in seconds, as the standard demands. */
 export function idTokenClaims(facts: IdTokenFacts): Claims {
   const { issuer, clientId, userId, sid, authenticatedAt, method, nonce, scope, profile, now } = facts;
   const issuedAt = toSeconds(now);
@@ -48,8 +47,8 @@ export function idTokenClaims(facts: IdTokenFacts): Claims {
 }
 
 /**
- * Returns the claims of the scopes. What the user does not have is left out, and so is an `email_verified` that is not
- * true: some clients refuse false, and accept none.
+ * Returns the claims that the scopes show, without those that the user has no value for. `email_verified` is true or
+ * missing: some clients refuse `false`, but accept a token without the claim.
  */
 export function profileClaims(scope: number, profile: ClaimedProfile): Claims {
   const { email, isEmailVerified, name, profileImage } = profile;

@@ -1,4 +1,4 @@
-/** Issues tokens for a code or a refresh token. Each answer has all kinds. */
+/** Issues the tokens of OpenID Connect, for a code or a refresh token. */
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { renewSession } from '../sessions/renew-session.ts';
@@ -23,7 +23,7 @@ export interface IssuingParts {
   readonly subscribed: Set<string>;
 }
 
-/** A call of a client. One that sends no secret has refresh tokens that rotate. */
+/** A call of a client. Public clients send no secret, and their refresh tokens rotate. */
 interface IssuingCall extends ApplicationCall {
   readonly isPublic: boolean;
   readonly peer: Peer;
@@ -32,13 +32,13 @@ interface IssuingCall extends ApplicationCall {
 export interface IssuedTokens {
   readonly accessToken: string;
   readonly expiresInSeconds: number;
-  /** Undefined if a refresh has asked for a scope without `openid`. */
+  /** Undefined if the request of a refresh has a scope without `openid`. */
   readonly idToken: string | undefined;
   readonly refreshToken: string;
   readonly scope: string;
 }
 
-/** @throws OidcError `invalid_grant` */
+/** Redeems a code. @throws OidcError `invalid_grant` */
 export async function tokensForCode(
   call: IssuingCall,
   parts: IssuingParts,
@@ -52,7 +52,7 @@ export async function tokensForCode(
   return issue(call, parts, token, { session, nonce: begun.nonce, scope: token.scope });
 }
 
-/** @throws OidcError `invalid_grant`, `invalid_scope` */
+/** Redeems a refresh token. @throws OidcError `invalid_grant`, `invalid_scope` */
 export async function refreshTokens(
   call: IssuingCall,
   parts: IssuingParts,
@@ -60,13 +60,13 @@ export async function refreshTokens(
 ): Promise<IssuedTokens> {
   const { application, now } = call;
   const token = readRefreshToken(parts.provider.tokenKeys.refreshToken, request.refreshToken);
-  // The maximum age may be shorter than when the token was issued.
+  // `endsAt` does not suffice: the operator may have shortened the maximum age since the token was issued.
   const isUsable =
     token &&
     token.applicationId === application.id &&
     token.endsAt > now &&
     token.authenticatedAt.getTime() + maxAgeMsOf(call, parts) > now.getTime() &&
-    // The token of a confidential client is of no use without its secret.
+    // A token that was issued to a confidential client is refused without the secret.
     (token.rotation > 0 || !call.isPublic);
   if (!isUsable) throw new OidcError('invalid_grant');
   const scope = narrowScope(token.scope, request.scope);
@@ -79,7 +79,7 @@ function maxAgeMsOf({ application }: ApplicationCall, { sessionMaxAgeSeconds }: 
   return (application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds) * 1_000;
 }
 
-/** Returns the scope of the request, which may only lack some of that of the sign-in (RFC 6749, section 6). */
+/** Returns the scope of the request, which must be a part of the granted one (RFC 6749, section 6). */
 function narrowScope(granted: number, requested: string | undefined): number {
   if (requested === undefined) return granted;
   const scope = readScope(requested);
@@ -87,7 +87,7 @@ function narrowScope(granted: number, requested: string | undefined): number {
   return scope;
 }
 
-/** Returns a session of which at least half is left, unless the maximum age ends it earlier. */
+/** Renews the session if half of its lifetime is over. */
 async function prolong(call: ApplicationCall, parts: IssuingParts, session: GrantedSession): Promise<GrantedSession> {
   const { now } = call;
   const isHalfOver = now.getTime() - session.createdAt.getTime() >= session.expiresAt.getTime() - now.getTime();
@@ -96,7 +96,7 @@ async function prolong(call: ApplicationCall, parts: IssuingParts, session: Gran
     const { id, expiresAt } = await renewSession(call, parts, { sessionId: session.id });
     return { ...session, id, expiresAt };
   } catch (error) {
-    // It was revoked meanwhile.
+    // The session was revoked meanwhile.
     throw error instanceof ServiceError && error.reason === 'SESSION_EXPIRED' ? new OidcError('invalid_grant') : error;
   }
 }

@@ -1,4 +1,4 @@
-/** Lists of grants: where users are signed in by OpenID Connect. */
+/** Lists grants: the applications to which users are signed in by OpenID Connect. */
 import { sql } from 'drizzle-orm';
 import { oidcGrants } from '../../database/oidc-schema.ts';
 import { applications } from '../../database/schema.ts';
@@ -38,7 +38,7 @@ const rules = { userId: optional(uuid) };
 const isOfApplication = sql`application_id = ${p.uuid('applicationId')} and expires_at > ${p.instant('now')}
   and authenticated_at > ${latestCutoff(sql`oidc_grants.user_id`)} and ${isActive}`;
 
-/** Returns a page of the grants of the application, or of one of its users, that nothing has ended. */
+/** Returns a page of the live grants of the application, or of one of its users. */
 export const listGrants = createList('select_oidc_grants', {
   ...page,
   name: 'grants',
@@ -48,7 +48,7 @@ export const listGrants = createList('select_oidc_grants', {
   find: ({ userId }) => (userId === null ? undefined : selectGrantsOfUser),
 });
 
-// A statement of its own: with an optional user, Postgres would read all grants of the application.
+// A separate statement: if the user were optional in one statement, Postgres would read all grants of the application.
 const selectGrantsOfUser = selectPage('select_oidc_grants_of_user', {
   ...page,
   where: sql`user_id = ${p.uuid('userId')} and ${isOfApplication}`,

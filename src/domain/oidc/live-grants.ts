@@ -14,7 +14,7 @@ const { userId, sid, rotation, authenticatedAt, expiresAt } = oidcGrants;
 const GRANT = {
   ...{ userId, sid, rotation, authenticatedAt, expiresAt },
   clientId: applications.clientId,
-  /** Of a public client, whose pages may read answers. */
+  /** Empty unless the client is public: its pages may then read answers (CORS). */
   redirectUris: applications.redirectUris,
   /** Null unless the user has proved to have the address. */
   verifiedEmail: nullable(t.text),
@@ -24,12 +24,12 @@ export type LiveGrant = RowOfType<typeof GRANT>;
 
 const AGES = { maxAgeMs: 5_000, refreshAgeMs: 2_500 };
 
-/** Finds grants that nothing has ended, at most 5 seconds old. What this replica ends is ended at once. */
+/** Finds live grants. Answers are at most 5 seconds old, but see at once what this replica has ended. */
 export class LiveGrants {
   readonly #sessions: LiveSessions;
   readonly #cache: RevalidatingCache<LiveGrant>;
 
-  /** `run` reads grants without the deadline of a caller: callers share the answer, not their deadlines. */
+  /** `run` has no deadline: several callers share one read, and their deadlines differ. */
   constructor(run: Run, sessions: LiveSessions) {
     this.#sessions = sessions;
     this.#cache = createApplicationCache(async (applicationId, grantIds) => {
@@ -38,12 +38,12 @@ export class LiveGrants {
     });
   }
 
-  /** How many grants were known, and how many had to be looked up. */
+  /** Counts how many grants were cached, and how many had to be read. */
   get lookUps() {
     return this.#cache.lookUps;
   }
 
-  /** Returns the grant if nothing has ended it; it may have expired. The IDs are UUIDs in lower case. */
+  /** Returns the grant unless something has ended it. It may have expired. The IDs are UUIDs in lower case. */
   async find(applicationId: string, grantId: string): Promise<LiveGrant | undefined> {
     const key = `${applicationId}/${grantId}`;
     const found = await this.#cache.get(key, AGES);

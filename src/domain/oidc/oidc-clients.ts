@@ -12,7 +12,7 @@ const CLIENT = {
   clientId: applications.clientId,
   redirectUris: applications.redirectUris,
   postLogoutRedirectUris: applications.postLogoutRedirectUris,
-  /** A public client has no other proof that the code is its own. */
+  /** Always true for a public client, which has no secret to prove that the code is its own. */
   requirePkce: t.boolean,
   sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
   singleSignOn: applications.singleSignOn,
@@ -20,11 +20,14 @@ const CLIENT = {
 
 export type OidcClient = RowOfType<typeof CLIENT>;
 
-/** Finds the applications that may use OpenID Connect, as they are now. Guesses are looked up in batches, as API keys are. */
+/**
+ * Finds the applications that may use OpenID Connect. Nothing is cached. Batches limit how many statements guesses
+ * cost.
+ */
 export class OidcClients {
   readonly #loader: BatchLoader<OidcClient>;
 
-  /** `run` looks clients up without the deadline of a caller: callers share the answer, not their deadlines. */
+  /** `run` has no deadline: several callers share one read, and their deadlines differ. */
   constructor(run: Run) {
     this.#loader = new BatchLoader(async (clientIds) => {
       const rows = await run(selectClients, { clientIds });

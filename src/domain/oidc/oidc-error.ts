@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../errors.ts';
 
 /**
- * The errors of OpenID Connect by their names, which standards fix: the code that Usher logs, the HTTP status where no
- * redirect has the error, and a description. A new one is a row here, and one in the table of `src/api/README.md`.
+ * The errors of OpenID Connect by their standard names: the code that Usher logs, the HTTP status if the error is not
+ * sent by a redirect, and a description. A new error is a row here, and one in the table of `src/api/README.md`.
  */
 export const OIDC_ERRORS = {
   invalid_request: ['invalid_argument', 400, 'The request is malformed'],
@@ -24,7 +24,7 @@ export const OIDC_ERRORS = {
 export type OidcErrorName = keyof typeof OIDC_ERRORS;
 
 interface Options {
-  /** Replaces the description of the error. It holds no value of a caller's. */
+  /** Replaces the description of the error. It must not quote the request. */
   readonly description?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly status?: number;

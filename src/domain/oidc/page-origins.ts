@@ -1,4 +1,4 @@
-/** Returns whether a page of the origin belongs to a public client: one of its redirect URIs has that origin. */
+/** Returns whether one of the redirect URIs has this origin. Pages of the origin then belong to that client. */
 export function isOriginOf(origin: string, redirectUris: readonly string[]): boolean {
   const portless = withoutLoopbackPort(origin);
   return redirectUris.some((uri) => {
@@ -7,12 +7,12 @@ export function isOriginOf(origin: string, redirectUris: readonly string[]): boo
   });
 }
 
-/** Private schemes have the origin `null`, which every sandboxed page has. */
+/** Returns an empty string for private schemes. Their origin is `null`, and so is that of every sandboxed page. */
 function originOf(uri: string): string {
   return /^https?:/i.test(uri) ? new URL(uri).origin : '';
 }
 
-/** Redirect URIs on a loopback address match with any port (RFC 8252, section 7.3). */
+/** Returns undefined for other hosts. Redirect URIs on a loopback address match any port (RFC 8252, section 7.3). */
 function withoutLoopbackPort(origin: string): string | undefined {
   return /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::\d{1,5})?$/.exec(origin)?.[1];
 }

@@ -1,4 +1,4 @@
-/** The parameters of a request, from its query or form. One that is empty counts as missing (RFC 6749, section 3.1). */
+/** The parameters of a request, from its query or form. An empty value counts as missing (RFC 6749, section 3.1). */
 export class Parameters {
   readonly #values = new Map<string, string>();
   readonly #repeated = new Set<string>();
@@ -15,7 +15,7 @@ export class Parameters {
     return this.#values.get(name) || undefined;
   }
 
-  /** Returns whether one of the parameters is there more than once, which RFC 6749 forbids. */
+  /** Returns whether the request repeats one of the parameters, which RFC 6749 forbids. */
   hasRepeated(names: readonly string[]): boolean {
     return names.some((name) => this.#repeated.has(name));
   }

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 
 const VERIFIER = /^[\w.~-]{43,128}$/;
 
-/** Returns the challenge of a verifier, or undefined if it is malformed (section 4.1). */
+/** Returns the challenge of a verifier, or undefined if the verifier is malformed (section 4.1). */
 export function challengeOf(verifier: string): Buffer | undefined {
   return VERIFIER.test(verifier) ? hash('sha256', verifier, 'buffer') : undefined;
 }

@@ -2,13 +2,13 @@ import type { JWK } from 'jose';
 import { OidcSigningKeys } from './signing-keys.ts';
 import { deriveTokenKeys, type TokenKeys } from './token-keys.ts';
 
-/** What every endpoint of OpenID Connect needs. */
+/** The keys that the endpoints of OpenID Connect share. */
 export interface OidcProvider {
   readonly signingKeys: OidcSigningKeys;
   readonly tokenKeys: TokenKeys;
 }
 
-/** Returns undefined without signing keys: OpenID Connect is off. */
+/** Returns undefined if there are no signing keys, which turns OpenID Connect off. */
 export function createOidcProvider({
   oidcSigningKeys,
   encryptionKeys,

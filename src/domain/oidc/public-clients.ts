@@ -12,11 +12,11 @@ type PublicClient = RowOfType<typeof callerColumns>;
 const AGES = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
 export const CLIENT_ID = /^client_[0-9a-f]{32}$/;
 
-/** Finds applications whose clients need no secret, by client ID. Guesses are looked up in batches, as API keys are. */
+/** Finds public clients, which need no secret. Batches limit how many statements guesses cost. */
 export class PublicClients {
   readonly #cache: RevalidatingCache<PublicClient>;
 
-  /** `run` looks clients up without the deadline of a caller: callers share the answer, not their deadlines. */
+  /** `run` has no deadline: several callers share one read, and their deadlines differ. */
   constructor(run: Run) {
     const loader = new BatchLoader(async (clientIds) => {
       const rows = await run(selectPublicClients, { clientIds });
@@ -25,7 +25,7 @@ export class PublicClients {
     this.#cache = new RevalidatingCache((clientId) => loader.load(clientId));
   }
 
-  /** How many clients were known, and how many had to be looked up. */
+  /** Counts how many clients were cached, and how many had to be read. */
   get lookUps() {
     return this.#cache.lookUps;
   }

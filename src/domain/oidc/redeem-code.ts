@@ -23,7 +23,11 @@ export interface RedeemedLogin extends RowOfType<typeof REDEEMED> {
   readonly sid: string;
 }
 
-/** Returns the parameters of `redeemedIntent`. @throws OidcError `invalid_grant` if the code cannot be Usher's */
+/**
+ * Returns the parameters of `redeemedIntent`.
+ *
+ * @throws OidcError `invalid_grant` if the code is not one of Usher, or the verifier is malformed
+ */
 export function readCodeRequest(
   { application, now }: ApplicationCall,
   keys: SealKeys,
@@ -39,7 +43,7 @@ export function readCodeRequest(
 /**
  * Redeems a code, once.
  *
- * @throws OidcError `invalid_grant`, whatever the reason
+ * @throws OidcError `invalid_grant` for every reason
  */
 export async function redeemCode(
   { application, run }: ApplicationCall,
@@ -49,12 +53,15 @@ export async function redeemCode(
   if (!redeemed) throw new OidcError('invalid_grant');
   const { loginIntentId } = request;
   const { originBrowser, userId } = redeemed;
-  // A page that is not Usher's passes no browser on.
+  // There is no browser digest if the user signed in on a page other than Usher's.
   const sid = originBrowser ? sidOf(application.id, userId, originBrowser) : loginIntentId;
   return { ...redeemed, loginIntentId, sid };
 }
 
-/** Returns what names a browser to one application, of one user, and to nobody else. */
+/**
+ * Returns an identifier of a browser that differs for every application and user, so that nobody can correlate
+ * browsers.
+ */
 export function sidOf(applicationId: string, userId: string, browserDigest: Buffer): string {
   const digest = createHash('sha256').update(`${applicationId}/${userId}/`).update(browserDigest).digest();
   return toUuid(digest.subarray(0, 16));
@@ -72,9 +79,9 @@ const REDEEMED = {
 };
 
 /**
- * Returns the CTE `redeemed`. Everything that must hold is in the condition of one update: a wrong verifier uses up
- * nothing, and of two requests one succeeds. A challenge that is not distinct from null: who has sent one when it began
- * cannot leave out the verifier.
+ * The CTE `redeemed`. One update has all conditions: a wrong verifier does not use up the code, and only one of two
+ * concurrent requests succeeds. `is not distinct from` refuses a request without a verifier if the login began with a
+ * challenge, and the reverse.
  */
 export const redeemedIntent = sql`redeemed as (
     update login_intents set redeemed_at = ${p.instant('now')}

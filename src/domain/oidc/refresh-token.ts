@@ -1,25 +1,26 @@
-/** Refresh tokens: `urt_` and a sealed sign-in. They are opaque to applications, and stored nowhere. */
+/** Refresh tokens: `urt_` and a sealed sign-in. They are opaque to applications, and Usher stores none. */
 import type { SignInMethod } from '../login/verify-token.ts';
 import { toUuid, toUuidBytes } from '../uuid-bytes.ts';
 import { openBytes, type SealKeys, sealBytes } from './sealed-bytes.ts';
 
 export interface RefreshToken {
+  /** Bits, as in `scope.ts`. */
   readonly scope: number;
   readonly method: SignInMethod;
   readonly applicationId: string;
   readonly userId: string;
-  /** The login intent whose code was redeemed. */
+  /** The ID of the login intent whose code was redeemed. */
   readonly grantId: string;
-  /** In whole milliseconds. */
+  /** Precise to the millisecond. */
   readonly authenticatedAt: Date;
   readonly endsAt: Date;
-  /** Counts the rotations of a public client's token from 1. 0 for a confidential client, whose token stays. */
+  /** The number of the token in its grant, from 1. Zero for a confidential client, whose token does not rotate. */
   readonly rotation: number;
 }
 
 const PREFIX = 'urt_';
 const VERSION = 1;
-/** Version, scope, rotation, three IDs and two instants. The method follows. */
+/** The offset of the method, after version, scope, rotation, three IDs and two instants. */
 const METHOD_AT = 6 + 3 * 16 + 2 * 8;
 const MAX_LENGTH = 512;
 
@@ -38,7 +39,7 @@ export function createRefreshToken(keys: SealKeys, token: RefreshToken): string 
   return PREFIX + sealBytes(keys, Buffer.concat([numbers, ...ids, ...instants, Buffer.from(method)]));
 }
 
-/** Returns undefined if the text is no refresh token. One that has ended is read. */
+/** Returns undefined if the text is no refresh token. Does not check whether the token has ended. */
 export function readRefreshToken(keys: SealKeys, text: string): RefreshToken | undefined {
   if (text.length > MAX_LENGTH || !text.startsWith(PREFIX)) return undefined;
   const bytes = openBytes(keys, text.slice(PREFIX.length));
@@ -53,7 +54,7 @@ export function readRefreshToken(keys: SealKeys, text: string): RefreshToken | u
     grantId: idAt(38),
     authenticatedAt: instantAt(54),
     endsAt: instantAt(62),
-    // Only Usher has written it.
+    // Safe: the MAC shows that Usher has written it.
     method: bytes.toString('utf8', METHOD_AT) as SignInMethod,
   };
 }

@@ -7,12 +7,13 @@ import { LONG_AGO } from './end-grants.ts';
 import { OidcError } from './oidc-error.ts';
 import type { RefreshToken } from './refresh-token.ts';
 
-/** How long a token that was replaced is good for the same successor: its reply may have been lost. */
+/** How long a replaced token still gets the same successor, because the reply may have been lost. */
 const OVERLAP_MS = 30_000;
 
 /**
- * Replaces the refresh token of a public client, and returns the number of its successor. For 30 seconds the token that was
- * replaced last gets the same one. Any older one has been stolen, or its successor has: the grant ends.
+ * Replaces the refresh token of a public client, and returns the number of its successor. For 30 seconds, the token
+ * that was replaced last gets the same successor. Any other use of a replaced token ends the grant: that token or its
+ * successor was stolen.
  *
  * @throws OidcError `invalid_grant`
  */
@@ -29,7 +30,9 @@ export async function rotateGrant(
 const isLatest = sql`rotation = ${p.integer('rotation')}`;
 const isReplacedLast = sql`rotation = ${p.integer('rotation')} + 1 and rotated_at > ${p.instant('rotatedAfter')}`;
 
-/** Concurrent requests with one token queue at the row: the first replaces it, the others see that it was replaced last. */
+/**
+ * Concurrent requests with one token wait for the row lock: the first replaces the token, the others get its successor.
+ */
 const rotate = statement('rotate_oidc_grant', {
   userId: oidcGrants.userId,
   rotation: oidcGrants.rotation,

@@ -1,11 +1,11 @@
-/** The scopes of OpenID Connect that Usher knows, as bits. */
+/** The scopes of OpenID Connect that Usher supports, as bits. */
 const SCOPE_BITS = { openid: 1, profile: 2, email: 4, offline_access: 8 } as const;
 
 export type Scope = keyof typeof SCOPE_BITS;
 
 const SCOPES = Object.keys(SCOPE_BITS) as readonly Scope[];
 
-/** Returns the bits of the known scopes in a list that is separated by spaces. Others are ignored. */
+/** Returns the bits of the scopes in a list that is separated by spaces. Unknown scopes are ignored. */
 export function readScope(text: string): number {
   const names = text.split(' ');
   return SCOPES.reduce((bits, scope) => (names.includes(scope) ? bits | SCOPE_BITS[scope] : bits), 0);

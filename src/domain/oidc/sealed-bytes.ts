@@ -1,8 +1,10 @@
-/** Bytes that only Usher can write: each is followed by its HMAC-SHA-256, all in base64url. Nothing of it is stored. */
+/**
+ * Bytes that only Usher can write: they are followed by their HMAC-SHA-256, in base64url. They are readable by anybody.
+ */
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { decodeBase64Url } from '../base64url.ts';
 
-/** The first key seals, all verify. An HMAC with a `KeyObject` takes a quarter of the time that one with bytes takes. */
+/** The first key seals, all verify. An HMAC takes a quarter of the time with a `KeyObject` as with a `Buffer`. */
 export type SealKeys = readonly KeyObject[];
 
 const MAC_BYTES = 32;
@@ -11,7 +13,7 @@ export function sealBytes([key]: SealKeys, bytes: Buffer): string {
   return Buffer.concat([bytes, macOf(key, bytes)]).toString('base64url');
 }
 
-/** Returns the bytes that `sealBytes` has taken, or undefined for any other text. */
+/** Returns the bytes that were passed to `sealBytes`, or undefined for a text that it did not return. */
 export function openBytes(keys: SealKeys, text: string): Buffer | undefined {
   const sealed = decodeBase64Url(text);
   if (!sealed || sealed.length <= MAC_BYTES) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The RSA keys of OpenID Connect, which sign with RS256 alone: many clients refuse other algorithms, and some fail if the
- * key set has other keys. An RSA signature costs ten times one of Ed25519, so the thread pool makes it.
+ * The RSA keys of OpenID Connect. They sign only with RS256: many clients refuse other algorithms, and some fail if the
+ * key set has other keys. An RSA signature costs ten times as much as one of Ed25519, so the thread pool creates it.
  */
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -48,7 +48,7 @@ export class OidcSigningKeys {
   /**
    * Returns the claims of a JWT that one of the keys has signed, or undefined.
    *
-   * @param isExpected looks at claims that nobody has verified yet: other tokens cost no signature check
+   * @param isExpected checks the claims before the signature, so that other tokens cost no verification
    */
   verify(token: string, isExpected: (claims: Claims) => boolean): Claims | undefined {
     const [header = '', payload = '', signature = '', ...rest] = token.split('.', 4);

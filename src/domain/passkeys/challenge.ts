@@ -1,7 +1,7 @@
 /**
- * Challenges of WebAuthn, without a table: every view of the page needs one, and a row for each would be a write per
- * anonymous request. A challenge is good for one login intent in one browser, and the statement that completes an intent
- * does so once. So a replayed answer is worthless, unlike one to a challenge that is merely signed.
+ * Challenges of WebAuthn. They are signed instead of stored, because every view of the page needs a challenge, and a
+ * row for each would be a write per anonymous request. A challenge is valid for one login intent in one browser, and an
+ * intent is completed once. So a replayed answer is worthless, which a signature alone would not achieve.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Browser } from '../login/browser.ts';
@@ -10,11 +10,11 @@ const LIFETIME_MS = 10 * 60_000;
 const INSTANT_BYTES = 6;
 
 export interface ChallengeUse {
-  /** Signing in, or making a passkey. An answer to one is none to the other. */
+  /** Whether to sign in or to create a passkey. An answer for one purpose is refused for the other. */
   readonly purpose: 'passkey get' | 'passkey create';
   readonly loginIntentId: string;
   readonly browser: Browser;
-  /** The user who makes a passkey. Nobody is known before a sign-in. */
+  /** The user who creates a passkey. Undefined for a sign-in, before which the user is not known. */
   readonly userId?: string;
 }
 
@@ -25,7 +25,7 @@ export function createChallenge([key]: readonly Buffer[], use: ChallengeUse, now
   return Buffer.concat([instant, authenticate(key, use, instant)]).toString('base64url');
 }
 
-/** Returns whether Usher has made the challenge for this use in the last 10 minutes. Compares in constant time. */
+/** Returns whether Usher created the challenge for this use in the last 10 minutes. Compares in constant time. */
 export function isChallenge(keys: readonly Buffer[], challenge: string, use: ChallengeUse, now: Date): boolean {
   const bytes = Buffer.from(challenge, 'base64url');
   const instant = bytes.subarray(0, INSTANT_BYTES);
@@ -34,14 +34,14 @@ export function isChallenge(keys: readonly Buffer[], challenge: string, use: Cha
     const expected = authenticate(key, use, instant);
     return expected.length === given.length && timingSafeEqual(expected, given);
   });
-  // Not before the HMAC: another replica may have made it, whose clock is slightly ahead.
+  // The instant may be in the future, because the clock of the replica that created it may be ahead.
   return isOurs && now.getTime() - instant.readUIntBE(0, INSTANT_BYTES) < LIFETIME_MS;
 }
 
 function authenticate(key: Buffer | undefined, use: ChallengeUse, instant: Buffer): Buffer {
   if (!key) throw new Error('There is no key for challenges of passkeys');
   const { purpose, loginIntentId, browser, userId = '' } = use;
-  // IDs have no colon, so no two uses have the same text.
+  // No part contains a colon, so different uses have different texts.
   const text = [purpose, loginIntentId.toLowerCase(), browser.digest.toString('hex'), userId, instant.toString('hex')];
   return createHmac('sha256', key).update(text.join(':')).digest();
 }

@@ -7,7 +7,9 @@ import type { RecentSignIn } from './recent-sign-in.ts';
 import type { RelyingParty } from './relying-party.ts';
 import { ALGORITHMS } from './verify-passkey.ts';
 
-/** What the script of the page passes to the browser: options of WebAuthn with bytes in base64url. */
+/**
+ * PublicKeyCredentialCreationOptions of WebAuthn as JSON, with bytes in base64url. The script of the page decodes them.
+ */
 export interface CreationOptions {
   readonly challenge: string;
   readonly rp: { readonly id: string; readonly name: string };
@@ -22,7 +24,7 @@ export interface CreationOptions {
   readonly attestation: 'none';
 }
 
-/** Returns options for a new passkey. They name the passkeys of the user, since a device keeps one for each user. */
+/** Excludes the existing passkeys of the user: on their device, a new passkey would replace them. */
 export function createCreationOptions(
   { now }: Pick<Call, 'now'>,
   { keys, origin, rpId }: RelyingParty,
@@ -49,7 +51,7 @@ export function createCreationOptions(
   };
 }
 
-/** Returns the 16 bytes of the ID. All passkeys of a user have it, or devices would not see that they belong together. */
+/** Returns the 16 bytes of the user ID. Devices recognise by the user handle that passkeys belong to the same user. */
 export function toUserHandle(userId: string): string {
   return toUuidBytes(userId).toString('base64url');
 }

@@ -2,18 +2,17 @@
 import { decodeBase64Url } from '../base64url.ts';
 import { ServiceError } from '../errors.ts';
 import { isObject, parseObject } from '../json.ts';
-import type { ChallengeUse } from './challenge.ts';
-import { isChallenge } from './challenge.ts';
+import { type ChallengeUse, isChallenge } from './challenge.ts';
 import type { RelyingParty } from './relying-party.ts';
 
-/** All texts but transports are in base64url. */
+/** All strings except the transports are in base64url. */
 export interface Credential {
   readonly id: string;
   readonly clientDataJSON: string;
-  /** Of a new passkey. Empty for a sign-in. */
+  /** Present for a new passkey. Empty for a sign-in. */
   readonly attestationObject: string;
   readonly transports: readonly string[];
-  /** Of a sign-in. Empty for a new passkey. */
+  /** Present, like the next two, for a sign-in. Empty for a new passkey. */
   readonly authenticatorData: string;
   readonly signature: string;
   readonly userHandle: string;
@@ -23,7 +22,7 @@ export interface Credential {
 const MAX_CREDENTIAL_ID_BYTES = 1_023;
 const MAX_TRANSPORTS = 8;
 
-/** Returns the credential. @throws ServiceError `Invalid passkey` if the JSON is not one */
+/** @throws ServiceError `Invalid passkey` if the JSON is not a credential */
 export function parseCredential(json: string): Credential {
   const parsed = parseObject(json);
   requireValid(parsed !== undefined);
@@ -50,8 +49,8 @@ export function parseCredential(json: string): Credential {
 }
 
 /**
- * Requires that this page has asked for the credential. The library that verifies signatures lets frames of other
- * origins through, and checks nothing of them at a creation.
+ * Requires that this page has requested the credential, outside of frames. The library that verifies signatures accepts
+ * some requests from frames of other origins at a sign-in, and all of them at a creation.
  *
  * @throws ServiceError `Invalid passkey`
  */
@@ -75,7 +74,7 @@ export function requireValid(holds: boolean): asserts holds {
   if (!holds) throw new ServiceError('INVALID_PASSKEY');
 }
 
-/** Transports are hints, which browsers get back. Unknown ones are allowed (WebAuthn, section 5.8.4). */
+/** Transports are hints, which Usher returns to browsers. Unknown ones are allowed (WebAuthn, section 5.8.4). */
 function isTransport(value: unknown): value is string {
   return typeof value === 'string' && /^[a-z-]{1,20}$/.test(value);
 }

@@ -1,4 +1,4 @@
-/** Names of password managers by AAGUID, as each publishes it for lists of passkeys. */
+/** Names of password managers by AAGUID, which each manager publishes. */
 const NAMES: ReadonlyMap<string, string> = new Map([
   ['fbfc3007-154e-4ecc-8c0b-6e020557d7bd', 'Apple Passwords'],
   ['dd4ec289-e01d-41c9-bb89-70fa845d4bf2', 'Apple Passwords'],
@@ -16,7 +16,7 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ['53414d53-554e-4700-0000-000000000000', 'Samsung Pass'],
 ]);
 
-/** Returns the name of what keeps a passkey of this AAGUID, or undefined if it is not known. */
+/** Returns the name of the password manager with this AAGUID, or undefined if it is not known. */
 export function nameOfAuthenticator(aaguid: string): string | undefined {
   return NAMES.get(aaguid);
 }

@@ -12,7 +12,7 @@ const rules = { userId: uuid, passkeyId: uuid };
 export type RemovedPasskey = RowOfType<typeof REMOVED>;
 
 /**
- * Removes a passkey of a user, who cannot sign in with it any more.
+ * Removes a passkey of a user. Sessions that began with it live on.
  *
  * @throws ServiceError `Passkey not found`
  */

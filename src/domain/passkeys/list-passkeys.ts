@@ -8,7 +8,7 @@ import type { RelyingParty } from './relying-party.ts';
 
 const rules = { userId: uuid };
 
-/** Returns the passkeys of a user, the oldest first. @throws ServiceError `User not found` */
+/** Returns all passkeys of a user, oldest first. @throws ServiceError `User not found` */
 export async function listPasskeys(call: Call, request: Unchecked<keyof typeof rules>): Promise<Passkey[]> {
   const { userId } = check(request, rules);
   const passkeys = await call.run(selectPasskeys, { userId });
@@ -16,7 +16,7 @@ export async function listPasskeys(call: Call, request: Unchecked<keyof typeof r
   return passkeys;
 }
 
-/** Returns the passkeys that the user can use on this login page, the oldest first. */
+/** Returns the passkeys that the user can use on this login page, oldest first. */
 export async function listOwnPasskeys(
   { run }: Call,
   { userId }: Pick<RecentSignIn, 'userId'>,

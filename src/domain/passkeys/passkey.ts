@@ -1,13 +1,13 @@
 import { passkeys } from '../../database/passkey-schema.ts';
 import type { RowOfType } from '../../database/template.ts';
 
-/** Per user and relying party. */
+/** The limit per user and relying party. */
 export const MAX_PASSKEYS = 10;
 
 const { id, credentialId, rpId, aaguid, transports, name, createdAt, lastUsedAt } = passkeys;
 const { isBackupEligible, isBackedUp, isUserVerified } = passkeys;
 const flags = { isBackupEligible, isBackedUp, isUserVerified };
-/** Without the public key, which nobody needs to see. */
+/** The columns of lists, without public key and counter, which nobody needs to see. */
 export const passkeyColumns = { id, credentialId, rpId, aaguid, transports, ...flags, name, createdAt, lastUsedAt };
 
 export type Passkey = RowOfType<typeof passkeyColumns>;

@@ -11,7 +11,7 @@ const LIFETIME_MS = 10 * 60_000;
 
 export const signInRules = { loginIntentId: uuid };
 
-/** A sign-in of the last 10 minutes in this browser. It allows the user to change passkeys. */
+/** A sign-in of the last 10 minutes in this browser. It entitles the user to change passkeys. */
 export interface RecentSignIn {
   readonly loginIntentId: string;
   readonly applicationId: string;
@@ -23,10 +23,10 @@ export interface RecentSignIn {
 }
 
 /**
- * Returns the sign-in that has completed the intent, in this browser and less than 10 minutes ago.
+ * Returns the sign-in that completed the intent, if it was in this browser and less than 10 minutes ago.
  *
  * @throws ServiceError `Login intent not found`, `Login intent already completed` (in another browser), `Login intent
- * expired` (earlier, or a remembered sign-in), `User not found`
+ * expired` (10 minutes ago or earlier, or by a remembered sign-in), `User not found`
  */
 export async function requireRecentSignIn(
   call: Call,
@@ -39,7 +39,7 @@ export async function requireRecentSignIn(
   const { applicationId, browserDigest, completedAt, userId } = intent;
   if (!completedAt || !userId) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   if (!browserDigest?.equals(browser.digest)) throw new ServiceError('LOGIN_INTENT_COMPLETED');
-  // Whoever continues a sign-in of before has not shown again who they are.
+  // A remembered sign-in does not prove who is at the browser now. After `extendCode`, the user has left these pages.
   if (intent.authenticatedAt) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   if (call.now.getTime() - completedAt.getTime() >= LIFETIME_MS) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   const [user] = await call.run(selectProfile, { userId });
@@ -47,7 +47,7 @@ export async function requireRecentSignIn(
   return { loginIntentId, applicationId, intent, userId, completedAt, ...user };
 }
 
-/** Returns undefined in place of the errors of `requireRecentSignIn`. */
+/** Returns undefined where `requireRecentSignIn` throws a `ServiceError`. */
 export function findRecentSignIn(...args: Parameters<typeof requireRecentSignIn>): Promise<RecentSignIn | undefined> {
   return requireRecentSignIn(...args).catch((error: unknown) => {
     if (error instanceof ServiceError) return undefined;

@@ -28,12 +28,12 @@ const rules = { loginIntentId: uuid, credential: text({ max: 8_192 }) };
 const METHOD = 'passkey';
 
 export interface PasskeyCompletion extends Completion {
-  /** Whether the counter of the authenticator has not risen: there may be a copy of it. */
+  /** Whether the signature counter has not increased: the passkey may have been cloned. */
   readonly hasSteppedBack: boolean;
 }
 
 /**
- * Completes the login with the answer of a passkey to the challenge for this intent in this browser.
+ * Completes the login if the credential answers the challenge for this intent in this browser.
  *
  * @throws ServiceError `Invalid passkey`, `Unknown passkey`, and as `requireOpenIntent` does
  */
@@ -65,7 +65,8 @@ export async function redeemPasskey(
     await requireOpenIntent(call, loginIntentId);
     throw new ServiceError('UNKNOWN_PASSKEY');
   }
-  // Without it, the user has the limits of a stranger at the next code.
+  call.count?.('sign_ins');
+  // The login is complete, so errors are ignored. Without the origin, the next code has the limits of a stranger.
   await rememberOrigin(call, codes.keys, browser, { userId, email }).catch(() => {});
   const completion = await answerLogin(tokens, { ...intent, loginIntentId, userId, method: METHOD });
   return { ...completion, hasSteppedBack: hasSteppedBack(passkey.signCount, use.signCount) };
@@ -77,7 +78,7 @@ async function findPasskey({ run }: Call, id: string, { rpId }: RelyingParty): P
   return passkey;
 }
 
-/** WebAuthn, section 6.1.1. Synced passkeys always have 0. */
+/** WebAuthn, section 6.1.1. The counter of synced passkeys is always zero. */
 function hasSteppedBack(before: number, now: number): boolean {
   return (before > 0 || now > 0) && now <= before;
 }

@@ -2,11 +2,11 @@
 import { deriveKeys } from '../derive-keys.ts';
 
 export interface RelyingParty {
-  /** The host of the login page or a parent of it. Browsers offer a passkey only where this is the same. */
+  /** The host of the login page, or a parent domain of it. A browser offers only passkeys with the same ID. */
   readonly rpId: string;
   /** The origin of the login page. */
   readonly origin: string;
-  /** For challenges: the first key makes them, all verify. */
+  /** The first key signs challenges, all verify them. */
   readonly keys: readonly Buffer[];
 }
 

@@ -10,12 +10,12 @@ import { check, identifier, text, type Unchecked, uuid } from '../validation.ts'
 export const MAX_PASSKEY_NAME = 64;
 
 const shortText = text({ max: MAX_PASSKEY_NAME });
-/** Without control characters. */
+/** `identifier` refuses control characters. */
 const name = rule({ ...identifier.schema, ...shortText.schema }, (value) => identifier(shortText(value)));
 
 const rules = { userId: uuid, passkeyId: uuid, name };
 
-/** Gives a passkey another name. @throws ServiceError `Passkey not found` */
+/** @throws ServiceError `Passkey not found` */
 export async function renamePasskey({ run }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
   const [renamed] = await run(updateName, check(request, rules));
   if (!renamed) throw new ServiceError('PASSKEY_NOT_FOUND');

@@ -1,23 +1,24 @@
 /**
- * Reads as much of an attestation object (CBOR) as names its format. Usher asks for the format `none`. The library would
- * parse the certificates of all others.
+ * Refuses attestation objects (CBOR) with a format other than `none`, which Usher requests. The library would parse the
+ * certificates of all other formats.
  */
 import { requireValid } from './credential.ts';
 
-/** The map of three entries: `fmt`, `attStmt` and `authData`, in any order. */
+/** The head of a map with three entries: `fmt`, `attStmt` and `authData`, in any order. */
 const MAP_OF_THREE = 0xa3;
 const EMPTY_MAP = 0xa0;
+/** Major types of CBOR. */
 const [BYTES, TEXT] = [2, 3];
 
-/** @throws ServiceError `Invalid passkey` for any other format, and for what is no attestation object */
+/** @throws ServiceError `Invalid passkey` for any other format, and for bytes that are no attestation object */
 export function requireNoAttestation(attestationObject: Buffer): void {
   const reader = new CborReader(attestationObject);
   requireValid(reader.readByte() === MAP_OF_THREE);
   const names = Array.from({ length: 3 }, () => {
-    const name = reader.readItem(TEXT).toString();
-    if (name === 'fmt') requireValid(reader.readItem(TEXT).toString() === 'none');
+    const name = reader.readString(TEXT).toString();
+    if (name === 'fmt') requireValid(reader.readString(TEXT).toString() === 'none');
     else if (name === 'attStmt') requireValid(reader.readByte() === EMPTY_MAP);
-    else reader.readItem(BYTES);
+    else reader.readString(BYTES);
     return name;
   });
   requireValid(names.sort().join() === 'attStmt,authData,fmt' && reader.isAtEnd);
@@ -39,8 +40,8 @@ class CborReader {
     return this.#read(1).readUInt8();
   }
 
-  /** Reads text or bytes of a known length (RFC 8949, section 3.1). */
-  readItem(type: number): Buffer {
+  /** Reads a string with a length of at most two bytes (RFC 8949, section 3.1). */
+  readString(type: number): Buffer {
     const head = this.readByte();
     requireValid(head >> 5 === type);
     const size = head & 31;

@@ -21,8 +21,8 @@ export interface AddedPasskey extends RecentSignIn {
 }
 
 /**
- * Stores a new passkey of the user who has just signed in with this intent in this browser. It has the default name if
- * nobody knows what keeps it.
+ * Stores a new passkey of the user who has just completed this intent in this browser. The passkey has the name of its
+ * password manager, or the default name if that is not known.
  *
  * @throws ServiceError `Invalid passkey`, `Passkey already exists`, `Too many passkeys`, `Login intent expired` (the
  * sign-in was revoked), and as `requireRecentSignIn` does
@@ -52,7 +52,7 @@ export async function storePasskey(
   return { ...signIn, passkeyName };
 }
 
-/** @throws ServiceError with the reason */
+/** Looks up why the passkey was not stored. @throws ServiceError with that reason, always */
 async function refuse(
   { run }: Call,
   { userId, rpId, credentialId }: { userId: string; rpId: string; credentialId: Buffer | null },
@@ -62,7 +62,7 @@ async function refuse(
   throw new ServiceError(why?.isFull ? 'TOO_MANY_PASSKEYS' : 'LOGIN_INTENT_EXPIRED');
 }
 
-/** Whether the user may still add passkeys by the sign-in: revocations end what was begun by it. */
+/** Whether the sign-in still entitles the user to add passkeys: no revocation has ended it. */
 const mayAdd = isSignInAfterEveryCutoff(p.instant('completedAt'));
 
 const count = sql`(
@@ -83,8 +83,9 @@ const insertPasskey = statement('insert_passkey')`
   select from inserted`;
 
 /**
- * Removes the passkey again if it came too late: neither of two statements that commit together sees the other's row, so
- * each looks again afterwards. Of passkeys beyond the limit that are added at once, all may go.
+ * Removes the passkey again if a revocation or other passkeys were committed meanwhile: concurrent statements do not
+ * see each other's rows, so each checks again afterwards. If several passkeys exceed the limit at once, all may be
+ * removed.
  */
 const withdrawPasskey = statement('withdraw_passkey')`
   with withdrawn as (

@@ -1,13 +1,12 @@
 /**
- * The only file that loads `@simplewebauthn/server`: with the first passkey, since it takes 25 MB. Its errors quote the
- * answer, so they are neither shown nor logged.
+ * The only file that loads `@simplewebauthn/server`. It does so with the first passkey, because the library takes 25
+ * MB. Errors of the library quote the credential, so they are neither shown nor logged.
  */
-import type { Credential } from './credential.ts';
-import { requireValid } from './credential.ts';
+import { type Credential, requireValid } from './credential.ts';
 import type { RelyingParty } from './relying-party.ts';
 import { requireNoAttestation } from './require-no-attestation.ts';
 
-/** Signature algorithms (COSE): EdDSA, ES256 and RS256. The library would add one with keys of kilobytes. */
+/** Signature algorithms (COSE): EdDSA, ES256 and RS256. By default, the library adds one whose keys have kilobytes. */
 export const ALGORITHMS = [-8, -7, -257];
 
 export interface NewPasskey {
@@ -57,14 +56,14 @@ export async function verifyUse(
     expectedOrigin: origin,
     expectedRPID: rpId,
     response: { ...toEnvelope(id), response: { clientDataJSON, authenticatorData, signature, userHandle } },
-    // Without a counter it refuses none: synced passkeys have none that rises.
+    // With zero, the library accepts every counter. That of synced passkeys never increases.
     credential: { id, publicKey: new Uint8Array(publicKey), counter: 0 },
   }).catch(() => ({ verified: false, authenticationInfo: undefined }));
   requireValid(verified && authenticationInfo !== undefined);
   return { signCount: authenticationInfo.newCounter, isBackedUp: authenticationInfo.credentialBackedUp };
 }
 
-/** Usher has checked the challenge. A page that prefers user verification must accept an answer without. */
+/** `requireOwnRequest` checks the challenge. User verification is preferred, so answers without it are accepted. */
 const EXPECTED = { expectedChallenge: () => true, requireUserVerification: false };
 
 function toEnvelope(id: string) {

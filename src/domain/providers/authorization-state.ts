@@ -1,15 +1,17 @@
 /**
- * The `state` of a sign-in at a provider: it names the login or the user, and is useless in another browser, at another provider and
- * after 10 minutes. Nonce and code verifier are made from it, so nothing of it is stored.
+ * The `state` of a sign-in at a provider. It contains the ID of the login or the user, and is refused in another
+ * browser, at another provider and after 10 minutes. Nonce and code verifier are derived from it, so that none of them
+ * is stored.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { decodeBase64Url } from '../base64url.ts';
 import { deriveKeys } from '../derive-keys.ts';
+import { toSeconds } from '../login/verify-token.ts';
 import { toUuid, toUuidBytes } from '../uuid-bytes.ts';
 import type { AuthorizationSecrets } from './login-provider.ts';
 
 const LIFETIME_SECONDS = 600;
-/** The login intent or user, the second and random bytes, which keep two sign-ins of a second apart. */
+/** A state has the ID of the login intent or user, seconds since 1970, random bytes and a MAC, in this order. */
 const RANDOM_AT = 16 + 4;
 const MAC_AT = RANDOM_AT + 16;
 const LENGTH = MAC_AT + 32;
@@ -28,38 +30,44 @@ export function deriveAuthorizationKeys(encryptionKeys: readonly Buffer[]): Auth
   };
 }
 
-/** What a `state` belongs to. */
-interface Belonging {
-  /** To sign in at a login, also on the way to the passkeys, or to link the account to a user. */
+/** What a `state` is bound to, and the present instant. Any other login, provider, browser or purpose is refused. */
+interface StateBinding {
+  /** To sign in, to sign in and then show the passkeys, or to link an account at the provider to a signed-in user. */
   readonly purpose: 'login' | 'passkeys' | 'link';
   readonly providerId: string;
   readonly browserDigest: Buffer;
   readonly now: Date;
 }
 
+/** A sign-in at a provider that has begun. */
 export interface Authorization extends AuthorizationSecrets {
-  /** The login intent, or the user. */
+  /** The ID of the login intent, or of the user. */
   readonly subjectId: string;
+  /** Random. Identifies this sign-in at the provider. */
   readonly id: string;
 }
 
 /** Begins a sign-in at a provider. */
-export function createAuthorization(keys: AuthorizationKeys, subjectId: string, at: Belonging): Authorization {
+export function createAuthorization(keys: AuthorizationKeys, subjectId: string, binding: StateBinding): Authorization {
   const bytes = Buffer.alloc(MAC_AT);
   toUuidBytes(subjectId).copy(bytes);
-  bytes.writeUInt32BE(toSeconds(at.now), 16);
+  bytes.writeUInt32BE(toSeconds(binding.now), 16);
   randomBytes(16).copy(bytes, RANDOM_AT);
-  return toAuthorization(keys, 0, Buffer.concat([bytes, macOf(keys.state[0], bytes, at)]));
+  return toAuthorization(keys, 0, Buffer.concat([bytes, macOf(keys.state[0], bytes, binding)]));
 }
 
-/** Returns the sign-in of the `state`, or undefined if it is none of this provider and browser in the last 10 minutes. */
-export function readAuthorization(keys: AuthorizationKeys, state: string, at: Belonging): Authorization | undefined {
+/** Returns undefined unless Usher created the `state` for these values in the last 10 minutes. */
+export function readAuthorization(
+  keys: AuthorizationKeys,
+  state: string,
+  binding: StateBinding,
+): Authorization | undefined {
   const bytes = decodeBase64Url(state);
   if (bytes?.length !== LENGTH) return undefined;
-  const age = toSeconds(at.now) - bytes.readUInt32BE(16);
+  const age = toSeconds(binding.now) - bytes.readUInt32BE(16);
   const signed = bytes.subarray(0, MAC_AT);
-  const key = keys.state.findIndex((each) => timingSafeEqual(macOf(each, signed, at), bytes.subarray(MAC_AT)));
-  // The clocks of two replicas may differ by seconds.
+  const key = keys.state.findIndex((each) => timingSafeEqual(macOf(each, signed, binding), bytes.subarray(MAC_AT)));
+  // The clock of the replica that created the state may be ahead by seconds.
   return key >= 0 && age >= -60 && age <= LIFETIME_SECONDS ? toAuthorization(keys, key, bytes) : undefined;
 }
 
@@ -74,16 +82,12 @@ function toAuthorization({ nonce, codeVerifier }: AuthorizationKeys, key: number
   };
 }
 
-/** The digest of a browser has a fixed length, so the parts cannot be shifted. */
-function macOf(key: Buffer | undefined, bytes: Buffer, { browserDigest, providerId, purpose }: Belonging): Buffer {
+/** All parts but the last have a fixed length, so different bindings have different bytes. */
+function macOf(key: Buffer | undefined, bytes: Buffer, { browserDigest, providerId, purpose }: StateBinding): Buffer {
   return hmac(key, Buffer.concat([bytes, browserDigest, Buffer.from(`${purpose} ${providerId}`)]));
 }
 
 function hmac(key: Buffer | undefined, bytes: Buffer): Buffer {
   if (!key) throw new Error('There is no key to sign with');
   return createHmac('sha256', key).update(bytes).digest();
-}
-
-function toSeconds(instant: Date): number {
-  return Math.floor(instant.getTime() / 1000);
 }

@@ -13,7 +13,7 @@ export interface ProviderLoginSettings {
 const rules = { loginIntentId: uuid, provider: text({ max: 31 }) };
 
 /**
- * Returns where a browser signs in at the provider for this login. The provider sends it back to the redirect URI.
+ * Returns the authorization URL of the provider for this login. The provider redirects the browser to the redirect URI.
  *
  * @throws ServiceError `Login method not enabled`, `Provider unavailable`, and as `requireOpenIntent` does
  */
@@ -31,8 +31,8 @@ export async function beginProviderLogin(
   const { loginIntentId, provider: providerId } = check(request, rules);
   const connection = providers.require(providerId);
   await requireOpenIntent(call, loginIntentId, providerId);
-  const belonging = { purpose: options.purpose, providerId, browserDigest: browser.digest, now: call.now };
-  const authorization = createAuthorization(authorizationKeys, loginIntentId, belonging);
+  const binding = { purpose: options.purpose, providerId, browserDigest: browser.digest, now: call.now };
+  const authorization = createAuthorization(authorizationKeys, loginIntentId, binding);
   const redirectUri = options.redirectUriOf(providerId);
   return (await connection.authorizationUrl(authorization, { redirectUri, loginHint: options.loginHint })).href;
 }

@@ -1,8 +1,8 @@
 import { p, statement } from '../../database/template.ts';
 
 /**
- * Deletes the identities of a user who is deleted. A deletion and a link that run at the same time do not see each other's
- * rows, so both run it afterwards.
+ * Deletes the identities of a deleted user. The deletion of a user and the linking of an identity do not see each
+ * other's rows if they run concurrently, so both run this statement afterwards.
  */
 export const deleteIdentitiesOfDeleted = statement('delete_identities_of_deleted_user')`
   delete from user_identities d using users

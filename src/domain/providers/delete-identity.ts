@@ -9,12 +9,11 @@ import { check, text, type Unchecked, uuid } from '../validation.ts';
 
 const rules = { userId: uuid, issuer: text({ max: 2_048 }), subject: text({ max: 255 }) };
 
-/** An identity that was removed, and whose it was. */
+/** The provider of the removed identity, and the e-mail address of its user. */
 export type RemovedIdentity = RowOfType<typeof REMOVED>;
 
 /**
- * Removes an identity of a user, who cannot sign in with it any more. Sessions stay. Returns undefined if the user does not
- * have it.
+ * Removes an identity of a user. Sessions that began with it live on. Returns undefined if the user does not have it.
  *
  * @throws ServiceError `User not found`
  */

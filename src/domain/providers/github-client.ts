@@ -1,4 +1,4 @@
-/** Signs in at GitHub, which speaks OAuth 2.0 without ID tokens. */
+/** Signs in at GitHub, which supports OAuth 2.0 without ID tokens. */
 import { createHash } from 'node:crypto';
 import {
   type AuthorizationOptions,
@@ -10,14 +10,14 @@ import {
 } from './login-provider.ts';
 import { createProviderFetch, isOnLoopback } from './provider-fetch.ts';
 
-/** What an address of an account looks like. */
+/** An item of `GET /user/emails`. */
 interface GitHubEmail {
   readonly email?: unknown;
   readonly primary?: unknown;
   readonly verified?: unknown;
 }
 
-/** The issuer of github.com. That of an enterprise server is `https://<host>/login/oauth`. */
+/** The issuer of github.com. An enterprise server has `https://<host>/login/oauth`. */
 export const GITHUB_ISSUER = 'https://github.com/login/oauth';
 
 export class GitHubClient implements ProviderClient {
@@ -45,7 +45,7 @@ export class GitHubClient implements ProviderClient {
       state,
       code_challenge: createHash('sha256').update(codeVerifier).digest('base64url'),
       code_challenge_method: 'S256',
-      // GitHub's name of `login_hint`.
+      // GitHub's name for `login_hint`.
       ...(loginHint && { login: loginHint }),
     }).toString();
     return url;
@@ -54,7 +54,7 @@ export class GitHubClient implements ProviderClient {
   async identify(callback: URL, { codeVerifier }: AuthorizationSecrets): Promise<Identity> {
     const { issuer, clientId, clientSecret } = this.#provider;
     const { searchParams } = callback;
-    // RFC 9207. The callback of a provider is its own, so the parameter may be missing, but not another's.
+    // RFC 9207. Each provider has a callback of its own, so `iss` may be missing, but it must not name another issuer.
     if ((searchParams.get('iss') ?? issuer) !== issuer) throw new ProviderError('wrong issuer');
     const form = new URLSearchParams({
       client_id: clientId,
@@ -73,7 +73,7 @@ export class GitHubClient implements ProviderClient {
       this.#ask(`${this.#apiUrl}/user/emails`, { headers }),
     ]);
     const { id, name } = Object(user);
-    // Not `login`: people may rename their account, and others then take the old name.
+    // The ID, because people may rename their account, and others may then take the old `login`.
     if (!Number.isSafeInteger(id) || id <= 0) throw new ProviderError('no account ID');
     const email = primaryEmail(emails);
     return {
@@ -93,7 +93,7 @@ export class GitHubClient implements ProviderClient {
   }
 }
 
-/** Returns the verified primary address, or an empty string: others may be anybody's. */
+/** Returns the primary address if it is verified, or an empty string: an unverified address may be anybody's. */
 function primaryEmail(emails: unknown): string {
   const entries: readonly GitHubEmail[] = Array.isArray(emails) ? emails.map(Object) : [];
   const { email } = entries.find(({ primary, verified }) => primary === true && verified === true) ?? {};

@@ -7,13 +7,13 @@ import { ServiceError } from '../errors.ts';
 import { type InBrowser, isInBrowser } from '../login/browser.ts';
 import { deleteIdentitiesOfDeleted } from './delete-identities-of-deleted.ts';
 
-/** An identity that a browser has signed in with, and that no user has. */
+/** An identity that a browser has proved to have, and that no user has yet. */
 export type ProvedIdentity = RowOfType<typeof proved>;
 
 const { id, provider, issuer, subject, email } = provedIdentities;
 const proved = { id, provider, issuer, subject, email };
 
-/** Keeps an identity until the login ends. */
+/** Keeps an identity until the login expires. */
 export async function keepProvedIdentity(
   { run, now }: Call,
   identity: InBrowser & ProvedIdentity & { readonly expiresAt: Date },
@@ -21,7 +21,7 @@ export async function keepProvedIdentity(
   await run(insertProvedIdentity, { ...identity, createdAt: now });
 }
 
-/** Returns the latest identity of the provider that this browser has signed in with at this login. */
+/** Returns the latest identity at the provider that this browser has proved to have at this login. */
 export async function findProvedIdentity(
   { run, now }: Call,
   where: InBrowser & { readonly provider: string },
@@ -30,7 +30,7 @@ export async function findProvedIdentity(
   return latest;
 }
 
-/** Returns the identity that a login code is to link, if it is still known. */
+/** Returns undefined if the identity has expired, or belongs to another login or browser. */
 export async function findProvedIdentityById(
   { run, now }: Call,
   where: InBrowser & { readonly id: string },
@@ -40,7 +40,8 @@ export async function findProvedIdentityById(
 }
 
 /**
- * Gives the identity to a user who is active and has proved to have the e-mail address. Returns whether it is new.
+ * Links the identity to the user if the user is active and still has the e-mail address. Returns false otherwise, and
+ * if the user has the identity already.
  *
  * @throws ServiceError `Identity already linked` if another user has it
  */
@@ -55,7 +56,7 @@ export async function linkIdentity(
     if (owner && owner.userId !== user.userId) throw new ServiceError('IDENTITY_ALREADY_LINKED');
     return false;
   }
-  // A deletion that began meanwhile has not seen the row.
+  // A concurrent deletion of the user does not see the row.
   await call.run(deleteIdentitiesOfDeleted, { userId: user.userId });
   return true;
 }

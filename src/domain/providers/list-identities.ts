@@ -12,7 +12,7 @@ const columns = { issuer, subject, provider, createdAt };
 /** An account at a provider with which a user signs in. */
 export type UserIdentity = RowOfType<typeof columns>;
 
-/** Returns the identities of a user, the oldest first. @throws ServiceError `User not found` */
+/** Returns the identities of a user, oldest first. @throws ServiceError `User not found` */
 export async function listUserIdentities(call: Call, request: Unchecked<keyof typeof rules>): Promise<UserIdentity[]> {
   const { userId } = check(request, rules);
   const identities = await call.run(selectIdentities, { userId });

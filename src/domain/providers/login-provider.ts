@@ -1,51 +1,53 @@
-/** An identity provider of other people, as the operator has registered Usher there. */
+/** The settings of an identity provider at which the operator has registered Usher. */
 export interface LoginProvider {
-  /** In the path of the callback, and the method of its sign-ins. */
+  /** Part of the path of the callback, and the method of sign-ins at the provider. */
   readonly id: string;
-  /** What people read on its button. */
+  /** The label of its button. */
   readonly name: string;
   readonly type: 'openid' | 'github';
-  /** Compared with `iss`, byte for byte. */
+  /** Must equal `iss`, byte for byte. */
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Whether an address that it has verified finds its user without a code. */
+  /** Whether an address that the provider has verified signs its user in without a code. */
   readonly trustEmail: boolean;
-  /** In lower case. Other addresses need a code. Empty for all. */
+  /** The domains of `trustEmail`, in lower case. Addresses of other domains need a code. Empty for all domains. */
   readonly emailDomains: readonly string[];
 }
 
-/** Who has signed in at a provider. Only the issuer and the subject identify: addresses change and may be anybody's. */
+/**
+ * The account that has signed in at a provider. Issuer and subject identify it. Its address may change, or be false.
+ */
 export interface Identity {
   readonly issuer: string;
   readonly subject: string;
-  /** Empty if the provider names none. */
+  /** Empty if the provider sent none. */
   readonly email: string;
   readonly isEmailVerified: boolean;
-  /** Empty if the provider names none. */
+  /** Empty if the provider sent none. */
   readonly name: string;
 }
 
-/** What a sign-in at a provider is bound to. */
+/** The secrets that bind the answer of a provider to the sign-in that Usher began. */
 export interface AuthorizationSecrets {
   readonly state: string;
   readonly nonce: string;
-  /** Of PKCE (RFC 7636). */
+  /** PKCE (RFC 7636). */
   readonly codeVerifier: string;
 }
 
 export interface AuthorizationOptions {
   readonly redirectUri: string;
-  /** An address to fill in, or an empty string. */
+  /** An e-mail address for the form of the provider, or an empty string. */
   readonly loginHint: string;
 }
 
-/** Speaks with one provider. Both methods throw a `ProviderError`, or what the network threw. */
+/** A client of one provider. Both methods throw a `ProviderError`, or errors of the network or of a library. */
 export interface ProviderClient {
   authorizationUrl(secrets: AuthorizationSecrets, options: AuthorizationOptions): Promise<URL>;
   /** Redeems the code in the query of the callback. */
   identify(callback: URL, secrets: AuthorizationSecrets): Promise<Identity>;
 }
 
-/** The provider, or the browser on its behalf, sent something that is not true. */
+/** The provider, or the browser that it redirected, sent an invalid answer, or none in time. */
 export class ProviderError extends Error {}

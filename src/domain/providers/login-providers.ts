@@ -1,23 +1,26 @@
-/** The providers at which people may sign in, and what one sign-in at them may cost. */
+/** The providers at which people may sign in, with limits of time and concurrency for each. */
 import { ServiceError } from '../errors.ts';
-import type {
-  AuthorizationOptions,
-  AuthorizationSecrets,
-  Identity,
-  LoginProvider,
-  ProviderClient,
+import {
+  type AuthorizationOptions,
+  type AuthorizationSecrets,
+  type Identity,
+  type LoginProvider,
+  type ProviderClient,
+  ProviderError,
 } from './login-provider.ts';
-import { ProviderError } from './login-provider.ts';
 
-/** Per provider and process. Others are refused, so that a slow provider does not keep the places of other logins. */
+/**
+ * Per provider and process. Further sign-ins are refused at once, so that a slow provider does not use up the capacity
+ * for others.
+ */
 const MAX_IN_FLIGHT = 16;
 const TIMEOUT_MS = 5_000;
-/** What is left of a call must suffice to say that the provider was too slow. */
+/** The share of the time of a call. The rest must suffice to answer that the provider was too slow. */
 const TIMEOUT_SHARE = 0.6;
 
 export interface LoginProviderSettings {
   readonly loginProviders: readonly LoginProvider[];
-  /** The IDs of the providers on offer. All, if undefined. */
+  /** The IDs of the providers that people may use. Undefined for all. */
   readonly loginProviderIds: readonly string[] | undefined;
   readonly requestTimeoutMs: number;
 }
@@ -34,12 +37,12 @@ export class LoginProviders {
     this.replace(loginProviders);
   }
 
-  /** In the order of the file. */
+  /** The providers that people may use, in the order of their file. */
   get all(): readonly LoginProvider[] {
     return [...this.#connections.values()].map(({ provider }) => provider);
   }
 
-  /** Replaces the providers. What is known of one that stays as it was is kept. */
+  /** Replaces the providers after their file has changed. An unchanged provider keeps its client and metadata. */
   replace(providers: readonly LoginProvider[]): void {
     const before = this.#connections;
     this.#listed = new Set(providers.map(({ id }) => id));
@@ -54,12 +57,12 @@ export class LoginProviders {
     );
   }
 
-  /** Whether the file has it, offered or not. */
+  /** Returns whether the file has the provider, even if people may not use it. */
   isListed(id: string): boolean {
     return this.#listed.has(id);
   }
 
-  /** Returns an empty string for an unknown one. */
+  /** Returns the name of a provider, or an empty string for an unknown ID. */
   nameOf(id: string): string {
     return this.#connections.get(id)?.provider.name ?? '';
   }
@@ -72,7 +75,7 @@ export class LoginProviders {
   }
 }
 
-/** A provider and what is known of it. Its methods throw `Provider unavailable`, with the reason for the log. */
+/** A provider and its client. The methods throw `Provider unavailable`, with a reason for the log. */
 export class ProviderConnection {
   readonly provider: LoginProvider;
   readonly #timeoutMs: number;
@@ -85,21 +88,21 @@ export class ProviderConnection {
   }
 
   authorizationUrl(secrets: AuthorizationSecrets, options: AuthorizationOptions): Promise<URL> {
-    return this.#ask((client) => client.authorizationUrl(secrets, options));
+    return this.#run((client) => client.authorizationUrl(secrets, options));
   }
 
   identify(callback: URL, secrets: AuthorizationSecrets): Promise<Identity> {
-    return this.#ask((client) => client.identify(callback, secrets));
+    return this.#run((client) => client.identify(callback, secrets));
   }
 
-  async #ask<T>(question: (client: ProviderClient) => Promise<T>): Promise<T> {
+  async #run<T>(work: (client: ProviderClient) => Promise<T>): Promise<T> {
     if (this.#inFlight >= MAX_IN_FLIGHT) throw unavailable('busy');
     this.#inFlight++;
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(() => reject(new ProviderError('timeout')), this.#timeoutMs);
-    // Each of its requests has the same limit, so it ends soon after.
+    // It may outlive the timeout, but not by much: each of its requests has the same limit.
     const answer = this.#open()
-      .then(question)
+      .then(work)
       .finally(() => {
         this.#inFlight--;
       });
@@ -112,7 +115,7 @@ export class ProviderConnection {
     }
   }
 
-  /** The library is loaded with the first sign-in. */
+  /** Loads the client, and the library that it uses, with the first sign-in. */
   async #open(): Promise<ProviderClient> {
     this.#client ??=
       this.provider.type === 'github'
@@ -126,7 +129,7 @@ function unavailable(detail: string): ServiceError {
   return new ServiceError('PROVIDER_UNAVAILABLE', { detail });
 }
 
-/** Returns what went wrong, without what the provider wrote. */
+/** Returns a short reason, without any text that the provider wrote. */
 function describe(error: unknown): string {
   if (error instanceof ProviderError) return error.message;
   const { code, cause, name } = Object(error);

@@ -12,15 +12,15 @@ import { createProviderFetch, isOnLoopback } from './provider-fetch.ts';
 import { type IdentityClaims, isEmailVerified } from './verified-email.ts';
 
 const METADATA_LIFETIME_MS = 3_600_000;
-/** How long metadata that cannot be renewed stays in use before the next attempt. */
+/** The time between two attempts to renew old metadata. */
 const RETRY_AFTER_MS = 60_000;
-/** The library asks again for the keys of a provider at an unknown one only when it has had them for a minute. */
+/** When a token names an unknown key, the library fetches the keys again only if they are at least this old. */
 const LIBRARY_KEY_AGE_SECONDS = 60;
-/** Keys may change sooner. A sign-in with an unknown key asks for the keys again if they are so old. */
+/** Keys may change sooner, so Usher lets the library fetch them again at this age. */
 const KEY_AGE_SECONDS = 5;
 const SCOPE = 'openid email profile';
 
-/** Node.js module `openid-client`, configured for one provider. Its metadata outlive an outage of the provider. */
+/** The package `openid-client`, configured for one provider. It keeps old metadata while the provider is down. */
 export class OpenIdClient implements ProviderClient {
   readonly #provider: LoginProvider;
   readonly #timeoutMs: number;
@@ -28,7 +28,7 @@ export class OpenIdClient implements ProviderClient {
   readonly #extensions: ((configuration: openid.Configuration) => void)[];
   #configuration: openid.Configuration | undefined;
   #renewal: Promise<openid.Configuration> | undefined;
-  /** Of `performance.now()`. */
+  /** Before this time of `performance.now()`, the metadata are not renewed. */
   #freshUntil = 0;
 
   constructor(provider: LoginProvider, timeoutMs: number) {
@@ -36,7 +36,7 @@ export class OpenIdClient implements ProviderClient {
     this.#timeoutMs = timeoutMs;
     const isLoopback = isOnLoopback(new URL(provider.issuer));
     this.#fetch = createProviderFetch({ timeoutMs, isLoopback }) as openid.CustomFetch;
-    // Without the first, the library does not check the signature of an ID token that comes from the token endpoint.
+    // By default, the library does not verify the signature of an ID token from the token endpoint.
     this.#extensions = [openid.enableNonRepudiationChecks, ...(isLoopback ? [openid.allowInsecureRequests] : [])];
   }
 
@@ -69,7 +69,7 @@ export class OpenIdClient implements ProviderClient {
     return toIdentity(await this.#complete(configuration, tokens.access_token, claims));
   }
 
-  /** Adds the claims of the userinfo endpoint, where the ID token has no address: many providers name it only there. */
+  /** Adds the claims of the userinfo endpoint if the ID token has no address: many providers send it only there. */
   async #complete(configuration: openid.Configuration, accessToken: string, claims: openid.IDToken): Promise<IdClaims> {
     if (claims.email !== undefined || !configuration.serverMetadata().userinfo_endpoint) return claims;
     const profile = await openid.fetchUserInfo(configuration, accessToken, claims.sub);
@@ -81,13 +81,16 @@ export class OpenIdClient implements ProviderClient {
     this.#renewal ??= this.#renew().finally(() => {
       this.#renewal = undefined;
     });
-    // Nobody waits for new metadata while there are old ones.
+    // Sign-ins wait only for the first metadata. Later, they use the old ones during a renewal.
     if (!this.#configuration) return await this.#renewal;
     this.#renewal.catch(() => {});
     return this.#configuration;
   }
 
-  /** Returns a configuration whose keys count as old: nothing else lets the library ask for them again. */
+  /**
+   * Returns a configuration that makes the library believe its keys are old: it offers no other way to fetch them
+   * again.
+   */
   #ageKeys(configuration: openid.Configuration): openid.Configuration {
     const { jwks, uat } = openid.getJwksCache(configuration) ?? {};
     const now = Math.floor(Date.now() / 1000);
@@ -103,7 +106,7 @@ export class OpenIdClient implements ProviderClient {
   }
 
   async #renew(): Promise<openid.Configuration> {
-    // Only one attempt at a time, and not at every sign-in during an outage.
+    // Set before the attempt, so that a failed one is not repeated at every sign-in while there are old metadata.
     this.#freshUntil = performance.now() + RETRY_AFTER_MS;
     const { clientId, clientSecret, issuer } = this.#provider;
     this.#configuration = await openid.discovery(new URL(issuer), clientId, clientSecret, undefined, {
@@ -120,7 +123,7 @@ type IdClaims = IdentityClaims & { readonly iss: string; readonly sub: string };
 
 function toIdentity(claims: IdClaims): Identity {
   const { iss, sub, email, name } = claims;
-  // The library takes any text, and Postgres no NUL.
+  // The library accepts any string, but Postgres stores no NUL. OpenID Connect allows 255 ASCII characters.
   if (!/^[\x20-\x7e]{1,255}$/.test(sub)) throw new ProviderError('malformed subject');
   return {
     issuer: iss,

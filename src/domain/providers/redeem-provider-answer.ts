@@ -2,13 +2,15 @@ import { p, statement, t } from '../../database/template.ts';
 import { allowsMethod } from '../applications/branding.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import type { AuthTokens } from '../login/auth-tokens.ts';
 import { type Browser, toSignInOrigin } from '../login/browser.ts';
 import type { EmailLoginParts } from '../login/complete-email-login.ts';
-import { type Completion, completeLogin, type HowSignedIn } from '../login/complete-login.ts';
+import { type Completion, completeLogin, type HowSignedIn, type Proved } from '../login/complete-login.ts';
 import { type LoginIntent, requireOpenIntent } from '../login/login-intent.ts';
 import { type SharedLimit, takeNetworkPermits } from '../login/network-permits.ts';
 import { signUp } from '../login/sign-up.ts';
 import { findUserToSignIn } from '../users/find-user-by-email.ts';
+import { removeIfErased } from '../users/personal-data.ts';
 import { profileRules } from '../users/user.ts';
 import type { Authorization } from './authorization-state.ts';
 import { findProvedIdentityById, keepProvedIdentity, linkIdentity } from './link-identity.ts';
@@ -16,7 +18,7 @@ import type { Identity, LoginProvider } from './login-provider.ts';
 import type { ProviderConnection } from './login-providers.ts';
 import { isOfDomains } from './verified-email.ts';
 
-/** Anybody can begin logins and send codes that only the provider can judge. */
+/** Limits requests to the provider: anybody can begin logins and send codes that only the provider can verify. */
 export const PROVIDER_ANSWERS: SharedLimit = {
   subject: 'provider answers',
   perNetwork: { burst: 60, intervalMs: 10_000 },
@@ -25,19 +27,20 @@ export const PROVIDER_ANSWERS: SharedLimit = {
 };
 
 export interface ProviderAnswerParts extends Pick<EmailLoginParts, 'codes' | 'onIdentityLinked' | 'tokens'> {
-  /** Whether people can sign in with a code. */
+  /** Whether people can sign in by code. */
   readonly hasEmail: boolean;
 }
 
-/** Where somebody goes on whose identity has no user yet. */
+/** The answer if no user has the identity yet: the page then asks for an e-mail address and sends a code. */
 export interface NeedsCode {
-  /** What the provider names, or an empty string. */
+  /** The address that the provider sent, or an empty string. */
   readonly email: string;
 }
 
 /**
- * Completes the login of whoever has signed in at the provider. An identity without a user is kept: whoever then enters
- * the code for an e-mail address gets it, unless the operator trusts the addresses of the provider.
+ * Completes the login of the person who has signed in at the provider. If no user has the identity, its address finds
+ * or creates the user if the operator trusts addresses of the provider. Otherwise the identity is kept for the user who
+ * then signs in by code.
  *
  * @throws ServiceError `Too many sign-ins`, `Provider unavailable`, `Unknown identity`, `Identity already linked`,
  * `Account closed`, and as `requireOpenIntent` and `completeLogin` do
@@ -55,7 +58,7 @@ export async function redeemProviderAnswer(
   const { provider } = connection;
   const intent = await requireOpenIntent(call, authorization.subjectId, provider.id);
   const login = { applicationId: intent.applicationId, loginIntentId: intent.id, browserDigest: browser.digest };
-  // The provider answers once only: the second request of a reload finds what the first has kept.
+  // A code of the provider works once, so a reload of the page finds the identity that the first request has kept.
   const earlier = await findProvedIdentityById(call, { ...login, id: authorization.id });
   if (earlier) return { email: earlier.email };
   await takeNetworkPermits(call, parts.codes, browser, PROVIDER_ANSWERS);
@@ -66,7 +69,7 @@ export async function redeemProviderAnswer(
   if (owner) {
     if (!owner.isActive) throw new ServiceError('UNKNOWN_IDENTITY');
     const user = { loginIntentId: intent.id, userId: owner.userId };
-    return await completeLogin(call, parts.tokens, user, how, { issuer, subject });
+    return await completeAs(call, parts.tokens, user, how, { issuer, subject });
   }
   const completion = await completeByAddress(call, parts, { intent, provider, identity, how });
   if (completion) return completion;
@@ -85,7 +88,7 @@ interface Unlinked {
   readonly how: HowSignedIn;
 }
 
-/** Returns undefined if the address does not say whose the identity is, or a new user must give a name. */
+/** Returns undefined if the address is not trusted, or a new user must give a name. */
 async function completeByAddress(
   call: Call,
   { onIdentityLinked, tokens }: ProviderAnswerParts,
@@ -100,12 +103,25 @@ async function completeByAddress(
     if (await linkIdentity(call, linked, { userId: user.id, email }))
       onIdentityLinked?.({ intent, email: user.email, provider: provider.id });
     const proved = { email, issuer, subject };
-    return await completeLogin(call, tokens, { loginIntentId: intent.id, userId: user.id }, how, proved);
+    return await completeAs(call, tokens, { loginIntentId: intent.id, userId: user.id }, how, proved);
   }
   const name = nameOf(identity);
   if (!intent.allowSignUp) throw new ServiceError('UNKNOWN_IDENTITY');
   if (intent.askName && name === null) return undefined;
   return await signUp(call, tokens, intent.id, { email, name, walletAddress: '', identity: linked }, how);
+}
+
+/** Completes the login of an existing user. An erasure that commits meanwhile does not see the stored browser. */
+async function completeAs(
+  call: Call,
+  tokens: AuthTokens,
+  login: { readonly loginIntentId: string; readonly userId: string },
+  how: HowSignedIn,
+  proved: Proved,
+): Promise<Completion> {
+  const completion = await completeLogin(call, tokens, login, how, proved);
+  await removeIfErased(call, login.userId);
+  return completion;
 }
 
 function isAddress(email: string): boolean {

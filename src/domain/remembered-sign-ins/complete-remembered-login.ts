@@ -16,8 +16,8 @@ import { mayContinue, type SharingSettings, signInParameters, usableSignIn } fro
 const rules = { loginIntentId: uuid };
 
 /**
- * Completes the login by the sign-in that this browser has remembered. The application learns when that was, and
- * revocations and longest ages count from then. With a user ID, the sign-in must be that user's.
+ * Completes the login by the remembered sign-in of this browser. The application learns the instant of that sign-in,
+ * from which revocations and maximum ages count. With `userId`, the sign-in must be that user's.
  *
  * @throws ServiceError `Sign-in not remembered`, and as `requireOpenIntent` does
  */

@@ -6,7 +6,7 @@ import { mayContinue, type SharingSettings, signInParameters, usableSignIn } fro
 
 const SHOWN = { email: users.email, name: users.name, authenticatedAt: t.instant };
 
-/** What the page shows of a sign-in that it offers to continue. */
+/** The user and instant of a sign-in that the page offers to continue. */
 export type RememberedSignIn = RowOfType<typeof SHOWN>;
 
 /** Returns the sign-in of this token if it may complete the open intent. */

@@ -3,7 +3,7 @@ import type { Call } from '../call.ts';
 import { digestSignInToken } from './sign-in-token.ts';
 
 /**
- * Forgets the sign-in of this token, if there is one, and returns whether there was. Sessions that it has begun live on.
+ * Forgets the sign-in of this token. Returns false if there is none. Sessions that began with it live on.
  *
  * @param userId if given, the sign-in must be that user's
  */

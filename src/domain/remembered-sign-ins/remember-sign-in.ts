@@ -5,7 +5,7 @@ import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
 import { createSignInToken, digestSignInToken } from './sign-in-token.ts';
 
 /**
- * Remembers the sign-in in this browser, in place of what the browser had before, and returns a token for its cookie.
+ * Remembers the sign-in in this browser, in place of that of the former token, and returns a token for its cookie.
  * Returns undefined if a revocation has ended the sign-in already.
  */
 export async function rememberSignIn(
@@ -40,7 +40,7 @@ const insertSignIn = statement('insert_remembered_sign_in')`
   )
   select from inserted`;
 
-/** Neither of two statements that commit together sees the other's row, so revocations and this one look again. */
+/** Concurrent statements do not see each other's rows, so the sign-in is checked again after it was inserted. */
 const withdrawSignIn = statement('withdraw_remembered_sign_in')`
   with withdrawn as (
     delete from remembered_sign_ins

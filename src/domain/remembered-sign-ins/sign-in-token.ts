@@ -1,4 +1,4 @@
-/** The secret of a browser whose sign-in is remembered. Postgres has only its digest. */
+/** The token in the cookie of a browser whose sign-in is remembered. Postgres stores only its digest. */
 import { hash, randomBytes } from 'node:crypto';
 
 /** Returns 32 random bytes in base64url. */

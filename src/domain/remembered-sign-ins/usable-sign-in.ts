@@ -1,4 +1,4 @@
-/** What a remembered sign-in is good for: logins of applications that share sign-ins, while nothing has ended it. */
+/** Decides which logins a remembered sign-in may complete. */
 import { type SQL, sql } from 'drizzle-orm';
 import { p } from '../../database/template.ts';
 import { latestCutoff } from '../sessions/cutoffs.ts';
@@ -6,7 +6,7 @@ import { isActiveUser } from '../users/user.ts';
 import { digestSignInToken } from './sign-in-token.ts';
 
 export interface SharingSettings {
-  /** How long a sign-in is remembered. 0 for not at all. */
+  /** How long a sign-in is remembered. Zero turns it off. */
   readonly singleSignOnMaxAgeSeconds: number;
   readonly sessionMaxAgeSeconds: number;
 }
@@ -23,8 +23,8 @@ export function signInParameters(
 }
 
 /**
- * The CTE `remembered`: the sign-in of that token if the user can sign in, and no cut-off in the application has ended
- * it, and the CTEs that it needs. There are three, because Citus cannot join their tables.
+ * The CTE `remembered` and the two that it reads. It has the sign-in of the token if the user can sign in and no
+ * cut-off in the application has ended the sign-in. There are three CTEs, because Citus cannot join their tables.
  */
 export const usableSignIn = sql`known as (
     select r.user_id, r.method, r.authenticated_at, users.email, users.name
@@ -38,13 +38,16 @@ export const usableSignIn = sql`known as (
     where known.authenticated_at > cutoff.cutoff_at
   )`;
 
-/** An instant and an interval are not added: Citus updates by no sum of columns that depends on a time zone. */
+/**
+ * A difference, because Citus allows no sum of an instant and an interval in an update: that depends on a time zone.
+ */
 const age = sql`${p.instant('now')} - r.authenticated_at`;
 const interval = (seconds: SQL) => sql`${seconds} * interval '1 second'`;
 
 /**
- * Whether the sign-in `r` may complete the intent `i` of the application `a`: the application shares sign-ins, allows the
- * method, asks for no new sign-in, and for no younger one. A session of it must be able to live, too.
+ * Whether the sign-in `r` may complete the open intent `i` of the application `a`. The application must share sign-ins
+ * and allow the method. The intent must require neither a new sign-in nor a more recent one. A session of this sign-in
+ * must still be able to begin.
  */
 export const mayContinue = sql`i.id = ${p.uuid('loginIntentId')} and i.completed_at is null
   and i.expires_at > ${p.instant('now')} and a.id = i.application_id and a.deleted_at is null

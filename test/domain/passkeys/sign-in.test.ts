@@ -67,6 +67,12 @@ describe('signs the user in', () => {
     }
   });
 
+  test('and is counted as a sign-in', async () => {
+    fixture.counted.length = 0;
+    await (await tryPasskey()).result;
+    expect(fixture.counted).toEqual(['sign_ins']);
+  });
+
   test('and stores counter, backup state and time', async () => {
     const { user, passkey } = await fixture.createOwner();
     await (await tryPasskey({ signCount: 7, flags: FLAGS.backedUp }, { user, passkey })).result;

@@ -21,7 +21,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
     {
       what: 'A muted address gets the codes that strangers ask for',
       file: 'create-login-code.ts',
-      find: ' || wantsNone',
+      find: ' || hasMuted',
       replace: '',
       test: mute,
       title: /the button stops the e-mails that strangers cause/,
@@ -69,7 +69,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
     {
       what: 'The page does not say that a contract wallet is not supported',
       file: 'verify-wallet-signature.ts',
-      find: '(!node && bytes > MAX_KEY_BYTES)',
+      find: '(!node && bytes > MAX_KEY_SIGNATURE_BYTES)',
       replace: 'false',
       test: contractWallet,
       title: /an undeployed wallet is refused/,
@@ -189,8 +189,8 @@ export const LOGIN_FAULTS: readonly Fault[] = [
     {
       what: 'Each spelling of an address has codes of its own',
       file: 'login-code-limits.ts',
-      find: 'address: foldEmail(email),',
-      replace: 'address: email || foldEmail(email),',
+      find: 'email: foldEmail(email),',
+      replace: 'email: email || foldEmail(email),',
       test: 'test/robustness/login-limits.test.ts',
       title: /ten codes for an address in whatever case/,
     },

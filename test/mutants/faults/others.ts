@@ -61,8 +61,8 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   {
     what: 'An address without a user gets an e-mail',
     file: 'domain/login/create-login-code.ts',
-    find: '(!user && !allowSignUp) || wantsNone',
-    replace: '(!user && allowSignUp) || wantsNone',
+    find: '(!user && !allowSignUp) || hasMuted',
+    replace: '(!user && allowSignUp) || hasMuted',
     test: 'test/login-page/email.test.ts',
     title: /up to the limit of codes and tries/,
   },

@@ -99,8 +99,8 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
     {
       what: 'The attestations of manufacturers are parsed',
       file: 'require-no-attestation.ts',
-      find: "requireValid(reader.readItem(TEXT).toString() === 'none');",
-      replace: 'reader.readItem(TEXT);',
+      find: "requireValid(reader.readString(TEXT).toString() === 'none');",
+      replace: 'reader.readString(TEXT);',
       test: checks,
       title: /an attestation of the format (packed|fido-u2f)/,
     },

@@ -15,8 +15,8 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
     {
       what: 'The state of a sign-in is not signed',
       file: 'authorization-state.ts',
-      find: '(each) => timingSafeEqual(macOf(each, signed, at), bytes.subarray(MAC_AT))',
-      replace: '(each) => macOf(each, signed, at).length > 0',
+      find: '(each) => timingSafeEqual(macOf(each, signed, binding), bytes.subarray(MAC_AT))',
+      replace: '(each) => macOf(each, signed, binding).length > 0',
       test: state,
       title: /a bit of it has changed/,
     },
