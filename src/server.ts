@@ -153,7 +153,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     handlers.unshift(createDemoApplication(demo, demoParts, (text) => process.stdout.write(text)));
   }
 
-  // Starts the jobs, and then to serve.
+  // Starts the jobs, and then serves requests.
   jobs.push(
     delivery.run(closing.signal),
     counts.run(closing.signal),

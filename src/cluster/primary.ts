@@ -63,7 +63,8 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
     }
   };
   const supervise = async (index: number, worker: WorkerProcess) => {
-    for (let current: WorkerProcess | undefined = worker; ; ) {
+    let current: WorkerProcess | undefined = worker;
+    for (;;) {
       if (current) {
         workers[index] = current;
         const exitReason = await current.exited;

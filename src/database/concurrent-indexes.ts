@@ -13,7 +13,7 @@ export function isConcurrent({ sql }: MigrationMeta): boolean {
  * Creates the indexes of a migration, each in a transaction of its own. A repeated run keeps the indexes that exist,
  * but replaces those that an interrupted run has left invalid.
  *
- * `CREATE INDEX CONCURRENTLY` waits for all older transactions. One of these must not wait for the index, because
+ * `CREATE INDEX CONCURRENTLY` waits for all older transactions. None of these may wait for the index, because
  * Postgres does not detect this deadlock. So the transaction that keeps other processes from migrating, and waits for
  * the index, must hold no snapshot and no lock on a table.
  */
@@ -32,7 +32,7 @@ export async function createIndexes(client: postgres.Sql, { sql }: MigrationMeta
 }
 
 /**
- * Leaves the timeouts of a pooler's connection as they are: a setting would stay there for other clients, and
+ * Removes the timeouts, but not behind a pooler: the setting would stay on a connection that other clients use, and
  * `set local` needs a transaction block, which CONCURRENTLY does not allow.
  */
 async function removeTimeouts(client: postgres.Sql): Promise<void> {

@@ -6,7 +6,7 @@ import { type DatabaseServer, socketOf } from './open-client.ts';
 /** How long a host may take to accept a connection. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Returns a socket that is connecting. `awaitConnected` waits for the end of that. */
+/** Returns a socket that is connecting. Pass it to `awaitConnected`, which waits until it is connected. */
 export function startSocket(server: DatabaseServer): Socket {
   const path = socketOf(server);
   const socket = path ? connect(path) : connect(server);

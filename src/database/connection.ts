@@ -121,7 +121,7 @@ export class Connection {
   /** Gives statements in flight a moment to finish. */
   async close(): Promise<void> {
     await this.#client.end({ timeout: CLOSE_TIMEOUT_SECONDS });
-    // The rows that were read last reach their callers in this turn of the event loop.
+    // Lets the rows that were read last reach their callers.
     await setImmediate();
     this.giveUp();
   }
@@ -147,7 +147,7 @@ export class Connection {
   }
 
   #prepare<Rows>(statement: Statement<Rows>): ReturnType<Statement<Rows>> {
-    // The value under a statement is the result of that statement, so the cast is safe.
+    // The cast is safe: the value for a statement is what this statement returned.
     const known = this.#prepared.get(statement) as ReturnType<Statement<Rows>> | undefined;
     if (known) return known;
     const prepared = statement(this.#settings.db);

@@ -11,7 +11,7 @@ export const REFERENCE_TABLES: readonly string[] = [
   'applications',
   'api_keys',
   'users',
-  // A cut-off of these ends the sessions of a user in every application.
+  // A row ends the sessions of a user in every application.
   'user_cutoffs',
   // Looked up by issuer and subject, and by user.
   'user_identities',

@@ -1,6 +1,7 @@
 /**
  * SQL for instants by the clock of Postgres, which all replicas share. They are rounded down to whole milliseconds; a
- * column would round some of them up. Each has the placeholder `instant`, whose value `BY_POSTGRES` holds.
+ * column would round some of them up. Each has the placeholder `instant`, which is null, as in `BY_POSTGRES`, unless a
+ * test replaces the clock.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import { p } from './template.ts';
@@ -21,5 +22,5 @@ export const presentInstant = orReplacement(sql`clock_timestamp()`);
  */
 export const statementInstant = orReplacement(sql`statement_timestamp()`);
 
-/** The parameter with which Postgres's own clock is read. `DatabaseOptions.clock` replaces it. */
+/** The parameter that selects the clock of Postgres. `DatabaseOptions.clock` replaces it. */
 export const BY_POSTGRES = { instant: null };

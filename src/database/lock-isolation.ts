@@ -13,7 +13,7 @@ export const LOCK_TIMEOUT_MS = 60;
 const ISOLATION_MS = 1_000;
 
 /**
- * If more applications wait in the same statement, it is isolated for all: a table must be locked rather than a row.
+ * If more applications wait in the same statement, it is isolated for all: then a table is locked, and not only rows.
  */
 const MAX_WAITING_APPLICATIONS = 2;
 

@@ -23,7 +23,8 @@ export function nextBatchSize(size: number, elapsedMs: number): number {
 }
 
 /**
- * Returns a pause in milliseconds, at least as long as the batch, so that the job uses a connection half of the time.
+ * Returns a pause in milliseconds, at least as long as the batch, so that the job uses a connection at most half of the
+ * time.
  */
 export function pauseAfterBatch(size: number, elapsedMs: number): number {
   return Math.max(elapsedMs, size / MAX_ROWS_PER_MS - elapsedMs);

@@ -23,7 +23,7 @@ export async function runCertificateRenewal(
   await watchFiles([files.cert, files.key], {
     signal,
     seen: [cert, key],
-    use(...[newCert = '', newKey = '']) {
+    use(newCert = '', newKey = '') {
       const renewed = { cert: newCert, key: newKey };
       if (!isKeyPair(renewed)) throw new Error('The files hold no certificate with its key');
       use(renewed);
