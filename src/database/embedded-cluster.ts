@@ -24,8 +24,10 @@ export function logOf(cluster: string): string {
   return join(dirname(cluster), 'postgres.log');
 }
 
+/** Returns the last error in the log of the cluster, or its last line. Never rejects. */
 export async function readFailure(cluster: string): Promise<string> {
-  const lines = (await readFile(logOf(cluster), 'utf8')).trimEnd().split('\n');
+  const text = await readFile(logOf(cluster), 'utf8').catch(() => 'its log cannot be read');
+  const lines = text.trimEnd().split('\n');
   return lines.findLast((line) => /error|fatal|panic/i.test(line)) ?? lines.at(-1) ?? '';
 }
 
