@@ -1,4 +1,4 @@
-/** Prepares what every serving process needs: a migrated database and the secrets. */
+/** Prepares the migrated database and the secrets, which every serving process needs. */
 import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
 import { completeSecrets, type Secrets } from './config/secrets.ts';
@@ -13,11 +13,16 @@ export interface Bootstrap extends MigratedDatabase {
 
 export interface BootstrapOptions {
   readonly logger: Logger;
-  /** Called when the embedded Postgres is gone, so that nothing can be served. */
+  /** Called when the embedded Postgres has lost its directory: Usher can no longer serve anything. */
   readonly onFatal?: (() => void) | undefined;
 }
 
-/** Without `DATABASE_URL`, starts the embedded Postgres, which stops on disposal. @throws Error of one line */
+/**
+ * Migrates the database and reads the secrets. Without `DATABASE_URL`, starts the embedded Postgres, which the disposal
+ * of the result stops.
+ *
+ * @throws Error of one line
+ */
 export async function bootstrap(config: Config, options: BootstrapOptions): Promise<Bootstrap & AsyncDisposable> {
   await using stack = new AsyncDisposableStack();
   const databaseUrl = config.databaseUrl ?? (await startOwnPostgres(config, options, stack));

@@ -1,10 +1,13 @@
-/** The health check of the container image, which has no shell and no curl: exits with 0 if Usher is ready. */
+/**
+ * The health check of the container image: exits with 0 if Usher is ready. It is a script, because the image has no
+ * curl.
+ */
 import http from 'node:http';
 import https from 'node:https';
 
 const { HOST = '0.0.0.0', PORT = '8080', TLS_CERT_FILE } = process.env;
 const hostname = { '0.0.0.0': '127.0.0.1', '::': '::1' }[HOST] ?? HOST;
-// The certificate is for another name, and this connection never leaves the machine.
+// The certificate is not verified: it names the public host, and this connection does not leave the machine.
 const request = { hostname, port: PORT, path: '/readyz', rejectUnauthorized: false };
 const client = TLS_CERT_FILE ? https : http;
 

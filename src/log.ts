@@ -4,13 +4,13 @@ import { DrizzleQueryError } from 'drizzle-orm';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import postgres from 'postgres';
 
-/** Lines are written in batches of this size, or after this time. */
+/** Lines are written when this many bytes are buffered, or after this time. */
 const BATCH_BYTES = 4_096;
 const BATCH_MS = 100;
-/** How much is buffered while nobody reads the log. Further lines are lost. */
+/** The most bytes that are buffered while nobody reads the log. Further lines are lost. */
 const MAX_BACKLOG_BYTES = 16 * 1024 * 1024;
 
-/** Writes a JSON object per line to standard output, or readable lines if that is a terminal. */
+/** Writes JSON lines to standard output, or lines for people if that is a terminal. */
 export function createLogger(
   level: string,
   destination: DestinationStream = process.stdout.isTTY ? terminal : standardOutput(),
@@ -27,7 +27,7 @@ const terminal: DestinationStream = { write: (line) => void process.stdout.write
 
 const LEVEL_STYLES = { warn: 'yellow', error: 'red', fatal: 'red' } as const;
 
-/** Formats a line for people: time, level, message and fields, with the stack of an error below. */
+/** Formats a JSON line for people: time, level, message and fields, followed by the stack of an error. */
 export function formatLine(line: string): string {
   const { level, time, msg, err, ...fields } = JSON.parse(line);
   const label = pino.levels.labels[level] ?? '';
@@ -38,7 +38,7 @@ export function formatLine(line: string): string {
   return `${styleText('dim', clock)} ${styleText(style, label.padEnd(5))} ${msg}${pairs.join('')}${stack}\n`;
 }
 
-/** Quotes text with which a caller could forge lines or colours. */
+/** Quotes all but plain words, because a caller could forge lines or colours with other characters. */
 function formatValue(value: unknown): string {
   return typeof value === 'string' && /^[\w.:/@+=-]+$/.test(value) ? value : JSON.stringify(value);
 }
@@ -47,7 +47,7 @@ function stripControls(text: string): string {
   return stripVTControlCharacters(text).replace(/[^\P{Cc}\n]/gu, '');
 }
 
-/** Writes outside of the main thread. Buffered lines are written when the process exits. */
+/** Writes lines without blocking the event loop. Buffered lines are written when the process exits. */
 function standardOutput(): DestinationStream {
   const destination = pino.destination({
     dest: 1,
@@ -56,7 +56,7 @@ function standardOutput(): DestinationStream {
     periodicFlush: BATCH_MS,
     maxLength: MAX_BACKLOG_BYTES,
   });
-  // The disk may be full, or the reader gone. The next write includes these lines.
+  // The disk may be full, or the reader may be gone. The next write repeats these lines.
   destination.on('error', () => {});
   return destination;
 }
@@ -66,7 +66,10 @@ export function durationMsSince(instant: number): number {
   return Math.round((performance.now() - instant) * 100) / 100;
 }
 
-/** Writes all buffered lines. Resolves to whether they were written in time. Without a reader, nothing needs to be. */
+/**
+ * Writes all buffered lines, and resolves to whether that succeeded in time. If the log has no reader, that counts as a
+ * success unless `needsReader`.
+ */
 export function flushLog(
   logger: Logger,
   timeoutMs: number,
@@ -76,15 +79,15 @@ export function flushLog(
     const timer = setTimeout(() => resolve(false), timeoutMs);
     logger.flush((error?: NodeJS.ErrnoException) => {
       clearTimeout(timer);
-      // Only failed writes count: pipes and terminals cannot be synchronized. EPIPE means that there is no reader.
+      // Only a failed `write` is a failure: `fsync` fails on pipes and terminals. EPIPE means that there is no reader.
       resolve(error?.syscall !== 'write' || (error.code === 'EPIPE' && !needsReader));
     });
   });
 }
 
 /**
- * Omits fields that may contain values of a caller: messages and details of Postgres quote parameters, and messages of
- * Drizzle contain the whole statement.
+ * Serializes an error without the fields that may contain values of a caller: messages and details of Postgres quote
+ * parameters, and messages of Drizzle contain the statement with its parameters.
  */
 function serializeError(error: unknown): unknown {
   if (!(error instanceof Error)) return { type: typeof error };

@@ -42,24 +42,19 @@ async function migrate(databaseUrl: string | undefined): Promise<void> {
 
 async function printConsoleLink(email: string | undefined): Promise<void> {
   const { createConsoleLink } = await import('./console/create-console-link.ts');
-  process.stdout.write(
-    await createConsoleLink(
-      readConfig(process.env, (path) => readFileSync(path, 'utf8')),
-      email,
-    ),
-  );
+  process.stdout.write(await createConsoleLink(readEnvironment(), email));
 }
 
 async function serve(): Promise<void> {
-  const config = readConfig(process.env, (path) => readFileSync(path, 'utf8'));
+  const config = readEnvironment();
   const logger = createLogger(config.logLevel);
   for (const found of findMisspeltSettings(Object.keys(process.env))) logger.warn(found, 'setting is unknown');
   if (config.databaseUrl && !process.env.PUBLIC_URL) logger.warn('PUBLIC_URL is not set, so logins lead to localhost');
   const fatal = Promise.withResolvers<void>();
-  // Handled before the start: the first process of a container ignores signals without a handler.
+  // Set before the start, because the first process of a container ignores signals that have no handler.
   let close = (exitCode: number): unknown => process.exit(exitCode);
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => close(0));
-  // Opened before everything else, so that a wrong port fails at once.
+  // Opened first, so that a start with an unusable port fails at once.
   const metrics = await openMetrics(config, logger);
   const server = await start(config, { logger, onFatal: fatal.resolve });
   if (server.collect) metrics?.serve(server.collect);
@@ -68,7 +63,7 @@ async function serve(): Promise<void> {
   fatal.promise.then(() => close(1));
 
   if (server.demo) {
-    // The reader of stdout may have closed it.
+    // If the reader of stdout is gone, a write must not end the process.
     process.stdout.on('error', () => {});
     const { url, demo, consoleLink } = server;
     process.stdout.write(
@@ -77,9 +72,13 @@ async function serve(): Promise<void> {
   }
 }
 
+function readEnvironment(): Config {
+  return readConfig(process.env, (path) => readFileSync(path, 'utf8'));
+}
+
 async function start(config: Config, options: BootstrapOptions & { onFatal: () => void }): Promise<UsherServer> {
   if (config.workers === 1) return startServer(config, options);
-  // A single process does not need the modules of several.
+  // A single process does not load the modules for workers.
   const { startWorkers } = await import('./cluster/primary.ts');
   return startWorkers(config, options);
 }
@@ -90,7 +89,9 @@ async function openMetrics({ metricsHost: host, metricsPort: port }: Config, log
   return openMetricsServer({ host, port, logger }).catch(blame('METRICS_HOST', 'METRICS_PORT'));
 }
 
-/** npm does not forward the signal that ends it, so this process checks whether its parent has changed. */
+/**
+ * Calls `close` when the parent has changed: npm does not forward the signal that ends it, so its end is the only sign.
+ */
 function closeWithParent(close: () => void): void {
   const parent = process.ppid;
   setInterval(() => {

@@ -1,7 +1,10 @@
-/** JavaScript, because older versions of Node could not even load TypeScript to check it. */
+/**
+ * The oldest version that runs Usher. This file is JavaScript, because versions that are too old cannot load
+ * TypeScript.
+ */
 const MINIMUM = [24, 16];
 
-/** Returns whether this Node can run Usher. If not, says so and sets the exit code. */
+/** Returns whether this Node can run Usher. If not, writes an error to stderr and sets the exit code. */
 export function checkNodeVersion() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > MINIMUM[0] || (major === MINIMUM[0] && minor >= MINIMUM[1])) return true;

@@ -1,10 +1,10 @@
-/** `node src/run.js <file> …`: runs a script of `package.json`, unless this Node is too old for it. */
+/** `node src/run.js <file> …` runs the file with the arguments, unless this Node is too old. `package.json` uses it. */
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { checkNodeVersion } from './node-version.js';
 
 if (checkNodeVersion()) {
-  // The script finds its arguments where it would find them without this file.
+  // The file finds its arguments where it would find them if Node ran it directly.
   process.argv.splice(1, 1);
   process.argv[1] = resolve(process.argv[1] ?? '');
   await import(pathToFileURL(process.argv[1]).href);

@@ -1,4 +1,4 @@
-/** The composition root: starts everything that Usher consists of, in order, and stops it in reverse. */
+/** The composition root: starts the parts of Usher in order, and stops them in reverse order. */
 import type { Logger } from 'pino';
 import { Admission } from './api/admission.ts';
 import { createApi } from './api/api.ts';
@@ -39,15 +39,15 @@ import { createMailSender, type MailSender } from './mail/send-mail.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
 
-/** How long the first statements may take. */
+/** How long the look-up of the encryption keys in use may take. */
 const START_TIMEOUT_MS = 10_000;
 
 export interface UsherServer {
-  /** How this machine reaches the server. */
+  /** The URL at which this machine reaches the server. */
   readonly url: string;
-  /** Defined if the server runs on its embedded Postgres. */
+  /** Defined if the server runs on the embedded Postgres. */
   readonly demo: Demo | undefined;
-  /** Signs an operator in to the console, once. Defined as the demo is. */
+  /** A URL that signs an operator in to the console, once. Defined if the demo is. */
   readonly consoleLink: string | undefined;
   /** Reads the metrics. Undefined without `METRICS_PORT`. */
   readonly collect: Collect | undefined;
@@ -55,7 +55,7 @@ export interface UsherServer {
   close(): Promise<void>;
 }
 
-/** Parts that tests replace, and parts that a worker gets from its primary. */
+/** Parts that a test replaces or a worker gets from its primary. */
 export interface Overrides {
   readonly bootstrap?: Bootstrap;
   readonly demo?: Demo | undefined;
@@ -64,7 +64,7 @@ export interface Overrides {
   readonly logger?: Logger;
   readonly revocations?: Revocations;
   readonly sendMail?: MailSender['send'];
-  /** Called when the embedded Postgres is gone, so that nothing can be served. */
+  /** Called when the embedded Postgres has lost its directory: Usher can no longer serve anything. */
   readonly onFatal?: () => void;
 }
 
@@ -75,7 +75,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const isEmbedded = config.databaseUrl === undefined;
   await using stack = new AsyncDisposableStack();
 
-  // The database, and what the rest is made of.
+  // The database, and the parts from which others are built.
   const base = overrides.bootstrap ?? stack.use(await bootstrap(config, { logger, onFatal: overrides.onFatal }));
   const { databaseUrl, isOnCitus, secrets } = base;
   const recorder = config.metricsPort === undefined ? undefined : new Recorder();
@@ -98,7 +98,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
   requireKeys(cipher, usedKeyIds);
 
-  // What has to be closed: after the requests that use it.
+  // Parts that are closed after the last request, because requests use them.
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
   const oidc = createOidcProvider(secrets);
   const logoutTokens = oidc && createLogoutTokens(() => publicUrl, oidc.signingKeys);
@@ -121,7 +121,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   });
   stack.defer(() => listener.close(config.shutdownTimeoutMs));
 
-  // What answers requests.
+  // The handlers of requests.
   const publicUrl = config.publicUrl ?? url;
   const tokens = await createAuthTokens(publicUrl, secrets, config.authIssuer);
   const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
@@ -153,7 +153,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     handlers.unshift(createDemoApplication(demo, demoParts, (text) => process.stdout.write(text)));
   }
 
-  // From here on it works and serves.
+  // Starts the jobs, and then serves requests.
   jobs.push(
     delivery.run(closing.signal),
     counts.run(closing.signal),
@@ -166,7 +166,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
       usedKeyIds,
     }),
   );
-  // Disposed first: readiness fails while calls are still accepted, until load balancers notice. Then jobs stop.
+  // Disposed first: readiness fails while calls are still accepted, so that load balancers notice. Then jobs stop.
   stack.defer(async () => {
     shutdown.abort();
     await pause(config.shutdownDelayMs);
@@ -178,7 +178,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     pathsWithoutHost: PROBE_PATHS,
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   });
-  // The first screen of the embedded mode says so.
+  // In the embedded mode, a single process shows the URL on the first screen instead.
   if (!isEmbedded || config.workers > 1) {
     logger.info({ url, publicUrl, database: isEmbedded ? 'embedded' : 'external' }, 'listening');
   }

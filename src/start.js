@@ -1,4 +1,4 @@
-/** The entry point. */
+/** The entry point of Usher. It is JavaScript, so that an old Node can say that it is too old. */
 import module from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { checkNodeVersion } from './node-version.js';
@@ -7,11 +7,11 @@ import { checkNodeVersion } from './node-version.js';
 process.on('SIGUSR1', () => {});
 
 if (checkNodeVersion()) {
-  // Set before any TypeScript is loaded: for a file that the cache lacks, Node loads a compiler of 20 MB. Workers
-  // inherit the variable. Whoever can write below `node_modules` can change the code anyway.
+  // Enables the cache before any TypeScript is loaded: for a file that the cache lacks, Node loads a compiler of 20 MB.
+  // Workers inherit the variable. The place is safe: whoever can write to `node_modules` can change the code anyway.
   process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../node_modules/.cache/usher', import.meta.url));
   module.enableCompileCache();
-  // Without a top-level await Node would exit with 0 if the start never settled.
+  // The exit code if the event loop ends before the start has settled, as Node sets it for a pending top-level await.
   process.exitCode = 13;
   import('./cluster/import-fast.ts')
     .then(({ importFast }) => importFast(() => import('./main.ts')))

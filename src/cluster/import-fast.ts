@@ -1,11 +1,14 @@
-/** Makes a start cheaper: 1.1 instead of 1.75 s of CPU, and 140 instead of 283 MB when idle. */
+/**
+ * Imports modules with less CPU time and memory: a start takes 1.1 s of CPU instead of 1.75, an idle process 140 MB
+ * instead of 283.
+ */
 import { registerHooks } from 'node:module';
 import { setFlagsFromString } from 'node:v8';
 
 /** The conditions with which `require` resolves packages. */
 const COMMON_JS = ['node', 'require', 'module-sync', 'node-addons'];
 
-/** Drizzle requires the driver. So do we, or there are two of it. */
+/** Includes the driver: Drizzle requires it, and a second copy as an ES module would be another module. */
 const REQUIRED = /^(drizzle-orm|postgres)(\/|$)/;
 
 export async function importFast<Modules>(load: () => Promise<Modules>): Promise<Modules> {
@@ -15,7 +18,7 @@ export async function importFast<Modules>(load: () => Promise<Modules>): Promise
     resolve: (specifier, context, next) =>
       next(specifier, REQUIRED.test(specifier) ? { ...context, conditions: COMMON_JS } : context),
   });
-  // The young generation never shrinks: without this limit an idle process has 195 MB.
+  // The young generation of V8's heap never shrinks: without this limit an idle process has 195 MB.
   setFlagsFromString('--semi-space-growth-factor=1');
   try {
     return await load();

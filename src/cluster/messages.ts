@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { Demo } from '../demo/demo.ts';
 import type { Snapshot } from '../metrics/collect.ts';
 
-/** From the primary to a worker: start to serve. */
+/** From the primary to a worker, which then starts to serve. */
 export interface WorkerInit {
   readonly config: Config;
   readonly bootstrap: Bootstrap;
@@ -12,7 +12,7 @@ export interface WorkerInit {
   readonly demo: Demo | undefined;
 }
 
-/** From a worker: it serves. */
+/** From a worker that has started to serve. */
 export interface WorkerStarted {
   readonly url: string;
   readonly demo: Demo | undefined;
@@ -21,14 +21,17 @@ export interface WorkerStarted {
 
 export type WorkerStatus = WorkerStarted | { readonly failure: string };
 
-/** Asks the receiver to forget the cached sessions of the user. Without a user, confirms the request with that ID. */
+/**
+ * Asks the receiver to forget the cached sessions of the user. Without `userId`, confirms the request with the same ID.
+ */
 export interface RevocationMessage {
   readonly revocation: number;
   readonly userId?: string;
 }
 
-/** From the primary to a worker, which answers before the primary asks again. */
+/** From the primary to a worker. The primary sends another only after the reply. */
 export interface MetricsRequest {
+  /** Whether the reply includes the metrics that have the same values in all processes. */
   readonly withShared: boolean;
 }
 

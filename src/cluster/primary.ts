@@ -9,7 +9,7 @@ import type { WorkerInit } from './messages.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 import { WorkerProcess } from './worker-process.ts';
 
-/** Keeps workers that crash at start from being restarted in a loop. */
+/** Limits how often a worker that crashes at its start is replaced. */
 const RESTART_DELAY_MS = 1_000;
 
 /** Serves from `config.workers` processes on one port. @throws Error of one line */
@@ -51,7 +51,7 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
 
   const startReplacement = (): WorkerProcess | undefined => {
     try {
-      // With port 0 the workers share a free port, but they lose it if none of them runs.
+      // With port 0 the workers share a free port, which the system takes back when none of them runs.
       if (running.size === 0) init = { ...init, config: { ...config, port: config.port || Number(new URL(url).port) } };
       const worker = startWorker();
       serve(worker).catch((error) => logger.error({ err: error }, 'worker cannot serve'));
@@ -63,7 +63,8 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
     }
   };
   const supervise = async (index: number, worker: WorkerProcess) => {
-    for (let current: WorkerProcess | undefined = worker; ; ) {
+    let current: WorkerProcess | undefined = worker;
+    for (;;) {
       if (current) {
         workers[index] = current;
         const exitReason = await current.exited;
@@ -81,7 +82,7 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
   return { url, demo, consoleLink, collect: metrics?.collect, close: () => disposables.disposeAsync() };
 }
 
-/** Loads the client library of Prometheus only where it is needed. */
+/** Loads Prometheus's client library only if it is needed. */
 async function openMetrics({ metricsPort }: Config): Promise<WorkerMetrics | undefined> {
   if (metricsPort === undefined) return undefined;
   const { WorkerMetrics } = await import('./worker-metrics.ts');

@@ -1,13 +1,15 @@
 import type { Revocations } from '../domain/sessions/live-sessions.ts';
 import type { RevocationMessage } from './messages.ts';
 
-/** A stalled process must not delay revocations. It notices them as late as another replica does. */
+/** Limits how long a stalled process delays a revocation. Its cache expires as that of another replica does. */
 const TIMEOUT_MS = 500;
 
-/** One end of the channel between the primary and a worker. Each end may ask the other to forget a user. */
+/**
+ * One end of the channel between the primary and a worker. Each end can ask the other to forget the sessions of a user.
+ */
 export class RevocationChannel implements Revocations {
   readonly #send: (message: RevocationMessage) => void;
-  /** Resolvers of unanswered requests, by ID. */
+  /** Functions that resolve unanswered requests, by the ID of the request. */
   readonly #pending = new Map<number, () => void>();
   #forget: (userId: string) => void | Promise<void> = () => {};
   #lastId = 0;

@@ -15,7 +15,7 @@ export function createShutdown(
 ): (exitCode: number) => Promise<void> {
   let isClosing = false;
   return async (exitCode) => {
-    // npm forwards a Ctrl-C that the process has received already.
+    // The signal may arrive twice: npm forwards a Ctrl-C that the terminal has also sent to this process.
     if (isClosing) return;
     isClosing = true;
     setTimeout(() => exit(1, logger), shutdownDelayMs + shutdownTimeoutMs + CLOSE_TIMEOUT_MS).unref();
@@ -25,7 +25,7 @@ export function createShutdown(
 }
 
 async function exit(code: number, logger: Logger): Promise<void> {
-  // `process.exit` waits until the log is written, forever if nobody reads it.
+  // `process.exit` waits until the log is written, which is for ever if nobody reads it.
   if (!(await flushLog(logger, LOG_TIMEOUT_MS))) process.kill(process.pid, 'SIGKILL');
   process.exit(code);
 }

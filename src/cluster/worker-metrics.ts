@@ -1,4 +1,4 @@
-/** Merges the metrics of all workers, as if they were one process. */
+/** Merges the metrics of all workers, as if they were those of one process. */
 import { Registry } from '@prometheus-io/client';
 import { pause } from '../domain/pause.ts';
 import type { Collect, Snapshot } from '../metrics/collect.ts';
@@ -9,15 +9,15 @@ import type { WorkerProcess } from './worker-process.ts';
 const TIMEOUT_MS = 2_000;
 
 /**
- * Keeps the last counters of each worker, so that sums do not fall when a worker is silent or has exited. Prometheus
- * would take a falling counter for a restart, and count the values of the other workers again.
+ * Keeps the last counters of each worker, so that their sums do not fall when a worker is silent or has exited.
+ * Prometheus would take a lower value for a restart of the counter, and count the values of the other workers again.
  */
 export class WorkerMetrics {
   readonly #last = new Map<WorkerProcess, readonly Snapshot[]>();
   #ofExited: readonly Snapshot[] = [];
   #exits = 0;
 
-  /** Includes the worker from now on. */
+  /** Includes the worker in the metrics. Resolves after it has exited. */
   async add(worker: WorkerProcess): Promise<void> {
     this.#last.set(worker, []);
     await worker.exited;
@@ -39,7 +39,7 @@ export class WorkerMetrics {
   /** Resolves to undefined if the worker does not answer. */
   async #ask(worker: WorkerProcess, withShared: boolean): Promise<readonly Snapshot[] | undefined> {
     const answered = worker.collectMetrics({ withShared });
-    // A late answer counts for the next scrape.
+    // A late answer is kept for the next scrape.
     answered.then((metrics) => this.#last.has(worker) && this.#last.set(worker, metrics));
     return Promise.race([answered, pause(TIMEOUT_MS).then(() => undefined)]);
   }

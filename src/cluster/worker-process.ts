@@ -13,7 +13,9 @@ import type {
 } from './messages.ts';
 import { RevocationChannel } from './revocation-channel.ts';
 
-/** Secrets are sent as messages, because other users may read the environment of a process. */
+/**
+ * Removes the secrets from a worker's environment, which other users may be able to read. Workers get them by message.
+ */
 const WITHOUT_SECRETS = Object.fromEntries(SECRET_SETTINGS.map((name) => [name, undefined]));
 
 /** Starts the process at once, so that it loads its modules while the primary starts the database. */
@@ -23,7 +25,7 @@ export class WorkerProcess {
   readonly #revocations = new RevocationChannel((message) => this.#worker.send(message, () => {}));
   #metrics: PromiseWithResolvers<readonly Snapshot[]> | undefined;
   #isServing = false;
-  /** Resolves to the exit code or signal when the process is gone. */
+  /** Resolves to the exit code or signal once the process has ended, or to the error if it could not be started. */
   readonly exited: Promise<string>;
 
   constructor() {
@@ -35,7 +37,6 @@ export class WorkerProcess {
     });
     this.exited = once(this.#worker.process, 'exit').then(
       ([code, signal]) => signal ?? `exit code ${code}`,
-      // The process could not be started.
       (error) => String(error),
     );
     this.exited.then(() => {
@@ -46,7 +47,7 @@ export class WorkerProcess {
     closeUndeliveredConnection(this.#worker);
   }
 
-  /** Resolves when the worker serves. If it cannot, stops it and rejects with one line. */
+  /** Resolves when the worker serves. If the worker cannot, stops it and rejects with an Error of one line. */
   async serve(init: WorkerInit): Promise<WorkerStarted> {
     this.#worker.send(init, () => {});
     const exited = this.exited.then(
@@ -60,12 +61,12 @@ export class WorkerProcess {
     return status;
   }
 
-  /** Sets a function that is called with each user whose sessions this worker has ended. */
+  /** Sets the function that is called with the ID of each user whose sessions this worker has ended. */
   onForget(forget: (userId: string) => Promise<void>): void {
     this.#revocations.onForget(forget);
   }
 
-  /** Resolves when the worker has forgotten the user. Before it serves, it has nothing to forget. */
+  /** Resolves when the worker has forgotten the user's sessions. A worker that does not serve yet has none. */
   async forgetUser(userId: string): Promise<void> {
     if (this.#isServing) await this.#revocations.forgetUser(userId);
   }
@@ -75,7 +76,7 @@ export class WorkerProcess {
     return this.#metrics !== undefined;
   }
 
-  /** Resolves when the worker answers, if ever. A silent worker is not asked again. */
+  /** Resolves when the worker answers, which may be never. While an answer is missing, no further request is sent. */
   collectMetrics(request: MetricsRequest): Promise<readonly Snapshot[]> {
     if (!this.#metrics) {
       this.#metrics = Promise.withResolvers();
@@ -89,16 +90,16 @@ export class WorkerProcess {
     this.#metrics = undefined;
   }
 
-  /** The worker exits after it has finished its calls. */
+  /** Signals the worker to finish its calls and exit. */
   stop(): void {
     this.#worker.process.kill('SIGTERM');
   }
 }
 
 /**
- * Closes the connection that a worker did not accept before it exited: `node:cluster` forgets it, and the client would
- * wait forever. There is one at most, because a worker gets the next connection after it has accepted the last one. A
- * connection that was accepted is closed on this side already.
+ * Closes the connection that was sent to a worker but not accepted before the worker exited: `node:cluster` forgets it,
+ * and the client would wait for ever. There is at most one, because a worker gets a connection only after it has
+ * accepted the one before. The primary has already closed its copy of accepted connections.
  */
 function closeUndeliveredConnection({ process }: Worker): void {
   const send: (...sent: never[]) => boolean = process.send.bind(process);

@@ -1,16 +1,16 @@
-/** The entry point of a worker process. `node:cluster` ends it when the primary is gone. */
+/** The entry point of a worker process. `node:cluster` ends it when the primary has ended. */
 import cluster from 'node:cluster';
 import type { UsherServer } from '../server.ts';
 import { importFast } from './import-fast.ts';
 import type { MetricsReply, MetricsRequest, RevocationMessage, WorkerInit, WorkerStatus } from './messages.ts';
 import { RevocationChannel } from './revocation-channel.ts';
 
-// Ctrl-C reaches every process of the terminal. The primary handles it for all.
+// The terminal sends Ctrl-C to every process. The primary shuts down all workers.
 process.on('SIGINT', () => {});
 // Without a listener the signal opens Node's inspector, through which any local process could run code.
 process.on('SIGUSR1', () => {});
 
-// Listens before the imports: the message may arrive while they load.
+// Listens before the imports, because the first message may arrive while modules load.
 const initialised = Promise.withResolvers<WorkerInit>();
 const serving = Promise.withResolvers<UsherServer>();
 const revocations = new RevocationChannel(send);
@@ -32,7 +32,7 @@ const { config, bootstrap, demo } = await initialised.promise;
 try {
   const logger = createLogger(config.logLevel).child({ worker: cluster.worker?.id });
   const server = await startServer(config, { bootstrap, demo, logger, revocations });
-  // The demo prints login codes to stdout, whose reader may be gone.
+  // The demo prints login codes to stdout. If its reader is gone, a write must not end the process.
   if (server.demo) process.stdout.on('error', () => {});
   const close = createShutdown(server, logger, config);
   process.on('SIGTERM', () => close(0));
@@ -44,6 +44,6 @@ try {
 }
 
 function send(message: WorkerStatus | RevocationMessage | MetricsReply): void {
-  // If the primary is gone, `node:cluster` ends this worker.
+  // Errors are ignored: if the primary has ended, `node:cluster` ends this worker.
   process.send?.(message, undefined, undefined, () => {});
 }

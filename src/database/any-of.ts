@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 
 /**
- * Returns `any` of a parameter with a list, for a statement that is run often with few values. Postgres counts the values
- * of a parameter, and takes a list of unknown length for one of ten. So a plan for all lists seems to cost more than one
- * for each, and it would plan the statement at every execution, which takes as long as to run it, or longer. What a
- * subquery returns, it cannot count beforehand.
+ * Returns `any` of a list parameter, for a statement that runs often with few values. With a bare parameter, Postgres
+ * plans the statement at every execution, which takes at least as long as the execution itself: a custom plan knows how
+ * many values the list has, the generic plan assumes ten, so the generic plan seems to cost more. Postgres cannot count
+ * the rows of a subquery beforehand, so both plans cost the same, and the generic plan is reused.
  */
 export function anyOf(list: SQL): SQL {
   return sql`any(array(select unnest(${list})))`;

@@ -2,10 +2,12 @@ import { sql } from 'drizzle-orm';
 import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { instant } from './schema.ts';
 
-/** The application ID of events that concern no single application. It is no null, so that the table can be distributed. */
+/**
+ * The application ID of events that concern no single application. Not null, because the table is distributed by it.
+ */
 export const NO_APPLICATION = '00000000-0000-0000-0000-000000000000';
 
-/** Actions that sign people in. Sign-ins by other providers and clients of OpenID Connect begin with the paths below. */
+/** Actions that sign users in. Actions of sign-ins by other providers and OpenID Connect begin with FREQUENT_PATHS. */
 const SIGN_INS = [
   'AdminService/CompleteLogin',
   'AuthService/ExchangeToken',
@@ -18,7 +20,7 @@ const SIGN_INS = [
 ];
 const FREQUENT_PATHS = ['GET /login/callback', 'POST /oidc/'];
 
-/** People also sign out, and check in to events. */
+/** Actions that are as frequent as sign-ins: users also sign out, and check in to events. */
 const FREQUENT = [...SIGN_INS, 'EventService/CheckIn', 'EventService/UndoCheckIn', 'SessionService/RevokeSession'];
 
 const quote = (actions: readonly string[]) => actions.map((action) => `'${action}'`).join(', ');
@@ -29,8 +31,8 @@ export const isSignIn = sql.raw(
 );
 
 /**
- * Selects events that are not among the frequent ones. The indexes by resource, actor and action have these alone, so a
- * login writes into none of them. Whoever changes it must create those indexes anew.
+ * Selects the events whose action is not frequent. Only they are in the indexes by resource, actor and action, so a
+ * login writes to none of these indexes. A change of this condition needs a migration that creates the indexes again.
  */
 export const isAct = sql.raw(
   `action not in (${quote(FREQUENT)}) and ${FREQUENT_PATHS.map((path) => `action not like '${path}%'`).join(' and ')}`,
@@ -40,7 +42,7 @@ export function isFrequentAction(action: string): boolean {
   return FREQUENT.includes(action) || FREQUENT_PATHS.some((path) => action.startsWith(path));
 }
 
-/** Selects what operators did, beside signing people in. */
+/** Selects the events of operators, other than completed logins. */
 export const isOperatorAct = sql.raw(
   "actor_type in ('admin_key', 'console') and action <> 'AdminService/CompleteLogin'",
 );
@@ -61,7 +63,8 @@ const columns = {
 export const auditEvents = pgTable('audit_events', columns, (table) => [
   primaryKey({ columns: [table.applicationId, table.occurredAt, table.id] }),
   index('audit_events_list_idx').on(table.occurredAt, table.id),
-  // With what selects among the acts on a busy resource. As expressions, which no other index has: see `listAuditEvents`.
+  // Ends with the columns that filter the acts on a busy resource. They are expressions, so that only statements that
+  // write these expressions use this index: see `listAuditEvents`.
   index('audit_events_act_resource_filters_idx')
     .on(
       table.resource,
@@ -80,7 +83,7 @@ export const auditEvents = pgTable('audit_events', columns, (table) => [
   index('audit_events_act_application_action_idx')
     .on(table.applicationId, table.action, table.occurredAt, table.id)
     .where(isAct),
-  // A busy key that has seldom done one thing.
+  // For an actor with many events of which few have the action.
   index('audit_events_act_actor_action_idx')
     .on(sql`(${table.actor} || ' ' || ${table.action})`, table.occurredAt, table.id)
     .where(isAct),
@@ -88,11 +91,14 @@ export const auditEvents = pgTable('audit_events', columns, (table) => [
     .on(table.applicationId, sql`(${table.action} || ' ' || ${table.actor})`, table.occurredAt, table.id)
     .where(isAct),
   index('audit_events_operator_idx').on(table.occurredAt, table.id).where(isOperatorAct),
-  // An erasure removes the addresses from which a user came.
+  // For EraseUser, which removes the IP addresses of a user.
   index('audit_events_resource_idx').on(table.resource).where(sql`${table.ipAddress} <> ''`),
 ]);
 
-/** Events on their way to the log, with `AUDIT_LOG=log`. The ID leads, by which the process that made them finds them. */
+/**
+ * Events that wait to be logged, with `AUDIT_LOG=log`. The key begins with the ID, by which the writing process finds
+ * them.
+ */
 export const auditOutbox = pgTable('audit_outbox', columns, (table) => [
   primaryKey({ columns: [table.id, table.applicationId] }),
   index('audit_outbox_late_idx').on(table.occurredAt, table.id),

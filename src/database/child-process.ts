@@ -6,14 +6,14 @@ export interface BoundProcessOptions {
   readonly cwd: string;
   /** The file that the output is appended to. */
   readonly log: string;
-  /** What the end of the command removes. */
+  /** Removed when the command ends. */
   readonly temporaryDirectory: string | undefined;
 }
 
 /**
- * Starts a command that ends with this process, kill -9 included. A shell between the two reads a pipe from this
- * process. Once the pipe is closed, the shell sends SIGINT, a fast shutdown for Postgres, until the command has ended:
- * one that has just started ignores it.
+ * Starts a command that ends when this process ends, even by `kill -9`. A shell between the two reads a pipe from this
+ * process. Once the pipe is closed, the shell sends SIGINT, which means a fast shutdown to Postgres. It repeats the
+ * signal until the command has ended, because a command that has just started ignores it.
  */
 export async function spawnBoundToParent(
   command: string[],
@@ -35,7 +35,7 @@ export async function spawnBoundToParent(
   await using logFile = await open(log, 'a', 0o600);
   const child = spawn('/bin/sh', ['-c', script, 'sh', temporaryDirectory, ...command], {
     cwd,
-    // In its own session it gets no Ctrl-C from the terminal: Usher shuts down in order.
+    // In its own session the command gets no Ctrl-C from the terminal, so Usher can close its connections first.
     detached: true,
     stdio: ['pipe', logFile.fd, logFile.fd],
   });
@@ -51,7 +51,7 @@ export async function stop(child: ChildProcess): Promise<void> {
   await exited;
 }
 
-/** Returns whether the shell, and so the command, still runs. */
+/** Returns whether the shell still runs. It ends with the command. */
 export function isRunning(child: ChildProcess): boolean {
   return child.exitCode === null && child.signalCode === null;
 }

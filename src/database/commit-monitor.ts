@@ -3,21 +3,22 @@ import type { PipelinedConnection } from './pipelined-connection.ts';
 import type { Deadline } from './statement.ts';
 import { type RowOfType, statement, t } from './template.ts';
 
-/** After this much silence of a connection, Postgres is asked whether commits wait. */
+/** A connection that has been silent for this long makes the monitor ask Postgres whether commits wait. */
 const SUSPICIOUS_MS = 200;
-/** The least time between two such questions. */
+/** The least time between two questions to Postgres. */
 const CHECK_INTERVAL_MS = 200;
 const CHECK_TIMEOUT_MS = 1_000;
 
-/** How long a commit waits for a standby until nothing counts as writable. */
+/** Once a commit has waited for a standby for longer than this, the database does not count as writable. */
 const STALLED_MS = 1_000;
 
-/** How long the last finding holds. */
+/** How long an answer that commits wait stays valid. */
 const VALID_MS = 1_500;
 
 /**
- * Distinguishes connections that have fallen silent from those whose commit waits for a synchronous standby. Such a
- * commit still happens when the standby returns. A connection that is given up leaves its backend behind until then.
+ * Distinguishes connections that no longer answer from connections whose commit waits for a synchronous standby. A
+ * waiting commit succeeds when the standby returns. Replacing its connection would not end the wait: the backend in
+ * Postgres would stay until the standby returns.
  */
 export class CommitMonitor {
   readonly #control: PipelinedConnection;
@@ -33,19 +34,19 @@ export class CommitMonitor {
     return performance.now() < this.#waitingUntil;
   }
 
-  /** Asks Postgres if one of the connections has been silent for a while. */
+  /** If one of the connections has been silent for a while, asks Postgres whether commits wait. */
   tick(now: number, connections: Iterable<PipelinedConnection>): void {
     if (now < this.#nextCheckAt) return;
     for (const { silentMs } of connections) {
       if (silentMs < SUSPICIOUS_MS) continue;
       this.#nextCheckAt = now + CHECK_INTERVAL_MS;
-      // If Postgres does not answer, the connections count as silent.
+      // If Postgres does not answer, the previous answer expires, and silent connections are replaced.
       this.#check(now + CHECK_TIMEOUT_MS).catch(() => {});
       return;
     }
   }
 
-  /** Rejects unless Postgres answers by the deadline, and can be written to. */
+  /** Rejects unless Postgres answers by the deadline, accepts writes, and commits them. */
   async requireWritable(deadline: Deadline): Promise<void> {
     const { isReadOnly, commitWaitMs } = await this.#check(deadline);
     if (isReadOnly) throw new DatabaseUnavailableError('Postgres is read-only');
@@ -63,7 +64,7 @@ export class CommitMonitor {
 
 const STATE = {
   isStandby: t.boolean,
-  /** Whether an operator, or a disk that is nearly full, has made transactions read-only. */
+  /** Whether transactions are read-only, by the choice of an operator or because the disk is nearly full. */
   isReadOnly: t.boolean,
   commitWaitMs: t.float,
 };

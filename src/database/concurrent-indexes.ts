@@ -1,20 +1,21 @@
-/** Indexes on tables that exist, which are built while others write. */
+/** Creates indexes on existing tables while other connections write to them. */
 import type { MigrationMeta } from 'drizzle-orm/migrator';
 import type postgres from 'postgres';
 
 const CREATES_INDEX = /^\s*CREATE (?:UNIQUE )?INDEX CONCURRENTLY "(\w+)" ON (?="\w+")/;
 
-/** Returns whether the migration creates indexes outside a transaction. */
+/** Returns whether the migration creates indexes, which Postgres cannot do concurrently within a transaction block. */
 export function isConcurrent({ sql }: MigrationMeta): boolean {
   return sql.some((statement) => CREATES_INDEX.test(statement));
 }
 
 /**
- * Creates the indexes of a migration, each in a transaction of its own. It may be repeated: an index that is there stays,
- * unless an interrupted try has left it invalid.
+ * Creates the indexes of a migration, each in a transaction of its own. A repeated run keeps the indexes that exist,
+ * but replaces those that an interrupted run has left invalid.
  *
- * While it waits for all transactions that are older, none may wait for it: Postgres does not see such a deadlock. So the
- * transaction that keeps other processes from migrating must have no snapshot and no lock on a table.
+ * `CREATE INDEX CONCURRENTLY` waits for all older transactions. None of these may wait for the index, because
+ * Postgres does not detect this deadlock. So the transaction that keeps other processes from migrating, and waits for
+ * the index, must hold no snapshot and no lock on a table.
  */
 export async function createIndexes(client: postgres.Sql, { sql }: MigrationMeta, schema: string): Promise<void> {
   await removeTimeouts(client);
@@ -30,7 +31,10 @@ export async function createIndexes(client: postgres.Sql, { sql }: MigrationMeta
   }
 }
 
-/** Behind a pooler they would stay on a connection that others use, and CONCURRENTLY allows no transaction block. */
+/**
+ * Removes the timeouts, but not behind a pooler: the setting would stay on a connection that other clients use, and
+ * `set local` needs a transaction block, which CONCURRENTLY does not allow.
+ */
 async function removeTimeouts(client: postgres.Sql): Promise<void> {
   const rows = await client`select pg_backend_pid() as pid`;
   const isPooled = rows[0]?.pid !== rows.state?.pid;

@@ -6,15 +6,15 @@ import { type DatabaseServer, socketOf } from './open-client.ts';
 /** How long a host may take to accept a connection. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Returns a socket that is about to connect. Pass it to `awaitConnected`. */
+/** Returns a socket that is connecting. Pass it to `awaitConnected`, which waits until it is connected. */
 export function startSocket(server: DatabaseServer): Socket {
   const path = socketOf(server);
   const socket = path ? connect(path) : connect(server);
-  // postgres.js looks here for the name of the TLS server.
+  // postgres.js reads the server name for TLS from the socket.
   return Object.assign(socket, server);
 }
 
-/** @throws ConnectionFailedError, or what Node says of the host */
+/** @throws ConnectionFailedError after a timeout, or the error of Node, such as ECONNREFUSED */
 export async function awaitConnected(socket: Socket): Promise<Socket> {
   try {
     await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS) });

@@ -4,16 +4,19 @@ import type { PipelinedConnection } from './pipelined-connection.ts';
 import type { StatementExecution } from './statement.ts';
 import { StatementQueue } from './statement-queue.ts';
 
-/** How many statements a connection has in flight: enough to keep Postgres busy, few enough that a lock delays few. */
+/**
+ * The most statements in flight on a connection: enough to keep Postgres busy, few enough that a lock delays few
+ * others.
+ */
 const MAX_IN_FLIGHT = 16;
 
-/** How many statements may wait for a connection; more are unavailable at once. */
+/** How many statements may wait for a connection. Further ones fail at once with DatabaseUnavailableError. */
 const MAX_PENDING = 2_000;
 
-/** How long a statement may take while other connections answer. */
+/** How long a statement may run on a shared connection while other connections answer. */
 const SLOW_MS = 100;
 
-/** Runs statements on pipelined connections, each on the least busy one. */
+/** Runs each statement on the pipelined connection that has the fewest in flight. */
 export class ConnectionPool {
   readonly connections: readonly PipelinedConnection[];
   readonly #isolation: LockIsolation;
@@ -60,8 +63,8 @@ export class ConnectionPool {
   }
 
   /**
-   * On a hot row every waiter waits briefly for someone else, so no single wait reaches `lock_timeout`. So a
-   * statement is also isolated when it takes long while other connections answer, and Postgres itself is not slow.
+   * On a hot row every waiter waits briefly for someone else, so no single wait reaches `lock_timeout`. Therefore a
+   * slow statement is isolated, too, if another connection has answered recently: then Postgres as a whole is not slow.
    */
   #isolateSlow(): void {
     const leastMs = Math.min(...this.connections.map(({ silentMs }) => silentMs));

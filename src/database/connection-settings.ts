@@ -6,16 +6,17 @@ import type { Db } from './statement.ts';
 
 export interface Timeouts {
   readonly statementTimeoutMs: number;
-  /** How long a statement waits for a lock before Postgres ends it; 0 for no limit. */
+  /** After this wait for a lock Postgres cancels the statement. 0 for no limit. */
   readonly lockTimeoutMs: number;
 }
 
 /**
- * Gives statements their schema and timeouts. They are no startup parameters, which poolers refuse. Behind a pooler they
- * hold for one transaction, because the connection to Postgres is not ours alone.
+ * Sets the schema and the timeouts of a connection's statements, by `SET`: poolers refuse them as startup parameters.
+ * Behind a pooler other clients use the same connection to Postgres, so each statement gets a transaction and `SET
+ * LOCAL`.
  */
 export class ConnectionSettings {
-  /** Sends statements with the timeouts. */
+  /** Sends statements with the schema and the timeouts. */
   readonly db: Db;
   readonly #client: postgres.Sql;
   #timeouts: Timeouts;
@@ -23,7 +24,7 @@ export class ConnectionSettings {
   #isPooled: boolean;
   #isOpen = false;
 
-  /** `isPooled` where that is known beforehand. */
+  /** `isPooled`: true if a pooler is declared; otherwise `open` detects it. */
   constructor(
     client: postgres.Sql,
     timeouts: Timeouts,
@@ -33,7 +34,7 @@ export class ConnectionSettings {
     this.#timeouts = timeouts;
     this.#isPooled = isPooled;
     this.#schema = schema;
-    // Drizzle calls nothing else of the client.
+    // Drizzle and templates send statements by `unsafe` only.
     const unsafe = (text: string, parameters?: never[], options?: postgres.UnsafeQueryOptions) => {
       const query = client.unsafe(text, parameters, options);
       return this.#isPooled ? this.#inTransaction(query) : query;
@@ -56,7 +57,7 @@ export class ConnectionSettings {
     this.#applySettings();
   }
 
-  /** Counts for the statements that follow. */
+  /** Applies to statements that are sent afterwards. */
   setStatementTimeout(statementTimeoutMs: number): void {
     this.#timeouts = { ...this.#timeouts, statementTimeoutMs };
     if (this.#isOpen) this.#applySettings();
@@ -64,7 +65,7 @@ export class ConnectionSettings {
 
   #applySettings(): void {
     if (this.#isPooled) return;
-    // Without them the statements that follow must fail: they would use other tables, or never end.
+    // If they cannot be set, later statements must fail: they would use other tables, or never end.
     this.#client.unsafe(this.#settings('set')).catch(() => this.#client.end({ timeout: 0 }));
   }
 
@@ -74,14 +75,14 @@ export class ConnectionSettings {
     return `${set} search_path = "${this.#schema}"; ${timeouts}`;
   }
 
-  /** Returns what Drizzle uses of a query. `begin`, the query and `commit` are pipelined back to back. */
+  /** Returns the parts of a query that Drizzle uses. `begin`, the query and `commit` are pipelined back to back. */
   #inTransaction(query: ReturnType<postgres.Sql['unsafe']>) {
     const send = async () => {
       const begun = this.#client.unsafe(`begin; ${this.#settings('set local')}`).execute();
       const [, rows] = await Promise.all([begun, query.execute(), this.#client.unsafe('commit').execute()]);
       return rows;
     };
-    // Drizzle asks for values, if it does, before that.
+    // In a microtask: a caller who wants values asks for them synchronously, before the query is sent.
     const rows = Promise.resolve().then(send);
     const values = () => {
       query.values();

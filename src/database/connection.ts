@@ -16,7 +16,7 @@ export interface ConnectionOptions extends Timeouts {
   readonly primary: PrimaryFinder;
 }
 
-/** A statement that has not been answered. */
+/** A statement that Postgres has not answered yet. */
 interface Sent {
   readonly execution: StatementExecution<unknown>;
   reject(error: Error): void;
@@ -26,11 +26,11 @@ interface Sent {
 const CLOSE_TIMEOUT_SECONDS = 1;
 
 /**
- * A postgres.js client with a single connection, which it opens once. The client alone would reconnect on
- * its own schedule and leave statements pending (porsager/postgres#1089, #1193).
+ * A postgres.js client with a single connection, which is opened once and never again. By default postgres.js
+ * reconnects on its own schedule and leaves statements pending (porsager/postgres#1089, #1193).
  */
 export class Connection {
-  /** How many statements have been answered, including the first, which opens the connection. */
+  /** How many statements have been answered. The first is the one that opens the connection. */
   answered = 0;
   /** Oldest first, the order in which Postgres runs them. */
   readonly #sent: Sent[] = [];
@@ -48,7 +48,7 @@ export class Connection {
       max: 1,
       fetch_types: false,
       onnotice: () => {},
-      // Not in the types of postgres.js.
+      // The types of postgres.js lack this option.
       socket: () => this.#openSocket(),
       connection: { application_name: name },
     };
@@ -76,7 +76,7 @@ export class Connection {
     return this.#socket?.destroyed ?? false;
   }
 
-  /** Whether its server has been replaced as the primary. */
+  /** Whether another server has replaced this connection's server as the primary. */
   get isOutdated(): boolean {
     return this.#primary !== undefined && this.#finder.isOld(this.#primary);
   }
@@ -104,7 +104,7 @@ export class Connection {
     });
   }
 
-  /** Counts for the statements that follow. */
+  /** Applies to statements that are sent afterwards. */
   setStatementTimeout(timeoutMs: number): void {
     this.#settings.setStatementTimeout(timeoutMs);
   }
@@ -121,7 +121,7 @@ export class Connection {
   /** Gives statements in flight a moment to finish. */
   async close(): Promise<void> {
     await this.#client.end({ timeout: CLOSE_TIMEOUT_SECONDS });
-    // The last rows have been read and are about to reach their callers.
+    // Lets the rows that were read last reach their callers.
     await setImmediate();
     this.giveUp();
   }
@@ -131,7 +131,7 @@ export class Connection {
     this.#isGivenUp = true;
     this.#client.end({ timeout: 0 }).catch(() => {});
     this.#socket?.destroy();
-    // postgres.js leaves some of them pending.
+    // postgres.js would leave some statements pending.
     for (const sent of this.#sent) sent.reject(new ConnectionFailedError('The connection was given up'));
   }
 
@@ -139,7 +139,7 @@ export class Connection {
     this.#opening ??= this.#settings.open().then(
       () => void this.answered++,
       (error) => {
-        // Whatever it is, such as an expired certificate: there is no connection.
+        // Any failure here, such as an expired certificate, means that there is no connection.
         throw isConnectionFault(error) ? error : new ConnectionFailedError(error.message, { cause: error });
       },
     );
@@ -147,7 +147,7 @@ export class Connection {
   }
 
   #prepare<Rows>(statement: Statement<Rows>): ReturnType<Statement<Rows>> {
-    // The map holds what each function returned, so the cast restores that function's type.
+    // The cast is safe: the value for a statement is what this statement returned.
     const known = this.#prepared.get(statement) as ReturnType<Statement<Rows>> | undefined;
     if (known) return known;
     const prepared = statement(this.#settings.db);
@@ -173,9 +173,9 @@ export class Connection {
 }
 
 /**
- * If postgres.js itself refuses a statement, such as one with an undefined parameter, it still expects an answer to it,
- * and later answers would go to the wrong statements. So the connection counts as failed. Its statements are rejected
- * before anything more is read from it.
+ * Returns the error of Postgres or of the connection. If postgres.js itself refuses a statement, such as one with an
+ * undefined parameter, it still expects an answer from Postgres, and would give later answers to the wrong statements.
+ * So the connection counts as failed, and its statements are rejected before anything more is read from it.
  */
 function toCause(error: unknown): unknown {
   if (!(error instanceof DrizzleQueryError)) return error;

@@ -1,14 +1,14 @@
 /**
- * The time of Usher is that of Postgres, which replicas share. Between two measurements the monotonic clock of the process
- * counts, so that steps of the system's clock change nothing.
+ * Usher uses the time of Postgres, which all replicas share. Between two measurements it adds the time of the process's
+ * monotonic clock, so a step of the system clock has no effect.
  */
 import type { Deadline } from './statement.ts';
 import { statement, t } from './template.ts';
 
-/** How far the clock of this machine may be off. */
+/** How far the clock of this machine may be from that of Postgres. */
 const MAX_SKEW_MS = 5_000;
-/** How many measurements count, the newest first. */
-const KEPT = 8;
+/** How many of the newest measurements determine the time. */
+const KEPT_MEASUREMENTS = 8;
 
 /** Reads the clock of Postgres, in milliseconds since 1970. */
 export type ReadTime = (deadline: Deadline) => Promise<number>;
@@ -21,7 +21,7 @@ export class ClockSkewError extends Error {
   }
 }
 
-/** Bounds of what to add to `performance.now()` for the time of Postgres. */
+/** Bounds of the difference between the time of Postgres and `performance.now()`, in milliseconds. */
 interface Bounds {
   readonly earliest: number;
   readonly latest: number;
@@ -38,19 +38,24 @@ export class DatabaseClock {
     this.#systemClock = systemClock;
   }
 
-  /** Returns the present. It is ahead of Postgres by at most the round trip of the quickest answer. */
+  /** Returns the time of Postgres. It may be ahead by at most the round trip of the quickest answer. */
   readonly read = (): Date => new Date(performance.now() + this.#offset);
 
   async measure(deadline: Deadline): Promise<void> {
     const askedAt = performance.now();
     const time = await this.#readTime(deadline);
     const earliest = time - performance.now();
-    this.#measured = [{ earliest, latest: time - askedAt }, ...this.#measured].slice(0, KEPT);
-    // Never behind: a token of another replica would come from the future. The quickest answer is the most exact.
+    this.#measured = [{ earliest, latest: time - askedAt }, ...this.#measured].slice(0, KEPT_MEASUREMENTS);
+    // Never behind Postgres, or a token of another replica would seem to come from the future. The lowest upper bound
+    // comes from the quickest answer.
     this.#offset = Math.max(earliest, Math.min(...this.#measured.map(({ latest }) => latest)));
   }
 
-  /** Returns the earlier of the present here and in Postgres, so that one wrong clock deletes nothing too early. */
+  /**
+   * Returns the earlier of the two clocks' times, so that one wrong clock deletes nothing too early.
+   *
+   * @throws ClockSkewError
+   */
   readonly readForDeletion = (): Date => {
     this.requireInStep();
     return new Date(Math.min(this.#systemClock(), this.read().getTime()));
@@ -63,22 +68,22 @@ export class DatabaseClock {
   }
 }
 
-/** How long a measurement at the start may take. */
+/** How long each measurement at the start may take. */
 const START_TIMEOUT_MS = 10_000;
 
-/** Returns the clock of the database, or one that `replacement` stands in for. @throws ClockSkewError */
+/** Returns the clock of the database, or one that reads `replacement` in its place. @throws ClockSkewError */
 export async function openClock(
   readTime: ReadTime,
   replacement: (() => Date) | undefined,
 ): Promise<Pick<DatabaseClock, 'read' | 'readForDeletion' | 'measure'>> {
   if (replacement) return { read: replacement, readForDeletion: replacement, measure: () => Promise.resolve() };
   const clock = new DatabaseClock(readTime);
-  // The first answer takes a connection, too.
+  // The first measurement is inexact, because it includes opening the connection.
   for (let time = 0; time < 2; time++) await clock.measure(performance.now() + START_TIMEOUT_MS);
   clock.requireInStep();
   return clock;
 }
 
-/** Not `clock_timestamp`, which is volatile: the statement only reads. */
+/** Not `clock_timestamp`: it is volatile, and a test demands that statements that read call no volatile function. */
 export const selectTime = statement('select_time', { time: t.float })`
   select (extract(epoch from statement_timestamp()) * 1000)::float8 as time`;

@@ -25,40 +25,40 @@ export {
   whereEqual,
 } from './statement.ts';
 
-/** The least number of statements that may wait for locks at the same time. */
+/** At least this many statements may wait for locks in Postgres at the same time. */
 const MIN_ISOLATED_CONNECTIONS = 8;
 
-/** Reads wait for no commit, so two connections serve as many as Node can handle. */
+/** Reads never wait for a commit, so two connections serve all reads that a Node process can send. */
 const MIN_READ_CONNECTIONS = 2;
 
-/** The longest pause before a statement that Postgres has undone is run again. */
+/** The longest pause before a statement that Postgres has rolled back is run again. */
 const MAX_RETRY_PAUSE_MS = 40;
 
-/** Takes note of a statement that has ended, retries included. `errorType` is the class of its error. */
+/** Called when a statement has ended. The time includes retries. `errorType` is the class of the error, or empty. */
 export type RecordStatement = (name: string, seconds: number, errorType: string) => void;
 
 export interface DatabaseOptions {
-  /** How many connections write. */
+  /** The number of connections for statements that write. */
   readonly connections: number;
   readonly statementTimeoutMs: number;
   readonly recordStatement?: RecordStatement | undefined;
-  /** Where the tables are. */
+  /** The Postgres schema of the tables. */
   readonly schema?: string;
   /** Replaces the clock of Postgres, in tests. */
   readonly clock?: (() => Date) | undefined;
   readonly divert?: Divert | undefined;
 }
 
-/** Runs statements. Reads have connections of their own, so that they never wait behind a commit. */
+/** Runs statements. Reads have their own connections, so that no read waits behind a commit. */
 export class Database {
   readonly #reads: ConnectionPool;
   readonly #writes: ConnectionPool;
   readonly #isolation: LockIsolation;
-  /** For the monitor and the clock alone, so that no other statement delays them. */
+  /** Serves only the monitor and the clock, so that no other statement delays them. */
   readonly #control: PipelinedConnection;
   readonly #monitor: CommitMonitor;
   readonly #primary: PrimaryFinder;
-  /** Undefined where the URL names one server. */
+  /** Undefined if the URL names a single server. */
   readonly #lease: PrimaryLease | undefined;
   readonly #detector = new ReadDetector();
   readonly #timer: NodeJS.Timeout;
@@ -100,7 +100,7 @@ export class Database {
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
   }
 
-  /** @throws DatabaseUnavailableError when there is no answer by the deadline, or the PostgresError of the statement. */
+  /** @throws DatabaseUnavailableError if there is no answer by the deadline, or the PostgresError of the statement. */
   run<Rows>(
     statement: Statement<Rows>,
     parameters: PlaceholderValues,
@@ -143,24 +143,24 @@ export class Database {
     this.#recordStatement?.(name, (performance.now() - startedAt) / 1_000, errorType);
   }
 
-  /** Returns `run` for one call, all of whose statements end by its deadline. */
+  /** Returns the `run` function of one call. All of its statements have the deadline of the call. */
   within(deadline: Deadline, onLockWait?: () => void): Run {
     return (statement, parameters) => this.run(statement, parameters, deadline, onLockWait);
   }
 
-  /** Resolves when Postgres answers and can be written to, and rejects when it does not by the deadline. */
+  /** Resolves if Postgres answers by the deadline, accepts writes and commits them. Otherwise rejects. */
   async ping(deadline: Deadline): Promise<void> {
     await this.#monitor.requireWritable(deadline);
     await this.#lease?.require(deadline);
   }
 
-  /** Returns the time by the clock of Postgres, in milliseconds since 1970. Waits for no other statement. */
+  /** Returns the time of Postgres, in milliseconds since 1970. Never waits behind other statements. */
   async readTime(deadline: Deadline): Promise<number> {
     const [row] = await this.#control.run({ statement: selectTime, parameters: {}, deadline });
     return row?.time ?? Number.NaN;
   }
 
-  /** The statements of each pool, and how many connections have been replaced since the start. */
+  /** The number of statements in each pool, and of connections that have been replaced since the start. */
   get load() {
     const pools = { read: this.#reads.load, write: this.#writes.load, lock_isolation: this.#isolation.load };
     return { pools, reconnects: this.#reconnects.replaced };

@@ -6,28 +6,28 @@ import { openSingleConnection } from './open-single-connection.ts';
 import { PrimaryFinder } from './primary-finder.ts';
 import { describeFailure } from './start-failure.ts';
 
-/** Every server has a copy: these tables are small, or joined with rows of every application. */
+/** Tables of which every server has a copy: they are small, or joined with rows of every application. */
 export const REFERENCE_TABLES: readonly string[] = [
   'applications',
   'api_keys',
   'users',
-  // Ends the sessions of a user in every application.
+  // A row ends the sessions of a user in every application.
   'user_cutoffs',
-  // Found by issuer and subject, and by user.
+  // Looked up by issuer and subject, and by user.
   'user_identities',
 ];
 
 /**
- * The columns by which tables are distributed that have no application, or are read without it. All others are
- * distributed by application, so that its calls read and write on one worker.
+ * The distribution columns of tables whose rows belong to no application, or are read without its ID. All other tables
+ * are distributed by application, so that the calls of an application read and write on one Citus worker.
  */
 export const DISTRIBUTED_BY: Readonly<Record<string, string>> = {
-  // The login page and CompleteLogin know the intent alone.
+  // The login page and CompleteLogin know only the ID of the intent.
   login_intents: 'id',
   login_codes: 'login_intent_id',
   wallet_challenges: 'login_intent_id',
   proved_identities: 'login_intent_id',
-  // Of no application.
+  // These rows belong to no application.
   rate_limits: 'key',
   known_origins: 'key',
   muted_addresses: 'key',
@@ -37,7 +37,10 @@ export const DISTRIBUTED_BY: Readonly<Record<string, string>> = {
   expiry_marks: 'name',
 };
 
-/** Without it Citus refuses a transaction that changes several tables which refer to each other. Elsewhere it has no effect. */
+/**
+ * Without it, Citus refuses a transaction that changes several tables with foreign keys. On other databases it does
+ * nothing.
+ */
 export const HANDLE_SHARDS_IN_TURN = "set local citus.multi_shard_modify_mode = 'sequential'";
 
 export interface Distribution {
@@ -47,8 +50,8 @@ export interface Distribution {
 }
 
 /**
- * Distributes every table that is not distributed yet, all or none, and returns what it has done. While it copies rows,
- * nobody else reads or writes the tables.
+ * Distributes every table that is not distributed yet, in one transaction, and returns these tables. It locks the
+ * tables while it copies their rows, so nobody else can read or write them.
  *
  * @throws Error of one line
  */
@@ -72,12 +75,12 @@ async function distribute(client: postgres.Sql, schema: string): Promise<readonl
   if (!(await isOnCitus(client))) throw new Error('the database is not on Citus: it has no extension citus');
   await client.unsafe(`begin; set local search_path = "${schema}"; ${HANDLE_SHARDS_IN_TURN}`);
   await grantOnWorkers(client, schema);
-  const distributions = await distributeOthers(client, schema);
+  const distributions = await distributeRemaining(client, schema);
   await client.unsafe('commit');
   return distributions;
 }
 
-/** Citus copies the schema to the workers without the rights that default privileges gave when it was created. */
+/** Repeats the grants of default privileges: Citus creates the schema on its workers without them. */
 async function grantOnWorkers(client: postgres.Sql, schema: string): Promise<void> {
   const roles = await client`
     select grantee::regrole::text as name from pg_namespace, aclexplode(nspacl)
@@ -85,13 +88,16 @@ async function grantOnWorkers(client: postgres.Sql, schema: string): Promise<voi
   for (const { name } of roles) await client.unsafe(`grant usage on schema "${schema}" to ${name}`);
 }
 
-/** Distributes, within the transaction of a migration, the tables that it adds to a database that is distributed. */
+/**
+ * If the database is distributed, distributes the tables that a migration has added. Runs within the migration's
+ * transaction.
+ */
 export async function distributeNewTables(client: postgres.Sql, schema: string): Promise<void> {
   if (!(await isOnCitus(client))) return;
   const [distributed] = await client`
     select from pg_dist_partition join pg_class on pg_class.oid = logicalrelid
     where relnamespace = ${schema}::regnamespace and partmethod = 'h' limit 1`;
-  if (distributed) await distributeOthers(client, schema);
+  if (distributed) await distributeRemaining(client, schema);
 }
 
 export async function isOnCitus(client: postgres.Sql): Promise<boolean> {
@@ -99,7 +105,7 @@ export async function isOnCitus(client: postgres.Sql): Promise<boolean> {
   return rows.length > 0;
 }
 
-async function distributeOthers(client: postgres.Sql, schema: string): Promise<readonly Distribution[]> {
+async function distributeRemaining(client: postgres.Sql, schema: string): Promise<readonly Distribution[]> {
   const distributions = await planDistributions(client, schema);
   const foreignKeys = await dropForeignKeys(client, distributions);
   for (const { table, column } of distributions) {
@@ -110,9 +116,9 @@ async function distributeOthers(client: postgres.Sql, schema: string): Promise<r
   return distributions;
 }
 
-/** Returns what is to be done, reference tables first: distributed ones refer to them. */
+/** Lists the tables that are not distributed yet. Reference tables come first, because others refer to them. */
 async function planDistributions(client: postgres.Sql, schema: string): Promise<readonly Distribution[]> {
-  // Citus lists local tables that refer to reference tables, too: they are neither hashed nor replicated.
+  // Citus also lists local tables with foreign keys to reference tables. They are neither hashed nor replicated.
   const tables = await client`
     select relname as name from pg_class c
     where relkind in ('r', 'p') and not relispartition and relnamespace = ${schema}::regnamespace
@@ -121,34 +127,38 @@ async function planDistributions(client: postgres.Sql, schema: string): Promise<
     ) order by relname`;
   const names: readonly string[] = tables.map(({ name }) => name);
   const references = names.filter((name) => REFERENCE_TABLES.includes(name));
-  const others = names.filter((name) => !REFERENCE_TABLES.includes(name));
+  const distributed = names.filter((name) => !REFERENCE_TABLES.includes(name));
   return [
     ...references.map((table) => ({ table, column: null })),
-    ...others.map((table) => ({ table, column: DISTRIBUTED_BY[table] ?? 'application_id' })),
+    ...distributed.map((table) => ({ table, column: DISTRIBUTED_BY[table] ?? 'application_id' })),
   ];
 }
 
 /**
- * Each server has a sequence of its own, so numbers of several servers would not tell which row came first. Microseconds
- * do, as far as the clocks of the servers agree. The sequence tells rows of the same microsecond apart.
+ * Replaces identity columns by numbers that are in order across servers. Each server has its own sequence, so plain
+ * sequence numbers would not show which row came first. Microseconds do, as far as the servers' clocks agree. The
+ * sequence makes numbers of the same microsecond differ.
  */
 async function distributeTable(client: postgres.Sql, table: string, column: string): Promise<void> {
-  const numbered = await client`
+  const identities = await client`
     select attname as name from pg_attribute where attrelid = ${table}::regclass and attidentity <> ''`;
-  for (const { name } of numbered) {
+  for (const { name } of identities) {
     await client.unsafe(`
       alter table ${table} alter ${name} drop identity;
       create sequence ${table}_${name}_order;
       alter table ${table} alter ${name} set default
         (extract(epoch from clock_timestamp()) * 1000000)::bigint * 64 + nextval('${table}_${name}_order') % 64`);
   }
-  // Columns of the same type are colocated: equal values are on the same worker.
+  // Citus colocates tables whose distribution columns have the same type: equal values are on the same worker.
   await client`select create_distributed_table(${table}, ${column})`;
-  // An identity needed no right, and the role of the service may have none.
-  for (const { name } of numbered) await client.unsafe(`grant usage on sequence ${table}_${name}_order to public`);
+  // The identity column needed no grant, so the service may run as a role without one.
+  for (const { name } of identities) await client.unsafe(`grant usage on sequence ${table}_${name}_order to public`);
 }
 
-/** Citus distributes no table that others refer to. Returns the statements that restore the foreign keys. */
+/**
+ * Drops foreign keys, because Citus distributes no table that others refer to. Returns the statements that restore
+ * them.
+ */
 async function dropForeignKeys(client: postgres.Sql, tables: readonly Distribution[]): Promise<readonly string[]> {
   const names = tables.map(({ table }) => table).join();
   const keys = await client`

@@ -5,10 +5,10 @@ import { basename, dirname, join } from 'node:path';
 import { spawnBoundToParent } from './child-process.ts';
 import { giveToPostgres, type PostgresRuntime } from './postgres-runtime.ts';
 
-/** Trusts whoever may enter the directory of the socket: the user that runs Postgres, and root. */
+/** Needs no password: only root and the user that runs Postgres can enter the directory of the socket. */
 const HBA = 'local all all trust\n';
 
-/** How old the rest of an interrupted start must be to be removed: no start takes that long. */
+/** Directories that an interrupted start has left are removed at this age. No start takes that long. */
 const LEFTOVER_MS = 10 * 60_000;
 
 export function isCluster(cluster: string): boolean {
@@ -24,12 +24,17 @@ export function logOf(cluster: string): string {
   return join(dirname(cluster), 'postgres.log');
 }
 
+/** Returns the last error in the log of the cluster, or its last line. Never rejects. */
 export async function readFailure(cluster: string): Promise<string> {
-  const lines = (await readFile(logOf(cluster), 'utf8')).trimEnd().split('\n');
+  const text = await readFile(logOf(cluster), 'utf8').catch(() => 'its log cannot be read');
+  const lines = text.trimEnd().split('\n');
   return lines.findLast((line) => /error|fatal|panic/i.test(line)) ?? lines.at(-1) ?? '';
 }
 
-/** Returns the process that uses the cluster, and where that process has its socket, by the lock file. */
+/**
+ * Returns the process that uses the cluster and the directory of its socket, as the lock file names them, or empty
+ * texts.
+ */
 export async function readLockFile(cluster: string): Promise<{ pid: string; socketDirectory: string }> {
   const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '');
   const [pid = '', , , , directory = ''] = text.split('\n');
@@ -37,8 +42,8 @@ export async function readLockFile(cluster: string): Promise<{ pid: string; sock
 }
 
 /**
- * Creates the cluster elsewhere and renames it: an interrupted start leaves no incomplete cluster. Of two starts at
- * the same time, the later one finds the cluster of the earlier one.
+ * Creates the cluster under another name and then renames it, so an interrupted start leaves no incomplete cluster. If
+ * another process has created the cluster meanwhile, the rename fails and that cluster is used.
  */
 async function createCluster(cluster: string, runtime: PostgresRuntime): Promise<void> {
   await removeLeftovers(cluster);

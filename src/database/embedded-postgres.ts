@@ -11,34 +11,36 @@ import { asPostgresSees, PORT, PostgresRuntime } from './postgres-runtime.ts';
 
 export interface EmbeddedPostgres {
   readonly url: string;
-  /** Shuts the server down and waits until it has ended. Statements in flight are cancelled. */
+  /** Shuts the server down and waits until it has ended. Postgres cancels the statements in flight. */
   close(): Promise<void>;
 }
 
 export interface EmbeddedPostgresOptions {
   /** `false` trades crash safety for speed, for tests. */
   readonly durable?: boolean;
-  /** Called when the server has crashed, or does not start again for now. */
+  /** Called when the server has crashed, and when a restart has failed. */
   onFailure?(error: Error): void;
-  /** Called when the cluster is gone, and with it the server for good. */
+  /** Called when the directory of the cluster is gone. The server is not restarted. */
   onLoss?(error: Error): void;
 }
 
-/** How long a start may take, including crash recovery and the shutdown of a predecessor. */
+/** How long a start may take, including crash recovery and the shutdown of a previous process's server. */
 const START_TIMEOUT_MS = 30_000;
 
-/** How long a predecessor may serve on: it may not have noticed yet that its parent is gone. */
+/**
+ * How long the server of a previous process may still answer: it may not have noticed yet that its parent has ended.
+ */
 const PREDECESSOR_TIMEOUT_MS = 500;
 
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1_000;
 
-/** How often a running server is asked whether its cluster is still there. */
+/** How often Usher checks that the directory of the cluster still exists. */
 const WATCH_INTERVAL_MS = 1_000;
 
 /**
- * Starts Postgres on a Unix socket with its files in `directory`, creating them the first time, and restarts it after
- * a crash. The server ends with this process.
+ * Starts Postgres on a Unix socket, and restarts it after a crash. Its files are in `directory`; the first start
+ * creates them. The server ends with this process.
  *
  * @throws Error of one line.
  */
@@ -90,7 +92,7 @@ interface ServerOptions {
   readonly signal: AbortSignal;
 }
 
-/** Starts the server again until it answers: a predecessor may still be shutting down. */
+/** Tries to start the server until it answers: the server of a previous process may still be shutting down. */
 async function startServer({ cluster, runtime, durable, signal }: ServerOptions): Promise<ChildProcess> {
   const { socketDirectory, temporaryDirectory } = runtime;
   const startBy = performance.now() + START_TIMEOUT_MS;
@@ -98,12 +100,12 @@ async function startServer({ cluster, runtime, durable, signal }: ServerOptions)
   let othersSince: number | undefined;
   while (performance.now() < startBy && isCluster(cluster) && !signal.aborted) {
     await runtime.prepare();
-    // Distinguishes this server from another that still uses the same socket.
+    // Distinguishes this server from another one that still answers on the same socket.
     const startId = randomUUID();
     const settings = toArguments({ cluster, socketDirectory, startId, durable });
     const command = runtime.commandOf('postgres', cluster, settings);
     const server = await spawnBoundToParent(command, { cwd: cluster, log: logOf(cluster), temporaryDirectory });
-    if (await answers(server, { url: urlOf(socketDirectory), startId, startBy })) return server;
+    if (await waitForAnswer(server, { url: urlOf(socketDirectory), startId, startBy })) return server;
     await stop(server);
 
     const other = await readLockFile(cluster);
@@ -131,20 +133,21 @@ function toArguments({
   const settings = {
     listen_addresses: '',
     port: PORT,
-    // A list separated by commas, so the directory is quoted.
+    // The directory is quoted, because the setting is a list separated by commas.
     unix_socket_directories: `"${socket.replaceAll('"', '""')}"`,
     max_connections: 400,
     jit: 'off',
     log_checkpoints: 'off',
     'usher.start_id': startId,
-    // For people who list the processes.
+    // No code reads it: it shows people who list the processes which server this is.
     'usher.cluster': cluster,
     ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
   };
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-async function answers(
+/** Returns whether the server answers by `startBy`, in milliseconds of `performance.now()`. */
+async function waitForAnswer(
   server: ChildProcess,
   { url, startId, startBy }: { url: string; startId: string; startBy: number },
 ): Promise<boolean> {
@@ -155,7 +158,7 @@ async function answers(
   return false;
 }
 
-/** Returns the ID that the server at the URL was started with, or undefined if it accepts no connections. */
+/** Returns the start ID of the server at the URL, or undefined if it accepts no connections. */
 async function readStartId(url: string): Promise<string | undefined> {
   const client = openClient(url, { max: 1, fetch_types: false, connect_timeout: 5 });
   try {

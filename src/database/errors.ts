@@ -1,6 +1,8 @@
 import postgres from 'postgres';
 
-/** Postgres cannot be reached, did not answer in time, or accepts no work for now. The caller may try again later. */
+/**
+ * Postgres cannot be reached, did not answer in time, or refuses statements for now. The caller may try again later.
+ */
 export class DatabaseUnavailableError extends Error {
   /** For the log: an error code or a fixed text, never a caller's data. */
   readonly reason: string;
@@ -15,7 +17,7 @@ export class DatabaseUnavailableError extends Error {
 /** There is no connection to Postgres. */
 export class ConnectionFailedError extends Error {}
 
-/** The server is a standby, or was replaced as the primary, so nothing may be written there. */
+/** The server is a standby or an old primary, so nothing may be written there. */
 export class StandbyError extends ConnectionFailedError {
   constructor(server = 'The server', role = 'a standby') {
     super(`${server} is ${role}`);
@@ -29,16 +31,16 @@ export class DeadlinePassedError extends Error {
   }
 }
 
-/** Returns the error of a statement that was not answered by its deadline, for its caller. */
+/** Returns the error that the caller of a statement gets if Postgres has not answered by the deadline. */
 export function createLateError(): Error {
   return new DatabaseUnavailableError(new DeadlinePassedError());
 }
 
-/** The isolation of the statement has ended before it got a connection. */
+/** The isolation of the statement ended before an isolated connection was free: it can run on a shared one. */
 export class NotIsolatedError extends Error {}
 
-/** What Citus says of a worker that it has lost, without a code of its own. */
-const OF_WORKER = new RegExp(
+/** Matches the messages about a lost Citus worker. Citus gives them no SQLSTATE of their own. */
+const LOST_WORKER = new RegExp(
   [
     'while executing command on ',
     'failure on connection marked as essential',
@@ -53,25 +55,25 @@ const OF_WORKER = new RegExp(
   ].join('|'),
 );
 
-/** Returns whether the connection is lost or cannot be trusted any more. */
+/** Returns whether the connection is lost or must be replaced, as after an error that says the server is read-only. */
 export function isConnectionFault(error: unknown): error is Error {
   if (error instanceof ConnectionFailedError) return true;
   if (error instanceof postgres.PostgresError) {
-    // A connection that is lost ends with FATAL. Citus reports a loss of its own connections as an ERROR.
+    // Postgres reports the loss of this connection as FATAL. An ERROR of the same class is Citus's loss of another one.
     return error.code === '25006' || (error.severity !== 'ERROR' && /^(08|28|3D|57P|53300)/.test(error.code));
   }
   return error instanceof Error && 'code' in error && /^(CONNECT|E[A-Z])/.test(String(error.code));
 }
 
 /**
- * Returns whether the connection is sound but the statement failed for now: a lock, a deadlock, a timeout, no memory, or
- * a worker of Citus that is away, which may come without a code of its own.
+ * Returns whether the statement failed for a passing reason although the connection is sound: a lock, a deadlock, a
+ * timeout, lack of memory, or an unavailable Citus worker.
  */
 export function isTemporaryFailure(error: unknown): error is Error {
   if (error instanceof DeadlinePassedError) return true;
   if (!(error instanceof postgres.PostgresError)) return false;
-  const isOfWorker = /^(XX000|58030)$/.test(error.code) && OF_WORKER.test(`${error.message} ${error.where}`);
-  return isOfWorker || /^(08|40|53|55P03|57)/.test(error.code);
+  const isLostWorker = /^(XX000|58030)$/.test(error.code) && LOST_WORKER.test(`${error.message} ${error.where}`);
+  return isLostWorker || /^(08|40|53|55P03|57)/.test(error.code);
 }
 
 /** Returns whether a unique index refused the statement. */
@@ -79,17 +81,17 @@ export function isUniqueViolation(error: unknown): boolean {
   return sqlStateOf(error) === '23505';
 }
 
-/** Returns whether Postgres has undone a statement because of others at the same time: the next attempt may succeed. */
+/** Returns whether Postgres has rolled a statement back because of concurrent ones. A retry may succeed. */
 export function isSerializationFailure(error: unknown): boolean {
   return /^40(?!003)/.test(sqlStateOf(error));
 }
 
-/** Returns whether Postgres ended a statement, without effect, because it waited too long for a lock. */
+/** Returns whether Postgres cancelled a statement because it waited for a lock for longer than `lock_timeout`. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(error) === '55P03';
 }
 
-/** Returns the code of the error of Postgres that this is or was caused by, or an empty string. */
+/** Returns the SQLSTATE of a PostgresError or of an error that it caused. Empty for all others. */
 export function sqlStateOf(error: unknown): string {
   const cause = error instanceof Error && error.cause ? error.cause : error;
   return cause instanceof postgres.PostgresError ? cause.code : '';

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { boolean, foreignKey, index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { applicationIdColumn, instant } from './schema.ts';
 
-/** Rows are never removed: an event ID is unique for ever, even after the event is deleted. */
+/** Rows are never removed: no later event can have the ID of a deleted one. */
 export const events = pgTable(
   'events',
   {
@@ -25,7 +25,7 @@ export const checkIns = pgTable(
     eventId: text('event_id').notNull(),
     attendeeId: text('attendee_id').notNull(),
     checkedInAt: instant('checked_in_at').notNull(),
-    /** Whether the attendee has tried to check in again. */
+    /** Whether the attendee was checked in again. */
     isRepeated: boolean('is_repeated').notNull().default(false),
   },
   (table) => [

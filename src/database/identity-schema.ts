@@ -1,7 +1,10 @@
 import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { bytes, instant, users } from './schema.ts';
 
-/** The accounts at other providers with which users sign in. Addresses are no part of them: they change owners. */
+/**
+ * The accounts at other providers with which users sign in. E-mail addresses are not stored, because they change
+ * owners.
+ */
 export const userIdentities = pgTable(
   'user_identities',
   {
@@ -10,7 +13,7 @@ export const userIdentities = pgTable(
     userId: uuid('user_id')
       .notNull()
       .references(() => users.id),
-    /** The ID of the provider, as the operator has named it when the identity was linked. */
+    /** The ID that the operator's settings gave the provider when the identity was linked. */
     provider: text('provider').notNull(),
     createdAt: instant('created_at').notNull(),
   },
@@ -21,15 +24,15 @@ export const userIdentities = pgTable(
 );
 
 /**
- * Identities without a user that browsers have signed in with, until the login ends. Whoever enters the code for an e-mail
- * address there gets the identity. Like login codes, they need no foreign key.
+ * Identities that a browser has signed in with but that no user has yet. If a code for an e-mail address is entered in
+ * the same login and browser, the identity is linked to its user. Like login codes, the rows need no foreign key.
  */
 export const provedIdentities = pgTable(
   'proved_identities',
   {
     applicationId: uuid('application_id').notNull(),
     loginIntentId: uuid('login_intent_id').notNull(),
-    /** Of the sign-in at the provider. */
+    /** The ID of the sign-in at the provider. */
     id: uuid('id').notNull(),
     browserDigest: bytes('browser_digest').notNull(),
     provider: text('provider').notNull(),

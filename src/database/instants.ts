@@ -1,23 +1,26 @@
 /**
- * Instants by the clock of Postgres, which all replicas share. In whole milliseconds, rounded down: columns would round
- * to the next. `BY_POSTGRES` has the value of their placeholder, `instant`.
+ * SQL for instants by the clock of Postgres, which all replicas share. They are rounded down to whole milliseconds; a
+ * column would round some of them up. Each has the placeholder `instant`, which is null, as in `BY_POSTGRES`, unless a
+ * test replaces the clock.
  */
 import { type SQL, sql } from 'drizzle-orm';
 import { p } from './template.ts';
 
 const replacement = p.instant('instant');
 
-/** Returns the replacement if there is one. Not by `coalesce` or `case`, where Citus takes no clock. */
+/** Returns the replacement, or the time of the clock if it is null. Citus allows no clock in `coalesce` or `case`. */
 function orReplacement(clock: SQL): SQL {
   const own = sql`date_trunc('milliseconds', ${clock})`;
   return sql`(array[${own}, ${replacement}])[1 + (${replacement} is not null)::int]`;
 }
 
-/** The instant at which a row is made: evaluated where the rows before are locked. */
+/** The time when Postgres evaluates the expression: in a CTE that reads locked rows, after the wait for their locks. */
 export const presentInstant = orReplacement(sql`clock_timestamp()`);
 
-/** The instant at which the statement began, before it read anything. Citus sends it to its workers as a constant. */
+/**
+ * The time when Postgres received the statement, before it read any row. Citus sends it to its workers as a constant.
+ */
 export const statementInstant = orReplacement(sql`statement_timestamp()`);
 
-/** Leaves the instants to Postgres. `DatabaseOptions.clock` replaces it. */
+/** The parameter that selects the clock of Postgres. `DatabaseOptions.clock` replaces it. */
 export const BY_POSTGRES = { instant: null };

@@ -2,12 +2,14 @@ import { createLateError, DatabaseUnavailableError } from './errors.ts';
 import { PipelinedConnection } from './pipelined-connection.ts';
 import type { StatementExecution } from './statement.ts';
 
-/** A connection that runs one statement at a time. Postgres ends the statement at its deadline, without effect. */
+/**
+ * A connection that runs one statement at a time. At its deadline Postgres cancels the statement, so it has no effect.
+ */
 export class IsolatedConnection extends PipelinedConnection {
   override async run<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
     const { deadline } = execution;
     const remainingMs = Math.ceil(deadline - performance.now());
-    // 0 would be no limit, and Postgres refuses a negative one.
+    // At least 1 ms: 0 would mean no limit, and Postgres refuses negative limits.
     this.setStatementTimeout(Math.max(1, Math.min(remainingMs, this.options.statementTimeoutMs)));
     try {
       return await super.run(execution);

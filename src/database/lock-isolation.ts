@@ -4,28 +4,34 @@ import type { Statement, StatementExecution } from './statement.ts';
 import { StatementQueue } from './statement-queue.ts';
 
 /**
- * `lock_timeout` on shared connections, where others wait behind a statement. It exceeds TABLE_LOCK_TIMEOUT_MS of
- * migrations, so most of their tries isolate nothing.
+ * `lock_timeout` on shared connections, where other statements wait behind a blocked one. It exceeds
+ * TABLE_LOCK_TIMEOUT_MS, so most tries of a migration isolate no statement.
  */
 export const LOCK_TIMEOUT_MS = 60;
 
 /** How long a statement of an application stays isolated after it last waited for a lock. */
 const ISOLATION_MS = 1_000;
 
-/** How many applications may wait with the same statement until it is isolated for all: they want a table, not a row. */
+/**
+ * If more applications wait in the same statement, it is isolated for all: then a table is locked, and not only rows.
+ */
 const MAX_WAITING_APPLICATIONS = 2;
 
-/** How often the same statement of one application may wait; more are unavailable at once. */
+/**
+ * How many executions of a statement may wait for one application. Further ones fail at once with
+ * DatabaseUnavailableError.
+ */
 const MAX_WAITING = 64;
 
 /**
- * Runs statements that wait for locks on connections where no other statement waits behind them. It isolates a statement
- * for the application whose parameters it had, because most locks are of a row: other applications have other rows.
+ * Runs statements that wait for locks on separate connections, where no other statement waits behind them. A statement
+ * is isolated only for the application of its parameters: most locks are on rows, and other applications have other
+ * rows.
  */
 export class LockIsolation {
   readonly #capacity: number;
   readonly #open: () => IsolatedConnection;
-  /** Until which instant of `performance.now()` each statement is isolated, by application ID. */
+  /** When the isolation of a statement ends for each application ID, in milliseconds of `performance.now()`. */
   readonly #isolated = new Map<Statement<unknown>, Map<unknown, number>>();
   readonly #queue = new StatementQueue();
   #connections: IsolatedConnection[] = [];
@@ -40,12 +46,12 @@ export class LockIsolation {
     return this.#connections;
   }
 
-  /** How many statements a lock may block, each on a connection, and how many have not been sent. */
+  /** The number of statements on these connections, which a lock may block, and of those not yet sent. */
   get load() {
     return { inFlight: this.#connections.filter(({ running }) => running).length, waiting: this.#queue.length };
   }
 
-  /** Returns whether the execution is to run here. */
+  /** Returns whether the statement is isolated for the application of the execution. */
   has({ statement, parameters: { applicationId } }: StatementExecution<unknown>): boolean {
     const applications = this.#isolated.get(statement);
     if (!applications) return false;
@@ -58,7 +64,7 @@ export class LockIsolation {
     this.#isolated.set(statement, applications.set(applicationId, performance.now() + ISOLATION_MS));
   }
 
-  /** @throws NotIsolatedError if its isolation ends before it gets a connection */
+  /** @throws NotIsolatedError if the isolation ends before a connection is free */
   async run<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
     execution.onLockWait?.();
     if (!this.#mayStart(execution) && this.#countWaitingLike(execution) >= MAX_WAITING)
@@ -98,7 +104,10 @@ export class LockIsolation {
     }
   }
 
-  /** Releases one at a time: if the statement still waits for a lock, the first isolates it again. */
+  /**
+   * Releases one execution in a tick: if it still has to wait for a lock, it isolates the statement for the others
+   * again.
+   */
   #releaseOne(): void {
     this.#queue.startFirst(
       () => Promise.reject(new NotIsolatedError()),
@@ -136,7 +145,7 @@ export class LockIsolation {
     const idle = this.#connections.filter(({ running }) => !running);
     const ready = idle.find(({ isBackingOff }) => !isBackingOff);
     if (ready) return ready;
-    // One that is backing off rejects the statement at once.
+    // A connection that is backing off rejects the statement at once.
     if (idle[0] && this.#connections.length >= this.#capacity) return idle[0];
     const opened = this.#open();
     this.#connections.push(opened);

@@ -3,8 +3,7 @@ import { bigint, boolean, index, pgTable, primaryKey, smallint, text, uuid } fro
 import { applications, bytes, instant } from './schema.ts';
 
 /**
- * The logos of the login page. Their digests and sizes are in `applications`, too, so that a page needs no second
- * statement.
+ * The logos of the login page. `applications` also has their digests and sizes, so a page needs no second statement.
  */
 export const applicationLogos = pgTable(
   'application_logos',
@@ -26,8 +25,9 @@ export const applicationLogos = pgTable(
 );
 
 /**
- * Login codes. They expire before their login intents, so a foreign key would only make each removal of an intent cost
- * eight times as much. Unknown e-mail addresses get rows too, so that the response time is the same.
+ * Login codes. They expire before their login intents, so a foreign key would protect nothing, and would make the
+ * removal of an intent cost eight times as much. Unknown e-mail addresses also get rows, so that the response time
+ * reveals nothing.
  */
 export const loginCodes = pgTable(
   'login_codes',
@@ -36,15 +36,15 @@ export const loginCodes = pgTable(
     loginIntentId: uuid('login_intent_id').notNull(),
     id: uuid('id').notNull(),
     /**
-     * Null when no user has the address. Not a foreign key: its check would take time that reveals whether there is a
-     * user. Users are never removed, and codes expire after minutes.
+     * Null if no user has the address. Not a foreign key: the time of its check would reveal whether there is a user.
+     * No row is orphaned, because rows of users are never removed.
      */
     userId: uuid('user_id'),
     /** As the user typed it. */
     email: text('email').notNull(),
-    /** A wallet that this browser has proved to have, and that the user of the code is to get. */
+    /** A wallet whose ownership this browser has proved. It is linked to the user who enters the code. */
     walletAddress: text('wallet_address'),
-    /** An identity at a provider that this browser has proved to have, and that the user of the code is to get. */
+    /** An identity in `proved_identities` of this browser. It is linked to the user who enters the code. */
     identityId: uuid('identity_id'),
     browserDigest: bytes('browser_digest').notNull(),
     codeDigest: bytes('code_digest').notNull(),
@@ -77,7 +77,7 @@ export const walletChallenges = pgTable(
     /** In lower case. */
     address: text('address').notNull(),
     message: text('message').notNull(),
-    /** Whether the wallet has signed the message. It belongs to nobody then: others are deleted. */
+    /** Whether the wallet has signed the message. Only rows of wallets without a user are kept after that. */
     isProved: boolean('is_proved').notNull().default(false),
     createdAt: instant('created_at').notNull(),
     expiresAt: instant('expires_at').notNull(),
@@ -89,13 +89,16 @@ export const walletChallenges = pgTable(
   ],
 );
 
-/** Leaky buckets of rate-limited actions, across all applications. */
+/** Leaky buckets of rate-limited actions. All applications share them. */
 export const rateLimits = pgTable(
   'rate_limits',
   {
     /** A hash of the limited subject: an HMAC-SHA-256 where that is an e-mail address. */
     key: bytes('key').primaryKey(),
-    /** When the bucket is empty, in milliseconds since 1970. Integers keep the arithmetic immutable, as Citus demands. */
+    /**
+     * When the bucket is empty, in milliseconds since 1970. Unlike that of instants, integer arithmetic is immutable,
+     * as Citus demands.
+     */
     emptyMs: bigint('empty_ms', { mode: 'number' }).notNull(),
     expiresAt: instant('expires_at').notNull(),
   },
@@ -108,7 +111,7 @@ export const knownOrigins = pgTable(
   {
     /** HMAC-SHA-256 of the address and the browser or network. */
     key: bytes('key').primaryKey(),
-    /** Who signed in, to forget it with the user. */
+    /** Who signed in. An erasure of the user removes the row. */
     userId: uuid('user_id').notNull(),
     expiresAt: instant('expires_at').notNull(),
   },
@@ -118,18 +121,21 @@ export const knownOrigins = pgTable(
   ],
 );
 
-/** Addresses whose owners want no codes that strangers ask for. */
+/** E-mail addresses whose owners have muted codes that strangers request. */
 export const mutedAddresses = pgTable(
   'muted_addresses',
   {
-    /** 16 bytes of the HMAC-SHA-256 of the address. The row belongs to no user, since unknown addresses may be muted, too. */
+    /**
+     * 16 bytes of the HMAC-SHA-256 of the address. The row has no user ID, because addresses without a user can be
+     * muted, too.
+     */
     key: bytes('key').primaryKey(),
     expiresAt: instant('expires_at').notNull(),
   },
   (table) => [index('muted_addresses_expires_at_idx').on(table.expiresAt)],
 );
 
-/** The sign-ins that browsers can continue in applications that share them. */
+/** The sign-ins that a browser can reuse in applications with `single_sign_on`. */
 export const rememberedSignIns = pgTable(
   'remembered_sign_ins',
   {

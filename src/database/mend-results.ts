@@ -1,6 +1,6 @@
 import type postgres from 'postgres';
 
-/** What a query of postgres.js has beyond its types. */
+/** Members of a postgres.js query that its types omit. */
 interface DriverQuery {
   readonly executed: boolean;
   resolve(result: unknown): void;
@@ -10,19 +10,20 @@ interface DriverQuery {
 const mended = new WeakSet<object>();
 
 /**
- * Removes the holes that postgres.js 3.4.9 leaves in results. It numbers rows with a counter of the connection, which it
- * resets at CommandComplete, but not when a statement fails after its first rows (porsager/postgres#1181). The first
- * result that completes after that begins with as many holes as rows were lost, on whichever statement that is.
+ * Removes the holes that postgres.js 3.4.9 leaves in results. It numbers rows with a counter of the connection, which
+ * it resets at CommandComplete, but not when a statement fails after its first rows (porsager/postgres#1181). The next
+ * result on the connection, whichever statement it belongs to, then begins with as many holes as rows were lost.
  *
- * Dropping them is exact. Each statement gets a new array at ReadyForQuery, and the driver adds its rows at consecutive
- * indices, so what is missing is missing at the start, and what is there is the rows of this statement in their order.
- * Of several results of one query only the first can have holes. `count`, `command` and `columns` come with each
- * result's own messages. In a transaction block no holes reach a result: the next command to complete is ROLLBACK.
+ * Dropping the holes restores the exact result. Each statement gets a new array at ReadyForQuery, and the driver adds
+ * its rows at consecutive indices. So all holes are at the start, and all other elements are rows of this statement, in
+ * order. If a query has several results, only the first can have holes. `count`, `command` and `columns` come from
+ * messages of each result. In a transaction block no result has holes, because the next command to complete is
+ * ROLLBACK.
  *
- * It changes the prototype of all queries, so no client and no way to send a statement is left out.
+ * The function changes the prototype of queries, so it covers every client and every way to send a statement.
  */
 export function mendResults(client: postgres.Sql): void {
-  // A query is sent when it is awaited, so this one never is.
+  // postgres.js sends a query when it is awaited, so this one is never sent.
   const prototype: DriverQuery = Object.getPrototypeOf(client.unsafe(''));
   if (mended.has(prototype)) return;
   mended.add(prototype);

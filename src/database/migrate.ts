@@ -11,17 +11,17 @@ import { requirePreparedStatements, requireUsable } from './require-usable.ts';
 import { describeFailure } from './start-failure.ts';
 import { awaitCancelledVacuum, isLockConflict, TABLE_LOCK_TIMEOUT_MS } from './table-locks.ts';
 import { isInUse, isOfVersion01, readTakeOver } from './take-over.ts';
-import { isNetworkError, type Waiting, waitForPrimary } from './wait-for-primary.ts';
+import { isNetworkError, type WaitOptions, waitForPrimary } from './wait-for-primary.ts';
 
 export interface MigrationOptions {
-  /** Where the tables are. */
+  /** The Postgres schema of the tables. */
   readonly schema?: string | undefined;
-  /** False only checks that nothing is pending. */
+  /** If false, nothing is applied: a pending migration is an error. */
   readonly applies?: boolean;
   readonly folder?: string;
   /** How long to wait for a primary, for other processes that migrate, and for tables in use. */
   readonly timeoutMs?: number;
-  readonly onWait?: Waiting['onWait'];
+  readonly onWait?: WaitOptions['onWait'];
 }
 
 const MIGRATIONS = fileURLToPath(new URL('../../drizzle', import.meta.url));
@@ -32,18 +32,22 @@ const ADVISORY_LOCK = 7_580_447;
 const PAUSE_MS = 200;
 const TIMEOUT_MS = 5 * 60_000;
 
-/** Every so many tries, one waits for an autovacuum to be cancelled. It makes callers wait, so the others do not. */
+/**
+ * One of this many tries is patient: it waits until Postgres cancels an autovacuum. Callers wait as long, so it is
+ * rare.
+ */
 const PATIENT_INTERVAL = 50;
+/** The number of the first patient try. */
 const FIRST_PATIENT = 5;
 
 export interface MigratedDatabase {
-  /** Whether it is on Citus, distributed already or not. */
+  /** Whether the database has the extension citus, even if its tables are not distributed yet. */
   readonly isOnCitus: boolean;
 }
 
 /**
- * Brings the database's tables up to date. Replicas that start together migrate one after the other. Where nothing is
- * to be done it takes no lock and needs no right but to read.
+ * Brings the database's tables up to date. Replicas that start together migrate one after the other. If nothing is
+ * pending, it takes no lock and needs only the right to read.
  *
  * @throws Error of one line, without the password
  */
@@ -76,17 +80,17 @@ export async function migrateDatabase(
 
 interface Migration {
   readonly client: postgres.Sql;
-  /** Opens a client for what must be done outside the transaction of the first. */
+  /** Opens a second client, for indexes: they are created outside the transaction of the first client. */
   readonly openOther: () => postgres.Sql;
   readonly schema: string;
   readonly migrations: readonly MigrationMeta[];
 }
 
 /**
- * Applies one migration after the other, so that none waits for the tables of another. Tries again while another process
- * migrates, and after every conflict with the statements of other replicas.
+ * Applies each migration in its own transaction, so that none holds locks on tables while the next one waits. Tries
+ * again while another process migrates, and after every lock conflict with statements of other replicas.
  */
-async function migrate(migration: Migration, { timeoutMs, onWait }: Waiting): Promise<void> {
+async function migrate(migration: Migration, { timeoutMs, onWait }: WaitOptions): Promise<void> {
   const { client, schema, migrations } = migration;
   const waitUntil = performance.now() + timeoutMs;
   let reported = '';
@@ -116,7 +120,7 @@ async function apply(step: MigrationMeta, { client, openOther, schema }: Migrati
     stack.defer(() => other.end({ timeout: 1 }));
     await createIndexes(other, step, schema);
   } else {
-    // Foreign keys that drizzle-kit generates name `public`.
+    // drizzle-kit writes the schema `public` into foreign keys.
     for (const statement of step.sql) await client.unsafe(statement.replaceAll('"public".', `"${schema}".`));
     await distributeNewTables(client, schema);
   }
@@ -124,8 +128,10 @@ async function apply(step: MigrationMeta, { client, openOther, schema }: Migrati
 }
 
 /**
- * Returns undefined, or why it could not be done now. Everything but indexes is within one transaction, as poolers need.
- * Between its statements it has no snapshot: indexes would wait for that.
+ * Applies the first pending migration. Returns undefined, or the reason why that is not possible yet. All statements
+ * but those of indexes run in one transaction, because a pooler may change the connection between transactions. The
+ * isolation level makes the transaction hold no snapshot between statements: indexes would wait for the end of the
+ * snapshot.
  */
 async function applyFirstPending(migration: Migration, isPatient: boolean): Promise<string | undefined> {
   const { client, schema, migrations } = migration;

@@ -2,24 +2,28 @@ import { index, integer, pgTable, primaryKey, smallint, text, uuid } from 'drizz
 import { instant } from './schema.ts';
 
 /**
- * The sign-ins that applications have tokens of OpenID Connect for. A grant ends when its row expires, or by a cut-off,
- * as sessions do. What ends a grant sets its expiry to 1970. Refreshes of confidential clients only read it.
+ * The sign-ins for which applications have tokens of OpenID Connect. Like a session, a grant ends when it expires, or
+ * by a cut-off. A statement that ends a single grant sets its expiry to 1970. Refreshes of confidential clients only
+ * read it.
  */
 export const oidcGrants = pgTable(
   'oidc_grants',
   {
     applicationId: uuid('application_id').notNull(),
-    /** The login intent whose code was redeemed. */
+    /** The ID of the login intent whose code was redeemed. */
     id: uuid('id').notNull(),
     userId: uuid('user_id').notNull(),
-    /** The same for all sign-ins to the application in one browser, of one user. */
+    /** The session ID of OpenID Connect: the same for all sign-ins of a user to the application in one browser. */
     sid: uuid('sid').notNull(),
     scope: smallint('scope').notNull(),
     method: text('method').notNull(),
     ipAddress: text('ip_address').notNull(),
     userAgent: text('user_agent').notNull(),
     authenticatedAt: instant('authenticated_at').notNull(),
-    /** How often the refresh token of a public client was replaced, from 1. 0 for a confidential client, whose token stays. */
+    /**
+     * The number of the current refresh token of a public client, from 1. 0 for a confidential client, whose token
+     * stays.
+     */
     rotation: integer('rotation').notNull(),
     rotatedAt: instant('rotated_at'),
     createdAt: instant('created_at').notNull(),

@@ -7,13 +7,13 @@ export type { DatabaseServer };
 
 type Options = postgres.Options<Record<string, never>>;
 
-/** What to connect to, and how. */
+/** The servers of a database, and how to connect to them. */
 export interface ClientTarget {
   /** One of them is the primary. */
   readonly servers: readonly DatabaseServer[];
-  /** Whether there is a pooler between. If not, that is found out. */
+  /** Whether the URL declares a pooler. If not, each connection detects it. */
   readonly isPooled: boolean;
-  /** Where the tables are. */
+  /** The Postgres schema of the tables. */
   readonly schema: string;
   readonly options: Options;
 }
@@ -24,16 +24,16 @@ export function openClient(url: string, options: Options): postgres.Sql {
 }
 
 /**
- * Opens a postgres.js client for one of the servers, the first by default. It gets no URL: parameters of a URL would
- * override options, and postgres.js understands fewer URLs than libpq.
+ * Opens a postgres.js client for one of the servers, the first by default. postgres.js gets no URL: URL parameters
+ * would override options, and postgres.js understands fewer URLs than libpq.
  */
 export function openClientOf(target: ClientTarget, options: Options, server = target.servers[0]): postgres.Sql {
   if (!server) throw new Error('There is no server to connect to');
   const path = socketOf(server);
   const { ssl } = target.options;
-  // Lists, which the types of postgres.js do not know: it would split an IPv6 address at its colons.
+  // Arrays, because postgres.js would split an IPv6 address at its colons. Its types do not allow arrays.
   const address: object = { host: [server.host], port: [server.port], ...(path && { path, ssl: false }) };
-  // An object for each client, because of `verifyHost`.
+  // Each client has its own object, because `verifyHost` changes it.
   const own = typeof ssl === 'object' ? { ssl: { ...ssl } } : {};
   const client = postgres({ max_lifetime: null, ...target.options, ...own, ...address, ...options });
   mendResults(client);
@@ -41,7 +41,10 @@ export function openClientOf(target: ClientTarget, options: Options, server = ta
   return client;
 }
 
-/** Sets the host that the certificate must be for. For an address postgres.js sets none, and Node takes `localhost`. */
+/**
+ * Sets the host that the certificate must name. For an IP address postgres.js sets none, and Node would verify
+ * `localhost`.
+ */
 export function verifyHost({ options: { ssl } }: postgres.Sql, { host }: DatabaseServer): void {
   if (typeof ssl === 'object') Object.assign(ssl, { host });
 }
@@ -63,7 +66,7 @@ export function socketOf({ host, port }: DatabaseServer): string | undefined {
   return host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : undefined;
 }
 
-/** Names the server as an operator would. */
+/** Returns the address of the server for messages: its socket path, or host and port. */
 export function describeServer(server: DatabaseServer): string {
   return socketOf(server) ?? `${server.host}:${server.port}`;
 }

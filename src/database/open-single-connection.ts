@@ -4,9 +4,9 @@ import { ConnectionFailedError } from './errors.ts';
 import { type ClientTarget, type DatabaseServer, openClientOf } from './open-client.ts';
 
 /**
- * Opens a client whose connection is never replaced: once it is lost, every statement fails. A client of postgres.js
- * reconnects by itself, and the rest of a transaction would run, and be committed, without its beginning. `begin` of
- * postgres.js prevents that, too, but ends the process when the connection is lost (porsager/postgres#1066, #1208).
+ * Opens a client that never reconnects: once its connection is lost, every statement fails. By default postgres.js
+ * reconnects, and would run and commit the rest of a transaction without its beginning. `begin` of postgres.js prevents
+ * that, too, but ends the process when the connection is lost (porsager/postgres#1066, #1208).
  */
 export function openSingleConnection(
   target: ClientTarget,
@@ -16,14 +16,14 @@ export function openSingleConnection(
   let isOpened = false;
   const openSocket = () => {
     if (isOpened) {
-      // Otherwise statements that follow would wait for ever.
+      // Otherwise later statements would wait for ever.
       client.end({ timeout: 0 }).catch(() => {});
       throw new ConnectionFailedError('The connection was lost');
     }
     isOpened = true;
     return awaitConnected(startSocket(server));
   };
-  // The socket is not in the types of postgres.js.
+  // A variable, because the types of postgres.js lack `socket`.
   const single = { ...options, max: 1, socket: openSocket };
   const client = openClientOf(target, single, server);
   return client;

@@ -1,4 +1,4 @@
-/** What Usher keeps about its own work. */
+/** Tables about Usher's own operation. */
 import { bigint, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { instant } from './schema.ts';
 
@@ -11,11 +11,14 @@ export const hourlyCounts = pgTable(
     hour: instant('hour').notNull(),
     count: bigint('count', { mode: 'number' }).notNull(),
   },
-  // Begins with the hour, by which rows expire.
+  // The key begins with the hour, because rows expire by hour.
   (table) => [primaryKey({ columns: [table.hour, table.name] })],
 );
 
-/** Up to which instant rows that share their table with longer-lived ones were removed, so that no run reads those again. */
+/**
+ * The progress of the expiry job in tables where rows of different lifetimes are mixed: all short-lived rows up to
+ * `reached_at` are removed. A run starts there, so it does not read the long-lived rows again.
+ */
 export const expiryMarks = pgTable('expiry_marks', {
   name: text('name').primaryKey(),
   reachedAt: instant('reached_at').notNull(),

@@ -2,8 +2,8 @@ import { bigint, boolean, index, pgTable, primaryKey, text, uuid } from 'drizzle
 import { bytes, instant } from './schema.ts';
 
 /**
- * Passkeys of users. A sign-in knows the credential ID alone, and Citus distributes a table by what its primary key has.
- * Not a foreign key, as for login codes: users are never removed.
+ * Passkeys of users. The primary key is the credential ID, because a sign-in knows nothing else, and Citus demands that
+ * the primary key contains the distribution column. There is no foreign key, because rows of users are never removed.
  */
 export const passkeys = pgTable(
   'passkeys',
@@ -11,7 +11,7 @@ export const passkeys = pgTable(
     userId: uuid('user_id').notNull(),
     id: uuid('id').notNull(),
     credentialId: bytes('credential_id').notNull(),
-    /** The host of the login page when the passkey was made, or a parent of it. */
+    /** The relying party ID: the host of the login page when the passkey was made, or a parent domain of it. */
     rpId: text('rp_id').notNull(),
     /** In COSE (RFC 9052). */
     publicKey: bytes('public_key').notNull(),

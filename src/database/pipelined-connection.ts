@@ -6,22 +6,22 @@ import type { StatementExecution } from './statement.ts';
 /** How often `tick` is called. */
 export const TICK_MS = 20;
 
-/** How long a connection that failed rejects statements at once instead of connecting again. */
+/** For at least this long after a failure, a connection rejects statements at once instead of reconnecting. */
 const BACKOFF_MS = 400;
 
-/** By how much a busy Postgres may be late to end a statement that has exceeded its timeout. */
+/** How long after its timeout a busy Postgres may take to cancel a statement. */
 const SILENCE_MARGIN_MS = 1_000;
 
 /** The least time between two attempts to reconnect. */
 const RECONNECT_INTERVAL_MS = 125;
 
-/** Spreads out the reconnects of all connections, so that their number does not matter to Postgres. */
+/** Limits the rate of reconnects, so that the load on Postgres does not depend on the number of connections. */
 export class ReconnectLimiter {
   #nextAt = 0;
-  /** How many connections have been replaced. */
+  /** The number of replaced connections since the start. */
   replaced = 0;
 
-  /** Reserves the next attempt and returns its instant, in milliseconds of `performance.now()`. */
+  /** Reserves the next reconnect and returns its instant, in milliseconds of `performance.now()`. */
   reserve(): number {
     this.#nextAt = Math.max(performance.now() + BACKOFF_MS, this.#nextAt + RECONNECT_INTERVAL_MS);
     return this.#nextAt;
@@ -30,14 +30,14 @@ export class ReconnectLimiter {
 
 export interface PipelinedConnectionOptions extends ConnectionOptions {
   readonly reconnects: ReconnectLimiter;
-  /** Whether silence may mean that a commit waits for a standby. */
+  /** Returns whether a connection may be silent because its commit waits for a standby. */
   areCommitsWaiting(): boolean;
 }
 
 /**
- * A connection that sends statements without waiting for the answers to earlier ones. It replaces its
- * client when that fails or falls silent. It is not a pool of postgres.js because a pool with several
- * connections slows down with every query (porsager/postgres#747).
+ * A connection that sends statements without waiting for the answers to earlier ones. When its client fails or falls
+ * silent, it opens a new one. It is not a pool of postgres.js, because a pool with several connections slows down with
+ * every query (porsager/postgres#747).
  */
 export class PipelinedConnection {
   #connection: Connection;
@@ -46,7 +46,9 @@ export class PipelinedConnection {
   #silentTicks = 0;
   readonly #target: ClientTarget;
   protected readonly options: PipelinedConnectionOptions;
-  /** Counts ticks instead of time: a stalled event loop has answers that it has not read yet. */
+  /**
+   * In ticks rather than milliseconds: after a stall of the event loop, answers may have arrived that are not read yet.
+   */
   readonly #maxSilentTicks: number;
 
   constructor(target: ClientTarget, options: PipelinedConnectionOptions) {
@@ -61,7 +63,7 @@ export class PipelinedConnection {
     return this.#connection.pending;
   }
 
-  /** The statement that Postgres runs on it, whether or not its caller still waits. */
+  /** The statement that Postgres runs on this connection, even if its caller no longer waits. */
   get running(): StatementExecution<unknown> | undefined {
     return this.#connection.running;
   }
@@ -70,7 +72,7 @@ export class PipelinedConnection {
     return this.#connection.isOpen;
   }
 
-  /** For how long it has answered none of its statements. */
+  /** How long statements have been pending without any answer. */
   get silentMs(): number {
     return this.#silentTicks * TICK_MS;
   }
@@ -93,13 +95,13 @@ export class PipelinedConnection {
     }
   }
 
-  /** Counts for the statements that follow on this connection. */
+  /** Applies to statements that are sent afterwards on this connection. */
   protected setStatementTimeout(timeoutMs: number): void {
     this.#replaceIfLost();
     this.#connection.setStatementTimeout(timeoutMs);
   }
 
-  /** Abandons late statements, and replaces a connection to an old primary, or one that has been silent for too long. */
+  /** Rejects late statements. Replaces a connection to an old primary, or one that has been silent for too long. */
   tick(now: number): void {
     if (this.#connection.isOutdated) this.#replace(this.#connection);
     const { pending, answered } = this.#connection;
@@ -116,7 +118,7 @@ export class PipelinedConnection {
   }
 
   #replaceIfLost(): void {
-    // With statements in flight their failure replaces the connection, after a backoff.
+    // If statements are in flight, they fail, and `run` replaces the connection.
     if (this.#connection.isLost && this.pending === 0) this.#replace(this.#connection);
   }
 

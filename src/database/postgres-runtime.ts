@@ -7,24 +7,24 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** The user that runs Postgres when this process is root: Postgres refuses to run as root. */
+/** The ID of the user that runs Postgres if this process is root, because Postgres refuses to run as root. */
 const NOBODY = 65_534;
 const IS_ROOT = process.getuid?.() === 0;
 
-/** The longest path of a Unix socket, in bytes, that every platform accepts. */
+/** Every platform accepts a path of this length for a Unix socket. */
 const MAX_SOCKET_PATH_BYTES = 100;
 
-/** The port only names the socket: Postgres listens on none. */
+/** Only a part of the socket's name: Postgres listens on no port. */
 export const PORT = 5432;
 const SOCKET = `.s.PGSQL.${PORT}`;
 
 /**
- * Runs the Postgres of the packages with the privileges of an ordinary user. As root, that user may be unable to
- * enter the directories above the cluster and the binaries. The commands then find the cluster through their working
- * directory, and the binaries in a copy.
+ * Runs the Postgres of the npm packages as an unprivileged user. If Usher runs as root, that user may be unable to
+ * enter the directories above the cluster and the binaries. So the commands reach the cluster through their working
+ * directory, and use a copy of the binaries.
  */
 export class PostgresRuntime {
-  /** For what cannot stay where it is: a socket whose path is too long, and binaries that are out of reach. */
+  /** Holds the socket if its path in the cluster is too long, and the binaries if Postgres's user cannot reach them. */
   readonly temporaryDirectory: string | undefined;
   /** Where clients find the socket. */
   readonly socketDirectory: string;
@@ -47,14 +47,14 @@ export class PostgresRuntime {
     return new PostgresRuntime(cluster, installed, needsCopy);
   }
 
-  /** Creates the temporary directory, if one is needed. The end of a command removes it. */
+  /** Creates the temporary directory, if one is needed. It is removed when the next command ends. */
   async prepare(): Promise<void> {
     const directory = this.temporaryDirectory;
     if (!directory) return;
     await rm(directory, { recursive: true, force: true });
     await mkdir(directory, { mode: 0o700 });
     if (this.#needsCopy) await copyReadable(this.#installed, join(directory, 'native'));
-    // Last, so that nobody else can put a link where the copy goes.
+    // After the copy: before, the unprivileged user could put a symbolic link where the copy goes.
     await giveToPostgres(directory);
   }
 
@@ -65,12 +65,12 @@ export class PostgresRuntime {
   }
 }
 
-/** Returns the path by which a command reaches the directory that is its working directory. */
+/** Returns the path by which a command reaches its working directory. */
 export function asPostgresSees(directory: string): string {
   return IS_ROOT ? '/proc/self/cwd' : directory;
 }
 
-/** Makes the directory that of the user who runs Postgres. */
+/** Gives the directory to the user that runs Postgres. */
 export async function giveToPostgres(directory: string): Promise<void> {
   if (IS_ROOT) await chown(directory, NOBODY, NOBODY);
 }
@@ -85,7 +85,9 @@ async function findBinaries(): Promise<string> {
   }
 }
 
-/** As root, runs the command as an unprivileged user without any capability. */
+/**
+ * If this process is root, returns the command line that runs the command as an unprivileged user without capabilities.
+ */
 function asUnprivilegedUser(command: string[]): string[] {
   if (!IS_ROOT) return command;
   const user = [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'];
@@ -100,7 +102,7 @@ async function canRun(binary: string): Promise<boolean> {
   );
 }
 
-/** Copies what npm installed, and lets everybody read it: npm applies the umask. */
+/** Copies the installed package, and lets everybody read it: npm applies the umask of the user who installs. */
 async function copyReadable(from: string, to: string): Promise<void> {
   await run('cp', ['-R', from, to]);
   await run('chmod', ['-R', 'a+rX', to]);

@@ -4,25 +4,25 @@ import { StandbyError } from './errors.ts';
 import { type ClientTarget, type DatabaseServer, describeServer } from './open-client.ts';
 import { type Primary, ServerProbe } from './server-probe.ts';
 
-/** How long a search waits for other servers once one has said that it is the primary. */
+/** How long a search waits for the other servers once a first primary has answered. */
 const GRACE_MS = 50;
 
-/** How often the servers are asked whether one of them is a newer primary. */
+/** How often Usher asks the servers whether one of them is a newer primary. */
 const LOOK_INTERVAL_MS = 1_000;
 
-/** How long a commit shows that no other process uses a newer primary: see `PrimaryLease`. */
+/** For this long from its beginning, a commit proves that no other process uses a newer primary: see `PrimaryLease`. */
 export const LEASE_MS = 1_000;
 
-/** How long a new primary gets no statement, so that all leases on the old one end before. */
+/** How long no statement is sent to a new primary. By then all leases on the old one have ended. */
 const HANDOVER_MS = LEASE_MS * 1.1;
 
 /**
- * Knows which of several servers is the newest primary. All connections share it, so that after a failover one search
- * serves them all. An old primary may still accept connections: it has a lower timeline.
+ * Finds the newest primary among the servers. All connections share this finder, so after a failover one search serves
+ * them all. An old primary may still accept connections: its lower timeline reveals it.
  */
 export class PrimaryFinder {
   readonly #probes: readonly ServerProbe[];
-  /** The highest timeline of each system identifier, and when it was first seen. */
+  /** The highest timeline of each system identifier, and the instant of `performance.now()` when it was first seen. */
   readonly #newest = new Map<string, { readonly timeline: number; readonly seenAt: number }>();
   #found: Promise<Primary> | undefined;
   #nextLookAt = Number.POSITIVE_INFINITY;
@@ -31,7 +31,7 @@ export class PrimaryFinder {
     this.#probes = target.servers.map((server) => new ServerProbe(target, server));
   }
 
-  /** Returns the server to connect to. A single one is not asked: its connections find out by themselves. */
+  /** Returns the server to connect to. A single server is not asked, because each connection checks its role itself. */
   async find(): Promise<Primary> {
     const [first, ...others] = this.#probes;
     if (first && others.length === 0) return { server: first.server, systemId: '', timeline: 0 };
@@ -46,7 +46,7 @@ export class PrimaryFinder {
     }
   }
 
-  /** Makes the next `find` search again. */
+  /** Discards the result, so that the next `find` searches again. */
   forget(): void {
     this.#found = undefined;
   }
@@ -56,7 +56,7 @@ export class PrimaryFinder {
     return timeline < (this.#newest.get(systemId)?.timeline ?? 0);
   }
 
-  /** Looks for a newer primary from time to time, once one has been found. */
+  /** Asks the servers once a second, beginning a second after the first `find`. */
   tick(now: number): void {
     if (now < this.#nextLookAt) return;
     this.#nextLookAt = now + LOOK_INTERVAL_MS;
@@ -64,9 +64,9 @@ export class PrimaryFinder {
   }
 
   /**
-   * Asks all servers at once, so that one that does not answer delays nobody.
+   * Asks all servers at the same time, so that a server that does not answer delays the search by 50 ms at most.
    *
-   * @throws StandbyError if there are standbys only, or else what went wrong
+   * @throws StandbyError if no server is a primary but one is a standby, or else the error of a server
    */
   async search(): Promise<DatabaseServer> {
     return (await this.#search()).server;
@@ -94,7 +94,7 @@ export class PrimaryFinder {
     try {
       await Promise.any(answers);
     } catch (error) {
-      throw mostTelling(error);
+      throw findMostInformative(error);
     }
     await Promise.race([Promise.allSettled(answers), sleep(GRACE_MS)]);
     return primaries.reduce((newest, primary) => (primary.timeline > newest.timeline ? primary : newest));
@@ -111,7 +111,8 @@ export class PrimaryFinder {
   }
 }
 
-function mostTelling(error: unknown): unknown {
+/** Returns the one of an AggregateError's errors that tells an operator most. */
+function findMostInformative(error: unknown): unknown {
   const failures: readonly Error[] = error instanceof AggregateError ? error.errors : [];
   return (
     failures.find((failure) => failure instanceof StandbyError) ??

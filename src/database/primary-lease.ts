@@ -7,11 +7,11 @@ import { statement } from './template.ts';
 /** How often an empty transaction is committed. */
 const RENEWAL_INTERVAL_MS = 250;
 
-/** While a commit waits for longer, nothing counts as readable or writable: the lease is about to end. */
+/** While a commit waits for longer than this, answers are refused: the lease is about to end. */
 const STALLED_MS = LEASE_MS - RENEWAL_INTERVAL_MS;
 
-interface Waiting {
-  /** A commit has to begin after this instant. */
+interface WaitingAnswer {
+  /** Only a commit that has begun after this instant of `performance.now()` releases the answer. */
   readonly since: number;
   readonly deadline: Deadline;
   resolve(): void;
@@ -19,22 +19,22 @@ interface Waiting {
 }
 
 /**
- * Shows that answers do not come from an old primary. A synchronous standby that confirms a commit has not been promoted.
- * A process that finds a new primary sends it nothing for longer than a lease. So rows that arrive within a lease after a
- * confirmed commit has begun lack no change of another process. With asynchronous replication a lease shows only that
- * Postgres answers.
+ * Proves that answers do not come from an old primary. A synchronous standby that confirms a commit has not been
+ * promoted before. A process that finds a new primary sends it nothing for longer than a lease. So if rows arrive
+ * within a lease from the beginning of a confirmed commit, they include all changes by other processes. With
+ * asynchronous replication a lease proves only that Postgres answers.
  */
 export class PrimaryLease {
-  /** For the lease alone, so that no other statement delays it. */
+  /** Serves only the lease, so that no other statement delays its commits. */
   readonly connection: PipelinedConnection;
   readonly #primary: PrimaryFinder;
-  /** When the last commit began that Postgres has confirmed. */
+  /** When the last confirmed commit began, by `performance.now()`. Infinity if the database has no leases. */
   #confirmedAt = Number.NEGATIVE_INFINITY;
   #nextAt = 0;
   #isRenewing = false;
-  /** When the commit began that has not been answered. */
+  /** When the pending commit began. Infinity if there is none. */
   #sentAt = Number.POSITIVE_INFINITY;
-  #waiting: Waiting[] = [];
+  #waiting: WaitingAnswer[] = [];
 
   constructor(connection: PipelinedConnection, primary: PrimaryFinder) {
     this.connection = connection;
@@ -42,8 +42,9 @@ export class PrimaryLease {
   }
 
   /**
-   * Returns what Postgres has answered, rows or an error, once there is a lease. A statement that `mayWrite` and finds
-   * nothing waits for a later commit: its caller may rely on the absence, such as that of a session to be revoked.
+   * Returns the answer of Postgres, rows or an error, once there is a lease. If a statement that `mayWrite` returns no
+   * rows, it waits for a commit that begins after the answer: its caller may rely on the absence, such as that of a
+   * session to be revoked.
    *
    * @throws DatabaseUnavailableError
    */
@@ -60,7 +61,11 @@ export class PrimaryLease {
     return answer;
   }
 
-  /** Resolves when there is a lease. @throws DatabaseUnavailableError when commits have waited for long */
+  /**
+   * Resolves once there is a lease.
+   *
+   * @throws DatabaseUnavailableError if commits wait for a standby, or at the deadline
+   */
   async require(deadline: Deadline): Promise<void> {
     await this.#confirm(performance.now() - LEASE_MS, deadline);
   }
@@ -79,7 +84,7 @@ export class PrimaryLease {
   async #confirm(since: number, deadline: Deadline): Promise<void> {
     if (this.#confirmedAt > since) return;
     const now = performance.now();
-    // Where commits do not wait, the next one comes at once.
+    // While commits do not wait, the next one begins at the next tick.
     if (this.#confirmedAt > now - LEASE_MS) this.#nextAt = now;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#waiting.push({ since, deadline, resolve, reject });
@@ -90,24 +95,24 @@ export class PrimaryLease {
   async #renew(): Promise<void> {
     this.#isRenewing = true;
     try {
-      // The wait for a primary is no part of the commit.
+      // First, because the search for a primary must not count as time of the commit.
       await this.#primary.find();
       this.#nextAt = performance.now() + RENEWAL_INTERVAL_MS;
       this.#confirmedAt = await this.#commit();
     } catch {
-      // Without a primary there is no lease.
+      // The lease ends by itself if no later commit succeeds.
       this.#nextAt = performance.now() + RENEWAL_INTERVAL_MS;
     }
     this.#isRenewing = false;
     this.#settle();
   }
 
-  /** Commits, and returns when that began. */
+  /** Commits, and returns when the commit began. */
   async #commit(): Promise<number> {
     const sentAt = performance.now();
     this.#sentAt = sentAt;
     try {
-      // No deadline: a connection that is given up while its commit waits leaves a backend behind.
+      // No deadline: if the connection were replaced while its commit waits, its backend in Postgres would remain.
       await this.connection.run({ statement: commitNothing, parameters: {}, deadline: Number.POSITIVE_INFINITY });
       return sentAt;
     } catch (error) {
@@ -134,10 +139,10 @@ export class PrimaryLease {
   }
 }
 
-/** A database that is no plain Postgres may lack the function. It has no lease. */
+/** Returns whether the database lacks the function or its use, as forks of Postgres may. Then there are no leases. */
 function isUnsupported(error: unknown): boolean {
   return /^(0A000|42501|42883)$/.test(sqlStateOf(error));
 }
 
-/** Writes a message to the WAL that nobody reads, which needs no table and no privilege. */
+/** Writes a message to the WAL, so that the commit waits for standbys. It needs no table and no privilege. */
 const commitNothing = statement('commit_nothing')`select pg_logical_emit_message(true, 'usher', '')`;

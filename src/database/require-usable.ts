@@ -1,9 +1,9 @@
-/** What a start requires of the database. */
+/** Checks the database at a start. */
 import type postgres from 'postgres';
 
 const MIN_VERSION = 14;
 
-/** @throws Error that says what to do if the database is of a kind that Usher cannot use */
+/** @throws Error with advice if Usher cannot use the database because of its version or encoding */
 export async function requireUsable(client: postgres.Sql): Promise<void> {
   const [facts] = await client`
     select current_setting('server_version') as version, current_setting('server_encoding') as encoding`;
@@ -19,10 +19,10 @@ export async function requireUsable(client: postgres.Sql): Promise<void> {
 }
 
 /**
- * A pooler may run each transaction on another connection to Postgres. It must then know the prepared statements of its
- * clients, and it gives them names of its own.
+ * A pooler may run each transaction on another connection to Postgres. Then it must prepare the statements of its
+ * clients on each of these connections, which it does under names of its own.
  *
- * @throws Error that says what is needed
+ * @throws Error with advice if the pooler does not
  */
 export async function requirePreparedStatements(open: () => postgres.Sql): Promise<void> {
   const client = open();
@@ -30,7 +30,7 @@ export async function requirePreparedStatements(open: () => postgres.Sql): Promi
   try {
     const before = await findStatement(client);
     if (!before.isPooled) return;
-    // It takes the connection to Postgres that has just become free.
+    // Its open transaction occupies the connection to Postgres that has just become free.
     await other.unsafe('begin; select 1');
     const after = await findStatement(client);
     if (after.pid !== before.pid && after.name !== before.name) {
@@ -44,7 +44,10 @@ export async function requirePreparedStatements(open: () => postgres.Sql): Promi
   }
 }
 
-/** Returns the name that the statement itself has on the connection to Postgres. */
+/**
+ * Returns the connection to Postgres that runs this statement, and the name under which the statement is prepared
+ * there.
+ */
 async function findStatement(client: postgres.Sql): Promise<{ isPooled: boolean; pid: number; name: string }> {
   const rows = await client`
     select pg_backend_pid() as pid, name from pg_prepared_statements

@@ -1,6 +1,6 @@
 /**
- * The primary keys of an application's tables begin with `application_id`. So an application's statements read only its
- * own rows, and the tables can be distributed by application.
+ * In tables whose rows belong to an application, the primary key begins with `application_id`. So the statements of an
+ * application read only its own rows, and the tables can be distributed by application.
  */
 import { sql } from 'drizzle-orm';
 import {
@@ -42,23 +42,26 @@ export const applications = pgTable(
     askName: boolean('ask_name').notNull().default(false),
     /** Null for the default, SESSION_MAX_AGE. */
     sessionMaxAgeSeconds: integer('session_max_age_seconds'),
-    /** How long after its expiry a session can be renewed. The default, the lifetime of a session, stands for not at all. */
+    /** How long after its expiry a session can be renewed. The default, the lifetime of a session, means not at all. */
     sessionIdleSeconds: integer('session_idle_seconds').notNull().default(900),
     /** As `#rrggbb`. */
     accentColor: text('accent_color'),
     termsUri: text('terms_uri'),
     privacyUri: text('privacy_uri'),
     supportUri: text('support_uri'),
-    /** Where a person starts a new login. */
+    /** Where a user starts a new login. */
     initiateLoginUri: text('initiate_login_uri'),
-    /** Empty for all that are enabled. */
+    /** Empty for all methods that the operator has enabled. */
     loginMethods: text('login_methods').array().notNull().default([]),
     singleSignOn: boolean('single_sign_on').notNull().default(false),
     /** Whether it may use OpenID Connect. */
     openIdConnect: boolean('open_id_connect').notNull().default(false),
     /** Whether its OpenID Connect requests must have a code challenge (RFC 7636). */
     requirePkce: boolean('require_pkce').notNull().default(true),
-    /** Whether its tokens go to pages or phones, which keep no secret: they need none, and refresh tokens rotate. */
+    /**
+     * Whether it runs in browsers or phones, which keep no secret. It needs no client secret, and its refresh tokens
+     * rotate.
+     */
     publicClient: boolean('public_client').notNull().default(false),
     postLogoutRedirectUris: text('post_logout_redirect_uris').array().notNull().default([]),
     /** Where the application learns that a user was signed out (OpenID Connect Back-Channel Logout). */
@@ -94,11 +97,11 @@ export const apiKeys = pgTable(
     createdAt: instant('created_at').notNull(),
     revokedAt: instant('revoked_at'),
     name: text('name'),
-    /** The row stays after that. */
+    /** The row is kept afterwards. */
     expiresAt: instant('expires_at'),
-    /** In whole minutes. Not indexed, so that updates of it are cheap. */
+    /** In whole minutes. No index has it, so updates are cheap. */
     lastUsedAt: instant('last_used_at'),
-    /** The ID of the key that a rotation has created. */
+    /** The ID of the key that a rotation has created in its place. */
     replacedBy: uuid('replaced_by'),
     /** `API`, or `CLIENT_SECRET` for a key that opens only the OpenID Connect endpoints. */
     use: text('use').notNull().default('API'),
@@ -117,7 +120,7 @@ export const users = pgTable(
     id: uuid('id').primaryKey(),
     ...profileColumns(),
     createdAt: instant('created_at').notNull(),
-    /** When the user proved to have the e-mail address, by a code. Null if another address has come since. */
+    /** When the user proved ownership of the e-mail address, by a code. Null again after a change of the address. */
     emailVerifiedAt: instant('email_verified_at'),
     /** A deactivated user cannot sign in. */
     deactivatedAt: instant('deactivated_at'),
@@ -130,7 +133,7 @@ export const users = pgTable(
       .where(sql`${table.deletedAt} is null and ${table.walletAddress} <> ''`),
     index('users_wallet_address_idx').on(sql`lower(${table.walletAddress})`),
     index('users_list_idx').on(table.createdAt, table.id).where(sql`${table.deletedAt} is null`),
-    // Finds users by the beginning of their address: in "C", a prefix is a range.
+    // Finds users by the beginning of their address: in the collation "C", the texts with a prefix are a range.
     index('users_email_prefix_idx').on(sql`(lower(${table.email}) collate "C")`).where(sql`${table.deletedAt} is null`),
   ],
 );
@@ -156,14 +159,14 @@ export const loginIntents = pgTable(
     method: text('method'),
     /** SHA-256 of the browser that completed the intent on the login page. */
     browserDigest: bytes('browser_digest'),
-    /** Where the user signed in from, for the session that follows. Null if the page has not passed it on. */
+    /** The user's address at the sign-in, which the session copies. Null if the login page has not sent it. */
     ipAddress: text('ip_address'),
     userAgent: text('user_agent'),
     /** The languages that the application wants the login page in: BCP 47 tags, separated by spaces. */
     locale: text('locale'),
-    /** How OpenID Connect answers: `query` or `form_post`. Empty for an intent that is answered by an auth token. */
+    /** How OpenID Connect returns the code: `query` or `form_post`. Empty for an intent that returns an auth token. */
     responseMode: text('response_mode').notNull().default(''),
-    /** What the OpenID Connect request asked for, as bits. */
+    /** The scopes of the OpenID Connect request, as bits. */
     scope: smallint('scope'),
     nonce: text('nonce'),
     /** SHA-256 of the code verifier (RFC 7636). */

@@ -5,16 +5,16 @@ import { type ClientTarget, type DatabaseServer, describeServer, openClientOf } 
 /** How long a server may take to say whether it is the primary. */
 const TIMEOUT_MS = 2_000;
 
-/** A server that accepts writes. */
+/** A server that is not a standby. */
 export interface Primary {
   readonly server: DatabaseServer;
-  /** Of the data, which a standby has from its primary. */
+  /** The system identifier of Postgres, which standbys share with their primary. Empty if the database has none. */
   readonly systemId: string;
-  /** Each promotion begins a higher one. 0 where the database has none. */
+  /** Each promotion begins a higher timeline. 0 if the database has none. */
   readonly timeline: number;
 }
 
-/** Asks one server whether it is a primary. Its connection stays open for the next question. */
+/** Asks one server whether it is a primary. The connection stays open for later questions. */
 export class ServerProbe {
   readonly server: DatabaseServer;
   readonly #target: ClientTarget;
@@ -26,7 +26,7 @@ export class ServerProbe {
     this.server = server;
   }
 
-  /** Concurrent calls share one answer. @throws StandbyError, or what went wrong */
+  /** Concurrent calls share one answer. @throws StandbyError, or the error of the connection */
   ask(): Promise<Primary> {
     this.#answer ??= this.#ask().finally(() => {
       this.#answer = undefined;
@@ -76,7 +76,10 @@ interface Role {
   readonly walFile?: string;
 }
 
-/** A WAL file is called after its timeline. The timeline of the last checkpoint may be older. */
+/**
+ * The name of a WAL file begins with its timeline. The timeline of the last checkpoint would be out of date after a
+ * promotion.
+ */
 const TIMELINE_DIGITS = 8;
 
 async function selectRole(client: postgres.Sql): Promise<Role | undefined> {
@@ -87,7 +90,7 @@ async function selectRole(client: postgres.Sql): Promise<Role | undefined> {
         case when not pg_is_in_recovery() then pg_walfile_name(pg_current_wal_lsn()) else '0' end as "walFile"`;
     return role;
   } catch (error) {
-    // Databases that are no plain Postgres may have no such functions, or keep them to themselves.
+    // Forks of Postgres may lack these functions, or deny their use.
     if (!(error instanceof postgres.PostgresError) || error.severity !== 'ERROR') throw error;
     const [role] = await client<Role[]>`select pg_is_in_recovery() as "isStandby"`;
     return role;

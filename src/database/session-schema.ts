@@ -4,8 +4,8 @@ import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { applicationIdColumn, bytes, instant, profileColumns, users } from './schema.ts';
 
 /**
- * The newest session of each user in each application: the primary key allows one. A renewal replaces the ID and the
- * instants. No index has them, so that the update stays on its page (HOT); `session_ids` finds a session by its ID.
+ * The newest session of each user in each application. A renewal replaces the ID and the instants. No index contains
+ * these columns, so the update is HOT, within the page of the row. `session_ids` finds a session by its ID.
  */
 export const sessions = pgTable(
   'sessions',
@@ -23,7 +23,10 @@ export const sessions = pgTable(
     /** How the user signed in last. */
     method: text('method').notNull(),
     authenticatedAt: instant('authenticated_at').notNull(),
-    /** The latest sign-in, from which the longest age counts. Null if it is that of `authenticatedAt`, which cut-offs end. */
+    /**
+     * The latest sign-in, which limits the session's age. Null if it is `authenticatedAt`, the sign-in that cut-offs
+     * end.
+     */
     lastAuthenticatedAt: instant('last_authenticated_at'),
     /** When the first session of the chain began. */
     beganAt: instant('began_at').notNull(),
@@ -40,8 +43,8 @@ export const sessions = pgTable(
 );
 
 /**
- * Every session by its ID. One that has been renewed lives on beside its successor until it expires. Where the application
- * allows it, an expired one can be renewed until it is removed.
+ * Every session by its ID. A renewed session stays valid beside its successor until it expires. If the application
+ * allows it, an expired session can be renewed until its row is removed.
  */
 export const sessionIds = pgTable(
   'session_ids',
@@ -52,23 +55,25 @@ export const sessionIds = pgTable(
     authenticatedAt: instant('authenticated_at').notNull(),
     createdAt: instant('created_at').notNull(),
     expiresAt: instant('expires_at').notNull(),
-    /** When it is removed. The default is for the version before, whose sessions cannot be renewed later. */
+    /**
+     * When the row is removed. The previous version inserts the default; its sessions cannot be renewed after expiry.
+     */
     keptUntil: instant('kept_until').notNull().default(sql`now() + interval '15 minutes'`),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.id] }),
-    // Of the version before, which removes sessions when they expire.
+    // For the previous version, which removes sessions when they expire.
     index('session_ids_expires_at_idx').on(table.expiresAt),
     index('session_ids_kept_until_idx').on(table.keptUntil),
   ],
 );
 
-/** Ends what was authenticated up to an instant: for a user in an application, or for all of its users. */
+/** Cut-offs within an application, of one user or of all: they end the sessions and grants of earlier sign-ins. */
 export const sessionCutoffs = pgTable(
   'session_cutoffs',
   {
     applicationId: uuid('application_id').notNull(),
-    /** `EVERY_USER`, or one. */
+    /** The ID of a user, or `EVERY_USER`. */
     userId: uuid('user_id').notNull(),
     cutoffAt: instant('cutoff_at').notNull(),
     expiresAt: instant('expires_at').notNull(),
@@ -79,7 +84,7 @@ export const sessionCutoffs = pgTable(
   ],
 );
 
-/** Ends what was authenticated up to an instant: for a user in every application. */
+/** Cut-offs of a user in every application. */
 export const userCutoffs = pgTable(
   'user_cutoffs',
   {
@@ -97,7 +102,10 @@ export const applicationUsers = pgTable(
     applicationId: uuid('application_id').notNull(),
     userId: uuid('user_id').notNull(),
     firstSignedInAt: instant('first_signed_in_at').notNull(),
-    /** At most a day before the last sign-in, so that it is seldom written. No index has it, so the update can be HOT. */
+    /**
+     * Up to a day before the actual last sign-in, so that few sign-ins update it. No index has it, so the update can be
+     * HOT.
+     */
     lastSignedInAt: instant('last_signed_in_at'),
   },
   (table) => [

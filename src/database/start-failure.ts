@@ -1,9 +1,9 @@
-/** What keeps Usher from starting on a database, in one line that says what to do. */
+/** Describes in one line why Usher cannot start on a database, with advice. */
 import { DrizzleQueryError } from 'drizzle-orm';
 import postgres from 'postgres';
 import { StandbyError } from './errors.ts';
 
-/** What to do about the SQLSTATEs that an operator can mend. */
+/** Advice for the SQLSTATEs whose cause an operator can remove. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/^28/, 'Check user and password in DATABASE_URL, and pg_hba.conf.'],
   [/^3D000/, "Create it: CREATE DATABASE … ENCODING 'UTF8'."],
@@ -17,22 +17,22 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/^42P07|^42710/, 'Tables of the same name exist. Name another schema in DATABASE_SCHEMA.'],
 ];
 
-/** Returns what happened, with the reason of Postgres and what to do about it. */
+/** Returns the reason that Postgres or the connection gives, and advice if there is any. */
 export function describeFailure(error: unknown): string {
-  const cause = innermost(error);
+  const cause = findInnermost(error);
   if (!(cause instanceof Error)) return String(cause);
   if (cause instanceof StandbyError)
     return `${cause.message}. Name the primary in DATABASE_URL, or wait for a failover`;
-  // postgres.js names the address here, which the caller has named already.
+  // The message of postgres.js repeats the address, which the caller adds anyway.
   if ('code' in cause && cause.code === 'CONNECTION_CLOSED') return 'the connection was lost';
   const advice = cause instanceof postgres.PostgresError && ADVICE.find(([code]) => code.test(cause.code))?.[1];
   const reason = cause.message.replace(/\s+/g, ' ').replace(/\.?$/, '');
   return advice ? `${reason}. ${advice}` : reason;
 }
 
-/** What Drizzle adds is the statement, and an AggregateError has no message. */
-function innermost(error: unknown): unknown {
-  if (error instanceof AggregateError) return innermost(error.errors[0]);
-  if (error instanceof DrizzleQueryError) return innermost(error.cause);
+/** Unwraps errors whose message helps nobody: that of Drizzle is the statement, that of an AggregateError is empty. */
+function findInnermost(error: unknown): unknown {
+  if (error instanceof AggregateError) return findInnermost(error.errors[0]);
+  if (error instanceof DrizzleQueryError) return findInnermost(error.cause);
   return error;
 }

@@ -4,19 +4,20 @@ import type { StatementExecution } from './statement.ts';
 type RunStatement = <Rows>(execution: StatementExecution<Rows>) => Promise<Rows>;
 type Matches = (execution: StatementExecution<unknown>) => boolean;
 
-interface Waiting {
+interface WaitingStatement {
   readonly execution: StatementExecution<unknown>;
   start(run: RunStatement): void;
   reject(error: Error): void;
 }
 
 /**
- * Statements that wait for a connection. Applications are served round robin, so that one with many statements delays the
- * others by one statement each time. The statements of one application start in the order in which they came.
+ * Statements that wait for a connection. Applications are served round robin: however many statements an application
+ * has, only one of them starts before the next application's. Statements of one application start in the order of their
+ * arrival.
  */
 export class StatementQueue {
-  /** By application ID. The application that is served next comes first. */
-  readonly #waiting = new Map<unknown, Waiting[]>();
+  /** By application ID. The first application is served next. */
+  readonly #waiting = new Map<unknown, WaitingStatement[]>();
   #length = 0;
 
   get length(): number {
@@ -35,10 +36,13 @@ export class StatementQueue {
     return count;
   }
 
-  /** Resolves to the rows after `startFirst` has started the statement. Rejects when it is late or rejected before. */
+  /**
+   * Resolves to the rows once `startFirst` has run the statement. Rejects if it fails, is late, or `rejectAll` is
+   * called.
+   */
   add<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
     return new Promise((resolve, reject) => {
-      const added: Waiting = { execution, reject, start: (run) => run(execution).then(resolve, reject) };
+      const added: WaitingStatement = { execution, reject, start: (run) => run(execution).then(resolve, reject) };
       const { applicationId } = execution.parameters;
       const waiting = this.#waiting.get(applicationId);
       if (waiting) waiting.push(added);
@@ -47,7 +51,9 @@ export class StatementQueue {
     });
   }
 
-  /** Removes the first statement that matches and starts it unless it is late. Returns whether there was one. */
+  /**
+   * Removes the first statement that matches. Starts it, or rejects it if it is late. Returns false if none matches.
+   */
   startFirst(run: RunStatement, matches: Matches = () => true): boolean {
     const first = this.#takeFirst(matches);
     if (!first) return false;
@@ -74,7 +80,7 @@ export class StatementQueue {
     for (const { reject } of all) reject(new DatabaseUnavailableError(reason));
   }
 
-  #takeFirst(matches: Matches): Waiting | undefined {
+  #takeFirst(matches: Matches): WaitingStatement | undefined {
     for (const [applicationId, waiting] of this.#waiting) {
       const index = waiting.findIndex(({ execution }) => matches(execution));
       if (index === -1) continue;
@@ -88,7 +94,7 @@ export class StatementQueue {
     return undefined;
   }
 
-  #keep(applicationId: unknown, waiting: Waiting[]): void {
+  #keep(applicationId: unknown, waiting: WaitingStatement[]): void {
     if (waiting.length > 0) this.#waiting.set(applicationId, waiting);
     else this.#waiting.delete(applicationId);
   }

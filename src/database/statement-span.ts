@@ -3,7 +3,7 @@ import type { Statement } from './statement.ts';
 
 const tracer = trace.getTracer('usher');
 
-/** Runs a statement in a span of its own if its call is traced. The parameters stay out of it. */
+/** Runs a statement in a span of its own if its call is traced. The span never contains parameters. */
 export function traceStatement<Rows>({ name }: Statement<Rows>, run: () => Promise<Rows>): Promise<Rows> {
   return trace.getActiveSpan()?.isRecording() ? runInSpan(name, run) : run();
 }

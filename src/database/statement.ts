@@ -3,10 +3,10 @@ import type { SelectedFields } from 'drizzle-orm/pg-core';
 import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types';
 
-/** What Drizzle builds statements with. */
+/** The database object of Drizzle, which builds statements. */
 export type Db = PostgresJsDatabase & { readonly $client?: unknown };
 
-/** A statement, prepared once per connection: `(db) => db.select()....prepare('name')`. */
+/** A statement, which each connection prepares once: `(db) => db.select()....prepare('name')`. */
 export type Statement<Rows> = (db: Db) => PreparedStatement<Rows>;
 
 interface PreparedStatement<Rows> {
@@ -16,14 +16,14 @@ interface PreparedStatement<Rows> {
 
 export type RowOf<Columns extends SelectedFields> = SelectResultFields<Columns>;
 
-/** Runs a statement in the form that its outcome needs, such as with another table to write to. */
+/** Runs a variant of a statement in its place, such as one that writes audit events to another table. */
 export type Divert = <Rows>(
   statement: Statement<Rows>,
   parameters: PlaceholderValues,
   run: (diverted: Statement<Rows>) => Promise<Rows>,
 ) => Promise<Rows>;
 
-/** Values for a statement's placeholders, by name. */
+/** The values of a statement's placeholders, by name. */
 export type PlaceholderValues = Record<string, unknown>;
 
 /** The instant, in milliseconds of `performance.now()`, after which nobody waits for an answer. */
@@ -33,16 +33,16 @@ export interface StatementExecution<Rows> {
   readonly statement: Statement<Rows>;
   readonly parameters: PlaceholderValues;
   readonly deadline: Deadline;
-  /** Called when the statement may wait for a lock, however long that takes. */
+  /** Called before the statement is isolated, because it may then wait for a lock until its deadline. */
   readonly onLockWait?: (() => void) | undefined;
 }
 
 export type Run = <Rows>(statement: Statement<Rows>, parameters: PlaceholderValues) => Promise<Rows>;
 
-/** Returns a placeholder for each column that has no default, under the column's own name. */
+/** Returns a placeholder for each column without a default, with the name of the column. */
 export function placeholdersOf<Into extends Table>(table: Into): Record<keyof Into['$inferInsert'], Placeholder> {
   const names = Object.entries(getTableColumns(table)).flatMap(([name, column]) => (column.hasDefault ? [] : [name]));
-  // Columns with a default are optional.
+  // The cast is safe: the type also allows columns with a default, but these are optional.
   return Object.fromEntries(names.map((name) => [name, sql.placeholder(name)])) as never;
 }
 

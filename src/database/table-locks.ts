@@ -1,24 +1,25 @@
-/** How a migration waits for tables that others use. */
+/** How long a migration waits for tables that other connections use. */
 import type postgres from 'postgres';
 import { sqlStateOf } from './errors.ts';
 
 /**
- * How long a migration waits for a table. Statements of other replicas wait behind it, so it must be well below
- * their LOCK_TIMEOUT_MS.
+ * How long a migration waits for a table. Statements of other replicas wait behind the migration, so this must be well
+ * below their LOCK_TIMEOUT_MS.
  */
 export const TABLE_LOCK_TIMEOUT_MS = 30;
 
-/** How long after `deadlock_timeout` an autovacuum ends that Postgres has cancelled, on a busy machine. */
+/** How long a cancelled autovacuum takes to end on a busy machine. */
 const CANCEL_MS = 1_000;
 
-/** Returns whether others use a table: lock_not_available or deadlock_detected. */
+/** Returns whether another connection uses a table: lock_not_available or deadlock_detected. */
 export function isLockConflict(error: unknown): boolean {
   return /^(55P03|40P01)$/.test(sqlStateOf(error));
 }
 
 /**
- * Makes the transaction wait for tables until Postgres cancels the autovacuum that holds them, if one may: it does so for
- * statements that have waited for `deadlock_timeout`. Callers of other replicas wait as long, on connections of their own.
+ * If a vacuum may hold a table, raises the `lock_timeout` of the transaction, so that Postgres cancels an autovacuum:
+ * it does so for statements that have waited for `deadlock_timeout`. Statements of other replicas wait as long,
+ * isolated.
  */
 export async function awaitCancelledVacuum(client: postgres.Sql): Promise<void> {
   await client`

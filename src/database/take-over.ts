@@ -11,7 +11,9 @@ const LAST = 'd325bb114d4f6c00e20e0f11ec4c1c7ec63794e9dca247819e80151bb98bb19d';
 
 const TAKE_OVER = new URL('../../drizzle/from-0.1.sql', import.meta.url);
 
-/** Returns the statements in place of the first migration. Citus takes them one by one. */
+/**
+ * Returns the statements that replace the first migration. They are separate, because Citus accepts only one at a time.
+ */
 export async function readTakeOver(): Promise<string[]> {
   return (await readFile(TAKE_OVER, 'utf8')).split('--> statement-breakpoint');
 }
@@ -19,12 +21,13 @@ export async function readTakeOver(): Promise<string[]> {
 /**
  * Returns whether the tables are of the last version 0.1.
  *
- * @throws Error if they are of a version before
+ * @throws Error if they are of an earlier version
  */
 export async function isOfVersion01(client: postgres.Sql, schema: string): Promise<boolean> {
   const hashes = await readFormerJournal(client, schema);
   if (hashes.at(-1) === LAST) return true;
-  // The first versions had their tables in `public`. A journal in `drizzle` may be foreign: it is not read without them.
+  // The first versions had their tables in `public`. Without these tables, a journal in `drizzle` is another
+  // application's.
   const isInPublic = await hasTable(client, 'public', 'login_intents');
   const earlier = isInPublic ? await readFormerJournal(client, 'drizzle') : [];
   if (![...hashes, ...earlier].includes(FIRST)) return false;
@@ -41,8 +44,9 @@ async function readFormerJournal(client: postgres.Sql, schema: string): Promise<
 }
 
 /**
- * Returns whether Usher runs on the database. Each process reads the time once a second: a connection that is idle for
- * longer is one that a pooler keeps after its process has ended. A role cannot see since when those of other roles are idle.
+ * Returns whether Usher runs on the database. Each process reads the time once a second, so a connection that is idle
+ * for longer is one that a pooler has kept after the process ended. A role cannot see how long other roles' connections
+ * have been idle, so these count as in use.
  */
 export async function isInUse(client: postgres.Sql): Promise<boolean> {
   const rows = await client`

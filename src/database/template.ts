@@ -1,10 +1,12 @@
-/** Statements written as SQL. Simple ones, of one table and without a CTE, are built with Drizzle instead. */
+/** Statements written as SQL. Simple statements, with one table and no CTE, use Drizzle's query builder instead. */
 import { DrizzleQueryError, type GetColumnData, is, Param, Placeholder, type Query, type SQL, sql } from 'drizzle-orm';
 import { makePgArray, PgColumn, PgDialect } from 'drizzle-orm/pg-core';
 import type postgres from 'postgres';
 import type { PlaceholderValues, Statement } from './statement.ts';
 
-/** The columns of a statement's rows: columns of tables, or types of `t`. They come by name, so in any order. */
+/**
+ * The columns of a statement's rows: columns of tables, or types of `t`. They are read by name, so their order is free.
+ */
 export interface RowType {
   /** A nested object takes its columns from the same row. */
   readonly [name: string]: PgColumn | ComputedType<unknown> | RowType;
@@ -19,16 +21,16 @@ export type RowOfType<Type> = Type extends PgColumn
     ? Value
     : { -readonly [Name in keyof Type]: RowOfType<Type[Name]> };
 
-/** The type of a value that is no column of a table. */
+/** The type of a value that is not a column of a table. */
 export interface ComputedType<Value> {
-  /** As `format_type` of Postgres has it. */
+  /** As `format_type` of Postgres writes it. */
   readonly sqlType: string;
   decode(value: unknown): Value;
 }
 
 /**
  * Returns a tag for a prepared statement: `statement('find_user', { id: users.id })`select id from users ...``.
- * Comments of SQL stay out of what is sent.
+ * SQL comments are removed before the text is sent.
  */
 export function statement<const Type extends RowType>(name: string, rowType?: Type) {
   return (strings: TemplateStringsArray, ...parts: readonly SQL[]) =>
@@ -70,7 +72,7 @@ export interface Template<Rows> extends Statement<Rows> {
 
 const asIs = <Value>(sqlType: string): ComputedType<Value> => ({ sqlType, decode: (value) => value as Value });
 
-/** Types of values that are no columns of a table. */
+/** Types of values that are not columns of a table. */
 export const t = {
   boolean: asIs<boolean>('boolean'),
   integer: asIs<number>('integer'),
@@ -92,7 +94,7 @@ const parameter = (type: string, encode = (value: unknown) => value) => {
   return (name: string): SQL => sql`${new Param(sql.placeholder(name), encoder)}`;
 };
 
-/** Parameters of a template by name and type. Null is a value of each. */
+/** Parameters of a template, by type. Each takes its name, and null is a valid value of all. */
 export const p = {
   bigint: parameter('bigint'),
   boolean: parameter('boolean'),
@@ -109,7 +111,7 @@ export const p = {
     parameter(column.getSQLType(), (value) => column.mapToDriverValue(value))(name),
 };
 
-/** Lists the columns of an alias as rows of the type have them: `e.id as event_id, e.name`. */
+/** Returns the select list that yields rows of the type: `e.id as event_id, e.name`. */
 export function columnsOf(columns: TableRowType, alias?: string): SQL {
   const list = Object.entries(columns).map(([key, type]) => {
     const name = toSnakeCase(key);
@@ -122,8 +124,9 @@ export function columnsOf(columns: TableRowType, alias?: string): SQL {
 const dialect = new PgDialect();
 
 /**
- * Gives each parameter one number and one cast, however often the text has it: each number costs the process and Postgres
- * a few microseconds per execution. And shortens the text, which postgres.js hashes every time.
+ * Gives each parameter one number and one cast, however often it occurs: each number costs the process and Postgres a
+ * few microseconds per execution. Also removes comments and white space, because postgres.js hashes the text every
+ * time.
  */
 function compile(template: SQL): Query {
   const { sql: text, params } = dialect.sqlToQuery(template);
@@ -146,7 +149,7 @@ function isSame(one: unknown, other: unknown): boolean {
   return is(one.value, Placeholder) && one.encoder === other.encoder && isSame(one.value, other.value);
 }
 
-/** Returns what takes the value of a parameter and encodes it. */
+/** Returns a function that picks the value of a parameter and encodes it. */
 function toEncoder(parameter: unknown): (parameters: PlaceholderValues) => unknown {
   const { value, encoder } = is(parameter, Param) ? parameter : { value: parameter };
   if (!is(value, Placeholder)) return () => (encoder ? encoder.mapToDriverValue(value) : value);

@@ -5,23 +5,26 @@ import type { ClientTarget, DatabaseServer } from './open-client.ts';
 import { PrimaryFinder } from './primary-finder.ts';
 import { describeFailure } from './start-failure.ts';
 
-/** How long a start waits for what it needs. */
-export interface Waiting {
+export interface WaitOptions {
   readonly timeoutMs: number;
+  /** Called with each new reason to wait. */
   readonly onWait: ((reason: string) => void) | undefined;
 }
 
 const PAUSE_MS = 200;
 
-/** Waits while there is no primary: a server may be about to start, or to become the primary. */
-export async function waitForPrimary(target: ClientTarget, { timeoutMs, onWait }: Waiting): Promise<DatabaseServer> {
+/** Waits until there is a primary: a server may be starting, or about to become the primary. */
+export async function waitForPrimary(
+  target: ClientTarget,
+  { timeoutMs, onWait }: WaitOptions,
+): Promise<DatabaseServer> {
   const waitUntil = performance.now() + timeoutMs;
   using finder = new PrimaryFinder(target);
   for (const reported = new Set<string>(); ; await sleep(PAUSE_MS)) {
     try {
       return await finder.search();
     } catch (error) {
-      if (!mayPass(error)) throw error;
+      if (!mayRecover(error)) throw error;
       const reason =
         error instanceof StandbyError ? `${error.message}, and there is no primary` : describeFailure(error);
       if (!reported.has(reason)) onWait?.(reason);
@@ -31,8 +34,8 @@ export async function waitForPrimary(target: ClientTarget, { timeoutMs, onWait }
   }
 }
 
-/** Returns whether there may be a primary soon. A wrong password, database or certificate stays so. */
-function mayPass(error: unknown): boolean {
+/** Returns whether there may soon be a primary. A wrong password, database or certificate needs an operator. */
+function mayRecover(error: unknown): boolean {
   if (error instanceof ConnectionFailedError) return true;
   if (error instanceof postgres.PostgresError) return error.code.startsWith('57P');
   return isNetworkError(error) && /^(CONNECT|E(?!RR_|ACCES|PERM))/.test(String(error.code));

@@ -1,6 +1,6 @@
 /**
- * What the delivery of webhooks needs; see src/delivery/README.md. There are no foreign keys: the rows are written with
- * every change of an application, and the expiry job removes what a deleted webhook leaves.
+ * Tables of webhooks and their deliveries; see src/delivery/README.md. The tables of deliveries have no foreign keys,
+ * which would slow down every change that has a message. The expiry job removes the rows that a deleted webhook leaves.
  */
 import { isNotNull, type SQL, sql } from 'drizzle-orm';
 import {
@@ -17,7 +17,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import { applicationIdColumn, bytes, instant, users } from './schema.ts';
 
-/** Returns the ID of the encryption key, which an encrypted signing key begins with. */
+/** Returns SQL for the ID of the encryption key, with which an encrypted signing key begins. */
 export function encryptionKeyIdOf(signingKey: AnyPgColumn): SQL<Buffer> {
   return sql<Buffer>`substr(${signingKey}, 1, 4)`;
 }
@@ -31,14 +31,14 @@ export const webhooks = pgTable(
     /** Encrypted; see domain/webhooks/signing-key-cipher.ts. Empty for the endpoint of back-channel logout. */
     signingKey: bytes('signing_key').notNull(),
     isActive: boolean('is_active').notNull().default(true),
-    /** Why Usher has made it inactive. */
+    /** Why Usher has deactivated the webhook. Null if it has not. */
     disabledReason: text('disabled_reason'),
     description: text('description'),
-    /** What it subscribes to; `*` stands for every type. */
+    /** The types of messages it subscribes to; `*` stands for every type. */
     eventTypes: text('event_types').array().notNull().default([]),
-    /** Whether messages are delivered one after the other. */
+    /** Whether each message is delivered only after the one before. */
     ordered: boolean('ordered').notNull().default(false),
-    /** Null for the endpoint of back-channel logout alone. */
+    /** Null only for the endpoint of back-channel logout. */
     ownerId: uuid('owner_id').references(() => users.id),
     createdAt: instant('created_at').notNull(),
     updatedAt: instant('updated_at').notNull(),
@@ -55,7 +55,7 @@ export const webhooks = pgTable(
   ],
 );
 
-/** What has happened, as it is sent. Its ID orders the messages of an application. */
+/** Messages, with the payload that is sent. The messages of an application are ordered by ID. */
 export const webhookMessages = pgTable(
   'webhook_messages',
   {
@@ -64,9 +64,9 @@ export const webhookMessages = pgTable(
     type: text('type').notNull(),
     payload: text('payload').notNull(),
     createdAt: instant('created_at').notNull(),
-    /** Whose personal data it has: an erasure removes it. */
+    /** The user whose personal data the payload has. An erasure of the user removes it. */
     userId: uuid('user_id'),
-    /** The last webhook that has a delivery of it; empty at first, null when all have one. */
+    /** The highest ID of a webhook that has its delivery; empty at first, null once all webhooks have theirs. */
     fannedOutTo: text('fanned_out_to').default(''),
   },
   (table) => [
@@ -88,18 +88,18 @@ export const webhookDeliveries = pgTable(
     status: text('status', { enum: ['pending', 'succeeded', 'failed'] })
       .notNull()
       .default('pending'),
-    /** When the next attempt is due, while it is pending; `URGENT` if before all others. */
+    /** When the next attempt is due. `URGENT` for one before all others, null unless the delivery is pending. */
     dueAt: instant('due_at'),
     /** When the lease of a slow attempt ends if it is not extended. Extensions move `due_at` alone. */
     leaseEnd: instant('lease_end'),
     attemptCount: integer('attempt_count').notNull().default(0),
-    /** How many attempts of the schedule have been made. It begins again with a redelivery. */
+    /** How many attempts of the retry schedule have been made. A redelivery starts the schedule again. */
     scheduleIndex: smallint('schedule_index').notNull().default(0),
-    /** Whether it was asked for: a test or a redelivery, whose failures do not make the webhook inactive. */
+    /** Whether a call has requested it, as a test or redelivery: its failures do not deactivate the webhook. */
     isManual: boolean('is_manual').notNull().default(false),
     lastStatusCode: smallint('last_status_code'),
     lastError: text('last_error'),
-    /** That of the message. */
+    /** The `created_at` of the message. */
     createdAt: instant('created_at').notNull(),
   },
   ({ applicationId, webhookId, messageId, dueAt, status, createdAt }) => [
@@ -114,28 +114,31 @@ export const webhookDeliveries = pgTable(
 const isFailing = ({ nextAt, failedBatches }: Record<'nextAt' | 'failedBatches', AnyPgColumn>) =>
   sql`${nextAt} is not null and ${failedBatches} > 0`;
 
-/** The state of an endpoint. A process that delivers to it holds its lease. */
+/** The state of each webhook's queue. A process that delivers to the endpoint holds the lease of its queue. */
 export const webhookQueues = pgTable(
   'webhook_queues',
   {
     applicationId: uuid('application_id').notNull(),
     webhookId: text('webhook_id').notNull(),
-    /** When it is looked at again, or when the lease ends. Null while nothing is pending. */
+    /** When a process next claims the queue, or when its lease ends. Null while nothing is pending. */
     nextAt: instant('next_at'),
     lease: uuid('lease'),
-    /** Grows with every reason to look again, so that the holder of the lease does not miss one. */
+    /**
+     * Grows with every new reason for an attempt, so that the holder of the lease notices it before it releases the
+     * queue.
+     */
     wakeCount: bigint('wake_count', { mode: 'number' }).notNull().default(0),
-    /** Whether a test or a redelivery has been asked for, which no backoff holds back. */
+    /** Whether a test or a redelivery is pending, for which the backoff is ignored. */
     isUrgent: boolean('is_urgent').notNull().default(false),
-    /** How many deliveries are read at a time. It grows while the endpoint answers. */
+    /** How many deliveries a process reads at a time. It grows while the endpoint answers. */
     batchSize: smallint('batch_size').notNull().default(1),
-    /** Whether its last attempts were answered within a second. */
+    /** Whether the endpoint answered the attempts of the last batch within a second. */
     isQuick: boolean('is_quick').notNull().default(false),
-    /** How many batches have failed since one of their attempts succeeded. */
+    /** How many batches have failed since the last attempt that succeeded. */
     failedBatches: integer('failed_batches').notNull().default(0),
-    /** When the first attempt failed since one succeeded, or had no answer within a second. */
+    /** When the first attempt since the last success failed, or had no answer within a second. */
     failingSince: instant('failing_since'),
-    /** The failed messages that are to be delivered again: those created between these instants. */
+    /** Failed deliveries of messages created between these instants are to be delivered again. */
     redeliverSince: instant('redeliver_since'),
     redeliverUntil: instant('redeliver_until'),
   },
@@ -146,7 +149,7 @@ export const webhookQueues = pgTable(
       .on(table.isQuick, table.nextAt)
       .where(sql`${table.nextAt} is not null and ${table.failedBatches} = 0`),
     index('webhook_queues_failing_idx').on(table.nextAt).where(isFailing(table)),
-    // For operators, who look for the endpoints that have failed longest.
+    // For the list of the endpoints that have failed longest, which operators read.
     index('webhook_queues_failing_since_idx').on(table.failingSince, table.webhookId).where(isFailing(table)),
   ],
 );
@@ -163,7 +166,7 @@ export const webhookAttempts = pgTable(
     statusCode: smallint('status_code'),
     error: text('error'),
     responseBody: text('response_body'),
-    /** Whom the message is about, if there is a body: an erasure removes that. */
+    /** The user of the message, if the attempt has a response body. An erasure of the user removes the body. */
     userId: uuid('user_id'),
   },
   (table) => [
@@ -173,7 +176,7 @@ export const webhookAttempts = pgTable(
   ],
 );
 
-/** The signing keys before the current one, which still sign until they expire. */
+/** Earlier signing keys of webhooks. Messages are also signed with them until they expire. */
 export const webhookSigningKeys = pgTable(
   'webhook_signing_keys',
   {

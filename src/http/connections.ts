@@ -8,16 +8,16 @@ import type { ConnectionQuota } from './request-scheduler.ts';
 export const CLIENT_TIMEOUT_MS = 7_000;
 /** How long a connection may be idle between requests. */
 const KEEP_ALIVE_MS = 60_000;
-/** With more connections than this, idle ones are closed after `CLIENT_TIMEOUT_MS`. */
+/** While there are more connections than this, idle ones are closed after `CLIENT_TIMEOUT_MS`. */
 const IDLE_LIMIT = 256;
-/** The announced timeout is shorter by this, so that clients do not send while Usher closes. */
+/** Clients are told a timeout that is shorter by this, so that they do not send a request while Usher closes. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 
 export const SWEEP_INTERVAL_MS = 500;
 
 export const MAX_REQUESTS_PER_CONNECTION = 100;
 
-/** Tracks how a client's connection is used. The server of its protocol reports requests and adds its own checks. */
+/** Tracks the use of a client's connection. The server of its protocol reports requests and adds its own checks. */
 export class HttpConnection implements ConnectionQuota {
   iteration = 0;
   begunInIteration = 0;
@@ -54,7 +54,7 @@ export class HttpConnection implements ConnectionQuota {
     this.#hasSentRequest = true;
   }
 
-  /** Ends the count of a request. One that stalled does not reset the idle time. */
+  /** Counts a request as finished. If the client stalled it, the idle time continues. */
   finishRequest({ hasStalled = false } = {}): void {
     this.#requests--;
     if (!hasStalled) this.#idleSince = performance.now();
@@ -68,11 +68,11 @@ export class HttpConnection implements ConnectionQuota {
   }
 
   sweep(now: number, keepAliveMs: number): void {
-    // If the kernel accepts no bytes, sweep after sweep, the client does not read.
+    // If the kernel accepts no bytes for several sweeps, the client does not read.
     this.#stalledSweeps = this.socket.writableLength > 0 ? this.#stalledSweeps + 1 : 0;
     const idleMs = this.#requests === 0 ? now - this.#idleSince : 0;
     if (this.#stalledSweeps * SWEEP_INTERVAL_MS >= CLIENT_TIMEOUT_MS) this.reset();
-    // `end` was called before and had no effect.
+    // An earlier sweep has called `end`, without effect.
     else if (idleMs > keepAliveMs + CLIENT_TIMEOUT_MS) this.socket.destroy();
     else if (idleMs >= (this.#hasSentRequest ? keepAliveMs : CLIENT_TIMEOUT_MS)) this.end();
     else this.onSweep();
@@ -101,8 +101,8 @@ export class HttpConnections {
   }
 
   /**
-   * Counts a request over HTTP/1.1 and returns true. Closes the connection and returns false when the
-   * client has sent too many requests without waiting for responses.
+   * Counts an HTTP/1.1 request and returns true. If the client has sent too many requests without waiting for
+   * responses, closes the connection and returns false.
    */
   startRequest(socket: Socket, response: ServerResponse): boolean {
     const connection = this.#bySocket.get(socket);

@@ -4,8 +4,9 @@ import { TLSSocket } from 'node:tls';
 const HTTP2_PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 /**
- * Returns the protocol of the connection, or `none` if it ends too early. Over TLS, ALPN has negotiated the protocol.
- * In cleartext, HTTP/2 begins with the preface (RFC 9113, section 3.4). The bytes that were read are pushed back.
+ * Returns the protocol of the connection, or `none` if the connection ends before that is known. Over TLS, ALPN has
+ * negotiated the protocol. In cleartext, HTTP/2 begins with the preface (RFC 9113, section 3.4); the bytes that were
+ * read are pushed back.
  */
 export async function detectProtocol(socket: Socket): Promise<'h2' | 'http/1.1' | 'none'> {
   if (socket instanceof TLSSocket) return socket.alpnProtocol === 'h2' ? 'h2' : 'http/1.1';

@@ -1,4 +1,4 @@
-/** Errors of HTTP itself, by reason. Reasons never change, because clients match them. */
+/** Errors that concern HTTP rather than the API, by reason. Reasons never change, because clients compare them. */
 export const HTTP_ERRORS = {
   BAD_REQUEST: [400, 'Bad request'],
   INVALID_HOST: [400, 'Invalid host'],

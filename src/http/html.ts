@@ -1,4 +1,4 @@
-/** HTML that is escaped already. */
+/** Escaped HTML. The tag `html` inserts it unchanged. */
 export class Html {
   readonly text: string;
 
@@ -13,7 +13,7 @@ interface DocumentAttributes {
   readonly className?: string;
 }
 
-/** `head` follows the title. */
+/** Returns a complete document. `head` is inserted after the title. */
 export function htmlDocument(
   title: string,
   head: Html,
@@ -41,7 +41,7 @@ const EVERY_SPECIAL = new RegExp(SPECIAL, 'g');
 
 type Value = string | Html | readonly Html[] | undefined | false;
 
-/** Template tag that escapes its values, except for HTML. */
+/** Template tag that escapes all values except `Html`. Undefined and false are omitted. */
 export function html(strings: TemplateStringsArray, ...values: Value[]): Html {
   return new Html(strings.reduce((text, next, index) => text + toHtmlText(values[index - 1]) + next));
 }
@@ -52,7 +52,7 @@ function toHtmlText(value: Value): string {
   return value ? escapeText(value) : '';
 }
 
-/** Most values need no escaping, and the test is cheaper than a replacement that finds nothing. */
+/** Tests first: most values need no escaping, and a test costs less than a replacement without a match. */
 function escapeText(value: string): string {
   if (!SPECIAL.test(value)) return value;
   return value.replace(EVERY_SPECIAL, (character) => `&#${character.charCodeAt(0)};`);

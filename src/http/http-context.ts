@@ -1,4 +1,4 @@
-/** An HTTP request and its response, the same for HTTP/1.1 and HTTP/2. */
+/** An HTTP request and its response, with the same interface for HTTP/1.1 and HTTP/2. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
@@ -15,7 +15,7 @@ export interface RequestContext {
   /** The `x-request-id` of the response and of every log line of the request. */
   readonly requestId: string;
   readonly clientAddress: string;
-  /** Whether headers about earlier hops, such as `traceparent`, can be trusted. */
+  /** Returns whether headers from earlier hops, such as `traceparent`, can be trusted. */
   isFromTrustedProxy(): boolean;
   /** When the request arrived, in milliseconds of `performance.now()`. */
   readonly receivedAt: number;
@@ -33,19 +33,19 @@ export interface HttpContext extends RequestContext {
   readonly query: string;
 }
 
-/** An HTTP/2 stream that Node has not wrapped in a request object. */
+/** A request on an HTTP/2 stream that Node has not wrapped in a request object. */
 export interface StreamContext extends RequestContext {
   readonly stream: ServerHttp2Stream;
   readonly path: string;
 }
 
-/** Returns whether it answers the stream. If not, it has not touched the stream. */
+/** Returns true if it answers the stream. Otherwise it leaves the stream untouched and returns false. */
 export type StreamHandler = (context: StreamContext) => boolean;
 
-/** Answers the request and resolves to true, or resolves to false if the path is another handler's. */
+/** Answers the request and resolves to true, or resolves to false if another handler serves the path. */
 export type PathHandler = (context: HttpContext) => Promise<boolean>;
 
-/** Answers every request. A rejection is a defect, which the listener answers with 500. */
+/** Answers every request. If it rejects, which is a defect, the listener answers 500. */
 export type HttpHandler = (context: HttpContext) => Promise<void> | void;
 
 export interface Origin {

@@ -20,7 +20,7 @@ const OPTIONS = {
   requireHostHeader: false,
 } satisfies ServerOptions;
 
-/** Creates a server that does not parse HTTP on a connection before `accept`. */
+/** Creates a server that parses HTTP only on the connections that `accept` gets. */
 export function createHttp1Server(
   tls: Certificate | undefined,
   connections: HttpConnections,
@@ -46,27 +46,27 @@ export function createHttp1Server(
   server.on('clientError', (error, socket: Socket) => {
     const connection = connections.of(socket);
     const responses = connection?.responses ?? [];
-    // The unparsable bytes belong to the body of the latest request, or follow it.
+    // The unparsable bytes are either in the body of the latest request or after it.
     const cut = responses.findLast(({ req }) => !req.complete);
     const earlier = responses.findLast((response) => response !== cut);
-    // The client would take a second response to this request for the response to its next one.
+    // The client would take a second response to this request for the response to its next request.
     if (cut?.headersSent || connection?.isAnsweredEarly) socket.destroy();
     else answerAfter(earlier, () => answerUnparsableRequest(error, socket, renderError));
   });
   return {
     server,
-    /** The server emits it with a connection whose protocol can be detected. */
+    /** The event of a connection that is ready for HTTP: over TLS, the handshake is complete. */
     connectionEvent,
     /** Applies to new connections. @throws if the certificate is malformed */
     setCertificate: (certificate: Certificate) => secured?.setSecureContext(toSecureContext(certificate)),
-    /** Takes over a connection that speaks HTTP/1.1. */
+    /** Begins to serve HTTP/1.1 on a connection. */
     accept(socket: Socket) {
       for (const listener of listeners) listener.call(server, socket);
     },
   };
 }
 
-/** Keeps responses in the order of their requests. */
+/** Answers after the response to an earlier request, because clients match responses to requests by their order. */
 function answerAfter(earlier: ServerResponse | undefined, answer: () => void): void {
   if (earlier) earlier.once('close', answer);
   else answer();

@@ -23,15 +23,15 @@ import { StreamLimit } from './stream-limit.ts';
 import { findHeadProblem, MAX_HEADER_BYTES } from './validate-head.ts';
 
 const OPTIONS = {
-  // nghttp2 resets a stream with larger headers without an answer. Usher answers headers below this and above its
-  // limit.
+  // nghttp2 resets a stream whose headers exceed `maxHeaderListSize`. With a higher value than MAX_HEADER_BYTES, Usher
+  // can answer most streams with too large headers.
   settings: {
     maxConcurrentStreams: MAX_REQUESTS_PER_CONNECTION,
     maxHeaderListSize: 4 * MAX_HEADER_BYTES,
     enablePush: false,
   },
   maxSessionMemory: 10,
-  // A client may reset all its streams at once, and then 33 a second. More resets close the connection.
+  // A client may reset all its streams at once, and then 33 a second. If it resets more, Node closes the connection.
   streamResetBurst: MAX_REQUESTS_PER_CONNECTION,
   streamResetRate: 33,
   maxSessionInvalidFrames: 100,
@@ -39,7 +39,7 @@ const OPTIONS = {
 
 type Http2Server = ReturnType<typeof createHttp2Server>;
 
-/** Creates a server that does not listen: `accept` gives it connections. */
+/** Creates a server that does not listen: it serves the connections that `accept` gets. */
 export function createHttp2Server() {
   const server = createServer(OPTIONS);
   const sessions = new Map<Http2Session, HttpConnection>();
@@ -58,11 +58,11 @@ export function createHttp2Server() {
     server,
     sessions,
     limit,
-    /** When a stream arrived, in milliseconds of `performance.now()`, until Node has wrapped it. */
+    /** When each stream that Node wraps in a request object arrived, in milliseconds of `performance.now()`. */
     receivedAt: new WeakMap<ServerHttp2Stream, number>(),
-    /** Takes over a connection that speaks HTTP/2. */
+    /** Begins to serve HTTP/2 on a connection. */
     accept(socket: Socket, connection: HttpConnection) {
-      // The HTTP/1.1 server allows half-open sockets. On those nobody would notice that a client leaves.
+      // The HTTP/1.1 server allows half-open sockets, on which Node's HTTP/2 does not notice that a client leaves.
       socket.allowHalfOpen = false;
       accepted = connection;
       server.emit('connection', socket);
@@ -88,13 +88,13 @@ function watchStreams(session: ServerHttp2Session, connection: HttpConnection, l
     limit.restore(session);
     for (const entry of watched) {
       const { stream } = entry;
-      // The reset of the stream could not be sent since the last sweep, so the client does not read.
+      // The stream's reset is still unsent since the last sweep, so the client does not read.
       if (entry.isEnded) return connection.reset();
       const isStalled = stream.writableLength > 0 || stream.state.remoteClose === 0;
       entry.stalledSweeps = isStalled ? entry.stalledSweeps + 1 : 0;
       if (entry.stalledSweeps * SWEEP_INTERVAL_MS < CLIENT_TIMEOUT_MS) continue;
       if (stream.closed) {
-        // The response is complete, and nobody reads the rest of the request.
+        // The response is complete, and nothing reads the rest of the request.
         stream.destroy();
         continue;
       }
@@ -112,8 +112,8 @@ function watchStreams(session: ServerHttp2Session, connection: HttpConnection, l
 export function endUnreadStream(stream: ServerHttp2Stream, request: Readable = stream): void {
   stream.once('wantTrailers', () => {
     if (stream.readableEnded || stream.endAfterHeaders) return;
-    // Not at once: while a reset waits to be sent, nghttp2 ignores the end of the request and counts the stream as open.
-    // The client counts it as closed, so its next stream would exceed the limit, which closes the connection.
+    // An immediate reset could close the connection: while a reset is unsent, nghttp2 ignores the end of the request
+    // and counts the stream as open. The client counts it as closed, so its next stream would exceed the limit.
     discardBody(request, () => {
       if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
     });
@@ -121,14 +121,14 @@ export function endUnreadStream(stream: ServerHttp2Stream, request: Readable = s
 }
 
 /**
- * Ends the request object of a stream with an empty body. The stream emits `end` while it waits in the scheduler, and
- * Node makes the request object after that.
+ * Ends the request object of a stream with an empty body. Such a stream emits `end` while it waits in the scheduler,
+ * before Node creates the request object, which therefore misses the event.
  */
 export function endEmptyRequest(request: Http2ServerRequest): void {
   if (request.stream.readableEnded && !request.readableEnded) request.push(null);
 }
 
-/** Offers every stream to the handler. Node wraps the streams that it declines in request objects, as usual. */
+/** Offers every stream to the handler. If the handler declines, Node wraps the stream in a request object, as usual. */
 export function serveStreams(
   { server, sessions, limit, receivedAt }: Http2Server,
   handleStream: StreamHandler,
@@ -147,7 +147,7 @@ export function serveStreams(
 
   const serve = (now: number, event: StreamEvent) => {
     const [stream, headers, , rawHeaders] = event;
-    // The client has reset the stream while it waited.
+    // The client has reset the stream while it waited in the scheduler.
     if (stream.closed) return;
     const isValid = findHeadProblem(headers, rawHeaders) === undefined;
     if (isValid && handleStream(createStreamContext(stream, headers, { ...origin, receivedAt: now }))) return;

@@ -1,4 +1,4 @@
-/** Style and scripts that pages hold inline, without what only their readers need. */
+/** Reads styles and scripts that pages contain inline, without comments and other parts that browsers do not need. */
 import { readFileSync } from 'node:fs';
 
 /** Returns the style without comments and most white space. */
@@ -15,8 +15,8 @@ export function readStyle(...files: readonly URL[]): string {
 }
 
 /**
- * Returns a module for `joinScripts`: without comments that fill a line, indentation, imports, and the word `export`.
- * So modules that are joined share what they export.
+ * Returns the text of a module for `joinScripts`, without whole-line comments, indentation, imports and the word
+ * `export`. The first of the joined modules declares its exports where the others can use them.
  */
 export function readScript(file: URL): string {
   return readText(file)
@@ -27,7 +27,7 @@ export function readScript(file: URL): string {
     .trim();
 }
 
-/** Returns one module. What the modules after the first declare stays theirs. */
+/** Joins scripts into one module. Each script after the first has its own scope. */
 export function joinScripts(first: string, others: readonly string[]): string {
   return [first, ...others.map((other) => `{\n${other}\n}`)].join('\n');
 }

@@ -1,6 +1,6 @@
 /**
- * One port for HTTP/1.1 and HTTP/2: by ALPN over TLS, by the first bytes in cleartext. Nothing that a client sends ends
- * the process. Errors that Node would answer without a body get the error body of Usher.
+ * Serves HTTP/1.1 and HTTP/2 on one port: ALPN selects the protocol over TLS, the first bytes in cleartext. No input of
+ * a client can end the process. Errors that Node would answer without a body get Usher's error body.
  */
 import { once } from 'node:events';
 import { ServerResponse } from 'node:http';
@@ -25,7 +25,7 @@ import { findHeadProblem } from './validate-head.ts';
 
 export interface ListenerOptions {
   readonly host: string;
-  /** 0 takes a free port. */
+  /** 0 for any free port. */
   readonly port: number;
   /** Undefined for cleartext. */
   readonly tls: Certificate | undefined;
@@ -39,15 +39,15 @@ interface Handlers {
   readonly handle: HttpHandler;
   /** Gets HTTP/2 streams before Node wraps them in request objects. */
   readonly handleStream: StreamHandler;
-  /** Paths that need no Host header, because probes of load balancers send none. */
+  /** Paths that need no Host header, because health checks of load balancers send none. */
   readonly pathsWithoutHost: ReadonlySet<string>;
   onError(error: unknown, requestId: string): void;
 }
 
-/** How many connections the kernel queues. Beyond that, a client retries after seconds. */
+/** How many connections the kernel queues. A client beyond that retries only after a second or more. */
 const BACKLOG = 4_096;
 
-/** How long a shutdown waits for requests that clients sent before they knew of it. */
+/** How long a shutdown waits for requests that clients sent before they noticed the shutdown. */
 const CLOSING_GRACE_MS = 500;
 
 /** Binds the port. Rejects with Node's error, such as EADDRINUSE. */
@@ -98,7 +98,7 @@ export async function openListener(options: ListenerOptions) {
   const sendError = (context: HttpContext, reason: HttpErrorReason) =>
     sendJson(context, HTTP_ERRORS[reason][0], renderError(reason));
 
-  /** Returns undefined if it has closed the connection instead. */
+  /** Returns undefined if the connection has too many requests, and is closed. */
   function openContext(request: NodeRequest, response: NodeResponse): HttpContext | undefined {
     response.on('error', () => {});
     request.on('error', () => {});
@@ -112,7 +112,7 @@ export async function openListener(options: ListenerOptions) {
 
   return {
     port: address.port,
-    /** How this machine reaches the server. */
+    /** The URL at which this machine reaches the server. */
     url: toLocalUrl(host, address.port, tls !== undefined),
     /** Open connections, by protocol. */
     get connectionCounts() {
@@ -121,7 +121,7 @@ export async function openListener(options: ListenerOptions) {
     },
     setCertificate: http1Server.setCertificate,
 
-    /** Begins to answer. Until then connections wait. */
+    /** Begins to answer requests. Connections that were accepted before have waited for that. */
     serve({ handle, handleStream, pathsWithoutHost, onError }: Handlers) {
       const handleSafely = async (context: HttpContext) => {
         const { request, response, path } = context;
@@ -139,7 +139,7 @@ export async function openListener(options: ListenerOptions) {
         const context = openContext(request, response);
         if (!context) return;
         const connection = connections.of(request.socket);
-        // HTTP/2 requests were scheduled as streams.
+        // Only HTTP/1.1 sockets have a connection here. HTTP/2 requests have been scheduled as streams.
         if (!connection) return void handleSafely(context);
         scheduler.run(() => {
           if (!request.socket.destroyed) handleSafely(context);
@@ -166,7 +166,7 @@ export async function openListener(options: ListenerOptions) {
     async close(timeoutMs: number) {
       isDraining = true;
       const closed = once(http1, 'close');
-      // The `close` of the HTTP server would also close idle connections, on which a request may be on its way.
+      // The HTTP server's own `close` would also close idle connections at once, while a request may be on its way.
       NetServer.prototype.close.call(http1);
       for (const { responses } of connections) for (const response of responses) response.shouldKeepAlive = false;
       for (const session of http2.sessions.keys()) session.close();
@@ -184,7 +184,7 @@ export async function openListener(options: ListenerOptions) {
       clearTimeout(grace);
       clearTimeout(timer);
       clearInterval(sweepTimer);
-      // Also ends the timers of the server.
+      // Ends the timers of the HTTP server, too.
       http1.close();
     },
   };

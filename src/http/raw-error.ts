@@ -1,4 +1,4 @@
-/** Answers HTTP/1.1 requests for which there is no request object, because they cannot be parsed. */
+/** Answers HTTP/1.1 requests for which Node creates no response object, such as requests that cannot be parsed. */
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
@@ -26,7 +26,7 @@ export function sendRawError(
   socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n'));
 }
 
-/** Adds a body to the errors of Node's parser. */
+/** Answers an error of Node's parser with Usher's error body. */
 export function answerUnparsableRequest(error: NodeJS.ErrnoException, socket: Socket, renderError: RenderError): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();

@@ -2,10 +2,10 @@ import type { Readable } from 'node:stream';
 import { HttpError } from './errors.ts';
 import { headerOf, type NodeRequest } from './http-context.ts';
 
-/** Limits for reading the rest of a request that was answered early. */
+/** Limits for the rest of a body that is read after the response. */
 const DISCARD_MS = 1_000;
 const DISCARD_BYTES = 1_048_576;
-/** A client may send chunks of one byte, which cost more than their bytes. */
+/** Limits the number of chunks as well, because a chunk of one byte costs much more than its byte. */
 const DISCARD_CHUNKS = 1_000;
 
 /** @throws HttpError 413 if `Content-Length` is larger than `maxBytes`. */
@@ -28,7 +28,7 @@ export async function readBody(request: NodeRequest, maxBytes: number, deadline:
     else chunks.push(chunk);
   };
   const onEnd = () => {
-    // A close after the end is no failure, and creating an error costs time.
+    // `close` follows `end`, and would create an error for nothing.
     request.off('close', onClose);
     resolve(Buffer.concat(chunks));
   };
@@ -43,7 +43,7 @@ export async function readBody(request: NodeRequest, maxBytes: number, deadline:
   }
 }
 
-/** Reads the rest of the body of an answered request, within limits. Then calls the listener, at least once. */
+/** Reads and drops the rest of a body, within limits. Then calls the listener, possibly more than once. */
 export function discardBody(request: Readable, onDone: () => void): void {
   let length = 0;
   let chunks = 0;

@@ -3,17 +3,17 @@
  *
  * While a thousand sockets are readable, libuv keeps reading, and timers wait for seconds. It accepts only one new
  * connection per poll. So an iteration begins a limited number of requests, and none if it has accepted a connection.
- * Others wait, and connections are served round robin. Clients that open streams only to reset them get little work
- * done: most of these streams wait until everything has been read, and are reset by then.
+ * Other requests wait, and connections are served round robin. This also protects against clients that open streams
+ * only to reset them: most of these streams wait until all input has been read, which includes their resets.
  */
 
 const MAX_PER_ITERATION = 256;
-/** While there is more to read, one connection may begin this many. */
+/** How many requests of one connection may begin in an iteration without waiting. */
 const MAX_PER_CONNECTION = 16;
-/** After so many iterations in a row that accepted a connection, requests begin nevertheless. */
+/** After this many iterations in a row that accepted a connection, requests begin even if one is accepted again. */
 const MAX_YIELDED_ITERATIONS = 64;
 
-/** The share that a connection has used, and in which iteration. */
+/** How many requests of a connection have begun in its latest iteration. */
 export interface ConnectionQuota {
   iteration: number;
   begunInIteration: number;
@@ -25,7 +25,7 @@ export class RequestScheduler {
   #begun = 0;
   #hasNewConnection = false;
   #yieldedIterations = 0;
-  /** By connection. The first one is next. */
+  /** By connection. The first connection is served next. */
   readonly #waiting = new Map<ConnectionQuota, (() => void)[]>();
 
   /** Delays requests to the next iteration, so that further connections are accepted first. */

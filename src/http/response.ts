@@ -2,10 +2,10 @@ import { ServerResponse } from 'node:http';
 import type { HttpContext, NodeRequest } from './http-context.ts';
 import { discardBody } from './read-body.ts';
 
-/** With more of the body unread, the connection is closed. */
+/** If more of a request body than this is unread, the connection is closed after the response. */
 const MAX_UNREAD_BYTES = 65_536;
 
-/** `headers`, in lower case, override the defaults. */
+/** Sends a JSON response. The names of `headers` are in lower case; they override the defaults. */
 export function sendJson(
   context: HttpContext,
   status: number,
@@ -15,7 +15,7 @@ export function sendJson(
   send(context, status, json, { 'content-type': 'application/json', ...headers });
 }
 
-/** Sends the whole response, and closes the connection after it if it must. */
+/** Sends the whole response. Afterwards closes the connection if too much of the request is unread. */
 export function send(
   context: HttpContext,
   status: number,
@@ -54,7 +54,10 @@ export function mustClose({ request, response }: HttpContext): boolean {
   );
 }
 
-/** Closing while the client still sends would reset the connection, and the client could lose the response. */
+/**
+ * Reads before it closes: closing while the client still sends resets the connection, and the client may lose the
+ * response.
+ */
 function endAfterRequest(request: NodeRequest, response: ServerResponse, body: string | Uint8Array): void {
   response.write(body);
   discardBody(request, () => response.end());

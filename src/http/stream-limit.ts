@@ -2,8 +2,8 @@
  * Limits the open HTTP/2 streams of the process. A client opens a stream with some 100 bytes and need not end its
  * request. A stream takes 3 to 25 KB of memory, most of it for headers.
  *
- * A connection may have as many streams as are free in the process. While most are free, that is no limit. When few
- * are, connections with many streams get no more, and leave the rest to connections with few.
+ * A connection may have as many open streams as are free in the process. While most are free, this limits nobody. When
+ * few are free, connections with many streams get no more, so the free ones remain for other connections.
  */
 import { constants, type Http2Session, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 
@@ -31,16 +31,19 @@ export class StreamLimit {
     });
   }
 
-  /** Lowers the limit of a new connection: many streams may arrive before Node reports the first. */
+  /**
+   * If few streams are free, limits a new connection at once: many streams may arrive before Node reports the first.
+   */
   open(session: ServerHttp2Session): void {
     if (this.#free < this.#maxPerConnection) this.#lower(session);
   }
 
-  /** Returns true if the connection has too many streams. Refuses this one so that clients may retry it. */
+  /** If the connection has too many streams, refuses this one with a code that lets clients retry, and returns true. */
   refuse(stream: ServerHttp2Stream, ofConnection: number): boolean {
     if (ofConnection <= this.#free || !stream.session) return false;
     stream.close(constants.NGHTTP2_REFUSED_STREAM);
-    // Now nghttp2 refuses further streams, for a fraction of the memory: a stream that Node closes is freed late.
+    // With the setting, nghttp2 refuses further streams itself. That takes less memory: Node frees a closed stream
+    // late.
     this.#lower(stream.session);
     return true;
   }

@@ -1,13 +1,13 @@
 import { constants } from 'node:crypto';
 import type { SecureContextOptions } from 'node:tls';
 
-/** Both in PEM. */
+/** A certificate and its private key, both in PEM. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Only authenticated encryption with forward secrecy. */
+/** All of them have authenticated encryption and forward secrecy. */
 const CIPHERS = [
   ...['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'],
   ...['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256'],
@@ -15,10 +15,10 @@ const CIPHERS = [
   ...['ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'],
 ];
 
-/** A browser that has seen it uses only HTTPS for a year (RFC 6797). */
+/** A browser that gets this header uses only HTTPS for the host, for a year (RFC 6797). */
 export const STRICT_TRANSPORT_SECURITY = 'max-age=31536000';
 
-/** Adds the TLS versions and ciphers that Usher supports. @throws if the certificate is malformed */
+/** Returns the options of TLS connections, with the versions and ciphers that Usher supports. */
 export function toSecureContext({ cert, key }: Certificate): SecureContextOptions {
   return {
     cert,

@@ -23,7 +23,7 @@ function countHeaderBytes(rawHeaders: readonly string[]): number {
   return bytes;
 }
 
-/** Connect builds a URL from the authority. If it cannot, it throws outside any handler. */
+/** Connect builds a URL from the authority. For an invalid one it would throw outside any handler. */
 function hasValidAuthority(headers: IncomingHttpHeaders, rawHeaders: readonly string[]): boolean {
   const authority = headers[':authority'] ?? headers.host;
   return (
@@ -34,7 +34,9 @@ function hasValidAuthority(headers: IncomingHttpHeaders, rawHeaders: readonly st
   );
 }
 
-/** Two Host headers are refused (RFC 9112, section 3.2), because a proxy may route by the other one. */
+/**
+ * Several Host headers are an error (RFC 9112, section 3.2): a proxy may have routed by another one than Usher reads.
+ */
 function hasOneHost(rawHeaders: readonly string[]): boolean {
   let count = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.toLowerCase() === 'host') count++;

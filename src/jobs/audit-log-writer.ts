@@ -1,4 +1,6 @@
-/** Writes audit events to the log, with `AUDIT_LOG=log`. A row is deleted once its line is written. */
+/**
+ * Writes audit events to the log, with `AUDIT_LOG=log`. The row of an event is deleted once its log line is written.
+ */
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { Database, Divert, Run } from '../database/database.ts';
@@ -7,11 +9,11 @@ import { type AuditEvent, presentAuditEvent } from '../domain/audit/list-audit-e
 import { pause } from '../domain/pause.ts';
 import { flushLog } from '../log.ts';
 
-/** Events of this interval share their statements. */
+/** The events of this interval are read by one statement and deleted by one. */
 const BATCH_MS = 200;
 const LATE_INTERVAL_MS = 30_000;
 const STATEMENT_MS = 5_000;
-/** How often the writer checks whether somebody reads the log again. */
+/** How long the writer waits for the log to be written, and then until it tries again. */
 const FLUSH_MS = 1_000;
 const CLOSE_MS = 3_000;
 
@@ -23,7 +25,7 @@ interface WriterParts {
 
 export class AuditLogWriter {
   readonly #outbox: AuditOutbox | undefined;
-  /** Brings events here. Undefined if they stay in the table. */
+  /** Makes statements write audit events to the outbox. Undefined if events stay in the table `audit_events`. */
   readonly divert: Divert | undefined;
 
   constructor({ auditLog }: Pick<Config, 'auditLog'>) {
@@ -31,7 +33,7 @@ export class AuditLogWriter {
     this.divert = this.#outbox?.divert;
   }
 
-  /** Writes events as they come. Returns a function that writes the rest, when no calls are left. */
+  /** Starts to write events. Returns a function that stops that and writes the rest; call it when no calls are left. */
   start(parts: WriterParts): () => Promise<void> {
     const outbox = this.#outbox;
     if (!outbox) return async () => {};
@@ -50,7 +52,7 @@ async function run(outbox: AuditOutbox, parts: WriterParts, signal: AbortSignal)
   while (!signal.aborted) {
     if (performance.now() >= lateAt) {
       await attempt(parts, writeLate(parts, signal));
-      // Jitter, so that replicas started together do not find the same.
+      // Jitter, so that replicas that started together do not write the same events.
       lateAt = performance.now() + LATE_INTERVAL_MS * (0.5 + Math.random());
     }
     await Promise.race([outbox.arrival, pause(lateAt - performance.now(), signal)]);
@@ -67,12 +69,15 @@ async function writeOwn(outbox: AuditOutbox, parts: WriterParts, signal: AbortSi
   while (outbox.hasEvents && !signal.aborted) await write(parts, (run) => findEvents(run, outbox.take()), signal);
 }
 
-/** Writes events of processes that have ended, or whose log had no reader for long. */
+/** Writes events of processes that have ended, or that could not write their log for long. */
 async function writeLate(parts: WriterParts, signal: AbortSignal): Promise<void> {
   while (!signal.aborted && (await write(parts, (run) => findLateEvents(run, parts.clock()), signal)) > 0);
 }
 
-/** Deletes nothing whose line may be lost: it is found again later. */
+/**
+ * Writes the events that `find` returns, and deletes their rows. If a log line may be lost, its row is kept, and
+ * `writeLate` finds it again. Returns how many events were deleted.
+ */
 async function write(
   { database, logger }: WriterParts,
   find: (run: Run) => Promise<readonly AuditEvent[]>,
@@ -80,10 +85,10 @@ async function write(
 ): Promise<number> {
   const start: Run = (statement, parameters) =>
     database.within(performance.now() + STATEMENT_MS)(statement, parameters);
-  // What does not fit into the buffer of the log would be lost.
+  // Waits until the buffer of the log is empty: lines that do not fit into it would be lost.
   if (!(await isWritten(logger, signal))) return 0;
   const events = await find(start);
-  // Whatever LOG_LEVEL is.
+  // Audit events are logged even if LOG_LEVEL is above `info`.
   const lines = logger.child({}, { level: 'info' });
   for (const event of events) lines.info(presentAuditEvent(event), 'audit event');
   if (events.length === 0 || !(await isWritten(logger, signal))) return 0;

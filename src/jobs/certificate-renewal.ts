@@ -7,14 +7,14 @@ import { watchFiles } from './watch-files.ts';
 
 export interface CertificateRenewalOptions {
   readonly signal: AbortSignal;
-  /** May throw for a certificate that cannot be used. */
+  /** Throws if the certificate cannot be used. */
   readonly use: (certificate: Certificate) => void;
   readonly onRenewed: (validTo: string) => void;
-  /** The previous certificate stays in use. */
+  /** Called if the new certificate cannot be used. The previous one stays in use. */
   readonly onError: (error: unknown) => void;
 }
 
-/** Uses the certificate of the files whenever it changes, until the signal is aborted. */
+/** Calls `use` with the certificate whenever its files change, until the signal is aborted. */
 export async function runCertificateRenewal(
   { cert, key, files }: NonNullable<Config['tls']>,
   { signal, use, onRenewed, onError }: CertificateRenewalOptions,
@@ -23,7 +23,7 @@ export async function runCertificateRenewal(
   await watchFiles([files.cert, files.key], {
     signal,
     seen: [cert, key],
-    use(...[newCert = '', newKey = '']) {
+    use(newCert = '', newKey = '') {
       const renewed = { cert: newCert, key: newKey };
       if (!isKeyPair(renewed)) throw new Error('The files hold no certificate with its key');
       use(renewed);

@@ -4,7 +4,7 @@ import { pause } from '../domain/pause.ts';
 const INTERVAL_MS = 1_000;
 const TIMEOUT_MS = 1_000;
 
-/** Measures the clock of Postgres every second. While Postgres is unavailable, the last measurement applies. */
+/** Measures the clock of Postgres every second. While Postgres is unavailable, earlier measurements apply. */
 export async function runClockJob(clock: Pick<DatabaseClock, 'measure'>, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await pause(INTERVAL_MS, signal);

@@ -19,12 +19,12 @@ import { sessionCutoffs, sessionIds, userCutoffs } from '../database/session-sch
 import { p, statement } from '../database/template.ts';
 import { webhookAttempts, webhookDeliveries, webhookMessages, webhookSigningKeys } from '../database/webhook-schema.ts';
 
-/** For an hour, a late login is answered `Login intent expired` instead of `Login intent not found`. */
+/** Until then a late login gets `Login intent expired` instead of `Login intent not found`. */
 const INTENT_GRACE_MS = 60 * 60_000;
 
 export const DAY_MS = 24 * 60 * 60_000;
 
-/** How long rows are kept whose age a setting limits, in days. */
+/** For how many days rows are kept, as settings say. */
 export interface LogDays {
   readonly webhookLogDays: number;
   readonly auditLogDays: number;
@@ -36,7 +36,9 @@ const HOURLY_COUNTS_DAYS = 90;
 /** Keeps messages four days longer: a redelivery on the last day still retries. */
 const MESSAGE_GRACE_MS = 4 * DAY_MS;
 
-/** Deletes the sessions of a batch of IDs, but not their successors. They have no index on their expiry. */
+/**
+ * Deletes the sessions of a batch of `session_ids`, but not their successors. `sessions` has no index on the expiry.
+ */
 const deleteSessions = statement('delete_sessions')`
   delete from sessions where (application_id, user_id, id) in (
     select application_id, user_id, id from session_ids
@@ -45,14 +47,15 @@ const deleteSessions = statement('delete_sessions')`
 export interface ExpiringRows {
   /** The column must have an index. */
   readonly expiresAt: PgColumn;
+  /** How long rows are kept after `expiresAt`. */
   readonly graceMs: number;
-  /** The setting that keeps rows before `graceMs`. */
+  /** The setting whose days are added to `graceMs`. */
   readonly keptFor?: keyof LogDays;
-  /** Selects the rows, if the others of the table are kept for longer. */
+  /** Selects the rows of the table that expire; the others are kept for longer. */
   readonly only?: SQL;
-  /** Where it is stored how far such rows were removed. Otherwise each run would read the others again. */
+  /** The name of the row in `expiry_marks` with the progress. Without it, each run would read the kept rows again. */
   readonly mark?: string;
-  /** Deletes rows of other tables that depend on a batch. */
+  /** Deletes the rows of other tables that belong to the rows of a batch. */
   readonly deleteDependents?: Statement<unknown>;
 }
 
@@ -78,7 +81,7 @@ export const EXPIRING: readonly ExpiringRows[] = [
   { expiresAt: webhookMessages.createdAt, graceMs: MESSAGE_GRACE_MS, keptFor: 'webhookLogDays' },
 ];
 
-/** Selects rows that expire after `after`, up to and including `until`. */
+/** Selects rows that expire after the parameter `after`, up to and including `until`. */
 export function isInBatch({ expiresAt, only }: Pick<ExpiringRows, 'expiresAt' | 'only'>): SQL | undefined {
   return and(gt(expiresAt, p.instant('after')), lte(expiresAt, p.instant('until')), only);
 }

@@ -18,7 +18,7 @@ const TABLES = EXPIRING.map((rows) => ({
   deleteBatch: createDeleteBatch(rows),
 }));
 
-/** A year, and a month for a yearly review. */
+/** The defaults of `removeExpired`: a year and a month, for a yearly review. */
 const AUDIT_LOG_DAYS = 400;
 const SIGN_IN_LOG_DAYS = 90;
 
@@ -29,15 +29,15 @@ export interface RemovalOptions extends Partial<Omit<LogDays, 'webhookLogDays'>>
 }
 
 export interface ExpiryOptions extends Omit<RemovalOptions, 'now'> {
-  /** Throws while the clocks are out of step, so that nothing is deleted. */
+  /** Throws if the clocks of this machine and Postgres differ too much, so that nothing is deleted. */
   readonly clock: () => Date;
   readonly signal: AbortSignal;
   onError(error: unknown): void;
 }
 
 /**
- * Removes expired rows about once a minute until the signal is aborted. Any number of replicas may run it: if two
- * delete the same batch, one waits for the other and finds nothing left.
+ * Removes expired rows about once a minute until the signal is aborted. Any number of replicas may run it: if two of
+ * them delete the same batch, one waits for the other and then finds no rows.
  */
 export async function runExpiryJob(
   database: Pick<Database, 'run'>,
@@ -45,7 +45,7 @@ export async function runExpiryJob(
 ): Promise<void> {
   const { signal } = options;
   while (!signal.aborted) {
-    // Jitter, so that replicas started together do not run together.
+    // Jitter, so that replicas that started together do not delete together.
     const nextAt = performance.now() + INTERVAL_MS * (0.5 + Math.random());
     try {
       await removeExpired(database, { now: clock(), ...options });
@@ -56,7 +56,7 @@ export async function runExpiryJob(
   }
 }
 
-/** Removes expired rows in short batches with pauses. If one table fails, it continues with the others. */
+/** Removes expired rows in short batches with pauses. If one table fails, it continues, and rejects at the end. */
 export async function removeExpired(database: Pick<Database, 'run'>, options: RemovalOptions): Promise<void> {
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => void failures.push(error);
@@ -71,8 +71,8 @@ async function removeFrom(
   { expiresAt, selectBatchEnd, deleteDependents, deleteBatch, graceMs, keptFor, mark }: (typeof TABLES)[number],
   { now, signal, onRemoved, ...given }: RemovalOptions,
 ): Promise<void> {
-  // Columns store whole milliseconds.
   const days: LogDays = { auditLogDays: AUDIT_LOG_DAYS, signInLogDays: SIGN_IN_LOG_DAYS, ...given };
+  // Columns have whole milliseconds, so this is the latest instant before the limit.
   const last = new Date(now.getTime() - graceMs - (keptFor ? days[keptFor] : 0) * DAY_MS - 1);
   const run: Run = (statement, parameters) => database.run(statement, parameters, performance.now() + BATCH_TIMEOUT_MS);
   let after = (mark && (await readExpiryMark(run, mark))) || new Date(-1);
@@ -91,7 +91,7 @@ async function removeFrom(
     if (mark) await moveExpiryMark(run, mark, batch.until);
     onRemoved?.(getTableName(expiresAt.table), count);
     if (!isMore) return;
-    // The next batch starts after the dead rows, which have not been vacuumed.
+    // The next batch does not read the dead rows of this one, which are not vacuumed yet.
     after = batch.until;
     const elapsedMs = performance.now() - startedAt;
     await pause(pauseAfterBatch(size, elapsedMs), signal);
@@ -99,7 +99,10 @@ async function removeFrom(
   }
 }
 
-/** Returns no row if less than a batch is left. The limit is a literal, so that every plan reads only one batch. */
+/**
+ * The statement returns no row if less than a batch is left. The offset is a literal, so every plan reads only one
+ * batch.
+ */
 function createSelectBatchEnd(expiresAt: PgColumn, size: number) {
   const column = sql`${expiresAt}`;
   return statement('select_batch_end', { end: t.instant })`
@@ -107,8 +110,9 @@ function createSelectBatchEnd(expiresAt: PgColumn, size: number) {
     order by ${column} offset ${sql.raw(String(size - 1))} limit 1`;
 }
 
-/** Deletes by range, which needs no row locks first and which Citus sends to every shard. */
+/** Deletes by range: that needs no locks on rows beforehand, and Citus sends the statement to every shard. */
 function createDeleteBatch(rows: Pick<ExpiringRows, 'expiresAt' | 'only'>): Statement<{ count: number }> {
+  // A named function: metrics show its name.
   const deleteBatch: Statement<{ count: number }> = (db) =>
     db.delete(rows.expiresAt.table).where(isInBatch(rows)).prepare('delete_batch');
   return deleteBatch;

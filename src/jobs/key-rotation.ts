@@ -1,4 +1,4 @@
-/** Rotation of the keys that encrypt the signing keys of webhooks. */
+/** Rotates the keys that encrypt the signing keys of webhooks. */
 import { sql } from 'drizzle-orm';
 import type { Database, Run } from '../database/database.ts';
 import { p, type RowOfType, statement, t } from '../database/template.ts';
@@ -12,7 +12,7 @@ const BATCH_SIZE = 50;
 const PAUSE_MS = 100;
 const BATCH_TIMEOUT_MS = 5_000;
 
-/** Returns the IDs, in hex, of the keys that webhooks need. Each costs one index look-up. */
+/** Returns the IDs, in hex, of the encryption keys that webhooks need. Each ID costs one index look-up. */
 export async function readUsedKeyIds(run: Run): Promise<ReadonlySet<string>> {
   const keyIds = new Set<string>();
   for (const { selectNextKeyId } of TABLES) {
@@ -35,7 +35,7 @@ export function requireKeys({ keyIds }: SigningKeyCipher, usedKeyIds: ReadonlySe
 }
 
 export interface KeyRotationOptions {
-  /** The keys in use at the start. A key that comes into use later is newer, and is not retired. */
+  /** The IDs of the keys in use at the start. A key that is used only later is newer, and is not retired. */
   readonly usedAtStart: ReadonlySet<string>;
   readonly signal: AbortSignal;
   onStatusChange(keyId: string, status: 'is being retired' | 'is not in use'): void;
@@ -43,8 +43,8 @@ export interface KeyRotationOptions {
 }
 
 /**
- * Re-encrypts signing keys with the first encryption key until the signal is aborted. Any number of replicas may run it
- * at once.
+ * Re-encrypts signing keys with the first encryption key until the signal is aborted. Several replicas may run it at
+ * the same time.
  */
 export async function runKeyRotation(
   database: Database,
@@ -71,7 +71,7 @@ export async function runKeyRotation(
       intervalMs = INTERVAL_AFTER_FAILURE_MS;
       onError(error);
     }
-    // Runs on, because a replica that still has the old key first may encrypt with it.
+    // Continues even if no key is left, because a replica that still has an old key first may encrypt with it.
     await pause(intervalMs * (0.5 + Math.random()), signal);
   }
 }
@@ -85,7 +85,7 @@ async function reencrypt(
   let unreadable = 0;
   while (!signal.aborted) {
     const run = database.within(performance.now() + BATCH_TIMEOUT_MS);
-    // Rows that cannot be decrypted stay at the front, so the next batch skips them.
+    // Rows that cannot be decrypted remain at the beginning of the result, so the next batch skips them.
     const rows = await run(table.selectEncrypted, { keyId: Buffer.from(keyId, 'hex'), skipped: unreadable });
     const renewed = rows.flatMap((row) => renew(cipher, row) ?? []);
     unreadable += rows.length - renewed.length;
@@ -121,13 +121,13 @@ function createSigningKeyTable(tableName: 'webhooks' | 'webhook_signing_keys', w
     selectNextKeyId: statement('select_next_encryption_key_id', { keyId: webhooks.signingKey })`
       select ${keyId} as key_id from ${table} where ${keyId} > ${p.bytes('after')} order by ${keyId} limit 1`,
 
-    // A range with one value, in order: for an equality Postgres may scan the whole table.
+    // A range of one value, ordered by the key, uses the index. For an equality Postgres may scan the whole table.
     selectEncrypted: statement('select_encrypted', ENCRYPTED_ROW)`
       select application_id, ${webhookId} as webhook_id, id::text as row_id, signing_key from ${table}
       where ${keyId} between ${p.bytes('keyId')} and ${p.bytes('keyId')}
       order by ${keyId} limit ${sql.raw(`${BATCH_SIZE}`)} offset ${p.integer('skipped')}`,
 
-    // Changes nothing if another replica has re-encrypted the row, or if the webhook is deleted.
+    // Updates no row if another replica has re-encrypted it, or if the webhook is deleted.
     updateSigningKey: statement('update_signing_key')`
       update ${table} set signing_key = ${p.bytes('renewed')}
       where application_id = ${p.uuid('applicationId')} and ${webhookId} = ${p.text('webhookId')}

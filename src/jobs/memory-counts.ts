@@ -11,12 +11,12 @@ interface CountedParts {
   readonly clock: () => Date;
   readonly database: Pick<Database, 'within'>;
   readonly logger: Pick<Logger, 'warn'>;
-  /** Counters since the start of the process. */
+  /** The counters of both count from the start of the process. */
   readonly mailer: { readonly outcomes: Readonly<Record<'sent' | 'failed', number>> };
   readonly delivery: { readonly outcomes: Readonly<Record<'pending' | 'succeeded' | 'failed', number>> };
 }
 
-/** What a process counts in memory, and stores about once a minute: when API keys are used, and what charts show. */
+/** Keeps the use of API keys and the counts of charts in memory, and stores them about once a minute. */
 export class MemoryCounts {
   readonly usage = new ApiKeyUsage();
   readonly #parts: CountedParts;
@@ -31,9 +31,9 @@ export class MemoryCounts {
 
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      // Jitter, so that replicas started together do not run together.
+      // Jitter, so that replicas that started together do not write together.
       await pause(INTERVAL_MS * (0.5 + Math.random() / 2), signal);
-      // At shutdown the server stores the rest.
+      // At shutdown the server calls `save` itself, after the last call.
       if (!signal.aborted) await this.save(SAVE_TIMEOUT_MS);
     }
   }
@@ -50,7 +50,7 @@ export class MemoryCounts {
   #addTotals(now: Date): void {
     const { sent, failed } = this.#parts.mailer.outcomes;
     const attempts = this.#parts.delivery.outcomes;
-    // A delivery is pending after an attempt that failed.
+    // After a failed attempt, a delivery is pending or has failed.
     const failedAttempts = attempts.pending + attempts.failed;
     const totals: readonly (readonly [CountName, number])[] = [
       ['emails', sent],

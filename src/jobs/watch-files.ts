@@ -1,21 +1,23 @@
 import { readFile } from 'node:fs/promises';
 import { pause } from '../domain/pause.ts';
 
-/** Polls, because Kubernetes renews a mounted secret by replacing a symbolic link, which no watcher reports. */
+/**
+ * How often the files are read: Kubernetes renews a mounted secret by a symbolic link, which no file watcher reports.
+ */
 const INTERVAL_MS = 2_000;
 
 export interface FileWatch {
   readonly signal: AbortSignal;
   /** The texts in use at the start. If undefined, the first texts are used without a call of `onUsed`. */
   readonly seen?: readonly string[];
-  /** Gets the texts in the order of the paths. May throw for texts that cannot be used. */
+  /** Gets the texts in the order of the paths. Throws if they cannot be used. */
   readonly use: (...texts: string[]) => void;
   readonly onUsed?: () => void;
-  /** The previous texts stay in use. */
+  /** Called if files cannot be read or used. The previous texts stay in use. */
   readonly onError: (error: unknown) => void;
 }
 
-/** Uses the texts of the files whenever one changes, until the signal is aborted. */
+/** Calls `use` with the texts of the files whenever one changes, until the signal is aborted. */
 export async function watchFiles(
   paths: readonly string[],
   { signal, seen, use, onUsed, onError }: FileWatch,

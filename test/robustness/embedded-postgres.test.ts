@@ -1,4 +1,4 @@
-import { mkdtempDisposable, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdtempDisposable, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -40,6 +40,19 @@ test('an embedded Postgres is restarted after a crash, with nothing lost', async
   await expect.poll(() => isAlive(crashed)).toBe(false);
   await expect.poll(postmasterPid).not.toBe(crashed);
   await expect.poll(getWebhook).toEqual(before);
+});
+
+test('an embedded Postgres whose log was removed is restarted after a crash, too', async () => {
+  await using disposables = new AsyncDisposableStack();
+  const failures: string[] = [];
+  const onFailure = ({ message }: Error) => void failures.push(message);
+  const server = await startEmbeddedPostgres(dataDir, { durable: false, onFailure });
+  disposables.defer(() => server.close());
+  await rm(join(dataDir, 'postgres.log'));
+  const crashed = await readPid(dataDir);
+  process.kill(crashed, 'SIGKILL');
+  await expect.poll(() => failures).toEqual(['The embedded Postgres has ended: its log cannot be read']);
+  await expect.poll(() => readPid(dataDir)).not.toBe(crashed);
 });
 
 test.runIf(process.getuid?.() === 0)('started by root, the embedded Postgres has no privilege of root', async () => {

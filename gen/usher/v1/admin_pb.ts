@@ -283,7 +283,8 @@ export type UpdateApplicationRequest = Message<"usher.v1.UpdateApplicationReques
 
   /**
    * How long sessions can be renewed after the sign-in, 900 to 31,536,000 s.
-   * If the mask names it and it is absent, the setting SESSION_MAX_AGE applies.
+   * If the mask names the field and it is absent, the setting SESSION_MAX_AGE
+   * applies.
    *
    * @generated from field: optional int32 session_max_age_seconds = 6;
    */
@@ -291,9 +292,9 @@ export type UpdateApplicationRequest = Message<"usher.v1.UpdateApplicationReques
 
   /**
    * How long after its expiry RenewSession still accepts a session, 900 to
-   * 7,776,000 s (90 days). The default, 900, stands for not at all: a user who
-   * is idle for 15 minutes is signed out. If the mask names it and it is absent,
-   * the default applies. A longer time is for sessions that begin from then on.
+   * 7,776,000 s (90 days). The default, 900, means not at all: a user who is idle
+   * for 15 minutes is signed out. If the mask names the field and it is absent, the
+   * default applies. A longer time applies only to sessions that begin afterwards.
    *
    * @generated from field: optional int32 session_idle_seconds = 14;
    */
@@ -322,14 +323,14 @@ export type UpdateApplicationRequest = Message<"usher.v1.UpdateApplicationReques
   privacyUri?: string | undefined;
 
   /**
-   * An https URI, or mailto: with one address: where a person gets help.
+   * An https URI, or mailto: with one address: where users get help.
    *
    * @generated from field: optional string support_uri = 10;
    */
   supportUri?: string | undefined;
 
   /**
-   * Where a person starts a new login: https, or http on a loopback host.
+   * Where users start a new login: https, or http on a loopback host.
    *
    * @generated from field: optional string initiate_login_uri = 11;
    */
@@ -337,14 +338,15 @@ export type UpdateApplicationRequest = Message<"usher.v1.UpdateApplicationReques
 
   /**
    * How users sign in on the login page: "email", "wallet", "passkey", or the ID
-   * of a provider. If empty, all that LOGIN_METHODS enables.
+   * of a provider. If empty, all methods that LOGIN_METHODS enables.
    *
    * @generated from field: repeated string login_methods = 12;
    */
   loginMethods: string[];
 
   /**
-   * Whether a sign-in at another application that has this, too, is offered here.
+   * Whether the login page offers to continue with a sign-in at another application
+   * that has single_sign_on, too.
    *
    * @generated from field: optional bool single_sign_on = 13;
    */
@@ -373,16 +375,16 @@ export type UpdateApplicationRequest = Message<"usher.v1.UpdateApplicationReques
   postLogoutRedirectUris: string[];
 
   /**
-   * Where the application learns that a user was signed out: https, or http on a
-   * loopback host.
+   * Where Usher tells the application that a user was signed out (OpenID Connect
+   * Back-Channel Logout): https, or http on a loopback host.
    *
    * @generated from field: optional string backchannel_logout_uri = 19;
    */
   backchannelLogoutUri?: string | undefined;
 
   /**
-   * Whether pages and phones are clients of OpenID Connect without a secret: they
-   * need a code challenge, and their refresh tokens rotate.
+   * Whether OpenID Connect clients in browsers and phones need no secret. They must
+   * send a code challenge, and their refresh tokens rotate.
    *
    * @generated from field: optional bool public_client = 20;
    */
@@ -434,16 +436,16 @@ export type SetApplicationLogoRequest = Message<"usher.v1.SetApplicationLogoRequ
   applicationId: string;
 
   /**
-   * "light" or "dark". Without a dark logo, the light one has a white ground in
-   * dark mode.
+   * "light" or "dark". Without a dark logo, dark mode shows the light one on a white
+   * background.
    *
    * @generated from field: string theme = 2;
    */
   theme: string;
 
   /**
-   * A PNG, JPEG or WebP of at most 40 KiB and 1024 x 512 pixels, not animated. If
-   * empty, the logo is removed.
+   * A PNG, JPEG or WebP image of at most 40 KiB and 1024 x 512 pixels, without
+   * animation. If empty, the logo is removed.
    *
    * @generated from field: bytes image = 3;
    */
@@ -518,7 +520,7 @@ export type CreateApiKeyRequest = Message<"usher.v1.CreateApiKeyRequest"> & {
   applicationId: string;
 
   /**
-   * For people, 1 to 255 characters without control characters.
+   * Shown to operators, 1 to 255 characters without control characters.
    *
    * @generated from field: optional string name = 2;
    */
@@ -532,8 +534,8 @@ export type CreateApiKeyRequest = Message<"usher.v1.CreateApiKeyRequest"> & {
   expiresAt?: Timestamp | undefined;
 
   /**
-   * What the key opens: "API" for everything; "CLIENT_SECRET" for the endpoints
-   * of OpenID Connect alone. "API" when absent. A rotation keeps it.
+   * Where the key is accepted: "API" for everything; "CLIENT_SECRET" only for the
+   * endpoints of OpenID Connect. "API" when absent. A rotation keeps the use.
    *
    * @generated from field: string use = 4;
    */
@@ -776,7 +778,7 @@ export const CreateUserResponseSchema: GenMessage<CreateUserResponse> = /*@__PUR
   messageDesc(file_usher_v1_admin, 21);
 
 /**
- * Names the user by the ID, the e-mail address, or both.
+ * Identifies the user by ID, by e-mail address, or by both.
  *
  * @generated from message usher.v1.AdminServiceGetUserRequest
  */
@@ -853,8 +855,8 @@ export type AdminServiceListUsersRequest = Message<"usher.v1.AdminServiceListUse
   pageToken: string;
 
   /**
-   * Lists the users whose e-mail address begins with this, in upper or lower case,
-   * by e-mail address.
+   * Lists the users whose e-mail address begins with this text, in upper or lower
+   * case, in the order of the addresses.
    *
    * @generated from field: optional string email_prefix = 5;
    */
@@ -1398,7 +1400,7 @@ export const UserGrantSchema: GenMessage<UserGrant> = /*@__PURE__*/
   messageDesc(file_usher_v1_admin, 46);
 
 /**
- * A live session, without its ID: whoever knows the ID is signed in.
+ * A live session, without its ID: whoever knows the ID counts as the user.
  *
  * @generated from message usher.v1.UserSession
  */
@@ -1421,7 +1423,7 @@ export type UserSession = Message<"usher.v1.UserSession"> & {
   method: string;
 
   /**
-   * The IP address of the caller that exchanged the auth token.
+   * The IP address of the browser or caller, as in ActiveSession.
    *
    * @generated from field: string ip_address = 4;
    */
@@ -1568,8 +1570,8 @@ export type UserApplication = Message<"usher.v1.UserApplication"> & {
   firstSignedInAt?: Timestamp | undefined;
 
   /**
-   * To the day: the last sign-in was at this instant, or in the 24 hours after it.
-   * Absent if Usher has not recorded it yet.
+   * The last sign-in, to the day: it was at this instant, or within 24 hours after
+   * it. Absent if Usher has not recorded it yet.
    *
    * @generated from field: optional google.protobuf.Timestamp last_signed_in_at = 4;
    */
@@ -1602,9 +1604,9 @@ export type CompleteLoginRequest = Message<"usher.v1.CompleteLoginRequest"> & {
   userId: string;
 
   /**
-   * The IP address of the user's browser, as your page sees it. The session
-   * shows it, and the user agent, in place of those of the caller that exchanges
-   * the auth token.
+   * The IP address of the user's browser, as your page sees it. The session stores
+   * this address and the user agent below, in place of those of the caller that
+   * exchanges the auth token.
    *
    * @generated from field: optional string ip_address = 3;
    */
@@ -1612,7 +1614,7 @@ export type CompleteLoginRequest = Message<"usher.v1.CompleteLoginRequest"> & {
 
   /**
    * The header User-Agent of the user's browser, at most 8192 characters. The
-   * session shows the first 512.
+   * session stores the first 512.
    *
    * @generated from field: optional string user_agent = 4;
    */
@@ -1631,8 +1633,8 @@ export const CompleteLoginRequestSchema: GenMessage<CompleteLoginRequest> = /*@_
  */
 export type CompleteLoginResponse = Message<"usher.v1.CompleteLoginResponse"> & {
   /**
-   * A JWT, valid for 15 minutes.
-   * Empty for a login of OpenID Connect, whose redirect_url has a code.
+   * A JWT, valid for 15 minutes. Empty for a login by OpenID Connect, whose
+   * redirect_url has a code.
    *
    * @generated from field: string auth_token = 1;
    */
@@ -1754,7 +1756,7 @@ export type ListAuditEventsRequest = Message<"usher.v1.ListAuditEventsRequest"> 
   pageToken: string;
 
   /**
-   * Only events about what has this ID.
+   * Only events about the resource with this ID.
    *
    * @generated from field: optional string resource = 4;
    */
@@ -1768,8 +1770,8 @@ export type ListAuditEventsRequest = Message<"usher.v1.ListAuditEventsRequest"> 
   actor?: string | undefined;
 
   /**
-   * Only events of this action, such as "EventService/CreateEvent". Not one that
-   * such a list leaves out.
+   * Only events of this action, such as "EventService/CreateEvent". It cannot be an
+   * action that filtered lists omit.
    *
    * @generated from field: optional string action = 6;
    */
@@ -1843,7 +1845,8 @@ export type AuditEvent = Message<"usher.v1.AuditEvent"> & {
   actorType: string;
 
   /**
-   * The name of the admin key, the ID of the API key, or the user ID of the operator; otherwise empty.
+   * The name of the admin key, the ID of the API key, or the user ID of the operator.
+   * Otherwise empty.
    *
    * @generated from field: string actor = 4;
    */
@@ -1857,7 +1860,7 @@ export type AuditEvent = Message<"usher.v1.AuditEvent"> & {
   action: string;
 
   /**
-   * The ID of what was changed. For a session, it is the ID of its user.
+   * The ID of the resource that was changed. For a session, the ID of its user.
    *
    * @generated from field: string resource = 6;
    */
@@ -1915,7 +1918,7 @@ export type LoginIntent = Message<"usher.v1.LoginIntent"> & {
 
   /**
    * "open", "completed" or "expired". A completed intent does not expire. An
-   * expired one is deleted after an hour.
+   * expired intent is deleted after an hour.
    *
    * @generated from field: string state = 4;
    */
@@ -1927,7 +1930,7 @@ export type LoginIntent = Message<"usher.v1.LoginIntent"> & {
   expiresAt?: Timestamp | undefined;
 
   /**
-   * Of the application, as Application has them.
+   * As in Application, like the following fields up to dark_logo_uri.
    *
    * @generated from field: optional string accent_color = 6;
    */
@@ -1981,16 +1984,15 @@ export type LoginIntent = Message<"usher.v1.LoginIntent"> & {
   locale?: string | undefined;
 
   /**
-   * What the application asks of the page, as in GenerateAuthUrl: with "LOGIN",
-   * the user must prove anew who they are. "PASSKEYS" is for Usher's page. Else
-   * empty.
+   * The prompt of GenerateAuthUrl. With "LOGIN", your page must not reuse an earlier
+   * sign-in. "PASSKEYS" asks for the same; the rest of it concerns only Usher's page.
    *
    * @generated from field: string prompt = 16;
    */
   prompt: string;
 
   /**
-   * How long ago the user may have proved it, at most.
+   * The maximum age of the sign-in, as in GenerateAuthUrl.
    *
    * @generated from field: optional int32 max_age_seconds = 17;
    */
@@ -2038,7 +2040,7 @@ export type ApiKey = Message<"usher.v1.ApiKey"> & {
   revokedAt?: Timestamp | undefined;
 
   /**
-   * In whole minutes, and about a minute late.
+   * In whole minutes. It is recorded about a minute late.
    *
    * @generated from field: google.protobuf.Timestamp last_used_at = 6;
    */
@@ -2118,7 +2120,7 @@ export type Application = Message<"usher.v1.Application"> & {
   sessionMaxAgeSeconds?: number | undefined;
 
   /**
-   * How long after its expiry RenewSession still accepts a session; 900 for not
+   * How long after its expiry RenewSession still accepts a session. 900 means not
    * at all.
    *
    * @generated from field: int32 session_idle_seconds = 16;
@@ -2153,7 +2155,7 @@ export type Application = Message<"usher.v1.Application"> & {
   initiateLoginUri?: string | undefined;
 
   /**
-   * If empty, all that LOGIN_METHODS enables.
+   * If empty, all methods that LOGIN_METHODS enables.
    *
    * @generated from field: repeated string login_methods = 14;
    */
@@ -2165,7 +2167,7 @@ export type Application = Message<"usher.v1.Application"> & {
   singleSignOn: boolean;
 
   /**
-   * Where browsers load the logo. It changes with the image.
+   * The URI of the logo for browsers. A new image has a new URI.
    *
    * @generated from field: optional string logo_uri = 17;
    */
@@ -2308,21 +2310,23 @@ export type Passkey = Message<"usher.v1.Passkey"> & {
   passkeyId: string;
 
   /**
-   * The name that the user has given it, or that of the password manager.
+   * The name that the user has given the passkey, or that of the password manager.
    *
    * @generated from field: string name = 2;
    */
   name: string;
 
   /**
-   * The host that the passkey is for. It works where this is PASSKEY_RP_ID.
+   * The relying party ID, a host. The passkey works only while PASSKEY_RP_ID is the
+   * same.
    *
    * @generated from field: string rp_id = 3;
    */
   rpId: string;
 
   /**
-   * The model of the authenticator, a UUID; zeros if it does not tell.
+   * The model of the authenticator, a UUID. All zeros if the authenticator does not
+   * say.
    *
    * @generated from field: string aaguid = 4;
    */
@@ -2343,7 +2347,7 @@ export type Passkey = Message<"usher.v1.Passkey"> & {
   backupEligible: boolean;
 
   /**
-   * Whether it was synced when it was last used.
+   * Whether the passkey was synced when it was last used.
    *
    * @generated from field: bool backed_up = 7;
    */
@@ -2413,8 +2417,8 @@ export const ListUserIdentitiesResponseSchema: GenMessage<ListUserIdentitiesResp
   messageDesc(file_usher_v1_admin, 70);
 
 /**
- * An account at another provider. Issuer and subject identify it; Usher keeps no
- * address and no token of it.
+ * An account at another provider. Issuer and subject identify the account. Usher
+ * stores neither its e-mail address nor its tokens.
  *
  * @generated from message usher.v1.UserIdentity
  */
@@ -2535,10 +2539,10 @@ export const DeletePasskeyResponseSchema: GenMessage<DeletePasskeyResponse> = /*
   messageDesc(file_usher_v1_admin, 75);
 
 /**
- * For operators and the login page. Every call carries the admin key in the
- * header X-Admin-Key; without it, UNAUTHENTICATED "Invalid admin key". If the key
- * lacks the right to the RPC, PERMISSION_DENIED "Missing right". Invalid fields are
- * INVALID_ARGUMENT "Validation failed" throughout.
+ * For operators and login pages. Every call carries an admin key in the header
+ * X-Admin-Key. A call without one fails with UNAUTHENTICATED "Invalid admin key". If
+ * the key lacks the right to the RPC, the call fails with PERMISSION_DENIED "Missing
+ * right", and for invalid fields with INVALID_ARGUMENT "Validation failed".
  *
  * @generated from service usher.v1.AdminService
  */
@@ -2590,7 +2594,7 @@ export const AdminService: GenService<{
   /**
    * Sets the logo that the login page shows for an application, or removes it.
    *
-   * INVALID_ARGUMENT "Invalid logo", with what is wrong as a field violation;
+   * INVALID_ARGUMENT "Invalid logo", with the reason as a field violation;
    * NOT_FOUND "Application not found".
    *
    * @generated from rpc usher.v1.AdminService.SetApplicationLogo
@@ -2639,7 +2643,7 @@ export const AdminService: GenService<{
   },
   /**
    * Replaces an API key by a new one with the same name, use and expiry. The old key
-   * works until the overlap is over or until its own expiry, whichever is first.
+   * works until the overlap ends or until it expires, whichever is first.
    *
    * NOT_FOUND "API key not found", also for a key that has ended;
    * FAILED_PRECONDITION "API key already replaced".
@@ -2712,8 +2716,8 @@ export const AdminService: GenService<{
     output: typeof UpdateUserResponseSchema;
   },
   /**
-   * Ends a user's sessions and unused auth tokens in every application, and refuses
-   * new sign-ins. Succeeds for a user who is deactivated already.
+   * Ends a user's sessions and unused auth tokens in every application, and prevents
+   * new sign-ins. Also succeeds for a user who is already deactivated.
    *
    * NOT_FOUND "User not found".
    *
@@ -2739,8 +2743,8 @@ export const AdminService: GenService<{
   },
   /**
    * Removes a user's e-mail address, name, image, wallet address, passkeys, IP
-   * addresses and user agents everywhere, and deletes the user. Only the ID stays. Works for
-   * deleted users, too.
+   * addresses and user agents everywhere, and deletes the user. Only the ID stays.
+   * Works for deleted users, too.
    *
    * NOT_FOUND "User not found" for an ID that no user has ever had.
    *
@@ -2764,7 +2768,7 @@ export const AdminService: GenService<{
     output: typeof DeleteUserResponseSchema;
   },
   /**
-   * Lists the passkeys of a user, oldest first. A user can add ten.
+   * Lists the passkeys of a user, oldest first. A user can have ten.
    *
    * NOT_FOUND "User not found".
    *
@@ -2801,7 +2805,7 @@ export const AdminService: GenService<{
   },
   /**
    * Removes an identity of a user, who can no longer sign in with it. Sessions stay.
-   * Succeeds if the user does not have it.
+   * Also succeeds if the user does not have the identity.
    *
    * NOT_FOUND "User not found".
    *
@@ -2815,7 +2819,7 @@ export const AdminService: GenService<{
   /**
    * Adds a user to an application, as a sign-in does: the user may then own a
    * webhook of the application. UserService shows the user only after the first
-   * sign-in. Succeeds for a user who was added before.
+   * sign-in. Also succeeds for a user who is already in the application.
    *
    * NOT_FOUND "Application not found" or "User not found".
    *
@@ -2829,7 +2833,7 @@ export const AdminService: GenService<{
   /**
    * Removes a user from an application, and ends the user's sessions and unused auth
    * tokens there. Webhooks keep their owner. A new sign-in adds the user again.
-   * Succeeds for a user who is not in the application.
+   * Also succeeds for a user who is not in the application.
    *
    * NOT_FOUND "Application not found" or "User not found".
    *
@@ -2842,7 +2846,7 @@ export const AdminService: GenService<{
   },
   /**
    * Completes a login intent for a user whom the login page has authenticated.
-   * Returns the auth token and where to send the browser. Works once per intent.
+   * Returns the auth token and the URL to send the browser to. Works once per intent.
    *
    * NOT_FOUND "Login intent not found" or "User not found";
    * FAILED_PRECONDITION "Login intent expired" or "Login intent already completed".
@@ -2855,7 +2859,7 @@ export const AdminService: GenService<{
     output: typeof CompleteLoginResponseSchema;
   },
   /**
-   * Returns the data of a login intent that a login page shows.
+   * Returns the data of a login intent that a login page needs.
    *
    * NOT_FOUND "Login intent not found".
    *
@@ -2867,8 +2871,8 @@ export const AdminService: GenService<{
     output: typeof GetLoginIntentResponseSchema;
   },
   /**
-   * Returns where to send a user who cancels. The intent stays open: the user
-   * may come back and sign in.
+   * Returns the URL to send a user to who cancels the login. The intent stays open,
+   * so the user may come back and sign in.
    *
    * NOT_FOUND "Login intent not found";
    * FAILED_PRECONDITION "Login intent expired" or "Login intent already completed".
@@ -2881,8 +2885,7 @@ export const AdminService: GenService<{
     output: typeof CancelLoginResponseSchema;
   },
   /**
-   * Lists the live sessions of a user in every application. The session that began
-   * last comes first.
+   * Lists the live sessions of a user in every application, newest first.
    *
    * NOT_FOUND "User not found".
    *
@@ -2895,7 +2898,7 @@ export const AdminService: GenService<{
   },
   /**
    * Ends a user's sessions and unused auth tokens in every application. The user may
-   * sign in again. Succeeds for a user without sessions.
+   * sign in again. Also succeeds for a user without sessions.
    *
    * NOT_FOUND "User not found".
    *
@@ -2907,7 +2910,8 @@ export const AdminService: GenService<{
     output: typeof EndUserSessionsResponseSchema;
   },
   /**
-   * Lists the sign-ins by OpenID Connect of a user in every application, newest first.
+   * Lists the grants of a user in every application, newest first. A grant is a
+   * sign-in by OpenID Connect for which an application has tokens.
    *
    * NOT_FOUND "User not found".
    *
@@ -2919,8 +2923,8 @@ export const AdminService: GenService<{
     output: typeof ListUserGrantsResponseSchema;
   },
   /**
-   * Ends one of them, as SessionService.EndGrant does. Succeeds for a grant that does
-   * not exist, has ended, or is of another user.
+   * Ends a grant, as SessionService.EndGrant does. Also succeeds for a grant that
+   * does not exist, has ended, or belongs to another user.
    *
    * @generated from rpc usher.v1.AdminService.EndUserGrant
    */
@@ -2930,8 +2934,8 @@ export const AdminService: GenService<{
     output: typeof EndUserGrantResponseSchema;
   },
   /**
-   * Lists the applications that a user has signed in to, the latest first sign-in
-   * first.
+   * Lists the applications that a user has signed in to, by the user's first sign-in
+   * there, newest first.
    *
    * NOT_FOUND "User not found".
    *
@@ -2943,10 +2947,11 @@ export const AdminService: GenService<{
     output: typeof ListUserApplicationsResponseSchema;
   },
   /**
-   * Lists who changed what, newest first. Every change that a call makes has an
-   * event; calls that read, or that are refused, have none.
+   * Lists the audit log, newest first. Each event says who changed what. Every change
+   * that a call makes has an event; calls that only read, or that are refused, have
+   * none.
    *
-   * With a resource, an actor or an action, the list leaves out sign-ins, renewals,
+   * With a resource, an actor or an action, the list omits sign-ins, renewals,
    * sign-outs and check-ins, which are most of the log.
    *
    * @generated from rpc usher.v1.AdminService.ListAuditEvents

@@ -42,24 +42,25 @@ export type GenerateAuthUrlRequest = Message<"usher.v1.GenerateAuthUrlRequest"> 
   /**
    * The languages to show the login page in, in order of preference: BCP 47
    * tags separated by spaces, such as "pt-PT en", at most 200 characters. Usher
-   * ignores settings that it does not have. If absent, the user's own apply.
+   * ignores languages that it does not have. If absent, the languages of the user's
+   * browser apply.
    *
    * @generated from field: optional string locale = 4;
    */
   locale?: string | undefined;
 
   /**
-   * What the login page shows: "LOGIN" asks for a new sign-in also where the user
-   * could continue with the last one; "PASSKEYS" does so, too, and shows the user's
-   * passkeys after the sign-in, if passkeys are enabled. Empty for nothing special.
+   * Changes the login page. "LOGIN" demands a new sign-in, even if the user could
+   * continue with a remembered one. "PASSKEYS" does the same, and shows the user's
+   * passkeys after the sign-in, if passkeys are enabled. Empty for no change.
    *
    * @generated from field: string prompt = 5;
    */
   prompt: string;
 
   /**
-   * How old the sign-in may be at most, 0 to 31,536,000 s. With 0 the user has to
-   * sign in anew. Absent for the limit of the sign-ins that Usher remembers.
+   * The maximum age of the sign-in, 0 to 31,536,000 s. With 0 the user must sign in
+   * again. If absent, any sign-in that Usher still remembers is accepted.
    *
    * @generated from field: optional int32 max_age_seconds = 6;
    */
@@ -171,8 +172,8 @@ export type UserProfile = Message<"usher.v1.UserProfile"> & {
   walletAddress: string;
 
   /**
-   * A UUID: what to store the user under, since addresses change. Only
-   * ExchangeToken has it, and not in REST; ActiveSession has user_id.
+   * A UUID. Identify the user by it, because e-mail addresses change. Only
+   * ExchangeToken returns it, and not in REST; ActiveSession has user_id.
    *
    * @generated from field: optional string id = 5;
    */
@@ -255,8 +256,9 @@ export const AuthService: GenService<{
     output: typeof GenerateAuthUrlResponseSchema;
   },
   /**
-   * Exchanges an auth token, valid for 15 minutes, for the user's profile and a
-   * session. While a session lives, every exchange returns it unchanged.
+   * Exchanges an auth token, which is valid for 15 minutes, for the user's profile
+   * and a session. While the user has a live session, every exchange returns it
+   * unchanged.
    *
    * UNAUTHENTICATED "Invalid API key" or "Invalid or expired token";
    * INVALID_ARGUMENT "Validation failed"; NOT_FOUND "User not found".

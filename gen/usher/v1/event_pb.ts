@@ -52,7 +52,7 @@ export const DeleteEventResponseSchema: GenMessage<DeleteEventResponse> = /*@__P
 export type CreateEventRequest = Message<"usher.v1.CreateEventRequest"> & {
   /**
    * 1 to 255 characters without control characters, but not "." or "..", which
-   * no URL can hold.
+   * cannot be part of a URL's path.
    *
    * @generated from field: string event_id = 1;
    */
@@ -189,7 +189,7 @@ export type CheckInRequest = Message<"usher.v1.CheckInRequest"> & {
 
   /**
    * The attendee, 1 to 255 characters without control characters, but not "."
-   * or "..", which no URL can hold.
+   * or "..", which cannot be part of a URL's path.
    *
    * @generated from field: string attendee_id = 2;
    */
@@ -435,7 +435,7 @@ export const EventService: GenService<{
     output: typeof ListEventsResponseSchema;
   },
   /**
-   * Checks an attendee in. A second call returns the first check-in.
+   * Checks an attendee in. A repeated call returns the first check-in.
    *
    * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed";
    * NOT_FOUND "Event not found".

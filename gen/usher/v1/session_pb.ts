@@ -30,7 +30,7 @@ export type CheckSessionRequest = Message<"usher.v1.CheckSessionRequest"> & {
 
   /**
    * How old the answer may be, 0 to 5000 milliseconds; 5000 when absent. With 0
-   * it reflects every change that was acknowledged before the call.
+   * the answer reflects every change that was acknowledged before the call.
    *
    * @generated from field: optional int32 max_staleness_ms = 2;
    */
@@ -257,7 +257,7 @@ export const RevokeUserSessionsResponseSchema: GenMessage<RevokeUserSessionsResp
   messageDesc(file_usher_v1_session, 10);
 
 /**
- * A live session, without its ID: whoever knows the ID is signed in.
+ * A live session, without its ID: whoever knows the ID counts as the user.
  *
  * @generated from message usher.v1.ActiveSession
  */
@@ -287,24 +287,25 @@ export type ActiveSession = Message<"usher.v1.ActiveSession"> & {
   expiresAt?: Timestamp | undefined;
 
   /**
-   * The IP address of the browser in which the user signed in last, as the login
-   * page or AdminService.CompleteLogin has told. Otherwise that of the caller that
-   * exchanged the auth token.
+   * The IP address of the browser in which the user signed in last, if the login
+   * page or AdminService.CompleteLogin has recorded it. Otherwise that of the caller
+   * that exchanged the auth token.
    *
    * @generated from field: string ip_address = 5;
    */
   ipAddress: string;
 
   /**
-   * Of the same browser or caller.
+   * The user agent of the same browser or caller.
    *
    * @generated from field: string user_agent = 6;
    */
   userAgent: string;
 
   /**
-   * How the user signed in last: "email" or "wallet" on the login page, "page" by
-   * AdminService.CompleteLogin, "issuer" at another issuer of auth tokens.
+   * How the user signed in last: "email", "wallet", "passkey" or the ID of a
+   * provider on the login page, "page" by AdminService.CompleteLogin, "issuer" at
+   * another issuer of auth tokens.
    *
    * @generated from field: string method = 7;
    */
@@ -415,7 +416,7 @@ export const EndGrantResponseSchema: GenMessage<EndGrantResponse> = /*@__PURE__*
   messageDesc(file_usher_v1_session, 15);
 
 /**
- * A sign-in by OpenID Connect.
+ * A sign-in by OpenID Connect for which the application has tokens.
  *
  * @generated from message usher.v1.Grant
  */
@@ -431,14 +432,14 @@ export type Grant = Message<"usher.v1.Grant"> & {
   userId: string;
 
   /**
-   * The browser, as the ID token names it.
+   * Identifies the browser. It is the claim sid of the ID token.
    *
    * @generated from field: string sid = 3;
    */
   sid: string;
 
   /**
-   * Separated by spaces.
+   * The granted scopes, separated by spaces.
    *
    * @generated from field: string scope = 4;
    */
@@ -452,7 +453,7 @@ export type Grant = Message<"usher.v1.Grant"> & {
   method: string;
 
   /**
-   * Where the user signed in from.
+   * The IP address of the browser in which the user signed in.
    *
    * @generated from field: string ip_address = 6;
    */
@@ -464,7 +465,7 @@ export type Grant = Message<"usher.v1.Grant"> & {
   userAgent: string;
 
   /**
-   * When the user signed in, in whole milliseconds, like all times.
+   * When the user signed in, in whole milliseconds, like the times below.
    *
    * @generated from field: google.protobuf.Timestamp auth_time = 8;
    */
@@ -476,7 +477,7 @@ export type Grant = Message<"usher.v1.Grant"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * When the refresh token ends.
+   * When the refresh token expires.
    *
    * @generated from field: google.protobuf.Timestamp expires_at = 10;
    */
@@ -500,12 +501,12 @@ export const GrantSchema: GenMessage<Grant> = /*@__PURE__*/
  */
 export const SessionService: GenService<{
   /**
-   * Tells whether a session is live. Unknown, expired and revoked sessions are not
-   * active, and neither are those of other applications and of deactivated users.
-   * The response does not tell which is the case.
+   * Tells whether a session is live. A session is not active if it is unknown,
+   * expired or revoked, or belongs to another application or a deactivated user.
+   * The response does not tell which of these applies.
    *
    * UNAVAILABLE "Service unavailable" if Usher cannot get an answer that is fresh
-   * enough: the session may be active.
+   * enough. The session may be active then.
    *
    * @generated from rpc usher.v1.SessionService.CheckSession
    */
@@ -515,16 +516,17 @@ export const SessionService: GenService<{
     output: typeof CheckSessionResponseSchema;
   },
   /**
-   * Keeps a user signed in. A session with more than half of its life left is
-   * returned unchanged. Otherwise a successor with the user's current profile
-   * begins. It lasts 15 minutes, but never beyond the maximum age after the last
-   * sign-in (12 hours by default). The renewed session lives until it expires.
-   * Renewing it again, from another device or after a lost reply, returns the same
-   * successor.
+   * Keeps a user signed in. A session with more than half of its lifetime left is
+   * returned unchanged. Otherwise the call creates a successor with the user's
+   * current profile. The successor lasts 15 minutes, but never beyond the maximum
+   * age after the last sign-in (12 hours by default). The renewed session stays
+   * valid until it expires. Renewing it again, from another device or after a lost
+   * reply, returns the same successor.
    *
-   * A session that has expired is accepted, too, for as long as
-   * Application.session_idle_seconds says, unless it was revoked. It gets the user's
-   * newest live session in the application, or begins its successor.
+   * An expired session is accepted, too, for as long as
+   * Application.session_idle_seconds allows, unless it was revoked. The call then
+   * returns the user's newest live session in the application, or creates a
+   * successor.
    *
    * UNAUTHENTICATED "Session expired" for any other session.
    *
@@ -549,7 +551,7 @@ export const SessionService: GenService<{
    * Ends a session with its predecessors and successors, and the user's earlier
    * auth tokens. The user may sign in again at once.
    *
-   * Succeeds for a session that does not exist or has ended.
+   * Also succeeds for a session that does not exist or has ended.
    *
    * @generated from rpc usher.v1.SessionService.RevokeSession
    */
@@ -562,7 +564,7 @@ export const SessionService: GenService<{
    * Signs a user out of this application: ends the user's sessions and earlier
    * auth tokens. The user may sign in again at once.
    *
-   * Succeeds for a user without sessions.
+   * Also succeeds for a user without sessions.
    *
    * @generated from rpc usher.v1.SessionService.RevokeUserSessions
    */
@@ -572,8 +574,8 @@ export const SessionService: GenService<{
     output: typeof RevokeUserSessionsResponseSchema;
   },
   /**
-   * Lists the sign-ins by OpenID Connect that the application has tokens for, newest
-   * first.
+   * Lists the grants of the application, newest first. A grant is a sign-in by
+   * OpenID Connect for which the application has tokens.
    *
    * @generated from rpc usher.v1.SessionService.ListGrants
    */
@@ -583,10 +585,10 @@ export const SessionService: GenService<{
     output: typeof ListGrantsResponseSchema;
   },
   /**
-   * Ends one of them: its access and refresh tokens. Other sign-ins of the user and
+   * Ends a grant with its access and refresh tokens. Other grants of the user and
    * the user's session stay.
    *
-   * Succeeds for a grant that does not exist or has ended.
+   * Also succeeds for a grant that does not exist or has ended.
    *
    * @generated from rpc usher.v1.SessionService.EndGrant
    */

@@ -115,7 +115,7 @@ export const ListUsersResponseSchema: GenMessage<ListUsersResponse> = /*@__PURE_
   messageDesc(file_usher_v1_user, 3);
 
 /**
- * A user with the current profile.
+ * A user with the user's current profile.
  *
  * @generated from message usher.v1.ApplicationUser
  */
@@ -173,10 +173,10 @@ export const ApplicationUserSchema: GenMessage<ApplicationUser> = /*@__PURE__*/
 
 /**
  * The users who have signed in to an application. Every call carries the
- * application's API key in the header X-API-Key. Users who have never exchanged an
- * auth token of the application, and deleted users, are not found. A call fails
- * with UNAUTHENTICATED "Invalid API key", and with INVALID_ARGUMENT "Validation
- * failed" for invalid fields.
+ * application's API key in the header X-API-Key. It does not find deleted users, or
+ * users who have not yet signed in to the application. A call fails with
+ * UNAUTHENTICATED "Invalid API key", and with INVALID_ARGUMENT "Validation failed"
+ * for invalid fields.
  *
  * @generated from service usher.v1.UserService
  */

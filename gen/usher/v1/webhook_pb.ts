@@ -65,8 +65,9 @@ export type CreateWebhookRequest = Message<"usher.v1.CreateWebhookRequest"> & {
   url: string;
 
   /**
-   * The ID of the user who owns the webhook, a UUID: one who has signed in to the
-   * application, or whom the operator has added with AddApplicationUser.
+   * The ID of the user who owns the webhook, a UUID. The user must have signed in to
+   * the application, or the operator must have added the user with
+   * AddApplicationUser.
    *
    * @generated from field: string owner_id = 2;
    */
@@ -363,8 +364,8 @@ export type UpdateWebhookRequest = Message<"usher.v1.UpdateWebhookRequest"> & {
   isActive?: boolean | undefined;
 
   /**
-   * They replace the current ones. Protobuf has no empty list: to remove all, name
-   * the field in update_mask.
+   * They replace the current types. Protobuf cannot tell an empty list from an
+   * absent one: to remove all types, name the field in update_mask.
    *
    * @generated from field: repeated string event_types = 5;
    */
@@ -458,8 +459,8 @@ export type RotateSigningKeyRequest = Message<"usher.v1.RotateSigningKeyRequest"
   webhookId: string;
 
   /**
-   * How long the current signing key signs as well, 0 to 604800 seconds; 86400
-   * when absent. With 0 every earlier key ends at once.
+   * How long messages are also signed with the current key, 0 to 604800 seconds;
+   * 86400 when absent. With 0 all earlier keys end at once.
    *
    * @generated from field: optional int32 overlap_seconds = 2;
    */
@@ -607,7 +608,7 @@ export const ListDeliveriesResponseSchema: GenMessage<ListDeliveriesResponse> = 
 export type Delivery = Message<"usher.v1.Delivery"> & {
   /**
    * "msg_" and a number that increases with each message of the application. Every
-   * attempt has it in the header webhook-id.
+   * attempt sends this ID in the header webhook-id.
    *
    * @generated from field: string message_id = 1;
    */
@@ -633,14 +634,14 @@ export type Delivery = Message<"usher.v1.Delivery"> & {
   attemptCount: number;
 
   /**
-   * Of the last attempt; absent if there was no response.
+   * The HTTP status of the last attempt; absent if there was no response.
    *
    * @generated from field: optional int32 last_status_code = 5;
    */
   lastStatusCode?: number | undefined;
 
   /**
-   * Of the last attempt; absent if it succeeded.
+   * The error of the last attempt; absent if it succeeded.
    *
    * @generated from field: optional string last_error = 6;
    */
@@ -657,7 +658,7 @@ export type Delivery = Message<"usher.v1.Delivery"> & {
   nextAttemptAt?: Timestamp | undefined;
 
   /**
-   * The time of the message.
+   * When the message was created.
    *
    * @generated from field: google.protobuf.Timestamp created_at = 8;
    */
@@ -761,15 +762,15 @@ export type DeliveryDetails = Message<"usher.v1.DeliveryDetails"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * The first 100, oldest first.
+   * The first 100 attempts, oldest first.
    *
    * @generated from field: repeated usher.v1.DeliveryAttempt attempts = 9;
    */
   attempts: DeliveryAttempt[];
 
   /**
-   * What attempts send, a JSON document. Absent once the message was removed, as an
-   * erasure of its user does.
+   * The body that attempts send, a JSON document. Absent once the message has been
+   * removed, such as by an erasure of its user.
    *
    * @generated from field: optional string payload = 10;
    */
@@ -877,8 +878,8 @@ export type RedeliverFailedRequest = Message<"usher.v1.RedeliverFailedRequest"> 
   webhookId: string;
 
   /**
-   * Only messages from this instant on, in ISO 8601 with a time zone; at most 14
-   * days ago.
+   * Only messages from this instant on, in ISO 8601 with a time zone. The instant is
+   * at most 14 days ago.
    *
    * @generated from field: string since = 2;
    */
@@ -1008,8 +1009,8 @@ export const WebhookService: GenService<{
     output: typeof ListWebhooksResponseSchema;
   },
   /**
-   * Changes a webhook; absent fields stay as they are. Making a webhook active again
-   * resumes its pending deliveries.
+   * Changes a webhook; absent fields stay as they are. If the webhook becomes active
+   * again, its pending deliveries resume.
    *
    * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
    * "Invalid webhook ID format"; NOT_FOUND "Webhook not found", or "User not
@@ -1036,12 +1037,12 @@ export const WebhookService: GenService<{
     output: typeof DeleteWebhookResponseSchema;
   },
   /**
-   * Gives the webhook a new signing key. The current one signs as well until
-   * the overlap ends.
+   * Gives the webhook a new signing key. Until the overlap ends, messages are also
+   * signed with the current key.
    *
    * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
    * "Invalid webhook ID format"; NOT_FOUND "Webhook not found";
-   * FAILED_PRECONDITION "Too many signing keys" while three are alive, unless
+   * FAILED_PRECONDITION "Too many signing keys" while three keys still sign, unless
    * the overlap is 0.
    *
    * @generated from rpc usher.v1.WebhookService.RotateSigningKey
