@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import type postgres from 'postgres';
+import { isRefusedByCitus, turnStatisticsOff } from './citus-statistics.ts';
 import { createIndexes, isConcurrent } from './concurrent-indexes.ts';
 import { distributeNewTables, HANDLE_SHARDS_IN_TURN, isOnCitus } from './distribute.ts';
 import { createJournal, hasTable, JOURNAL, selectPending } from './journal.ts';
@@ -70,7 +71,9 @@ export async function migrateDatabase(
     const migration = { client, openOther, schema: target.schema, migrations };
     if (applies) await migrate(migration, { timeoutMs, onWait });
     else await requireNonePending(migration);
-    return { isOnCitus: await isOnCitus(client) };
+    const onCitus = await isOnCitus(client);
+    if (applies && onCitus) await turnStatisticsOff(client, migrations, target.schema);
+    return { isOnCitus: onCitus };
   } catch (error) {
     const servers = target.servers.map(describeServer).join(', ');
     const problem = isNetworkError(error) ? 'reached' : 'used';
@@ -121,7 +124,10 @@ async function apply(step: MigrationMeta, { client, openOther, schema }: Migrati
     await createIndexes(other, step, schema);
   } else {
     // drizzle-kit writes the schema `public` into foreign keys.
-    for (const statement of step.sql) await client.unsafe(statement.replaceAll('"public".', `"${schema}".`));
+    for (const statement of step.sql) {
+      if (await isRefusedByCitus(client, statement, schema)) continue;
+      await client.unsafe(statement.replaceAll('"public".', `"${schema}".`));
+    }
     await distributeNewTables(client, schema);
   }
   await client`insert into ${client(JOURNAL)} (hash, created_at) values (${step.hash}, ${step.folderMillis})`;
