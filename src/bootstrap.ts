@@ -5,7 +5,7 @@ import { completeSecrets, type Secrets } from './config/secrets.ts';
 import { startEmbeddedPostgres } from './database/embedded-postgres.ts';
 import { type MigratedDatabase, migrateDatabase } from './database/migrate.ts';
 
-export interface Bootstrap extends MigratedDatabase {
+export interface Bootstrap extends Pick<MigratedDatabase, 'isOnCitus'> {
   /** The URL of a database whose tables are up to date. */
   readonly databaseUrl: string;
   readonly secrets: Secrets;

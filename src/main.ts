@@ -30,14 +30,17 @@ try {
 async function distribute(databaseUrl: string | undefined): Promise<void> {
   await migrate(databaseUrl);
   if (!databaseUrl) return;
-  for (const { table, column } of await distributeTables(databaseUrl, readDatabaseSchema(process.env)))
+  const distributions = await distributeTables(databaseUrl, readDatabaseSchema(process.env));
+  if (distributions.length === 0) process.stdout.write('Every table is distributed already\n');
+  for (const { table, column } of distributions)
     process.stdout.write(`${table}: ${column === null ? 'a copy on every server' : `distributed by ${column}`}\n`);
 }
 
 async function migrate(databaseUrl: string | undefined): Promise<void> {
   if (!databaseUrl) throw new Error('DATABASE_URL is required');
   const onWait = (reason: string) => process.stderr.write(`usher: migrations wait: ${reason}\n`);
-  await migrateDatabase(databaseUrl, { schema: readDatabaseSchema(process.env), onWait });
+  const { migrated } = await migrateDatabase(databaseUrl, { schema: readDatabaseSchema(process.env), onWait });
+  process.stdout.write(migrated === 0 ? 'No migration is pending\n' : `Migrations applied: ${migrated}\n`);
 }
 
 async function printConsoleLink(email: string | undefined): Promise<void> {

@@ -44,6 +44,8 @@ const FIRST_PATIENT = 5;
 export interface MigratedDatabase {
   /** Whether the database has the extension citus, even if its tables are not distributed yet. */
   readonly isOnCitus: boolean;
+  /** How many migrations were pending. */
+  readonly migrated: number;
 }
 
 /**
@@ -69,11 +71,12 @@ export async function migrateDatabase(
     const migrations = readMigrationFiles({ migrationsFolder: folder });
     const openOther = () => openSingleConnection(target, options, primary);
     const migration = { client, openOther, schema: target.schema, migrations };
+    const { length: migrated } = await selectPending(client, target.schema, migrations);
     if (applies) await migrate(migration, { timeoutMs, onWait });
     else await requireNonePending(migration);
     const onCitus = await isOnCitus(client);
     if (applies && onCitus) await turnStatisticsOff(client, migrations, target.schema);
-    return { isOnCitus: onCitus };
+    return { isOnCitus: onCitus, migrated };
   } catch (error) {
     const servers = target.servers.map(describeServer).join(', ');
     const problem = isNetworkError(error) ? 'reached' : 'used';
