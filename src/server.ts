@@ -130,22 +130,20 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const parts = { ...callLog, cipher, clock, database, isOnCitus, mailer, oidc, providers: new LoginProviders(config) };
   const handlerParts = { ...parts, authPageUrl, policy, recordCall, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
   const pageTokens = new PageTokens(secrets.encryptionKeys);
+  const callParts = { ...handlerParts, onMessage: delivery.wake, pageTokens, readiness };
   const api = createApi({
-    ...handlerParts,
+    ...callParts,
     adminKeys: new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]),
     closing: closing.signal,
+    hasLoginPage: config.authPageUrl === undefined,
     loginMethods: config.loginMethods,
-    onMessage: delivery.wake,
-    pageTokens,
-    readiness,
     revocations: overrides.revocations,
   });
   const loginAdmission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
   const onSignedOut = (userId: string) => api.caches.sessions.forgetUser(userId);
   const loginParts = { ...handlerParts, admission: loginAdmission, onSignedOut };
   const handlers = [...api.handlers, ...createLoginHandlers(config, secrets, loginParts)];
-  const consoleParts = { ...handlerParts, api, onMessage: delivery.wake, pageTokens, readiness, trustedProxies };
-  const operatorConsole = stack.use(await openConsole(config, secrets, consoleParts));
+  const operatorConsole = stack.use(await openConsole(config, secrets, { ...callParts, api, trustedProxies }));
   let { demo } = overrides;
   if (isEmbedded) {
     const demoParts = { ...handlerParts, url, consoleLink: operatorConsole?.link };

@@ -30,6 +30,8 @@ export interface ApiParts
     Omit<ServiceParts, 'apiKeys' | 'health' | 'liveSessions'> {
   /** Aborted when the server ends its streams. */
   readonly closing: AbortSignal;
+  /** Whether Usher serves the login page, and with it the account page. */
+  readonly hasLoginPage: boolean;
   /** Undefined: OpenID Connect is off. */
   readonly oidc: OidcProvider | undefined;
   readonly readiness: Readiness;

@@ -4,8 +4,8 @@ import { type HttpContext, type HttpHandler, headerOf } from '../http/http-conte
 import { send } from '../http/response.ts';
 import { routes } from './rest/routes.ts';
 
-/** REST, RPCs, `openapi.json` and `jwks.json`, but not the login page, which uses cookies. */
-const API_PATHS = /^\/(api\/.*|[\w.]+\.\w+\/\w+|\.well-known\/jwks\.json|openapi\.json)$/;
+/** REST, RPCs, the OpenAPI documents and `jwks.json`, but not the login page, which uses cookies. */
+const API_PATHS = /^\/(api\/.*|[\w.]+\.\w+\/\w+|\.well-known\/jwks\.json|(openapi|connect)\.json)$/;
 
 // X-Admin-Key is absent, because no browser should have an admin key.
 const PREFLIGHT_HEADERS = {

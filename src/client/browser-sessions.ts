@@ -86,7 +86,8 @@ export class BrowserSessions {
       }
     } catch (error) {
       const reason = error instanceof LoginError ? error.reason : reasonOf(error);
-      if (reason === 'state_mismatch' || reason === 'INVALID_TOKEN') return this.#startAnew(header, given, error);
+      if (reason === 'state_mismatch' || reason === 'INVALID_TOKEN')
+        return this.#startAnew(header, given, cookies, error);
       if (reason !== 'canceled') throw error;
     }
     return { location: this.#toLocation(login?.returnTo), cookies };
@@ -118,13 +119,20 @@ export class BrowserSessions {
   /**
    * Restarts a login once only: a browser that keeps no cookies would otherwise loop.
    *
+   * @param removed the `Set-Cookie` that removes the login that failed
    * @throws LoginError or ConnectError the second time
    */
-  async #startAnew(header: string | undefined, state: string, error: unknown): Promise<BrowserReply> {
+  async #startAnew(
+    header: string | undefined,
+    state: string,
+    removed: readonly string[],
+    error: unknown,
+  ): Promise<BrowserReply> {
     const { session, cookies } = await this.check(header);
-    if (session) return { location: this.#toLocation(undefined), cookies };
+    if (session) return { location: this.#toLocation(undefined), cookies: [...removed, ...cookies] };
     if (state.startsWith(RESTARTED)) throw error;
-    return this.#start(header, RESTARTED + createLoginState(), {});
+    const started = await this.#start(header, RESTARTED + createLoginState(), {});
+    return { ...started, cookies: [...removed, ...started.cookies] };
   }
 
   /** Returns a path of this site, so that a `returnTo` of another site cannot redirect the user there. */

@@ -43,7 +43,10 @@ export class SessionChecks {
     if (known) return known.result;
     const result = this.#ask(sessionId, this.#stalenessMs);
     this.#store(sessionId, result);
-    result.catch(() => this.#entries.delete(sessionId));
+    result.catch(() => {
+      // A newer answer may have replaced this one.
+      if (this.#entries.get(sessionId)?.result === result) this.#entries.delete(sessionId);
+    });
     return result;
   }
 

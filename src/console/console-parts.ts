@@ -13,6 +13,7 @@ import type { PageTokens } from '../domain/pages/page-tokens.ts';
 import type { LoginProviders } from '../domain/providers/login-providers.ts';
 import type { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
+import type { Certificate } from '../http/tls.ts';
 import type { CookieSettings } from './cookies.ts';
 import type { OperatorsFile } from './operators-file.ts';
 
@@ -45,4 +46,6 @@ export interface ConsoleParts extends SharedParts {
   readonly consoleUrl: string;
   readonly cookies: CookieSettings;
   readonly operators: OperatorsFile;
+  /** Returns the certificate that new connections get, which may be newer than that of `config`. */
+  readonly readCertificate: () => Certificate | undefined;
 }

@@ -44,12 +44,14 @@ export async function openConsole(
   const consoleUrl = config.consoleUrl ?? listener.url;
   const keys = deriveConsoleKeys(encryptionKeys);
   const cookies = { keys, isSecure: consoleUrl.startsWith('https:') };
+  let certificate: Certificate | undefined = config.tls;
+  const readCertificate = () => certificate;
   let handler: Promise<HttpHandler> | undefined;
   const load = async () => {
     const { createConsoleHandler } = await import('./console-handler.ts');
     const { admissions, caches, exporter, procedures } = api;
     const shared = { ...parts, admissions, exporter, liveSessions: caches.sessions, procedures };
-    return createConsoleHandler({ ...shared, config, consoleUrl, cookies, operators });
+    return createConsoleHandler({ ...shared, config, consoleUrl, cookies, operators, readCertificate });
   };
   listener.serve({
     async handle(context) {
@@ -66,7 +68,10 @@ export async function openConsole(
   return {
     url: consoleUrl,
     link: isEmbedded && admin ? createSignInLink(keys, consoleUrl, admin.email, parts.clock()) : undefined,
-    setCertificate: listener.setCertificate,
+    setCertificate(renewed) {
+      listener.setCertificate(renewed);
+      certificate = renewed;
+    },
     async [Symbol.asyncDispose]() {
       closing.abort();
       await Promise.all([watching, listener.close(config.shutdownTimeoutMs)]);

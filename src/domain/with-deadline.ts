@@ -8,8 +8,8 @@ export async function withDeadline<T>(deadline: number, work: () => Promise<T>, 
   if (remaining <= 0) throw onTimeout();
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const timer = setTimeout(() => reject(onTimeout()), remaining);
-  work().then(resolve, reject);
   try {
+    work().then(resolve, reject);
     return await promise;
   } finally {
     clearTimeout(timer);

@@ -60,8 +60,10 @@ describe('the headers', () => {
   });
 
   test('keep the Origin in Vary where a response varies with its encoding, too', async () => {
-    const reply = await ask(open, '/openapi.json', ORIGIN);
-    expect(reply).toEqual({ status: 200, ...readable, vary: 'Origin, accept-encoding' });
+    for (const path of ['/openapi.json', '/connect.json']) {
+      const reply = await ask(open, path, ORIGIN);
+      expect(reply, path).toEqual({ status: 200, ...readable, vary: 'Origin, accept-encoding' });
+    }
   });
 
   test('let no page send an admin key', async () => {

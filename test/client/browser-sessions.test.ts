@@ -150,6 +150,13 @@ describe('a browser', () => {
     clock.advance(20 * MINUTE);
     const anew = await sessions.finishLogin(headerOf(login.cookies), callback);
     expect(anew.location).toContain(`${PUBLIC_URL}/login?intent=`);
+    // The login that failed leaves no cookie.
+    const jar = keep(keep(new Map(), login.cookies), anew.cookies);
+    expect([...jar.keys()]).toEqual([expect.stringMatching(/^__Host-usher_login_~/)]);
+
+    const signedIn = headerOf((await signIn(sessions)).cookies);
+    const home = await sessions.finishLogin(`${signedIn}; ${headerOf(login.cookies)}`, callback);
+    expect(home).toEqual({ location: '/', cookies: [expect.stringMatching(/^__Host-usher_login_[^~].*Max-Age=0$/)] });
   });
 
   test('signs out while Usher is away', async () => {
@@ -174,6 +181,22 @@ describe('a browser', () => {
     expect(calls).toBe(1);
     await client.sessions.revokeUserSessions({ userId: user.id });
     await expect.poll(async () => (await sessions.check(header)).session).toBeUndefined();
+  });
+
+  test('keeps what it has learnt of its session when an earlier call fails late', async () => {
+    const first = Promise.withResolvers<never>();
+    let calls = 0;
+    const checkSession: typeof client.sessions.checkSession = (...parameters) =>
+      ++calls === 1 ? first.promise : client.sessions.checkSession(...parameters);
+    const sessions = createSessions({ client: { ...client, sessions: { ...client.sessions, checkSession } } });
+    const header = headerOf((await signIn(sessions)).cookies);
+    const failing = sessions.check(header);
+    await sessions.signOut(header);
+    expect((await sessions.check(header)).session).toBeUndefined();
+    first.reject(new Error('late'));
+    await expect(failing).rejects.toThrow('late');
+    expect((await sessions.check(header)).session).toBeUndefined();
+    expect(calls).toBe(2);
   });
 
   test('waits for an Usher that hangs once, and not for each page', async () => {

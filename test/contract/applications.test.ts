@@ -68,6 +68,21 @@ describe('CreateApplication', () => {
     const redirectUris = Array.from({ length: 50 }, (_, index) => `https://app.test/${index}`);
     expect(await callWith(createApplication, { ...APPLICATION, redirectUris })).toMatchObject({ code: 'ok' });
   });
+
+  it('stores the endpoint of its logouts with the application, or neither', async () => {
+    const { sql } = service.database;
+    await sql`alter table webhooks add constraint refused check (url <> 'https://app.test/refused')`;
+    const create = (name: string, backchannelLogoutUri: string) =>
+      callWith(createApplication, { ...APPLICATION, name, openIdConnect: true, backchannelLogoutUri });
+    expect(await create('Refused', 'https://app.test/refused')).toMatchObject({ code: 'internal' });
+    expect(await sql`select from applications where name = 'Refused'`).toHaveLength(0);
+    expect(await create('Accepted', 'https://app.test/out')).toMatchObject({ code: 'ok' });
+    const stored = await sql`
+      select w.id = 'logout_' || a.id as is_named, w.url, w.event_types, w.is_active, w.owner_id
+      from webhooks w join applications a on a.id = w.application_id where a.name = 'Accepted'`;
+    const endpoint = { url: 'https://app.test/out', event_types: ['logout'], is_active: true, owner_id: null };
+    expect(stored).toEqual([{ is_named: true, ...endpoint }]);
+  });
 });
 
 describe('UpdateApplication', () => {

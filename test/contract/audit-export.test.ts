@@ -1,6 +1,7 @@
 /** The audit log as CSV and as JSON lines. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { request } from '../support/http.ts';
 import { adminClient, createTenant } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
@@ -81,6 +82,24 @@ describe('the export of the audit log', () => {
     }
   });
 
+  it('has the same headers for HEAD as for GET, without a body', async () => {
+    const { id: applicationId } = await createTenant(service);
+    for (const [file, query, status] of [
+      ['csv', { applicationId }, 200],
+      ['jsonl', { applicationId }, 200],
+      ['csv', { since: 'yesterday' }, 400],
+    ] as const) {
+      const path = `/admin/audit-events.${file}?${new URLSearchParams(query)}`;
+      const head = await request(service.url, { method: 'HEAD', path, headers: AS_READER });
+      const got = await request(service.url, { path, headers: AS_READER });
+      expect(head, path).toMatchObject({ status, body: '' });
+      expect(got, path).toMatchObject({ status, body: expect.stringMatching(/./) });
+      // Node frames only a body that there is.
+      const varying = { date: '', 'x-request-id': '', 'transfer-encoding': '' };
+      expect({ ...head.headers, ...varying }, path).toEqual({ ...got.headers, ...varying });
+    }
+  });
+
   it.each([
     ['no key', {}, 401],
     ['a wrong key', { 'x-admin-key': 'wrong' }, 401],
@@ -103,6 +122,7 @@ describe('the export of the audit log', () => {
     }
     const posted = await fetch(`${service.url}/admin/audit-events.csv`, { method: 'POST', headers: AS_READER });
     expect(posted.status).toBe(405);
+    expect(posted.headers.get('allow')).toBe('GET, HEAD');
   });
 
   it('serves two at a time, and stops reading when the client does', async () => {

@@ -83,6 +83,21 @@ test('over TLS an operator signs in at one worker, works at all, and is signed o
   await expect.poll(open, { timeout: 60_000 }).toBe(0);
 });
 
+test('the health page shows until when a renewed certificate is valid', async () => {
+  await using database = await cloneDatabase();
+  const directory = await createDirectory();
+  const certificate = await writeCertificate(directory, new Date('2101-01-01T00:00:00Z'));
+  const { usher, port } = await startConsole(database.url, certificate);
+  await using _ = usher;
+  const link = new URL(createLink(database.url, `https://localhost:${port}`));
+  const { cookie } = await send(port, '/callback', '', link.searchParams.toString());
+  const validTo = async () =>
+    /Certificate until.*?<time datetime="([^"]*)/s.exec((await send(port, '/health', cookie)).body)?.[1];
+  expect(await validTo()).toBe('2101-01-01T00:00:00.000Z');
+  await writeCertificate(directory, new Date('2102-02-02T00:00:00Z'));
+  await expect.poll(validTo).toBe('2102-02-02T00:00:00.000Z');
+});
+
 /** Runs the work, and returns what it cost the process. */
 async function measure(usher: UsherProcess, work: () => Promise<number>) {
   const [bytes, ticks] = [usher.residentBytes(), cpuTicksOf(usher.pid)];

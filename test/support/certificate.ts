@@ -3,9 +3,13 @@ import { join } from 'node:path';
 import { generate } from 'selfsigned';
 
 /** Returns a self-signed certificate for localhost and 127.0.0.1 and its key, in PEM. */
-export async function createCertificate(keyType: 'ec' | 'rsa' = 'ec'): Promise<{ cert: string; key: string }> {
+export async function createCertificate(
+  keyType: 'ec' | 'rsa' = 'ec',
+  notAfterDate?: Date,
+): Promise<{ cert: string; key: string }> {
   const { cert, private: key } = await generate([{ name: 'commonName', value: 'localhost' }], {
     ...(keyType === 'ec' ? { keyType, curve: 'P-256' } : { keyType, keySize: 2048 }),
+    ...(notAfterDate && { notAfterDate }),
     extensions: [
       {
         name: 'subjectAltName',
@@ -20,8 +24,11 @@ export async function createCertificate(keyType: 'ec' | 'rsa' = 'ec'): Promise<{
 }
 
 /** Writes a certificate into the directory and returns the settings that name its files. */
-export async function writeCertificate(directory: string): Promise<{ TLS_CERT_FILE: string; TLS_KEY_FILE: string }> {
-  const { cert, key } = await createCertificate();
+export async function writeCertificate(
+  directory: string,
+  notAfterDate?: Date,
+): Promise<{ TLS_CERT_FILE: string; TLS_KEY_FILE: string }> {
+  const { cert, key } = await createCertificate('ec', notAfterDate);
   const files = { TLS_CERT_FILE: join(directory, 'cert.pem'), TLS_KEY_FILE: join(directory, 'key.pem') };
   await Promise.all([writeFile(files.TLS_CERT_FILE, cert), writeFile(files.TLS_KEY_FILE, key)]);
   return files;

@@ -41,8 +41,10 @@ function describe(type: string, data: JsonValue): JsonSchema {
     requestBody: { required: true, content: { 'application/json': { schema: envelope } } },
     responses: {
       '2XX': { description: 'The message is delivered.' },
+      '3XX': { description: 'Another attempt follows. Usher does not follow redirects.' },
       '410': { description: 'The webhook becomes inactive.' },
       '4XX': { description: 'Another attempt follows, after `Retry-After` of a 429.' },
+      '5XX': { description: 'Another attempt follows, after `Retry-After` of a 503.' },
     },
   };
 }

@@ -15,19 +15,19 @@ const OPENAPI = new URL('../../../gen/openapi/', import.meta.url);
 export const PROBE_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
 interface OperationsParts {
+  /** Whether Usher serves the login page, and with it the account page. */
+  readonly hasLoginPage: boolean;
   readonly oidc: object | undefined;
-  readonly authPageUrl: string;
   readonly readiness: Readiness;
   readonly tokens: { readonly issuer: string; readonly publicJwks: { readonly keys: readonly JWK[] } };
 }
 
 export function createOperationsEndpoints({
-  authPageUrl,
+  hasLoginPage,
   oidc,
   readiness,
   tokens: { issuer, publicJwks },
 }: OperationsParts): PathHandler {
-  const hasAccount = authPageUrl.startsWith(issuer);
   const hasOidc = oidc !== undefined;
   const jwks = JSON.stringify(publicJwks);
   const endpoints: Record<string, (context: HttpContext) => Promise<void> | void> = {
@@ -38,7 +38,7 @@ export function createOperationsEndpoints({
     },
     // These pages load their modules at the first request, because most processes never get one.
     '/': createTextEndpoint(async () =>
-      (await import('./home-page.ts')).renderHomePage({ hasAccount, hasDemo: false, hasOidc }),
+      (await import('./home-page.ts')).renderHomePage({ hasAccount: hasLoginPage, hasDemo: false, hasOidc }),
     ),
     '/docs': createTextEndpoint(async () => (await import('../docs/page.ts')).renderReference({ publicUrl: issuer })),
     '/openapi.json': createDocumentEndpoint('rest.json'),

@@ -39,8 +39,9 @@ export function createAuditLogExport(parts: ExportParts): PathHandler {
     const { path } = context;
     const format = PATHS[path];
     if (!format) return false;
-    if (context.request.method !== 'GET') {
-      sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: 'GET' });
+    const { method } = context.request;
+    if (method !== 'GET' && method !== 'HEAD') {
+      sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: 'GET, HEAD' });
       return true;
     }
     let outcome: CallOutcome = { code: 'ok' };

@@ -11,14 +11,14 @@ import type { ConsolePage } from '../route.ts';
 const MEGABYTE = 1_000_000;
 
 export async function showHealth({ call, parts }: ConsoleRequest): Promise<ConsolePage> {
-  const { admissions, config, database, readiness, tokens } = parts;
+  const { admissions, config, database, readCertificate, readiness, tokens } = parts;
   const isReady = await readiness.read();
   const isPrimary = await succeeds(database.ping(performance.now() + 2_000));
   const startedAt = performance.now();
   const hasClock = await succeeds(database.readTime(performance.now() + 2_000));
   const tookMs = Math.round(performance.now() - startedAt);
   const { pools, reconnects } = database.load;
-  const certificate = config.tls && new X509Certificate(config.tls.cert);
+  const certificate = readCertificate();
   const since = new Date(call.now.getTime() - process.uptime() * 1_000);
   const refused = Object.entries(admissions).map(([name, { load }]) => `${name}: ${load.refused}`);
   return {
@@ -68,7 +68,10 @@ ${renderPanel(
         ? html`<code>${new URL(config.smtp.url).host}</code>`
         : 'none: codes appear in the terminal, or are not sent',
     ],
-    ['Certificate until', certificate ? renderMoment(new Date(certificate.validTo)) : 'no TLS at this port'],
+    [
+      'Certificate until',
+      certificate ? renderMoment(new Date(new X509Certificate(certificate.cert).validTo)) : 'no TLS at this port',
+    ],
     ['Signing keys', html`${tokens.publicJwks.keys.map(({ kid, alg }) => html`<code>${kid}</code> (${alg}) `)}`],
   ]),
 )}`,

@@ -5,7 +5,7 @@ import { newApiKey } from '../api-keys/new-api-key.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { check, orDefault, type Unchecked } from '../validation.ts';
-import { storeLogoutEndpoint } from '../webhooks/logout-endpoint.ts';
+import { insertLogoutEndpoint } from '../webhooks/logout-endpoint.ts';
 import { type ApplicationDetails, chosenColumns, flagRules, optionalRules, requiredRules } from './application.ts';
 import { type IsKnownMethod, requireKnownMethods } from './known-methods.ts';
 
@@ -44,7 +44,6 @@ export async function createApplication(
   };
   const { apiKey, apiKeyId, digest } = newApiKey();
   await call.run(insertApplication, { ...application, apiKeyId, digest, now: call.now });
-  if (application.backchannelLogoutUri !== null) await storeLogoutEndpoint(call, application.id);
   return { application, apiKeyId, apiKey };
 }
 
@@ -54,7 +53,8 @@ const insertApplication = statement('insert_application')`
   with created as (
     insert into applications (id, client_id, created_at, ${columnsOf(chosenColumns)})
     values (${p.uuid('id')}, ${p.text('clientId')}, ${p.instant('now')}, ${sql.join(chosen, sql`, `)})
-    returning id
+    returning id, backchannel_logout_uri as url
+  ), endpoint as (${insertLogoutEndpoint(p.uuid('id'), sql`created`)}
   ), ${auditEvent({ resource: sql`id`, from: sql`created`, applicationId: sql`id` })}
   insert into api_keys (application_id, id, digest, created_at)
   select id, ${p.uuid('apiKeyId')}, ${p.bytes('digest')}, ${p.instant('now')} from created`;

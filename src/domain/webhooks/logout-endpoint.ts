@@ -3,7 +3,7 @@
  * disabled when it fails for days. It has no owner, so ListWebhooks omits it. Its ID is no valid webhook ID, so no call
  * finds it. Operators see it in the console if it fails or is disabled.
  */
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { p, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { LOGOUT } from './event-types.ts';
@@ -18,6 +18,15 @@ export async function storeLogoutEndpoint({ run, now, onMessage }: Call, applica
   if (stored) onMessage?.(applicationId);
 }
 
+/** Returns the insert of the endpoint. `from` has the column `url`, null if the application has no endpoint. */
+export function insertLogoutEndpoint(applicationId: SQL, from: SQL): SQL {
+  return sql`
+    insert into webhooks as w (application_id, id, url, signing_key, event_types, created_at, updated_at)
+    select ${applicationId}, ${logoutEndpointId(applicationId)}, url, '', array[${sql`${LOGOUT}`.inlineParams()}],
+      ${p.instant('now')}, ${p.instant('now')}
+    from ${from} where url is not null`;
+}
+
 const endpointId = logoutEndpointId(p.uuid('applicationId'));
 
 const upsertLogoutEndpoint = statement('upsert_logout_endpoint', { webhookId: t.text })`
@@ -28,11 +37,7 @@ const upsertLogoutEndpoint = statement('upsert_logout_endpoint', { webhookId: t.
   ), removed as (
     delete from webhooks w using application a
     where w.application_id = ${p.uuid('applicationId')} and w.id = ${endpointId} and a.url is null
-  ), stored as (
-    insert into webhooks as w (application_id, id, url, signing_key, event_types, created_at, updated_at)
-    select ${p.uuid('applicationId')}, ${endpointId}, url, '', array[${sql`${LOGOUT}`.inlineParams()}],
-      ${p.instant('now')}, ${p.instant('now')}
-    from application where url is not null
+  ), stored as (${insertLogoutEndpoint(p.uuid('applicationId'), sql`application`)}
     on conflict (application_id, id) do update set
       url = excluded.url, is_active = true, disabled_reason = null, updated_at = excluded.updated_at
     where w.url <> excluded.url or not w.is_active

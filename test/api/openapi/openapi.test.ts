@@ -7,6 +7,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import connectDocument from '../../../gen/openapi/connect.json' with { type: 'json' };
 import restDocument from '../../../gen/openapi/rest.json' with { type: 'json' };
 import { OPERATIONS, type Operation } from '../../../src/api/catalogue.ts';
+import { readRetryAfterMs } from '../../../src/delivery/retry-schedule.ts';
 import { validationFailed, without } from '../../support/answers.ts';
 import { request } from '../../support/http.ts';
 import { answerOf, CONNECT, type Protocol, REST, send } from '../../support/protocols.ts';
@@ -132,6 +133,16 @@ test('GET /openapi.json answers with the document of REST', async () => {
   const reply = await request(service.url, { path: '/openapi.json' });
   expect(reply).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
   expect(JSON.parse(reply.body)).toEqual(restDocument);
+});
+
+test.each(Object.entries(restDocument.webhooks))('the document describes every answer to %s', (_, { post }) => {
+  const responses: Readonly<Record<string, { description: string }>> = post.responses;
+  const described = (status: number) => (responses[status] ?? responses[`${String(status)[0]}XX`])?.description ?? '';
+  const statuses = Array.from({ length: 400 }, (_, index) => 200 + index);
+  expect(statuses.filter((status) => !described(status))).toEqual([]);
+  expect(statuses.filter((status) => described(status).includes(`\`Retry-After\` of a ${status}`))).toEqual(
+    statuses.filter((status) => readRetryAfterMs(status, '10', new Date()) > 0),
+  );
 });
 
 function find(protocol: Protocol, { method, route }: Operation) {

@@ -17,7 +17,7 @@ import { GrpcClient } from '../../support/grpc-client.ts';
 import { request } from '../../support/http.ts';
 import { openHttp2Session, readReply } from '../../support/http2-session.ts';
 import { RawConnection } from '../../support/raw-connection.ts';
-import { startTestService } from '../../support/service.ts';
+import { PUBLIC_URL, startTestService } from '../../support/service.ts';
 
 const NAMES = ['', ...SERVED_SERVICES.map(({ typeName }) => typeName)];
 
@@ -136,4 +136,16 @@ test('/ is a page that links to endpoints which answer, without script', async (
   const links = new Set([...body.matchAll(/<a href="([^"#]+)/g)].map(([, path]) => `/${path}`));
   expect([...links]).toEqual(expect.arrayContaining(['/docs', '/healthz', '/readyz', '/.well-known/jwks.json']));
   for (const path of links) expect(await request(service.url, { path })).toMatchObject({ status: 200 });
+});
+
+test.each([
+  ['https://usher.test.example/', false],
+  [`${PUBLIC_URL}/own/login`, false],
+  [undefined, true],
+])('/ links to the account page unless AUTH_PAGE_URL is set: %s', async (authPageUrl, hasAccount) => {
+  const { database, config: like } = service;
+  await using other = await startTestService({ database, like, config: { authPageUrl } });
+  const { body } = await request(other.url, { path: '/' });
+  expect(body.includes('href="account"')).toBe(hasAccount);
+  expect((await request(other.url, { path: '/account' })).status === 404).toBe(!hasAccount);
 });
