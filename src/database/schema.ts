@@ -19,6 +19,9 @@ import {
 
 export const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 
+/** Several ranges of instants. Only statements read them. */
+const instantRanges = customType<{ data: string }>({ dataType: () => 'tstzmultirange' });
+
 /** Returns a column of whole milliseconds, so that an answer shows exactly what is stored. */
 export const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: 'date' });
 
@@ -122,6 +125,10 @@ export const users = pgTable(
     createdAt: instant('created_at').notNull(),
     /** When the user proved ownership of the e-mail address, by a code. Null again after a change of the address. */
     emailVerifiedAt: instant('email_verified_at'),
+    /** When the e-mail address last changed. Later than every change before, even if the clocks of replicas differ. */
+    emailChangedAt: instant('email_changed_at'),
+    /** The links that undo changes of the e-mail address at these instants are void. */
+    voidUndoLinks: instantRanges('void_undo_links'),
     /** A deactivated user cannot sign in. */
     deactivatedAt: instant('deactivated_at'),
     deletedAt: instant('deleted_at'),

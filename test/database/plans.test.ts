@@ -17,6 +17,7 @@ import { makeExampleValues } from '../../src/demo/example-values.ts';
 import { exportAccount } from '../../src/domain/account/export-account.ts';
 import { findAccount } from '../../src/domain/account/find-account.ts';
 import { listRememberedSignIns } from '../../src/domain/account/list-remembered-sign-ins.ts';
+import { undoAddressChange } from '../../src/domain/account/undo-address-change.ts';
 import { ApiKeyUsage } from '../../src/domain/api-keys/api-key-usage.ts';
 import { findLogo } from '../../src/domain/applications/find-logo.ts';
 import { setApplicationLogo } from '../../src/domain/applications/set-application-logo.ts';
@@ -434,6 +435,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await exportAccount(call, found);
   await listRememberedSignIns(call, signedIn.id);
   await endUserSessions(call, account);
+  await undoAddressChange(call, { userId: signedIn.id, from: `old-${signedIn.email}`, to: signedIn.email, at: now });
 
   await service.database.sql`update applications set allow_sign_up = true where id = ${tenant.id}`;
   for (const email of [`${randomUUID()}@example.com`, user.email]) {

@@ -131,6 +131,21 @@ describe('the change of the e-mail address', () => {
     return { browser, codePage: await browser.submit(form, '/account/email', { email }) };
   }
 
+  /** Changes the address in a browser that is signed in. Returns the new one, and the path of the link to the old one. */
+  async function changeAddress(browser: LoginBrowser, from: string) {
+    const email = newAddress();
+    const codePage = await browser.submit(await browser.open('/account/email'), '/account/email', { email });
+    await browser.submit(codePage, '/account/email/code', { code: mailbox.codeFor(email) });
+    const findNotice = () => mailbox.mails.findLast(({ to, kind }) => to === from && kind === 'change of address');
+    await expect.poll(findNotice).toBeDefined();
+    return { email, link: (findNotice()?.link?.url ?? '').slice(PUBLIC_URL.length) };
+  }
+
+  async function submitUndo(link: string): Promise<string> {
+    const stranger = new LoginBrowser(service);
+    return (await stranger.submit(await stranger.open(link), '/account/undo')).heading;
+  }
+
   it('takes a code that goes to the new address, and tells the old one, which can bring itself back', async () => {
     const user = await createTestUser(service);
     const email = newAddress();
@@ -168,6 +183,37 @@ describe('the change of the e-mail address', () => {
     expect((await stranger.submit(question, '/account/undo')).heading).toBe('This link does not work any more');
     clock.advance(7 * 24 * HOUR);
     expect((await open(url.slice(PUBLIC_URL.length))).heading).toBe('This link does not work any more');
+  });
+
+  it('can be undone after a second change, whose own link is void then, and by a second click', async () => {
+    const user = await createTestUser(service);
+    const { browser } = await openAccount(user);
+    const first = await changeAddress(browser, user.email);
+    const second = await changeAddress(browser, first.email);
+    const checkSession = (sessionId: string) => clientsOf(service, tenant).sessions.checkSession({ sessionId });
+    const sessionId = await beginSession({ ...user, email: second.email });
+    expect(await checkSession(sessionId)).toMatchObject({ active: true });
+    expect(await submitUndo(first.link)).toBe('Your e-mail address is back');
+    expect(await checkSession(sessionId)).toMatchObject({ active: false });
+    expect((await browser.open('/account')).heading).toBe('Your account');
+    expect(await submitUndo(second.link)).toBe('This link does not work any more');
+    expect((await admin.getUser({ userId: user.id })).user?.email).toBe(user.email);
+
+    const later = await beginSession(user);
+    expect(await submitUndo(first.link)).toBe('Your e-mail address is back');
+    expect(await checkSession(later)).toMatchObject({ active: false });
+  });
+
+  it('can be undone for 7 days, also after the link of a second change was used', async () => {
+    const user = await createTestUser(service);
+    const { browser } = await openAccount(user);
+    const first = await changeAddress(browser, user.email);
+    const second = await changeAddress(browser, first.email);
+    expect(await submitUndo(second.link)).toBe('Your e-mail address is back');
+    expect((await admin.getUser({ userId: user.id })).user?.email).toBe(first.email);
+    clock.advance(7 * 24 * HOUR - 1_000);
+    expect(await submitUndo(first.link)).toBe('Your e-mail address is back');
+    expect((await admin.getUser({ userId: user.id })).user?.email).toBe(user.email);
   });
 
   it('to the address of another user looks the same, sends nothing and changes nothing', async () => {

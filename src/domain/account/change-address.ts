@@ -11,7 +11,7 @@ import { requireRightCode } from '../login/require-right-code.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
 import { markEmailVerified } from '../users/mark-email-verified.ts';
 import { removeIfErased } from '../users/personal-data.ts';
-import { updateUser } from '../users/update-user.ts';
+import { changeOwnEmail, type EmailChange } from '../users/update-user.ts';
 import { check, emailAddress, type Unchecked } from '../validation.ts';
 import { ACCOUNT_APPLICATION_ID } from './account-application.ts';
 
@@ -62,7 +62,8 @@ export async function createAddressCode(
 const codeRules = { code: enteredCode };
 
 /**
- * Gives the user the address that the latest code was sent to, and returns it.
+ * Gives the user the address that the latest code was sent to, and returns the change. It may be none: the user may have
+ * had the address.
  *
  * @throws ServiceError `Wrong code`, `Code no longer valid`, `User already exists`, `User not found`
  */
@@ -72,13 +73,13 @@ export async function changeAddress(
   browser: Browser,
   userId: string,
   request: Unchecked<keyof typeof codeRules>,
-): Promise<string> {
+): Promise<EmailChange> {
   const { code } = check(request, codeRules);
   const codes = codesOf(userId, browser);
   const latest = await findLatestCode(call, codes);
   if (!latest) throw new ServiceError('CODE_NOT_VALID');
   await requireRightCode(call, settings, { ...codes, latest, wasSent: latest.userId === userId }, code);
-  const { email } = await updateUser(call, { userId, email: latest.email });
-  await markEmailVerified(call, { userId, email });
-  return email;
+  const change = await changeOwnEmail(call, { userId, email: latest.email });
+  await markEmailVerified(call, { userId, email: change.to });
+  return change;
 }

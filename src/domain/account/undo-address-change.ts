@@ -1,25 +1,33 @@
 /** The link that restores the old e-mail address, for a user whose address somebody else has changed. */
+import { sql } from 'drizzle-orm';
+import { isUniqueViolation } from '../../database/errors.ts';
+import { columnsOf, p, statement, t } from '../../database/template.ts';
 import { openToken, sealToken } from '../aes-gcm.ts';
+import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { endUserSessions } from '../users/end-user-sessions.ts';
-import { getUser } from '../users/get-user.ts';
-import { updateUser } from '../users/update-user.ts';
+import { cutOffUserSessions, runCutoff } from '../sessions/cutoffs.ts';
+import { endLateSessions } from '../sessions/late-sessions.ts';
+import { nextEmailChange, rangeOf } from '../users/email-changes.ts';
+import type { EmailChange } from '../users/update-user.ts';
+import { userColumns } from '../users/user.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
+import { loggedOutEverywhere } from '../webhooks/logout-message.ts';
+import { sessionsRevoked, userMessage } from '../webhooks/user-messages.ts';
 
 /** How long the link works. */
 export const UNDO_DAYS = 7;
-const LIFETIME_MS = UNDO_DAYS * 24 * 60 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
+const LIFETIME_MS = UNDO_DAYS * DAY_MS;
 const PURPOSE = 'undo a change of address';
 
-export interface AddressChange {
+export interface AddressChange extends EmailChange {
   readonly userId: string;
-  readonly from: string;
-  readonly to: string;
 }
 
 /** Returns the token of the link. It is encrypted, because it contains two e-mail addresses. */
-export function createUndoToken(keys: readonly Buffer[], { userId, from, to }: AddressChange, now: Date): string {
-  return sealToken(keys, JSON.stringify([userId, from, to, now.getTime() + LIFETIME_MS]), PURPOSE);
+export function createUndoToken(keys: readonly Buffer[], { userId, from, to, at }: AddressChange): string {
+  return sealToken(keys, JSON.stringify([userId, from, to, at.getTime() + LIFETIME_MS]), PURPOSE);
 }
 
 /** Returns the change that the token is for. Returns undefined for an invalid token, and after 7 days. */
@@ -27,19 +35,56 @@ export function readUndoToken(keys: readonly Buffer[], token: string, now: Date)
   const text = openToken(keys, token, PURPOSE);
   if (text === undefined) return undefined;
   const [userId, from, to, expiresAt] = JSON.parse(text);
-  return now.getTime() < expiresAt ? { userId, from, to } : undefined;
+  return now.getTime() < expiresAt ? { userId, from, to, at: new Date(expiresAt - LIFETIME_MS) } : undefined;
 }
 
 /**
- * Restores the old address and ends every sign-in. If the user has the old address already, nothing changes.
+ * Restores the address before the change, whatever address the user has by now, and ends every sign-in. This voids the
+ * links of the change and of all later ones, so that an intruder's own link cannot take the address back. Links of
+ * earlier changes stay valid, so that an intruder's own link cannot void that of the victim. A void link still ends
+ * every sign-in if the user has its old address, as after a first click.
  *
- * @throws ServiceError `User not found` if the user has another address by now, `User already exists` if somebody else has
- * the old one
+ * @throws ServiceError `User not found` also if the link is void, `User already exists` if somebody else has the old
+ * address
  */
-export async function undoAddressChange(call: Call, { userId, from, to }: AddressChange): Promise<void> {
-  const user = await getUser(call, { userId });
-  if (user.email === from) return;
-  if (user.email !== to) throw new ServiceError('USER_NOT_FOUND');
-  await updateUser(call, { userId, email: from });
-  await endUserSessions(call, { userId });
+export async function undoAddressChange(call: Call, { userId, from, at }: AddressChange): Promise<void> {
+  // No link is older. One day more, for clocks that differ.
+  const oldestLinkAt = new Date(call.now.getTime() - LIFETIME_MS - DAY_MS);
+  const parameters = { userId, email: from, changedAt: at, oldestLinkAt };
+  const [restored] = await runCutoff(call, restoreEmail, parameters).catch((error: unknown) => {
+    throw isUniqueViolation(error) ? new ServiceError('USER_ALREADY_EXISTS') : error;
+  });
+  if (restored?.isTaken) throw new ServiceError('USER_ALREADY_EXISTS');
+  if (!restored?.isRestored) throw new ServiceError('USER_NOT_FOUND');
+  announce(call.onMessage, restored);
+  await endLateSessions(call, userId);
 }
+
+const restoreEmail = statement('restore_email', { isTaken: t.boolean, isRestored: t.boolean, ...HAS_MESSAGES })`
+  with wanted as (
+    -- Locked, so that after a wait for another link, this reads what that link has voided.
+    select id, email as former_email, ${p.instant('changedAt')} <@ coalesce(void_undo_links, '{}') as is_void,
+      greatest(${nextEmailChange}, ${p.instant('changedAt')}) as email_changed_at, exists (
+        select 1 from users where lower(email) = lower(${p.text('email')}) and deleted_at is null
+          and id <> ${p.uuid('userId')}) as is_taken
+    from users where id = ${p.uuid('userId')} and deleted_at is null for no key update
+  ), restored as (
+    update users u set email = ${p.text('email')},
+      email_verified_at = case when lower(u.email) = lower(${p.text('email')}) then u.email_verified_at end,
+      email_changed_at = case when w.is_void then u.email_changed_at else w.email_changed_at end,
+      void_undo_links = case when w.is_void then u.void_undo_links else
+        (coalesce(u.void_undo_links, '{}') + ${rangeOf(p.instant('changedAt'), sql`w.email_changed_at`)})
+          * ${rangeOf(p.instant('oldestLinkAt'), sql`null`)} end
+    from wanted w
+    where u.id = w.id and not w.is_taken and (not w.is_void or w.former_email = ${p.text('email')})
+    returning ${columnsOf(userColumns, 'u')}
+  ), changed as (
+    select r.* from restored r join wanted w on w.former_email <> r.email
+  ), ${auditEvent({ resource: sql`id`, from: sql`restored`, applicationId: noApplication })},
+  ${cutOffUserSessions(sql`restored`)},
+  ${messagesOf(
+    userMessage('user.updated', sql`changed`),
+    sessionsRevoked(sql`ended`),
+    ...loggedOutEverywhere(sql`restored`),
+  )}
+  select is_taken, exists (select 1 from restored) as is_restored, ${notified} from wanted`;

@@ -128,7 +128,7 @@ const eraseProfile = statement('erase_user', HAS_MESSAGES)`
     select id, email, wallet_address, deleted_at from users where id = ${p.uuid('userId')}
   ), ${auditOf(sql`known where deleted_at is null or email <> '' or wallet_address <> ''`)}, erased as (
     update users u set email = '', name = null, profile_image = null, wallet_address = '', email_verified_at = null,
-      deleted_at = coalesce(u.deleted_at, ${p.instant('now')})
+      email_changed_at = null, void_undo_links = null, deleted_at = coalesce(u.deleted_at, ${p.instant('now')})
     from known where u.id = known.id
   ), ${cutOffUserSessions(sql`known`)}, codes as (
     -- Codes that other people have requested for the e-mail address of the user.

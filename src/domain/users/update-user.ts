@@ -11,6 +11,7 @@ import { rule } from '../rule.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { userMessage } from '../webhooks/user-messages.ts';
+import { nextEmailChange, rangeOf } from './email-changes.ts';
 import { profileRules, type User, userColumns } from './user.ts';
 
 /** Null clears the wallet address. */
@@ -19,17 +20,42 @@ const walletAddress = rule(profileRules.walletAddress.schema, (value) => profile
 });
 const changeRules = changes({ ...profileRules, walletAddress });
 const rules = { userId: uuid, ...changeRules };
+type Profile = Readonly<Record<keyof typeof changeRules, unknown>>;
+const UNCHANGED: Profile = { email: undefined, name: undefined, profileImage: undefined, walletAddress: undefined };
 
 /**
- * Changes a user's profile and returns the user.
+ * Changes a user's profile and returns the user. Another e-mail address voids the links that undo earlier changes of it.
  *
  * @throws ServiceError `User not found`, `Changed meanwhile`, `User already exists`
  */
 export async function updateUser(call: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const { userId, ...changes } = check(request, rules);
-  const changed = await changeUser(call, { userId, email: null }, changes, 'USER_ALREADY_EXISTS');
+  const changed = await changeUser(call, { userId }, changes, 'USER_ALREADY_EXISTS');
   if (!changed) throw new ServiceError('USER_NOT_FOUND');
   return changed.user;
+}
+
+export interface EmailChange {
+  readonly from: string;
+  readonly to: string;
+  /** Differs from change to change of a user. */
+  readonly at: Date;
+}
+
+/**
+ * Gives the user the e-mail address that the user has proved to own. Links that undo earlier changes stay valid:
+ * otherwise, an intruder could void them by a second change.
+ *
+ * @throws ServiceError `User not found`, `User already exists`
+ */
+export async function changeOwnEmail(
+  call: Call,
+  { userId, email }: { readonly userId: string; readonly email: string },
+): Promise<EmailChange> {
+  const target = { userId, keepsUndoLinks: true };
+  const changed = await changeUser(call, target, { ...UNCHANGED, email }, 'USER_ALREADY_EXISTS');
+  if (!changed) throw new ServiceError('USER_NOT_FOUND');
+  return { from: changed.formerEmail, to: changed.user.email, at: changed.emailChangedAt };
 }
 
 /**
@@ -42,26 +68,34 @@ export async function linkWallet(
   call: Call,
   { walletAddress, ...target }: { readonly userId: string; readonly email: string; readonly walletAddress: string },
 ): Promise<boolean> {
-  const changes = { email: undefined, name: undefined, profileImage: undefined, walletAddress };
-  const changed = await changeUser(call, target, changes, 'WALLET_ALREADY_LINKED');
+  const changed = await changeUser(call, target, { ...UNCHANGED, walletAddress }, 'WALLET_ALREADY_LINKED');
   return changed?.isChanged ?? false;
 }
 
 /**
  * Changes a user, and inserts a message for each application of the user. Returns the user, and whether anything has
  * changed. Values that the user has already change nothing, and cause no message. With `email`, the user changes only
- * if the user is active and has this address.
+ * if the user is active and has this address. Unless `keepsUndoLinks`, another e-mail address voids the links that undo
+ * earlier changes of it.
  *
  * @throws ServiceError `takenReason` if another user has the e-mail or wallet address
  */
 async function changeUser(
   call: Call,
-  { userId, email: provedEmail }: { userId: string; email: string | null },
-  changes: Readonly<Record<keyof typeof changeRules, unknown>>,
+  target: { readonly userId: string; readonly email?: string; readonly keepsUndoLinks?: boolean },
+  changes: Profile,
   takenReason: ErrorReason,
-): Promise<{ readonly user: User; readonly isChanged: boolean } | undefined> {
+) {
   const { run, now, onMessage } = call;
-  const parameters = { userId, provedEmail, now, ...versionParameter(call), ...changeParameters(changes) };
+  const { userId, email: provedEmail = null, keepsUndoLinks = false } = target;
+  const parameters = {
+    userId,
+    provedEmail,
+    keepsUndoLinks,
+    now,
+    ...versionParameter(call),
+    ...changeParameters(changes),
+  };
   const [changed] = await run(updateChanged, parameters).catch((error: unknown) => {
     throw isUniqueViolation(error) ? new ServiceError(takenReason) : error;
   });
@@ -89,27 +123,34 @@ const isTaken = sql`(
 
 const updateChanged = statement('update_user', {
   user: userColumns,
+  formerEmail: t.text,
+  emailChangedAt: t.instant,
   isExpected: t.boolean,
   isTaken: t.boolean,
   isChanged: t.boolean,
   ...HAS_MESSAGES,
 })`
   with wanted as (
-    select id, created_at, deactivated_at, ${changedValues(CHANGEABLE)}, ${isTaken} as is_taken,
-      ${hasExpectedVersion(CHANGEABLE)} as is_expected from users
+    select id, created_at, deactivated_at, ${changedValues(CHANGEABLE)}, email as former_email,
+      ${nextEmailChange} as email_changed_at, ${isTaken} as is_taken, ${hasExpectedVersion(CHANGEABLE)} as is_expected
+    from users
     where id = ${p.uuid('userId')} and deleted_at is null and (
       ${p.text('provedEmail')} is null or deactivated_at is null and lower(email) = lower(${p.text('provedEmail')}))
     for no key update
   ), changed as (
     update users u set (${columnsOf(CHANGEABLE)}) = row(${columnsOf(CHANGEABLE, 'w')}),
-      email_verified_at = case when lower(u.email) = lower(w.email) then u.email_verified_at end
+      email_verified_at = case when lower(u.email) = lower(w.email) then u.email_verified_at end,
+      email_changed_at = case when u.email = w.email then u.email_changed_at else w.email_changed_at end,
+      void_undo_links = case when u.email = w.email or ${p.boolean('keepsUndoLinks')} then u.void_undo_links
+        else ${rangeOf(sql`null`, sql`w.email_changed_at`)} end
     from wanted w
     where u.id = w.id and w.is_expected and not w.is_taken
       and row(${columnsOf(CHANGEABLE, 'u')}) is distinct from row(${columnsOf(CHANGEABLE, 'w')})
     returning ${columnsOf(userColumns, 'u')}
   ), ${auditEvent({ resource: sql`id`, from: sql`changed`, applicationId: noApplication })},
   ${messagesOf(userMessage('user.updated', sql`changed`))}
-  select ${columnsOf(userColumns)}, is_expected, is_taken, exists (select 1 from changed) as is_changed, ${notified}
+  select ${columnsOf(userColumns)}, former_email, email_changed_at, is_expected, is_taken,
+    exists (select 1 from changed) as is_changed, ${notified}
   from wanted`;
 
 const readVersion = createVersionReader(

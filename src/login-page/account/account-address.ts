@@ -57,15 +57,16 @@ export async function showAddressCode(request: LoginRequest): Promise<void> {
 /** Changes the address, and sends a notice to the old one. */
 export async function redeemAddressCode(request: LoginRequest, { user }: Account): Promise<void> {
   const { call, browser, context, fields, parts } = request;
-  const address = await changeAddress(call, parts.codes, browser, user.id, fields);
+  const change = await changeAddress(call, parts.codes, browser, user.id, fields);
   redirect(request, '', { done: 'email' });
-  if (address === user.email) return;
-  const token = createUndoToken(parts.accountKeys, { userId: user.id, from: user.email, to: address }, call.now);
-  const envelope = envelopeFor(request, user.email);
+  if (change.from === change.to) return;
+  const token = createUndoToken(parts.accountKeys, { userId: user.id, ...change });
+  // Not to the address of `user`, which another change may have replaced meanwhile.
+  const envelope = envelopeFor(request, change.from);
   const notice = createNotice('addressChanged', {
     ...envelope,
     at: call.now,
-    values: { address, duration: envelope.language.duration(UNDO_DAYS, 'day') },
+    values: { address: change.to, duration: envelope.language.duration(UNDO_DAYS, 'day') },
     link: { text: ['mail.addressChanged.undo'], url: `${accountUrlOf(request)}/undo?t=${token}` },
   });
   parts.mailer.send(notice, { requestId: context.requestId });
@@ -96,6 +97,7 @@ export async function undoChange(request: LoginRequest): Promise<void> {
   try {
     if (!change) throw new ServiceError('USER_NOT_FOUND');
     await undoAddressChange(call, change);
+    await parts.onSignedOut(change.userId);
     sendPage(context, 200, renderAccountMessage(view, 'account.undo.done', 'account.undo.done.text'));
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;

@@ -2,6 +2,7 @@ import { type Fault, inFolder, uncapitalize } from '../fault.ts';
 
 const revocations = 'test/contract/revocations.test.ts';
 const users = 'test/contract/users.test.ts';
+const undo = 'test/domain/account/undo-address-change.test.ts';
 
 /** Users, sessions and what ends them. */
 export const USER_FAULTS: readonly Fault[] = [
@@ -37,6 +38,46 @@ export const USER_FAULTS: readonly Fault[] = [
       replace: 'false',
       test: users,
       title: /erases a user from every table/,
+    },
+    {
+      what: 'A link that restores an e-mail address is never void',
+      file: 'account/undo-address-change.ts',
+      find: "${p.instant('changedAt')} <@ coalesce(void_undo_links, '{}') as is_void",
+      replace: 'false as is_void',
+      test: undo,
+      title: /the earlier first/,
+    },
+    {
+      what: 'A link that restores an e-mail address voids the links of earlier changes',
+      file: 'account/undo-address-change.ts',
+      find: "${rangeOf(p.instant('changedAt'), sql`w.email_changed_at`)}",
+      replace: '${rangeOf(sql`null`, sql`w.email_changed_at`)}',
+      test: undo,
+      title: /works after the link of a later change/,
+    },
+    {
+      what: 'The user voids the link that restores the e-mail address by another change',
+      file: 'users/update-user.ts',
+      find: 'keepsUndoLinks: true',
+      replace: 'keepsUndoLinks: false',
+      test: undo,
+      title: /restores the old address after later changes/,
+    },
+    {
+      what: 'An operator who changes the e-mail address voids no link',
+      file: 'users/update-user.ts',
+      find: "or ${p.boolean('keepsUndoLinks')} then",
+      replace: "or ${p.boolean('keepsUndoLinks')} is not null then",
+      test: undo,
+      title: /is void after a change by an operator/,
+    },
+    {
+      what: 'Changes of an e-mail address at the same instant have one instant',
+      file: 'users/email-changes.ts',
+      find: "interval '1 millisecond'",
+      replace: "interval '0'",
+      test: undo,
+      title: /each next one is equal/,
     },
     {
       what: 'CheckSession takes 0 for no bound of staleness',
