@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { openClient } from '../../src/database/open-client.ts';
+import { watchLeases } from '../support/lease-log.ts';
 import { startLoad } from '../support/load.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
@@ -58,6 +59,7 @@ async function openScene() {
     });
   const replicas: UsherProcess[] = [await start()];
   stack.defer(async () => void (await Promise.all(replicas.map((replica) => replica[Symbol.asyncDispose]()))));
+  await watchLeases(sql);
   while (replicas.length < REPLICAS) replicas.push(await start());
   const tenants = await createSubscribers(replicas[0] as UsherProcess, receiver, APPLICATIONS);
   const acknowledged = new Set<string>();

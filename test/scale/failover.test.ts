@@ -6,6 +6,7 @@ import { openDatabase } from '../support/database.ts';
 import { DebianPostgres, SKIPS_DEBIAN_POSTGRES } from '../support/debian-postgres.ts';
 import { countMissing, failuresOf, startWrites, waitForWrite, write } from '../support/failover-load.ts';
 import { request } from '../support/http.ts';
+import { watchLeases } from '../support/lease-log.ts';
 import { quantileOf, startLoad } from '../support/load.ts';
 import { startUsher } from '../support/process.ts';
 import {
@@ -156,6 +157,7 @@ describe.skipIf(SKIPS_DEBIAN_POSTGRES)('with a synchronous standby', () => {
       WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
       WEBHOOK_TIMEOUT_MS: '5000',
     });
+    await two.sql('deliveries', watchLeases);
     const acknowledged = new Set<string>();
     const change = makeChanges(await createSubscribers(usher, receiver, 8), () => usher.url, acknowledged);
     const load = startLoad({ change }, { callers: 8, pauseMs: 5 });

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type postgres from 'postgres';
 import { expect } from 'vitest';
+import { countUnrecorded } from './lease-log.ts';
 import { clientsOf, createTenant, createTestUser, type Tenant } from './service.ts';
 import type { ReceivedMessage, WebhookReceiver } from './webhook-receiver.ts';
 
@@ -108,7 +109,10 @@ export class AllowedRepeats {
   }
 }
 
-/** Returns the messages that came more often than their recorded attempts and these repeats allow. */
+/**
+ * Returns the messages that came more often than their recorded attempts, these repeats and leases that ended allow.
+ * Needs `watchLeases`.
+ */
 async function findRepeated(sql: postgres.Sql, { messages }: WebhookReceiver, allowed: AllowedRepeats) {
   const times = new Map<string, number>();
   for (const { headers } of messages) {
@@ -116,7 +120,9 @@ async function findRepeated(sql: postgres.Sql, { messages }: WebhookReceiver, al
     times.set(id, (times.get(id) ?? 0) + 1);
   }
   const rows = await sql`select message_id::text as id, attempt_count from webhook_deliveries`;
-  return rows.filter(({ id, attempt_count }) => (times.get(id) ?? 0) > attempt_count + allowed.of(id));
+  const unrecorded = await countUnrecorded(sql);
+  const countAllowed = (id: string) => allowed.of(id) + (unrecorded.get(id) ?? 0);
+  return rows.filter(({ id, attempt_count }) => (times.get(id) ?? 0) > attempt_count + countAllowed(id));
 }
 
 /** Returns how many messages are not yet fanned out or delivered. */
