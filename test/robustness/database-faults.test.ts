@@ -19,10 +19,12 @@ const LOAD = { callers: quickOrLong(9, 36), pauseMs: quickOrLong(20, 5) };
 const NORMAL_MS = quickOrLong(200, 3_000);
 /** V8 takes more memory for the first 30,000 calls, faults or not. */
 const WARM_UP_CALLS = quickOrLong(50, 40_000);
-/** By how much a reply may miss its deadline on a busy machine. */
-const SLACK_MS = quickOrLong(1_000, 250);
+/** By how much a reply may miss its deadline on a busy machine. The long form, which alone judges times, has it. */
+const SLACK_MS = 250;
 /** The longest time from the end of the fault to the last failure; silent connections are given up after 6 s. */
-const RECOVERY_MS = quickOrLong(10_000, 6_500);
+const RECOVERY_MS = 6_500;
+/** A call that has no answer by then, or fails until then, always does. */
+const GIVE_UP_MS = 60_000;
 const LONG = { timeout: SOAK_MS + 300_000 };
 /** Eight for calls, and eight for the delivery of webhooks. */
 const RECONNECTS_PER_SECOND = 16;
@@ -55,29 +57,32 @@ afterAll(async () => {
   await postgres[Symbol.asyncDispose]();
 });
 
-/** Each takes about as long as its argument says. */
-type Faults = Readonly<Record<string, (durationMs: number) => Promise<void>>>;
+/** Each lasts until the promise that its argument returns is settled. */
+type Faults = Readonly<Record<string, (isOver: () => Promise<void>) => Promise<void>>>;
 
-const failLink = (mode: ProxyMode) => async (durationMs: number) => {
+const failLink = (mode: ProxyMode) => async (isOver: () => Promise<void>) => {
   await proxy.setMode(mode);
-  await sleep(durationMs);
-  await proxy.setMode('pass');
+  await isOver().finally(() => proxy.setMode('pass'));
 };
 const FAULTS: Faults = {
-  'Postgres is killed with kill -9': async (durationMs) => {
+  'Postgres is killed with kill -9': async (isOver) => {
     await postgres.kill();
-    await sleep(durationMs);
-    await postgres.bringBack();
+    await isOver().finally(() => postgres.bringBack());
   },
-  'Postgres ends connections': (durationMs) =>
+  'Postgres ends connections': (isOver) =>
     onServer(postgres.url, async (sql) => {
       let ended = 0;
-      for (const endAt = performance.now() + durationMs; performance.now() < endAt; await sleep(Math.random() * 200)) {
+      let goesOn = true;
+      const over = isOver().finally(() => {
+        goesOn = false;
+      });
+      for (; goesOn; await sleep(Math.random() * 200)) {
         const rows = await sql`
           select pg_terminate_backend(pid) from pg_stat_activity
           where application_name like 'usher %' order by random() limit 1`;
         ended += rows.length;
       }
+      await over;
       expect(ended).toBeGreaterThan(0);
     }),
   'the link resets connections': failLink('reset'),
@@ -89,16 +94,16 @@ const FAULTS: Faults = {
 /** Only in the long form. */
 const MORE_FAULTS: Faults = {
   'the link refuses connections': failLink('refuse'),
-  'a table is locked': (durationMs) =>
+  'a table is locked': (isOver) =>
     onServer(postgres.url, async (sql) => {
       await using _lock = await holdLock({ sql }, `lock table usher.${pick(TABLES)} in access exclusive mode`);
-      await sleep(durationMs);
+      await isOver();
     }),
 };
 const mixFaults = async () => {
   const faults = Object.values({ ...FAULTS, ...MORE_FAULTS });
   for (const endAt = performance.now() + SOAK_MS; performance.now() < endAt; await sleep(NORMAL_MS))
-    await pick(faults)(500 + Math.random() * 5_500);
+    await pick(faults)(() => sleep(500 + Math.random() * 5_500));
 };
 
 const all: Faults = {
@@ -113,9 +118,11 @@ test.for(rows)(
   async ({ name, fail }, context) => {
     using calls = new MixedCalls(usher, await createSubjectsIn(postgres.url));
     const filesBefore = usher.openFiles();
-    const load = startLoad(calls.over(...PROTOCOLS), LOAD);
+    const mixed = calls.over(...PROTOCOLS);
+    const names = Object.keys(mixed);
+    const load = startLoad(mixed, LOAD);
     // On a busy machine the first answers take longer.
-    await expect.poll(() => load.answers.length, { timeout: RECOVERY_MS }).toBeGreaterThan(20);
+    await expect.poll(() => load.answers.length, { timeout: GIVE_UP_MS }).toBeGreaterThan(20);
     await sleep(NORMAL_MS);
     using lag = watchEventLoopLag();
     const changedAt = performance.now();
@@ -124,14 +131,28 @@ test.for(rows)(
     const watching = setInterval(() => {
       longestWaitMs = Math.max(longestWaitMs, ...load.waits());
     }, 50);
-    await fail(FAULT_MS).finally(() => clearInterval(watching));
+    await fail(async () => {
+      await sleep(FAULT_MS);
+      // The calls of that moment are answered although the fault goes on.
+      const seenAt = performance.now();
+      const areAnswered = () => load.waits().every((waitedMs) => performance.now() - waitedMs > seenAt);
+      await expect.poll(areAnswered, { timeout: GIVE_UP_MS }).toBe(true);
+    }).finally(() => clearInterval(watching));
     const endedAt = performance.now();
     const faultMs = endedAt - changedAt;
     const reconnects = proxy.accepted - acceptedBefore;
+    // On a busy machine some calls are late without any fault.
+    const succeeded = () =>
+      new Set(
+        load.answers.flatMap(({ call, outcome, startedAt }) => (outcome === 'ok' && startedAt > endedAt ? call : [])),
+      );
+    await expect.poll(() => names.filter((name) => !succeeded().has(name)), { timeout: GIVE_UP_MS }).toEqual([]);
     const lastFailure = () => load.answers.findLast(({ outcome }) => outcome !== 'ok');
-    await expect
-      .poll(() => performance.now() - Math.max(endedAt, lastFailure()?.startedAt ?? 0), { timeout: RECOVERY_MS })
-      .toBeGreaterThan(1_000);
+    if (quickOrLong(false, true)) {
+      await expect
+        .poll(() => performance.now() - Math.max(endedAt, lastFailure()?.startedAt ?? 0), { timeout: RECOVERY_MS })
+        .toBeGreaterThan(1_000);
+    }
     const answersBefore = load.answers.filter((answer) => endOf(answer) < changedAt);
     // Other work on the machine changes the first quartile least.
     const before = quantileOf(answersBefore, 0.25);
@@ -159,7 +180,8 @@ test.for(rows)(
     expect(writes).toBeGreaterThan(0);
     expect(lost).toEqual([]);
     // A busy machine makes calls late without any fault, too.
-    expect(longestMs).toBeLessThan(REQUEST_TIMEOUT_MS + SLACK_MS + lag.worstMs + longestOf(answersBefore));
+    if (quickOrLong(false, true))
+      expect(longestMs).toBeLessThan(REQUEST_TIMEOUT_MS + SLACK_MS + lag.worstMs + longestOf(answersBefore));
     expect(reconnects).toBeLessThanOrEqual(Math.ceil((RECONNECTS_PER_SECOND * faultMs) / 1_000));
     if (WINDOWS > 0) expect(after).toBeLessThan(2 * before + 5);
     expect(grownMb).toBeLessThan(GROWTH_MB);
