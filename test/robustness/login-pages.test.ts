@@ -13,8 +13,14 @@ const NONCE = 'nonce';
 /** A phone, and a watch, which is also a phone at 200 %. */
 const WIDTHS = [320, 180];
 
+/** For what hangs: a busy machine may take half a minute for a page. */
+const TIMEOUT_MS = 120_000;
+
 /** In the short form, axe looks at these languages only: colours and structure are the same in the others. */
 const LOOKED_AT = new Set(['en', 'ar']);
+
+/** Looking at every page takes minutes on a busy machine. */
+const LONG = { timeout: 900_000 };
 
 describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   let chrome: Browser;
@@ -26,6 +32,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   beforeAll(async () => {
     chrome = await launchChromium();
     context = await chrome.newContext();
+    context.setDefaultTimeout(TIMEOUT_MS);
     problems = collectProblems(context);
     page = await context.newPage();
     await page.route('**', (route) => {
@@ -45,7 +52,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   afterAll(() => chrome?.close());
 
   describe.each([...LANGUAGES.values()])('in $tag', ({ tag, direction }) => {
-    it('every page fits, is accessible in light and dark, and loads nothing from elsewhere', async () => {
+    it('every page fits, is accessible in light and dark, and loads nothing from elsewhere', LONG, async () => {
       const themes = quickOrLong(LOOKED_AT.has(tag), true) ? (['light', 'dark'] as const) : [];
       for (const { name } of SCREENS) {
         await page.goto(`${ORIGIN}/${tag}/${name}`);
