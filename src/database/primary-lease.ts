@@ -32,8 +32,6 @@ export class PrimaryLease {
   #confirmedAt = Number.NEGATIVE_INFINITY;
   #nextAt = 0;
   #isRenewing = false;
-  /** When the pending commit began. Infinity if there is none. */
-  #sentAt = Number.POSITIVE_INFINITY;
   #waiting: WaitingAnswer[] = [];
 
   constructor(connection: PipelinedConnection, primary: PrimaryFinder) {
@@ -110,7 +108,6 @@ export class PrimaryLease {
   /** Commits, and returns when the commit began. */
   async #commit(): Promise<number> {
     const sentAt = performance.now();
-    this.#sentAt = sentAt;
     try {
       // No deadline: if the connection were replaced while its commit waits, its backend in Postgres would remain.
       await this.connection.run({ statement: commitNothing, parameters: {}, deadline: Number.POSITIVE_INFINITY });
@@ -119,15 +116,13 @@ export class PrimaryLease {
       if (!isUnsupported(error)) throw error;
       this.#nextAt = Number.POSITIVE_INFINITY;
       return Number.POSITIVE_INFINITY;
-    } finally {
-      this.#sentAt = Number.POSITIVE_INFINITY;
     }
   }
 
   #settle(): void {
     if (this.#waiting.length === 0) return;
     const now = performance.now();
-    const isStalled = now - this.#sentAt > STALLED_MS;
+    const isStalled = this.connection.silentMs > STALLED_MS;
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const each of waiting) {

@@ -1,8 +1,10 @@
 /** Commits that wait for a standby: an old primary may be asked, beside which another has been promoted. */
-import { randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database, type Statement } from '../../src/database/database.ts';
+import { events } from '../../src/database/event-schema.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { LEASE_MS } from '../../src/database/primary-finder.ts';
 import { cloneDatabase, openDatabase } from '../support/database.ts';
@@ -132,6 +134,28 @@ test('a primary that a process has just found gets no statement before leases on
   expect(performance.now() - startedAt).toBeGreaterThan(LEASE_MS);
   await replica.close();
 });
+
+test('a process that was busy does not take that for commits that wait', async () => {
+  await using database = await cloneDatabase();
+  await using proxy = await TcpProxy.open(database.url);
+  const url = proxy.through(database.url);
+  const { host } = new URL(url);
+  const replica = new Database(url.replace(host, `${host},${host}`), { connections: 1, statementTimeoutMs: 60_000 });
+  await replica.run(selectOne, {}, performance.now() + 60_000);
+  await proxy.setMode('delay');
+  // Finds nothing, so it waits for a commit.
+  const answer = replica.run(deleteNothing, {}, performance.now() + 60_000);
+  const isOver = answer.then(() => true);
+  while (!(await Promise.race([isOver, sleep(20, false)]))) {
+    const busyUntil = performance.now() + LEASE_MS;
+    while (performance.now() < busyUntil) hash('sha256', 'busy');
+  }
+  expect(await answer).toEqual([]);
+  await replica.close();
+});
+
+const deleteNothing: Statement<unknown[]> = (db) =>
+  db.delete(events).where(sql`false`).returning({ id: events.id }).prepare('delete_nothing');
 
 const selectOne: Statement<{ one: number }[]> = (db) =>
   db.select({ one: sql<number>`1` }).from(sql`(select) as nothing`).prepare('select_one');
