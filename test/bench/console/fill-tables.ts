@@ -9,8 +9,9 @@ import { seedDatabase } from '../seed-database.ts';
 const SMALL = 200;
 /** One act in so many is of the rare action, and of the rare operator. */
 const RARE = 1_009;
-/** Acts on the busy resource, and applications of the busy user. */
+/** Acts on the busy resource and on the quiet one, and applications of the busy user. */
 const BUSY = 2_000;
+const QUIET = 20;
 const APPLICATIONS_OF_USER = 40;
 const MINUTE = "interval '1 minute'";
 
@@ -141,7 +142,7 @@ async function fillAuditLog(sql: postgres.Sql, fixtures: Fixtures, count: number
       case when n % 5 > 0 then '${a}' when act % ${RARE} = 0 then '${actor[1]}' else '${actor[0]}' end,
       case when n % 5 = 1 then 'AdminService/CompleteLogin' when n % 5 = 2 then 'AuthService/ExchangeToken'
         when n % 5 > 2 then 'SessionService/RenewSession' when act % ${RARE} = 1 then '${action[1]}' else '${action[0]}' end,
-      case when n % 5 > 0 then gen_random_uuid()::text when act % ${RARE} = 2 then '${resource[1]}' when act % ${Math.ceil(count / 5 / BUSY)} = 3 then '${resource[0]}'
+      case when n % 5 > 0 then gen_random_uuid()::text when act % ${Math.ceil(count / 5 / QUIET)} = 2 then '${resource[1]}' when act % ${Math.ceil(count / 5 / BUSY)} = 3 then '${resource[0]}'
         when act < 2000 then '${u}' else gen_random_uuid()::text end,
       '203.0.113.7', md5('request' || n)
     from (select n, n / 5 as act from generate_series(1, ${count}) n) numbers`);
