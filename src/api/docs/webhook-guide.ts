@@ -48,7 +48,7 @@ export const RECEIVER = [
   'const app = express();',
   "app.post('/hooks', express.raw({ type: '*/*', limit: '256kb' }), async (request, response) => {",
   '  const { id, type, data } = await verifyWebhook(SIGNING_KEY, request.headers, request.body);',
-  '  // Messages may come twice: handle each `id` once.',
+  '  // A message may come twice: handle each `id` once.',
   '  console.log(id, type, data);',
   '  response.status(204).end();',
   '});',
