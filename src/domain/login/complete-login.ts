@@ -77,7 +77,8 @@ export async function completeLogin(
     throw new ServiceError(email === null ? 'USER_NOT_FOUND' : 'CODE_NOT_VALID');
   }
   call.count?.('sign_ins');
-  if (!onPage && how.ipAddress !== null) await removeIfErased(call, userId);
+  // After a sign-in by e-mail, `rememberOrigin` does it.
+  if (how.method !== 'email' && how.ipAddress !== null) await removeIfErased(call, userId);
   return answerLogin(tokens, { ...intent, loginIntentId, userId, method: how.method });
 }
 

@@ -6,7 +6,6 @@ import { p, type RowOfType, statement } from '../../database/template.ts';
 import { allowsMethod } from '../applications/branding.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { removeIfErased } from '../users/personal-data.ts';
 import { isActiveUser } from '../users/user.ts';
 import { check, textThat, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
@@ -56,12 +55,8 @@ export async function redeemWalletSignature(
       return undefined;
     }
     if (!owner) throw new ServiceError('UNKNOWN_WALLET');
-    const userId = owner.id;
     const how = { method: 'wallet', ...toSignInOrigin(browser) } as const;
-    const proved = { walletAddress: address };
-    const completion = await completeLogin(call, tokens, { loginIntentId, userId }, how, proved);
-    await removeIfErased(call, userId);
-    return completion;
+    return completeLogin(call, tokens, { loginIntentId, userId: owner.id }, how, { walletAddress: address });
   });
 }
 

@@ -2,15 +2,13 @@ import { p, statement, t } from '../../database/template.ts';
 import { allowsMethod } from '../applications/branding.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import type { AuthTokens } from '../login/auth-tokens.ts';
 import { type Browser, toSignInOrigin } from '../login/browser.ts';
 import type { EmailLoginParts } from '../login/complete-email-login.ts';
-import { type Completion, completeLogin, type HowSignedIn, type Proved } from '../login/complete-login.ts';
+import { type Completion, completeLogin, type HowSignedIn } from '../login/complete-login.ts';
 import { type LoginIntent, requireOpenIntent } from '../login/login-intent.ts';
 import { type SharedLimit, takeNetworkPermits } from '../login/network-permits.ts';
 import { signUp } from '../login/sign-up.ts';
 import { findUserToSignIn } from '../users/find-user-by-email.ts';
-import { removeIfErased } from '../users/personal-data.ts';
 import { profileRules } from '../users/user.ts';
 import type { Authorization } from './authorization-state.ts';
 import { findProvedIdentityById, keepProvedIdentity, linkIdentity } from './link-identity.ts';
@@ -69,7 +67,7 @@ export async function redeemProviderAnswer(
   if (owner) {
     if (!owner.isActive) throw new ServiceError('UNKNOWN_IDENTITY');
     const user = { loginIntentId: intent.id, userId: owner.userId };
-    return await completeAs(call, parts.tokens, user, how, { issuer, subject });
+    return await completeLogin(call, parts.tokens, user, how, { issuer, subject });
   }
   const completion = await completeByAddress(call, parts, { intent, provider, identity, how });
   if (completion) return completion;
@@ -103,25 +101,12 @@ async function completeByAddress(
     if (await linkIdentity(call, linked, { userId: user.id, email }))
       onIdentityLinked?.({ intent, email: user.email, provider: provider.id });
     const proved = { email, issuer, subject };
-    return await completeAs(call, tokens, { loginIntentId: intent.id, userId: user.id }, how, proved);
+    return await completeLogin(call, tokens, { loginIntentId: intent.id, userId: user.id }, how, proved);
   }
   const name = nameOf(identity);
   if (!intent.allowSignUp) throw new ServiceError('UNKNOWN_IDENTITY');
   if (intent.askName && name === null) return undefined;
   return await signUp(call, tokens, intent.id, { email, name, walletAddress: '', identity: linked }, how);
-}
-
-/** Completes the login of an existing user. An erasure that commits meanwhile does not see the stored browser. */
-async function completeAs(
-  call: Call,
-  tokens: AuthTokens,
-  login: { readonly loginIntentId: string; readonly userId: string },
-  how: HowSignedIn,
-  proved: Proved,
-): Promise<Completion> {
-  const completion = await completeLogin(call, tokens, login, how, proved);
-  await removeIfErased(call, login.userId);
-  return completion;
 }
 
 function isAddress(email: string): boolean {
