@@ -123,12 +123,16 @@ describe('while commits wait for a standby', () => {
   });
 });
 
+/** Opens a database whose URL names two servers, so that it has a lease. */
+function openReplica(url: string): Database {
+  const { host } = new URL(url);
+  return new Database(url.replace(host, `${host},${host}`), { connections: 1, statementTimeoutMs: 60_000 });
+}
+
 test('a primary that a process has just found gets no statement before leases on an old one have ended', async () => {
   await using database = await cloneDatabase();
   await using proxy = await TcpProxy.open(database.url);
-  const url = proxy.through(database.url);
-  const { host } = new URL(url);
-  const replica = new Database(url.replace(host, `${host},${host}`), { connections: 1, statementTimeoutMs: 60_000 });
+  const replica = openReplica(proxy.through(database.url));
   const startedAt = performance.now();
   await replica.run(selectOne, {}, performance.now() + 60_000);
   expect(performance.now() - startedAt).toBeGreaterThan(LEASE_MS);
@@ -138,9 +142,7 @@ test('a primary that a process has just found gets no statement before leases on
 test('a process that was busy does not take that for commits that wait', async () => {
   await using database = await cloneDatabase();
   await using proxy = await TcpProxy.open(database.url);
-  const url = proxy.through(database.url);
-  const { host } = new URL(url);
-  const replica = new Database(url.replace(host, `${host},${host}`), { connections: 1, statementTimeoutMs: 60_000 });
+  const replica = openReplica(proxy.through(database.url));
   await replica.run(selectOne, {}, performance.now() + 60_000);
   await proxy.setMode('delay');
   // Finds nothing, so it waits for a commit.
