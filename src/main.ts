@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
 import type { Logger } from 'pino';
-import type { BootstrapOptions } from './bootstrap.ts';
+import type { WorkersOptions } from './cluster/primary.ts';
 import { createShutdown } from './cluster/shutdown.ts';
 import { blame } from './config/blame.ts';
 import { type Config, readConfig, readDatabaseSchema } from './config/config.ts';
@@ -17,12 +17,17 @@ const PARENT_CHECK_MS = 500;
 
 if (existsSync('.env')) loadEnvFile('.env');
 
+/** Defined once a signal has arrived. Ends the process with its own exit code. */
+let shutdown: Promise<void> | undefined;
+
 try {
   if (process.argv[2] === 'migrate') await migrate(process.env.DATABASE_URL);
   else if (process.argv[2] === 'console') await printConsoleLink(process.argv[3]);
   else if (process.argv[2] === 'distribute') await distribute(process.env.DATABASE_URL);
   else await serve();
 } catch (error) {
+  // A start also fails because a signal ends it.
+  await shutdown;
   process.stderr.write(`usher: ${describeFailure(error)}\n`);
   process.exit(1);
 }
@@ -55,11 +60,18 @@ async function serve(): Promise<void> {
   if (config.databaseUrl && !process.env.PUBLIC_URL) logger.warn('PUBLIC_URL is not set, so logins lead to localhost');
   const fatal = Promise.withResolvers<void>();
   // Set before the start, because the first process of a container ignores signals that have no handler.
-  let close = (exitCode: number): unknown => process.exit(exitCode);
-  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => close(0));
+  let close = async (exitCode: number): Promise<void> => process.exit(exitCode);
+  for (const signal of ['SIGTERM', 'SIGINT']) {
+    process.on(signal, () => {
+      shutdown ??= close(0);
+    });
+  }
   // Opened first, so that a start with an unusable port fails at once.
   const metrics = await openMetrics(config, logger);
-  const server = await start(config, { logger, onFatal: fatal.resolve });
+  const onServing = (workers: Pick<UsherServer, 'close'>) => {
+    close = createShutdown(workers, logger, config);
+  };
+  const server = await start(config, { logger, onFatal: fatal.resolve, onServing });
   if (server.collect) metrics?.serve(server.collect);
   close = createShutdown(server, logger, config);
   if (process.env.npm_lifecycle_event) closeWithParent(() => close(0));
@@ -79,7 +91,7 @@ function readEnvironment(): Config {
   return readConfig(process.env, (path) => readFileSync(path, 'utf8'));
 }
 
-async function start(config: Config, options: BootstrapOptions & { onFatal: () => void }): Promise<UsherServer> {
+async function start(config: Config, options: WorkersOptions): Promise<UsherServer> {
   if (config.workers === 1) return startServer(config, options);
   // A single process does not load the modules for workers.
   const { startWorkers } = await import('./cluster/primary.ts');

@@ -65,7 +65,7 @@ export interface Overrides {
   readonly revocations?: Revocations;
   readonly sendMail?: MailSender['send'];
   /** Called when the embedded Postgres has lost its directory: Usher can no longer serve anything. */
-  readonly onFatal?: () => void;
+  readonly onFatal?: (() => void) | undefined;
 }
 
 /** @throws Error of one line if something cannot be started, or if the settings contradict each other */

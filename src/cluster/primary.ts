@@ -12,9 +12,14 @@ import { WorkerProcess } from './worker-process.ts';
 /** Limits how often a worker that crashes at its start is replaced. */
 const RESTART_DELAY_MS = 1_000;
 
+export interface WorkersOptions extends BootstrapOptions {
+  /** Called before the first worker serves calls. From then on, `close` ends the start and finishes these calls. */
+  readonly onServing: (server: Pick<UsherServer, 'close'>) => void;
+}
+
 /** Serves from `config.workers` processes on one port. @throws Error of one line */
-export async function startWorkers(config: Config, options: BootstrapOptions): Promise<UsherServer> {
-  const { logger } = options;
+export async function startWorkers(config: Config, options: WorkersOptions): Promise<UsherServer> {
+  const { logger, onServing } = options;
   cluster.setupPrimary({ exec: fileURLToPath(new URL('worker.ts', import.meta.url)), serialization: 'advanced' });
   await using stack = new AsyncDisposableStack();
   const running = new Set<WorkerProcess>();
@@ -37,6 +42,7 @@ export async function startWorkers(config: Config, options: BootstrapOptions): P
     for (const worker of workers) worker.stop();
     await Promise.all(workers.map(({ exited }) => exited));
   });
+  onServing({ close: () => stack.disposeAsync() });
 
   let init: WorkerInit = { config, bootstrap: base, demo: undefined };
   // The first worker opens the demo for all of them.

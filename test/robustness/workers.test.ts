@@ -174,6 +174,24 @@ test('SIGTERM finishes the calls in flight and leaves no process behind', async 
   expect(main.stderr).toBe('');
 });
 
+test('SIGTERM while one still starts finishes the calls of the other', async () => {
+  const block = `
+    import cluster from 'node:cluster';
+    if (cluster.worker?.id === 2) await new Promise(() => setInterval(() => {}, 1_000));`;
+  await using database = await cloneDatabase();
+  await using main = await startUsher(database.url, { WORKERS: '2', NODE_OPTIONS: preload(block) });
+  const redirectUris = ['https://app.example.com/callback'];
+  const tenant = await createTenant(main, { redirectUris });
+  const descendants = await main.descendants();
+  const calls = await beginCalls(main, { ...tenant, redirectUris }, 4);
+  const ended = main.end('SIGTERM');
+  await sleep(200);
+  expect(await Promise.all(calls.map((call) => call.finish()))).toEqual([200, 200, 200, 200]);
+  expect(await ended).toBe(0);
+  expect(await survivorsOf(descendants)).toEqual([]);
+  expect(main.errors).toBe('');
+});
+
 test('a worker whose process cannot be created is started later', async () => {
   const failThird = `
     import cluster from 'node:cluster';
@@ -183,8 +201,7 @@ test('a worker whose process cannot be created is started later', async () => {
       if (++forks === 3) throw new Error('spawn ENOMEM');
       return fork.call(cluster, env);
     };`;
-  const preload = `--import=data:text/javascript,${encodeURIComponent(failThird)}`;
-  await using main = await startWorkers(dataDir, { NODE_OPTIONS: preload });
+  await using main = await startWorkers(dataDir, { NODE_OPTIONS: preload(failThird) });
   const [pid = 0] = await workerPids(main);
   process.kill(pid, 'SIGKILL');
   await expect.poll(() => main.stdout).toContain('spawn ENOMEM');
@@ -234,3 +251,8 @@ test('all workers take a renewed certificate from its files, and keep the one be
   expect(second).toHaveLength(1);
   expect(second).not.toEqual(first);
 });
+
+/** Returns the option of Node that runs the code before Usher's, in each process. */
+function preload(code: string): string {
+  return `--import=data:text/javascript,${encodeURIComponent(code)}`;
+}

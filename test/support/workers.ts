@@ -72,8 +72,12 @@ export async function readDemo(dataDir: string): Promise<Demo> {
 }
 
 /** Begins calls and sends all but the last byte of their bodies. `finish` sends it and resolves to the status. */
-export async function beginCalls(main: UsherProcess, { apiKey, clientId }: Demo, count: number) {
-  const body = JSON.stringify({ redirectUri: 'http://127.0.0.1/demo/callback', state: 's' });
+export async function beginCalls(
+  main: UsherProcess,
+  { apiKey, clientId, redirectUris: [redirectUri] }: Pick<Demo, 'apiKey' | 'clientId' | 'redirectUris'>,
+  count: number,
+) {
+  const body = JSON.stringify({ redirectUri, state: 's' });
   const head = [
     `POST /api/oauth/generate-auth-url?clientId=${clientId} HTTP/1.1`,
     ...['Host: usher.test', `X-API-Key: ${apiKey}`, 'Content-Type: application/json', 'Expect: 100-continue'],
