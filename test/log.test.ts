@@ -336,3 +336,15 @@ describe('on a terminal', () => {
     expect(stripVTControlCharacters(shown)).toMatch(/^\d\d:\d\d:\d\d info {2}listening url=http:\/\/a\r?\n$/);
   });
 });
+
+test('a flush that succeeds has written each line, though the process is killed at once', async () => {
+  // More than a batch, so that a write is in progress when the flush begins.
+  const lines = 30;
+  const program = `
+    import { createLogger, flushLog } from './src/log.ts';
+    const logger = createLogger('info');
+    for (let line = 0; line < ${lines}; line++) logger.info({ text: 'x'.repeat(200) }, 'line');
+    if (await flushLog(logger, 60_000, { needsReader: true })) process.kill(process.pid, 'SIGKILL');`;
+  const { stdout } = await runShell('node --input-type=module --eval "$PROGRAM"; true', { PROGRAM: program });
+  expect(stdout.match(/"msg":"line"}\n/g)).toHaveLength(lines);
+});
