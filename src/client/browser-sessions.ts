@@ -67,7 +67,7 @@ export class BrowserSessions {
   /**
    * Signs the browser in. Uses only the query of `url`, the requested URL. If this browser did not start the login, or has
    * already finished it (the user pressed Back), a signed-in user goes to the home path. For anyone else a new login
-   * starts, once.
+   * starts, once. If the auth token has expired, both return to the page that the user asked for.
    *
    * @throws ConnectError, or LoginError except for a login that the user canceled
    */
@@ -87,7 +87,7 @@ export class BrowserSessions {
     } catch (error) {
       const reason = error instanceof LoginError ? error.reason : reasonOf(error);
       if (reason === 'state_mismatch' || reason === 'INVALID_TOKEN')
-        return this.#startAnew(header, given, cookies, error);
+        return this.#startAnew(header, given, { returnTo: login?.returnTo, cookies }, error);
       if (reason !== 'canceled') throw error;
     }
     return { location: this.#toLocation(login?.returnTo), cookies };
@@ -119,20 +119,20 @@ export class BrowserSessions {
   /**
    * Restarts a login once only: a browser that keeps no cookies would otherwise loop.
    *
-   * @param removed the `Set-Cookie` that removes the login that failed
+   * @param failed the page that the user asked for, and the `Set-Cookie` that removes the login that failed
    * @throws LoginError or ConnectError the second time
    */
   async #startAnew(
     header: string | undefined,
     state: string,
-    removed: readonly string[],
+    failed: { readonly returnTo: string | undefined; readonly cookies: readonly string[] },
     error: unknown,
   ): Promise<BrowserReply> {
     const { session, cookies } = await this.check(header);
-    if (session) return { location: this.#toLocation(undefined), cookies: [...removed, ...cookies] };
+    if (session) return { location: this.#toLocation(failed.returnTo), cookies: [...failed.cookies, ...cookies] };
     if (state.startsWith(RESTARTED)) throw error;
-    const started = await this.#start(header, RESTARTED + createLoginState(), {});
-    return { ...started, cookies: [...removed, ...started.cookies] };
+    const started = await this.#start(header, RESTARTED + createLoginState(), { returnTo: failed.returnTo });
+    return { ...started, cookies: [...failed.cookies, ...started.cookies] };
   }
 
   /** Returns a path of this site, so that a `returnTo` of another site cannot redirect the user there. */

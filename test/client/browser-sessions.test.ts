@@ -142,10 +142,10 @@ describe('a browser', () => {
     expect(signedIn.location).toContain(`${PUBLIC_URL}/login?intent=`);
   });
 
-  test('signs in anew with an auth token that has expired', async () => {
+  test('signs in anew with an auth token that has expired, and comes back to the page that it asked for', async () => {
     const sessions = createSessions();
     clock.advance(-20 * MINUTE);
-    const login = await sessions.startLogin(undefined);
+    const login = await sessions.startLogin(undefined, { returnTo: '/orders/7' });
     const callback = await complete(login.location);
     clock.advance(20 * MINUTE);
     const anew = await sessions.finishLogin(headerOf(login.cookies), callback);
@@ -153,10 +153,12 @@ describe('a browser', () => {
     // The login that failed leaves no cookie.
     const jar = keep(keep(new Map(), login.cookies), anew.cookies);
     expect([...jar.keys()]).toEqual([expect.stringMatching(/^__Host-usher_login_~/)]);
+    expect((await sessions.finishLogin(cookieOf(jar), await complete(anew.location))).location).toBe('/orders/7');
 
     const signedIn = headerOf((await signIn(sessions)).cookies);
-    const home = await sessions.finishLogin(`${signedIn}; ${headerOf(login.cookies)}`, callback);
-    expect(home).toEqual({ location: '/', cookies: [expect.stringMatching(/^__Host-usher_login_[^~].*Max-Age=0$/)] });
+    const back = await sessions.finishLogin(`${signedIn}; ${headerOf(login.cookies)}`, callback);
+    const removal = expect.stringMatching(/^__Host-usher_login_[^~].*Max-Age=0$/);
+    expect(back).toEqual({ location: '/orders/7', cookies: [removal] });
   });
 
   test('signs out while Usher is away', async () => {
