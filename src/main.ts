@@ -17,17 +17,12 @@ const PARENT_CHECK_MS = 500;
 
 if (existsSync('.env')) loadEnvFile('.env');
 
-/** Defined once a signal has arrived. Ends the process with its own exit code. */
-let shutdown: Promise<void> | undefined;
-
 try {
   if (process.argv[2] === 'migrate') await migrate(process.env.DATABASE_URL);
   else if (process.argv[2] === 'console') await printConsoleLink(process.argv[3]);
   else if (process.argv[2] === 'distribute') await distribute(process.env.DATABASE_URL);
   else await serve();
 } catch (error) {
-  // A start also fails because a signal ends it.
-  await shutdown;
   process.stderr.write(`usher: ${describeFailure(error)}\n`);
   process.exit(1);
 }
@@ -61,6 +56,7 @@ async function serve(): Promise<void> {
   const fatal = Promise.withResolvers<void>();
   // Set before the start, because the first process of a container ignores signals that have no handler.
   let close = async (exitCode: number): Promise<void> => process.exit(exitCode);
+  let shutdown: Promise<void> | undefined;
   for (const signal of ['SIGTERM', 'SIGINT']) {
     process.on(signal, () => {
       shutdown ??= close(0);
@@ -71,7 +67,11 @@ async function serve(): Promise<void> {
   const onServing = (workers: Pick<UsherServer, 'close'>) => {
     close = createShutdown(workers, logger, config);
   };
-  const server = await start(config, { logger, onFatal: fatal.resolve, onServing });
+  const server = await start(config, { logger, onFatal: fatal.resolve, onServing }).catch(async (error: unknown) => {
+    // The start also fails if a signal ends it. Then the shutdown exits.
+    await shutdown;
+    throw error;
+  });
   if (server.collect) metrics?.serve(server.collect);
   close = createShutdown(server, logger, config);
   if (process.env.npm_lifecycle_event) closeWithParent(() => close(0));
