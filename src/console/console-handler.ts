@@ -101,9 +101,12 @@ async function answer(
   if (route.isSensitive && !isRecent(signedIn, call.now)) {
     return askToSignIn(asOperator, { to: pageOf(request, route), fresh: '' });
   }
-  const act = () => run(asOperator, route);
+  const answer = () => run(asOperator, route);
   const isForm = route.method === 'POST';
-  sendReply(asOperator, isForm ? await sentForms.answer(asOperator, pageOf(asOperator, route), act) : await act());
+  sendReply(
+    asOperator,
+    isForm ? await sentForms.answer(asOperator, pageOf(asOperator, route), answer) : await answer(),
+  );
 }
 
 /** Redirects to the sign-in, except for a form with typed values: shows these, so that they can be sent again. */

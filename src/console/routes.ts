@@ -1,22 +1,40 @@
 /** Every route of the console, with the role that it needs. The tests check each row. */
-import { APPLICATION_ACTS, showApplication, showDeleteApplication, showNewApplication } from './pages/application.ts';
+import {
+  APPLICATION_ACTIONS,
+  showApplication,
+  showDeleteApplication,
+  showNewApplication,
+} from './pages/application.ts';
 import { endSession, showApplicationUsers, showSessions } from './pages/application-people.ts';
 import { showApplications } from './pages/applications.ts';
 import { exportAudit, showAudit } from './pages/audit.ts';
 import { showDeliveries } from './pages/deliveries.ts';
 import { redeliverByForm, showDelivery } from './pages/delivery.ts';
-import { END_USER_ACTS, showDeleteUser, showEraseUser } from './pages/end-user.ts';
-import { checkInByForm, EVENT_ACTS, exportCheckIns, showDeleteEvent, showEvent, showEvents } from './pages/events.ts';
+import { END_USER_ACTIONS, showDeleteUser, showEraseUser } from './pages/end-user.ts';
+import {
+  checkInByForm,
+  EVENT_ACTIONS,
+  exportCheckIns,
+  showDeleteEvent,
+  showEvent,
+  showEvents,
+} from './pages/events.ts';
 import { showHealth } from './pages/health.ts';
 import { createKey, revokeKey, rotateKey, showKeys, showRevokeKey, showRotateKey } from './pages/keys.ts';
 import { setLogo, showLogo } from './pages/logo.ts';
 import { showOverview } from './pages/overview.ts';
 import { showPreview } from './pages/preview.ts';
 import { search } from './pages/search.ts';
-import { showUser, USER_ACTS } from './pages/user.ts';
+import { showUser, USER_ACTIONS } from './pages/user.ts';
 import { showUserApplications, showUserSessions } from './pages/user-activity.ts';
 import { createUserByForm, showNewUser, showUsers } from './pages/users.ts';
-import { showDeleteWebhook, showRedeliver, showRotateSigningKey, showWebhook, WEBHOOK_ACTS } from './pages/webhook.ts';
+import {
+  showDeleteWebhook,
+  showRedeliver,
+  showRotateSigningKey,
+  showWebhook,
+  WEBHOOK_ACTIONS,
+} from './pages/webhook.ts';
 import { createWebhookByForm, showWebhooks } from './pages/webhooks.ts';
 import { type ConsoleRoute, get, getAndPost, post } from './route.ts';
 import { endSignIn, finishSignIn, followLink, startSignIn } from './sign-in.ts';
@@ -43,22 +61,22 @@ export const ROUTES: readonly ConsoleRoute[] = [
   get('viewer', '/users/:u', showUser),
   get('viewer', '/users/:u/sessions', showUserSessions),
   get('viewer', '/users/:u/applications', showUserApplications),
-  post('admin', '/users/:u', USER_ACTS.update, showUser),
-  post('support', '/users/:u/deactivate', USER_ACTS.deactivate),
-  post('support', '/users/:u/end-sessions', USER_ACTS.endSessions),
-  post('support', '/users/:u/reactivate', USER_ACTS.reactivate),
-  ...getAndPost('admin', '/users/:u/delete', showDeleteUser, END_USER_ACTS.delete, SENSITIVE),
-  ...getAndPost('admin', '/users/:u/erase', showEraseUser, END_USER_ACTS.erase, SENSITIVE),
+  post('admin', '/users/:u', USER_ACTIONS.update, showUser),
+  post('support', '/users/:u/deactivate', USER_ACTIONS.deactivate),
+  post('support', '/users/:u/end-sessions', USER_ACTIONS.endSessions),
+  post('support', '/users/:u/reactivate', USER_ACTIONS.reactivate),
+  ...getAndPost('admin', '/users/:u/delete', showDeleteUser, END_USER_ACTIONS.delete, SENSITIVE),
+  ...getAndPost('admin', '/users/:u/erase', showEraseUser, END_USER_ACTIONS.erase, SENSITIVE),
 
   // A team may use the routes below `/applications/:a` of its own applications.
   get('viewer', '/applications', showApplications, { isForTeams: true }),
-  post('admin', '/applications', APPLICATION_ACTS.create, showNewApplication),
-  ...getAndPost('admin', '/applications/new', showNewApplication, APPLICATION_ACTS.create),
+  post('admin', '/applications', APPLICATION_ACTIONS.create, showNewApplication),
+  ...getAndPost('admin', '/applications/new', showNewApplication, APPLICATION_ACTIONS.create),
   get('viewer', '/applications/:a', showApplication),
-  post('admin', '/applications/:a', APPLICATION_ACTS.update, showApplication),
+  post('admin', '/applications/:a', APPLICATION_ACTIONS.update, showApplication),
   get('viewer', '/applications/:a/preview', showPreview),
   ...getAndPost('admin', '/applications/:a/logo', showLogo, setLogo, { takesFile: true }),
-  ...getAndPost('admin', '/applications/:a/delete', showDeleteApplication, APPLICATION_ACTS.delete, SENSITIVE),
+  ...getAndPost('admin', '/applications/:a/delete', showDeleteApplication, APPLICATION_ACTIONS.delete, SENSITIVE),
   get('viewer', '/applications/:a/keys', showKeys),
   post('admin', '/applications/:a/keys', createKey, showKeys, SENSITIVE),
   ...getAndPost('admin', '/applications/:a/keys/:k/rotate', showRotateKey, rotateKey, SENSITIVE),
@@ -69,19 +87,25 @@ export const ROUTES: readonly ConsoleRoute[] = [
   get('viewer', '/applications/:a/webhooks', showWebhooks),
   post('admin', '/applications/:a/webhooks', createWebhookByForm, showWebhooks),
   get('viewer', '/applications/:a/webhooks/:w', showWebhook),
-  post('admin', '/applications/:a/webhooks/:w', WEBHOOK_ACTS.update, showWebhook),
-  post('support', '/applications/:a/webhooks/:w/test', WEBHOOK_ACTS.test, showWebhook),
-  ...getAndPost('support', '/applications/:a/webhooks/:w/resend', showRedeliver, WEBHOOK_ACTS.redeliver),
-  ...getAndPost('admin', '/applications/:a/webhooks/:w/rotate', showRotateSigningKey, WEBHOOK_ACTS.rotate, SENSITIVE),
-  ...getAndPost('admin', '/applications/:a/webhooks/:w/delete', showDeleteWebhook, WEBHOOK_ACTS.delete, SENSITIVE),
+  post('admin', '/applications/:a/webhooks/:w', WEBHOOK_ACTIONS.update, showWebhook),
+  post('support', '/applications/:a/webhooks/:w/test', WEBHOOK_ACTIONS.test, showWebhook),
+  ...getAndPost('support', '/applications/:a/webhooks/:w/resend', showRedeliver, WEBHOOK_ACTIONS.redeliver),
+  ...getAndPost(
+    'admin',
+    '/applications/:a/webhooks/:w/rotate',
+    showRotateSigningKey,
+    WEBHOOK_ACTIONS.rotate,
+    SENSITIVE,
+  ),
+  ...getAndPost('admin', '/applications/:a/webhooks/:w/delete', showDeleteWebhook, WEBHOOK_ACTIONS.delete, SENSITIVE),
   get('viewer', '/applications/:a/webhooks/:w/deliveries', showDeliveries),
   get('viewer', '/applications/:a/webhooks/:w/deliveries/:m', showDelivery),
   post('support', '/applications/:a/webhooks/:w/deliveries/:m/resend', redeliverByForm, showDelivery),
   get('viewer', '/applications/:a/events', showEvents),
-  post('admin', '/applications/:a/events', EVENT_ACTS.create, showEvents),
+  post('admin', '/applications/:a/events', EVENT_ACTIONS.create, showEvents),
   get('viewer', '/applications/:a/events/:e', showEvent),
   get('viewer', '/applications/:a/events/:e/check-ins.csv', exportCheckIns),
   post('support', '/applications/:a/events/:e/check-ins', checkInByForm, showEvent),
-  post('support', '/applications/:a/events/:e/check-ins/undo', EVENT_ACTS.undo, showEvent),
-  ...getAndPost('admin', '/applications/:a/events/:e/delete', showDeleteEvent, EVENT_ACTS.delete, SENSITIVE),
+  post('support', '/applications/:a/events/:e/check-ins/undo', EVENT_ACTIONS.undo, showEvent),
+  ...getAndPost('admin', '/applications/:a/events/:e/delete', showDeleteEvent, EVENT_ACTIONS.delete, SENSITIVE),
 ];

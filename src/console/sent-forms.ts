@@ -20,17 +20,17 @@ export class SentForms {
   readonly #replies = new LRUCache<string, Promise<Reply>>({ max: MAX_KEPT, ttl: KEPT_MS, ttlAutopurge: true });
 
   /**
-   * Returns the answer to a form of the page at `back`. Calls `act` once for each rendered form and the values typed into
+   * Returns the answer to a form of the page at `back`. Calls `run` once for each rendered form and the values typed into
    * it.
    */
-  answer(request: ConsoleRequest, back: string, act: () => Promise<Reply>): Promise<Reply> {
+  answer(request: ConsoleRequest, back: string, run: () => Promise<Reply>): Promise<Reply> {
     const { context, form, operator } = request;
-    if (!form.has(SENDING_FIELD)) return act();
+    if (!form.has(SENDING_FIELD)) return run();
     // The values belong to the key: a browser may restore an old form, and the operator types other values into it.
     const sending = JSON.stringify([operator.userId, context.path, form.toString()]);
     const earlier = this.#replies.get(sending);
     if (earlier) return earlier;
-    const reply = actOnce(request, sending, back, act);
+    const reply = runOnce(request, sending, back, run);
     this.#replies.set(sending, reply);
     // Keeps no failure, so that a repetition asks Postgres whether the form has already taken effect.
     reply.catch(() => this.#replies.delete(sending));
@@ -38,13 +38,13 @@ export class SentForms {
   }
 }
 
-async function actOnce(
+async function runOnce(
   request: ConsoleRequest,
   sending: string,
   back: string,
-  act: () => Promise<Reply>,
+  run: () => Promise<Reply>,
 ): Promise<Reply> {
   const { call, parts } = request;
   const key = hmac(parts.cookies.keys[0], `console form: ${sending}`);
-  return (await takePermit(call, key, SENDINGS)) ? act() : renderSentBefore(request, back);
+  return (await takePermit(call, key, SENDINGS)) ? run() : renderSentBefore(request, back);
 }

@@ -63,7 +63,7 @@ const columns = {
 export const auditEvents = pgTable('audit_events', columns, (table) => [
   primaryKey({ columns: [table.applicationId, table.occurredAt, table.id] }),
   index('audit_events_list_idx').on(table.occurredAt, table.id),
-  // Ends with the columns that filter the acts on a busy resource. They are expressions, so that only statements that
+  // Ends with the columns that filter the events on a busy resource. They are expressions, so that only statements that
   // write these expressions use this index: see `listAuditEvents`.
   index('audit_events_act_resource_filters_idx')
     .on(

@@ -16,8 +16,8 @@ export function renderFact(name: string, value: Html): Html {
   return html`<dt>${name}</dt><dd>${value}</dd>`;
 }
 
-export function renderOffer(name: string | Html, text: string | Html, act?: Html): Html {
-  return html`<div class="item"><div><strong>${name}</strong><p>${text}</p></div>${act}</div>`;
+export function renderOffer(name: string | Html, text: string | Html, button?: Html): Html {
+  return html`<div class="item"><div><strong>${name}</strong><p>${text}</p></div>${button}</div>`;
 }
 
 export function renderButtonLink(url: string, text: string): Html {

@@ -1,4 +1,4 @@
-/** Every act of the console, by its forms without JavaScript. Each leaves an event in the audit log. */
+/** Every action of the console, by its forms without JavaScript. Each leaves an event in the audit log. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type ConsoleBrowser, ConsoleFixture, type ConsoleReply, OPERATORS } from '../support/console-fixture.ts';
 import { type ConsoleSamples, createConsoleSamples } from '../support/console-samples.ts';
@@ -22,8 +22,13 @@ beforeEach(async () => {
 
 afterAll(() => fixture.close());
 
-/** Submits a form of the page, and expects its act in the log with the operator. */
-async function act(path: string, action: string, typed: Record<string, string>, name: string): Promise<ConsoleReply> {
+/** Submits a form of the page, and expects its event in the log with the operator. */
+async function submit(
+  path: string,
+  action: string,
+  typed: Record<string, string>,
+  name: string,
+): Promise<ConsoleReply> {
   fixture.clock.advance(1_000);
   const page = await browser.follow(path);
   fixture.clock.advance(1_000);
@@ -36,7 +41,7 @@ async function act(path: string, action: string, typed: Record<string, string>, 
 
 describe('a user', () => {
   test('is created, changed, signed out, deactivated, reactivated and deleted', async () => {
-    const created = await act(
+    const created = await submit(
       '/users/new',
       '/users/new',
       { email: 'joan@example.com', name: 'Joan Clarke' },
@@ -45,16 +50,16 @@ describe('a user', () => {
     expect(created.text).toContain('Created.');
     const { users } = await adminClient(fixture.service).listUsers({ email: 'joan@example.com' });
     const path = `/users/${users[0]?.id}`;
-    const changed = await act(path, path, { name: 'Joan Murray' }, 'AdminService/UpdateUser');
+    const changed = await submit(path, path, { name: 'Joan Murray' }, 'AdminService/UpdateUser');
     expect(changed.heading).toBe('Joan Murray');
     await beginSession(fixture.service, fixture.tenant, { id: users[0]?.id ?? '' });
-    await act(path, `${path}/end-sessions`, {}, 'AdminService/EndUserSessions');
+    await submit(path, `${path}/end-sessions`, {}, 'AdminService/EndUserSessions');
     expect((await browser.open(path)).text).toContain('No live session.');
-    const off = await act(path, `${path}/deactivate`, {}, 'AdminService/DeactivateUser');
+    const off = await submit(path, `${path}/deactivate`, {}, 'AdminService/DeactivateUser');
     expect(off.text).toContain('Deactivated');
-    await act(path, `${path}/reactivate`, {}, 'AdminService/ReactivateUser');
+    await submit(path, `${path}/reactivate`, {}, 'AdminService/ReactivateUser');
     const name = 'joan@example.com';
-    await act(`${path}/delete`, `${path}/delete`, { name }, 'AdminService/DeleteUser');
+    await submit(`${path}/delete`, `${path}/delete`, { name }, 'AdminService/DeleteUser');
     expect((await browser.open(path)).status).toBe(404);
   });
 
@@ -63,7 +68,7 @@ describe('a user', () => {
     const path = `/users/${user.id}/erase`;
     const refused = await browser.submit(await browser.open(path), path, { name: 'another' });
     expect(refused).toMatchObject({ status: 422 });
-    await act(path, path, { name: user.email }, 'AdminService/EraseUser');
+    await submit(path, path, { name: user.email }, 'AdminService/EraseUser');
     const own = `/users/${operatorId}/delete`;
     const kept = await browser.submit(await browser.open(own), own, { name: OPERATORS.admin });
     expect(kept).toMatchObject({ status: 422 });
@@ -85,17 +90,17 @@ describe('a user', () => {
 describe('an application', () => {
   test('is created with a key that works, gets another, is changed and deleted', async () => {
     const form = { name: 'Bakery', redirectUris: 'https://bakery.test/a\r\nhttps://bakery.test/b' };
-    const created = await act('/applications/new', '/applications/new', form, 'AdminService/CreateApplication');
+    const created = await submit('/applications/new', '/applications/new', form, 'AdminService/CreateApplication');
     const [firstKey = ''] = /usk_\w+/.exec(created.text) ?? [];
     expect(await clientsOf(fixture.service, { apiKey: firstKey }).events.listEvents({})).toMatchObject({ events: [] });
     const { applications } = await adminClient(fixture.service).listApplications({});
     const id = applications.find(({ name }) => name === 'Bakery')?.id;
     const path = `/applications/${id}`;
-    const keys = await act(`${path}/keys`, `${path}/keys`, { name: 'second' }, 'AdminService/CreateApiKey');
+    const keys = await submit(`${path}/keys`, `${path}/keys`, { name: 'second' }, 'AdminService/CreateApiKey');
     const [apiKey = ''] = /usk_\w+/.exec(keys.text) ?? [];
     await clientsOf(fixture.service, { apiKey }).events.listEvents({});
     expect((await browser.open(`${path}/keys`)).text).not.toContain('usk_');
-    await act(path, path, { accentColor: '#112233', name: 'Corner bakery' }, 'AdminService/UpdateApplication');
+    await submit(path, path, { accentColor: '#112233', name: 'Corner bakery' }, 'AdminService/UpdateApplication');
     const { application } = await adminClient(fixture.service).getApplication({ applicationId: id ?? '' });
     expect(application).toMatchObject({
       name: 'Corner bakery',
@@ -104,7 +109,7 @@ describe('an application', () => {
       loginMethods: [],
     });
     const name = 'Corner bakery';
-    await act(`${path}/delete`, `${path}/delete`, { name }, 'AdminService/DeleteApplication');
+    await submit(`${path}/delete`, `${path}/delete`, { name }, 'AdminService/DeleteApplication');
     expect((await browser.open(path)).status).toBe(404);
   });
 
@@ -120,12 +125,12 @@ describe('an application', () => {
     const { a, k } = samples.params;
     const path = `/applications/${a}/keys/${k}`;
     const name = samples.keyName;
-    const rotated = await act(`${path}/rotate`, `${path}/rotate`, { name }, 'AdminService/RotateApiKey');
+    const rotated = await submit(`${path}/rotate`, `${path}/rotate`, { name }, 'AdminService/RotateApiKey');
     expect(rotated.text).toMatch(/usk_/);
     const again = await browser.submit(await browser.open(`${path}/rotate`), `${path}/rotate`, { name });
     expect(again).toMatchObject({ status: 422 });
     expect(again.text).toContain('API key already replaced');
-    await act(`${path}/revoke`, `${path}/revoke`, { name }, 'AdminService/RevokeApiKey');
+    await submit(`${path}/revoke`, `${path}/revoke`, { name }, 'AdminService/RevokeApiKey');
   });
 
   test('has the session of a user ended', async () => {
@@ -133,7 +138,7 @@ describe('an application', () => {
     await beginSession(fixture.service, fixture.tenant, user);
     const path = `/applications/${samples.params.a}/sessions`;
     const end = `${path}/end`;
-    await act(`${path}?user=${user.id}`, end, { userId: user.id }, 'SessionService/RevokeUserSessions');
+    await submit(`${path}?user=${user.id}`, end, { userId: user.id }, 'SessionService/RevokeUserSessions');
     expect((await browser.open(`${path}?user=${user.id}`)).text).toContain('No live session.');
   });
 });
@@ -154,16 +159,16 @@ describe('a webhook', () => {
     const list = `/applications/${samples.params.a}/webhooks`;
     const url = 'https://hooks.test/second';
     const given = { url, ownerId: samples.params.u, eventTypes: '*' };
-    await act(list, list, given, 'WebhookService/CreateWebhook');
+    await submit(list, list, given, 'WebhookService/CreateWebhook');
     const { webhooks } = await clientsOf(fixture.service, fixture.tenant).webhooks.listWebhooks({});
     const id = webhooks.find((webhook) => webhook.url === url)?.webhookId;
     const path = `${list}/${id}`;
-    const changed = await act(path, path, { description: 'The second' }, 'WebhookService/UpdateWebhook');
+    const changed = await submit(path, path, { description: 'The second' }, 'WebhookService/UpdateWebhook');
     expect(changed.text).toContain('The second');
-    await act(path, `${path}/test`, {}, 'WebhookService/SendTestMessage');
-    await act(`${path}/resend`, `${path}/resend`, {}, 'WebhookService/RedeliverFailed');
-    await act(`${path}/rotate`, `${path}/rotate`, { name: url }, 'WebhookService/RotateSigningKey');
-    await act(`${path}/delete`, `${path}/delete`, { name: url }, 'WebhookService/DeleteWebhook');
+    await submit(path, `${path}/test`, {}, 'WebhookService/SendTestMessage');
+    await submit(`${path}/resend`, `${path}/resend`, {}, 'WebhookService/RedeliverFailed');
+    await submit(`${path}/rotate`, `${path}/rotate`, { name: url }, 'WebhookService/RotateSigningKey');
+    await submit(`${path}/delete`, `${path}/delete`, { name: url }, 'WebhookService/DeleteWebhook');
   });
 
   test('is redelivered by a form that was open for ten minutes', async () => {
@@ -199,7 +204,7 @@ describe('a webhook', () => {
   test('has a message sent again, whose payload and headers support sees, and a viewer does not', async () => {
     const { a, w, m } = samples.params;
     const path = `/applications/${a}/webhooks/${w}/deliveries/${m}`;
-    const reply = await act(path, `${path}/resend`, {}, 'WebhookService/Redeliver');
+    const reply = await submit(path, `${path}/resend`, {}, 'WebhookService/Redeliver');
     expect(reply.text).toContain('"type": "webhook.test"');
     const viewer = await fixture.signIn(OPERATORS.viewer);
     expect((await viewer.open(path)).text).not.toContain('"type"');
@@ -214,15 +219,15 @@ describe('a webhook', () => {
 test('an event is created, somebody checks in, twice and not at all, and it is deleted', async () => {
   const list = `/applications/${samples.params.a}/events`;
   const eventId = 'night #2/b?';
-  await act(list, list, { eventId, name: 'Second night' }, 'EventService/CreateEvent');
+  await submit(list, list, { eventId, name: 'Second night' }, 'EventService/CreateEvent');
   const path = `${list}/${encodeURIComponent(eventId)}`;
-  const came = await act(path, `${path}/check-ins`, { attendeeId: 'ada' }, 'EventService/CheckIn');
+  const came = await submit(path, `${path}/check-ins`, { attendeeId: 'ada' }, 'EventService/CheckIn');
   expect(came.text).toContain('Checked in.');
   const again = await browser.submit(await browser.open(path), `${path}/check-ins`, { attendeeId: 'ada' });
   expect(again.text).toContain('Already checked in at');
-  const undone = await act(path, `${path}/check-ins/undo`, { attendeeId: 'ada' }, 'EventService/UndoCheckIn');
+  const undone = await submit(path, `${path}/check-ins/undo`, { attendeeId: 'ada' }, 'EventService/UndoCheckIn');
   expect(undone.text).toContain('Nobody has come yet.');
-  await act(`${path}/delete`, `${path}/delete`, { name: eventId }, 'EventService/DeleteEvent');
+  await submit(`${path}/delete`, `${path}/delete`, { name: eventId }, 'EventService/DeleteEvent');
 });
 
 describe('the search box', () => {

@@ -41,7 +41,7 @@ describe('the audit log', () => {
     expect(headers['content-disposition']).toBeUndefined();
   });
 
-  test('has no act of its download', async () => {
+  test('has no event of its download', async () => {
     const before = await fixture.readAudit();
     await open('/audit.csv');
     expect(await fixture.readAudit()).toEqual(before);
@@ -146,7 +146,7 @@ test('a user of many applications has a short page, which leads to all applicati
   expect((await browser.open(`/users/${user.id}`)).body).not.toContain(`/${user.id}/sessions"`);
 });
 
-test('the overview has the last acts of every operator and key, but no sign-ins', async () => {
+test('the overview has the last events of every operator and key, but no sign-ins', async () => {
   const { sql } = fixture.service.database;
   const insert = (actorType: string, actor: string, action: string, resource: string) => sql`
     insert into audit_events (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id)
@@ -171,7 +171,7 @@ test('health tells which migrations are applied', async () => {
   await sql`insert into usher_migrations (id, hash, created_at) values (${last?.id}, ${last?.hash}, ${last?.created_at})`;
 });
 
-test('with AUDIT_LOG=log every list of acts says that new ones are elsewhere', async () => {
+test('with AUDIT_LOG=log every list of events says that new ones are elsewhere', async () => {
   await using other = await ConsoleFixture.open({ config: { auditLog: 'log' } });
   const admin = await other.signIn(OPERATORS.admin);
   const { location } = await admin.open(`/search?q=${encodeURIComponent(OPERATORS.admin)}`);

@@ -16,8 +16,9 @@ test('leads from every ID to its page', async () => {
   const webhookPath = `/applications/${a}/webhooks/${w}`;
   // A key is known by what was done with it.
   await clientsOf(fixture.service, fixture.tenant).events.createEvent({ eventId: 'by the first key' });
-  const [act] = await fixture.service.database.sql`select actor from audit_events where resource = 'by the first key'`;
-  const key = String(act?.actor);
+  const [event] = await fixture.service.database
+    .sql`select actor from audit_events where resource = 'by the first key'`;
+  const key = String(event?.actor);
   for (const [text, path] of [
     [u, `/users/${u}`],
     [u.toUpperCase(), `/users/${u}`],

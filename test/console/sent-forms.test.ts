@@ -8,7 +8,8 @@ const { fixture, samples, browser } = await openSampledConsole(OPERATORS.admin);
 
 afterAll(() => fixture.close());
 
-const countActs = async (action: string) => (await fixture.readAudit()).filter((act) => act.action === action).length;
+const countEvents = async (action: string) =>
+  (await fixture.readAudit()).filter((event) => event.action === action).length;
 const keysIn = ({ text }: ConsoleReply) => text.match(/usk_\w+/g);
 
 describe('a form that is sent twice at once', () => {
@@ -32,17 +33,17 @@ describe('a form that is sent twice at once', () => {
   ])('to %s is done once, and answered twice', async (route, action, typed) => {
     const path = fillPath(route, samples.params);
     const given = Object.entries(typed).map(([name, value]) => [name, value === ':u' ? samples.params.u : value]);
-    const before = await countActs(action);
+    const before = await countEvents(action);
     const page = await browser.open(path.replace(/\/test$/, ''));
     const sent = Object.fromEntries(given) as Record<string, string>;
     const [one, other] = await Promise.all([browser.submit(page, path, sent), browser.submit(page, path, sent)]);
     expect([one.status, other.status]).toEqual([200, 200]);
     expect(other.heading).toBe(one.heading);
     expect(keysIn(other)).toEqual(keysIn(one));
-    expect((await countActs(action)) - before).toBe(1);
+    expect((await countEvents(action)) - before).toBe(1);
     // A reload later, too.
     expect(keysIn(await browser.submit(page, path, sent))).toEqual(keysIn(one));
-    expect((await countActs(action)) - before).toBe(1);
+    expect((await countEvents(action)) - before).toBe(1);
   });
 });
 
@@ -70,12 +71,12 @@ test('another replica does not do it again, keeps what was typed, and does it if
   for (const [name, value] of browser.cookies) elsewhere.cookies.set(name, value);
   const page = await browser.open('/users/new');
   const typed = { email: 'elsewhere@example.com', name: 'Once' };
-  const before = await countActs('AdminService/CreateUser');
+  const before = await countEvents('AdminService/CreateUser');
   expect((await browser.submit(page, '/users/new', typed)).text).toContain('Created.');
   const again = await elsewhere.submit(page, '/users/new', typed);
   expect(again).toMatchObject({ status: 409, heading: 'This form was sent before' });
   expect(again.forms.find(({ action }) => action === '/users/new')?.fields).toMatchObject(typed);
-  expect((await countActs('AdminService/CreateUser')) - before).toBe(1);
+  expect((await countEvents('AdminService/CreateUser')) - before).toBe(1);
   expect((await elsewhere.submit(again, '/users/new')).text).toContain('User already exists');
 });
 

@@ -24,7 +24,7 @@ import { setApplicationLogo } from '../../src/domain/applications/set-applicatio
 import { readApplicationVersion } from '../../src/domain/applications/update-application.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import { findEvents, findLateEvents, removeEvents } from '../../src/domain/audit/audit-outbox.ts';
-import { listAuditEvents, listOperatorActs } from '../../src/domain/audit/list-audit-events.ts';
+import { listAuditEvents, listOperatorEvents } from '../../src/domain/audit/list-audit-events.ts';
 import { countCheckIns } from '../../src/domain/events/count-check-ins.ts';
 import { HourlyCounts } from '../../src/domain/hourly-counts/hourly-counts.ts';
 import { readHourlyCounts } from '../../src/domain/hourly-counts/read-hourly-counts.ts';
@@ -471,7 +471,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const ofTenant = { ...call, application: { id: tenant.id, name: tenant.name, clientId, redirectUris: [] } };
   const pageTokens = new PageTokens(encryptionKeys);
   await useOidc(ofTenant, { service, tenant });
-  await listOperatorActs(call, pageTokens, { pageSize: 1 });
+  await listOperatorEvents(call, pageTokens, { pageSize: 1 });
   await listDisabledWebhooks(call, pageTokens, {});
   await countCheckIns(ofTenant, 'event');
   await readQueueState(ofTenant, 'wh_0');

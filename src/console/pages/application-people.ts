@@ -6,7 +6,7 @@ import { listApplicationUsers } from '../../domain/users/list-application-users.
 import { html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, inApplication } from '../console-request.ts';
-import { createAct } from '../parts/act.ts';
+import { createAction } from '../parts/action.ts';
 import { renderApplicationList } from '../parts/application-list.ts';
 import { renderProblem } from '../parts/field.ts';
 import { readFilter } from '../parts/filters.ts';
@@ -14,7 +14,7 @@ import { renderForm } from '../parts/form.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
 import { JOINED_PAGE_SIZE, pageFields } from '../parts/pager.ts';
 import { renderAddress, renderBrowser } from '../parts/people.ts';
-import { actsColumn, column, wideColumn } from '../parts/table.ts';
+import { actionsColumn, column, wideColumn } from '../parts/table.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 
@@ -61,7 +61,7 @@ export async function showSessions(request: ConsoleRequest): Promise<ConsolePage
   const path = `/applications/${application.id}/sessions`;
   const given = { userId: readFilter(query, 'user') };
   const page = await listSessions(call, parts.pageTokens, { ...given, ...pageFields(query, SESSIONS_A_PAGE) });
-  const end = actsColumn(({ userId, email }: LiveSession) =>
+  const end = actionsColumn(({ userId, email }: LiveSession) =>
     renderForm(
       `${path}/end`,
       html`<input type="hidden" name="userId" value="${userId}"><button class="quiet">End<span class="hide"> the session of ${isolate(email)}</span></button>`,
@@ -86,7 +86,7 @@ const SESSION_COLUMNS = [
   wideColumn('Ends (UTC)', ({ expiresAt }: LiveSession) => renderMoment(expiresAt)),
 ];
 
-export const endSession = createAct(
+export const endSession = createAction(
   SessionService.method.revokeUserSessions,
   ({ form }) => ({ userId: form.get('userId') ?? '' }),
   ({ params }) => `/applications/${params.a}/sessions?done=ended`,

@@ -6,13 +6,13 @@ import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { LANGUAGES } from '../../texts/texts.ts';
 import { type ConsoleRequest, findApplication, perform } from '../console-request.ts';
-import { createAct } from '../parts/act.ts';
+import { createAction } from '../parts/action.ts';
 import { renderApplicationHeader } from '../parts/application-header.ts';
 import { renderConfirmation, requireName } from '../parts/confirmation.ts';
 import { renderProblem, renderSelect } from '../parts/field.ts';
 import { renderForm, renderVersion } from '../parts/form.ts';
 import { renderMoment } from '../parts/moment.ts';
-import { renderFacts, renderLinkButton, renderNote, renderPanel, renderTrail } from '../parts/panel.ts';
+import { renderBreadcrumbs, renderFacts, renderLinkButton, renderNote, renderPanel } from '../parts/panel.ts';
 import { renderId } from '../parts/people.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
@@ -24,13 +24,13 @@ export async function showNewApplication(request: ConsoleRequest): Promise<Conso
   return {
     title: 'Create an application',
     section: 'applications',
-    body: html`${renderTrail(['/applications', 'Applications'])}
+    body: html`${renderBreadcrumbs(['/applications', 'Applications'])}
 <h1>Create an application</h1>
 ${renderProblem(request, APPLICATION_FIELDS)}
 ${renderForm(
   '/applications/new',
   html`${renderApplicationFields(request)}
-<div class="acts"><button>Create</button><a class="button second" href="/applications">Back</a></div>`,
+<div class="actions"><button>Create</button><a class="button second" href="/applications">Back</a></div>`,
   'fields tight sheet',
 )}`,
   };
@@ -53,7 +53,7 @@ ${renderForm(
   html`${renderProblem(request, APPLICATION_FIELDS)}
 <fieldset class="fields"${!isAdmin && html` disabled`}><legend class="hide">Settings</legend>
 ${renderVersion(request, version)}${renderApplicationFields(request, application)}
-${isAdmin ? html`<div class="acts"><button>Save</button><a class="button second" href="${path}">Undo changes</a></div>` : html`<p class="soft small">Only an admin can change these.</p>`}
+${isAdmin ? html`<div class="actions"><button>Save</button><a class="button second" href="${path}">Undo changes</a></div>` : html`<p class="soft small">Only an admin can change these.</p>`}
 </fieldset>`,
   'fields tight',
 )}
@@ -108,17 +108,17 @@ export async function showDeleteApplication(request: ConsoleRequest): Promise<Co
 
 const { createApplication, updateApplication, deleteApplication } = AdminService.method;
 
-export const APPLICATION_ACTS = {
+export const APPLICATION_ACTIONS = {
   async create(request: ConsoleRequest): Promise<ConsolePage> {
     const { application, apiKey } = await perform(request, createApplication, readApplication(request));
     return showCreatedKey({ ...request, params: { a: application?.id ?? '' } }, apiKey);
   },
-  update: createAct(
+  update: createAction(
     updateApplication,
     (request) => ({ applicationId: request.params.a, ...readApplication(request) }),
     ({ params }) => `/applications/${params.a}?done=saved`,
   ),
-  delete: createAct(
+  delete: createAction(
     deleteApplication,
     async (request) => {
       const { id, name } = await findApplication(request.call, request.params.a);

@@ -72,7 +72,7 @@ const WHEN_AND_WHO = [
 ];
 
 /** The columns for events on a resource that the page already names. */
-export const ACT_COLUMNS = [...WHEN_AND_WHO, column('What', renderWhat)];
+export const EVENT_COLUMNS = [...WHEN_AND_WHO, column('What', renderWhat)];
 
 export const AUDIT_COLUMNS = [
   ...WHEN_AND_WHO,

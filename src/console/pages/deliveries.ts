@@ -9,7 +9,7 @@ import { readFilter, readInstant, renderFilters } from '../parts/filters.ts';
 import { renderMoment } from '../parts/moment.ts';
 import { JOINED_PAGE_SIZE, pageFields, renderPager } from '../parts/pager.ts';
 import { column, renderRows, wideColumn } from '../parts/table.ts';
-import { renderWebhookTrail } from '../parts/webhook-trail.ts';
+import { renderWebhookBreadcrumbs } from '../parts/webhook-breadcrumbs.ts';
 import type { ConsolePage } from '../route.ts';
 
 const FILTERS = [
@@ -27,7 +27,7 @@ export async function showDeliveries(request: ConsoleRequest): Promise<ConsolePa
   return {
     title: `Deliveries to ${webhook.url}`,
     section: 'applications',
-    body: html`${renderWebhookTrail(webhook, true)}
+    body: html`${renderWebhookBreadcrumbs(webhook, true)}
 ${await renderDeliveries(request, webhook, 'Deliveries', true)}`,
   };
 }

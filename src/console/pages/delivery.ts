@@ -8,13 +8,13 @@ import type { Webhook } from '../../domain/webhooks/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, inApplication } from '../console-request.ts';
-import { createAct } from '../parts/act.ts';
+import { createAction } from '../parts/action.ts';
 import { renderProblem } from '../parts/field.ts';
 import { renderMoment } from '../parts/moment.ts';
-import { renderAct, renderFacts, renderNote, renderPanel } from '../parts/panel.ts';
+import { renderActionButton, renderFacts, renderNote, renderPanel } from '../parts/panel.ts';
 import { renderId } from '../parts/people.ts';
 import { column, renderRows, wideColumn } from '../parts/table.ts';
-import { renderWebhookTrail } from '../parts/webhook-trail.ts';
+import { renderWebhookBreadcrumbs } from '../parts/webhook-breadcrumbs.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 import { renderDeliveryState } from './deliveries.ts';
@@ -30,10 +30,10 @@ export async function showDelivery(request: ConsoleRequest): Promise<ConsolePage
   return {
     title: delivery.type || delivery.messageId,
     section: 'applications',
-    body: html`${renderWebhookTrail(webhook, true)}
+    body: html`${renderWebhookBreadcrumbs(webhook, true)}
 <div class="bar">
 <div><h1>${delivery.type || delivery.messageId}</h1><p class="soft">To ${isolate(webhook.url)} ${renderDeliveryState(delivery)}</p></div>
-${isSupport && webhook.isActive && html`<div class="tight">${renderAct(`${path}/deliveries/${delivery.messageId}/resend`, 'Send again')}</div>`}
+${isSupport && webhook.isActive && html`<div class="tight">${renderActionButton(`${path}/deliveries/${delivery.messageId}/resend`, 'Send again')}</div>`}
 </div>
 ${renderNote(request)}
 ${renderProblem(request)}
@@ -117,7 +117,7 @@ function format(payload: string): string {
   return JSON.stringify(JSON.parse(payload), null, 2);
 }
 
-export const redeliverByForm = createAct(
+export const redeliverByForm = createAction(
   WebhookService.method.redeliver,
   ({ params }) => ({ webhookId: params.w, messageId: params.m }),
   ({ params }) => `/applications/${params.a}/webhooks/${params.w}/deliveries/${params.m}?done=redelivered`,

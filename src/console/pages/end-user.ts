@@ -3,7 +3,7 @@ import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import { invalidField } from '../../domain/errors.ts';
 import { getUser } from '../../domain/users/get-user.ts';
 import type { ConsoleRequest } from '../console-request.ts';
-import { createAct } from '../parts/act.ts';
+import { createAction } from '../parts/action.ts';
 import { renderConfirmation, requireName } from '../parts/confirmation.ts';
 import type { ConsolePage } from '../route.ts';
 
@@ -28,9 +28,9 @@ async function show(request: ConsoleRequest, question: typeof DELETE): Promise<C
 
 const { deleteUser, eraseUser } = AdminService.method;
 
-export const END_USER_ACTS = {
-  delete: createAct(deleteUser, readOther, () => '/users?done=deleted'),
-  erase: createAct(eraseUser, readOther, () => '/users?done=erased'),
+export const END_USER_ACTIONS = {
+  delete: createAction(deleteUser, readOther, () => '/users?done=deleted'),
+  erase: createAction(eraseUser, readOther, () => '/users?done=erased'),
 };
 
 /** Refuses the operator's own account, so that the last operator is not locked out by mistake. */

@@ -9,16 +9,16 @@ import { listEvents } from '../../domain/events/list-events.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, inApplication, perform } from '../console-request.ts';
-import { createAct } from '../parts/act.ts';
+import { createAction } from '../parts/action.ts';
 import { renderApplicationList } from '../parts/application-list.ts';
 import { renderConfirmation, requireName } from '../parts/confirmation.ts';
 import { renderField, renderProblem, textOrNull } from '../parts/field.ts';
 import { renderForm } from '../parts/form.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
 import { pageFields, renderPager } from '../parts/pager.ts';
-import { renderLinkButton, renderNote, renderTrail } from '../parts/panel.ts';
+import { renderBreadcrumbs, renderLinkButton, renderNote } from '../parts/panel.ts';
 import { renderId } from '../parts/people.ts';
-import { actsColumn, column, renderRows, wideColumn } from '../parts/table.ts';
+import { actionsColumn, column, renderRows, wideColumn } from '../parts/table.ts';
 import type { ConsolePage, Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 
@@ -69,7 +69,7 @@ export async function showEvent(request: ConsoleRequest): Promise<ConsolePage> {
   });
   const count = await countCheckIns(call, event.eventId);
   const isSupport = includesRole(operator.role, 'support');
-  const undo = actsColumn(({ attendeeId }: CheckedIn) =>
+  const undo = actionsColumn(({ attendeeId }: CheckedIn) =>
     renderForm(
       `${path}/check-ins/undo`,
       html`<input type="hidden" name="attendeeId" value="${attendeeId}"><button class="quiet">Undo<span class="hide"> the check-in of ${isolate(attendeeId)}</span></button>`,
@@ -78,7 +78,7 @@ export async function showEvent(request: ConsoleRequest): Promise<ConsolePage> {
   return {
     title: event.name ?? event.eventId,
     section: 'applications',
-    body: html`${renderTrail([`/applications/${application.id}`, isolate(application.name)], [`/applications/${application.id}/events`, 'Events'])}
+    body: html`${renderBreadcrumbs([`/applications/${application.id}`, isolate(application.name)], [`/applications/${application.id}/events`, 'Events'])}
 <div class="bar">
 <div><h1>${isolate(event.name ?? event.eventId)}</h1><p class="soft small">${renderId(event.eventId)} · created ${renderMoment(event.createdAt)}</p></div>
 ${includesRole(operator.role, 'admin') && html`<div class="tight">${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>`}
@@ -157,20 +157,20 @@ export async function showDeleteEvent(request: ConsoleRequest): Promise<ConsoleP
 
 const { createEvent, undoCheckIn, deleteEvent } = EventService.method;
 
-export const EVENT_ACTS = {
-  create: createAct(
+export const EVENT_ACTIONS = {
+  create: createAction(
     createEvent,
     ({ form }) =>
       ({ eventId: form.get('eventId')?.trim() ?? '', name: textOrNull(form, 'name') ?? undefined }) as object,
     ({ form, params }) =>
       `/applications/${params.a}/events/${encodeURIComponent(form.get('eventId')?.trim() ?? '')}?done=created`,
   ),
-  undo: createAct(
+  undo: createAction(
     undoCheckIn,
     ({ form, params }) => ({ eventId: params.e, attendeeId: form.get('attendeeId') ?? '' }),
     (request) => `${pathOf(request)}?done=undone`,
   ),
-  delete: createAct(
+  delete: createAction(
     deleteEvent,
     (request) => {
       requireName(request, request.params.e ?? '');

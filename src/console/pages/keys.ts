@@ -5,14 +5,14 @@ import { ServiceError } from '../../domain/errors.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, findApplication, perform } from '../console-request.ts';
-import { createAct } from '../parts/act.ts';
+import { createAction } from '../parts/action.ts';
 import { renderApplicationList } from '../parts/application-list.ts';
 import { renderConfirmation, requireName } from '../parts/confirmation.ts';
 import { renderField, renderSelect, textOrNull } from '../parts/field.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
 import { pageFields } from '../parts/pager.ts';
 import { renderCopied } from '../parts/people.ts';
-import { actsColumn, column, wideColumn } from '../parts/table.ts';
+import { actionsColumn, column, wideColumn } from '../parts/table.ts';
 import type { ConsolePage, Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 
@@ -26,14 +26,14 @@ export async function showKeys(request: ConsoleRequest, created?: Html): Promise
   const given = { applicationId: application.id, ...pageFields(query) };
   const page = await listApiKeys(call, parts.pageTokens, given);
   const isAdmin = includesRole(operator.role, 'admin');
-  const acts = actsColumn((key: ApiKey) => renderActs(call.now, key, path));
+  const actions = actionsColumn((key: ApiKey) => renderActions(call.now, key, path));
   const fields = html`${renderField(request, { name: 'name', label: 'Name', note: 'Distinguishes it from other keys.' })}
 ${renderField(request, { name: 'expiresAt', label: 'Works until (UTC)', type: 'datetime-local', note: 'Empty: until it is revoked.' })}`;
   return renderApplicationList(request, application, {
     tab: 'keys',
     heading: 'API keys',
     page,
-    columns: isAdmin ? [...columnsAt(call.now), acts] : columnsAt(call.now),
+    columns: isAdmin ? [...columnsAt(call.now), actions] : columnsAt(call.now),
     empty: 'This application cannot call Usher.',
     above: created,
     form: isAdmin && { title: 'Create a key', shown: ['name', 'expiresAt'], fields },
@@ -61,9 +61,9 @@ function renderKeyState(now: Date, { revokedAt, expiresAt, replacedBy }: ApiKey)
   return replacedBy ? html`<span class="tag warn" title="${replacedBy}">Replaced</span>` : html`Works`;
 }
 
-function renderActs(now: Date, { apiKeyId, revokedAt, expiresAt, replacedBy }: ApiKey, path: string): Html | string {
+function renderActions(now: Date, { apiKeyId, revokedAt, expiresAt, replacedBy }: ApiKey, path: string): Html | string {
   if (revokedAt || (expiresAt && expiresAt <= now)) return '';
-  const link = (act: string, label: string) => html`<a href="${path}/${apiKeyId}/${act}">${label}</a>`;
+  const link = (action: string, label: string) => html`<a href="${path}/${apiKeyId}/${action}">${label}</a>`;
   return html`${!replacedBy && html`${link('rotate', 'Rotate…')} `}${link('revoke', 'Revoke…')}`;
 }
 
@@ -141,7 +141,7 @@ export async function showRevokeKey(request: ConsoleRequest): Promise<ConsolePag
   });
 }
 
-export const revokeKey = createAct(
+export const revokeKey = createAction(
   AdminService.method.revokeApiKey,
   async (request) => {
     const key = await findKey(request);

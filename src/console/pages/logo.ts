@@ -6,11 +6,11 @@ import { invalidField } from '../../domain/errors.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, findApplication } from '../console-request.ts';
-import { createAct } from '../parts/act.ts';
+import { createAction } from '../parts/action.ts';
 import { renderField, renderProblem, renderSelect } from '../parts/field.ts';
 import { renderForm } from '../parts/form.ts';
 import { readLogoUri } from '../parts/logo-uri.ts';
-import { renderNote, renderPanel, renderTrail } from '../parts/panel.ts';
+import { renderBreadcrumbs, renderNote, renderPanel } from '../parts/panel.ts';
 import type { ConsolePage } from '../route.ts';
 
 const THEMES = [
@@ -25,7 +25,7 @@ export async function showLogo(request: ConsoleRequest): Promise<ConsolePage> {
   return {
     title: `Logo of ${application.name}`,
     section: 'applications',
-    body: html`${renderTrail(['/applications', 'Applications'], [path, isolate(application.name)])}
+    body: html`${renderBreadcrumbs(['/applications', 'Applications'], [path, isolate(application.name)])}
 <h1>Logo</h1>
 ${renderNote(request)}
 ${renderProblem(request, ['image'])}
@@ -41,7 +41,7 @@ ${renderField(request, {
   maxBytes: MAX_LOGO_BYTES,
   note: 'PNG, JPEG or WebP, not animated, at most 40 KiB and 1024 × 512 pixels. It replaces the current image.',
 })}
-<div class="acts"><button>Upload</button><a class="button second" href="${path}">To the application</a></div>
+<div class="actions"><button>Upload</button><a class="button second" href="${path}">To the application</a></div>
 </form>`,
   };
 }
@@ -70,7 +70,7 @@ async function renderLogo(
   );
 }
 
-export const setLogo = createAct(
+export const setLogo = createAction(
   AdminService.method.setApplicationLogo,
   async (request) => {
     const { id } = await findApplication(request.call, request.params.a);

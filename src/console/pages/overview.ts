@@ -1,6 +1,6 @@
 /** The figures of the last 24 hours. If a part cannot be read, an alert takes its place, and the other parts are shown. */
 import { listApplications } from '../../domain/applications/list-applications.ts';
-import { listOperatorActs } from '../../domain/audit/list-audit-events.ts';
+import { listOperatorEvents } from '../../domain/audit/list-audit-events.ts';
 import type { CountName } from '../../domain/hourly-counts/hourly-counts.ts';
 import { type HourlyCount, readHourlyCounts } from '../../domain/hourly-counts/read-hourly-counts.ts';
 import { countWaiting } from '../../domain/webhooks/count-deliveries.ts';
@@ -20,7 +20,7 @@ import { renderWebhookState } from './webhooks.ts';
 
 const HOUR_MS = 60 * 60_000;
 const HOURS = 24;
-const LAST_ACTS = 10;
+const SHOWN_ROWS = 10;
 
 const FIGURES: readonly (readonly [name: CountName, title: string, isTrouble?: true])[] = [
   ['sign_ins', 'Sign-ins'],
@@ -35,12 +35,12 @@ const FIGURES: readonly (readonly [name: CountName, title: string, isTrouble?: t
 export async function showOverview(request: ConsoleRequest): Promise<Reply> {
   const { call, operator } = request;
   if (operator.role === 'team') return { redirect: '/applications' };
-  const [figures, waiting, failing, disabled, acts] = await Promise.all([
+  const [figures, waiting, failing, disabled, lastEvents] = await Promise.all([
     renderOrAlert('The figures', renderFigures(request)),
     renderOrAlert('The backlog of webhooks', renderWaiting(request)),
     renderOrAlert('The list of failing webhooks', renderFailing(request)),
     renderOrAlert('The list of disabled webhooks', renderDisabled(request)),
-    renderOrAlert('The last changes by operators', renderActs(request)),
+    renderOrAlert('The last changes by operators', renderLastEvents(request)),
   ]);
   const until = `Until ${timeOf({ hour: call.now })} UTC`;
   return {
@@ -51,7 +51,7 @@ ${figures}
 ${waiting}
 ${failing}
 ${disabled}
-${acts}`,
+${lastEvents}`,
   };
 }
 
@@ -146,7 +146,7 @@ const FAILING_COLUMNS = [
 ];
 
 async function renderDisabled({ call, parts }: ConsoleRequest): Promise<Html | false> {
-  const { rows, nextPageToken } = await listDisabledWebhooks(call, parts.pageTokens, { pageSize: LAST_ACTS });
+  const { rows, nextPageToken } = await listDisabledWebhooks(call, parts.pageTokens, { pageSize: SHOWN_ROWS });
   if (rows.length === 0) return false;
   const more = `The ${rows.length} that were disabled last. There are more.`;
   return html`<div class="bar"><h2 id="disabled">Webhooks that Usher has disabled</h2>${nextPageToken !== '' && html`<p class="small soft">${more}</p>`}</div>
@@ -161,9 +161,9 @@ const DISABLED_COLUMNS = [
   wideColumn('When (UTC)', ({ updatedAt }: Disabled) => renderMoment(updatedAt)),
 ];
 
-async function renderActs({ call, parts }: ConsoleRequest): Promise<Html> {
-  const { rows } = await listOperatorActs(call, parts.pageTokens, { pageSize: LAST_ACTS });
-  return html`<h2 id="acts">What operators did last</h2>
+async function renderLastEvents({ call, parts }: ConsoleRequest): Promise<Html> {
+  const { rows } = await listOperatorEvents(call, parts.pageTokens, { pageSize: SHOWN_ROWS });
+  return html`<h2 id="events">What operators did last</h2>
 ${renderLogNote(parts)}
-${renderRows({ labelledBy: 'acts', columns: AUDIT_COLUMNS, rows, empty: 'Nothing yet.' }, 'panel table log')}`;
+${renderRows({ labelledBy: 'events', columns: AUDIT_COLUMNS, rows, empty: 'Nothing yet.' }, 'panel table log')}`;
 }

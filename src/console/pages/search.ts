@@ -26,8 +26,8 @@ async function findPath(request: ConsoleRequest, text: string): Promise<string |
   if (/^0x/i.test(text)) return `/users?${new URLSearchParams({ wallet: text })}`;
   if (text.includes('@')) return findByAddress(request, text);
   // The audit log has the IDs of events and the names of admin keys.
-  const acts = await findActs(request, text);
-  if (acts) return acts;
+  const events = await findEvents(request, text);
+  if (events) return events;
   return /^[^\s/\p{Cc}]{1,254}$/u.test(text) ? `/users?${new URLSearchParams({ prefix: text })}` : undefined;
 }
 
@@ -36,7 +36,7 @@ async function findById(request: ConsoleRequest, id: string): Promise<string | u
   if (await exists(() => getUser(call, { userId: id }))) return `/users/${id}`;
   if (await exists(() => findApplication(call, id))) return `/applications/${id}`;
   // An API key or a deleted user has no page, but the audit log has its events.
-  return findActs(request, id);
+  return findEvents(request, id);
 }
 
 async function findClient({ call }: ConsoleRequest, clientId: string): Promise<string | undefined> {
@@ -53,20 +53,20 @@ async function findByAddress({ call, parts }: ConsoleRequest, email: string): Pr
 /** Finds the application of a webhook in the audit log, since no index finds a webhook by its ID alone. */
 async function findWebhook({ call, parts }: ConsoleRequest, webhookId: string): Promise<string | undefined> {
   const { rows } = await listAuditEvents(call, parts.pageTokens, { resource: webhookId, pageSize: 1 });
-  const [act] = rows;
-  return act && `/applications/${act.applicationId}/webhooks/${webhookId}`;
+  const [event] = rows;
+  return event && `/applications/${event.applicationId}/webhooks/${webhookId}`;
 }
 
 /** Returns the page of the audit log with the events on a resource, or else of an actor, that the text names. */
-async function findActs(request: ConsoleRequest, text: string): Promise<string | undefined> {
+async function findEvents(request: ConsoleRequest, text: string): Promise<string | undefined> {
   for (const filter of ['resource', 'actor']) {
     const found = { [filter]: text };
-    if (await exists(() => requireAct(request, found))) return `/audit?${new URLSearchParams(found)}`;
+    if (await exists(() => requireEvent(request, found))) return `/audit?${new URLSearchParams(found)}`;
   }
   return undefined;
 }
 
-async function requireAct({ call, parts }: ConsoleRequest, filter: Record<string, string>): Promise<void> {
+async function requireEvent({ call, parts }: ConsoleRequest, filter: Record<string, string>): Promise<void> {
   const { rows } = await listAuditEvents(call, parts.pageTokens, { ...filter, pageSize: 1 });
   if (rows.length === 0) throw new ServiceError('USER_NOT_FOUND');
 }

@@ -9,12 +9,12 @@ import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
 import { JOINED_PAGE_SIZE, pageFields, renderPager } from '../parts/pager.ts';
-import { renderAct, renderPanel, renderTrail } from '../parts/panel.ts';
+import { renderActionButton, renderBreadcrumbs, renderPanel } from '../parts/panel.ts';
 import { renderBrowser } from '../parts/people.ts';
 import { type Column, column, renderRows, wideColumn } from '../parts/table.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
-import { ACT_COLUMNS, renderLogNote } from './audit.ts';
+import { EVENT_COLUMNS, renderLogNote } from './audit.ts';
 
 /** The length of each list on the page of the user. A link leads to the whole list. */
 const SHORT_LIST = 10;
@@ -25,7 +25,7 @@ type UserApplication = Awaited<ReturnType<typeof listUserApplications>>['rows'][
 export async function renderActivity(request: ConsoleRequest, userId: string): Promise<Html> {
   const { call, operator, parts } = request;
   const page = { userId, pageSize: SHORT_LIST };
-  const [sessions, applications, acts] = await Promise.all([
+  const [sessions, applications, events] = await Promise.all([
     listUserSessions(call, parts.pageTokens, page),
     listUserApplications(call, parts.pageTokens, page),
     listAuditEvents(call, parts.pageTokens, { resource: userId, pageSize: SHORT_LIST }),
@@ -39,7 +39,7 @@ export async function renderActivity(request: ConsoleRequest, userId: string): P
     'live',
     'Live sessions',
     renderRows({ labelledBy: 'live', columns: SESSION_COLUMNS, rows: sessions.rows, empty: NO_SESSION }, 'table'),
-    html`<div class="acts end">${all(sessions, 'sessions')}${mayEnd && renderAct(`${path}/end-sessions`, 'End all sessions', 'danger')}</div>`,
+    html`<div class="actions end">${all(sessions, 'sessions')}${mayEnd && renderActionButton(`${path}/end-sessions`, 'End all sessions', 'danger')}</div>`,
     'panel tight',
   )}
 ${renderPanel(
@@ -54,7 +54,7 @@ ${renderPanel(
 ${renderPanel(
   'done',
   'Changes of this user',
-  html`${renderLogNote(parts)}${renderRows({ labelledBy: 'done', columns: ACT_COLUMNS, rows: acts.rows, empty: 'No events in the log.' }, 'table log')}`,
+  html`${renderLogNote(parts)}${renderRows({ labelledBy: 'done', columns: EVENT_COLUMNS, rows: events.rows, empty: 'No events in the log.' }, 'table log')}`,
   log,
 )}`;
 }
@@ -89,7 +89,7 @@ async function showAll<Row>(
   return {
     title: `${heading} of ${email}`,
     section: 'users',
-    body: html`${renderTrail(['/users', 'Users'], [`/users/${id}`, isolate(email)])}
+    body: html`${renderBreadcrumbs(['/users', 'Users'], [`/users/${id}`, isolate(email)])}
 <h1 id="${name}">${heading}</h1>
 ${renderRows({ labelledBy: name, columns, rows, empty })}
 ${renderPager(`/users/${id}/${name}`, query, nextPageToken)}`,

@@ -7,11 +7,18 @@ import type { User } from '../../domain/users/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
-import { createAct } from '../parts/act.ts';
+import { createAction } from '../parts/action.ts';
 import { renderProblem } from '../parts/field.ts';
 import { renderForm, renderVersion } from '../parts/form.ts';
 import { renderMoment } from '../parts/moment.ts';
-import { renderAct, renderFacts, renderLinkButton, renderNote, renderPanel, renderTrail } from '../parts/panel.ts';
+import {
+  renderActionButton,
+  renderBreadcrumbs,
+  renderFacts,
+  renderLinkButton,
+  renderNote,
+  renderPanel,
+} from '../parts/panel.ts';
 import { renderId } from '../parts/people.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
@@ -29,13 +36,13 @@ export async function showUser(request: ConsoleRequest): Promise<ConsolePage> {
   return {
     title: name,
     section: 'users',
-    body: html`${renderTrail(['/users', 'Users'])}
+    body: html`${renderBreadcrumbs(['/users', 'Users'])}
 <div class="bar">
 <div>
 <h1>${isolate(name)}</h1>
 <p class="soft">${isolate(user.email)} ${renderTag(user)}</p>
 </div>
-${includesRole(operator.role, 'support') && renderActs(user, path)}
+${includesRole(operator.role, 'support') && renderActions(user, path)}
 </div>
 ${renderNote(request)}
 ${renderProblem(request, USER_FIELDS)}
@@ -63,12 +70,12 @@ function renderTag({ deactivatedAt }: User): Html {
   return deactivatedAt ? html`<span class="tag warn">Deactivated</span>` : html`<span class="tag">Active</span>`;
 }
 
-function renderActs(user: User, path: string): Html {
+function renderActions(user: User, path: string): Html {
   const about = isolate(user.email);
-  return html`<div class="acts tight">${
+  return html`<div class="actions tight">${
     user.deactivatedAt
-      ? renderAct(`${path}/reactivate`, 'Reactivate', 'second', about)
-      : renderAct(`${path}/deactivate`, 'Deactivate', 'danger', about)
+      ? renderActionButton(`${path}/reactivate`, 'Reactivate', 'second', about)
+      : renderActionButton(`${path}/deactivate`, 'Deactivate', 'danger', about)
   }</div>`;
 }
 
@@ -82,7 +89,7 @@ function renderEdit(request: ConsoleRequest, user: User, path: string, version: 
 ${renderForm(
   path,
   html`${renderVersion(request, version)}${renderUserFields(request, user)}
-<div class="acts"><button>Save</button></div>`,
+<div class="actions"><button>Save</button></div>`,
   'fields tight body',
 )}
 </details>`;
@@ -103,9 +110,13 @@ const { updateUser, deactivateUser, reactivateUser, endUserSessions } = AdminSer
 const readId = ({ params }: ConsoleRequest) => ({ userId: params.u });
 const backWith = (done: string) => (request: ConsoleRequest) => `/users/${request.params.u}?done=${done}`;
 
-export const USER_ACTS = {
-  update: createAct(updateUser, (request) => ({ ...readId(request), ...readProfile(request.form) }), backWith('saved')),
-  deactivate: createAct(deactivateUser, readId, backWith('deactivated')),
-  endSessions: createAct(endUserSessions, readId, backWith('ended')),
-  reactivate: createAct(reactivateUser, readId, backWith('reactivated')),
+export const USER_ACTIONS = {
+  update: createAction(
+    updateUser,
+    (request) => ({ ...readId(request), ...readProfile(request.form) }),
+    backWith('saved'),
+  ),
+  deactivate: createAction(deactivateUser, readId, backWith('deactivated')),
+  endSessions: createAction(endUserSessions, readId, backWith('ended')),
+  reactivate: createAction(reactivateUser, readId, backWith('reactivated')),
 };

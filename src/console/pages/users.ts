@@ -5,13 +5,13 @@ import type { User } from '../../domain/users/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
-import { createAct } from '../parts/act.ts';
+import { createAction } from '../parts/action.ts';
 import { renderField, renderProblem, textOrNull } from '../parts/field.ts';
 import { readFilter, renderFilters } from '../parts/filters.ts';
 import { renderForm } from '../parts/form.ts';
 import { renderDay } from '../parts/moment.ts';
 import { pageFields, renderPager } from '../parts/pager.ts';
-import { renderNote, renderTrail } from '../parts/panel.ts';
+import { renderBreadcrumbs, renderNote } from '../parts/panel.ts';
 import { renderAddress, renderWallet } from '../parts/people.ts';
 import { column, renderRows, wideColumn } from '../parts/table.ts';
 import type { ConsolePage } from '../route.ts';
@@ -68,13 +68,13 @@ export async function showNewUser(request: ConsoleRequest): Promise<ConsolePage>
   return {
     title: 'Create a user',
     section: 'users',
-    body: html`${renderTrail(['/users', 'Users'])}
+    body: html`${renderBreadcrumbs(['/users', 'Users'])}
 <h1>Create a user</h1>
 ${renderProblem(request, USER_FIELDS)}
 ${renderForm(
   '/users/new',
   html`${renderUserFields(request, { email, name: null, walletAddress: '', profileImage: null })}
-<div class="acts"><button>Create</button><a class="button second" href="/users">Back</a></div>`,
+<div class="actions"><button>Create</button><a class="button second" href="/users">Back</a></div>`,
   'fields tight sheet',
 )}`,
   };
@@ -92,7 +92,7 @@ ${renderField(request, { name: 'walletAddress', label: 'Wallet', value: user.wal
 ${renderField(request, { name: 'profileImage', label: 'Profile image', type: 'url', value: user.profileImage, note: 'An http or https address.' })}`;
 }
 
-export const createUserByForm = createAct(
+export const createUserByForm = createAction(
   AdminService.method.createUser,
   ({ form }) => readProfile(form),
   (_, { user }) => `/users/${user?.id}?done=created`,

@@ -10,15 +10,15 @@ import type { Webhook } from '../../domain/webhooks/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, inApplication } from '../console-request.ts';
-import { createAct } from '../parts/act.ts';
+import { createAction } from '../parts/action.ts';
 import { renderConfirmation, requireName } from '../parts/confirmation.ts';
 import { renderProblem } from '../parts/field.ts';
 import { renderForm, renderVersion } from '../parts/form.ts';
 import { describeMessages } from '../parts/messages.ts';
 import { renderMoment } from '../parts/moment.ts';
-import { renderAct, renderFacts, renderLinkButton, renderNote, renderPanel } from '../parts/panel.ts';
+import { renderActionButton, renderFacts, renderLinkButton, renderNote, renderPanel } from '../parts/panel.ts';
 import { renderCopied, renderId } from '../parts/people.ts';
-import { renderWebhookTrail } from '../parts/webhook-trail.ts';
+import { renderWebhookBreadcrumbs } from '../parts/webhook-breadcrumbs.ts';
 import type { ConsolePage, Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 import { renderDeliveries } from './deliveries.ts';
@@ -34,10 +34,10 @@ export async function showWebhook(request: ConsoleRequest): Promise<ConsolePage>
   return {
     title: webhook.url,
     section: 'applications',
-    body: html`${renderWebhookTrail(webhook)}
+    body: html`${renderWebhookBreadcrumbs(webhook)}
 <div class="bar">
 <div><h1 class="address">${isolate(webhook.url)}</h1><p class="soft">${isolate(webhook.description ?? '')} ${renderWebhookState(webhook)}</p></div>
-${includesRole(operator.role, 'support') && renderActs(webhook, path)}
+${includesRole(operator.role, 'support') && renderActions(webhook, path)}
 </div>
 ${renderNote(request)}
 ${renderProblem(request, WEBHOOK_FIELDS)}
@@ -71,9 +71,9 @@ ${isAdmin && renderChanges(request, webhook, path, version)}`,
   };
 }
 
-function renderActs({ isActive }: Webhook, path: string): Html {
+function renderActions({ isActive }: Webhook, path: string): Html {
   if (!isActive) return html`<p class="soft small">Usher sends nothing while the webhook is not active.</p>`;
-  return html`<div class="acts tight">${renderAct(`${path}/test`, 'Send a test')}${renderLinkButton(`${path}/resend`, 'Redeliver what failed…')}</div>`;
+  return html`<div class="actions tight">${renderActionButton(`${path}/test`, 'Send a test')}${renderLinkButton(`${path}/resend`, 'Redeliver what failed…')}</div>`;
 }
 
 function renderChanges(request: ConsoleRequest, webhook: Webhook, path: string, version: string | undefined): Html {
@@ -81,7 +81,7 @@ function renderChanges(request: ConsoleRequest, webhook: Webhook, path: string, 
 ${renderForm(
   path,
   html`${renderVersion(request, version)}${renderWebhookFields(request, webhook)}
-<div class="acts"><button>Save</button></div>`,
+<div class="actions"><button>Save</button></div>`,
   'fields tight body sheet',
 )}
 </details>
@@ -115,14 +115,14 @@ export async function showRedeliver(request: ConsoleRequest): Promise<ConsolePag
   return {
     title: 'Redeliver what failed',
     section: 'applications',
-    body: html`${renderWebhookTrail(webhook, true)}
+    body: html`${renderWebhookBreadcrumbs(webhook, true)}
 <h1>Redeliver what failed</h1>
 ${renderProblem(request)}
 ${renderForm(
   `${path}/resend`,
   html`<p>${count} of the last 14 days failed. Usher sends each again, with a new schedule.</p>
 <input type="hidden" name="since" value="${since.toISOString()}">
-<div class="acts"><button>Redeliver</button><a class="button second" href="${path}">Back</a></div>`,
+<div class="actions"><button>Redeliver</button><a class="button second" href="${path}">Back</a></div>`,
   'fields tight sheet',
 )}`,
   };
@@ -159,18 +159,18 @@ const readNamed = async (request: ConsoleRequest) => {
 const backWith = (done: string) => (request: ConsoleRequest) => `${pathOf(request)}?done=${done}`;
 const { updateWebhook, sendTestMessage, rotateSigningKey, redeliverFailed, deleteWebhook } = WebhookService.method;
 
-export const WEBHOOK_ACTS = {
-  update: createAct(
+export const WEBHOOK_ACTIONS = {
+  update: createAction(
     updateWebhook,
     async (request) => ({ ...readId(request), ...(await readWebhook(request)) }),
     backWith('saved'),
   ),
-  test: createAct(sendTestMessage, readId, backWith('tested')),
-  rotate: createAct(rotateSigningKey, readNamed, backWith('saved')),
-  redeliver: createAct(
+  test: createAction(sendTestMessage, readId, backWith('tested')),
+  rotate: createAction(rotateSigningKey, readNamed, backWith('saved')),
+  redeliver: createAction(
     redeliverFailed,
     (request) => ({ ...readId(request), since: request.form.get('since') ?? '' }) as object,
     backWith('redelivered'),
   ),
-  delete: createAct(deleteWebhook, readNamed, ({ params }) => `/applications/${params.a}/webhooks?done=deleted`),
+  delete: createAction(deleteWebhook, readNamed, ({ params }) => `/applications/${params.a}/webhooks?done=deleted`),
 } satisfies Record<string, (request: ConsoleRequest) => Promise<Reply>>;

@@ -7,7 +7,7 @@ import type { WebhookSummary } from '../../domain/webhooks/webhook.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, inApplication } from '../console-request.ts';
-import { createAct } from '../parts/act.ts';
+import { createAction } from '../parts/action.ts';
 import { renderApplicationList } from '../parts/application-list.ts';
 import { renderCheck, renderField, textOrNull } from '../parts/field.ts';
 import { renderDay } from '../parts/moment.ts';
@@ -109,7 +109,7 @@ async function findOwnerId(request: ConsoleRequest, text: string): Promise<strin
   return rows[0].id;
 }
 
-export const createWebhookByForm = createAct(
+export const createWebhookByForm = createAction(
   WebhookService.method.createWebhook,
   readWebhook,
   ({ params }, { webhook }) => `/applications/${params.a}/webhooks/${webhook?.webhookId}?done=created`,

@@ -1,7 +1,7 @@
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
-import { renderTrail } from './panel.ts';
+import { renderBreadcrumbs } from './panel.ts';
 import { renderId } from './people.ts';
 
 /** The tabs of an application by the last segment of their paths. The settings have the path of the application itself. */
@@ -21,7 +21,7 @@ export function renderApplicationHeader(
   { id, name, clientId }: Pick<ApplicationDetails, 'id' | 'name' | 'clientId'>,
   current: ApplicationTab,
 ): Html {
-  return html`${renderTrail(['/applications', 'Applications'])}
+  return html`${renderBreadcrumbs(['/applications', 'Applications'])}
 <div class="bar">
 <div>
 <h1>${isolate(name)}</h1>

@@ -55,7 +55,7 @@ function renderNewForm(request: ConsoleRequest, path: string, { title, shown, fi
       path,
       html`${renderProblem(request, shown)}
 ${fields}
-<div class="acts"><button>Create</button></div>`,
+<div class="actions"><button>Create</button></div>`,
       'fields tight body sheet',
     ),
   );

@@ -32,7 +32,7 @@ ${renderForm(
   html`<p>${text}</p>
 ${fields}
 ${renderField(request, { name: 'name', label: 'Type the name to confirm', isRequired: true, note: html`It is ${isolate(name)}` })}
-<div class="acts"><button class="danger">${submit}</button><a class="button second" href="${back}">Back</a></div>`,
+<div class="actions"><button class="danger">${submit}</button><a class="button second" href="${back}">Back</a></div>`,
   'fields tight sheet',
 )}`,
   };

@@ -15,7 +15,7 @@ export function renderFilters(query: URLSearchParams, filters: readonly Filter[]
   const isUsed = filters.some(({ name }) => query.get(name));
   return html`<details class="fold"${isUsed && html` open`}><summary>Filter</summary>
 <form class="filters tight">
-${filters.map((filter) => renderFilter(filter, query.get(filter.name) ?? ''))}<div class="acts"><button class="second">Show</button>${
+${filters.map((filter) => renderFilter(filter, query.get(filter.name) ?? ''))}<div class="actions"><button class="second">Show</button>${
     isUsed && html`<a class="button second" href="?">All</a>`
   }</div>
 </form>

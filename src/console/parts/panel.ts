@@ -3,9 +3,15 @@ import type { ConsoleRequest } from '../console-request.ts';
 import { renderForm } from './form.ts';
 
 /** Renders a panel with a heading, and optionally with a button or link beside it. */
-export function renderPanel(id: string, title: string, content: Html, act?: Html | false, className = 'panel'): Html {
+export function renderPanel(
+  id: string,
+  title: string,
+  content: Html,
+  button?: Html | false,
+  className = 'panel',
+): Html {
   return html`<section class="${className}" aria-labelledby="${id}">
-<header class="bar"><h2 id="${id}">${title}</h2>${act}</header>
+<header class="bar"><h2 id="${id}">${title}</h2>${button}</header>
 ${content}
 </section>`;
 }
@@ -19,7 +25,7 @@ export function renderFacts(
 }
 
 /** Renders a button that sends its form without a question. `about` names the object for screen readers. */
-export function renderAct(path: string, label: string, kind = 'second', about?: Html | string): Html {
+export function renderActionButton(path: string, label: string, kind = 'second', about?: Html | string): Html {
   return renderForm(
     path,
     html`<button class="${kind}">${label}${about && html`<span class="hide"> ${about}</span>`}</button>`,
@@ -53,6 +59,6 @@ export function renderNote({ query }: ConsoleRequest): Html | false {
 }
 
 /** Renders breadcrumbs: links to the pages above this one. */
-export function renderTrail(...links: readonly (readonly [path: string, label: Html | string])[]): Html {
-  return html`<p class="small trail">${links.map(([path, label], index) => html`${index > 0 && ' / '}<a href="${path}">${label}</a>`)}</p>`;
+export function renderBreadcrumbs(...links: readonly (readonly [path: string, label: Html | string])[]): Html {
+  return html`<p class="small breadcrumbs">${links.map(([path, label], index) => html`${index > 0 && ' / '}<a href="${path}">${label}</a>`)}</p>`;
 }

@@ -26,7 +26,7 @@ export function wideColumn<Row>(title: string, cell: Column<Row>['cell']): Colum
   return { title, cell, isWide: true };
 }
 
-export function actsColumn<Row>(cell: Column<Row>['cell']): Column<Row> {
+export function actionsColumn<Row>(cell: Column<Row>['cell']): Column<Row> {
   return { title: 'Actions', isUntitled: true, cell };
 }
 

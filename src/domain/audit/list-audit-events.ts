@@ -58,10 +58,10 @@ export const listAuditEvents = createList('select_audit_events', {
 });
 
 /** Returns a page of the events of operators, with an admin key or in the console. */
-export const listOperatorActs = createList('select_operator_acts', {
+export const listOperatorEvents = createList('select_operator_events', {
   columns: page.columns,
   order: page.order,
-  name: 'operator-acts',
+  name: 'operator-events',
   where: isOperatorAct,
 });
 

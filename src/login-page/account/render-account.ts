@@ -81,7 +81,7 @@ function renderWays(view: AccountView): Html {
 ${hasWallets && wallet}
 ${renderIdentities(view)}
 ${hasEmail && renderItem(language.text('account.code'), language.html('account.code.text', { email }))}`,
-    html`<div class="acts">${passkeys && renderLoginButton(view, 'PASSKEYS', 'account.passkeys.manage')}
+    html`<div class="actions">${passkeys && renderLoginButton(view, 'PASSKEYS', 'account.passkeys.manage')}
 ${hasWallets && !walletAddress && renderLink(view, 'wallet/new', 'account.wallet.add')}
 ${renderLinkButtons(view)}</div>`,
   );
@@ -169,9 +169,9 @@ ${
   );
 }
 
-function renderPanel(id: string, title: string, items: Html, act?: Html | false): Html {
+function renderPanel(id: string, title: string, items: Html, button?: Html | false): Html {
   return html`<section class="panel" aria-labelledby="${id}">
-<header class="bar"><h2 id="${id}">${title}</h2>${act}</header>
+<header class="bar"><h2 id="${id}">${title}</h2>${button}</header>
 ${items}
 </section>`;
 }

@@ -17,7 +17,7 @@ import { prepareDatabase } from '../set-up.ts';
 import { type RunningServer, startServer } from '../start-server.ts';
 import { medianOf, ratiosOf, spreadOf } from '../statistics.ts';
 
-/** A sign-in, and an event that the indexes of acts have, too. */
+/** A sign-in, and an event that the indexes of operators have, too. */
 const CALLS = ['ExchangeToken first', 'CheckIn', 'DeleteEvent'];
 const SETTINGS = ['table', 'log'] as const;
 /** V8 compiles, and Postgres plans. */

@@ -7,7 +7,7 @@ import { seedDatabase } from '../seed-database.ts';
 
 /** Rows of tables that grow with the applications and not with the users. */
 const SMALL = 200;
-/** One act in so many is of the rare action, and of the rare operator. */
+/** One event of an operator in so many is of the rare action, and of the rare operator. */
 const RARE = 1_009;
 /** Acts on the busy resource and on the quiet one, and applications of the busy user. */
 const BUSY = 2_000;
@@ -130,7 +130,7 @@ async function fillDeliveries(sql: postgres.Sql, fixtures: Fixtures, count: numb
     select '${a}'::uuid, '${w}', 1, now(), 12, 500, repeat('x', 4096) from generate_series(1, 100)`);
 }
 
-/** Four of five events sign people in. Of the acts, one operator has most, and one resource has many. */
+/** Four of five events sign people in. Of the rest, one operator has most, and one resource has many. */
 async function fillAuditLog(sql: postgres.Sql, fixtures: Fixtures, count: number): Promise<void> {
   const { a, u } = samplesOf(fixtures);
   const { actor, action, resource } = FILTER_VALUES;
@@ -139,11 +139,11 @@ async function fillAuditLog(sql: postgres.Sql, fixtures: Fixtures, count: number
     insert into audit_events (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id)
     select case when n % 3 = 0 then '${other}'::uuid else '${a}'::uuid end, now() - n * interval '100 milliseconds',
       md5('event' || n)::uuid, case when n % 5 > 0 then 'api_key' else 'admin_key' end,
-      case when n % 5 > 0 then '${a}' when act % ${RARE} = 0 then '${actor[1]}' else '${actor[0]}' end,
+      case when n % 5 > 0 then '${a}' when operation % ${RARE} = 0 then '${actor[1]}' else '${actor[0]}' end,
       case when n % 5 = 1 then 'AdminService/CompleteLogin' when n % 5 = 2 then 'AuthService/ExchangeToken'
-        when n % 5 > 2 then 'SessionService/RenewSession' when act % ${RARE} = 1 then '${action[1]}' else '${action[0]}' end,
-      case when n % 5 > 0 then gen_random_uuid()::text when act % ${Math.ceil(count / 5 / QUIET)} = 2 then '${resource[1]}' when act % ${Math.ceil(count / 5 / BUSY)} = 3 then '${resource[0]}'
-        when act < 2000 then '${u}' else gen_random_uuid()::text end,
+        when n % 5 > 2 then 'SessionService/RenewSession' when operation % ${RARE} = 1 then '${action[1]}' else '${action[0]}' end,
+      case when n % 5 > 0 then gen_random_uuid()::text when operation % ${Math.ceil(count / 5 / QUIET)} = 2 then '${resource[1]}' when operation % ${Math.ceil(count / 5 / BUSY)} = 3 then '${resource[0]}'
+        when operation < 2000 then '${u}' else gen_random_uuid()::text end,
       '203.0.113.7', md5('request' || n)
-    from (select n, n / 5 as act from generate_series(1, ${count}) n) numbers`);
+    from (select n, n / 5 as operation from generate_series(1, ${count}) n) numbers`);
 }

@@ -8,7 +8,7 @@ import { VERSION_FIELD } from './form.ts';
  * Returns a handler that calls an RPC with the fields of a form, and redirects to a page. If the form has a version, an
  * update fails unless that version is the stored one.
  */
-export function createAct<Input extends DescMessage, Output extends DescMessage>(
+export function createAction<Input extends DescMessage, Output extends DescMessage>(
   method: DescMethodUnary<Input, Output>,
   readFields: (request: ConsoleRequest) => Fields<Input> | Promise<Fields<Input>>,
   pathAfter: (request: ConsoleRequest, answer: MessageInitShape<Output>) => string,
