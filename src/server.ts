@@ -86,6 +86,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     clock: overrides.clock,
     divert: auditLog.divert,
     connections: config.databaseConnections,
+    onNoLeases: (err) => logger.warn({ err }, 'no leases, so an old primary may answer'),
     recordStatement,
     schema: config.databaseSchema,
     statementTimeoutMs: requestTimeoutMs,

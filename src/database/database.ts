@@ -47,6 +47,8 @@ export interface DatabaseOptions {
   /** Replaces the clock of Postgres, in tests. */
   readonly clock?: (() => Date) | undefined;
   readonly divert?: Divert | undefined;
+  /** Called once, with the error of Postgres, if the URL names several servers that have no leases. */
+  readonly onNoLeases?: (reason: unknown) => void;
 }
 
 /** Runs statements. Reads have their own connections, so that no read waits behind a commit. */
@@ -68,7 +70,7 @@ export class Database {
   readonly #divert: Divert | undefined;
 
   constructor(url: string, { clock, divert, ...settings }: DatabaseOptions) {
-    const { connections, statementTimeoutMs, recordStatement, schema } = settings;
+    const { connections, statementTimeoutMs, recordStatement, onNoLeases, schema } = settings;
     this.#clock = clock;
     this.#divert = divert;
     this.#recordStatement = recordStatement;
@@ -96,6 +98,7 @@ export class Database {
       this.#lease = new PrimaryLease(
         new PipelinedConnection(target, { ...options, name: 'usher lease' }),
         this.#primary,
+        onNoLeases,
       );
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
   }

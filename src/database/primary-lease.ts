@@ -28,15 +28,18 @@ export class PrimaryLease {
   /** Serves only the lease, so that no other statement delays its commits. */
   readonly connection: PipelinedConnection;
   readonly #primary: PrimaryFinder;
+  readonly #onNoLeases: ((reason: unknown) => void) | undefined;
   /** When the last confirmed commit began, by `performance.now()`. Infinity if the database has no leases. */
   #confirmedAt = Number.NEGATIVE_INFINITY;
   #nextAt = 0;
   #isRenewing = false;
   #waiting: WaitingAnswer[] = [];
 
-  constructor(connection: PipelinedConnection, primary: PrimaryFinder) {
+  /** @param onNoLeases called once, with the error, if the database has no leases */
+  constructor(connection: PipelinedConnection, primary: PrimaryFinder, onNoLeases?: (reason: unknown) => void) {
     this.connection = connection;
     this.#primary = primary;
+    this.#onNoLeases = onNoLeases;
   }
 
   /**
@@ -114,6 +117,7 @@ export class PrimaryLease {
       return sentAt;
     } catch (error) {
       if (!isUnsupported(error)) throw error;
+      this.#onNoLeases?.(error);
       this.#nextAt = Number.POSITIVE_INFINITY;
       return Number.POSITIVE_INFINITY;
     }

@@ -1,9 +1,9 @@
 /** Commits that wait for a standby: an old primary may be asked, beside which another has been promoted. */
-import { hash, randomUUID } from 'node:crypto';
+import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Database, type Statement } from '../../src/database/database.ts';
+import { Database, type DatabaseOptions, type Statement } from '../../src/database/database.ts';
 import { events } from '../../src/database/event-schema.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { LEASE_MS } from '../../src/database/primary-finder.ts';
@@ -124,9 +124,9 @@ describe('while commits wait for a standby', () => {
 });
 
 /** Opens a database whose URL names two servers, so that it has a lease. */
-function openReplica(url: string): Database {
+function openReplica(url: string, options: Pick<DatabaseOptions, 'onNoLeases'> = {}): Database {
   const { host } = new URL(url);
-  return new Database(url.replace(host, `${host},${host}`), { connections: 1, statementTimeoutMs: 60_000 });
+  return new Database(url.replace(host, `${host},${host}`), { connections: 1, statementTimeoutMs: 60_000, ...options });
 }
 
 test('a primary that a process has just found gets no statement before leases on an old one have ended', async () => {
@@ -153,6 +153,28 @@ test('a process that was busy does not take that for commits that wait', async (
     while (performance.now() < busyUntil) hash('sha256', 'busy');
   }
   expect(await answer).toEqual([]);
+  await replica.close();
+});
+
+test('a role that may not commit nothing gets answers without a lease, and the operator is told once', async () => {
+  await using database = await cloneDatabase();
+  const role = `no_leases_${randomBytes(6).toString('hex')}`;
+  await database.sql.unsafe(`
+    do $$ begin
+      execute format('revoke execute on function %s from public', (
+        select string_agg(oid::regprocedure::text, ', ') from pg_proc where proname = 'pg_logical_emit_message'));
+    end $$;
+    create role ${role} login password 'secret'`);
+  await using stack = new AsyncDisposableStack();
+  stack.defer(async () => void (await database.sql.unsafe(`drop role ${role}`)));
+  const url = new URL(database.url);
+  [url.username, url.password] = [role, 'secret'];
+  const told: unknown[] = [];
+  const replica = openReplica(url.href, { onNoLeases: (reason) => told.push(reason) });
+  expect(await replica.run(selectOne, {}, performance.now() + 60_000)).toEqual([{ one: 1 }]);
+  await sleep(LEASE_MS);
+  expect(await replica.run(selectOne, {}, performance.now() + 60_000)).toEqual([{ one: 1 }]);
+  expect(told).toEqual([expect.objectContaining({ code: '42501' })]);
   await replica.close();
 });
 
