@@ -178,6 +178,15 @@ describe('clocks of replicas that differ', () => {
 });
 
 describe('two links at the same time', () => {
+  /** Resolves when the first statement waits where it keeps its place: on a shared connection it times out, and waits anew. */
+  async function waitForFirst(): Promise<void> {
+    const isolated = () => sql`
+      select from pg_stat_activity where datname = current_database() and state = 'active'
+        and application_name = 'usher lock isolation'`;
+    await expect.poll(async () => (await isolated()).length, { timeout: 60_000 }).toBe(1);
+    await waitForLockWaiters(service.database, 1);
+  }
+
   it.each([
     ['the earlier', (earlier: AddressChange, later: AddressChange) => [earlier, later], ['fulfilled', 'rejected']],
     ['the later', (earlier: AddressChange, later: AddressChange) => [later, earlier], ['fulfilled', 'fulfilled']],
@@ -186,7 +195,7 @@ describe('two links at the same time', () => {
     const [first, second] = order(toB, toC);
     const lock = await holdLock(service.database, `select from users where id = '${userId}' for update`);
     const used = [undo(first as AddressChange)];
-    await waitForLockWaiters(service.database, 1);
+    await waitForFirst();
     used.push(undo(second as AddressChange));
     const settled = Promise.allSettled(used);
     await waitForLockWaiters(service.database, 2);
@@ -200,7 +209,7 @@ describe('two links at the same time', () => {
     const toB = await change('B');
     const lock = await holdLock(service.database, `select from users where id = '${userId}' for update`);
     const restored = undo(toB);
-    await waitForLockWaiters(service.database, 1);
+    await waitForFirst();
     const changed = change('C');
     await waitForLockWaiters(service.database, 2);
     await lock.release();
