@@ -101,12 +101,9 @@ async function answer(
   if (route.isSensitive && !isRecent(signedIn, call.now)) {
     return askToSignIn(asOperator, { to: pageOf(request, route), fresh: '' });
   }
-  const answer = () => run(asOperator, route);
+  const reply = () => run(asOperator, route);
   const isForm = route.method === 'POST';
-  sendReply(
-    asOperator,
-    isForm ? await sentForms.answer(asOperator, pageOf(asOperator, route), answer) : await answer(),
-  );
+  sendReply(asOperator, isForm ? await sentForms.answer(asOperator, pageOf(asOperator, route), reply) : await reply());
 }
 
 /** Redirects to the sign-in, except for a form with typed values: shows these, so that they can be sent again. */

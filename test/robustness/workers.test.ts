@@ -11,7 +11,7 @@ import { createDirectory } from '../support/directory.ts';
 import { HttpPool, request } from '../support/http.ts';
 import { startLoad } from '../support/load.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
-import { startUsher, survivorsOf } from '../support/process.ts';
+import { startUsher, survivorsOf, type UsherProcess } from '../support/process.ts';
 import { ADMIN_KEY, adminClient, beginSession, createTenant, createTestUser } from '../support/service.ts';
 import {
   answeringWorkers,
@@ -163,14 +163,19 @@ test('one that crashes again and again is replaced once a second', async () => {
   expect(new Set(logOf(main).flatMap(({ url = [] }) => url))).toEqual(new Set([main.url]));
 });
 
-test('SIGTERM finishes the calls in flight and leaves no process behind', async () => {
+/** Sends SIGTERM while it has calls. Expects their answers, and that no process is left. */
+async function endWithCalls(main: UsherProcess, application: Parameters<typeof beginCalls>[1]): Promise<void> {
   const descendants = await main.descendants();
-  const calls = await beginCalls(main, await readDemo(dataDir), 4);
+  const calls = await beginCalls(main, application, 4);
   const ended = main.end('SIGTERM');
   await sleep(200);
   expect(await Promise.all(calls.map((call) => call.finish()))).toEqual([200, 200, 200, 200]);
   expect(await ended).toBe(0);
   expect(await survivorsOf(descendants)).toEqual([]);
+}
+
+test('SIGTERM finishes the calls in flight and leaves no process behind', async () => {
+  await endWithCalls(main, await readDemo(dataDir));
   expect(main.stderr).toBe('');
 });
 
@@ -182,13 +187,7 @@ test('SIGTERM while one still starts finishes the calls of the other', async () 
   await using main = await startUsher(database.url, { WORKERS: '2', NODE_OPTIONS: preload(block) });
   const redirectUris = ['https://app.example.com/callback'];
   const tenant = await createTenant(main, { redirectUris });
-  const descendants = await main.descendants();
-  const calls = await beginCalls(main, { ...tenant, redirectUris }, 4);
-  const ended = main.end('SIGTERM');
-  await sleep(200);
-  expect(await Promise.all(calls.map((call) => call.finish()))).toEqual([200, 200, 200, 200]);
-  expect(await ended).toBe(0);
-  expect(await survivorsOf(descendants)).toEqual([]);
+  await endWithCalls(main, { ...tenant, redirectUris });
   expect(main.errors).toBe('');
 });
 
