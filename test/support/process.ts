@@ -181,9 +181,10 @@ export const startMain = UsherProcess.start;
 export function startUsher(
   databaseUrl: string,
   env: Record<string, string> = {},
-  { cgroup, keepsLog = false }: Pick<MainOptions, 'cgroup' | 'keepsLog'> = {},
+  { cgroup, files, keepsLog = false }: Pick<MainOptions, 'cgroup' | 'files' | 'keepsLog'> = {},
 ): Promise<UsherProcess> {
-  return UsherProcess.start({ ...optionsFor(databaseUrl, env), cgroup, keepsLog });
+  const options = optionsFor(databaseUrl, env);
+  return UsherProcess.start({ ...options, files: { ...options.files, ...files }, cgroup, keepsLog });
 }
 
 /** Returns the options of a process on a database of the test's. */

@@ -1,8 +1,10 @@
 /** Everything that the checker knows to be wrong with a history. */
 import { eventModel } from './event-model.ts';
+import { grantModel } from './grant-model.ts';
 import { type AuditEvent, findAuditViolations, resolveUnknown } from './invariants/audit-log.ts';
 import { findBoundedCheckViolations } from './invariants/bounded-checks.ts';
 import { findDeliveryViolations, type Message } from './invariants/deliveries.ts';
+import { findGrantViolations, type LogoutToken, USERINFO } from './invariants/grants.ts';
 import { findKeyViolations } from './invariants/keys.ts';
 import { findListViolations } from './invariants/lists.ts';
 import { findViolation, type Model } from './linearize.ts';
@@ -16,20 +18,29 @@ export interface History {
   readonly log: readonly AuditEvent[];
   /** What an endpoint that subscribes to everything has received. */
   readonly messages: readonly Message[];
+  /** What the endpoint of back-channel logout has received. */
+  readonly logoutTokens: readonly LogoutToken[];
   /** When nothing that has begun could still take effect. */
   readonly endsAt: number;
 }
 
 /** Returns all violations. Without any, the history is one that a single correct Usher could have had. */
-export function judge({ operations, log, messages, endsAt }: History): Violation[] {
+export function judge({ operations, log, messages, logoutTokens, endsAt }: History): Violation[] {
   return [
     ...findRowViolations(operations, log, endsAt),
     ...findKeyViolations(operations),
     ...findListViolations(operations),
     ...findBoundedCheckViolations(operations),
+    ...findGrantViolations(operations, logoutTokens),
     ...findAuditViolations(operations.filter(isCall), log),
-    ...findDeliveryViolations(operations, log, messages),
+    ...findDeliveryViolations(...withoutGrants(operations, log), messages),
   ];
+}
+
+/** Users with grants have signed in to an application without a webhook, so no message tells of them. */
+function withoutGrants(operations: readonly Operation[], log: readonly AuditEvent[]): [Operation[], AuditEvent[]] {
+  const ids = new Set(operations.filter(({ subject }) => subject.startsWith('grant ')).map(({ id }) => id));
+  return [operations.filter(({ id }) => !ids.has(id)), log.filter(({ requestId }) => !ids.has(requestId))];
 }
 
 function findRowViolations(operations: readonly Operation[], log: readonly AuditEvent[], endsAt: number): Violation[] {
@@ -37,11 +48,13 @@ function findRowViolations(operations: readonly Operation[], log: readonly Audit
   const admitted = operations.filter((operation) => !/^Invalid (API|admin) key$/.test(refusalOf(operation) ?? ''));
   const resolved = resolveUnknown(admitted, log, endsAt);
   const sessions = resolved.filter(({ rpc, input }) => !/\/CheckSession$/.test(rpc) || input.maxStalenessMs === 0);
+  const grants = resolved.filter(({ rpc }) => rpc !== USERINFO);
   return [
     ...searchAll(eventModel, groupBySubject(resolved, 'event')),
     ...searchAll(userModel, groupBySubject(resolved, 'user')),
     ...searchAll(webhookModel, groupBySubject(splitUpdates(resolved), 'webhook')),
     ...searchAll(sessionModel, groupBySubject(sessions, 'session')),
+    ...searchAll(grantModel, groupBySubject(grants, 'grant')),
   ];
 }
 

@@ -10,6 +10,9 @@ export interface Input {
   readonly authToken?: string;
   readonly sessionId?: string;
   readonly maxStalenessMs?: number;
+  readonly grantId?: string;
+  /** The number of a refresh token in its grant, from 1. */
+  readonly rotation?: number;
 }
 
 /** What they answer, as the JSON of Protobuf: false and empty lists are absent. */
@@ -20,13 +23,20 @@ export interface Answer {
   readonly alreadyCheckedIn?: boolean;
   readonly checkIns?: readonly { readonly attendeeId: string; readonly checkedInAt: string }[];
   readonly user?: { readonly id?: string; readonly name?: string; readonly deactivatedAt?: string };
-  readonly webhook?: { readonly webhookId: string; readonly description?: string; readonly isActive?: boolean };
+  readonly webhook?: {
+    readonly webhookId: string;
+    readonly description?: string;
+    readonly isActive?: boolean;
+    readonly signingKey?: string;
+  };
   readonly webhooks?: readonly { readonly webhookId: string }[];
   readonly session?: { readonly id?: string };
   readonly sessions?: readonly unknown[];
   readonly active?: boolean;
   readonly authToken?: string;
   readonly loginIntentId?: string;
+  readonly redirectUrl?: string;
+  readonly grants?: readonly { readonly grantId: string }[];
   readonly apiKeyId?: string;
   readonly apiKey?: string;
   readonly apiKeys?: readonly { readonly apiKeyId: string }[];
@@ -57,7 +67,7 @@ export interface Violation {
   readonly details: string;
 }
 
-const READS = /\/(Get|List|Check(?!In))/;
+const READS = /^GET |\/(Get|List|Check(?!In))/;
 
 /** Returns whether the call changes nothing. */
 export function isRead({ rpc }: Pick<Operation, 'rpc'>): boolean {
@@ -84,5 +94,5 @@ export function describeOperation({ rpc, replica, input, calledAt, returnedAt, o
   const interval = `${calledAt.toFixed(1)}-${returnedAt.toFixed(1)}`;
   const text = `${rpc} ${JSON.stringify(input)} -> ${JSON.stringify(outcome)}`;
   // The end of a token tells it from others.
-  return `${interval} ms at ${replica}: ${text.replaceAll(/"eyJ[^"]*(.{8}")/g, '"...$1')}`;
+  return `${interval} ms at ${replica}: ${text.replaceAll(/"(?:eyJ|u[ar]t_)[^"]*(.{8}")/g, '"...$1')}`;
 }

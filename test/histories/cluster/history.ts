@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type postgres from 'postgres';
 import { expect, type TestContext } from 'vitest';
-import { beginSession, clientsOf, createTenant, createTestUser } from '../../support/service.ts';
+import { adminClient, beginSession, clientsOf, createTenant, createTestUser } from '../../support/service.ts';
 import { report } from '../../support/soak.ts';
 import { WebhookReceiver } from '../../support/webhook-receiver.ts';
 import type { AuditEvent } from '../checker/invariants/audit-log.ts';
 import type { Message } from '../checker/invariants/deliveries.ts';
+import type { LogoutToken } from '../checker/invariants/grants.ts';
 import { type History, judge } from '../checker/judge.ts';
 import { answerOf, isRead, type Operation, type Violation } from '../checker/operation.ts';
 import { Client } from '../workload/client.ts';
@@ -65,15 +66,17 @@ export async function expectCorrectHistory(
 
 async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
   await using receiver = await WebhookReceiver.open();
-  const { tenant, ownerId } = await setUp(replicas, receiver);
+  const { tenant, oidcApplication, ownerId } = await setUp(replicas, receiver);
   using client = new Client(replicas.ports);
   client.apiKey = tenant.apiKey;
   const recorder = new Recorder(client);
   const stop = startWorkload({
     recorder,
+    client,
     replicas: client.replicas,
     applicationId: tenant.id,
     clientId: tenant.clientId,
+    oidcApplication,
     ownerId,
     endpoint: `${receiver.url}/none`,
     makeDue: (userId) => onPrimary((sql) => makeDue(sql, tenant.id, userId)),
@@ -86,12 +89,13 @@ async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
   } finally {
     await stop();
   }
-  const pending = await onPrimary((sql) => waitForDeliveries(sql, tenant.id));
+  const pending = await onPrimary((sql) => waitForDeliveries(sql, [tenant.id, oidcApplication.id]));
   const log = await onPrimary((sql) => readAuditLog(sql, recorder.prefix));
   const history: History = {
     operations: recorder.operations,
     log,
     messages: receiver.at('/all').map(({ id, json }): Message => ({ id, type: json.type, data: json.data })),
+    logoutTokens: receiver.messages.filter(({ path }) => path === '/logout').map(({ body }) => readLogoutToken(body)),
     endsAt: performance.now(),
   };
   const unexpected = recorder.unexpected.map((details) => ({ rule: 'an unexpected answer', details }));
@@ -107,7 +111,12 @@ async function setUp(replicas: Replicas, receiver: WebhookReceiver) {
     // The owner of a webhook is a user of the application.
     await beginSession(replicas, tenant, owner);
     await clientsOf(replicas, tenant).webhooks.createWebhook({ url, ownerId: owner.id, eventTypes: ['*'] });
-    return { tenant, ownerId: owner.id };
+    const oidcApplication = await createTenant(replicas);
+    await adminClient(replicas).updateApplication({
+      ...{ applicationId: oidcApplication.id, openIdConnect: true, publicClient: true },
+      backchannelLogoutUri: `${receiver.url}/logout`,
+    });
+    return { tenant, oidcApplication, ownerId: owner.id };
   };
   for (let tries = 1; ; tries++) {
     try {
@@ -130,21 +139,27 @@ async function makeDue(sql: postgres.Sql, applicationId: string, userId: string)
 }
 
 /** Returns what is wrong when messages stay undelivered. */
-async function waitForDeliveries(sql: postgres.Sql, applicationId: string): Promise<Violation[]> {
+async function waitForDeliveries(sql: postgres.Sql, applicationIds: readonly string[]): Promise<Violation[]> {
   const deadline = performance.now() + DELIVERY_TIMEOUT_MS;
   for (;;) {
     const pending = await sql`
       select message_id::text as id, due_at, attempt_count, last_error from webhook_deliveries
-      where application_id = ${applicationId} and due_at is not null
+      where application_id in ${sql([...applicationIds])} and due_at is not null
       union all
       select id::text, null, null, 'not fanned out' from webhook_messages
-      where application_id = ${applicationId} and fanned_out_to is not null`;
+      where application_id in ${sql([...applicationIds])} and fanned_out_to is not null`;
     if (pending.length === 0) return [];
     if (performance.now() > deadline) {
       return [{ rule: 'deliveries are still pending', details: JSON.stringify(pending.slice(0, SHOWN)) }];
     }
     await sleep(250);
   }
+}
+
+/** Its signature is for the tests of back-channel logout. */
+function readLogoutToken(form: string): LogoutToken {
+  const [, payload = ''] = (new URLSearchParams(form).get('logout_token') ?? '').split('.');
+  return JSON.parse(Buffer.from(payload, 'base64url').toString());
 }
 
 async function readAuditLog(sql: postgres.Sql, prefix: string): Promise<AuditEvent[]> {

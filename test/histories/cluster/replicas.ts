@@ -1,6 +1,7 @@
 /** Processes of Usher on ports of their own, which tests end and start again. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findFreePort } from '../../support/free-port.ts';
+import { createRsaJwk } from '../../support/oidc.ts';
 import { startUsher, type UsherProcess } from '../../support/process.ts';
 
 export const REPLICAS = 3;
@@ -13,7 +14,12 @@ const ENV = {
   WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   SHUTDOWN_DELAY_MS: '0',
   SHUTDOWN_TIMEOUT_MS: '5000',
+  OIDC_SIGNING_KEYS_FILE: 'oidc-keys',
+  TRUSTED_PROXIES: '127.0.0.1',
 };
+
+/** All replicas sign ID tokens and logout tokens with it. */
+const FILES = { 'oidc-keys': JSON.stringify({ keys: [createRsaJwk()] }) };
 
 /** How a replica differs from the others. */
 export interface ReplicaOptions {
@@ -45,7 +51,11 @@ export class Replicas implements AsyncDisposable {
   /** Starts a replica that has ended. */
   async start(at: number): Promise<void> {
     const { databaseUrl, env } = this.#options[at] ?? { databaseUrl: '' };
-    this.#processes[at] = await startUsher(databaseUrl, { ...ENV, PORT: String(this.ports[at]), ...env });
+    this.#processes[at] = await startUsher(
+      databaseUrl,
+      { ...ENV, PORT: String(this.ports[at]), ...env },
+      { files: FILES },
+    );
   }
 
   /** Sends the signal and resolves to the exit code when the replica has ended. */

@@ -1,5 +1,5 @@
-/** Calls RPCs of replicas over Connect with JSON, on connections that are kept. */
-import { Agent, request as httpRequest } from 'node:http';
+/** Calls RPCs of replicas over Connect with JSON, and their other paths, on connections that are kept. */
+import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { ADMIN_KEY } from '../../support/service.ts';
 import type { Answer } from '../checker/operation.ts';
@@ -10,6 +10,21 @@ export type Reply =
   | { readonly code: string; readonly message: string }
   | 'unsent'
   | 'lost';
+
+export interface HttpReply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** After so many milliseconds the caller closes the connection. */
+  readonly patienceMs?: number;
+}
 
 /** Longer than `REQUEST_TIMEOUT_MS`, so that only what has stopped is given up. */
 const PATIENCE_MS = 4_000;
@@ -27,32 +42,44 @@ export class Client implements Disposable {
     return this.#ports.length;
   }
 
-  call(
+  async call(
     replica: number,
     rpc: string,
     body: object,
     { requestId, apiKey = this.apiKey }: { requestId: string; apiKey?: string | undefined },
   ): Promise<Reply> {
     const key = rpc.startsWith('AdminService/') ? { 'x-admin-key': ADMIN_KEY } : { 'x-api-key': apiKey };
-    const sent = httpRequest({
-      agent: this.#agent,
-      host: '127.0.0.1',
-      port: this.#ports[replica],
+    const reply = await this.send(replica, {
       method: 'POST',
       path: `/usher.v1.${rpc}`,
       headers: { 'content-type': 'application/json', 'x-request-id': requestId, ...key },
-      timeout: PATIENCE_MS,
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      body: JSON.stringify(body),
+    });
+    return typeof reply === 'string' ? reply : readReply(reply.status === 200, reply.body);
+  }
+
+  send(
+    replica: number,
+    { body, patienceMs = PATIENCE_MS, ...request }: HttpRequest,
+  ): Promise<HttpReply | 'unsent' | 'lost'> {
+    const sent = httpRequest({
+      ...request,
+      agent: this.#agent,
+      host: '127.0.0.1',
+      port: this.#ports[replica],
+      timeout: patienceMs,
+      signal: AbortSignal.timeout(patienceMs),
     });
     return new Promise((resolve) => {
       sent.on('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED' ? 'unsent' : 'lost'));
       sent.on('response', (response) => {
+        const { statusCode: status = 0, headers } = response;
         text(response).then(
-          (json) => resolve(readReply(response.statusCode === 200, json)),
+          (read) => resolve({ status, headers, body: read }),
           () => resolve('lost'),
         );
       });
-      sent.end(JSON.stringify(body));
+      sent.end(body);
     });
   }
 

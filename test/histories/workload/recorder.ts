@@ -30,13 +30,21 @@ export class Recorder {
   }
 
   /** Returns the answer of a replica, or undefined if the call was refused or has an unknown outcome. */
-  async call(
+  call(replica: number, { request, apiKey, ...call }: RecordedCall): Promise<Answer | undefined> {
+    return this.record(replica, call, (requestId) =>
+      this.#client.call(replica, call.rpc, request ?? call.input ?? {}, { requestId, apiKey }),
+    );
+  }
+
+  /** The same for a request that is no RPC. Its `x-request-id` must be the given one. */
+  async record(
     replica: number,
-    { rpc, subject, input = {}, request = input, apiKey }: RecordedCall,
+    { rpc, subject, input = {} }: Pick<RecordedCall, 'rpc' | 'subject' | 'input'>,
+    send: (requestId: string) => Promise<Reply>,
   ): Promise<Answer | undefined> {
     const id = `${this.prefix}${++this.#calls}`;
     const calledAt = performance.now();
-    const reply = await this.#client.call(replica, rpc, request, { requestId: id, apiKey });
+    const reply = await send(id);
     // Nobody listened, so nothing can have happened.
     if (reply === 'unsent') return undefined;
     const outcome = readOutcome(reply);
@@ -67,11 +75,11 @@ export class Recorder {
 }
 
 /** What Usher says when it cannot answer. */
-const EXPECTED: ReadonlySet<string> = new Set(['unavailable', 'deadline_exceeded']);
+const EXPECTED: ReadonlySet<string> = new Set(['unavailable', 'deadline_exceeded', 'temporarily_unavailable']);
 
 /** The codes of refusals that are the same however often the call is made. */
 const REFUSALS: ReadonlySet<string> = new Set([
-  ...['unauthenticated', 'not_found', 'already_exists', 'failed_precondition', 'invalid_argument'],
+  ...['unauthenticated', 'not_found', 'already_exists', 'failed_precondition', 'invalid_argument', 'invalid_grant'],
 ]);
 
 function readOutcome(reply: Exclude<Reply, 'unsent'>): Outcome {

@@ -1,13 +1,23 @@
 /** What the parts of the workload share. */
 import type { Answer } from '../checker/operation.ts';
+import type { Client } from './client.ts';
 import { pick } from './random.ts';
 import type { RecordedCall, Recorder } from './recorder.ts';
 
+/** A public client of OpenID Connect, whose refresh tokens rotate. */
+interface OidcApplication {
+  readonly id: string;
+  readonly clientId: string;
+  readonly apiKey: string;
+}
+
 export interface Scene {
   readonly recorder: Recorder;
+  readonly client: Client;
   readonly replicas: number;
   readonly applicationId: string;
   readonly clientId: string;
+  readonly oidcApplication: OidcApplication;
   /** A user who has signed in, and stays. */
   readonly ownerId: string;
   /** An endpoint that nothing is sent to. */

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiKeys } from './api-keys.ts';
 import { Events } from './events.ts';
+import { Grants } from './grants.ts';
 import { pick } from './random.ts';
 import type { Actor, Scene } from './scene.ts';
 import { Sessions } from './sessions.ts';
@@ -17,9 +18,9 @@ const KEY_CALLERS = 2;
 /** Starts the callers. The function that it returns stops them, and resolves when the last call has returned. */
 export function startWorkload(scene: Scene): () => Promise<void> {
   let isOver = false;
-  const [events, sessions] = [new Events(scene), new Sessions(scene)];
-  // Sessions have the most to be wrong.
-  const actors: readonly Actor[] = [events, sessions, sessions, new Users(scene), new Webhooks(scene)];
+  const [events, sessions, grants] = [new Events(scene), new Sessions(scene), new Grants(scene)];
+  // Sessions and grants have the most to be wrong.
+  const actors: readonly Actor[] = [events, sessions, sessions, grants, grants, new Users(scene), new Webhooks(scene)];
   const keepCalling = async (next: () => Actor) => {
     while (!isOver) {
       await next().step();

@@ -34,6 +34,7 @@ const REFUSALS: Readonly<Record<string, readonly string[]>> = {
   CompleteLogin: ['User not found'],
   ExchangeToken: ['Invalid or expired token', 'User not found'],
   RenewSession: ['Session expired'],
+  'oidc/token': ['invalid_grant'],
 };
 
 function refuseInstead(method: string): Record<string, Outcome> {
@@ -69,8 +70,8 @@ function changeAnswer(
     isPossible ? { answer: { ...answer, ...changed } } : undefined;
   const { event, user, webhook, checkIns = [], session } = answer;
   const method = methodOf(rpc);
-  // The model of sessions leaves profiles to that of users.
-  if (user && subject.startsWith('session ')) return {};
+  // The models of sessions and grants leave profiles to that of users.
+  if (user && !subject.startsWith('user ')) return {};
   switch (method) {
     case 'GetEvent':
       return {
@@ -128,6 +129,13 @@ function changeAnswer(
         'inactive for active': when(answer.active, { active: false }),
         'active for inactive': when(!answer.active, { active: true }),
       };
+    case 'ListUserGrants': {
+      const { grants = [] } = answer;
+      return {
+        'one is missing': when(grants.length > 0, { grants: grants.slice(1) }),
+        'one too many': when(true, { grants: [...grants, { grantId: 'another' }] }),
+      };
+    }
     case 'ListSessions':
       return {
         'none for one': when(answer.sessions, { sessions: [] }),

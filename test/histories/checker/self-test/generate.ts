@@ -1,5 +1,6 @@
 /** Generates correct histories: of one call after the other, and of calls that overlap and may get no answer. */
 import fc from 'fast-check';
+import { REVOKE, TOKEN } from '../grant-model.ts';
 import { answerOf, type Input, isRead, type Operation } from '../operation.ts';
 import { MAKE_DUE } from '../session-model.ts';
 import { SimulatedUsher } from './simulated-usher.ts';
@@ -24,6 +25,12 @@ export const CALLS = {
     ...['AuthService/ExchangeToken', 'SessionService/RenewSession', 'AdminService/DeactivateUser'],
     ...['AdminService/ReactivateUser', 'AdminService/ReactivateUser'],
   ],
+  grant: [
+    ...['AdminService/CompleteLogin', TOKEN, TOKEN, TOKEN, TOKEN, 'AdminService/ListUserGrants', REVOKE],
+    ...['SessionService/EndGrant', 'AdminService/EndUserGrant', 'SessionService/RevokeUserSessions'],
+    ...['AdminService/EndUserSessions', 'AdminService/DeactivateUser', 'AdminService/ReactivateUser'],
+    ...['AdminService/ReactivateUser', 'AdminService/CompleteLogin', TOKEN, TOKEN],
+  ],
 } as const;
 
 /** What histories begin with, so that there is something to change. */
@@ -32,6 +39,7 @@ const OPENINGS = {
   user: [],
   webhook: ['WebhookService/CreateWebhook'],
   session: ['AdminService/CompleteLogin', 'AuthService/ExchangeToken', MAKE_DUE],
+  grant: ['AdminService/CompleteLogin', TOKEN],
 } as const;
 
 export type Kind = keyof typeof CALLS;
@@ -99,11 +107,8 @@ export function simulate(
   const later = plans.map((plan, number) => ({ ...plan, number }));
   const inOrder = [...opening, ...later].sort((a, b) => a.takesEffectAt - b.takesEffectAt);
   for (const { rpc, calledAt, returnedAt, fate, choice, number } of inOrder) {
-    const input = chooseInput(
-      rpc,
-      choice,
-      made.filter((operation) => operation.returnedAt < calledAt),
-    );
+    const known = made.filter((operation) => operation.returnedAt < calledAt);
+    const input = kind === 'grant' ? chooseGrant(rpc, choice, known, number) : chooseInput(rpc, choice, known);
     const operation = { id: String(number), rpc, subject: `${kind} 1`, replica: 0, input, calledAt };
     const outcome = fate === 'lost call' ? undefined : usher.call(rpc, input, loses(usher, rpc, input, number));
     if (outcome && fate === 'answered') made.push({ ...operation, returnedAt, outcome });
@@ -133,6 +138,31 @@ function chooseInput(rpc: string, choice: number, known: readonly Operation[]): 
     case 'RenewSession':
     case 'RevokeSession':
       return { sessionId: newest(sessionIds) };
+    default:
+      return {};
+  }
+}
+
+/** A caller knows the codes and refresh tokens that it has got. */
+function chooseGrant(rpc: string, choice: number, known: readonly Operation[], number: number): Input {
+  const newest = <T>(values: readonly T[]) => values.at(-1 - (choice % 3)) ?? values.at(-1);
+  const answered = known.filter(answerOf);
+  const logins = answered.filter((operation) => operation.rpc.endsWith('/CompleteLogin'));
+  const redeemed = answered.filter((operation) => operation.rpc === TOKEN);
+  switch (rpc) {
+    case 'AdminService/CompleteLogin':
+      return { grantId: `grant ${number}` };
+    case TOKEN: {
+      const isRedeemed = (grantId = '') => redeemed.some(({ input }) => input.grantId === grantId);
+      const { input } = logins.findLast((login) => !isRedeemed(login.input.grantId)) ?? logins.at(-1) ?? {};
+      const token = choice % 2 === 0 ? undefined : choice % 4 === 1 ? redeemed.at(-1) : newest(redeemed);
+      if (!token) return { grantId: input?.grantId ?? 'unknown' };
+      return { grantId: token.input.grantId ?? '', rotation: (token.input.rotation ?? 0) + 1 };
+    }
+    case REVOKE:
+    case 'SessionService/EndGrant':
+    case 'AdminService/EndUserGrant':
+      return { grantId: newest(logins)?.input.grantId ?? 'unknown' };
     default:
       return {};
   }

@@ -1,5 +1,7 @@
 /** The checker of what goes beyond a row takes a correct history, and notices each kind of wrong answer in it. */
 import { expect, test } from 'vitest';
+import { TOKEN } from '../grant-model.ts';
+import { USERINFO } from '../invariants/grants.ts';
 import { type History, judge } from '../judge.ts';
 import type { Answer, Input, Operation, Outcome } from '../operation.ts';
 
@@ -46,6 +48,12 @@ const OPERATIONS: readonly Operation[] = [
   call('AdminService/CompleteLogin', 'session u', 2_012, { authToken: 'u' }),
   call('AuthService/ExchangeToken', 'session u', 2_014, { session: { id: 'r' } }, { authToken: 'u' }),
   call('AdminService/DeactivateUser', 'session u', 2_016, { user: { deactivatedAt: 'now' } }),
+
+  call('AdminService/CompleteLogin', 'grant v', 1, { redirectUrl: 'https://app.test' }, { grantId: 'g' }),
+  call(TOKEN, 'grant v', 3, {}, { grantId: 'g' }),
+  call(USERINFO, 'grant v', 5, { active: true }, { grantId: 'g' }),
+  call('SessionService/EndGrant', 'grant v', 7, {}, { grantId: 'g' }),
+  call(USERINFO, 'grant v', 5_009, {}, { grantId: 'g' }),
 ];
 
 const CHANGES = [
@@ -53,6 +61,7 @@ const CHANGES = [
   ...['AdminService/CreateApiKey 0', 'AdminService/RevokeApiKey 4', 'AdminService/CompleteLogin 0'],
   ...['AuthService/ExchangeToken 2', 'SessionService/RevokeSession 8', 'AdminService/CompleteLogin 2012'],
   ...['AuthService/ExchangeToken 2014', 'AdminService/DeactivateUser 2016'],
+  ...['AdminService/CompleteLogin 1', `${TOKEN} 3`, 'SessionService/EndGrant 7'],
 ];
 
 const CORRECT: History = {
@@ -70,11 +79,12 @@ const CORRECT: History = {
     { id: '7', type: 'session.revoked', data: { userId: 'u' } },
     { id: '8', type: 'user.deactivated', data: { id: 'u' } },
   ],
+  logoutTokens: [{ sub: 'v', sid: 'g' }],
   endsAt: ENDS_AT,
 };
 
 function entryOf(requestId: string) {
-  const [action = ''] = requestId.split(' ');
+  const action = requestId.slice(0, requestId.lastIndexOf(' '));
   const resource = action === 'EventService/CheckIn' ? 'e/ada' : action.startsWith('EventService/') ? 'e' : 'u';
   return { action, resource };
 }
@@ -87,6 +97,7 @@ const replace = (id: string, changes: Partial<Operation>): History => {
   const operations = OPERATIONS.map((operation) => (operation.id === id ? { ...operation, ...changes } : operation));
   return { ...CORRECT, operations };
 };
+const without = (id: string) => OPERATIONS.filter((operation) => operation.id !== id);
 const answer = (id: string, answer: Answer) => replace(id, { outcome: { answer } });
 const logOnly = (keeps: (requestId: string) => boolean): History => ({
   ...CORRECT,
@@ -115,6 +126,11 @@ const FLIPS: readonly [string, History][] = [
     answer('SessionService/CheckSession 2010', { active: true }),
   ],
   ['a live session is not active', answer('SessionService/CheckSession 6', {})],
+  ['an access token is active 5 s after the end of its grant', answer(`${USERINFO} 5009`, { active: true })],
+  ['a live access token is not active', answer(`${USERINFO} 5`, {})],
+  ['the end of a grant was not told', { ...CORRECT, logoutTokens: [] }],
+  ['a logout token tells of no end', { ...CORRECT, operations: without('SessionService/EndGrant 7') }],
+  ['an acknowledged change has no audit event', logOnly((id) => id !== `${TOKEN} 3`)],
   ['an acknowledged change has no audit event', logOnly((id) => id !== 'EventService/CheckIn 4')],
   ['a call has two audit events', logAlso('EventService/CreateEvent 0')],
   ['an audit event has no call', logAlso('EventService/CreateEvent 99')],

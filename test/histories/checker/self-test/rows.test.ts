@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { eventModel } from '../event-model.ts';
+import { grantModel, TOKEN } from '../grant-model.ts';
 import { findViolation } from '../linearize.ts';
 import { answerOf, type Operation, type Violation } from '../operation.ts';
 import { splitUpdates, userModel, webhookModel } from '../profile-models.ts';
@@ -18,19 +19,31 @@ const JUDGES: Readonly<Record<Kind, (history: readonly Operation[]) => Violation
   user: (history) => findViolation(userModel, history),
   webhook: (history) => findViolation(webhookModel, splitUpdates(history)),
   session: (history) => findViolation(sessionModel, history),
+  grant: (history) => findViolation(grantModel, history),
 };
 
 /** How many classes of wrong answers there are: without a change here, none disappears. */
-const CLASSES: Readonly<Record<Kind, number>> = { event: 24, user: 11, webhook: 10, session: 17 };
+const CLASSES: Readonly<Record<Kind, number>> = { event: 24, user: 11, webhook: 10, session: 17, grant: 6 };
 
-/** What shows, at the end, a change that was lost. */
-const LAST_CALLS: Readonly<Record<Kind, readonly string[]>> = {
-  event: ['EventService/GetEvent', 'EventService/ListCheckIns'],
-  user: ['AdminService/GetUser'],
-  webhook: ['WebhookService/GetWebhook'],
+/** What shows, at the end, a change that was lost, with what each call chooses. */
+const LAST_CALLS: Readonly<Record<Kind, readonly (readonly [string, number])[]>> = {
+  event: [
+    ['EventService/GetEvent', 0],
+    ['EventService/ListCheckIns', 0],
+  ],
+  user: [['AdminService/GetUser', 0]],
+  webhook: [['WebhookService/GetWebhook', 0]],
   session: [
-    ...['SessionService/ListSessions', 'AuthService/ExchangeToken', 'AdminService/CompleteLogin'],
-    'AuthService/ExchangeToken',
+    ['SessionService/ListSessions', 0],
+    ['AuthService/ExchangeToken', 0],
+    ['AdminService/CompleteLogin', 0],
+    ['AuthService/ExchangeToken', 0],
+  ],
+  grant: [
+    ['AdminService/ListUserGrants', 0],
+    [TOKEN, 1],
+    [TOKEN, 0],
+    ['AdminService/CompleteLogin', 0],
   ],
 };
 
@@ -78,7 +91,7 @@ describe.each(Object.keys(CALLS) as Kind[])('for the row of a kind, %s, the chec
     const calls = fc.array(fc.tuple(fc.constantFrom(...CALLS[kind]), fc.nat(99)), { minLength: 1, maxLength: 12 });
     fc.assert(
       fc.property(calls, fc.constantFrom(...changes), fc.nat(99), (before, lost, choice) => {
-        const all = [...before, [lost, choice] as const, ...LAST_CALLS[kind].map((rpc) => [rpc, 0] as const)];
+        const all = [...before, [lost, choice] as const, ...LAST_CALLS[kind]];
         const plans = all.map(([rpc, chosen], at) => planNext(rpc, chosen, at));
         let isEffective = false;
         const history = simulate(kind, plans, (usher, rpc, input, number) => {

@@ -1,4 +1,4 @@
-/** A correct Usher of one event, one user, one webhook and the sessions of one user, in memory. It knows no model. */
+/** A correct Usher of one event, one user, one webhook and the sessions and grants of one user, in memory. It knows no model. */
 import type { Answer, Input, Outcome } from '../operation.ts';
 import { MAKE_DUE } from '../session-model.ts';
 
@@ -11,10 +11,13 @@ interface Rows {
   /** Those that live, the newest last. */
   sessions: string[];
   isDue: boolean;
+  codes: string[];
+  /** The number of the latest refresh token of each. */
+  grants: Record<string, number>;
 }
 
 export class SimulatedUsher {
-  #rows: Rows = { ids: 0, user: {}, tokens: [], sessions: [], isDue: false };
+  #rows: Rows = { ids: 0, user: {}, tokens: [], sessions: [], isDue: false, codes: [], grants: {} };
 
   /** Answers. With `isLost` it answers as if it had made the change. */
   call(rpc: string, input: Input, isLost = false): Outcome {
@@ -102,8 +105,12 @@ const CALLS: Readonly<Record<string, (rows: Rows, input: Input) => Outcome>> = {
     return answer({});
   },
 
-  CompleteLogin(rows) {
+  CompleteLogin(rows, { grantId }) {
     if (rows.user.deactivatedAt) return refuse('User not found');
+    if (grantId !== undefined) {
+      rows.codes.push(grantId);
+      return answer({ redirectUrl: 'https://app.test/callback' });
+    }
     const authToken = `token ${++rows.ids}`;
     rows.tokens.push(authToken);
     return answer({ authToken });
@@ -132,6 +139,30 @@ const CALLS: Readonly<Record<string, (rows: Rows, input: Input) => Outcome>> = {
     endAll(rows);
     return answer({});
   },
+  EndUserSessions(rows) {
+    endAll(rows);
+    return answer({});
+  },
+
+  'oidc/token'(rows, { grantId = '', rotation }) {
+    const { [grantId]: latest } = rows.grants;
+    if (rotation === undefined) {
+      if (!rows.codes.includes(grantId)) return refuse('invalid_grant');
+      rows.codes = rows.codes.filter((code) => code !== grantId);
+      rows.grants[grantId] = 1;
+    } else if (latest === rotation) {
+      rows.grants[grantId] = rotation + 1;
+    } else if (latest !== rotation + 1) {
+      delete rows.grants[grantId];
+      return refuse('invalid_grant');
+    }
+    return answer({});
+  },
+  'oidc/revoke': endGrant,
+  EndGrant: endGrant,
+  EndUserGrant: endGrant,
+  ListUserGrants: ({ grants }) => answer({ grants: Object.keys(grants).map((grantId) => ({ grantId })) }),
+
   [MAKE_DUE.slice(MAKE_DUE.indexOf('/') + 1)](rows) {
     rows.isDue = rows.sessions.length > 0;
     return answer({});
@@ -139,7 +170,12 @@ const CALLS: Readonly<Record<string, (rows: Rows, input: Input) => Outcome>> = {
 };
 
 function endAll(rows: Rows): void {
-  Object.assign(rows, { tokens: [], sessions: [], isDue: false });
+  Object.assign(rows, { tokens: [], sessions: [], isDue: false, codes: [], grants: {} });
+}
+
+function endGrant({ grants }: Rows, { grantId = '' }: Input): Outcome {
+  delete grants[grantId];
+  return answer({});
 }
 
 function showEvent({ name, createdAt }: NonNullable<Rows['event']>): Outcome {
