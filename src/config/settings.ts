@@ -23,10 +23,10 @@ import {
 import { parseAdminKey, parseEncryptionKeys } from './secrets.ts';
 import { setting } from './setting.ts';
 import { parseAuthSigningKeys, parseOidcSigningKeys } from './signing-keys.ts';
+import { TIMEOUT_SETTINGS } from './timeout-settings.ts';
 import { WEBHOOK_SETTINGS } from './webhook-settings.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
-const MAX_TIMEOUT_MS = 600_000;
 /** EIP-2294 allows chain IDs up to 2^63 - 37, but a JavaScript number is exact only up to here. */
 const MAX_CHAIN_ID = Number.MAX_SAFE_INTEGER;
 
@@ -171,21 +171,7 @@ export const SETTINGS = {
   }),
   ...CONSOLE_SETTINGS,
   logLevel: setting('LOG_LEVEL', parseOneOf(LOG_LEVELS), `\`${LOG_LEVELS.join('`, `')}\`.`, { default: 'info' }),
-  requestTimeoutMs: setting('REQUEST_TIMEOUT_MS', integerBetween(1, MAX_TIMEOUT_MS), 'The longest a call may take.', {
-    default: 5_000,
-  }),
-  shutdownDelayMs: setting(
-    'SHUTDOWN_DELAY_MS',
-    integerBetween(0, MAX_TIMEOUT_MS),
-    'How long a shutdown still accepts calls after readiness fails.',
-    { default: 0 },
-  ),
-  shutdownTimeoutMs: setting(
-    'SHUTDOWN_TIMEOUT_MS',
-    integerBetween(1, MAX_TIMEOUT_MS),
-    'How long a shutdown waits for calls in flight.',
-    { default: 10_000 },
-  ),
+  ...TIMEOUT_SETTINGS,
   ...WEBHOOK_SETTINGS,
   tlsCert: setting('TLS_CERT_FILE', String, 'Certificate in PEM. With it Usher serves TLS.', {
     isFile: true,

@@ -80,8 +80,10 @@ export async function openConsole(
 }
 
 /** Without CONSOLE_PORT, opens the port after that of the API, or any free port. */
-function openPort({ consolePort, consoleHost: host, port, tls }: Config, trustedProxies: BlockList) {
-  const open = (given: number) => openListener({ host, port: given, tls, trustedProxies, renderError: renderFailure });
+function openPort(config: Config, trustedProxies: BlockList) {
+  const { consolePort, consoleHost: host, port } = config;
+  const open = (given: number) =>
+    openListener({ ...config, host, port: given, trustedProxies, renderError: renderFailure });
   if (consolePort !== undefined) return open(consolePort).catch(blame('CONSOLE_HOST', 'CONSOLE_PORT'));
   return open(defaultConsolePort(port))
     .catch(() => open(0))

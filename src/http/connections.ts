@@ -6,13 +6,6 @@ import type { ConnectionQuota } from './request-scheduler.ts';
 
 /** How long a client may take to send its first request, to complete a request, and to read a response. */
 export const CLIENT_TIMEOUT_MS = 7_000;
-/** How long a connection may be idle between requests. */
-const KEEP_ALIVE_MS = 60_000;
-/** While there are more connections than this, idle ones are closed after `CLIENT_TIMEOUT_MS`. */
-const IDLE_LIMIT = 256;
-/** Clients are told a timeout that is shorter by this, so that they do not send a request while Usher closes. */
-const KEEP_ALIVE_MARGIN_MS = 1_000;
-
 export const SWEEP_INTERVAL_MS = 500;
 
 export const MAX_REQUESTS_PER_CONNECTION = 100;
@@ -25,6 +18,7 @@ export class HttpConnection implements ConnectionQuota {
   #idleSince = performance.now();
   #hasSentRequest = false;
   #stalledSweeps = 0;
+  #endedAt = Number.POSITIVE_INFINITY;
   readonly socket: Socket;
   /** HTTP/1.1: unfinished responses, oldest first. */
   readonly responses: ServerResponse[] = [];
@@ -48,6 +42,11 @@ export class HttpConnection implements ConnectionQuota {
     return this.#requests >= MAX_REQUESTS_PER_CONNECTION;
   }
 
+  /** In milliseconds of `performance.now()`; undefined while there are requests. */
+  get idleSince(): number | undefined {
+    return this.#requests === 0 ? this.#idleSince : undefined;
+  }
+
   /** Counts a request whose head has arrived. */
   startRequest(): void {
     this.#requests++;
@@ -67,14 +66,21 @@ export class HttpConnection implements ConnectionQuota {
     else this.socket.resetAndDestroy();
   }
 
+  /** Closes the connection gracefully. If an earlier call had no effect, drops it. */
+  endIdle(now: number): void {
+    if (now - this.#endedAt > CLIENT_TIMEOUT_MS) this.socket.destroy();
+    else if (this.#endedAt === Number.POSITIVE_INFINITY) {
+      this.#endedAt = now;
+      this.end();
+    }
+  }
+
   sweep(now: number, keepAliveMs: number): void {
     // If the kernel accepts no bytes for several sweeps, the client does not read.
     this.#stalledSweeps = this.socket.writableLength > 0 ? this.#stalledSweeps + 1 : 0;
-    const idleMs = this.#requests === 0 ? now - this.#idleSince : 0;
+    const idleMs = now - (this.idleSince ?? now);
     if (this.#stalledSweeps * SWEEP_INTERVAL_MS >= CLIENT_TIMEOUT_MS) this.reset();
-    // An earlier sweep has called `end`, without effect.
-    else if (idleMs > keepAliveMs + CLIENT_TIMEOUT_MS) this.socket.destroy();
-    else if (idleMs >= (this.#hasSentRequest ? keepAliveMs : CLIENT_TIMEOUT_MS)) this.end();
+    else if (idleMs >= (this.#hasSentRequest ? keepAliveMs : CLIENT_TIMEOUT_MS)) this.endIdle(now);
     else this.onSweep();
   }
 }
@@ -82,7 +88,14 @@ export class HttpConnection implements ConnectionQuota {
 export class HttpConnections {
   readonly #all = new Set<HttpConnection>();
   readonly #bySocket = new WeakMap<Socket, HttpConnection>();
-  #isOverIdleLimitUntil = 0;
+  readonly #keepAliveMs: number;
+  readonly #limit: number;
+
+  /** `keepAliveMs` is how long a connection may be idle between requests, unless there are more than `limit`. */
+  constructor(keepAliveMs: number, limit: number) {
+    this.#keepAliveMs = keepAliveMs;
+    this.#limit = limit;
+  }
 
   get size(): number {
     return this.#all.size;
@@ -125,13 +138,21 @@ export class HttpConnections {
     return this.#all.values();
   }
 
-  /** Closes idle and stalled connections, every `SWEEP_INTERVAL_MS`. Returns the keep-alive timeout to announce. */
-  sweep(): number {
-    const now = performance.now();
-    // Above the limit, every idle connection gets the short timeout.
-    if (this.#all.size > IDLE_LIMIT) this.#isOverIdleLimitUntil = now + KEEP_ALIVE_MS;
-    const keepAliveMs = now < this.#isOverIdleLimitUntil ? CLIENT_TIMEOUT_MS : KEEP_ALIVE_MS;
-    for (const connection of this.#all) connection.sweep(now, keepAliveMs);
-    return keepAliveMs - KEEP_ALIVE_MARGIN_MS;
+  /** Closes idle and stalled connections, every `SWEEP_INTERVAL_MS`. */
+  sweep(now = performance.now()): void {
+    for (const connection of this.#all) connection.sweep(now, this.#keepAliveMs);
+    const excess = this.#all.size - this.#limit;
+    if (excess > 0) this.#closeIdle(excess, now);
+  }
+
+  /**
+   * Closes those that have been idle longest. A load balancer may be sending a request on any of them, so it closes no
+   * more than it must, and none that is in frequent use.
+   */
+  #closeIdle(count: number, now: number): void {
+    const idleMs = ({ idleSince = now }: HttpConnection) => now - idleSince;
+    const idle = [...this.#all].filter((connection) => idleMs(connection) >= CLIENT_TIMEOUT_MS);
+    idle.sort((a, b) => idleMs(b) - idleMs(a));
+    for (const connection of idle.slice(0, count)) connection.endIdle(now);
   }
 }

@@ -10,6 +10,8 @@ import { type Certificate, toSecureContext } from './tls.ts';
 import { MAX_HEADER_BYTES } from './validate-head.ts';
 
 const HANDSHAKE_TIMEOUT_MS = 5_000;
+/** Clients are told a timeout that is shorter by this, so that they do not send a request while Usher closes. */
+const KEEP_ALIVE_MARGIN_MS = 1_000;
 
 const OPTIONS = {
   headersTimeout: CLIENT_TIMEOUT_MS,
@@ -18,23 +20,30 @@ const OPTIONS = {
   maxHeaderSize: MAX_HEADER_BYTES,
   // `findHeadProblem` checks the Host header.
   requireHostHeader: false,
+  keepAliveTimeoutBuffer: KEEP_ALIVE_MARGIN_MS,
 } satisfies ServerOptions;
+
+interface Http1Options {
+  readonly tls: Certificate | undefined;
+  readonly keepAliveTimeoutMs: number;
+  readonly renderError: RenderError;
+}
 
 /** Creates a server that parses HTTP only on the connections that `accept` gets. */
 export function createHttp1Server(
-  tls: Certificate | undefined,
+  { tls, keepAliveTimeoutMs, renderError }: Http1Options,
   connections: HttpConnections,
-  renderError: RenderError,
 ) {
+  const options = { ...OPTIONS, keepAliveTimeout: keepAliveTimeoutMs - KEEP_ALIVE_MARGIN_MS };
   const secured =
     tls &&
     createHttpsServer({
-      ...OPTIONS,
+      ...options,
       ...toSecureContext(tls),
       ALPNProtocols: ['h2', 'http/1.1'],
       handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     });
-  const server: Server = secured ?? createHttpServer(OPTIONS);
+  const server: Server = secured ?? createHttpServer(options);
   const connectionEvent = tls ? 'secureConnection' : 'connection';
   const listeners = server.listeners(connectionEvent);
   server.removeAllListeners(connectionEvent);

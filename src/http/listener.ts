@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import { ServerResponse } from 'node:http';
 import { type BlockList, Server as NetServer, type Socket } from 'node:net';
+import { findConnectionLimit } from './connection-limit.ts';
 import { HttpConnections, SWEEP_INTERVAL_MS } from './connections.ts';
 import { detectProtocol } from './detect-protocol.ts';
 import { HTTP_ERRORS, type HttpErrorReason, type RenderError } from './errors.ts';
@@ -30,6 +31,8 @@ export interface ListenerOptions {
   /** Undefined for cleartext. */
   readonly tls: Certificate | undefined;
   readonly trustedProxies: BlockList;
+  /** How long a connection may be idle between requests. */
+  readonly keepAliveTimeoutMs: number;
   readonly renderError: RenderError;
 }
 
@@ -52,9 +55,9 @@ const CLOSING_GRACE_MS = 500;
 
 /** Binds the port. Rejects with Node's error, such as EADDRINUSE. */
 export async function openListener(options: ListenerOptions) {
-  const { host, port, tls, trustedProxies, renderError } = options;
-  const connections = new HttpConnections();
-  const http1Server = createHttp1Server(tls, connections, renderError);
+  const { host, port, tls, trustedProxies, keepAliveTimeoutMs, renderError } = options;
+  const connections = new HttpConnections(keepAliveTimeoutMs, findConnectionLimit());
+  const http1Server = createHttp1Server(options, connections);
   const { server: http1, connectionEvent, accept: acceptHttp1 } = http1Server;
   const http2 = createHttp2Server();
   const scheduler = new RequestScheduler();
@@ -68,11 +71,7 @@ export async function openListener(options: ListenerOptions) {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  const sweep = () => {
-    http1.keepAliveTimeout = connections.sweep();
-  };
-  sweep();
-  const sweepTimer = setInterval(sweep, SWEEP_INTERVAL_MS).unref();
+  const sweepTimer = setInterval(() => connections.sweep(), SWEEP_INTERVAL_MS).unref();
   /** Connections whose protocol is not yet known. */
   const undetected = new Set<Socket>();
   http1.on(connectionEvent, async (socket: Socket) => {

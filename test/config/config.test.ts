@@ -73,6 +73,7 @@ test.each<[string, Environment]>([
     signInLogDays: 90,
     webhookLogDays: 14,
     requestTimeoutMs: 5_000,
+    keepAliveTimeoutMs: 75_000,
     shutdownDelayMs: 0,
     shutdownTimeoutMs: 10_000,
   });

@@ -19,6 +19,11 @@ beforeAll(async () => {
 
 afterAll(() => fixture.close());
 
+test('keeps idle connections as long as the API does', async () => {
+  const { headers } = await fetch(`http://127.0.0.1:${fixture.service.config.consolePort}/login`);
+  expect(headers.get('keep-alive')).toBe('timeout=74');
+});
+
 const PROTECTED = ROUTES.filter(({ role }) => role !== 'anyone').map((route) => ({
   ...route,
   name: `${route.method} ${route.path}`,

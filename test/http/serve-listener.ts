@@ -5,15 +5,20 @@ import type { Certificate } from '../../src/http/tls.ts';
 
 interface Options {
   readonly tls?: Certificate;
+  readonly keepAliveTimeoutMs?: number;
   readonly onError?: (error: unknown, requestId: string) => void;
 }
 
 /** Serves requests on a free port without a service. */
-export async function serveListener(handle: HttpHandler, { tls, onError = () => {} }: Options = {}) {
+export async function serveListener(
+  handle: HttpHandler,
+  { tls, keepAliveTimeoutMs = 75_000, onError = () => {} }: Options = {},
+) {
   const listener = await openListener({
     host: '127.0.0.1',
     port: 0,
     tls,
+    keepAliveTimeoutMs,
     trustedProxies: createBlockList([]),
     renderError: (reason) => JSON.stringify({ reason }),
   });

@@ -134,6 +134,11 @@ test('is all that its port serves, to GET and HEAD', async () => {
   ]);
 });
 
+test('its port keeps no idle connection that it could close under a scrape', async () => {
+  const { headers } = await fetch(metrics.url);
+  expect(headers.get('connection')).toBe('close');
+});
+
 test('is off without METRICS_PORT', async () => {
   await using unmeasured = await startTestService();
   expect(unmeasured.collect).toBeUndefined();

@@ -13,15 +13,11 @@ import { createSubjects } from '../support/mixed-calls.ts';
 import { startUsher } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
-/**
- * The longest that the service may keep a connection that is of no use. On a busy machine so few may be open at a time
- * that idle ones are kept for a minute.
- */
+/** The longest that the service may keep a connection that is of no use. */
 const LIMIT_MS = quickOrLong(90_000, 10_000);
 /** A connection over HTTP/2 with an open stream takes 50 to 80 KB, so 500 of them take up to 40 MB. */
 const MAX_GROWTH_BYTES = 60 * 1024 * 1024;
 const SOCKETS = quickOrLong(30, 500);
-// More than 256 connections in all, or idle ones are kept for a minute.
 const TLS_SOCKETS = quickOrLong(30, 50);
 const RESETS = quickOrLong(5_000, 100_000);
 const RESETS_PER_CONNECTION = 2_500;
@@ -37,8 +33,11 @@ const CANCEL = 8;
 /** The reasons for closing after too many resets: INTERNAL_ERROR by nghttp2, ENHANCE_YOUR_CALM by others. */
 const CLOSING_REASONS = [2, 11];
 
+/** So that connections that are idle after a request are closed as early as those of no use. */
+const SETTINGS = { KEEP_ALIVE_TIMEOUT_MS: '7000' };
+
 const database = await cloneDatabase();
-const service = await startUsher(database.url);
+const service = await startUsher(database.url, SETTINGS);
 const { tenant, webhookId } = await createSubjects(service);
 const victim: Victim = { port: service.port, apiKey: tenant.apiKey, path: `/api/webhooks/${webhookId}` };
 const pool = new HttpPool(service, { 'x-api-key': tenant.apiKey });
@@ -73,7 +72,7 @@ test.for(crowds)('disconnects clients that $does, and others notice nothing', LO
 
 test('disconnects clients of every kind over TLS', LONG, async (context) => {
   const directory = await createDirectory();
-  await using secure = await startUsher(database.url, await writeCertificate(directory));
+  await using secure = await startUsher(database.url, { ...SETTINGS, ...(await writeCertificate(directory)) });
 
   const figures = await attack(habits, { ...victim, port: secure.port, hasTls: true }, TLS_SOCKETS);
   report(context, { tried: `clients of every kind over TLS, ${TLS_SOCKETS} of each`, figures });
