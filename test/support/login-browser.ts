@@ -64,15 +64,22 @@ export class LoginBrowser {
     for (const pair of cookie?.split('; ') ?? []) this.#keep(pair);
   }
 
-  async open(path: string, method = 'GET'): Promise<LoginPage> {
-    return this.#send({ method, path });
+  async open(path: string, method = 'GET', headers: Record<string, string> = {}): Promise<LoginPage> {
+    return this.#send({ method, path, headers });
   }
 
   /** Fills in the form with that action and submits it. */
-  async submit(page: LoginPage, action: string, typed: Record<string, string> = {}): Promise<LoginPage> {
+  async submit(
+    page: LoginPage,
+    action: string,
+    typed: Record<string, string> = {},
+    headers: Record<string, string> = {},
+  ): Promise<LoginPage> {
     const { method, fields } = formOf(page, action);
     const filled = { ...fields, ...typed };
-    return method === 'post' ? this.post(action, filled) : this.open(`${action}?${new URLSearchParams(filled)}`);
+    return method === 'post'
+      ? this.post(action, filled, headers)
+      : this.open(`${action}?${new URLSearchParams(filled)}`, 'GET', headers);
   }
 
   /** Chooses a language in the footer of the page. */
@@ -81,11 +88,11 @@ export class LoginBrowser {
     return this.open(`${languageSwitch.action}?${new URLSearchParams({ ...languageSwitch.fields, lang })}`);
   }
 
-  async post(path: string, fields: Record<string, string>): Promise<LoginPage> {
+  async post(path: string, fields: Record<string, string>, headers: Record<string, string> = {}): Promise<LoginPage> {
     return this.#send({
       method: 'POST',
       path,
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
       body: new URLSearchParams(fields).toString(),
     });
   }

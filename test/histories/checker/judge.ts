@@ -1,4 +1,5 @@
 /** Everything that the checker knows to be wrong with a history. */
+import { browserModel } from './browser-model.ts';
 import { eventModel } from './event-model.ts';
 import { grantModel } from './grant-model.ts';
 import { type AuditEvent, findAuditViolations, resolveUnknown } from './invariants/audit-log.ts';
@@ -33,13 +34,13 @@ export function judge({ operations, log, messages, logoutTokens, endsAt }: Histo
     ...findBoundedCheckViolations(operations),
     ...findGrantViolations(operations, logoutTokens),
     ...findAuditViolations(operations.filter(isCall), log),
-    ...findDeliveryViolations(...withoutGrants(operations, log), messages),
+    ...findDeliveryViolations(...withMessages(operations, log), messages),
   ];
 }
 
-/** Users with grants have signed in to an application without a webhook, so no message tells of them. */
-function withoutGrants(operations: readonly Operation[], log: readonly AuditEvent[]): [Operation[], AuditEvent[]] {
-  const ids = new Set(operations.filter(({ subject }) => subject.startsWith('grant ')).map(({ id }) => id));
+/** Users of OpenID Connect have signed in to an application without a webhook, so no message tells of them. */
+function withMessages(operations: readonly Operation[], log: readonly AuditEvent[]): [Operation[], AuditEvent[]] {
+  const ids = new Set(operations.filter(({ subject }) => /^(grant|browser) /.test(subject)).map(({ id }) => id));
   return [operations.filter(({ id }) => !ids.has(id)), log.filter(({ requestId }) => !ids.has(requestId))];
 }
 
@@ -55,6 +56,7 @@ function findRowViolations(operations: readonly Operation[], log: readonly Audit
     ...searchAll(webhookModel, groupBySubject(splitUpdates(resolved), 'webhook')),
     ...searchAll(sessionModel, groupBySubject(sessions, 'session')),
     ...searchAll(grantModel, groupBySubject(grants, 'grant')),
+    ...searchAll(browserModel, groupBySubject(resolved, 'browser')),
   ];
 }
 

@@ -13,6 +13,8 @@ export interface Input {
   readonly grantId?: string;
   /** The number of a refresh token in its grant, from 1. */
   readonly rotation?: number;
+  /** The remembered sign-in that the cookie of a browser has. */
+  readonly remembered?: string;
 }
 
 /** What they answer, as the JSON of Protobuf: false and empty lists are absent. */
@@ -36,6 +38,7 @@ export interface Answer {
   readonly authToken?: string;
   readonly loginIntentId?: string;
   readonly redirectUrl?: string;
+  readonly remembered?: string;
   readonly grants?: readonly { readonly grantId: string }[];
   readonly apiKeyId?: string;
   readonly apiKey?: string;
@@ -67,7 +70,7 @@ export interface Violation {
   readonly details: string;
 }
 
-const READS = /^GET |\/(Get|List|Check(?!In))/;
+const READS = /^GET (?!\/oidc\/authorize)|\/(Get|List|Check(?!In))/;
 
 /** Returns whether the call changes nothing. */
 export function isRead({ rpc }: Pick<Operation, 'rpc'>): boolean {

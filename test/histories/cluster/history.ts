@@ -74,6 +74,7 @@ async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
     recorder,
     client,
     replicas: client.replicas,
+    urls: replicas.ports.map((port) => `http://127.0.0.1:${port}`),
     applicationId: tenant.id,
     clientId: tenant.clientId,
     oidcApplication,
@@ -113,7 +114,7 @@ async function setUp(replicas: Replicas, receiver: WebhookReceiver) {
     await clientsOf(replicas, tenant).webhooks.createWebhook({ url, ownerId: owner.id, eventTypes: ['*'] });
     const oidcApplication = await createTenant(replicas);
     await adminClient(replicas).updateApplication({
-      ...{ applicationId: oidcApplication.id, openIdConnect: true, publicClient: true },
+      ...{ applicationId: oidcApplication.id, openIdConnect: true, publicClient: true, singleSignOn: true },
       backchannelLogoutUri: `${receiver.url}/logout`,
     });
     return { tenant, oidcApplication, ownerId: owner.id };

@@ -4,7 +4,7 @@ import type { Client } from './client.ts';
 import { pick } from './random.ts';
 import type { RecordedCall, Recorder } from './recorder.ts';
 
-/** A public client of OpenID Connect, whose refresh tokens rotate. */
+/** A public client of OpenID Connect, whose refresh tokens rotate. It shares sign-ins. */
 interface OidcApplication {
   readonly id: string;
   readonly clientId: string;
@@ -15,6 +15,8 @@ export interface Scene {
   readonly recorder: Recorder;
   readonly client: Client;
   readonly replicas: number;
+  /** Of the replicas. */
+  readonly urls: readonly string[];
   readonly applicationId: string;
   readonly clientId: string;
   readonly oidcApplication: OidcApplication;

@@ -1,6 +1,7 @@
 /** Callers that make calls of all kinds at all replicas until they are stopped. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiKeys } from './api-keys.ts';
+import { Browsers } from './browsers.ts';
 import { Events } from './events.ts';
 import { Grants } from './grants.ts';
 import { pick } from './random.ts';
@@ -20,7 +21,8 @@ export function startWorkload(scene: Scene): () => Promise<void> {
   let isOver = false;
   const [events, sessions, grants] = [new Events(scene), new Sessions(scene), new Grants(scene)];
   // Sessions and grants have the most to be wrong.
-  const actors: readonly Actor[] = [events, sessions, sessions, grants, grants, new Users(scene), new Webhooks(scene)];
+  const others = [new Users(scene), new Webhooks(scene), new Browsers(scene)];
+  const actors: readonly Actor[] = [events, sessions, sessions, grants, grants, ...others];
   const keepCalling = async (next: () => Actor) => {
     while (!isOver) {
       await next().step();

@@ -35,6 +35,7 @@ const REFUSALS: Readonly<Record<string, readonly string[]>> = {
   ExchangeToken: ['Invalid or expired token', 'User not found'],
   RenewSession: ['Session expired'],
   'oidc/token': ['invalid_grant'],
+  'login/wallet': ['Sign in'],
 };
 
 function refuseInstead(method: string): Record<string, Outcome> {
@@ -57,6 +58,7 @@ function answerInstead(method: string, before: readonly Operation[]): Record<str
     CompleteLogin: { authToken: 'another' },
     ExchangeToken: { session: { id: 'another' } },
     RenewSession: { session: { id: 'another' } },
+    'login/wallet': { remembered: 'another' },
   };
   return { 'success for a refusal': { answer: (last && answerOf(last)) ?? answers[method] ?? {} } };
 }
@@ -124,6 +126,8 @@ function changeAnswer(
         'a session of before': other ? when(true, { session: { id: other } }) : undefined,
       };
     }
+    case 'login/continue':
+    case 'oidc/authorize':
     case 'CheckSession':
       return {
         'inactive for active': when(answer.active, { active: false }),

@@ -1,5 +1,6 @@
 /** Generates correct histories: of one call after the other, and of calls that overlap and may get no answer. */
 import fc from 'fast-check';
+import { CONTINUE, CONTINUE_SILENTLY, FORGET, SIGN_IN } from '../browser-model.ts';
 import { REVOKE, TOKEN } from '../grant-model.ts';
 import { answerOf, type Input, isRead, type Operation } from '../operation.ts';
 import { MAKE_DUE } from '../session-model.ts';
@@ -31,6 +32,11 @@ export const CALLS = {
     ...['AdminService/EndUserSessions', 'AdminService/DeactivateUser', 'AdminService/ReactivateUser'],
     ...['AdminService/ReactivateUser', 'AdminService/CompleteLogin', TOKEN, TOKEN],
   ],
+  browser: [
+    ...[SIGN_IN, SIGN_IN, CONTINUE, CONTINUE_SILENTLY, CONTINUE_SILENTLY, FORGET, 'SessionService/RevokeUserSessions'],
+    ...['AdminService/EndUserSessions', 'AdminService/DeactivateUser', 'AdminService/ReactivateUser', SIGN_IN],
+    'AdminService/ReactivateUser',
+  ],
 } as const;
 
 /** What histories begin with, so that there is something to change. */
@@ -40,6 +46,7 @@ const OPENINGS = {
   webhook: ['WebhookService/CreateWebhook'],
   session: ['AdminService/CompleteLogin', 'AuthService/ExchangeToken', MAKE_DUE],
   grant: ['AdminService/CompleteLogin', TOKEN],
+  browser: [SIGN_IN],
 } as const;
 
 export type Kind = keyof typeof CALLS;
@@ -121,6 +128,7 @@ export function simulate(
 function chooseInput(rpc: string, choice: number, known: readonly Operation[]): Input {
   const tokens = known.flatMap((operation) => answerOf(operation)?.authToken ?? []);
   const sessionIds = known.flatMap((operation) => answerOf(operation)?.session?.id ?? []);
+  const remembered = known.flatMap((operation) => answerOf(operation)?.remembered ?? []);
   const newest = (values: readonly string[]) => values.at(-1 - (choice % 3)) ?? values.at(-1) ?? 'unknown';
   switch (rpc.slice(rpc.indexOf('/') + 1)) {
     case 'CreateEvent':
@@ -138,6 +146,12 @@ function chooseInput(rpc: string, choice: number, known: readonly Operation[]): 
     case 'RenewSession':
     case 'RevokeSession':
       return { sessionId: newest(sessionIds) };
+    case 'login/wallet':
+    case 'login/forget':
+      return { remembered: newest(remembered) };
+    case 'login/continue':
+    case 'oidc/authorize':
+      return { remembered: remembered.at(-1 - choice) ?? remembered.at(-1) ?? 'unknown' };
     default:
       return {};
   }

@@ -1,6 +1,7 @@
 /** The checker of rows notices every kind of wrong answer and of lost change, and takes every correct history. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { browserModel, CONTINUE, CONTINUE_SILENTLY, SIGN_IN } from '../browser-model.ts';
 import { eventModel } from '../event-model.ts';
 import { grantModel, TOKEN } from '../grant-model.ts';
 import { findViolation } from '../linearize.ts';
@@ -20,10 +21,14 @@ const JUDGES: Readonly<Record<Kind, (history: readonly Operation[]) => Violation
   webhook: (history) => findViolation(webhookModel, splitUpdates(history)),
   session: (history) => findViolation(sessionModel, history),
   grant: (history) => findViolation(grantModel, history),
+  browser: (history) => findViolation(browserModel, history),
 };
 
+/** Calls, and a step, that change nothing whose loss would show. */
+const READS: readonly string[] = [MAKE_DUE, CONTINUE, CONTINUE_SILENTLY];
+
 /** How many classes of wrong answers there are: without a change here, none disappears. */
-const CLASSES: Readonly<Record<Kind, number>> = { event: 24, user: 11, webhook: 10, session: 17, grant: 6 };
+const CLASSES: Readonly<Record<Kind, number>> = { event: 24, user: 11, webhook: 10, session: 17, grant: 6, browser: 6 };
 
 /** What shows, at the end, a change that was lost, with what each call chooses. */
 const LAST_CALLS: Readonly<Record<Kind, readonly (readonly [string, number])[]>> = {
@@ -45,6 +50,7 @@ const LAST_CALLS: Readonly<Record<Kind, readonly (readonly [string, number])[]>>
     [TOKEN, 0],
     ['AdminService/CompleteLogin', 0],
   ],
+  browser: [...Array.from({ length: 14 }, (_, choice) => [CONTINUE_SILENTLY, choice] as const), [SIGN_IN, 0]],
 };
 
 describe.each(Object.keys(CALLS) as Kind[])('for the row of a kind, %s, the checker', (kind) => {
@@ -86,7 +92,7 @@ describe.each(Object.keys(CALLS) as Kind[])('for the row of a kind, %s, the chec
   });
 
   test('notices each kind of change that is acknowledged and lost', () => {
-    const changes = CALLS[kind].filter((rpc) => !/\/(Get|List|CheckS)|Reactivate/.test(rpc) && rpc !== MAKE_DUE);
+    const changes = CALLS[kind].filter((rpc) => !/\/(Get|List|CheckS)|Reactivate/.test(rpc) && !READS.includes(rpc));
     const noticed = new Set<string>();
     const calls = fc.array(fc.tuple(fc.constantFrom(...CALLS[kind]), fc.nat(99)), { minLength: 1, maxLength: 12 });
     fc.assert(

@@ -1,4 +1,4 @@
-/** A correct Usher of one event, one user, one webhook and the sessions and grants of one user, in memory. It knows no model. */
+/** A correct Usher of one event, one user, one webhook and the sessions, grants and browsers of one user, in memory. It knows no model. */
 import type { Answer, Input, Outcome } from '../operation.ts';
 import { MAKE_DUE } from '../session-model.ts';
 
@@ -14,10 +14,11 @@ interface Rows {
   codes: string[];
   /** The number of the latest refresh token of each. */
   grants: Record<string, number>;
+  remembered: string[];
 }
 
 export class SimulatedUsher {
-  #rows: Rows = { ids: 0, user: {}, tokens: [], sessions: [], isDue: false, codes: [], grants: {} };
+  #rows: Rows = { ids: 0, user: {}, tokens: [], sessions: [], isDue: false, codes: [], grants: {}, remembered: [] };
 
   /** Answers. With `isLost` it answers as if it had made the change. */
   call(rpc: string, input: Input, isLost = false): Outcome {
@@ -158,6 +159,17 @@ const CALLS: Readonly<Record<string, (rows: Rows, input: Input) => Outcome>> = {
     }
     return answer({});
   },
+  'login/wallet'(rows, input) {
+    if (rows.user.deactivatedAt) return refuse('Sign in');
+    forget(rows, input);
+    const remembered = `sign-in ${++rows.ids}`;
+    rows.remembered.push(remembered);
+    return answer({ remembered });
+  },
+  'login/continue': continueLogin,
+  'oidc/authorize': continueLogin,
+  'login/forget': forget,
+
   'oidc/revoke': endGrant,
   EndGrant: endGrant,
   EndUserGrant: endGrant,
@@ -170,7 +182,16 @@ const CALLS: Readonly<Record<string, (rows: Rows, input: Input) => Outcome>> = {
 };
 
 function endAll(rows: Rows): void {
-  Object.assign(rows, { tokens: [], sessions: [], isDue: false, codes: [], grants: {} });
+  Object.assign(rows, { tokens: [], sessions: [], isDue: false, codes: [], grants: {}, remembered: [] });
+}
+
+function continueLogin(rows: Rows, { remembered = '' }: Input): Outcome {
+  return answer(rows.remembered.includes(remembered) ? { active: true } : {});
+}
+
+function forget(rows: Rows, { remembered }: Input): Outcome {
+  rows.remembered = rows.remembered.filter((each) => each !== remembered);
+  return answer({});
 }
 
 function endGrant({ grants }: Rows, { grantId = '' }: Input): Outcome {
