@@ -2,6 +2,7 @@
 import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
 import { reasonOf } from './errors.ts';
 import { createLoginState, finishLogin, LoginError, startLogin } from './login.ts';
+import { toOwnPath } from './own-path.ts';
 import { ignoreUnavailable, SessionChecks } from './session-checks.ts';
 import { SessionCookies } from './session-cookies.ts';
 import type { BrowserLoginOptions, BrowserReply, BrowserSessionOptions } from './session-handlers.ts';
@@ -138,10 +139,7 @@ export class BrowserSessions {
   /** Returns a path of this site, so that a `returnTo` of another site cannot redirect the user there. */
   #toLocation(returnTo: string | undefined): string {
     const { homePath = '/', redirectUri } = this.#options;
-    const { origin } = new URL(redirectUri);
-    if (!returnTo?.startsWith('/') || !URL.canParse(returnTo, origin)) return homePath;
-    const url = new URL(returnTo, origin);
-    return url.origin === origin ? url.pathname + url.search : homePath;
+    return toOwnPath(returnTo ?? '', new URL(redirectUri).origin) ?? homePath;
   }
 
   /** Renews a session that has expired. */

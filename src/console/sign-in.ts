@@ -1,5 +1,6 @@
 /** Signs operators in to the console, which is an application of Usher: the login is that of any application. */
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
+import { toOwnPath } from '../client/own-path.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { completeLogin } from '../domain/login/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl } from '../domain/login/generate-auth-url.ts';
@@ -41,7 +42,7 @@ export async function startSignIn({ context, parts, query }: ConsoleRequest): Pr
   if (!(await takePermit(call, key, LOGINS))) {
     return sendSignInCard(context, 429, 'Too many logins', 'Your network has started many logins. Wait a moment.');
   }
-  const returnTo = toOwnPath(query.get('to') ?? '/', consoleUrl);
+  const returnTo = toReturnPath(query.get('to') ?? '/', consoleUrl);
   const fresh = query.has('fresh') ? { prompt: 'LOGIN', maxAgeSeconds: FRESH_SECONDS } : {};
   const redirectUri = redirectUriOf(parts);
   const request = { clientId: CONSOLE_CLIENT_ID, redirectUri, state: beginLogin(context, cookies, returnTo), ...fresh };
@@ -145,12 +146,10 @@ export async function endSignIn({ context, parts }: ConsoleRequest): Promise<Rep
   return { redirect: '/login?out' };
 }
 
-/** Returns a path of the console, or `/` for a URL of another origin. Drops a query that is too long for the cookie. */
-function toOwnPath(path: string, consoleUrl: string): string {
-  const url = URL.canParse(path, consoleUrl) ? new URL(path, consoleUrl) : undefined;
-  if (!url || !path.startsWith('/') || url.origin !== consoleUrl) return '/';
-  const fitting = [url.pathname + url.search, url.pathname].find(({ length }) => length <= MAX_RETURN_PATH);
-  return fitting ?? '/';
+/** Returns a path of the console, or `/`. Drops a query that is too long for the cookie. */
+function toReturnPath(to: string, consoleUrl: string): string {
+  const path = toOwnPath(to, consoleUrl) ?? '/';
+  return [path, path.replace(/\?.*/s, '')].find(({ length }) => length <= MAX_RETURN_PATH) ?? '/';
 }
 
 export function redirectUriOf({ consoleUrl }: Pick<ConsoleParts, 'consoleUrl'>): string {

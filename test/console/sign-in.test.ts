@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createConsoleLink } from '../../src/console/create-console-link.ts';
 import { ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
+import { FOREIGN_PATHS } from '../support/foreign-paths.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { adminClient, createTestUser } from '../support/service.ts';
 
@@ -155,6 +156,14 @@ describe('the login page', () => {
     const ofTabs = ['/audit', '/health'].map((path) => browser.open(`/login?to=${path}?${'y'.repeat(590)}`));
     for (const { cookies } of await Promise.all(ofTabs)) expect(cookies[0]?.length).toBeLessThan(4_096);
     expect((await browser.open(callback.pathname + callback.search)).location).toBe('/users');
+  });
+
+  test.each(FOREIGN_PATHS.slice(0, 8))('leads to the console, although the page to return to is %j', async (to) => {
+    const browser = new ConsoleBrowser(fixture.url);
+    await fixture.signIn(OPERATORS.viewer);
+    fixture.clock.advance(30 * MINUTE_MS);
+    const { callback } = await signInByCode(browser, `/login?${new URLSearchParams({ to })}`, OPERATORS.viewer);
+    expect((await browser.open(callback.pathname + callback.search)).location).toBe('/');
   });
 
   test('signs nobody in with the answer of another issuer', async () => {
