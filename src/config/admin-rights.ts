@@ -1,3 +1,5 @@
+import { isOneEditAway } from './is-one-edit-away.ts';
+
 /** The rights that an admin key can have. `src/api/admin-rights.ts` lists the RPCs that each right opens. */
 export const ADMIN_RIGHTS = ['login-page', 'support', 'read', 'applications', 'all'] as const;
 
@@ -14,7 +16,7 @@ const MIN_LENGTH = 32;
 
 /**
  * Returns the named keys: `name:key`, or `name:key:right,right`, on each line. Keys may contain colons: the rights
- * begin after the last colon, unless the key before it would be shorter than 32 characters.
+ * begin after the last colon, unless the key before it would be shorter than 32 characters and no right follows it.
  *
  * @throws Error whose message continues the name of the setting
  */
@@ -34,12 +36,17 @@ export function parseAdminKeys(text: string): readonly NamedAdminKey[] {
   return keys;
 }
 
-/** Returns an empty key for a malformed line. `parseAdminKeys` refuses it as too short. */
+/** Returns an empty or short key for a malformed line. `parseAdminKeys` refuses it as too short. */
 function parseLine(line: string, number: number): NamedAdminKey {
   const [, name = '', rest = ''] = /^([\w.-]{1,64}):(.*)$/.exec(line) ?? [];
-  const [, key, list] = /^(.{32,}):(.*)$/.exec(rest) ?? [];
-  if (key === undefined || list === undefined) return { name, key: rest.trim() };
-  return { name, key: key.trim(), rights: parseRights(list, number) };
+  const [, key = '', list = ''] = /^(.*):(.*)$/.exec(rest) ?? [];
+  const hasRights = key.length >= MIN_LENGTH || list.split(/[^\w-]+/).some(isLikeRight);
+  return hasRights ? { name, key: key.trim(), rights: parseRights(list, number) } : { name, key: rest.trim() };
+}
+
+/** Accepts misspelt rights, too: a line would otherwise have a key that ends with them, and all rights. */
+function isLikeRight(word: string): boolean {
+  return ADMIN_RIGHTS.some((right) => isOneEditAway(right, word.toLowerCase()));
 }
 
 /** The error quotes nothing of the line, which holds a key. */

@@ -131,6 +131,33 @@ describe('named admin keys', () => {
     },
   );
 
+  test('may end with a colon and a word that is no right', () => {
+    const keys = [
+      `${'k'.repeat(31)}+all/`,
+      `${'k'.repeat(31)}:x`,
+      `${'k'.repeat(20)}:${'k'.repeat(20)}`,
+      `${'k'.repeat(31)}:write-only`,
+    ];
+    expect(parseAdminKeys(keys.map((each, index) => `ada-${index}:${each}`).join('\n'))).toEqual(
+      keys.map((each, index) => ({ name: `ada-${index}`, key: each })),
+    );
+  });
+
+  test.each(['read', 'login-page', 'support,read', ' support , applications ', 'all'])(
+    'are refused if the key before the rights %j is too short',
+    (list) => {
+      expect(() => parseAdminKeys(`ada:${key.slice(1)}:${list}`)).toThrow(new Error(NO_LINE));
+      expect(() => parseAdminKeys(`ada:${list}`)).toThrow(new Error(NO_LINE));
+    },
+  );
+
+  test.each(['Read', 'raed', 'reads', 'login_page', 'read;support', 'read,write', 'read+support', 'read # ada', 'ALL'])(
+    'are refused if %j, after a key that is too short, is a misspelt list of rights',
+    (list) => {
+      expect(() => parseAdminKeys(`ada:${key.slice(1)}:${list}`)).toThrow(/^line 1 must end with rights/);
+    },
+  );
+
   const [NO_LINE, NO_NAME] = [
     'must hold a line name:key for each key, with at least 32 characters in the key',
     'must hold different names, none of them admin',
