@@ -10,9 +10,25 @@ export interface LoginProviderSetting {
   readonly clientSecret: string;
   readonly trustEmail: boolean;
   readonly emailDomains: readonly string[];
+  readonly tokenEndpointAuthMethod?: TokenEndpointAuthMethod | undefined;
 }
 
-const FIELDS = ['id', 'name', 'type', 'issuer', 'clientId', 'clientSecret', 'trustEmail', 'emailDomains'];
+const TOKEN_ENDPOINT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post'] as const;
+
+/** How the client secret is sent, in the words of OpenID Connect. */
+type TokenEndpointAuthMethod = (typeof TOKEN_ENDPOINT_AUTH_METHODS)[number];
+
+const FIELDS = [
+  'id',
+  'name',
+  'type',
+  'issuer',
+  'clientId',
+  'clientSecret',
+  'trustEmail',
+  'emailDomains',
+  'tokenEndpointAuthMethod',
+];
 /** More buttons do not fit on the login page. */
 const MAX_PROVIDERS = 20;
 const GITHUB_ISSUER = 'https://github.com/login/oauth';
@@ -56,7 +72,12 @@ function parseProvider(entry: unknown, place: string): LoginProviderSetting {
   require(typeof trustEmail === 'boolean', 'trustEmail must be true or false');
   const areDomains = Array.isArray(emailDomains) && emailDomains.every((domain) => isText(domain, DOMAIN));
   require(areDomains, 'emailDomains must be domains such as example.com in lower case');
-  return { id, name, type, issuer, clientId, clientSecret, trustEmail, emailDomains } as LoginProviderSetting;
+  const method = given.tokenEndpointAuthMethod;
+  const isMethod = method === undefined || (TOKEN_ENDPOINT_AUTH_METHODS as readonly unknown[]).includes(method);
+  require(isMethod, `tokenEndpointAuthMethod must be ${TOKEN_ENDPOINT_AUTH_METHODS.join(' or ')}`);
+  require(method === undefined || type === 'openid', 'tokenEndpointAuthMethod is for the type openid only');
+  const setting = { id, name, type, issuer, clientId, clientSecret, trustEmail, emailDomains };
+  return { ...setting, ...(method !== undefined && { tokenEndpointAuthMethod: method }) } as LoginProviderSetting;
 }
 
 const DOMAIN = /^(?=.{1,253}$)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$/;

@@ -1,11 +1,12 @@
 /** The actions of other providers: the redirect to a provider, and its callback. */
 import { readAuthorization } from '../domain/providers/authorization-state.ts';
 import { beginProviderLogin } from '../domain/providers/begin-provider-login.ts';
+import { isRefusedByPerson, toProviderError } from '../domain/providers/oauth-errors.ts';
 import { redeemProviderAnswer } from '../domain/providers/redeem-provider-answer.ts';
 import { toUuid } from '../domain/uuid-bytes.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { finishLink } from './account/account-providers.ts';
-import type { Action } from './actions.ts';
+import type { Action, Remark } from './actions.ts';
 import { PROVIDER_REFUSED } from './alerts.ts';
 import { readEmailCookie } from './browser-cookie.ts';
 import { leaveSignedIn } from './leave-signed-in.ts';
@@ -45,7 +46,7 @@ async function leave(request: LoginRequest): Promise<void> {
   sendRedirect(context, await beginProviderLogin(call, parts, browser, fields, options));
 }
 
-async function comeBack(given: LoginRequest): Promise<void> {
+async function comeBack(given: LoginRequest): Promise<Remark | undefined> {
   const { call, parts, browser, context } = given;
   const { provider: providerId, state, error } = given.fields;
   const connection = parts.providers.require(providerId);
@@ -58,14 +59,19 @@ async function comeBack(given: LoginRequest): Promise<void> {
     });
   const toPasskeys = read('passkeys');
   const authorization = toPasskeys ?? read('login');
-  if (!authorization && (await finishLink(given))) return;
+  const link = authorization ? undefined : await finishLink(given);
+  if (link) return link.problem;
   const fields = { ...given.fields, next: toPasskeys ? ('passkeys' as const) : ('' as const) };
   const request = { ...given, fields };
-  if (!authorization || error) return redirectToForm(request, 'choice', { problem: PROVIDER_REFUSED });
+  if (!authorization || isRefusedByPerson(error)) {
+    redirectToForm(request, 'choice', { problem: PROVIDER_REFUSED });
+    return undefined;
+  }
+  if (error) throw toProviderError(error);
   const callback = new URL(`${callbackOf(parts, providerId)}?${context.query}`);
   const loginParts = { ...parts, ...createLinkNotices(request), hasEmail: parts.methods.includes('email') };
   const answer = await redeemProviderAnswer(call, loginParts, browser, { connection, callback, authorization });
-  if ('redirectUrl' in answer) return await leaveSignedIn(request, answer, { offersPasskey: true });
-  const { email } = answer;
-  redirectToForm({ ...request, fields: { ...fields, email, link: providerId } }, 'link');
+  if ('redirectUrl' in answer) await leaveSignedIn(request, answer, { offersPasskey: true });
+  else redirectToForm({ ...request, fields: { ...fields, email: answer.email, link: providerId } }, 'link');
+  return undefined;
 }

@@ -25,6 +25,11 @@ test.each<[string, unknown[]]>([
   ['entry 1: clientSecret must have', [{ ...acme, clientSecret: '' }]],
   ['entry 1: trustEmail must be true or false', [{ ...acme, trustEmail: 'yes' }]],
   ['entry 1: emailDomains must be domains', [{ ...acme, emailDomains: ['@corp.test'] }]],
+  ['entry 1: tokenEndpointAuthMethod must be', [{ ...acme, tokenEndpointAuthMethod: 'private_key_jwt' }]],
+  [
+    'entry 1: tokenEndpointAuthMethod is for the type openid',
+    [{ ...acme, type: 'github', tokenEndpointAuthMethod: 'client_secret_post' }],
+  ],
   ['must not hold two providers with the same id', [acme, { ...acme, issuer: 'https://other.test' }]],
   ['must not hold two providers with the same issuer', [acme, { ...acme, id: 'other' }]],
 ])('refuses: %s', (problem, entries) => {

@@ -97,7 +97,7 @@ test('a provider that is down is an alert with its name, on the way there and ba
   acme.answers.set('/token', (_request, response) => void response.writeHead(503).end());
   const back = await follow(browser, await browser.open(callback));
   acme.answers.clear();
-  expect(back.alert).toContain('\u2068Acme\u2069 cannot be reached.');
+  expect(back.alert).toContain('\u2068Acme\u2069 cannot sign you in at the moment.');
 });
 
 test('whoever signed in more than 10 minutes ago signs in again before leaving for the provider', async () => {

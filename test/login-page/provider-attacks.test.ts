@@ -134,7 +134,7 @@ test('of two requests with one answer at the same instant, one or both sign in, 
   const replies = await Promise.all([browser.open(callback), browser.open(callback)]);
   const answers = new Set(replies.flatMap(({ location }) => location ?? []).map((url) => new URL(url).origin));
   expect(answers.size).toBe(1);
-  for (const { location, alert } of replies) if (!location) expect(alert).toContain('cannot be reached');
+  for (const { location, alert } of replies) if (!location) expect(alert).toContain('cannot sign you in');
 });
 
 test('where no codes are sent, a new identity is refused, and the last way to sign in cannot be removed', async () => {
@@ -154,7 +154,7 @@ test('where no codes are sent, a new identity is refused, and the last way to si
 test('an answer of GitHub that names another issuer is refused', async () => {
   const { browser, location } = await leave('github');
   const page = await browser.open(`${github.signIn(location)}&iss=${encodeURIComponent('https://evil.test')}`);
-  expect(page.alert).toContain('cannot be reached');
+  expect(page.alert).toContain('cannot sign you in');
   expect(github.requests).toEqual([]);
 });
 
@@ -165,7 +165,7 @@ test.each(['javascript:alert(1)', 'data:text/html,a', 'nonsense', undefined])(
     evil.metadata = { authorization_endpoint: endpoint };
     await using replica = await fixture.startReplica({ ...config, loginProviders: [evil.settings()] });
     const sent = await leave('acme', { at: replica, login: await beginLogin(replica, fixture.tenant) });
-    expect(sent).toMatchObject({ alert: expect.stringContaining('cannot be reached'), location: undefined });
+    expect(sent).toMatchObject({ alert: expect.stringContaining('cannot sign you in'), location: undefined });
   },
 );
 

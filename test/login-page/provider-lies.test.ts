@@ -41,7 +41,7 @@ async function leave(provider = 'acme') {
 }
 
 /** Signs in as the user, and expects that nothing comes of it. */
-async function expectNothing(provider = acme, id = 'acme', alert = 'cannot be reached') {
+async function expectNothing(provider = acme, id = 'acme', alert = 'cannot sign you in') {
   const { browser, location, login } = await leave(id);
   const page = await browser.open(provider.signIn(location, { email: user.email, email_verified: true }));
   expect(page).toMatchObject({ status: 200, alert: expect.stringContaining(alert), location: undefined });
@@ -142,7 +142,7 @@ test('a provider that does not answer in time is an alert, and delays no other',
   const page = await quick.browser.open(other.signIn(quick.location, { sub: 'quick' }));
   expect(page.heading).toContain('Other');
   await fixture.service.database.sql`delete from proved_identities`;
-  expect(await slow).toMatchObject({ status: 200, alert: expect.stringContaining('cannot be reached') });
+  expect(await slow).toMatchObject({ status: 200, alert: expect.stringContaining('cannot sign you in') });
 });
 
 test('more than 16 sign-ins at once at a slow provider are refused at once, and others are served', async () => {
@@ -152,7 +152,7 @@ test('more than 16 sign-ins at once at a slow provider are refused at once, and 
   while (logins.length < 17) logins.push(await leave());
   const opened = logins.map(({ browser, location }) => browser.open(acme.signIn(location)));
   const first = await Promise.race(opened);
-  expect(first.alert).toContain('cannot be reached');
+  expect(first.alert).toContain('cannot sign you in');
   expect(held.length).toBeLessThanOrEqual(16);
   expect((await leave('other')).location).toContain(other.origin);
   for (const response of held) response.destroy();
@@ -172,7 +172,7 @@ test('an answer that names another issuer is refused', async () => {
   const { browser, location, login } = await leave();
   const callback = acme.signIn(location, { email: user.email, email_verified: true });
   const page = await browser.open(`${callback}&iss=${encodeURIComponent('https://accounts.google.com')}`);
-  expect(page.alert).toContain('cannot be reached');
+  expect(page.alert).toContain('cannot sign you in');
   expect(await fixture.isCompleted(login.loginIntentId)).toBe(false);
 });
 
@@ -185,7 +185,7 @@ test('a code of another login at the same provider is refused', async () => {
   const state = new URL(mine.location ?? '').searchParams.get('state') ?? '';
   stolen.searchParams.set('state', state);
   const page = await mine.browser.open(stolen.pathname + stolen.search);
-  expect(page.alert).toContain('cannot be reached');
+  expect(page.alert).toContain('cannot sign you in');
 });
 
 test('a state is refused after 10 minutes, and when one character of it has changed', async () => {

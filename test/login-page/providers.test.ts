@@ -207,7 +207,7 @@ test('a provider that is down is an alert, and the page goes on', async () => {
     const page = await browser.open(callback);
     expect(page).toMatchObject({
       status: 200,
-      alert: '\u2068Acme\u2069 cannot be reached. Please try again, or use another way.',
+      alert: '\u2068Acme\u2069 cannot sign you in at the moment. Please try again, or use another way.',
     });
   } finally {
     acme.answers.clear();

@@ -36,6 +36,10 @@ export class FakeProvider implements AsyncDisposable {
   readonly #codes = new Map<string, Code>();
   /** The secret with which a code was redeemed last. */
   secret = '';
+  /** How the last client sent its secret. */
+  method = '';
+  /** How clients must send their secret. Empty for any way. */
+  requiredMethod = '';
   /** Of the last ID token. */
   #subject: unknown;
   readonly #server: Server;
@@ -113,8 +117,9 @@ export class FakeProvider implements AsyncDisposable {
     const answer = this.answers.get(path);
     if (answer) return answer(request, response);
     const body = await this.#answer(path, request);
-    response.writeHead(body ? 200 : 400, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(body ?? { error: 'invalid_grant' }));
+    const isRefused = path === '/token' && this.requiredMethod !== '' && this.method !== this.requiredMethod;
+    response.writeHead(isRefused ? 401 : body ? 200 : 400, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(isRefused ? { error: 'invalid_client' } : (body ?? { error: 'invalid_grant' })));
   }
 
   async #answer(path: string, request: IncomingMessage): Promise<unknown> {
@@ -153,6 +158,7 @@ export class FakeProvider implements AsyncDisposable {
     const [, basic = ''] = request.headers.authorization?.split(' ') ?? [];
     const password = Buffer.from(basic, 'base64').toString().split(':')[1];
     this.secret = form.get('client_secret') ?? decodeURIComponent(password ?? '');
+    this.method = form.has('client_secret') ? 'client_secret_post' : basic ? 'client_secret_basic' : 'none';
     return form;
   }
 

@@ -8,6 +8,7 @@ import {
   type ProviderClient,
   ProviderError,
 } from './login-provider.ts';
+import { nameOAuthError } from './oauth-errors.ts';
 import { createProviderFetch, isOnLoopback } from './provider-fetch.ts';
 
 /** An item of `GET /user/emails`. */
@@ -64,7 +65,9 @@ export class GitHubClient implements ProviderClient {
       code_verifier: codeVerifier,
     });
     const token = await this.#ask(`${issuer}/access_token`, { method: 'POST', body: form });
-    const { access_token: accessToken } = Object(token);
+    const { access_token: accessToken, error } = Object(token);
+    if (error === 'incorrect_client_credentials') throw new ProviderError('client secret refused');
+    if (error !== undefined) throw new ProviderError(`token endpoint answered ${nameOAuthError(error, 'an error')}`);
     if (typeof accessToken !== 'string' || !/^[\x21-\x7e]{1,2000}$/.test(accessToken))
       throw new ProviderError('no token');
     const headers = { authorization: `Bearer ${accessToken}` };
@@ -88,7 +91,11 @@ export class GitHubClient implements ProviderClient {
   async #ask(url: string, { headers, ...options }: RequestInit): Promise<unknown> {
     const accepted = { accept: 'application/json', 'user-agent': 'usher', ...headers };
     const response = await this.#fetch(url, { ...options, headers: accepted });
-    if (response.status !== 200) throw new ProviderError(`status ${response.status}`);
+    const { status } = response;
+    if (status !== 200) {
+      const cause = status === 401 || status === 403 ? 'no permission: ' : '';
+      throw new ProviderError(`${cause}${url.slice(url.lastIndexOf('/'))} answered ${status}`);
+    }
     return await response.json();
   }
 }

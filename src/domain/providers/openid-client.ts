@@ -1,5 +1,6 @@
 /** Signs in at a provider of OpenID Connect. */
 import * as openid from 'openid-client';
+import { authenticateClient, chooseAuthMethod } from './client-authentication.ts';
 import {
   type AuthorizationOptions,
   type AuthorizationSecrets,
@@ -8,6 +9,7 @@ import {
   type ProviderClient,
   ProviderError,
 } from './login-provider.ts';
+import { explainOpenIdFault } from './openid-fault.ts';
 import { createProviderFetch, isOnLoopback } from './provider-fetch.ts';
 import { type IdentityClaims, isEmailVerified } from './verified-email.ts';
 
@@ -58,21 +60,32 @@ export class OpenIdClient implements ProviderClient {
 
   async identify(callback: URL, { state, nonce, codeVerifier }: AuthorizationSecrets): Promise<Identity> {
     const configuration = this.#ageKeys(await this.#configure());
-    const tokens = await openid.authorizationCodeGrant(configuration, callback, {
+    const checks = {
       expectedState: state,
       expectedNonce: nonce,
       pkceCodeVerifier: codeVerifier,
       idTokenExpected: true,
-    });
+    };
+    const tokens = await this.#explain(openid.authorizationCodeGrant(configuration, callback, checks));
     const claims = tokens.claims();
     if (!claims) throw new ProviderError('no ID token');
     return toIdentity(await this.#complete(configuration, tokens.access_token, claims));
   }
 
+  async #explain<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      const metadata = this.#configuration?.serverMetadata();
+      const method = metadata ? chooseAuthMethod(this.#provider, metadata) : '';
+      throw explainOpenIdFault(error, { issuer: this.#provider.issuer, metadata, method });
+    }
+  }
+
   /** Adds the claims of the userinfo endpoint if the ID token has no address: many providers send it only there. */
   async #complete(configuration: openid.Configuration, accessToken: string, claims: openid.IDToken): Promise<IdClaims> {
     if (claims.email !== undefined || !configuration.serverMetadata().userinfo_endpoint) return claims;
-    const profile = await openid.fetchUserInfo(configuration, accessToken, claims.sub);
+    const profile = await this.#explain(openid.fetchUserInfo(configuration, accessToken, claims.sub));
     return { ...profile, ...claims };
   }
 
@@ -96,7 +109,8 @@ export class OpenIdClient implements ProviderClient {
     const now = Math.floor(Date.now() / 1000);
     if (!jwks || !uat || now - uat < KEY_AGE_SECONDS || now - uat >= LIBRARY_KEY_AGE_SECONDS) return configuration;
     const { clientId, clientSecret } = this.#provider;
-    const aged = new openid.Configuration(configuration.serverMetadata(), clientId, clientSecret);
+    const authentication = authenticateClient(this.#provider);
+    const aged = new openid.Configuration(configuration.serverMetadata(), clientId, clientSecret, authentication);
     aged[openid.customFetch] = this.#fetch;
     aged.timeout = configuration.timeout;
     for (const extend of this.#extensions) extend(aged);
@@ -109,11 +123,13 @@ export class OpenIdClient implements ProviderClient {
     // Set before the attempt, so that a failed one is not repeated at every sign-in while there are old metadata.
     this.#freshUntil = performance.now() + RETRY_AFTER_MS;
     const { clientId, clientSecret, issuer } = this.#provider;
-    this.#configuration = await openid.discovery(new URL(issuer), clientId, clientSecret, undefined, {
+    const authentication = authenticateClient(this.#provider);
+    const discovery = openid.discovery(new URL(issuer), clientId, clientSecret, authentication, {
       [openid.customFetch]: this.#fetch,
       execute: this.#extensions,
       timeout: this.#timeoutMs / 1000,
     });
+    this.#configuration = await this.#explain(discovery);
     this.#freshUntil = performance.now() + METADATA_LIFETIME_MS;
     return this.#configuration;
   }

@@ -19,7 +19,9 @@ export function createProviderFetch({ timeoutMs, isLoopback }: ProviderFetchOpti
     const signal = AbortSignal.timeout(timeoutMs);
     const { status, headers, body } = await fetch(url, { ...init, redirect: 'manual', signal });
     // The body is kept for every status: the library reads error codes from it.
-    return new Response(body && (await readBounded(body, MAX_BYTES)), { status, headers });
+    const response = new Response(body && (await readBounded(body, MAX_BYTES)), { status, headers });
+    // The log names the endpoint that has failed.
+    return Object.defineProperty(response, 'url', { value: url.href });
   };
 }
 

@@ -9,6 +9,7 @@ import {
 } from '../../domain/providers/authorization-state.ts';
 import { deleteUserIdentity } from '../../domain/providers/delete-identity.ts';
 import { linkIdentity } from '../../domain/providers/link-identity.ts';
+import { isRefusedByPerson, toProviderError } from '../../domain/providers/oauth-errors.ts';
 import { PROVIDER_ANSWERS } from '../../domain/providers/redeem-provider-answer.ts';
 import { createNotice } from '../../mail/notice.ts';
 import { PROVIDER_REFUSED, problemOf } from '../alerts.ts';
@@ -36,22 +37,32 @@ function bindingOf({ browser, call, fields }: LoginRequest) {
   return { purpose: 'link', providerId: fields.provider, browserDigest: browser.digest, now: call.now } as const;
 }
 
-/** Answers the callback if it belongs to a link that this browser has begun. Returns whether it does. */
-export async function finishLink(request: LoginRequest): Promise<boolean> {
+/**
+ * Answers the callback if it belongs to a link that this browser has begun, and returns the problem that the page then
+ * shows. Returns undefined for any other callback.
+ */
+export async function finishLink(request: LoginRequest): Promise<{ problem: ServiceError | undefined } | undefined> {
   const { fields, parts } = request;
   const authorization = readAuthorization(parts.authorizationKeys, fields.state, bindingOf(request));
-  if (!authorization) return false;
+  if (!authorization) return undefined;
   const account = await readAccount(request);
   // Somebody else may have signed in meanwhile.
   const isSame = account?.user.id === authorization.subjectId && isFresh(request, account);
+  let problem: ServiceError | undefined;
   if (!isSame) redirect(request, '');
-  else if (fields.error) redirect(request, '', { problem: PROVIDER_REFUSED, provider: fields.provider });
-  else await link(request, account, authorization).catch((error: unknown) => showProblem(request, error));
-  return true;
+  else if (isRefusedByPerson(fields.error))
+    redirect(request, '', { problem: PROVIDER_REFUSED, provider: fields.provider });
+  else problem = await link(request, account, authorization).catch((error: unknown) => showProblem(request, error));
+  return { problem };
 }
 
-async function link(request: LoginRequest, { user, signIn }: Account, authorization: Authorization): Promise<void> {
+async function link(
+  request: LoginRequest,
+  { user, signIn }: Account,
+  authorization: Authorization,
+): Promise<undefined> {
   const { browser, call, context, fields, parts } = request;
+  if (fields.error) throw toProviderError(fields.error);
   const recent = await requireRecentSignIn(call, browser, signIn);
   await takeNetworkPermits(call, parts.codes, browser, PROVIDER_ANSWERS);
   const callback = new URL(`${callbackOf(parts, fields.provider)}?${context.query}`);
@@ -63,9 +74,10 @@ async function link(request: LoginRequest, { user, signIn }: Account, authorizat
   redirect(request, '', { done: 'identity' });
 }
 
-function showProblem(request: LoginRequest, error: unknown): void {
+function showProblem(request: LoginRequest, error: unknown): ServiceError {
   if (!(error instanceof ServiceError)) throw error;
   redirect(request, '', { problem: problemOf(error), provider: request.fields.provider });
+  return error;
 }
 
 /** Refuses if people cannot sign in with codes: the account may be the only way to sign in. */
