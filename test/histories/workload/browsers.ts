@@ -102,7 +102,7 @@ export class Browsers implements Actor {
     let chosen: LoginPage | undefined;
     await this.#record(FORGET, person, browser, async (headers) => {
       chosen = await this.#at(browser).submit(page, '/login/forget', {}, headers);
-      return { answer: {} };
+      return chosen.status === 200 ? { answer: {} } : readRefusal(chosen);
     });
     return chosen;
   }
