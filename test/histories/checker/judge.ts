@@ -8,6 +8,7 @@ import { findDeliveryViolations, type Message } from './invariants/deliveries.ts
 import { findGrantViolations, type LogoutToken, USERINFO } from './invariants/grants.ts';
 import { findKeyViolations } from './invariants/keys.ts';
 import { findListViolations } from './invariants/lists.ts';
+import { findSignatureViolations, type SignedMessage } from './invariants/signatures.ts';
 import { findViolation, type Model } from './linearize.ts';
 import { groupBySubject, type Operation, refusalOf, type Violation } from './operation.ts';
 import { splitUpdates, userModel, webhookModel } from './profile-models.ts';
@@ -21,18 +22,21 @@ export interface History {
   readonly messages: readonly Message[];
   /** What the endpoint of back-channel logout has received. */
   readonly logoutTokens: readonly LogoutToken[];
+  /** What the endpoint of the webhooks whose keys are rotated has received. */
+  readonly signedMessages: readonly SignedMessage[];
   /** When nothing that has begun could still take effect. */
   readonly endsAt: number;
 }
 
 /** Returns all violations. Without any, the history is one that a single correct Usher could have had. */
-export function judge({ operations, log, messages, logoutTokens, endsAt }: History): Violation[] {
+export function judge({ operations, log, messages, logoutTokens, signedMessages, endsAt }: History): Violation[] {
   return [
     ...findRowViolations(operations, log, endsAt),
     ...findKeyViolations(operations),
     ...findListViolations(operations),
     ...findBoundedCheckViolations(operations),
     ...findGrantViolations(operations, logoutTokens),
+    ...findSignatureViolations(operations, signedMessages),
     ...findAuditViolations(operations.filter(isCall), log),
     ...findDeliveryViolations(...withMessages(operations, log), messages),
   ];

@@ -45,13 +45,17 @@ interface WebhookState {
   readonly isThere: boolean;
   readonly description?: string | undefined;
   readonly isActive?: boolean | undefined;
+  /** `?` if the call that set it got no answer. */
+  readonly signingKey?: string | undefined;
+  /** Those that were told, without the present one. None comes again. */
+  readonly formerKeys: readonly string[];
   /** The updates that have changed the row and not yet read it: see `splitUpdates`. */
   readonly unread: readonly string[];
 }
 
 /** A webhook. */
 export const webhookModel: Model<WebhookState> = {
-  initial: { isThere: false, unread: [] },
+  initial: { isThere: false, formerKeys: [], unread: [] },
   apply(state, operation) {
     const { id, rpc, input } = operation;
     const answer = answerOf(operation);
@@ -61,25 +65,41 @@ export const webhookModel: Model<WebhookState> = {
     }
     switch (rpc) {
       case 'WebhookService/CreateWebhook':
-        return { isThere: true, description: input.description, isActive: true, unread };
+        return {
+          ...{ isThere: true, description: input.description, isActive: true, unread },
+          ...{ signingKey: answer?.webhook?.signingKey ?? UNTOLD, formerKeys: [] },
+        };
       case 'WebhookService/UpdateWebhook':
         if (!state.isThere) return answer ? undefined : state;
         return { ...state, ...input, unread: answer ? [...unread, id].sort() : unread };
       case 'WebhookService/DeleteWebhook':
         if (!state.isThere && answer) return undefined;
-        return { isThere: false, unread };
+        return { isThere: false, formerKeys: [], unread };
+      case 'WebhookService/RotateSigningKey': {
+        if (!state.isThere) return answer ? undefined : state;
+        const { signingKey: former = UNTOLD } = state;
+        const formerKeys = former === UNTOLD ? state.formerKeys : [...state.formerKeys, former].sort();
+        const rotated = { ...state, signingKey: UNTOLD, formerKeys };
+        return answer ? show(answer, rotated) : rotated;
+      }
       case READ_OF_UPDATE:
         if (unread.length === state.unread.length) return undefined;
-        return isShown(answer, state) ? { ...state, unread } : undefined;
+        return show(answer, { ...state, unread });
       default:
-        return isShown(answer, state) ? state : undefined;
+        return show(answer, state);
     }
   },
 };
 
-function isShown(answer: Answer | undefined, { isThere, ...state }: WebhookState): boolean {
-  const { description, isActive = false } = answer?.webhook ?? {};
-  return isThere && description === state.description && isActive === state.isActive;
+const UNTOLD = '?';
+
+/** Returns the state with the signing key that is shown, or undefined if the answer shows another webhook. */
+function show(answer: Answer | undefined, state: WebhookState): WebhookState | undefined {
+  const { description, isActive = false, signingKey } = answer?.webhook ?? {};
+  const isShown = state.isThere && description === state.description && isActive === state.isActive;
+  const isKey =
+    state.signingKey === UNTOLD ? !state.formerKeys.includes(signingKey ?? '') : signingKey === state.signingKey;
+  return isShown && isKey ? { ...state, signingKey } : undefined;
 }
 
 /** The second statement of UpdateWebhook. */

@@ -79,7 +79,7 @@ async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
     clientId: tenant.clientId,
     oidcApplication,
     ownerId,
-    endpoint: `${receiver.url}/none`,
+    endpoint: `${receiver.url}/tested`,
     makeDue: (userId) => onPrimary((sql) => makeDue(sql, tenant.id, userId)),
   });
   const endsAt = performance.now() + SECONDS * 1_000;
@@ -96,6 +96,11 @@ async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
     operations: recorder.operations,
     log,
     messages: receiver.at('/all').map(({ id, json }): Message => ({ id, type: json.type, data: json.data })),
+    signedMessages: receiver.at('/tested').map(({ json, headers, body }) => ({
+      webhookId: String(json.data.webhookId),
+      headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+      body,
+    })),
     logoutTokens: receiver.messages.filter(({ path }) => path === '/logout').map(({ body }) => readLogoutToken(body)),
     endsAt: performance.now(),
   };
@@ -144,8 +149,9 @@ async function waitForDeliveries(sql: postgres.Sql, applicationIds: readonly str
   const deadline = performance.now() + DELIVERY_TIMEOUT_MS;
   for (;;) {
     const pending = await sql`
-      select message_id::text as id, due_at, attempt_count, last_error from webhook_deliveries
+      select message_id::text as id, due_at, attempt_count, last_error from webhook_deliveries d
       where application_id in ${sql([...applicationIds])} and due_at is not null
+        and exists (select from webhooks where application_id = d.application_id and id = d.webhook_id and is_active)
       union all
       select id::text, null, null, 'not fanned out' from webhook_messages
       where application_id in ${sql([...applicationIds])} and fanned_out_to is not null`;

@@ -22,7 +22,7 @@ export interface Scene {
   readonly oidcApplication: OidcApplication;
   /** A user who has signed in, and stays. */
   readonly ownerId: string;
-  /** An endpoint that nothing is sent to. */
+  /** An endpoint for test messages. */
   readonly endpoint: string;
   /** Makes the live session of a user due for renewal, by SQL. */
   readonly makeDue: (userId: string) => Promise<void>;

@@ -4,14 +4,21 @@ import { type Actor, callAny, type Scene } from './scene.ts';
 
 const WEBHOOKS = 3;
 const CALLS = 50;
-const CALL_WEIGHTS = { GetWebhook: 50, UpdateWebhook: 40, DeleteWebhook: 2, ListWebhooks: 6 };
+const CALL_WEIGHTS = {
+  GetWebhook: 40,
+  UpdateWebhook: 30,
+  RotateSigningKey: 15,
+  SendTestMessage: 15,
+  DeleteWebhook: 2,
+  ListWebhooks: 6,
+};
 
 interface LiveWebhook {
   readonly webhookId: string;
   calls: number;
 }
 
-/** Calls about webhooks that subscribe to nothing, and lists of them. */
+/** Calls about webhooks that get test messages alone, and lists of them. */
 export class Webhooks implements Actor {
   readonly #scene: Scene;
   readonly #webhooks: (LiveWebhook | undefined)[] = Array(WEBHOOKS).fill(undefined);
@@ -33,6 +40,14 @@ export class Webhooks implements Actor {
   }
 
   async #call(method: keyof typeof CALL_WEIGHTS, webhookId: string): Promise<void> {
+    if (method === 'SendTestMessage') {
+      await callAny(this.#scene, {
+        rpc: 'WebhookService/SendTestMessage',
+        subject: `test of ${webhookId}`,
+        request: { webhookId },
+      });
+      return;
+    }
     if (method === 'ListWebhooks') {
       await callAny(this.#scene, {
         rpc: 'WebhookService/ListWebhooks',
@@ -47,7 +62,8 @@ export class Webhooks implements Actor {
       rpc: `WebhookService/${method}`,
       subject: `webhook ${webhookId}`,
       input,
-      request: { webhookId, ...input },
+      // The former key ends at once.
+      request: { webhookId, ...input, ...(method === 'RotateSigningKey' && { overlapSeconds: 0 }) },
     });
   }
 

@@ -10,7 +10,7 @@ export interface AuditEvent {
 
 /** Whose success is always a change. The others may find nothing to do. */
 const ALWAYS_CHANGES =
-  /\/(CreateEvent|DeleteEvent|UndoCheckIn|CreateUser|UpdateUser|CreateWebhook|DeleteWebhook|CreateApiKey|CompleteLogin)$/;
+  /\/(CreateEvent|DeleteEvent|UndoCheckIn|CreateUser|UpdateUser|CreateWebhook|DeleteWebhook|RotateSigningKey|CreateApiKey|CompleteLogin)$/;
 
 export function findAuditViolations(operations: readonly Operation[], log: readonly AuditEvent[]): Violation[] {
   const byRequest = Map.groupBy(log, ({ requestId }) => requestId);

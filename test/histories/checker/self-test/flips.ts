@@ -31,6 +31,7 @@ const REFUSALS: Readonly<Record<string, readonly string[]>> = {
   GetWebhook: ['Webhook not found'],
   UpdateWebhook: ['Webhook not found'],
   DeleteWebhook: ['Webhook not found'],
+  RotateSigningKey: ['Webhook not found'],
   CompleteLogin: ['User not found'],
   ExchangeToken: ['Invalid or expired token', 'User not found'],
   RenewSession: ['Session expired'],
@@ -113,10 +114,15 @@ function changeAnswer(
     }
     case 'GetWebhook':
     case 'UpdateWebhook':
+    case 'RotateSigningKey': {
+      const former = before.flatMap((operation) => answerOf(operation)?.webhook?.signingKey ?? []);
+      const other = former.find((signingKey) => signingKey !== webhook?.signingKey);
       return {
+        'a key of before': webhook && when(other, { webhook: { ...webhook, signingKey: other ?? '' } }),
         'another description': webhook && when(true, { webhook: { ...webhook, description: 'another' } }),
         'the other activity': webhook && when(true, { webhook: { ...webhook, isActive: !webhook.isActive } }),
       };
+    }
     case 'ExchangeToken':
     case 'RenewSession': {
       const told = before.flatMap((operation) => answerOf(operation)?.session?.id ?? []);

@@ -18,7 +18,10 @@ export const CALLS = {
     'AdminService/DeactivateUser',
     'AdminService/ReactivateUser',
   ],
-  webhook: ['WebhookService/UpdateWebhook', 'WebhookService/GetWebhook', 'WebhookService/DeleteWebhook'],
+  webhook: [
+    ...['WebhookService/UpdateWebhook', 'WebhookService/GetWebhook', 'WebhookService/DeleteWebhook'],
+    ...['WebhookService/RotateSigningKey', 'WebhookService/UpdateWebhook', 'WebhookService/GetWebhook'],
+  ],
   session: [
     ...['AdminService/CompleteLogin', 'AuthService/ExchangeToken', 'AuthService/ExchangeToken', MAKE_DUE],
     ...['SessionService/CheckSession', 'SessionService/RenewSession', 'SessionService/ListSessions'],

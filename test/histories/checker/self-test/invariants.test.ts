@@ -1,7 +1,9 @@
 /** The checker of what goes beyond a row takes a correct history, and notices each kind of wrong answer in it. */
+import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import { TOKEN } from '../grant-model.ts';
 import { USERINFO } from '../invariants/grants.ts';
+import type { SignedMessage } from '../invariants/signatures.ts';
 import { type History, judge } from '../judge.ts';
 import type { Answer, Input, Operation, Outcome } from '../operation.ts';
 
@@ -23,6 +25,19 @@ function call(
 const event = { eventId: 'e', createdAt: '2026-01-01T00:00:00Z' };
 const INVALID_KEY = { refusal: 'Invalid API key' };
 const bounded = { sessionId: 's', maxStalenessMs: 2_000 };
+
+const [KEY, OTHER_KEY, FOREIGN_KEY] = ['a', 'b', 'c'].map((letter) => `whsec_${btoa(letter.repeat(32))}`) as [
+  ...[string, string, string],
+];
+const shown = (signingKey: string): Answer => ({ webhook: { webhookId: 'w', isActive: true, signingKey } });
+const signWith = (key: string): SignedMessage => {
+  const [id, body, now] = ['id', '{}', new Date()];
+  const headers = {
+    ...{ 'webhook-id': id, 'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)) },
+    'webhook-signature': new Webhook(key).sign(id, now, body),
+  };
+  return { webhookId: 'w', headers, body };
+};
 
 const OPERATIONS: readonly Operation[] = [
   call('EventService/CreateEvent', 'event e', 0, { event }),
@@ -49,6 +64,9 @@ const OPERATIONS: readonly Operation[] = [
   call('AuthService/ExchangeToken', 'session u', 2_014, { session: { id: 'r' } }, { authToken: 'u' }),
   call('AdminService/DeactivateUser', 'session u', 2_016, { user: { deactivatedAt: 'now' } }),
 
+  call('WebhookService/CreateWebhook', 'webhook w', 0, shown(KEY)),
+  call('WebhookService/RotateSigningKey', 'webhook w', 2, shown(OTHER_KEY)),
+
   call('AdminService/CompleteLogin', 'grant v', 1, { redirectUrl: 'https://app.test' }, { grantId: 'g' }),
   call(TOKEN, 'grant v', 3, {}, { grantId: 'g' }),
   call(USERINFO, 'grant v', 5, { active: true }, { grantId: 'g' }),
@@ -62,6 +80,7 @@ const CHANGES = [
   ...['AuthService/ExchangeToken 2', 'SessionService/RevokeSession 8', 'AdminService/CompleteLogin 2012'],
   ...['AuthService/ExchangeToken 2014', 'AdminService/DeactivateUser 2016'],
   ...['AdminService/CompleteLogin 1', `${TOKEN} 3`, 'SessionService/EndGrant 7'],
+  ...['WebhookService/CreateWebhook 0', 'WebhookService/RotateSigningKey 2'],
 ];
 
 const CORRECT: History = {
@@ -79,6 +98,7 @@ const CORRECT: History = {
     { id: '7', type: 'session.revoked', data: { userId: 'u' } },
     { id: '8', type: 'user.deactivated', data: { id: 'u' } },
   ],
+  signedMessages: [KEY, OTHER_KEY].map(signWith),
   logoutTokens: [{ sub: 'v', sid: 'g' }],
   endsAt: ENDS_AT,
 };
@@ -130,6 +150,7 @@ const FLIPS: readonly [string, History][] = [
   ['a live access token is not active', answer(`${USERINFO} 5`, {})],
   ['the end of a grant was not told', { ...CORRECT, logoutTokens: [] }],
   ['a logout token tells of no end', { ...CORRECT, operations: without('SessionService/EndGrant 7') }],
+  ['a message is signed with no key of its webhook', { ...CORRECT, signedMessages: [signWith(FOREIGN_KEY)] }],
   ['an acknowledged change has no audit event', logOnly((id) => id !== `${TOKEN} 3`)],
   ['an acknowledged change has no audit event', logOnly((id) => id !== 'EventService/CheckIn 4')],
   ['a call has two audit events', logAlso('EventService/CreateEvent 0')],

@@ -6,7 +6,7 @@ interface Rows {
   ids: number;
   event?: { name?: string | undefined; createdAt: string; isDeleted: boolean; checkIns: Record<string, string> };
   user: { name?: string | undefined; deactivatedAt?: string | undefined };
-  webhook?: { description?: string | undefined; isActive: boolean } | undefined;
+  webhook?: { description?: string | undefined; isActive: boolean; signingKey: string } | undefined;
   tokens: string[];
   /** Those that live, the newest last. */
   sessions: string[];
@@ -92,7 +92,11 @@ const CALLS: Readonly<Record<string, (rows: Rows, input: Input) => Outcome>> = {
   },
 
   CreateWebhook(rows, { description }) {
-    rows.webhook = { description, isActive: true };
+    rows.webhook = { description, isActive: true, signingKey: `key ${++rows.ids}` };
+    return showWebhook(rows.webhook);
+  },
+  RotateSigningKey(rows) {
+    if (rows.webhook) rows.webhook.signingKey = `key ${++rows.ids}`;
     return showWebhook(rows.webhook);
   },
   GetWebhook: ({ webhook }) => showWebhook(webhook),
@@ -209,8 +213,8 @@ function showUser({ name, deactivatedAt }: Rows['user']): Outcome {
 
 function showWebhook(webhook: Rows['webhook']): Outcome {
   if (!webhook) return refuse('Webhook not found');
-  const { description, isActive } = webhook;
-  const shown = { webhookId: 'webhook', ...(description !== undefined && { description }) };
+  const { description, isActive, signingKey } = webhook;
+  const shown = { webhookId: 'webhook', signingKey, ...(description !== undefined && { description }) };
   return answer({ webhook: { ...shown, ...(isActive && { isActive }) } });
 }
 
