@@ -14,10 +14,11 @@ import { findUserByEmail } from '../domain/users/find-user-by-email.ts';
 import { getUser } from '../domain/users/get-user.ts';
 import { html } from '../http/html.ts';
 import { headerOf } from '../http/http-context.ts';
+import { beginLogin, endLogin } from '../login-page/begun-logins.ts';
 import { isolate } from '../texts/isolate.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { type ConsoleRequest, createOperatorCall, perform } from './console-request.ts';
-import { beginLogin, endLogin, removeSessionCookie, writeSessionCookie } from './cookies.ts';
+import { CONSOLE_LOGINS, removeSessionCookie, writeSessionCookie } from './cookies.ts';
 import { sendCard, sendNonOperatorPage } from './frame.ts';
 import type { Reply } from './route.ts';
 import { openSignInLink } from './sign-in-link.ts';
@@ -45,7 +46,8 @@ export async function startSignIn({ context, parts, query }: ConsoleRequest): Pr
   const returnTo = toReturnPath(query.get('to') ?? '/', consoleUrl);
   const fresh = query.has('fresh') ? { prompt: 'LOGIN', maxAgeSeconds: FRESH_SECONDS } : {};
   const redirectUri = redirectUriOf(parts);
-  const request = { clientId: CONSOLE_CLIENT_ID, redirectUri, state: beginLogin(context, cookies, returnTo), ...fresh };
+  const state = beginLogin(context, { ...cookies, ...CONSOLE_LOGINS }, returnTo);
+  const request = { clientId: CONSOLE_CLIENT_ID, redirectUri, state, ...fresh };
   const application = consoleApplication(redirectUri);
   const { authUrl } = await generateAuthUrl({ ...call, application }, createAuthPageLink(authPageUrl), request);
   return { redirect: authUrl };
@@ -56,7 +58,7 @@ export async function finishSignIn(request: ConsoleRequest): Promise<Reply> {
   const { context, parts, query } = request;
   const link = query.get('link');
   if (link !== null) return confirmLink(request, link);
-  const returnTo = endLogin(context, parts.cookies, query.get('state') ?? '');
+  const returnTo = endLogin(context, { ...parts.cookies, ...CONSOLE_LOGINS }, query.get('state') ?? '');
   const issuers = [parts.tokens.issuer, parts.config.authIssuer?.issuer];
   if (returnTo === undefined || !issuers.includes(query.get('iss') ?? '')) {
     return sendSignInCard(
