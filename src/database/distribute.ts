@@ -13,6 +13,8 @@ export const REFERENCE_TABLES: readonly string[] = [
   'users',
   // A row ends the sessions of a user in every application.
   'user_cutoffs',
+  // The same in one browser.
+  'browser_cutoffs',
   // Looked up by issuer and subject, and by user.
   'user_identities',
 ];

@@ -95,6 +95,22 @@ export const userCutoffs = pgTable(
   (table) => [index('user_cutoffs_expires_at_idx').on(table.expiresAt)],
 );
 
+/** Cut-offs of a user in one browser: a sign-out on Usher's pages ends the sign-ins there, and no others. */
+export const browserCutoffs = pgTable(
+  'browser_cutoffs',
+  {
+    userId: uuid('user_id').notNull(),
+    /** As in `login_intents`. */
+    browserDigest: bytes('browser_digest').notNull(),
+    cutoffAt: instant('cutoff_at').notNull(),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.userId, table.browserDigest] }),
+    index('browser_cutoffs_expires_at_idx').on(table.expiresAt),
+  ],
+);
+
 /** The users who have signed in to an application. */
 export const applicationUsers = pgTable(
   'application_users',

@@ -15,7 +15,7 @@ import {
 import { oidcGrants } from '../database/oidc-schema.ts';
 import { hourlyCounts } from '../database/operations-schema.ts';
 import { loginIntents } from '../database/schema.ts';
-import { sessionCutoffs, sessionIds, userCutoffs } from '../database/session-schema.ts';
+import { browserCutoffs, sessionCutoffs, sessionIds, userCutoffs } from '../database/session-schema.ts';
 import { p, statement } from '../database/template.ts';
 import { webhookAttempts, webhookDeliveries, webhookMessages, webhookSigningKeys } from '../database/webhook-schema.ts';
 
@@ -67,6 +67,7 @@ export const EXPIRING: readonly ExpiringRows[] = [
   { expiresAt: sessionIds.keptUntil, graceMs: 0, deleteDependents: deleteSessions },
   { expiresAt: sessionCutoffs.expiresAt, graceMs: 0 },
   { expiresAt: userCutoffs.expiresAt, graceMs: 0 },
+  { expiresAt: browserCutoffs.expiresAt, graceMs: 0 },
   { expiresAt: rateLimits.expiresAt, graceMs: 0 },
   { expiresAt: auditEvents.occurredAt, graceMs: 0, keptFor: 'auditLogDays' },
   { expiresAt: auditEvents.occurredAt, graceMs: 0, keptFor: 'signInLogDays', only: isSignIn, mark: 'sign-ins' },

@@ -15,11 +15,12 @@ import { mute, showMute } from './mute.ts';
 import { PASSKEY_ACTIONS } from './passkey-actions.ts';
 import { PROVIDER_ACTIONS } from './provider-actions.ts';
 import { redirectToForm } from './redirect-to-form.ts';
-import { continueSignIn, forgetAndChoose } from './remembered-sign-in.ts';
+import { continueSignIn } from './remembered-sign-in.ts';
 import { type Form, type FormPage, sendRedirect, sendScriptResponse } from './responses.ts';
 import { sendCodeMail } from './send-code-mail.ts';
 import { createLinkNotices } from './send-notice.ts';
 import { showForm } from './show-form.ts';
+import { signOutAndChoose } from './sign-out-here.ts';
 
 /** The reason that metrics and the log record for a request that was answered, and a detail for the log. */
 export type Remark = Required<Pick<CallOutcome, 'reason'>> & Pick<CallOutcome, 'detail'>;
@@ -58,7 +59,7 @@ export const ACTIONS: readonly Action[] = [
   { method: 'GET', path: '/login/mute', needs: 'email', form: 'choice', run: showMute },
   { method: 'POST', path: '/login/mute', needs: 'email', form: 'choice', run: mute },
   { method: 'POST', path: '/login/continue', form: 'choice', run: continueSignIn },
-  { method: 'POST', path: '/login/forget', form: 'choice', run: forgetAndChoose },
+  { method: 'POST', path: '/login/forget', form: 'choice', run: signOutAndChoose },
   ...PASSKEY_ACTIONS,
   ...PROVIDER_ACTIONS,
   { method: 'POST', path: '/login/cancel', form: 'choice', run: cancel },

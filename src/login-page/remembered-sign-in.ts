@@ -6,7 +6,6 @@ import { rememberSignIn } from '../domain/remembered-sign-ins/remember-sign-in.t
 import type { HttpContext } from '../http/http-context.ts';
 import { cookieName, type KnownBrowser, readCookie, setCookie } from './browser-cookie.ts';
 import type { LoginRequest } from './login-request.ts';
-import { redirectToForm } from './redirect-to-form.ts';
 import { sendRedirect } from './responses.ts';
 
 /** This cookie has a new value after every sign-in, unlike the cookie that identifies the browser. */
@@ -22,20 +21,18 @@ export async function continueSignIn({ context, call, browser, fields, parts }: 
   sendRedirect(context, (await completeRememberedLogin(call, parts, browser, token, fields)).redirectUrl);
 }
 
-/** Forgets the sign-in, and shows the choice of how to sign in as somebody else. */
-export async function forgetAndChoose(request: LoginRequest): Promise<void> {
-  await forgetHere(request);
-  redirectToForm(request, 'choice');
-}
-
-/** Forgets the sign-in, in this browser and in Postgres. With a user ID, only a sign-in of that user. */
+/**
+ * Forgets the sign-in, in this browser and in Postgres, and returns its user. With a user ID, only a sign-in of that
+ * user.
+ */
 export async function forgetHere(
   { context, call, browser }: Pick<LoginRequest, 'context' | 'call'> & { browser: Pick<KnownBrowser, 'isSecure'> },
   userId?: string,
-): Promise<void> {
+): Promise<string | undefined> {
   const token = readSignInToken(context, browser);
-  const isForgotten = token !== undefined && (await forgetSignIn(call, token, userId));
-  if (isForgotten || userId === undefined) setCookie(context, cookieName(COOKIE, browser), '', 0, browser.isSecure);
+  const forgotten = token === undefined ? undefined : await forgetSignIn(call, token, userId);
+  if (forgotten || userId === undefined) setCookie(context, cookieName(COOKIE, browser), '', 0, browser.isSecure);
+  return forgotten;
 }
 
 /** Remembers a sign-in in this browser. An error is ignored: the next application then asks for a new sign-in. */
@@ -46,6 +43,6 @@ export async function rememberCompletion(
   const maxAgeSeconds = parts.singleSignOnMaxAgeSeconds;
   if (!signIn || maxAgeSeconds === 0) return;
   const formerToken = readSignInToken(context, browser);
-  const token = await rememberSignIn(call, signIn, { formerToken, maxAgeSeconds }).catch(() => undefined);
+  const token = await rememberSignIn(call, browser, signIn, { formerToken, maxAgeSeconds }).catch(() => undefined);
   if (token) setCookie(context, cookieName(COOKIE, browser), token, maxAgeSeconds, browser.isSecure);
 }

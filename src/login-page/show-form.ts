@@ -1,4 +1,5 @@
 /** Shows the forms of a login, and the problems of refused forms. */
+import { ACCOUNT_APPLICATION_ID } from '../domain/account/account-application.ts';
 import { allowsMethod } from '../domain/applications/branding.ts';
 import type { ServiceError } from '../domain/errors.ts';
 import { findLatestCode } from '../domain/login/find-latest-code.ts';
@@ -6,6 +7,7 @@ import { findLoginState } from '../domain/login/find-login-state.ts';
 import { LINK_WALLET } from '../domain/login/find-to-link.ts';
 import { findRememberedSignIn } from '../domain/remembered-sign-ins/find-remembered-sign-in.ts';
 import { UUID } from '../domain/validation.ts';
+import { redirect } from './account/account-request.ts';
 import { alertFor, EMAIL_NOT_SENT, problemOf } from './alerts.ts';
 import { readEmailCookie } from './browser-cookie.ts';
 import { showDeadEnd } from './dead-end.ts';
@@ -36,6 +38,8 @@ export async function showForm(request: LoginRequest, form: FormPage) {
     return;
   }
   if (state.kind === 'unknown') return showDeadEnd(request, 'unknown');
+  // The Back button leads here. The account page shows whether somebody is signed in.
+  if (state.kind === 'completed' && state.applicationId === ACCOUNT_APPLICATION_ID) return redirect(request, '');
   const methods = parts.methods.filter((method) => allowsMethod(state.branding, method));
   const providers = parts.providers.all.filter(({ id }) => allowsMethod(state.branding, id)).map(toProviderView);
   // Without any method: the operator has disabled all methods that the application allows.

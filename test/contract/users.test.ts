@@ -234,6 +234,7 @@ describe('an operator', () => {
     const [cutoffAt, expiresAt] = ['2000-01-01T00:00:00Z', '2100-01-01T00:00:00Z'];
     await sql`insert into user_cutoffs values (${userId}, ${cutoffAt}, ${expiresAt})`;
     await sql`insert into session_cutoffs values (${tenant.id}, ${userId}, ${cutoffAt}, ${expiresAt})`;
+    await sql`insert into browser_cutoffs values (${userId}, '', ${cutoffAt}, ${expiresAt})`;
     await sql`insert into known_origins (key, user_id, expires_at) values (${Buffer.from(userId)}, ${userId}, ${expiresAt})`;
     await sql`
       insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid,

@@ -14,9 +14,11 @@ import { readBacklog } from '../../src/delivery/backlog.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { openDemo } from '../../src/demo/demo.ts';
 import { makeExampleValues } from '../../src/demo/example-values.ts';
+import { ACCOUNT_CLIENT_ID } from '../../src/domain/account/account-application.ts';
 import { exportAccount } from '../../src/domain/account/export-account.ts';
 import { findAccount } from '../../src/domain/account/find-account.ts';
 import { listRememberedSignIns } from '../../src/domain/account/list-remembered-sign-ins.ts';
+import { openAccount } from '../../src/domain/account/open-account.ts';
 import { undoAddressChange } from '../../src/domain/account/undo-address-change.ts';
 import { ApiKeyUsage } from '../../src/domain/api-keys/api-key-usage.ts';
 import { findLogo } from '../../src/domain/applications/find-logo.ts';
@@ -32,6 +34,7 @@ import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
 import { createLoginCode } from '../../src/domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../../src/domain/login/create-wallet-challenge.ts';
 import { findApplicationOfClient } from '../../src/domain/login/find-login-application.ts';
+import { findLoginState } from '../../src/domain/login/find-login-state.ts';
 import { deriveLoginCodeKeys } from '../../src/domain/login/login-code.ts';
 import { createMuteToken, muteAddress } from '../../src/domain/login/muted-addresses.ts';
 import { recordSending } from '../../src/domain/login/record-sending.ts';
@@ -40,6 +43,7 @@ import { redeemWalletSignature } from '../../src/domain/login/redeem-wallet-sign
 import { listGrants } from '../../src/domain/oidc/list-grants.ts';
 import { readMigrations } from '../../src/domain/operators/read-migrations.ts';
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
+import { cutOffBrowser } from '../../src/domain/sessions/browser-cutoffs.ts';
 import { listSessions } from '../../src/domain/sessions/list-sessions.ts';
 import { revokeSession } from '../../src/domain/sessions/revoke-session.ts';
 import { revokeUserSessions } from '../../src/domain/sessions/revoke-user-sessions.ts';
@@ -315,6 +319,8 @@ async function fill({ sql }: TestDatabase): Promise<void> {
     insert into session_cutoffs (application_id, user_id, cutoff_at, expires_at)
       select application_id, id, created_at, expires_at from sessions;
     insert into user_cutoffs (user_id, cutoff_at, expires_at) select id, created_at, expires_at from sessions;
+    insert into browser_cutoffs (user_id, browser_digest, cutoff_at, expires_at)
+      select user_id, sha256(id::text::bytea), created_at, expires_at from sessions;
     insert into application_users (application_id, user_id, first_signed_in_at)
       select application_id, user_id, created_at from sessions;
     insert into added_users (application_id, user_id, added_at) select application_id, user_id, now() from sessions;
@@ -422,6 +428,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await muteAddress(call, codes.keys, createMuteToken(codes.keys, user.email));
   await send(new Date(now.getTime() + 30_000));
   await redeemLoginCode(call, { tokens, codes }, browser, { ...byEmail, code });
+  await findLoginState(call, tokens, browser, byEmail.loginIntentId);
   const byWallet = { loginIntentId: await createLoginIntent(service, tenant) };
   const challenge = { ...byWallet, address: wallet.address };
   const { message } = await createWalletChallenge(call, page, browser, challenge);
@@ -430,10 +437,13 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
 
   const signedIn = await createTestUser(service);
   const account = { userId: signedIn.id, authenticatedAt: now, method: 'email', loginIntentId: '' } as const;
-  const found = await findAccount(call, account);
+  const claims = { ...account, loginIntentId: randomUUID(), clientId: ACCOUNT_CLIENT_ID };
+  await openAccount(call, tokens, await tokens.mint(claims)).catch(() => undefined);
+  const found = await findAccount(call, browser, { ...account, openedAt: now });
   if (!found) throw new Error('Nobody is signed in to the account page');
   await exportAccount(call, found);
   await listRememberedSignIns(call, signedIn.id);
+  await cutOffBrowser(call, { userId: signedIn.id, browserDigest: browser.digest });
   await endUserSessions(call, account);
   await undoAddressChange(call, { userId: signedIn.id, from: `old-${signedIn.email}`, to: signedIn.email, at: now });
 

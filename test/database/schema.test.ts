@@ -14,6 +14,8 @@ const GLOBAL_KEYS = {
   users_wallet_address_key: 'lower(wallet_address)',
   // Ends the user's sessions in every application.
   user_cutoffs_pkey: 'user_id',
+  // A browser may have signed in to any application.
+  browser_cutoffs_user_id_browser_digest_pk: 'user_id',
   // Not of an application: which migrations have been applied.
   usher_migrations_pkey: 'id',
   // Attempts are limited before it is known for which application.
@@ -36,6 +38,7 @@ const GLOBAL_KEYS = {
 
 const TABLES_WITHOUT_APPLICATION = [
   'applications',
+  'browser_cutoffs',
   'expiry_marks',
   'hourly_counts',
   'known_origins',

@@ -124,11 +124,14 @@ describe('removeExpired', () => {
     const [cutoffAt, expiresAt] = [new Date(NOW.getTime() - 60 * MINUTE_MS), new Date(NOW.getTime() + livesForMs)];
     await sql`delete from session_cutoffs`;
     await sql`delete from user_cutoffs`;
+    await sql`delete from browser_cutoffs`;
+    await sql`insert into browser_cutoffs values (${userId}, '', ${cutoffAt}, ${expiresAt})`;
     await sql`insert into session_cutoffs values (${applicationId}, ${userId}, ${cutoffAt}, ${expiresAt})`;
     await sql`insert into user_cutoffs values (${userId}, ${cutoffAt}, ${expiresAt})`;
     await removeExpired(fixture.database, OPTIONS);
     expect(await fixture.count('session_cutoffs')).toBe(isKept ? 1 : 0);
     expect(await fixture.count('user_cutoffs')).toBe(isKept ? 1 : 0);
+    expect(await fixture.count('browser_cutoffs')).toBe(isKept ? 1 : 0);
   });
 
   test('keeps a session whose predecessor has expired', async () => {

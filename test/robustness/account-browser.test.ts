@@ -102,6 +102,28 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     expect([...hosts]).toEqual([`localhost:${fixture.service.port}`]);
   });
 
+  it.each([true, false])(
+    'the Back button signs nobody in after a sign-out (JavaScript: %s)',
+    async (javaScriptEnabled) => {
+      const user = await createTestUser(fixture.service, { name: 'Ada' });
+      const { page } = await open({ javaScriptEnabled });
+      await signIn(page, user);
+      await page.goBack();
+      await heading(page, 'Ada');
+      await page.locator('form[action$="/logout"] button').click();
+      await page.locator('form[action$="/account/login"]').waitFor();
+      for (let times = 1; times <= 4; times++) {
+        await page.goBack();
+        await page.waitForLoadState();
+        expect(await page.locator('#you').count(), `Back ${times} times: ${page.url()}`).toBe(0);
+        const other = await context.newPage();
+        await other.goto(`http://localhost:${fixture.service.port}/account/name`);
+        await other.locator('form[action$="/account/login"]').waitFor();
+        await other.close();
+      }
+    },
+  );
+
   it.each([
     ['en', 'light'],
     ['en', 'dark'],

@@ -20,7 +20,7 @@ export async function useRememberedSignIns(
   const { id: userId } = await createTestUser(service);
   const signIn = { applicationId: tenant.id, userId, method: 'email', authenticatedAt: call.now } as const;
   const former = { formerToken: 'A'.repeat(43), maxAgeSeconds: 3_600 };
-  const token = (await rememberSignIn(call, signIn, former)) ?? '';
+  const token = (await rememberSignIn(call, browser, signIn, former)) ?? '';
   const loginIntentId = await createLoginIntent(service, tenant);
   await findRememberedSignIn(call, settings, await requireOpenIntent(call, loginIntentId), token);
   await completeRememberedLogin(call, settings, browser, token, { loginIntentId });

@@ -1,6 +1,8 @@
 import { columnsOf, p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
+import type { Browser } from '../login/browser.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
+import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
 import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
 import { type User, userColumns } from '../users/user.ts';
 import { ACCOUNT_APPLICATION_ID } from './account-application.ts';
@@ -11,14 +13,21 @@ export interface AccountSignIn {
   readonly userId: string;
   readonly authenticatedAt: Date;
   readonly method: SignInMethod;
+  /** When the sign-in opened the account page. */
+  readonly openedAt: Date;
 }
 
-/** Returns the user of a sign-in, or undefined if a revocation has ended the sign-in. */
-export async function findAccount(call: Call, { userId, authenticatedAt }: AccountSignIn): Promise<User | undefined> {
-  const [user] = await call.run(selectAccount, { applicationId: ACCOUNT_APPLICATION_ID, userId, authenticatedAt });
+/** Returns the user of a sign-in in this browser. Undefined if a revocation or a sign-out has ended the sign-in. */
+export async function findAccount(
+  call: Call,
+  { digest }: Pick<Browser, 'digest'>,
+  { userId, authenticatedAt }: AccountSignIn,
+): Promise<User | undefined> {
+  const applicationId = ACCOUNT_APPLICATION_ID;
+  const [user] = await call.run(selectAccount, { applicationId, userId, authenticatedAt, browserDigest: digest });
   return user;
 }
 
 const selectAccount = statement('select_account', userColumns)`
   select ${columnsOf(userColumns)} from users
-  where ${isSignInAfterEveryCutoff(p.instant('authenticatedAt'))}`;
+  where ${isSignInAfterEveryCutoff(p.instant('authenticatedAt'))} and ${isSignedInHere(p.instant('authenticatedAt'))}`;

@@ -1,5 +1,8 @@
+import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { isCodeLive, isOidcIntent } from '../oidc/authorization-answer.ts';
+import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
+import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
 import { UUID } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import type { Browser } from './browser.ts';
@@ -27,6 +30,7 @@ export async function findLoginState(
   const { completedAt, userId, method, browserDigest } = intent;
   if (!completedAt || !isAnswerLive({ ...intent, completedAt }, call.now)) return { ...intent, kind: status };
   if (!userId || !method || !browserDigest?.equals(browser.digest)) return { ...intent, kind: status };
+  if (!(await isSignedIn(call, { ...intent, userId, browserDigest, completedAt }))) return { ...intent, kind: status };
   const { redirectUrl } = await answerLogin(tokens, {
     ...intent,
     loginIntentId: intent.id,
@@ -37,8 +41,36 @@ export async function findLoginState(
   return { kind: 'answered', redirectUrl };
 }
 
-/** Returns whether the code or auth token is valid. A code works once, and for a shorter time. */
+/**
+ * Returns whether the code or auth token is valid. A code works once, and for a shorter time. The auth token of the
+ * account page works once, too.
+ */
 function isAnswerLive(intent: LoginIntent & { readonly completedAt: Date }, now: Date): boolean {
   if (isOidcIntent(intent)) return isCodeLive(intent, now);
+  if (intent.redeemedAt) return false;
   return toSeconds(now) < toSeconds(intent.completedAt) + TOKEN_LIFETIME_SECONDS;
 }
+
+/** Returns whether nothing has ended the sign-in: no revocation, and no sign-out in this browser. */
+async function isSignedIn(
+  { run }: Call,
+  {
+    applicationId,
+    userId,
+    browserDigest,
+    authenticatedAt,
+    completedAt,
+  }: Pick<LoginIntent, 'applicationId' | 'authenticatedAt'> & {
+    readonly userId: string;
+    readonly browserDigest: Buffer;
+    readonly completedAt: Date;
+  },
+): Promise<boolean> {
+  const signedInAt = authenticatedAt ?? completedAt;
+  const rows = await run(selectSignedIn, { applicationId, userId, browserDigest, authenticatedAt: signedInAt });
+  return rows.length > 0;
+}
+
+const selectSignedIn = statement('select_signed_in')`
+  select from users
+  where ${isSignInAfterEveryCutoff(p.instant('authenticatedAt'))} and ${isSignedInHere(p.instant('authenticatedAt'))}`;

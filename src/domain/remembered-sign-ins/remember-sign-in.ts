@@ -1,21 +1,26 @@
+import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
+import type { Browser } from '../login/browser.ts';
 import type { OwnSignIn } from '../login/complete-login.ts';
+import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
 import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
 import { createSignInToken, digestSignInToken } from './sign-in-token.ts';
 
 /**
  * Remembers the sign-in in this browser, in place of that of the former token, and returns a token for its cookie.
- * Returns undefined if a revocation has ended the sign-in already.
+ * Returns undefined if a revocation, or a sign-out in this browser, has ended the sign-in already.
  */
 export async function rememberSignIn(
   call: Call,
+  { digest: browserDigest }: Pick<Browser, 'digest'>,
   signIn: OwnSignIn,
   { formerToken, maxAgeSeconds }: { readonly formerToken: string | undefined; readonly maxAgeSeconds: number },
 ): Promise<string | undefined> {
   const token = createSignInToken();
   const parameters = {
     ...signIn,
+    browserDigest,
     tokenDigest: digestSignInToken(token),
     formerDigest: formerToken === undefined ? null : digestSignInToken(formerToken),
     expiresAt: new Date(signIn.authenticatedAt.getTime() + maxAgeSeconds * 1_000),
@@ -26,7 +31,8 @@ export async function rememberSignIn(
   return late ? undefined : token;
 }
 
-const isAfterEveryCutoff = isSignInAfterEveryCutoff(p.instant('authenticatedAt'));
+const instant = p.instant('authenticatedAt');
+const isStillSignedIn = sql`${isSignInAfterEveryCutoff(instant)} and ${isSignedInHere(instant)}`;
 
 const insertSignIn = statement('insert_remembered_sign_in')`
   with replaced as (
@@ -35,7 +41,7 @@ const insertSignIn = statement('insert_remembered_sign_in')`
     insert into remembered_sign_ins (token_digest, user_id, method, authenticated_at, expires_at)
     select ${p.bytes('tokenDigest')}, users.id, ${p.text('method')}, ${p.instant('authenticatedAt')},
       ${p.instant('expiresAt')}
-    from users where ${isAfterEveryCutoff}
+    from users where ${isStillSignedIn}
     returning user_id
   )
   select from inserted`;
@@ -44,7 +50,7 @@ const insertSignIn = statement('insert_remembered_sign_in')`
 const withdrawSignIn = statement('withdraw_remembered_sign_in')`
   with withdrawn as (
     delete from remembered_sign_ins
-    where token_digest = ${p.bytes('tokenDigest')} and not exists (select 1 from users where ${isAfterEveryCutoff})
+    where token_digest = ${p.bytes('tokenDigest')} and not exists (select 1 from users where ${isStillSignedIn})
     returning user_id
   )
   select from withdrawn`;

@@ -20,13 +20,14 @@ const CUTOFF_LIFETIME_MS = 366 * 24 * 60 * 60_000;
 /** More than one: sign-ins and cut-offs are in milliseconds, and a timer may fire one millisecond early. */
 const TICK_MS = 2;
 
-/** Runs a statement that writes a cut-off. Once this has resolved, every new sign-in is later than the cut-off. */
+/** Runs a statement that writes a cut-off, which is kept for `lifetimeMs`. Once this has resolved, every new sign-in is later than the cut-off. */
 export async function runCutoff<Rows>(
   { run, now }: Call,
   statement: Statement<Rows>,
   parameters: PlaceholderValues,
+  lifetimeMs = CUTOFF_LIFETIME_MS,
 ): Promise<Rows> {
-  const cutoffExpiresAt = new Date(now.getTime() + CUTOFF_LIFETIME_MS);
+  const cutoffExpiresAt = new Date(now.getTime() + lifetimeMs);
   const rows = await run(statement, { ...parameters, ...BY_POSTGRES, now, cutoffExpiresAt });
   await pause(TICK_MS);
   return rows;
@@ -106,7 +107,7 @@ export function cutOffUserSessions(target: SQL): SQL {
 }
 
 /** Returns the clauses after an insert. An existing cut-off only moves forward. */
-function onConflictMove(key: SQL): SQL {
+export function onConflictMove(key: SQL): SQL {
   return sql`
     on conflict (${key}) do update set
       cutoff_at = greatest(c.cutoff_at, excluded.cutoff_at), expires_at = greatest(c.expires_at, excluded.expires_at)

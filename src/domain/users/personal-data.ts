@@ -4,7 +4,7 @@ import { provedIdentities, userIdentities } from '../../database/identity-schema
 import { knownOrigins, loginCodes, rememberedSignIns, walletChallenges } from '../../database/login-schema.ts';
 import { oidcGrants } from '../../database/oidc-schema.ts';
 import { passkeys } from '../../database/passkey-schema.ts';
-import { addedUsers, applicationUsers, sessions } from '../../database/session-schema.ts';
+import { addedUsers, applicationUsers, browserCutoffs, sessions } from '../../database/session-schema.ts';
 import { p, statement } from '../../database/template.ts';
 import { webhookMessages } from '../../database/webhook-schema.ts';
 import type { Call } from '../call.ts';
@@ -34,6 +34,7 @@ const TABLES = [
   sessions,
   applicationUsers,
   addedUsers,
+  browserCutoffs,
   loginCodes,
   knownOrigins,
   rememberedSignIns,

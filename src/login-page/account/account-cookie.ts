@@ -1,5 +1,4 @@
 /** The cookie of the account page: who signed in, when and how. Only Usher can read or write it. */
-import { hash } from 'node:crypto';
 import type { AccountSignIn } from '../../domain/account/find-account.ts';
 import { openToken, sealToken } from '../../domain/aes-gcm.ts';
 import { deriveKeys } from '../../domain/derive-keys.ts';
@@ -9,7 +8,7 @@ import { cookieName, type KnownBrowser, readCookie, setCookie } from '../browser
 const COOKIE = 'usher-account';
 /** The cookie expires this long after the last request. */
 const IDLE_SECONDS = 15 * 60;
-/** The cookie expires this long after the sign-in at the latest. */
+/** The cookie expires this long after the page was opened by a sign-in at the latest. */
 const LONGEST_MS = 24 * 60 * 60_000;
 
 /** The first key encrypts, and all keys decrypt. */
@@ -28,9 +27,11 @@ export function readAccountCookie(
 ): AccountSignIn | undefined {
   const text = openToken(keys, readCookie(context, cookieName(COOKIE, browser)) ?? '', aadOf(browser));
   if (text === undefined) return undefined;
-  const [userId, method, authenticatedAt, seenAt, loginIntentId = ''] = JSON.parse(text);
-  const isLive = now.getTime() < Math.min(seenAt + IDLE_SECONDS * 1_000, authenticatedAt + LONGEST_MS);
-  return isLive ? { userId, method, authenticatedAt: new Date(authenticatedAt), loginIntentId } : undefined;
+  // The previous version writes no `openedAt`.
+  const [userId, method, authenticatedAt, seenAt, loginIntentId, openedAt = authenticatedAt] = JSON.parse(text);
+  const isLive = now.getTime() < Math.min(seenAt + IDLE_SECONDS * 1_000, openedAt + LONGEST_MS);
+  if (!isLive) return undefined;
+  return { userId, method, authenticatedAt: new Date(authenticatedAt), loginIntentId, openedAt: new Date(openedAt) };
 }
 
 /** Signs the browser in for another 15 minutes. */
@@ -38,10 +39,10 @@ export function writeAccountCookie(
   context: HttpContext,
   browser: KnownBrowser,
   keys: AccountKeys,
-  { userId, method, authenticatedAt, loginIntentId }: AccountSignIn,
+  { userId, method, authenticatedAt, loginIntentId, openedAt }: AccountSignIn,
   now: Date,
 ): void {
-  const text = JSON.stringify([userId, method, authenticatedAt.getTime(), now.getTime(), loginIntentId]);
+  const text = JSON.stringify([userId, method, +authenticatedAt, +now, loginIntentId, +openedAt]);
   setCookie(
     context,
     cookieName(COOKIE, browser),
@@ -53,11 +54,6 @@ export function writeAccountCookie(
 
 export function removeAccountCookie(context: HttpContext, browser: KnownBrowser): void {
   setCookie(context, cookieName(COOKIE, browser), '', 0, browser.isSecure);
-}
-
-/** Returns the `state` of a login that this browser has begun on the account page. */
-export function accountStateOf({ formToken }: KnownBrowser): string {
-  return hash('sha256', `account ${formToken}`, 'base64url');
 }
 
 /** Returns the additional authenticated data, which bind the cookie to the browser. */

@@ -23,7 +23,7 @@ type Run = (request: LoginRequest, account: Account) => Promise<void>;
 export async function readAccount(request: LoginRequest): Promise<Account | undefined> {
   const { context, call, browser, parts } = request;
   const signIn = readAccountCookie(context, browser, parts.accountKeys, call.now);
-  const user = signIn && (await findAccount(call, signIn));
+  const user = signIn && (await findAccount(call, browser, signIn));
   if (!user) return undefined;
   writeAccountCookie(context, browser, parts.accountKeys, signIn, call.now);
   return { user, signIn };

@@ -68,7 +68,8 @@ export async function signInForLong(
     const later = callAt(new Date(Date.now() + 10 * MINUTE_MS), 'SessionService/RenewSession');
     await renewSession(later, parts, { sessionId: session?.id });
     const remembered = { applicationId: application.id, userId, method: 'email', authenticatedAt: call.now } as const;
-    await rememberSignIn(call, remembered, { formerToken: undefined, maxAgeSeconds: sessionIdleSeconds });
+    const browser = { digest: randomBytes(32) };
+    await rememberSignIn(call, browser, remembered, { formerToken: undefined, maxAgeSeconds: sessionIdleSeconds });
   }
   let next = SIGNED_IN_USERS;
   const work = async () => {

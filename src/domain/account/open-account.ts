@@ -1,0 +1,30 @@
+import { p, statement } from '../../database/template.ts';
+import type { Call } from '../call.ts';
+import { ServiceError } from '../errors.ts';
+import type { AuthTokens } from '../login/auth-tokens.ts';
+import { ACCOUNT_APPLICATION_ID, ACCOUNT_CLIENT_ID } from './account-application.ts';
+import type { AccountSignIn } from './find-account.ts';
+
+/**
+ * Redeems the auth token of a login at the account page, once. So nobody can open the page with an address that a
+ * browser has visited.
+ *
+ * @throws ServiceError `Invalid or expired token`, also for one that was redeemed before
+ */
+export async function openAccount(call: Call, tokens: AuthTokens, authToken: string): Promise<AccountSignIn> {
+  const signIn = await tokens.verify(authToken, ACCOUNT_CLIENT_ID, call.now);
+  const { loginIntentId, userId } = signIn;
+  const parameters = { applicationId: ACCOUNT_APPLICATION_ID, loginIntentId, userId, now: call.now };
+  const [redeemed] = await call.run(redeemToken, parameters);
+  if (!redeemed) throw new ServiceError('INVALID_TOKEN');
+  return { ...signIn, openedAt: call.now };
+}
+
+const redeemToken = statement('redeem_account_token')`
+  with redeemed as (
+    update login_intents set redeemed_at = ${p.instant('now')}
+    where id = ${p.uuid('loginIntentId')} and application_id = ${p.uuid('applicationId')}
+      and user_id = ${p.uuid('userId')} and redeemed_at is null
+    returning id
+  )
+  select from redeemed`;
