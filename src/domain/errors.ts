@@ -54,6 +54,7 @@ export const ERRORS = {
   PROVIDER_UNAVAILABLE: ['unavailable', 'Provider unavailable'],
   SIGNATURE_NOT_CHECKED: ['unavailable', 'Signature not checked'],
   TOO_MANY_CHALLENGES: ['resource_exhausted', 'Too many challenges'],
+  TOO_MANY_CHANGES: ['resource_exhausted', 'Too many changes'],
   TOO_MANY_CODES: ['resource_exhausted', 'Too many codes'],
   TOO_MANY_PASSKEYS: ['failed_precondition', 'Too many passkeys'],
   TOO_MANY_SIGN_INS: ['resource_exhausted', 'Too many sign-ins'],

@@ -1,5 +1,5 @@
 /** The tables whose rows expire, and how long each is kept. */
-import { and, gt, lte, type SQL } from 'drizzle-orm';
+import { and, gt, lte, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import { auditEvents, isSignIn } from '../database/audit-schema.ts';
 import type { Statement } from '../database/database.ts';
@@ -18,6 +18,7 @@ import { loginIntents } from '../database/schema.ts';
 import { browserCutoffs, sessionCutoffs, sessionIds, userCutoffs } from '../database/session-schema.ts';
 import { p, statement } from '../database/template.ts';
 import { webhookAttempts, webhookDeliveries, webhookMessages, webhookSigningKeys } from '../database/webhook-schema.ts';
+import { OWN_APPLICATION_IDS } from '../domain/applications/own-applications.ts';
 
 /** Until then a late login gets `Login intent expired` instead of `Login intent not found`. */
 const INTENT_GRACE_MS = 60 * 60_000;
@@ -44,6 +45,10 @@ const deleteSessions = statement('delete_sessions')`
     select application_id, user_id, id from session_ids
     where kept_until > ${p.instant('after')} and kept_until <= ${p.instant('until')})`;
 
+/** Anybody can begin a login of OpenID Connect or of the account page, and fill its row. So the row goes with the login. */
+const isAbandoned = sql`${loginIntents.completedAt} is null and (${loginIntents.responseMode} <> '' or
+    ${loginIntents.applicationId} in (${sql.raw(OWN_APPLICATION_IDS.map((id) => `'${id}'`).join(', '))}))`;
+
 export interface ExpiringRows {
   /** The column must have an index. */
   readonly expiresAt: PgColumn;
@@ -63,6 +68,7 @@ export const EXPIRING: readonly ExpiringRows[] = [
   { expiresAt: loginCodes.expiresAt, graceMs: 0 },
   { expiresAt: walletChallenges.expiresAt, graceMs: 0 },
   { expiresAt: provedIdentities.expiresAt, graceMs: 0 },
+  { expiresAt: loginIntents.expiresAt, graceMs: 0, only: isAbandoned, mark: 'abandoned-logins' },
   { expiresAt: loginIntents.expiresAt, graceMs: INTENT_GRACE_MS },
   { expiresAt: sessionIds.keptUntil, graceMs: 0, deleteDependents: deleteSessions },
   { expiresAt: sessionCutoffs.expiresAt, graceMs: 0 },

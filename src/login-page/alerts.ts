@@ -18,6 +18,7 @@ const ALERTS: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
   ['Too many codes', 'alert.tooManyCodes'],
   ['Code sent just now', 'alert.codeSentTooSoon'],
   ['Code sent too often', 'alert.codeSentTooOften'],
+  ['Too many changes', 'alert.tooManySignIns'],
   ['Too many challenges', 'alert.tooManyChallenges'],
   ['Wrong code', 'alert.wrongCode'],
   ['Code no longer valid', 'alert.codeNotValid'],

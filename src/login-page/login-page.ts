@@ -26,6 +26,7 @@ import { showDeadEnd } from './dead-end.ts';
 import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
 import { type LoginPageParts, type LoginRequest, loginPathOf, toFields } from './login-request.ts';
 import { createLogoHandler } from './logo.ts';
+import { NetworkLimit } from './oidc/network-limit.ts';
 import { createOidcPages } from './oidc/oidc-pages.ts';
 import { placeOf } from './page-place.ts';
 import type { PageView } from './pages/view.ts';
@@ -54,6 +55,7 @@ type GivenParts = Omit<
   | 'authorizationKeys'
   | 'chainId'
   | 'codes'
+  | 'logins'
   | 'methods'
   | 'node'
   | 'relyingParty'
@@ -64,23 +66,22 @@ type GivenParts = Omit<
 export function createLoginHandlers(
   config: Config,
   secrets: Pick<Secrets, 'encryptionKeys'>,
-  parts: GivenParts & { readonly oidc: OidcProvider | undefined },
+  given: GivenParts & { readonly oidc: OidcProvider | undefined },
 ): PathHandler[] {
-  const handlers = [createLogoHandler(parts)];
-  const { oidc } = parts;
-  const { authPageUrl, singleSignOnMaxAgeSeconds } = config;
-  if (oidc) handlers.push(createOidcPages({ ...parts, oidc, singleSignOnMaxAgeSeconds }));
-  if (authPageUrl === undefined) handlers.push(createLoginPage(config, secrets, parts));
+  const handlers = [createLogoHandler(given)];
+  const parts = { ...given, logins: new NetworkLimit(), singleSignOnMaxAgeSeconds: config.singleSignOnMaxAgeSeconds };
+  if (given.oidc) handlers.push(createOidcPages({ ...parts, oidc: given.oidc }));
+  if (config.authPageUrl === undefined) handlers.push(createLoginPage(config, secrets, parts));
   return handlers;
 }
 
 function createLoginPage(
   config: Config,
   { encryptionKeys }: Pick<Secrets, 'encryptionKeys'>,
-  parts: GivenParts,
+  parts: GivenParts & Pick<LoginPageParts, 'logins' | 'singleSignOnMaxAgeSeconds'>,
 ): PathHandler {
   const { databaseUrl, ethereumChainId: chainId, ethereumRpcUrl, loginMethods: methods, smtp } = config;
-  const { allowAccountDeletion, singleSignOnMaxAgeSeconds } = config;
+  const { allowAccountDeletion } = config;
   const limitFactor = databaseUrl === undefined && !smtp ? TRIAL_FACTOR : 1;
   const codes = { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor };
   const { requestTimeoutMs } = parts;
@@ -96,7 +97,6 @@ function createLoginPage(
     methods,
     node,
     relyingParty,
-    singleSignOnMaxAgeSeconds,
   };
   const isSecure = parts.authPageUrl.startsWith('https:');
   return async (context) => {

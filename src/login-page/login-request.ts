@@ -13,6 +13,7 @@ import type { AccountKeys } from './account/account-cookie.ts';
 import type { KnownBrowser } from './browser-cookie.ts';
 import { readCodeFigures } from './code-figures.ts';
 import type { LanguageChoice } from './language-choice.ts';
+import type { NetworkLimit } from './oidc/network-limit.ts';
 import type { PagePlace } from './page-place.ts';
 
 export interface LoginPageParts
@@ -24,6 +25,8 @@ export interface LoginPageParts
   readonly accountKeys: AccountKeys;
   /** Whether people may delete their account. */
   readonly allowAccountDeletion: boolean;
+  /** The limit of logins that somebody who has not signed in begins: each stores a login intent. */
+  readonly logins: NetworkLimit;
   readonly mailer: MailQueue;
   readonly methods: readonly LoginMethod[];
   /** Called after sessions of a user have ended. */

@@ -1,4 +1,5 @@
 /** The actions of passkeys: signing in, and adding, renaming and removing them after a sign-in. */
+import { takeChangePermit } from '../domain/account/change-permits.ts';
 import { extendCode } from '../domain/oidc/extend-code.ts';
 import { createCreationOptions } from '../domain/passkeys/creation-options.ts';
 import { deletePasskey } from '../domain/passkeys/delete-passkey.ts';
@@ -56,15 +57,17 @@ async function postpone(request: LoginRequest): Promise<void> {
 }
 
 async function rename(request: LoginRequest): Promise<void> {
-  const { call, browser, fields } = request;
+  const { call, browser, fields, parts } = request;
   const { userId } = await requireRecentSignIn(call, browser, fields);
+  await takeChangePermit(call, parts.codes.keys, userId);
   await renamePasskey(call, { ...fields, userId });
   redirectToForm(request, 'passkeys');
 }
 
 async function remove(request: LoginRequest): Promise<void> {
-  const { call, browser, fields } = request;
+  const { call, browser, fields, parts } = request;
   const signIn = await requireRecentSignIn(call, browser, fields);
+  await takeChangePermit(call, parts.codes.keys, signIn.userId);
   const { name } = await deletePasskey(call, { ...fields, userId: signIn.userId });
   sendNotice(request, 'passkeyRemoved', signIn, { name });
   redirectToForm(request, 'passkeys');

@@ -38,6 +38,27 @@ describe('removeExpired', () => {
   });
 
   test.each([
+    ['of OpenID Connect', "response_mode = 'query'"],
+    ['of the account page', "application_id = '00000000-0000-4000-8000-000000000001'"],
+  ])('removes an abandoned intent %s once it has expired, and keeps a completed one', async (_, whose) => {
+    await using fixture = await openFixture(testDatabase);
+    await fixture.sql`truncate expiry_marks`;
+    await fixture.sql`
+      insert into applications (id, name, client_id, redirect_uris, created_at)
+      values ('00000000-0000-4000-8000-000000000001', 'Account', 'usher-account', '{}', ${NOW}) on conflict do nothing`;
+    await fixture.addIntents(2, new Date(NOW.getTime() - 1));
+    await fixture.addIntents(1, NOW);
+    await fixture.sql.unsafe(`update login_intents set ${whose}`);
+    await fixture.sql`
+      update login_intents set completed_at = ${NOW}, user_id = ${fixture.userId}
+      where id = (select id from login_intents where expires_at < ${NOW} limit 1)`;
+    await removeExpired(fixture.database, OPTIONS);
+    expect(await fixture.count('login_intents')).toBe(2);
+    await removeExpired(fixture.database, { ...OPTIONS, now: new Date(NOW.getTime() + 61 * MINUTE_MS) });
+    expect(await fixture.count('login_intents')).toBe(0);
+  });
+
+  test.each([
     ['lives', 1, true],
     ['expires at this moment', 0, true],
     ['has just expired', -1, false],
@@ -94,7 +115,7 @@ describe('removeExpired', () => {
     expect(await sql`select from audit_events`).toHaveLength(kept.length + 1);
     // Neither a longer nor a shorter time makes it forget how far it was.
     await removeExpired(fixture.database, { ...OPTIONS, auditLogDays: 60, signInLogDays: 90 });
-    const [mark] = await sql`select reached_at from expiry_marks`;
+    const [mark] = await sql`select reached_at from expiry_marks where name = 'sign-ins'`;
     expect(mark?.reached_at).toEqual(new Date(expired.getTime() + 1));
     await removeExpired(fixture.database, { ...OPTIONS, auditLogDays: 30, signInLogDays: 90 });
     expect(await left()).toEqual([]);

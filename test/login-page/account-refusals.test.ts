@@ -130,3 +130,44 @@ it('a site can begin 100 logins, and then 360 an hour; looking at the page store
   const elsewhere = new LoginBrowser(service, { address: '198.51.100.1' });
   expect((await elsewhere.submit(await elsewhere.open('/account'), '/account/login')).alert).toBe('');
 });
+
+it('a person who ends sessions of applications without any stores nothing', async () => {
+  const user = await createTestUser(service);
+  const known = await createTenant(service);
+  const { browser } = await openAccount(fixture, user);
+  const token = tokenOf(await browser.open('/account/name'));
+  const stored = async () => [
+    (await sql`select from session_cutoffs`).count,
+    (await sql`select from audit_events where action = 'POST /account/sessions/end'`).count,
+  ];
+  const before = await stored();
+  for (let turn = 0; turn < 5; turn++) {
+    for (const application of [crypto.randomUUID(), known.id])
+      await browser.post('/account/sessions/end', { token, application, sid: turn % 2 ? crypto.randomUUID() : '' });
+  }
+  expect(await stored()).toEqual(before);
+});
+
+it('a person who ends a session twice stores one cut-off and one audit event', async () => {
+  const user = await createTestUser(service);
+  const sessionId = await beginSession(fixture, user);
+  const { browser } = await openAccount(fixture, user);
+  const token = tokenOf(await browser.open('/account/name'));
+  for (let turn = 0; turn < 2; turn++) await browser.post('/account/sessions/end', { token, application: tenant.id });
+  expect(await isActive(sessionId)).toBe(false);
+  const events = await sql`
+    select from audit_events where action = 'POST /account/sessions/end' and resource = ${user.id}`;
+  expect(events.count).toBe(1);
+});
+
+it('a person can make 60 changes at once, and then one a minute', async () => {
+  const user = await createTestUser(service, { name: 'Ada' });
+  const { browser } = await openAccount(fixture, user);
+  const token = tokenOf(await browser.open('/account/name'));
+  const change = async (name: string) => (await browser.post('/account/name', { token, name })).alert;
+  for (let turn = 0; turn < 60; turn++) expect(await change(`Ada ${turn}`)).toBe('');
+  expect(await change('Eve')).toBe('Too many attempts. Please wait a minute.');
+  expect((await browser.open('/account')).heading).toBe('Ada 59');
+  clock.advance(HOUR / 60);
+  expect(await change('Ada')).toBe('');
+});

@@ -222,6 +222,7 @@ const SHARDS: Readonly<Record<string, number>> = {
   // A revocation looks for remembered sign-ins by their user, and each browser has its own on some shard.
   end_renewable_session_and_forget: Number.POSITIVE_INFINITY,
   end_sessions_of_user_and_forget: Number.POSITIVE_INFINITY,
+  end_sessions_where_signed_in: Number.POSITIVE_INFINITY,
   delete_late_remembered_sign_ins: Number.POSITIVE_INFINITY,
 };
 

@@ -1,6 +1,6 @@
 import type { Call } from '../call.ts';
 import { endGrantsOfBrowser } from '../oidc/end-grants.ts';
-import { revokeUserSessions } from '../sessions/revoke-user-sessions.ts';
+import { endOwnSessions } from '../sessions/revoke-user-sessions.ts';
 import { UUID } from '../validation.ts';
 import { listAccountSessions } from './list-account-sessions.ts';
 
@@ -19,7 +19,5 @@ export async function endAccountSession(
     const left = await listAccountSessions(call, userId);
     if (left.some((session) => session.applicationId === applicationId && session.sid !== undefined)) return;
   }
-  // A revocation reads the ID and `singleSignOn` only.
-  const application = { id: applicationId, name: '', clientId: '', redirectUris: [], singleSignOn: true };
-  await revokeUserSessions({ ...call, application }, { userId });
+  await endOwnSessions(call, { applicationId, userId });
 }

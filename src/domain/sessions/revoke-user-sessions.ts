@@ -1,12 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { ApplicationCall } from '../call.ts';
+import type { ApplicationCall, Call } from '../call.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { loggedOutIfKnown } from '../webhooks/logout-message.ts';
 import { sessionRevoked } from '../webhooks/user-messages.ts';
-import { cutOffSessions, runCutoff } from './cutoffs.ts';
+import { cutOffSessions, isGrantAfterEveryCutoff, runCutoff } from './cutoffs.ts';
 import { forgetLateSignIns, forgetSignIns } from './forget-sign-ins.ts';
 import { endLateSession } from './late-sessions.ts';
 
@@ -27,6 +27,18 @@ export async function revokeUserSessions(
   return userId;
 }
 
+/**
+ * Ends the sessions of a user in the application, and the sign-ins that browsers remember. Without a session or grant there it
+ * does nothing, so that a person stores at most one cut-off and audit event per sign-in.
+ */
+export async function endOwnSessions(call: Call, target: { readonly applicationId: string; readonly userId: string }) {
+  const [ended] = await runCutoff(call, endSessionsWhereSignedIn, target);
+  if (!ended) return;
+  announce(call.onMessage, ended);
+  await endLateSession(call, { ...target, leaves: false });
+  await forgetLateSignIns(call, target.userId, { from: new Date(0), until: ended.cutoffAt });
+}
+
 const ENDED = { cutoffAt: t.instant, ...HAS_MESSAGES };
 
 const endSessionsOfUser = statement('end_sessions_of_user', ENDED)`${end()}`;
@@ -35,13 +47,20 @@ const endSessionsOfUserAndForget = statement('end_sessions_of_user_and_forget', 
   forgetSignIns(sql`target`, sql`r.user_id = t.user_id`),
 )}`;
 
-function end(forget?: SQL): SQL {
+const endSessionsWhereSignedIn = statement('end_sessions_where_signed_in', ENDED)`${end(
+  forgetSignIns(sql`target`, sql`r.user_id = t.user_id`),
+  sql`and (s.user_id is not null or exists (
+        select 1 from oidc_grants
+        where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')} and ${isGrantAfterEveryCutoff}))`,
+)}`;
+
+function end(forget?: SQL, condition = sql``): SQL {
   return sql`
     with target as (
       -- Any user: one without a session may have an auth token. IDs of no user must not fill the table.
       select u.id as user_id, s.authenticated_at
       from users u left join sessions s on s.application_id = ${p.uuid('applicationId')} and s.user_id = u.id
-      where u.id = ${p.uuid('userId')}
+      where u.id = ${p.uuid('userId')} ${condition}
     ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
     ${cutOffSessions(sql`target`)},
     ${forget ? sql`${forget},` : sql``}

@@ -19,7 +19,8 @@ const LOGINS: RateLimit = { burst: 100, intervalMs: 10_000 };
 export async function beginAccountLogin(request: LoginRequest): Promise<void> {
   const { call, browser, context, fields, parts } = request;
   const key = hmac(parts.codes.keys[0], `account logins: ${siteOf(browser.address)}`);
-  if (!(await takePermit(call, key, LOGINS))) return redirect(request, '', { problem: 'Too many logins' });
+  const isAdmitted = parts.logins.take(browser.address, call.now) && (await takePermit(call, key, LOGINS));
+  if (!isAdmitted) return redirect(request, '', { problem: 'Too many logins' });
   const redirectUri = `${accountUrlOf(request)}/return`;
   const state = beginLogin(context, begunLoginsOf(request), '');
   const { authUrl } = await generateAuthUrl(

@@ -1,4 +1,5 @@
 /** What the actions of the account page share: the check of the sign-in, views and redirects. */
+import { takeChangePermit } from '../../domain/account/change-permits.ts';
 import { type AccountSignIn, findAccount } from '../../domain/account/find-account.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { User } from '../../domain/users/user.ts';
@@ -47,6 +48,7 @@ export function changing(form: string, run: Run): Action['run'] {
   return signedIn(async (request, account) => {
     if (!isFresh(request, account)) return redirect(request, '');
     try {
+      await takeChangePermit(request.call, request.parts.codes.keys, account.user.id);
       await run(request, account);
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;

@@ -15,7 +15,7 @@ import { emailAddress } from '../../domain/validation.ts';
 import { setEmailCookie } from '../browser-cookie.ts';
 import { sendRedirect } from '../responses.ts';
 import { continueSilently } from './continue-silently.ts';
-import { AnsweredError, type OidcPageRequest, PageProblem, takeNetworkPermit } from './oidc-page.ts';
+import { AnsweredError, type OidcPageRequest, PageProblem, takeOidcPermits } from './oidc-page.ts';
 import { sendAnswer } from './send-answer.ts';
 
 /** @throws PageProblem until the application and its redirect URI are known, AnsweredError from then on */
@@ -25,12 +25,14 @@ export async function authorize(request: OidcPageRequest): Promise<void> {
   request.oidcCall.setApplication(client.id);
   try {
     const wanted = readAuthorizationRequest(parameters, client);
-    const begin = () => beginAuthorization(call, client, target, wanted);
+    const begin = () => {
+      takeOidcPermits(request, parts.logins, countPermits(target, wanted));
+      return beginAuthorization(call, client, target, wanted);
+    };
     if (wanted.isSilent) {
       sendAnswer(request, target, { code: await continueSilently(request, client, wanted, begin) });
       return;
     }
-    takeNetworkPermit(request, parts.logins);
     const loginIntentId = await begin();
     suggestEmail(request, wanted);
     sendRedirect(context, createAuthPageLink(parts.authPageUrl)(loginIntentId, client.clientId));
@@ -54,6 +56,11 @@ async function readClient({
   const client = await parts.clients.find(clientId, oidcCall.deadline);
   if (!client || !isRegistered(redirectUri, client.redirectUris)) throw new PageProblem('unknown-client');
   return { client, target: { ...readAnswerTarget(parameters), redirectUri } };
+}
+
+/** A login takes a permit for each KiB that it stores, begun or whole. Few logins need more than one. */
+function countPermits({ state }: AnswerTarget, { nonce }: AuthorizationRequest): number {
+  return 1 + Math.floor(Buffer.byteLength(state + (nonce ?? '')) / 1_024);
 }
 
 /** Stores the address of `login_hint`, which the login page fills in. */

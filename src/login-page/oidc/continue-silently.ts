@@ -8,12 +8,12 @@ import { OidcError } from '../../domain/oidc/oidc-error.ts';
 import { completeRememberedLogin } from '../../domain/remembered-sign-ins/complete-remembered-login.ts';
 import { identifyBrowser } from '../browser-cookie.ts';
 import { readSignInToken } from '../remembered-sign-in.ts';
-import { type OidcPageRequest, takeNetworkPermit } from './oidc-page.ts';
+import type { OidcPageRequest } from './oidc-page.ts';
 
 /**
  * Completes a login by the remembered sign-in, and returns its authorization code.
  *
- * @param begin creates the login intent
+ * @param begin creates the login intent, if the network has permits
  * @throws OidcError `login_required`, PageProblem
  */
 export async function continueSilently(
@@ -27,7 +27,6 @@ export async function continueSilently(
   const isShared = client.singleSignOn && parts.singleSignOnMaxAgeSeconds > 0;
   const token = isShared ? readSignInToken(context, { isSecure }) : undefined;
   if (token === undefined) throw new OidcError('login_required');
-  takeNetworkPermit(request, parts.logins);
   const hint = idTokenHint === undefined ? undefined : readIdTokenHint(oidc.signingKeys, tokens.issuer, idTokenHint);
   const isOther = idTokenHint !== undefined && hint?.clientId !== client.clientId;
   if (isOther) throw new OidcError('login_required');

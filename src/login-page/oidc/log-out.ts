@@ -9,7 +9,7 @@ import { loginPathOf } from '../login-request.ts';
 import { toPageApplication } from '../page-application.ts';
 import { forgetHere } from '../remembered-sign-in.ts';
 import { sendErrorPage, sendRedirect } from '../responses.ts';
-import { type OidcPageRequest, PageProblem, takeNetworkPermit } from './oidc-page.ts';
+import { type OidcPageRequest, PageProblem, takeOidcPermits } from './oidc-page.ts';
 
 /** The parameters that a request may have only once. */
 const SINGLE = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state'];
@@ -36,7 +36,7 @@ async function readLogin(request: OidcPageRequest) {
   const { call, oidcCall, parameters, parts } = request;
   const token = parameters.get('id_token_hint');
   if (token === undefined || parameters.hasRepeated(SINGLE)) throw new PageProblem('not-signed-out');
-  takeNetworkPermit(request, parts.logouts);
+  takeOidcPermits(request, parts.logouts);
   const hint = readIdTokenHint(parts.oidc.signingKeys, parts.tokens.issuer, token);
   if (!hint) throw new PageProblem('not-signed-out');
   const client = await parts.clients.find(hint.clientId, oidcCall.deadline);

@@ -15,12 +15,10 @@ import type { NetworkLimit } from './network-limit.ts';
 export interface OidcPageParts
   extends Pick<
     LoginPageParts,
-    'authPageUrl' | 'tokens' | 'sessionMaxAgeSeconds' | 'singleSignOnMaxAgeSeconds' | 'onSignedOut'
+    'authPageUrl' | 'logins' | 'tokens' | 'sessionMaxAgeSeconds' | 'singleSignOnMaxAgeSeconds' | 'onSignedOut'
   > {
   readonly oidc: OidcProvider;
   readonly clients: OidcClients;
-  /** The limit of requests that store a login intent. */
-  readonly logins: NetworkLimit;
   /** The limit of logouts with an ID token, because checking its signature takes CPU time. */
   readonly logouts: NetworkLimit;
 }
@@ -61,7 +59,7 @@ export class AnsweredError extends OidcError {
   }
 }
 
-/** @throws PageProblem if the network of the browser has no permit left */
-export function takeNetworkPermit({ context, call }: OidcPageRequest, limit: NetworkLimit): void {
-  if (!limit.take(context.clientAddress, call.now)) throw new PageProblem('too-many', 'temporarily_unavailable');
+/** @throws PageProblem if the network of the browser, its site, or all of them have too few permits left */
+export function takeOidcPermits({ context, call }: OidcPageRequest, limit: NetworkLimit, count = 1): void {
+  if (!limit.take(context.clientAddress, call.now, count)) throw new PageProblem('too-many', 'temporarily_unavailable');
 }

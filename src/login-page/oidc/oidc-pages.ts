@@ -22,13 +22,8 @@ const PAGES: readonly OidcPage[] = [
 ];
 
 const MAX_FORM_BYTES = 16_384;
-/**
- * A login stores a row for half an hour, and a logout writes to the rows of the user. Each has its own permits, so that
- * logouts cannot use up those of logins.
- */
-const PERMITS_PER_MINUTE = 600;
 
-interface OidcPagesOptions extends OidcCallParts, Omit<OidcPageParts, 'clients' | 'logins' | 'logouts'> {
+interface OidcPagesOptions extends OidcCallParts, Omit<OidcPageParts, 'clients' | 'logouts'> {
   readonly admission: Admission;
 }
 
@@ -43,9 +38,9 @@ export function createOidcPages(options: OidcPagesOptions): PathHandler {
   const clients = new OidcClients((statement, parameters) =>
     database.run(statement, parameters, performance.now() + requestTimeoutMs),
   );
-  const logins = new NetworkLimit(PERMITS_PER_MINUTE);
-  const logouts = new NetworkLimit(PERMITS_PER_MINUTE);
-  const parts = { ...options, clients, logins, logouts };
+  // A logout writes to the rows of the user. It has its own permits, so that logouts cannot use up those of logins.
+  const logouts = new NetworkLimit();
+  const parts = { ...options, clients, logouts };
   return async (context) => {
     const page = PAGES.find(({ path }) => path === context.path);
     if (!page) return false;

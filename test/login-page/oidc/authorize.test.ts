@@ -24,6 +24,10 @@ async function readIntent(id: string) {
   return row;
 }
 
+async function countLogins(): Promise<number> {
+  return (await service.database.sql`select from login_intents`).count;
+}
+
 describe('a request that names no place to answer', () => {
   test.each<[string, Changes, string]>([
     ['without a client ID', { client_id: undefined }, ''],
@@ -218,4 +222,17 @@ it('allows a network 600 logins a minute, and others go on', async () => {
   const stranger = new LoginBrowser(service, { address: '2001:db8:0:1::1' });
   expect((await stranger.open(path)).status).toBe(303);
   expect((await stranger.open(path.replace('openid', 'x'))).status).toBe(303);
+});
+
+it('allows a site fewer logins the more each stores, and others go on', async () => {
+  const path = `/oidc/authorize?${authorizationOf(tenant, { state: 's'.repeat(4_096), nonce: 'n'.repeat(1_000) })}`;
+  const before = await countLogins();
+  const answers: number[] = [];
+  for (let turn = 0; turn < 300; turn++) {
+    const browser = new LoginBrowser(service, { address: `2001:db8:1:${(turn % 100).toString(16)}::1` });
+    answers.push((await browser.open(path)).status);
+  }
+  expect(answers).toEqual([...Array(240).fill(303), ...Array(60).fill(429)]);
+  expect((await countLogins()) - before).toBe(240);
+  expect((await new LoginBrowser(service, { address: '2001:db8:2::1' }).open(path)).status).toBe(303);
 });
