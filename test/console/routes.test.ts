@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 test('keeps idle connections as long as the API does', async () => {
-  const { headers } = await fetch(`http://127.0.0.1:${fixture.service.config.consolePort}/login`);
+  const { headers } = await fetch(`${fixture.url}/login`, { redirect: 'manual' });
   expect(headers.get('keep-alive')).toBe('timeout=74');
 });
 
