@@ -1,6 +1,7 @@
 /** Every operation of Usher: a unary RPC, the credential it takes, and its REST route if it has one. */
 import type { DescMethod, DescMethodUnary, DescService } from '@bufbuild/protobuf';
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts';
+import { ServerReflection as ServerReflectionAlpha } from '../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
 import { Health } from '../../gen/health/v1/health_pb.ts';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
@@ -31,11 +32,12 @@ export const SERVICES = [
 
 export const OPERATIONS: readonly Operation[] = SERVICES.flatMap(({ operations }) => operations);
 
-/** All services that health checks and reflection list: Usher's own, and two of gRPC. */
+/** All services that health checks and reflection list: Usher's own, and those of gRPC. */
 export const SERVED_SERVICES: readonly DescService[] = [
   ...SERVICES.map(({ service }) => service),
   Health,
   ServerReflection,
+  ServerReflectionAlpha,
 ];
 
 /** Returns the URL fragment of an RPC in `/docs`. */

@@ -1,24 +1,24 @@
-/** gRPC server reflection v1, so that tools such as `buf curl` need no schema. */
+/** gRPC server reflection, so that tools such as `buf curl` need no schema. Many know only the older version v1alpha. */
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { create, createRegistry, type DescFile, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { createRegistry, type DescFile, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
-import { Code, type ServiceImpl } from '@connectrpc/connect';
-import {
-  type ServerReflection,
-  type ServerReflectionRequest,
-  type ServerReflectionResponse,
-  ServerReflectionResponseSchema,
-} from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
+import { Code } from '@connectrpc/connect';
+import type { ServerReflectionRequest } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
+import type { ServerReflectionRequest as AlphaRequest } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { SERVED_SERVICES } from '../catalogue.ts';
 
-type Init = Exclude<MessageInitShape<typeof ServerReflectionResponseSchema>, ServerReflectionResponse>;
-type Answer = NonNullable<Init['messageResponse']>;
+/** A message of neither version, which Connect turns into one of the right version. */
+type Answer =
+  | { case: 'listServicesResponse'; value: { service: { name: string }[] } }
+  | { case: 'fileDescriptorResponse'; value: { fileDescriptorProto: Uint8Array<ArrayBuffer>[] } }
+  | { case: 'errorResponse'; value: { errorCode: Code; errorMessage: string } };
 
 /** Messages per stream: enough to ask for every service and file. */
 const MAX_MESSAGES = 100;
 
-export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection> {
+/** Returns the handler of both versions, whose messages differ only in their package. */
+export function createReflectionHandler() {
   const files = withDependencies(SERVED_SERVICES.map(({ file }) => file));
   const registry = createRegistry(...files.values());
   const answers = new Map<DescFile, Answer>();
@@ -42,7 +42,7 @@ export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection>
     return members.some((member) => member.name === name) ? parent?.file : undefined;
   }
 
-  function answer({ messageRequest: request }: ServerReflectionRequest): Answer {
+  function answer({ messageRequest: request }: ServerReflectionRequest | AlphaRequest): Answer {
     switch (request.case) {
       case 'listServices':
         return {
@@ -61,22 +61,17 @@ export function createReflectionHandlers(): ServiceImpl<typeof ServerReflection>
     }
   }
 
-  return {
-    async *serverReflectionInfo(requests) {
-      let count = 0;
-      for await (const request of requests) {
-        if (++count > MAX_MESSAGES) throw new ServiceError('TOO_MANY_MESSAGES');
-        // All streams together get one answer per iteration of the event loop, so that a call never waits for several.
-        previous = previous.then(() => nextIteration());
-        await previous;
-        const messageResponse = answer(request);
-        yield create(ServerReflectionResponseSchema, {
-          validHost: request.host,
-          originalRequest: request,
-          messageResponse,
-        });
-      }
-    },
+  return async function* reflect<Request extends ServerReflectionRequest | AlphaRequest>(
+    requests: AsyncIterable<Request>,
+  ) {
+    let count = 0;
+    for await (const request of requests) {
+      if (++count > MAX_MESSAGES) throw new ServiceError('TOO_MANY_MESSAGES');
+      // All streams together get one answer per iteration of the event loop, so that a call never waits for several.
+      previous = previous.then(() => nextIteration());
+      await previous;
+      yield { validHost: request.host, originalRequest: request, messageResponse: answer(request) };
+    }
   };
 }
 

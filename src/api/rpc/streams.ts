@@ -2,12 +2,13 @@
 import { type ConnectRouter, createContextKey, type Interceptor } from '@connectrpc/connect';
 import type { Logger } from 'pino';
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
+import { ServerReflection as ServerReflectionAlpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
 import { Health } from '../../../gen/health/v1/health_pb.ts';
 import type { CallOutcome } from '../call-info.ts';
 import type { HealthMonitor } from '../operations/health.ts';
 import { codeOfConnectError, toConnectError, toDecodingError, toStreamError } from './connect-errors.ts';
 import { publicOptions } from './connect-options.ts';
-import { createReflectionHandlers } from './reflection.ts';
+import { createReflectionHandler } from './reflection.ts';
 
 /** How a stream ended, for its log line. The interceptor sets it. */
 export interface StreamEnd {
@@ -18,9 +19,10 @@ export const streamEndKey = createContextKey<StreamEnd>({ outcome: { code: 'ok' 
 
 export function registerStreams(router: ConnectRouter, { watch }: Pick<HealthMonitor, 'watch'>, logger: Logger): void {
   const options = { ...publicOptions, interceptors: [createErrorInterceptor(logger)] };
-  const { serverReflectionInfo } = createReflectionHandlers();
+  const reflect = createReflectionHandler();
   router.rpc(Health.method.watch, watch, options);
-  router.rpc(ServerReflection.method.serverReflectionInfo, serverReflectionInfo, options);
+  router.rpc(ServerReflection.method.serverReflectionInfo, reflect, options);
+  router.rpc(ServerReflectionAlpha.method.serverReflectionInfo, reflect, options);
 }
 
 /** Maps errors of decoding and of the implementation to answers. */

@@ -1,6 +1,6 @@
 /** Server reflection: clients such as `buf curl` need no schema. */
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import { create, createFileRegistry, fromBinary, type Registry } from '@bufbuild/protobuf';
+import { create, createFileRegistry, fromBinary, type Registry, toJson } from '@bufbuild/protobuf';
 import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { createAsyncIterable } from '@connectrpc/connect/protocol';
 import { status } from '@grpc/grpc-js';
@@ -11,9 +11,11 @@ import {
   type ServerReflectionRequest,
   ServerReflectionRequestSchema,
   type ServerReflectionResponse,
+  ServerReflectionResponseSchema,
 } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
+import { ServerReflection as ServerReflectionAlpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
 import { SERVED_SERVICES } from '../../../src/api/catalogue.ts';
-import { createReflectionHandlers } from '../../../src/api/rpc/reflection.ts';
+import { createReflectionHandler } from '../../../src/api/rpc/reflection.ts';
 import { GrpcClient } from '../../support/grpc-client.ts';
 import { request } from '../../support/http.ts';
 import { startTestService } from '../../support/service.ts';
@@ -65,6 +67,23 @@ test.each(NAMES)('describes %s with everything that its file imports', async (na
     expect(registry.getMessage(input.typeName)?.typeName).toBe(input.typeName);
     expect(registry.getMessage(output.typeName)?.typeName).toBe(output.typeName);
   }
+});
+
+test('answers tools that know only v1alpha as it answers those that know v1', async () => {
+  const { serverReflectionInfo } = ServerReflectionAlpha.method;
+  const questions = [
+    { case: 'listServices' as const, value: '' },
+    { case: 'fileContainingSymbol' as const, value: 'usher.v1.EventService' },
+    { case: 'fileByFilename' as const, value: 'usher/v1/no.proto' },
+  ];
+  const asked = questions.map((messageRequest) =>
+    create(serverReflectionInfo.input, { host: 'usher', messageRequest }),
+  );
+  const alpha = await client.bidiStream(serverReflectionInfo, asked);
+  const responses = await ask(...questions);
+  expect(alpha.map((message) => toJson(serverReflectionInfo.output, message))).toEqual(
+    responses.map((message) => toJson(ServerReflectionResponseSchema, message)),
+  );
 });
 
 test.each([
@@ -125,7 +144,7 @@ test('describes no file under the name of a foreign package, where it would be a
   const responses = await ask(...NAMES.map((value): Question => ({ case: 'fileContainingSymbol', value })));
   const names = responses.flatMap(filesOf).map(({ name }) => name);
   expect(names).toContain('usher/v1/webhook.proto');
-  const isOwn = (name: string) => /^(usher\/v1|google\/protobuf|health\/v1|grpc\/reflection\/v1)\//.test(name);
+  const isOwn = (name: string) => /^(usher\/v1|google\/protobuf|health\/v1|grpc\/reflection\/v1(alpha)?)\//.test(name);
   expect(names.filter((name) => !isOwn(name))).toEqual([]);
 });
 
@@ -146,12 +165,12 @@ test('refuses a message of more than 1 KiB', async () => {
 });
 
 test('answers one message at a time, so that other calls wait for one at most', async () => {
-  const handlers = createReflectionHandlers();
+  const reflect = createReflectionHandler();
   let answered = 0;
   const asking = Array.from({ length: 50 }, async () => {
     const question = create(ServerReflectionRequestSchema, { messageRequest: { case: 'listServices', value: '' } });
     const requests = createAsyncIterable([question]);
-    for await (const _ of handlers.serverReflectionInfo(requests, undefined as never)) answered++;
+    for await (const _ of reflect(requests)) answered++;
   });
   const perIteration: number[] = [];
   for (let before = 0; answered < asking.length; before = answered) {
