@@ -1,4 +1,5 @@
 import type { CallInfo } from '../api/call-info.ts';
+import { isForm, readMediaType } from '../api/media-type.ts';
 import { MAX_LOGO_BYTES } from '../domain/applications/logo-image.ts';
 import { HttpError } from '../http/errors.ts';
 import { type HttpContext, headerOf } from '../http/http-context.ts';
@@ -23,12 +24,12 @@ export async function readConsoleForm(
   { takesFile }: ConsoleRoute,
 ): Promise<FormBody> {
   const nothing = { form: new URLSearchParams(), upload: undefined };
-  const contentType = headerOf({ headers: request.headers }, 'content-type') ?? '';
-  if (takesFile && /^multipart\/form-data\s*;/i.test(contentType)) {
+  const contentType = headerOf(request, 'content-type') ?? '';
+  if (takesFile && readMediaType(request).name === 'multipart/form-data') {
     const body = await readBody(request, MAX_UPLOAD_BYTES, deadline).catch(withoutTooLarge);
     return { ...nothing, upload: new Response(body, { headers: { 'content-type': contentType } }) };
   }
-  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(contentType)) {
+  if (!isForm(request)) {
     // The script of the page sends a POST without a body.
     if (contentType === '' && Number(request.headers['content-length'] ?? 0) === 0) return nothing;
     throw new HttpError('UNSUPPORTED_MEDIA_TYPE');

@@ -1,6 +1,6 @@
 /** Says what is wrong with the reply to a hostile request. */
 import type { HostileRequest } from './hostile-requests.ts';
-import { protocolNamed, type RawReply } from './protocols.ts';
+import { decodeBase64, protocolNamed, type RawReply } from './protocols.ts';
 
 /** Codes that blame the service. */
 const FAULTS = new Set(['internal', 'unknown', 'unavailable', 'data_loss']);
@@ -48,7 +48,9 @@ function faultOfGrpc(contentType: string, reply: RawReply): string | undefined {
     contentType.startsWith('application/grpc-web') ? 'gRPC-Web over HTTP/1.1' : 'gRPC over HTTP/2',
   );
   try {
-    const { code } = protocol.read(reply);
+    const isText = contentType.startsWith('application/grpc-web-text');
+    const bytes = isText ? decodeBase64(reply.bytes.toString()) : reply.bytes;
+    const { code } = protocol.read({ ...reply, bytes });
     return FAULTS.has(code) ? `code ${code}` : undefined;
   } catch (error) {
     return `no gRPC status (${String(error).slice(0, 100)})`;

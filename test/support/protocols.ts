@@ -167,6 +167,11 @@ export function answerOf(protocol: Protocol, { output }: DescMethodUnary, reply:
   return { ...answer, data: toJson(output, message, { alwaysEmitImplicit: true }) };
 }
 
+/** Decodes base64 with padding anywhere, as clients of `application/grpc-web-text` do. */
+export function decodeBase64(text: string): Buffer {
+  return Buffer.concat((text.match(/.{1,4}/gs) ?? []).map((part) => Buffer.from(part, 'base64')));
+}
+
 /** Returns the call as an HTTP request. */
 export function toRequest(
   protocol: Protocol,

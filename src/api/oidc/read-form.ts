@@ -1,7 +1,8 @@
 import { OidcError } from '../../domain/oidc/oidc-error.ts';
 import { HttpError } from '../../http/errors.ts';
-import { type HttpContext, headerOf } from '../../http/http-context.ts';
+import type { HttpContext } from '../../http/http-context.ts';
 import { readBody } from '../../http/read-body.ts';
+import { isForm } from '../media-type.ts';
 
 const MAX_FORM_BYTES = 16_384;
 
@@ -9,8 +10,7 @@ export type FormFields = ReadonlyMap<string, string>;
 
 /** Reads the form in the body. @throws OidcError like `parseForm`; HttpError if it is no form, too large or too late */
 export async function readForm({ request }: HttpContext, deadline: number): Promise<FormFields> {
-  const type = headerOf(request, 'content-type') ?? '';
-  if (!/^application\/x-www-form-urlencoded\s*(?:;|$)/i.test(type)) throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
+  if (!isForm(request)) throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
   return parseForm((await readBody(request, MAX_FORM_BYTES, deadline)).toString('utf8'));
 }
 

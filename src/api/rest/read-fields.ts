@@ -7,6 +7,7 @@ import { type HttpContext, headerOf, type NodeRequest } from '../../http/http-co
 import { checkContentLength, readBody } from '../../http/read-body.ts';
 import { MAX_MESSAGE_BYTES } from '../call-info.ts';
 import { ignoresUnknownFields } from '../documented-calls.ts';
+import { type MediaType, readMediaType } from '../media-type.ts';
 import { findUnknownFields, unknownFields } from '../unknown-fields.ts';
 import type { Route } from './route.ts';
 import type { PathParameters } from './router.ts';
@@ -68,13 +69,12 @@ async function readJsonObject(request: NodeRequest, deadline: number): Promise<R
 
 /** Treats a missing Content-Type as JSON. Refuses a charset other than UTF-8, and ignores other parameters. */
 function requireJson(request: NodeRequest): void {
-  const contentType = headerOf(request, 'content-type') || 'application/json';
   const encoding = headerOf(request, 'content-encoding') ?? 'identity';
-  const isJson = /^application\/json\s*(?:;|$)/i.test(contentType);
-  const isForeignCharset = /;\s*charset\s*=(?!\s*"?utf-?8"?\s*(?:;|$))/i.test(contentType);
-  if (!isJson || isForeignCharset || encoding.toLowerCase() !== 'identity')
-    throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
+  const isJson = !headerOf(request, 'content-type') || isJsonInUtf8(readMediaType(request));
+  if (!isJson || encoding.toLowerCase() !== 'identity') throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
 }
+
+const isJsonInUtf8 = ({ name, isUtf8 }: MediaType): boolean => name === 'application/json' && isUtf8;
 
 function queryValues(query: string, name: string): string[] {
   return readPairs(query).flatMap(([key, value]) => (key === name ? [value] : []));

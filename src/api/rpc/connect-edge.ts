@@ -5,7 +5,6 @@
 import { EmptySchema } from '@bufbuild/protobuf/wkt';
 import { createConnectRouter, createContextKey, createContextValues } from '@connectrpc/connect';
 import type { UniversalHandler } from '@connectrpc/connect/protocol';
-import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { setCommonHeaders } from '../../http/response.ts';
 import type { CallOutcome, Protocol } from '../call-info.ts';
@@ -16,6 +15,7 @@ import type { Procedure, Procedures } from '../procedures.ts';
 import { nameSupported } from './compression.ts';
 import { ConnectBridge } from './connect-bridge.ts';
 import { optionsOf, publicOptions } from './connect-options.ts';
+import { toConnectRequest } from './connect-request.ts';
 import { protocolOf, REFUSED_STATUSES, refuseStream, refuseUnknownMethod, writeResponse } from './connect-response.ts';
 import { StreamLimits } from './stream-limits.ts';
 import { registerStreams, type StreamEnd, streamEndKey } from './streams.ts';
@@ -63,7 +63,7 @@ async function serveUnary(
 ): Promise<void> {
   setHeaders(context, optionsOf(procedure));
   const values = createContextValues();
-  const request = universalRequestFromNodeRequest(context.request, context.response, undefined, values);
+  const request = toConnectRequest(context, values);
   const protocol = protocolOf(context);
   const timeoutMs = takeTimeout(protocol, request.header);
   const bridge = new ConnectBridge(procedure.method.input, (read) =>
@@ -72,7 +72,7 @@ async function serveUnary(
   values.set(bridgeKey, bridge);
   const response = await bridge.serve(handler, request);
   if (!bridge.isStarted) logOutsidePipeline(context, protocol, log, () => ({ code: 'invalid_argument' }));
-  writeResponse(context, response);
+  writeResponse(context, response, 'unary');
 }
 
 async function serveStream(
@@ -88,7 +88,7 @@ async function serveStream(
   }
   setHeaders(context, publicOptions);
   const values = createContextValues();
-  const request = universalRequestFromNodeRequest(context.request, context.response, undefined, values);
+  const request = toConnectRequest(context, values);
   // Connect enforces the caller's timeout of a stream, which may be long.
   dropEndlessTimeout(protocol, request.header);
   const end: StreamEnd = { outcome: { code: 'ok' } };
@@ -96,7 +96,7 @@ async function serveStream(
   logOutsidePipeline(context, protocol, log, () => end.outcome);
   const response = await handler(request);
   if (REFUSED_STATUSES.has(response.status)) end.outcome = { code: 'invalid_argument' };
-  writeResponse(context, response);
+  writeResponse(context, response, 'stream');
 }
 
 /** Sets the common headers, and names the supported encodings if the request has another. */

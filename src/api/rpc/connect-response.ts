@@ -6,20 +6,34 @@ import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { universalResponseToNodeResponse } from '@connectrpc/connect-node';
 import { ServiceError } from '../../domain/errors.ts';
 import { HTTP_ERRORS, type HttpErrorReason } from '../../http/errors.ts';
-import { type HttpContext, headerOf } from '../../http/http-context.ts';
+import type { HttpContext } from '../../http/http-context.ts';
 import { mustClose, send, sendJson } from '../../http/response.ts';
+import { readMediaType } from '../media-type.ts';
 import { toConnectError, toHttpStatus } from './connect-errors.ts';
 import { toErrorDetails } from './error-details.ts';
+import { toBinaryType, toTextResponse } from './grpc-web-text.ts';
 import type { RpcProtocol } from './timeout.ts';
 
 /** Connect answers these statuses without a body, because none of its protocols matches the request. */
 export const REFUSED_STATUSES = new Set([405, 415, 505]);
 
-export async function writeResponse(context: HttpContext, response: UniversalServerResponse): Promise<void> {
+const GRPC_TYPES = 'application/grpc, application/grpc-web, application/grpc-web-text';
+const ACCEPTED_TYPES = {
+  unary: `application/json, application/proto, ${GRPC_TYPES}`,
+  stream: `application/connect+json, application/connect+proto, ${GRPC_TYPES}`,
+};
+
+export async function writeResponse(
+  context: HttpContext,
+  binary: UniversalServerResponse,
+  kind: keyof typeof ACCEPTED_TYPES,
+): Promise<void> {
+  const isText = binary.status === 200 && toBinaryType(readMediaType(context).name) !== undefined;
+  const response = isText ? toTextResponse(binary) : binary;
   if (response.status === 405) {
     sendHttpError(context, Code.Unimplemented, 'METHOD_NOT_ALLOWED', { allow: 'POST' });
   } else if (response.status === 415) {
-    sendHttpError(context, Code.InvalidArgument, 'UNSUPPORTED_MEDIA_TYPE');
+    sendHttpError(context, Code.InvalidArgument, 'UNSUPPORTED_MEDIA_TYPE', { 'accept-post': ACCEPTED_TYPES[kind] });
   } else if (response.status === 505) {
     sendError(context, 505, toConnectError(new ServiceError('HTTP2_REQUIRED')), { connection: 'close' });
   } else if (mustClose(context) && response.body) {
@@ -45,7 +59,7 @@ export function refuseUnknownMethod(context: HttpContext): void {
 /** Refuses a stream without Connect's handlers, which would cost several times as much. */
 export function refuseStream(context: HttpContext): void {
   const error = toConnectError(new ServiceError('TOO_MANY_STREAMS'));
-  const contentType = headerOf(context, 'content-type') ?? '';
+  const { name: contentType } = readMediaType(context);
   if (contentType.startsWith('application/connect+')) {
     const end = JSON.stringify({ error: errorToJson(error, undefined) });
     send(context, 200, encodeEnvelope(endStreamFlag, Buffer.from(end)), { 'content-type': contentType });
@@ -55,7 +69,7 @@ export function refuseStream(context: HttpContext): void {
 
 function sendGrpcError(context: HttpContext, error: ConnectError): void {
   const headers = {
-    'content-type': headerOf(context, 'content-type') ?? '',
+    'content-type': readMediaType(context).name,
     ...Object.fromEntries(setTrailerStatus(new Headers(), error)),
   };
   const { response } = context;
@@ -82,8 +96,8 @@ function sendError(context: HttpContext, status: number, error: ConnectError, he
   sendJson(context, status, JSON.stringify(errorToJson(error, undefined)), headers);
 }
 
-export function protocolOf({ request }: HttpContext): RpcProtocol {
-  const contentType = (headerOf(request, 'content-type') ?? '').toLowerCase();
-  if (contentType.startsWith('application/grpc-web')) return 'grpc-web';
-  return contentType.startsWith('application/grpc') ? 'grpc' : 'connect';
+export function protocolOf(context: HttpContext): RpcProtocol {
+  const { name } = readMediaType(context);
+  if (name.startsWith('application/grpc-web')) return 'grpc-web';
+  return name.startsWith('application/grpc') ? 'grpc' : 'connect';
 }
