@@ -50,7 +50,6 @@ export const ACTIONS: readonly Action[] = [
   {
     method: 'GET',
     path: '/login/closed',
-    needs: 'email',
     form: 'closed',
     run: (request) => showForm(request, 'closed'),
   },

@@ -61,8 +61,8 @@ export async function showForm(request: LoginRequest, form: FormPage) {
       link: fields.link || (form === 'link' ? LINK_WALLET : ''),
       providers,
     };
-    // Every form but the choice needs the method `email`.
-    const isMissing = (form === 'code' && !email) || !methods.includes('email');
+    // Every form but the choice needs the method `email`. A provider may say whose account is closed, too.
+    const isMissing = form !== 'closed' && ((form === 'code' && !email) || !methods.includes('email'));
     const render = isMissing ? renderChoice : RENDER[form];
     // A continued sign-in does not allow changes of passkeys, so the page does not offer it on the way to them.
     const token = form === 'choice' && !next ? readSignInToken(context, browser) : undefined;

@@ -241,3 +241,16 @@ test.each(['createApplication', 'updateApplication'] as const)(
     await admin.updateApplication({ applicationId: fixture.tenant.id, updateMask: { paths: ['login_methods'] } });
   },
 );
+
+test('without codes, too, somebody from a provider is told that the account is closed', async () => {
+  await using replica = await fixture.startReplica({ ...config, loginMethods: ['wallet'] });
+  const user = await createTestUser(fixture.service, { email: 'closed@corp.test' });
+  await adminClient(fixture.service).deactivateUser({ userId: user.id });
+  const { browser, location } = await leave('corp', { at: replica });
+  const claims = { sub: 'of a closed account', email: user.email, email_verified: true };
+  expect(await browser.open(trusted.signIn(location, claims))).toMatchObject({
+    status: 200,
+    heading: 'This account is closed',
+    location: undefined,
+  });
+});
