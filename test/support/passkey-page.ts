@@ -25,8 +25,10 @@ export function sendPasskey(
   passkey: SoftwarePasskey,
   origin: string,
   odd?: Oddities,
+  headers?: Record<string, string>,
 ): Promise<LoginPage> {
-  return browser.submit(page, '/login/passkey', { credential: passkey.answer(askedAtSignIn(page, origin), odd) });
+  const credential = passkey.answer(askedAtSignIn(page, origin), odd);
+  return browser.submit(page, '/login/passkey', { credential }, headers);
 }
 
 /** Saves the passkey on a page that offers that. */
@@ -35,9 +37,11 @@ export function savePasskey(
   passkey: SoftwarePasskey,
   origin: string,
   odd?: Oddities,
+  headers?: Record<string, string>,
 ): Promise<LoginPage> {
   formOf(page, '/login/passkey/new');
-  return browser.submit(page, '/login/passkey/new', { credential: passkey.create(askedForNew(page, origin), odd) });
+  const credential = passkey.create(askedForNew(page, origin), odd);
+  return browser.submit(page, '/login/passkey/new', { credential }, headers);
 }
 
 /** Adds a passkey to the user, who signs in with a new wallet, and returns its ID. */

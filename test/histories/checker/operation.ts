@@ -15,6 +15,10 @@ export interface Input {
   readonly rotation?: number;
   /** The remembered sign-in that the cookie of a browser has. */
   readonly remembered?: string;
+  /** The AAGUID of a passkey: each has its own. */
+  readonly passkey?: string;
+  /** A sign-in after which a passkey can be added. */
+  readonly proof?: string;
 }
 
 /** What they answer, as the JSON of Protobuf: false and empty lists are absent. */
@@ -39,6 +43,8 @@ export interface Answer {
   readonly loginIntentId?: string;
   readonly redirectUrl?: string;
   readonly remembered?: string;
+  readonly passkeys?: readonly { readonly passkeyId: string; readonly aaguid: string }[];
+  readonly identities?: readonly { readonly issuer: string; readonly subject: string }[];
   readonly grants?: readonly { readonly grantId: string }[];
   readonly apiKeyId?: string;
   readonly apiKey?: string;
@@ -70,7 +76,7 @@ export interface Violation {
   readonly details: string;
 }
 
-const READS = /^GET (?!\/oidc\/authorize)|\/(Get|List|Check(?!In))/;
+const READS = /^GET \/oidc\/userinfo|\/(Get|List|Check(?!In))/;
 
 /** Returns whether the call changes nothing. */
 export function isRead({ rpc }: Pick<Operation, 'rpc'>): boolean {

@@ -78,6 +78,7 @@ async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
     applicationId: tenant.id,
     clientId: tenant.clientId,
     oidcApplication,
+    provider: replicas.provider,
     ownerId,
     endpoint: `${receiver.url}/tested`,
     makeDue: (userId) => onPrimary((sql) => makeDue(sql, tenant.id, userId)),

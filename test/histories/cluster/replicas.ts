@@ -1,5 +1,6 @@
 /** Processes of Usher on ports of their own, which tests end and start again. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { FakeProvider } from '../../support/fake-provider.ts';
 import { findFreePort } from '../../support/free-port.ts';
 import { createRsaJwk } from '../../support/oidc.ts';
 import { startUsher, type UsherProcess } from '../../support/process.ts';
@@ -16,6 +17,8 @@ const ENV = {
   SHUTDOWN_TIMEOUT_MS: '5000',
   OIDC_SIGNING_KEYS_FILE: 'oidc-keys',
   TRUSTED_PROXIES: '127.0.0.1',
+  LOGIN_METHODS: 'wallet,passkey,acme',
+  LOGIN_PROVIDERS_FILE: 'providers',
 };
 
 /** All replicas sign ID tokens and logout tokens with it. */
@@ -29,19 +32,26 @@ export interface ReplicaOptions {
 
 export class Replicas implements AsyncDisposable {
   readonly ports: readonly number[];
+  /** Where people sign in, too. It vouches for their addresses. */
+  readonly provider: FakeProvider;
   readonly #options: readonly ReplicaOptions[];
   readonly #processes: UsherProcess[] = [];
 
-  private constructor(ports: readonly number[], options: readonly ReplicaOptions[]) {
+  private constructor(ports: readonly number[], provider: FakeProvider, options: readonly ReplicaOptions[]) {
     this.ports = ports;
+    this.provider = provider;
     this.#options = options;
   }
 
   static async start(options: readonly ReplicaOptions[]): Promise<Replicas> {
     const ports = await Promise.all(options.map(findFreePort));
-    const replicas = new Replicas(ports, options);
+    const replicas = new Replicas(ports, await FakeProvider.start(), options);
     await Promise.all(ports.map((_, at) => replicas.start(at)));
     return replicas;
+  }
+
+  get #files() {
+    return { ...FILES, providers: JSON.stringify([this.provider.settings({ trustEmail: true })]) };
   }
 
   get url(): string {
@@ -54,7 +64,7 @@ export class Replicas implements AsyncDisposable {
     this.#processes[at] = await startUsher(
       databaseUrl,
       { ...ENV, PORT: String(this.ports[at]), ...env },
-      { files: FILES },
+      { files: this.#files },
     );
   }
 
@@ -77,6 +87,7 @@ export class Replicas implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#processes.map((usher) => usher[Symbol.asyncDispose]()));
+    await this.provider.stop();
   }
 }
 

@@ -1,44 +1,63 @@
 import { randomUUID } from 'node:crypto';
-import { LoginBrowser, type LoginPage } from '../../support/login-browser.ts';
+import type { LoginPage } from '../../support/login-browser.ts';
 import { authorizationOf } from '../../support/oidc.ts';
-import { Wallet } from '../../support/wallet.ts';
-import { CONTINUE, CONTINUE_SILENTLY, FORGET, SIGN_IN } from '../checker/browser-model.ts';
+import { SoftwarePasskey } from '../../support/passkey.ts';
+import { savePasskey, sendPasskey, TO_PASSKEYS } from '../../support/passkey-page.ts';
+import { PUBLIC_URL } from '../../support/service.ts';
+import {
+  ADD_PASSKEY,
+  CONTINUE,
+  CONTINUE_SILENTLY,
+  SIGN_IN,
+  SIGN_IN_BY_PASSKEY,
+  SIGN_IN_BY_PROVIDER,
+} from '../checker/browser-model.ts';
 import type { Answer } from '../checker/operation.ts';
-import type { Reply } from './client.ts';
+import {
+  attempt,
+  type Browser,
+  findForm,
+  isAtApplication,
+  LoginPages,
+  type Person,
+  readRefusal,
+} from './login-pages.ts';
 import { pick, pickWeighted } from './random.ts';
-import { type Actor, callAny, type Scene } from './scene.ts';
+import type { Actor, Scene } from './scene.ts';
 
 const PEOPLE = 3;
-const BROWSERS = 2;
-const CALLS = 60;
-const APPLICATION = 'https://app.test/';
-const WEIGHTS = {
-  signIn: 12,
-  continueSilently: 30,
+const CALLS = 80;
+/** At most, so that no limit of passkeys is reached. */
+const PASSKEYS = 6;
+const OF_BROWSER = {
+  signIn: 8,
+  signInByPasskey: 14,
+  signInByProvider: 6,
+  addPasskey: 8,
+  continueSilently: 24,
   continueAs: 10,
   forget: 3,
+};
+const OF_USER = {
+  listPasskeys: 8,
+  deletePasskey: 3,
+  listIdentities: 6,
+  deleteIdentity: 2,
   revokeUserSessions: 2,
   endUserSessions: 2,
   deactivate: 1,
   reactivate: 4,
 };
 
-interface Person {
-  readonly userId: string;
-  readonly wallet: Wallet;
-  readonly browsers: readonly { readonly cookies: Map<string, string>; readonly address: string; isBusy: boolean }[];
-  calls: number;
-}
-
-type Browser = Person['browsers'][number];
-
-/** Sign-ins on the login page, and the sign-ins that browsers remember, against everything that ends these. */
+/** Sign-ins on the login page by wallet, passkey and provider, and what browsers remember, against what ends them. */
 export class Browsers implements Actor {
   readonly #scene: Scene;
+  readonly #pages: LoginPages;
   readonly #people: (Person | undefined)[] = Array(PEOPLE).fill(undefined);
 
   constructor(scene: Scene) {
     this.#scene = scene;
+    this.#pages = new LoginPages(scene);
   }
 
   async step(): Promise<void> {
@@ -46,93 +65,137 @@ export class Browsers implements Actor {
     const person = this.#people[at];
     if (!person || person.calls++ > CALLS) {
       this.#people[at] = undefined;
-      this.#people[at] = await this.#create();
+      this.#people[at] = await this.#pages.createPerson();
       return;
     }
-    const name = pickWeighted(WEIGHTS);
-    const ofBrowser = this.#ofBrowser[name];
-    if (!ofBrowser) return this.#ofUser[name]?.(person);
+    if (Math.random() < 0.3) {
+      await this.#ofUser[pickWeighted(OF_USER)](person);
+      return;
+    }
     const browser = pick(person.browsers);
     // A person does one thing at a time in a browser.
     if (browser.isBusy) return;
     browser.isBusy = true;
-    await ofBrowser(person, browser).finally(() => {
+    await this.#ofBrowser[pickWeighted(OF_BROWSER)](person, browser).finally(() => {
       browser.isBusy = false;
     });
   }
 
-  readonly #ofUser: Partial<Readonly<Record<keyof typeof WEIGHTS, (person: Person) => Promise<void>>>> = {
-    revokeUserSessions: ({ userId }) => this.#call('SessionService/RevokeUserSessions', userId),
-    endUserSessions: ({ userId }) => this.#call('AdminService/EndUserSessions', userId),
-    deactivate: ({ userId }) => this.#call('AdminService/DeactivateUser', userId),
-    reactivate: ({ userId }) => this.#call('AdminService/ReactivateUser', userId),
+  readonly #ofUser: Readonly<Record<keyof typeof OF_USER, (person: Person) => Promise<unknown>>> = {
+    listPasskeys: (person) => this.#pages.call('AdminService/ListPasskeys', person),
+    deletePasskey: (person) => this.#deletePasskey(person),
+    listIdentities: (person) => this.#pages.call('AdminService/ListUserIdentities', person),
+    deleteIdentity: (person) => this.#deleteIdentity(person),
+    revokeUserSessions: (person) => this.#pages.call('SessionService/RevokeUserSessions', person),
+    endUserSessions: (person) => this.#pages.call('AdminService/EndUserSessions', person),
+    deactivate: (person) => this.#pages.call('AdminService/DeactivateUser', person),
+    reactivate: (person) => this.#pages.call('AdminService/ReactivateUser', person),
   };
 
-  readonly #ofBrowser: Partial<
-    Readonly<Record<keyof typeof WEIGHTS, (person: Person, browser: Browser) => Promise<unknown>>>
+  readonly #ofBrowser: Readonly<
+    Record<keyof typeof OF_BROWSER, (person: Person, browser: Browser) => Promise<unknown>>
   > = {
     signIn: (person, browser) => this.#signIn(person, browser),
+    signInByPasskey: (person, browser) => this.#signInByPasskey(person, browser),
+    signInByProvider: (person, browser) => this.#signInByProvider(person, browser),
+    addPasskey: (person, browser) => this.#addPasskey(person, browser),
     continueSilently: (person, browser) => this.#continueSilently(person, browser),
     continueAs: (person, browser) => this.#continueAs(person, browser),
-    forget: (person, browser) => this.#choose(person, browser),
+    forget: (person, browser) => this.#pages.choose(person, browser),
   };
 
-  async #create(): Promise<Person | undefined> {
-    const wallet = new Wallet();
-    const request = { email: `${randomUUID()}@example.com`, walletAddress: wallet.address };
-    const created = await callAny(this.#scene, { rpc: 'AdminService/CreateUser', subject: 'person', request });
-    const userId = created?.user?.id;
-    const browsers = Array.from({ length: BROWSERS }, () => ({ ...newBrowser(), isBusy: false }));
-    return userId === undefined ? undefined : { userId, wallet, browsers, calls: 0 };
-  }
-
-  /** Opens a login at any replica. Returns undefined if that does not work. */
-  async #open(browser: Browser): Promise<LoginPage | undefined> {
-    const query = authorizationOf(this.#scene.oidcApplication);
-    return attempt(async () => {
-      const { location = '' } = await this.#at(browser).open(`/oidc/authorize?${query}`);
-      return this.#at(browser).open(location.slice(new URL(location).origin.length));
-    });
-  }
-
-  /** Opens a login, and forgets the remembered sign-in if there is one. Returns the page for the choice. */
-  async #choose(person: Person, browser: Browser): Promise<LoginPage | undefined> {
-    const page = await this.#open(browser);
-    if (!page?.forms.some(({ action }) => action === '/login/forget')) return page;
-    let chosen: LoginPage | undefined;
-    await this.#record(FORGET, person, browser, async (headers) => {
-      chosen = await this.#at(browser).submit(page, '/login/forget', {}, headers);
-      return chosen.status === 200 ? { answer: {} } : readRefusal(chosen);
-    });
-    return chosen;
-  }
-
-  async #signIn(person: Person, browser: Browser): Promise<void> {
-    const page = await this.#choose(person, browser);
-    const form = page?.forms.find(({ action }) => action === '/login/wallet');
-    if (!page || !form) return;
+  /** Signs in with the wallet. Returns the next page, and by which name the checker knows the sign-in. */
+  async #signIn(person: Person, browser: Browser, more: Readonly<Record<string, string>> = {}) {
+    const page = await this.#pages.choose(person, browser);
+    const form = page && findForm(page, '/login/wallet');
+    if (!page || !form) return undefined;
     const { wallet } = person;
     const message = await attempt(async () => {
       const fields = { ...form.fields, address: wallet.address };
-      const reply = await this.#at(browser).post('/login/wallet/challenge', fields);
+      const reply = await this.#pages.at(browser).post('/login/wallet/challenge', fields);
       return reply.status === 200 ? String(JSON.parse(reply.body).message) : undefined;
     });
-    if (message === undefined) return;
-    const former = rememberedBy(browser);
-    await this.#record(SIGN_IN, person, browser, async (headers) => {
-      const signature = wallet.sign(message);
-      const reply = await this.#at(browser).submit(page, '/login/wallet', { signature }, headers);
-      if (!reply.location?.startsWith(APPLICATION)) return readRefusal(reply);
-      const remembered = rememberedBy(browser);
-      // A sign-in that was not remembered may be one that nobody can tell the fate of.
-      return remembered === former ? 'lost' : { answer: { remembered } };
-    });
+    if (message === undefined) return undefined;
+    const typed = { signature: wallet.sign(message), ...more };
+    const proof = randomUUID();
+    const next = await this.#pages.signIn(
+      SIGN_IN,
+      person,
+      browser,
+      (headers) => this.#pages.at(browser).submit(page, '/login/wallet', typed, headers),
+      { proof },
+    );
+    return next && { next, proof };
+  }
+
+  async #signInByPasskey(person: Person, browser: Browser): Promise<void> {
+    if (person.passkeys.length === 0) return;
+    const passkey = pick(person.passkeys);
+    const page = await this.#pages.choose(person, browser);
+    if (!page || !findForm(page, '/login/passkey')) return;
+    await this.#pages.signIn(
+      SIGN_IN_BY_PASSKEY,
+      person,
+      browser,
+      (headers) => sendPasskey({ browser: this.#pages.at(browser), page }, passkey, PUBLIC_URL, {}, headers),
+      { passkey: passkey.aaguid },
+    );
+  }
+
+  /** The provider vouches for the address, so it links the account of everybody who comes from it. */
+  async #signInByProvider(person: Person, browser: Browser): Promise<void> {
+    const { provider } = this.#scene;
+    const page = await this.#pages.choose(person, browser);
+    if (!page || !findForm(page, '/login/provider')) return;
+    const sent = await attempt(() => this.#pages.at(browser).submit(page, '/login/provider'));
+    if (!sent?.location?.startsWith(provider.origin)) return;
+    const claims = { sub: person.userId, email: person.email, email_verified: true };
+    const callback = provider.signIn(sent.location, claims);
+    await this.#pages.signIn(SIGN_IN_BY_PROVIDER, person, browser, (headers) =>
+      this.#pages.at(browser).open(callback, 'GET', headers),
+    );
+  }
+
+  async #addPasskey(person: Person, browser: Browser): Promise<void> {
+    if (person.passkeys.length >= PASSKEYS) return;
+    const signedIn = await this.#signIn(person, browser, TO_PASSKEYS);
+    if (!signedIn || !findForm(signedIn.next, '/login/passkey/new')) return;
+    const { next: page, proof } = signedIn;
+    const passkey = new SoftwarePasskey({ aaguid: randomUUID() });
+    person.passkeys.push(passkey);
+    const input = { passkey: passkey.aaguid, proof };
+    await this.#pages.record(
+      ADD_PASSKEY,
+      person,
+      browser,
+      async (headers) => {
+        const reply = await savePasskey({ browser: this.#pages.at(browser), page }, passkey, PUBLIC_URL, {}, headers);
+        return reply.heading === 'Your passkeys' && reply.alert === '' ? { answer: {} } : readRefusal(reply);
+      },
+      input,
+    );
+  }
+
+  async #deletePasskey(person: Person): Promise<void> {
+    const listed = await this.#pages.call('AdminService/ListPasskeys', person);
+    const passkeys = listed?.passkeys ?? [];
+    if (passkeys.length === 0) return;
+    const { passkeyId, aaguid } = pick(passkeys);
+    await this.#pages.call('AdminService/DeletePasskey', person, { input: { passkey: aaguid }, more: { passkeyId } });
+  }
+
+  async #deleteIdentity(person: Person): Promise<void> {
+    const listed = await this.#pages.call('AdminService/ListUserIdentities', person);
+    const [identity] = listed?.identities ?? [];
+    if (!identity) return;
+    const { issuer, subject } = identity;
+    await this.#pages.call('AdminService/DeleteUserIdentity', person, { more: { issuer, subject } });
   }
 
   #continueSilently(person: Person, browser: Browser): Promise<Answer | undefined> {
     const query = authorizationOf(this.#scene.oidcApplication, { prompt: 'none' });
-    return this.#record(CONTINUE_SILENTLY, person, browser, async (headers) => {
-      const { location, ...page } = await this.#at(browser).open(`/oidc/authorize?${query}`, 'GET', headers);
+    return this.#pages.record(CONTINUE_SILENTLY, person, browser, async (headers) => {
+      const { location, ...page } = await this.#pages.at(browser).open(`/oidc/authorize?${query}`, 'GET', headers);
       if (!location) return readRefusal(page);
       const { searchParams } = new URL(location);
       if (searchParams.has('code')) return { answer: { active: true } };
@@ -142,61 +205,12 @@ export class Browsers implements Actor {
   }
 
   async #continueAs(person: Person, browser: Browser): Promise<void> {
-    const page = await this.#open(browser);
-    if (!page?.forms.some(({ action }) => action === '/login/continue')) return;
-    await this.#record(CONTINUE, person, browser, async (headers) => {
-      const reply = await this.#at(browser).submit(page, '/login/continue', {}, headers);
-      if (reply.location?.startsWith(APPLICATION)) return { answer: { active: true } };
+    const page: LoginPage | undefined = await this.#pages.open(browser);
+    if (!page || !findForm(page, '/login/continue')) return;
+    await this.#pages.record(CONTINUE, person, browser, async (headers) => {
+      const reply = await this.#pages.at(browser).submit(page, '/login/continue', {}, headers);
+      if (isAtApplication(reply)) return { answer: { active: true } };
       return reply.status < 500 ? { answer: {} } : readRefusal(reply);
     });
-  }
-
-  #record(
-    rpc: string,
-    { userId }: Person,
-    browser: Browser,
-    send: (headers: Record<string, string>) => Promise<Reply>,
-  ): Promise<Answer | undefined> {
-    const remembered = rememberedBy(browser);
-    const call = { rpc, subject: subjectOf(userId), input: { remembered } };
-    return this.#scene.recorder.record(-1, call, async (requestId) => {
-      return (await attempt(() => send({ 'x-request-id': requestId }))) ?? 'lost';
-    });
-  }
-
-  async #call(rpc: string, userId: string): Promise<void> {
-    const { apiKey } = this.#scene.oidcApplication;
-    await callAny(this.#scene, { rpc, subject: subjectOf(userId), request: { userId }, apiKey });
-  }
-
-  /** The browser with requests to any replica. */
-  #at(browser: Browser): LoginBrowser {
-    return new LoginBrowser({ url: pick(this.#scene.urls) }, browser);
-  }
-}
-
-function newBrowser() {
-  const [b, c, d] = Array.from({ length: 3 }, () => Math.floor(Math.random() * 256));
-  return { cookies: new Map<string, string>(), address: `12.${b}.${c}.${d}` };
-}
-
-function subjectOf(userId: string): string {
-  return `browser ${userId}`;
-}
-
-function rememberedBy({ cookies }: Browser): string {
-  return cookies.get('__Host-usher-sso') ?? '';
-}
-
-function readRefusal({ status, heading }: Pick<LoginPage, 'status' | 'heading'>): Reply {
-  return status < 500 ? { code: 'failed_precondition', message: heading } : { code: 'unavailable', message: heading };
-}
-
-/** Returns undefined if a connection is lost, or a page is not what it should be. */
-async function attempt<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
-  try {
-    return await work();
-  } catch {
-    return undefined;
   }
 }

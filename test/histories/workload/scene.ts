@@ -1,4 +1,5 @@
 /** What the parts of the workload share. */
+import type { FakeProvider } from '../../support/fake-provider.ts';
 import type { Answer } from '../checker/operation.ts';
 import type { Client } from './client.ts';
 import { pick } from './random.ts';
@@ -20,6 +21,7 @@ export interface Scene {
   readonly applicationId: string;
   readonly clientId: string;
   readonly oidcApplication: OidcApplication;
+  readonly provider: FakeProvider;
   /** A user who has signed in, and stays. */
   readonly ownerId: string;
   /** An endpoint for test messages. */

@@ -1,4 +1,5 @@
 /** The audit log row by row: each acknowledged change has its audit event, and each audit event its change. */
+import { SIGN_IN_BY_PROVIDER } from '../browser-model.ts';
 import { TOKEN } from '../grant-model.ts';
 import { answerOf, describeOperation, isRead, type Operation, type Violation } from '../operation.ts';
 
@@ -25,9 +26,10 @@ export function findAuditViolations(operations: readonly Operation[], log: reado
 
 function judgeOperation(operation: Operation, events: readonly AuditEvent[]): Violation[] {
   const details = describeOperation(operation);
-  // A code has an event for its sign-in, and one if that is a later one of a live session.
   const isCode = operation.rpc === TOKEN && operation.input.rotation === undefined;
-  if (events.length > (isCode ? 2 : 1)) return [{ rule: 'a call has two audit events', details }];
+  // A code has an event for its sign-in, and one if that is a later one of a live session. A link has one of its own.
+  const mayHaveTwo = isCode || operation.rpc === SIGN_IN_BY_PROVIDER;
+  if (events.length > (mayHaveTwo ? 2 : 1)) return [{ rule: 'a call has two audit events', details }];
   const [event] = events;
   const answer = answerOf(operation);
   if (event && isRead(operation)) return [{ rule: 'a read has an audit event', details }];

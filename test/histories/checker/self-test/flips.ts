@@ -37,6 +37,9 @@ const REFUSALS: Readonly<Record<string, readonly string[]>> = {
   RenewSession: ['Session expired'],
   'oidc/token': ['invalid_grant'],
   'login/wallet': ['Sign in'],
+  'login/passkey': ['Sign in'],
+  'login/passkey/new': ['Sign in'],
+  DeletePasskey: ['Passkey not found'],
 };
 
 function refuseInstead(method: string): Record<string, Outcome> {
@@ -60,6 +63,8 @@ function answerInstead(method: string, before: readonly Operation[]): Record<str
     ExchangeToken: { session: { id: 'another' } },
     RenewSession: { session: { id: 'another' } },
     'login/wallet': { remembered: 'another' },
+    'login/passkey': { remembered: 'another' },
+    'login/callback/*': { remembered: 'another' },
   };
   return { 'success for a refusal': { answer: (last && answerOf(last)) ?? answers[method] ?? {} } };
 }
@@ -146,6 +151,18 @@ function changeAnswer(
         'one too many': when(true, { grants: [...grants, { grantId: 'another' }] }),
       };
     }
+    case 'ListPasskeys': {
+      const { passkeys = [] } = answer;
+      return {
+        'one is missing': when(passkeys.length > 0, { passkeys: passkeys.slice(1) }),
+        'one too many': when(true, { passkeys: [...passkeys, { passkeyId: '', aaguid: 'another' }] }),
+      };
+    }
+    case 'ListUserIdentities':
+      return {
+        'none for one': when(answer.identities?.length, { identities: [] }),
+        'one for none': when(!answer.identities?.length, { identities: [{ issuer: '', subject: '' }] }),
+      };
     case 'ListSessions':
       return {
         'none for one': when(answer.sessions, { sessions: [] }),

@@ -1,6 +1,14 @@
 /** Generates correct histories: of one call after the other, and of calls that overlap and may get no answer. */
 import fc from 'fast-check';
-import { CONTINUE, CONTINUE_SILENTLY, FORGET, SIGN_IN } from '../browser-model.ts';
+import {
+  ADD_PASSKEY,
+  CONTINUE,
+  CONTINUE_SILENTLY,
+  FORGET,
+  SIGN_IN,
+  SIGN_IN_BY_PASSKEY,
+  SIGN_IN_BY_PROVIDER,
+} from '../browser-model.ts';
 import { REVOKE, TOKEN } from '../grant-model.ts';
 import { answerOf, type Input, isRead, type Operation } from '../operation.ts';
 import { MAKE_DUE } from '../session-model.ts';
@@ -38,7 +46,9 @@ export const CALLS = {
   browser: [
     ...[SIGN_IN, SIGN_IN, CONTINUE, CONTINUE_SILENTLY, CONTINUE_SILENTLY, FORGET, 'SessionService/RevokeUserSessions'],
     ...['AdminService/EndUserSessions', 'AdminService/DeactivateUser', 'AdminService/ReactivateUser', SIGN_IN],
-    'AdminService/ReactivateUser',
+    ...['AdminService/ReactivateUser', SIGN_IN_BY_PASSKEY, SIGN_IN_BY_PROVIDER, ADD_PASSKEY, ADD_PASSKEY],
+    ...['AdminService/ListPasskeys', 'AdminService/DeletePasskey', 'AdminService/ListUserIdentities'],
+    'AdminService/DeleteUserIdentity',
   ],
 } as const;
 
@@ -118,7 +128,8 @@ export function simulate(
   const inOrder = [...opening, ...later].sort((a, b) => a.takesEffectAt - b.takesEffectAt);
   for (const { rpc, calledAt, returnedAt, fate, choice, number } of inOrder) {
     const known = made.filter((operation) => operation.returnedAt < calledAt);
-    const input = kind === 'grant' ? chooseGrant(rpc, choice, known, number) : chooseInput(rpc, choice, known);
+    const choose = { grant: chooseGrant, browser: chooseOfBrowser }[kind as string] ?? chooseInput;
+    const input = choose(rpc, choice, known, number);
     const operation = { id: String(number), rpc, subject: `${kind} 1`, replica: 0, input, calledAt };
     const outcome = fate === 'lost call' ? undefined : usher.call(rpc, input, loses(usher, rpc, input, number));
     if (outcome && fate === 'answered') made.push({ ...operation, returnedAt, outcome });
@@ -131,7 +142,6 @@ export function simulate(
 function chooseInput(rpc: string, choice: number, known: readonly Operation[]): Input {
   const tokens = known.flatMap((operation) => answerOf(operation)?.authToken ?? []);
   const sessionIds = known.flatMap((operation) => answerOf(operation)?.session?.id ?? []);
-  const remembered = known.flatMap((operation) => answerOf(operation)?.remembered ?? []);
   const newest = (values: readonly string[]) => values.at(-1 - (choice % 3)) ?? values.at(-1) ?? 'unknown';
   switch (rpc.slice(rpc.indexOf('/') + 1)) {
     case 'CreateEvent':
@@ -149,12 +159,6 @@ function chooseInput(rpc: string, choice: number, known: readonly Operation[]): 
     case 'RenewSession':
     case 'RevokeSession':
       return { sessionId: newest(sessionIds) };
-    case 'login/wallet':
-    case 'login/forget':
-      return { remembered: newest(remembered) };
-    case 'login/continue':
-    case 'oidc/authorize':
-      return { remembered: remembered.at(-1 - choice) ?? remembered.at(-1) ?? 'unknown' };
     default:
       return {};
   }
@@ -180,6 +184,34 @@ function chooseGrant(rpc: string, choice: number, known: readonly Operation[], n
     case 'SessionService/EndGrant':
     case 'AdminService/EndUserGrant':
       return { grantId: newest(logins)?.input.grantId ?? 'unknown' };
+    default:
+      return {};
+  }
+}
+
+/** A person knows the browser's sign-ins, and has the passkeys that were made. */
+function chooseOfBrowser(rpc: string, choice: number, known: readonly Operation[], number: number): Input {
+  const newest = (values: readonly string[]) => values.at(-1 - (choice % 3)) ?? values.at(-1) ?? 'unknown';
+  const remembered = known.flatMap((operation) => answerOf(operation)?.remembered ?? []);
+  const passkeys = known.flatMap(({ rpc: made, input }) => (made === ADD_PASSKEY ? (input.passkey ?? []) : []));
+  const proofs = known
+    .filter(answerOf)
+    .flatMap(({ rpc: made, input }) => (made === SIGN_IN ? (input.proof ?? []) : []));
+  switch (rpc) {
+    case SIGN_IN:
+      return { remembered: newest(remembered), proof: `proof ${number}` };
+    case SIGN_IN_BY_PASSKEY:
+      return { remembered: newest(remembered), passkey: newest(passkeys) };
+    case SIGN_IN_BY_PROVIDER:
+    case FORGET:
+      return { remembered: newest(remembered) };
+    case ADD_PASSKEY:
+      return { passkey: `passkey ${number}`, proof: newest(proofs) };
+    case CONTINUE:
+    case CONTINUE_SILENTLY:
+      return { remembered: remembered.at(-1 - choice) ?? remembered.at(-1) ?? 'unknown' };
+    case 'AdminService/DeletePasskey':
+      return { passkey: newest(passkeys) };
     default:
       return {};
   }

@@ -15,10 +15,23 @@ interface Rows {
   /** The number of the latest refresh token of each. */
   grants: Record<string, number>;
   remembered: string[];
+  proofs: string[];
+  passkeys: string[];
+  isLinked: boolean;
 }
 
 export class SimulatedUsher {
-  #rows: Rows = { ids: 0, user: {}, tokens: [], sessions: [], isDue: false, codes: [], grants: {}, remembered: [] };
+  #rows: Rows = {
+    ...{ proofs: [], passkeys: [], isLinked: false },
+    ids: 0,
+    user: {},
+    tokens: [],
+    sessions: [],
+    isDue: false,
+    codes: [],
+    grants: {},
+    remembered: [],
+  };
 
   /** Answers. With `isLost` it answers as if it had made the change. */
   call(rpc: string, input: Input, isLost = false): Outcome {
@@ -165,10 +178,33 @@ const CALLS: Readonly<Record<string, (rows: Rows, input: Input) => Outcome>> = {
   },
   'login/wallet'(rows, input) {
     if (rows.user.deactivatedAt) return refuse('Sign in');
-    forget(rows, input);
-    const remembered = `sign-in ${++rows.ids}`;
-    rows.remembered.push(remembered);
-    return answer({ remembered });
+    if (input.proof) rows.proofs.push(input.proof);
+    return signIn(rows, input);
+  },
+  'login/passkey'(rows, input) {
+    const isKnown = !rows.user.deactivatedAt && rows.passkeys.includes(input.passkey ?? '');
+    return isKnown ? signIn(rows, input) : refuse('Sign in');
+  },
+  'login/callback/*'(rows, input) {
+    if (rows.user.deactivatedAt) return refuse('Sign in');
+    rows.isLinked = true;
+    return signIn(rows, input);
+  },
+  'login/passkey/new'({ passkeys, proofs }, { passkey = '', proof = '' }) {
+    if (!proofs.includes(proof)) return refuse('Sign in');
+    passkeys.push(passkey);
+    return answer({});
+  },
+  ListPasskeys: ({ passkeys }) => answer({ passkeys: passkeys.map((aaguid) => ({ passkeyId: '', aaguid })) }),
+  DeletePasskey(rows, { passkey = '' }) {
+    if (!rows.passkeys.includes(passkey)) return refuse('Passkey not found');
+    rows.passkeys = rows.passkeys.filter((each) => each !== passkey);
+    return answer({});
+  },
+  ListUserIdentities: ({ isLinked }) => answer(isLinked ? { identities: [{ issuer: '', subject: '' }] } : {}),
+  DeleteUserIdentity(rows) {
+    rows.isLinked = false;
+    return answer({});
   },
   'login/continue': continueLogin,
   'oidc/authorize': continueLogin,
@@ -186,7 +222,14 @@ const CALLS: Readonly<Record<string, (rows: Rows, input: Input) => Outcome>> = {
 };
 
 function endAll(rows: Rows): void {
-  Object.assign(rows, { tokens: [], sessions: [], isDue: false, codes: [], grants: {}, remembered: [] });
+  Object.assign(rows, { tokens: [], sessions: [], isDue: false, codes: [], grants: {}, remembered: [], proofs: [] });
+}
+
+function signIn(rows: Rows, input: Input): Outcome {
+  forget(rows, input);
+  const remembered = `sign-in ${++rows.ids}`;
+  rows.remembered.push(remembered);
+  return answer({ remembered });
 }
 
 function continueLogin(rows: Rows, { remembered = '' }: Input): Outcome {
