@@ -142,6 +142,8 @@ export const rememberedSignIns = pgTable(
     /** SHA-256 of the browser's cookie. */
     tokenDigest: bytes('token_digest').primaryKey(),
     userId: uuid('user_id').notNull(),
+    /** The browser, as in login intents. Null if the previous version has remembered the sign-in. */
+    browserDigest: bytes('browser_digest'),
     method: text('method').notNull(),
     authenticatedAt: instant('authenticated_at').notNull(),
     expiresAt: instant('expires_at').notNull(),

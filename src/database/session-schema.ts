@@ -68,12 +68,15 @@ export const sessionIds = pgTable(
   ],
 );
 
-/** Cut-offs within an application, of one user or of all: they end the sessions and grants of earlier sign-ins. */
+/**
+ * Cut-offs within an application, of one user or of all: they end the sessions and grants of earlier sign-ins. That of one
+ * browser refuses codes.
+ */
 export const sessionCutoffs = pgTable(
   'session_cutoffs',
   {
     applicationId: uuid('application_id').notNull(),
-    /** The ID of a user, or `EVERY_USER`. */
+    /** The ID of a user, the `sid` of a browser, or `EVERY_USER`. */
     userId: uuid('user_id').notNull(),
     cutoffAt: instant('cutoff_at').notNull(),
     expiresAt: instant('expires_at').notNull(),

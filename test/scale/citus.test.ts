@@ -223,6 +223,9 @@ const SHARDS: Readonly<Record<string, number>> = {
   end_renewable_session_and_forget: Number.POSITIVE_INFINITY,
   end_sessions_of_user_and_forget: Number.POSITIVE_INFINITY,
   end_sessions_where_signed_in: Number.POSITIVE_INFINITY,
+  end_oidc_grant_and_forget: Number.POSITIVE_INFINITY,
+  end_oidc_grants_of_browser: Number.POSITIVE_INFINITY,
+  delete_late_remembered_sign_ins_of_browser: Number.POSITIVE_INFINITY,
   delete_late_remembered_sign_ins: Number.POSITIVE_INFINITY,
 };
 

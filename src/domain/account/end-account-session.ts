@@ -15,9 +15,14 @@ export async function endAccountSession(
 ): Promise<void> {
   if (!UUID.test(applicationId)) return;
   if (UUID.test(sid)) {
-    await endGrantsOfBrowser(call, { applicationId, userId, sid });
-    const left = await listAccountSessions(call, userId);
-    if (left.some((session) => session.applicationId === applicationId && session.sid !== undefined)) return;
+    const grants = async () =>
+      (await listAccountSessions(call, userId)).filter(
+        (session) => session.applicationId === applicationId && session.sid !== undefined,
+      );
+    // A made-up `sid` must not fill the table of cut-offs.
+    const isKnown = (await grants()).some((session) => session.sid === sid.toLowerCase());
+    if (isKnown) await endGrantsOfBrowser(call, { applicationId, userId, sid });
+    if ((await grants()).length > 0) return;
   }
   await endOwnSessions(call, { applicationId, userId });
 }

@@ -4,7 +4,7 @@ import { sessions } from '../../database/session-schema.ts';
 import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
-import { sidOf } from '../oidc/redeem-code.ts';
+import { sidOf } from '../oidc/sid.ts';
 import { isGrantAfterEveryCutoff } from '../sessions/cutoffs.ts';
 import { renewableFor } from '../sessions/session.ts';
 

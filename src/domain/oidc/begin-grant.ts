@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { loginIntents } from '../../database/schema.ts';
 import { p, statement, t } from '../../database/template.ts';
 import type { ApplicationCall } from '../call.ts';
@@ -8,8 +8,16 @@ import { newSession, type Peer } from '../sessions/session.ts';
 import type { OriginColumns } from '../sessions/session-origin.ts';
 import { beginGrantedSession, FOUND, type GrantedSession, insertGrant, type NewGrant } from './granted-session.ts';
 import { OidcError } from './oidc-error.ts';
-import { type CodeRequest, type RedeemedLogin, readCodeRequest, redeemCode, redeemedIntent } from './redeem-code.ts';
+import {
+  type CodeRequest,
+  isCodeOfSignedIn,
+  type RedeemedLogin,
+  readCodeRequest,
+  redeemCode,
+  redeemedIntent,
+} from './redeem-code.ts';
 import type { SealKeys } from './sealed-bytes.ts';
+import { computeSid } from './sid.ts';
 
 interface BeginParts {
   readonly codeKeys: SealKeys;
@@ -75,14 +83,15 @@ const origin: OriginColumns = {
   isKnown: sql``,
 };
 
-/** The result of `sidOf` in SQL, or the ID of the intent if the user signed in on a page other than Usher's. */
-const sid = sql`coalesce(encode(substring(sha256(
-  convert_to(${p.uuid('applicationId')} || '/' || caller.user_id || '/', 'UTF8') || caller.origin_browser
-) for 16), 'hex')::uuid, ${p.uuid('loginIntentId')})`;
+/** The result of `sidOf`, or the ID of the intent if the user signed in on a page other than Usher's. */
+const sidFrom = (row: SQL) => {
+  const ofBrowser = computeSid(p.uuid('applicationId'), sql`${row}.user_id`, sql`${row}.origin_browser`);
+  return sql`coalesce(${ofBrowser}, ${p.uuid('loginIntentId')})`;
+};
 
 const grant = insertGrant({
   grantId: p.uuid('loginIntentId'),
-  sid,
+  sid: sidFrom(sql`caller`),
   scope: sql`caller.scope`,
   method: signIn.method,
   address: origin.address,
@@ -112,6 +121,7 @@ const redeemAndBegin = statement('redeem_code_and_begin_session', {
   signIn,
   first: sql`${redeemedIntent},`,
   audited: sql`redeemed`,
+  condition: sql`and ${isCodeOfSignedIn({ sid: sidFrom(sql`redeemed`), userId: sql`redeemed.user_id`, browserDigest: sql`redeemed.origin_browser`, authenticatedAt: sql`redeemed.authenticated_at` })}`,
   ctes: grant.ctes,
   columns: sql`${grant.columns}, caller.nonce, caller.user_id as login_user_id, caller.method as login_method,
     caller.authenticated_at, caller.scope, caller.origin_address, caller.origin_user_agent, caller.origin_browser`,

@@ -1,10 +1,13 @@
 /** Ends grants and thereby their tokens. Other sign-ins of the user to the application live on. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
+import type { PlaceholderValues, Statement } from '../../database/database.ts';
+import { presentInstant } from '../../database/instants.ts';
 import { oidcGrants } from '../../database/oidc-schema.ts';
-import { p, statement } from '../../database/template.ts';
+import { nullable, p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall, Call } from '../call.ts';
+import { cutOffSid, runCutoff } from '../sessions/cutoffs.ts';
+import { forgetLateSignInsOfBrowser, forgetSignIns, isRememberedIn } from '../sessions/forget-sign-ins.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { loggedOutOfBrowsers } from '../webhooks/logout-message.ts';
@@ -15,22 +18,30 @@ import { loggedOutOfBrowsers } from '../webhooks/logout-message.ts';
  */
 export const LONG_AGO = sql`'epoch'::timestamptz`;
 
+/** Longer than a code or a sign-in that is just being remembered, which are all that the cut-off of a browser ends. */
+const CUTOFF_LIFETIME_MS = 24 * 60 * 60_000;
+
 const rules = { userId: uuid, applicationId: uuid, grantId: uuid };
 
 /**
- * Ends a grant and returns the ID of its user. Returns undefined if there is no such grant, or it has ended already.
+ * Ends a grant and returns the ID of its user. Returns undefined if there is no such grant, or it has ended already. An
+ * application that shares sign-ins thereby also ends the sign-in that the browser remembers.
  */
 export async function endGrant(call: ApplicationCall, request: Unchecked<'grantId'>): Promise<string | undefined> {
   const { grantId } = check(request, { grantId: uuid });
-  return end(call, endOne, { applicationId: call.application.id, grantId, userId: null });
+  const { id: applicationId, singleSignOn } = call.application;
+  return end(call, singleSignOn ? endOneAndForget : endOne, { applicationId, grantId, userId: null });
 }
 
-/** Ends a grant if it is one of this user. Returns as `endGrant` does. */
+/** Ends a grant if it is one of this user, and the sign-in that its browser remembers. Returns as `endGrant` does. */
 export async function endUserGrant(call: Call, request: Unchecked<keyof typeof rules>): Promise<string | undefined> {
-  return end(call, endOne, check(request, rules));
+  return end(call, endOneAndForget, check(request, rules));
 }
 
-/** Ends all grants of the sign-ins of one user to one application in one browser. */
+/**
+ * Ends all grants of the sign-ins of one user to one application in one browser, codes that have begun no grant yet, and
+ * the sign-in of this user that the browser remembers.
+ */
 export async function endGrantsOfBrowser(
   call: Call,
   browser: { readonly applicationId: string; readonly userId: string; readonly sid: string },
@@ -38,33 +49,85 @@ export async function endGrantsOfBrowser(
   await end(call, endOfBrowser, browser);
 }
 
-type Ended = { readonly userId: string } & HasMessages;
-
-async function end(call: Call, statement: Statement<Ended[]>, parameters: object): Promise<string | undefined> {
-  const [ended] = await call.run(statement, { ...parameters, now: call.now });
-  if (ended) announce(call.onMessage, ended);
-  return ended?.userId;
+async function end(
+  call: Call,
+  statement: Statement<Ended[]>,
+  parameters: PlaceholderValues & { readonly applicationId: string },
+): Promise<string | undefined> {
+  const [ended] = await runCutoff(call, statement, parameters, CUTOFF_LIFETIME_MS);
+  if (!ended) return undefined;
+  announce(call.onMessage, ended);
+  const { browserUserId: userId, sid, cutoffAt } = ended;
+  if (statement !== endOne) {
+    await forgetLateSignInsOfBrowser(call, { ...parameters, userId, sid, until: cutoffAt });
+  }
+  return ended.userId ?? undefined;
 }
 
-const ENDED = { userId: oidcGrants.userId, ...HAS_MESSAGES };
+const ENDED = {
+  /** Null if no grant has ended. */
+  userId: nullable(t.uuid),
+  browserUserId: t.uuid,
+  sid: oidcGrants.sid,
+  cutoffAt: t.instant,
+  ...HAS_MESSAGES,
+};
 
-const endOne = statement('end_oidc_grant', ENDED)`${endGrants(
-  sql`id = ${p.uuid('grantId')} and (${p.uuid('userId')} is null or user_id = ${p.uuid('userId')})`,
-)}`;
+interface Ended extends HasMessages {
+  readonly userId: string | null;
+  readonly browserUserId: string;
+  readonly sid: string;
+  readonly cutoffAt: Date;
+}
+
+/**
+ * A browser with a later grant of the application has not been signed out. It keeps what it remembers, unless that is
+ * the sign-in of the grant.
+ */
+const forgetOfGrants = forgetSignIns(
+  sql`target`,
+  sql`r.user_id = t.user_id and (r.authenticated_at = t.authenticated_at or t.is_signed_out and ${isRememberedIn(sql`t.sid`)})`,
+);
+
+const isOne = sql`id = ${p.uuid('grantId')} and (${p.uuid('userId')} is null or user_id = ${p.uuid('userId')})`;
+
+/** The sign-in of the grant, whose cut-off also ends codes of the same sign-in. */
+const ofGrant = sql`
+  select user_id, sid, authenticated_at, authenticated_at as cutoff_at, not exists (
+    select 1 from oidc_grants g where g.application_id = ${p.uuid('applicationId')} and g.user_id = ended.user_id
+      and g.sid = ended.sid and g.id <> ${p.uuid('grantId')} and g.expires_at > ${p.instant('now')}
+  ) as is_signed_out
+  from ended`;
+
+/** The browser itself, and each sign-in of its grants. */
+const ofBrowser = sql`
+  select users.id as user_id, ${p.uuid('sid')} as sid, s.authenticated_at,
+    greatest(max(s.authenticated_at) over (), ${presentInstant}) as cutoff_at, true as is_signed_out
+  from users left join (select distinct authenticated_at from ended) s on true where users.id = ${p.uuid('userId')}`;
+
+const endOne = statement('end_oidc_grant', ENDED)`${endGrants(isOne, ofGrant)}`;
+
+const endOneAndForget = statement('end_oidc_grant_and_forget', ENDED)`${endGrants(isOne, ofGrant, forgetOfGrants)}`;
 
 const endOfBrowser = statement('end_oidc_grants_of_browser', ENDED)`${endGrants(
   sql`user_id = ${p.uuid('userId')} and sid = ${p.uuid('sid')}`,
+  ofBrowser,
+  forgetOfGrants,
 )}`;
 
 /** Sets the expiry. The expiry job removes the rows. */
-function endGrants(condition: SQL): SQL {
+function endGrants(condition: SQL, target: SQL, forget?: SQL): SQL {
   return sql`
     with ended as (
       update oidc_grants set expires_at = ${LONG_AGO}
       where application_id = ${p.uuid('applicationId')} and expires_at > ${p.instant('now')} and ${condition}
-      returning user_id, sid
-    ), target as (
+      returning user_id, sid, authenticated_at
+    ), gone as (
       select distinct user_id from ended
-    ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })}, ${messagesOf(loggedOutOfBrowsers(sql`ended`))}
-    select user_id, ${notified} from target`;
+    ), target as (${target}
+    ), browser as (
+      select user_id, sid, max(cutoff_at) as cutoff_at from target group by user_id, sid
+    ), ${auditEvent({ resource: sql`user_id`, from: sql`gone` })}, ${cutOffSid(sql`browser`)},
+    ${forget ? sql`${forget},` : sql``} ${messagesOf(loggedOutOfBrowsers(sql`ended`))}
+    select (select user_id from gone) as user_id, user_id as browser_user_id, sid, cutoff_at, ${notified} from browser`;
 }

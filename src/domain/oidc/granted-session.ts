@@ -9,7 +9,9 @@ import { ORIGINS } from '../sessions/session-origin.ts';
 import { updateSignIn } from '../sessions/update-sign-in.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { announce, HAS_MESSAGES, type HasMessages } from '../webhooks/insert-message.ts';
+import { endLateGrant } from './end-late-grant.ts';
 import { OidcError } from './oidc-error.ts';
+import { isCodeOfSignedIn } from './redeem-code.ts';
 
 /** The sign-in of a grant. */
 interface GrantedSignIn {
@@ -42,7 +44,8 @@ interface FirstTry {
 /**
  * Begins a grant, unless the first try has begun it. Returns the newest live session of its user, or begins one.
  *
- * @throws OidcError `invalid_grant` if a cut-off has ended the sign-in, or the user cannot sign in
+ * @throws OidcError `invalid_grant` if a cut-off has ended the sign-in, or the user cannot sign in, also if the browser
+ * has been signed out while the grant began
  */
 export async function beginGrantedSession(
   call: ApplicationCall,
@@ -103,7 +106,11 @@ async function findOrBeginSession(
     announce(call.onMessage, { notifiedIds });
     // An erasure that commits meanwhile does not see the new rows. A new grant holds personal data, too: the browser.
     const mayBeLate = session.id === parameters.id || isNewGrant;
-    const late = mayBeLate ? await endLateSession(call, { applicationId, userId, leaves: true }) : undefined;
+    const [late, isLateGrant] = await Promise.all([
+      mayBeLate ? endLateSession(call, { applicationId, userId, leaves: true }) : undefined,
+      isNewGrant && endLateGrant(call, parameters),
+    ]);
+    if (isLateGrant) throw new OidcError('invalid_grant');
     if (!late) return { ...session, sid, verifiedEmail };
     if (late.isOfErased) await removeIfErased(call, userId);
   }
@@ -152,7 +159,13 @@ function begin(notifies: 'yes' | 'unless asked'): SQL {
     authenticatedAt: p.instant('authenticatedAt'),
     endsAt: p.instant('endsAt'),
   });
-  return findOrBegin(ORIGINS.parameters, notifies, grant);
+  const condition = isCodeOfSignedIn({
+    sid: p.uuid('sid'),
+    userId: p.uuid('userId'),
+    browserDigest: p.bytes('originBrowser'),
+    authenticatedAt: p.instant('authenticatedAt'),
+  });
+  return findOrBegin(ORIGINS.parameters, notifies, { ...grant, condition: sql`and ${condition}` });
 }
 
 const beginGranted = statement('begin_granted_session', FOUND)`${begin('unless asked')}`;

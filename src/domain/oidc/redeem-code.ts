@@ -1,16 +1,17 @@
-import { createHash } from 'node:crypto';
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { loginIntents } from '../../database/schema.ts';
 import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import type { SignInMethod } from '../login/verify-token.ts';
-import { toUuid } from '../uuid-bytes.ts';
+import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
+import { isSidCutOff } from '../sessions/cutoffs.ts';
 import { CODE_LIFETIME_MS } from './authorization-answer.ts';
 import { readCode } from './code.ts';
 import { OidcError } from './oidc-error.ts';
 import { challengeOf } from './pkce.ts';
 import type { SealKeys } from './sealed-bytes.ts';
+import { sidOf } from './sid.ts';
 
 export interface CodeRequest {
   readonly code: string;
@@ -58,15 +59,6 @@ export async function redeemCode(
   return { ...redeemed, loginIntentId, sid };
 }
 
-/**
- * Returns an identifier of a browser that differs for every application and user, so that nobody can correlate
- * browsers.
- */
-export function sidOf(applicationId: string, userId: string, browserDigest: Buffer): string {
-  const digest = createHash('sha256').update(`${applicationId}/${userId}/`).update(browserDigest).digest();
-  return toUuid(digest.subarray(0, 16));
-}
-
 const REDEEMED = {
   userId: t.uuid,
   method: t.textOf<SignInMethod>(),
@@ -95,3 +87,12 @@ export const redeemedIntent = sql`redeemed as (
 const redeem = statement('redeem_code', REDEEMED)`
   with ${redeemedIntent}, ${auditEvent({ resource: sql`user_id`, from: sql`redeemed` })}
   select * from redeemed`;
+
+/** Returns the condition that nothing has signed the browser out, of the application or of Usher, since the sign-in. */
+export function isCodeOfSignedIn({
+  sid,
+  authenticatedAt,
+  ...browser
+}: Readonly<Record<'sid' | 'userId' | 'browserDigest' | 'authenticatedAt', SQL>>): SQL {
+  return sql`not ${isSidCutOff(sid, authenticatedAt)} and ${isSignedInHere(authenticatedAt, browser)}`;
+}

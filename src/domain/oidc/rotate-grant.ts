@@ -1,9 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { oidcGrants } from '../../database/oidc-schema.ts';
-import { p, statement, t } from '../../database/template.ts';
-import { auditEvent } from '../audit/audit-event.ts';
+import { p, statement } from '../../database/template.ts';
 import type { ApplicationCall } from '../call.ts';
-import { LONG_AGO } from './end-grants.ts';
+import { endGrant } from './end-grants.ts';
 import { OidcError } from './oidc-error.ts';
 import type { RefreshToken } from './refresh-token.ts';
 
@@ -18,13 +17,15 @@ const OVERLAP_MS = 30_000;
  * @throws OidcError `invalid_grant`
  */
 export async function rotateGrant(
-  { run, now }: ApplicationCall,
+  call: ApplicationCall,
   { applicationId, grantId, rotation }: RefreshToken,
 ): Promise<number> {
+  const { run, now } = call;
   const rotatedAfter = new Date(now.getTime() - OVERLAP_MS);
   const [rotated] = await run(rotate, { applicationId, grantId, rotation, rotatedAfter, now });
-  if (!rotated?.isLive) throw new OidcError('invalid_grant');
-  return rotated.rotation;
+  if (rotated) return rotated.rotation;
+  await endGrant(call, { grantId });
+  throw new OidcError('invalid_grant');
 }
 
 const isLatest = sql`rotation = ${p.integer('rotation')}`;
@@ -33,17 +34,10 @@ const isReplacedLast = sql`rotation = ${p.integer('rotation')} + 1 and rotated_a
 /**
  * Concurrent requests with one token wait for the row lock: the first replaces the token, the others get its successor.
  */
-const rotate = statement('rotate_oidc_grant', {
-  userId: oidcGrants.userId,
-  rotation: oidcGrants.rotation,
-  isLive: t.boolean,
-})`
-  with rotated as (
-    update oidc_grants set
-      rotation = case when ${isLatest} then rotation + 1 else rotation end,
-      rotated_at = case when ${isLatest} then ${p.instant('now')} else rotated_at end,
-      expires_at = case when ${isLatest} or ${isReplacedLast} then expires_at else ${LONG_AGO} end
-    where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('grantId')} and expires_at > ${p.instant('now')}
-    returning user_id, rotation, expires_at > ${p.instant('now')} as is_live
-  ), ${auditEvent({ resource: sql`user_id`, from: sql`rotated where not is_live` })}
-  select user_id, rotation, is_live from rotated`;
+const rotate = statement('rotate_oidc_grant', { rotation: oidcGrants.rotation })`
+  update oidc_grants set
+    rotation = case when ${isLatest} then rotation + 1 else rotation end,
+    rotated_at = case when ${isLatest} then ${p.instant('now')} else rotated_at end
+  where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('grantId')} and expires_at > ${p.instant('now')}
+    and (${isLatest} or ${isReplacedLast})
+  returning rotation`;

@@ -3,13 +3,14 @@ import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import type { Browser } from '../login/browser.ts';
 import type { OwnSignIn } from '../login/complete-login.ts';
+import { sidOf } from '../oidc/sid.ts';
 import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
-import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
+import { isSidCutOff, isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
 import { createSignInToken, digestSignInToken } from './sign-in-token.ts';
 
 /**
  * Remembers the sign-in in this browser, in place of that of the former token, and returns a token for its cookie.
- * Returns undefined if a revocation, or a sign-out in this browser, has ended the sign-in already.
+ * Returns undefined if a revocation, or an end of what began in this browser, has ended the sign-in already.
  */
 export async function rememberSignIn(
   call: Call,
@@ -21,6 +22,7 @@ export async function rememberSignIn(
   const parameters = {
     ...signIn,
     browserDigest,
+    sid: sidOf(signIn.applicationId, signIn.userId, browserDigest),
     tokenDigest: digestSignInToken(token),
     formerDigest: formerToken === undefined ? null : digestSignInToken(formerToken),
     expiresAt: new Date(signIn.authenticatedAt.getTime() + maxAgeSeconds * 1_000),
@@ -32,14 +34,15 @@ export async function rememberSignIn(
 }
 
 const instant = p.instant('authenticatedAt');
-const isStillSignedIn = sql`${isSignInAfterEveryCutoff(instant)} and ${isSignedInHere(instant)}`;
+const isStillSignedIn = sql`${isSignInAfterEveryCutoff(instant)} and ${isSignedInHere(instant)}
+  and not ${isSidCutOff(p.uuid('sid'), instant)}`;
 
 const insertSignIn = statement('insert_remembered_sign_in')`
   with replaced as (
     delete from remembered_sign_ins where token_digest = ${p.bytes('formerDigest')}
   ), inserted as (
-    insert into remembered_sign_ins (token_digest, user_id, method, authenticated_at, expires_at)
-    select ${p.bytes('tokenDigest')}, users.id, ${p.text('method')}, ${p.instant('authenticatedAt')},
+    insert into remembered_sign_ins (token_digest, user_id, browser_digest, method, authenticated_at, expires_at)
+    select ${p.bytes('tokenDigest')}, users.id, ${p.bytes('browserDigest')}, ${p.text('method')}, ${p.instant('authenticatedAt')},
       ${p.instant('expiresAt')}
     from users where ${isStillSignedIn}
     returning user_id

@@ -42,6 +42,16 @@ export function latestCutoff(userId: SQLWrapper): SQL {
 }
 
 /**
+ * Returns the condition that a sign-in in the browser is from before a cut-off of `cutOffSid`. Parameter:
+ * applicationId.
+ */
+export function isSidCutOff(sid: SQL, authenticatedAt: SQL): SQL {
+  return sql`exists (
+    select 1 from session_cutoffs c where c.application_id = ${p.uuid('applicationId')} and c.user_id = ${sid}
+      and c.cutoff_at >= ${authenticatedAt})`;
+}
+
+/**
  * Returns the condition that the row of `users` is the active user `userId`, and that no cut-off has ended a sign-in at
  * the given instant. Parameters: applicationId, userId.
  */
@@ -86,6 +96,18 @@ export function cutOffApplicationSessions(target: SQL): SQL {
   return sql`cutoff as (
     insert into session_cutoffs as c (application_id, user_id, cutoff_at, expires_at)
     select id, ${EVERY_USER}, ${presentInstant}, ${p.instant('cutoffExpiresAt')}
+    from ${target} ${onConflictMove(sql`application_id, user_id`)}
+  )`;
+}
+
+/**
+ * Returns the CTE `cutoff`. It writes a cut-off for one browser of a user, which stands in the place of a user ID. What
+ * `target` selects has the columns `sid` and `cutoff_at`. Parameters: applicationId, cutoffExpiresAt.
+ */
+export function cutOffSid(target: SQL): SQL {
+  return sql`cutoff as (
+    insert into session_cutoffs as c (application_id, user_id, cutoff_at, expires_at)
+    select ${p.uuid('applicationId')}, sid, cutoff_at, ${p.instant('cutoffExpiresAt')}
     from ${target} ${onConflictMove(sql`application_id, user_id`)}
   )`;
 }

@@ -2,6 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
+import { computeSid } from '../oidc/sid.ts';
 
 /**
  * Returns the CTE `forgotten`, which deletes remembered sign-ins. In the condition, `r` is `remembered_sign_ins`, and
@@ -25,6 +26,28 @@ export async function forgetLateSignIns(
 ): Promise<void> {
   if (until) await run(deleteLateSignIns, { userId, from, until });
 }
+
+/** Does the same for the sign-ins of one browser, up to `until`. Parameters as in `endGrantsOfBrowser`. */
+export async function forgetLateSignInsOfBrowser(
+  { run }: Call,
+  browser: {
+    readonly applicationId: string;
+    readonly userId: string;
+    readonly sid: string;
+    readonly until: Date;
+  },
+): Promise<void> {
+  await run(deleteLateSignInsOfBrowser, browser);
+}
+
+/** The condition that the browser of `r`, a row of `remembered_sign_ins`, has this `sid`. Parameter: applicationId. */
+export function isRememberedIn(sid: SQL): SQL {
+  return sql`${computeSid(p.uuid('applicationId'), sql`r.user_id`, sql`r.browser_digest`)} = ${sid}`;
+}
+
+const deleteLateSignInsOfBrowser = statement('delete_late_remembered_sign_ins_of_browser')`
+  delete from remembered_sign_ins r
+  where r.user_id = ${p.uuid('userId')} and r.authenticated_at <= ${p.instant('until')} and ${isRememberedIn(p.uuid('sid'))}`;
 
 const deleteLateSignIns = statement('delete_late_remembered_sign_ins')`
   delete from remembered_sign_ins

@@ -242,8 +242,8 @@ export const OIDC_FAULTS: readonly Fault[] = [
     {
       what: 'The reuse of a refresh token does not end the sign-in',
       file: 'rotate-grant.ts',
-      find: 'else ${LONG_AGO} end\n',
-      replace: 'else expires_at end\n',
+      find: 'await endGrant(call, { grantId });',
+      replace: '',
       test: clients,
       title: /ends the sign-in if it comes|ends with the sign-in that a reuse has ended/,
     },

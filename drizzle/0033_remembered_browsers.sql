@@ -1,0 +1,1 @@
+ALTER TABLE "remembered_sign_ins" ADD COLUMN "browser_digest" "bytea";
