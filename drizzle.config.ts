@@ -6,6 +6,7 @@ export default defineConfig({
     './src/database/schema.ts',
     './src/database/event-schema.ts',
     './src/database/login-schema.ts',
+    './src/database/notice-schema.ts',
     './src/database/identity-schema.ts',
     './src/database/passkey-schema.ts',
     './src/database/session-schema.ts',

@@ -34,8 +34,8 @@ import { MemoryCounts } from './jobs/memory-counts.ts';
 import { runJobs } from './jobs/run-jobs.ts';
 import { createLogger } from './log.ts';
 import { createLoginHandlers, LOGIN_LIMITS } from './login-page/login-page.ts';
-import { MailQueue } from './mail/mail-queue.ts';
-import { createMailSender, type MailSender } from './mail/send-mail.ts';
+import { openMail } from './mail/open-mail.ts';
+import type { MailSender } from './mail/send-mail.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
 
@@ -106,8 +106,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const deliveryParts = { cipher, clock, divert: auditLog.divert, logger, logoutTokens, policy, recordStatement };
   const delivery = openDelivery({ ...config, databaseUrl }, deliveryParts);
   stack.defer(() => delivery.close());
-  const mailSender = overrides.sendMail ? { send: overrides.sendMail } : createMailSender(config.smtp);
-  const mailer = new MailQueue(mailSender, logger, { isDelayed: config.smtp !== undefined });
+  const { mailer, openNotices } = openMail(config, logger, overrides.sendMail);
   stack.defer(() => mailer.close());
   const trustedProxies = createBlockList(config.trustedProxies);
   const listening = { ...config, trustedProxies, renderError: renderFailure };
@@ -128,7 +127,9 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
   const readiness = new Readiness(database, shutdown.signal);
   const callLog = { count: counts.count, logger, sampler: new LineSampler(logger), usage: counts.usage };
-  const parts = { ...callLog, cipher, clock, database, isOnCitus, mailer, oidc, providers: new LoginProviders(config) };
+  const providers = new LoginProviders(config);
+  const notices = openNotices(secrets.encryptionKeys, { authPageUrl, clock, database, providers });
+  const parts = { ...callLog, cipher, clock, database, isOnCitus, mailer, notices, oidc, providers };
   const handlerParts = { ...parts, authPageUrl, policy, recordCall, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
   const pageTokens = new PageTokens(secrets.encryptionKeys);
   const callParts = { ...handlerParts, onMessage: delivery.wake, pageTokens, readiness };
@@ -137,7 +138,6 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     adminKeys: new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]),
     closing: closing.signal,
     hasLoginPage: config.authPageUrl === undefined,
-    loginMethods: config.loginMethods,
     revocations: overrides.revocations,
   });
   const loginAdmission = new Admission(LOGIN_LIMITS, requestTimeoutMs);

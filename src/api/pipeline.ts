@@ -23,6 +23,7 @@ export interface PipelineParts extends CallLog, Credentials {
   /** Limits look-ups of API keys, together: the application of a key is known only after its look-up. */
   readonly lookUps: Admission;
   readonly database: Database;
+  readonly notices: Call['notices'];
   readonly onMessage: Call['onMessage'];
   readonly requestTimeoutMs: number;
 }
@@ -113,10 +114,10 @@ export class Pipeline {
 
   /** Reads the clock after the body has arrived: a token may expire while a slow body arrives. */
   #toDomainCall({ deadline }: CallInfo, actor: Omit<AuditContext, 'now'>, onWait?: () => void): Call {
-    const { clock, count, database, onMessage } = this.#parts;
+    const { clock, count, database, notices, onMessage } = this.#parts;
     const now = clock();
     const run = withAudit(database.within(deadline, onWait), { ...actor, now });
-    return { run, now, onMessage, onWait, count: (name) => count?.(name, now) };
+    return { run, now, notices, onMessage, onWait, count: (name) => count?.(name, now) };
   }
 }
 

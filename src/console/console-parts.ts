@@ -8,6 +8,7 @@ import type { Readiness } from '../api/operations/readiness.ts';
 import type { Procedures } from '../api/procedures.ts';
 import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
+import type { Call } from '../domain/call.ts';
 import type { AuthTokens } from '../domain/login/auth-tokens.ts';
 import type { PageTokens } from '../domain/pages/page-tokens.ts';
 import type { LoginProviders } from '../domain/providers/login-providers.ts';
@@ -29,6 +30,7 @@ export interface SharedParts {
   readonly liveSessions: LiveSessions;
   readonly isOnCitus: boolean;
   readonly logger: Logger;
+  readonly notices: Call['notices'];
   readonly onMessage: (applicationId: string) => void;
   readonly pageTokens: PageTokens;
   readonly procedures: Procedures;

@@ -37,12 +37,12 @@ export interface ConsoleRequest {
 
 /** Returns a call of the operator. `action` is the name of the RPC under which the audit log has its changes. */
 export function createOperatorCall(context: HttpContext, parts: ConsoleParts, actor: string, action = ''): Call {
-  const { clock, database, onMessage } = parts;
+  const { clock, database, notices, onMessage } = parts;
   const now = clock();
   const origin = { ipAddress: context.clientAddress, requestId: context.requestId };
   const run: Call['run'] = (statement, parameters) =>
     database.run(statement, parameters, performance.now() + STATEMENT_MS);
-  return { run: withAudit(run, { actorType: 'console', actor, action, ...origin, now }), now, onMessage };
+  return { run: withAudit(run, { actorType: 'console', actor, action, ...origin, now }), now, notices, onMessage };
 }
 
 type Performer = Pick<ConsoleRequest, 'context' | 'parts' | 'params'> &

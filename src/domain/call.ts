@@ -15,6 +15,16 @@ export interface Call {
   readonly ifVersion?: string | undefined;
   /** Called after a webhook message of the application was inserted, to wake delivery. */
   readonly onMessage?: ((applicationId: string) => void) | undefined;
+  /** Absent if Usher sends no e-mails: then changes store no notices. */
+  readonly notices?: NoticeSettings | undefined;
+}
+
+/** How a call stores notices. */
+export interface NoticeSettings {
+  /** Returns the tag of the language for the user. @param locale the languages that the application wants */
+  toLanguage(locale?: string | null): string;
+  /** Called after a notice was stored, to send it without waiting for the next poll. */
+  wake(): void;
 }
 
 /** A call made with an application's API key. */

@@ -12,6 +12,7 @@ import {
   rememberedSignIns,
   walletChallenges,
 } from '../database/login-schema.ts';
+import { notices } from '../database/notice-schema.ts';
 import { oidcGrants } from '../database/oidc-schema.ts';
 import { hourlyCounts } from '../database/operations-schema.ts';
 import { loginIntents } from '../database/schema.ts';
@@ -31,6 +32,9 @@ export interface LogDays {
   readonly auditLogDays: number;
   readonly signInLogDays: number;
 }
+
+/** Until then a late attempt logs that a notice was not sent. */
+const NOTICE_GRACE_MS = DAY_MS;
 
 const HOURLY_COUNTS_DAYS = 90;
 
@@ -81,6 +85,7 @@ export const EXPIRING: readonly ExpiringRows[] = [
   { expiresAt: mutedAddresses.expiresAt, graceMs: 0 },
   { expiresAt: rememberedSignIns.expiresAt, graceMs: 0 },
   { expiresAt: oidcGrants.expiresAt, graceMs: 0 },
+  { expiresAt: notices.expiresAt, graceMs: NOTICE_GRACE_MS },
   { expiresAt: hourlyCounts.hour, graceMs: HOURLY_COUNTS_DAYS * DAY_MS },
   { expiresAt: webhookSigningKeys.expiresAt, graceMs: 0 },
   { expiresAt: webhookAttempts.attemptedAt, graceMs: 0, keptFor: 'webhookLogDays' },

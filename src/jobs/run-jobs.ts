@@ -6,6 +6,7 @@ import { ClockSkewError, type DatabaseClock } from '../database/database-clock.t
 import type { LoginProviders } from '../domain/providers/login-providers.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { Certificate } from '../http/tls.ts';
+import type { OpenNotices } from '../mail/open-mail.ts';
 import { runCertificateRenewal } from './certificate-renewal.ts';
 import { runClockJob } from './clock.ts';
 import { type ExpiryOptions, runExpiryJob } from './expiry.ts';
@@ -16,6 +17,7 @@ export interface JobParts extends Pick<ExpiryOptions, 'signal' | 'onRemoved'> {
   readonly cipher: SigningKeyCipher;
   readonly database: Database;
   readonly logger: Logger;
+  readonly notices: OpenNotices | undefined;
   readonly setCertificate: (certificate: Certificate) => void;
   readonly providers: LoginProviders;
   readonly time: Pick<DatabaseClock, 'measure' | 'readForDeletion'>;
@@ -31,7 +33,7 @@ export async function runJobs(
     tls,
     webhookLogDays,
   }: Pick<Config, 'auditLogDays' | 'loginProvidersFile' | 'signInLogDays' | 'tls' | 'webhookLogDays'>,
-  { cipher, database, logger, onRemoved, providers, setCertificate, signal, time, usedKeyIds }: JobParts,
+  { cipher, database, logger, notices, onRemoved, providers, setCertificate, signal, time, usedKeyIds }: JobParts,
 ): Promise<void> {
   const jobs = [
     runClockJob(time, signal),
@@ -52,6 +54,7 @@ export async function runJobs(
       onError: (error) => logger.warn({ err: error }, 're-encryption failed'),
     }),
   ];
+  if (notices) jobs.push(notices.run(signal));
   if (tls) {
     const renewal = runCertificateRenewal(tls, {
       signal,

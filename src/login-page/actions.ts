@@ -18,7 +18,6 @@ import { redirectToForm } from './redirect-to-form.ts';
 import { continueSignIn } from './remembered-sign-in.ts';
 import { type Form, type FormPage, sendRedirect, sendScriptResponse } from './responses.ts';
 import { sendCodeMail } from './send-code-mail.ts';
-import { createLinkNotices } from './send-notice.ts';
 import { showForm } from './show-form.ts';
 import { signOutAndChoose } from './sign-out-here.ts';
 
@@ -73,14 +72,12 @@ async function sendCode(request: LoginRequest): Promise<void> {
 
 async function redeemCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  const loginParts = { ...parts, ...createLinkNotices(request) };
-  await continueAfter(request, await redeemLoginCode(call, loginParts, browser, fields), 'name');
+  await continueAfter(request, await redeemLoginCode(call, parts, browser, fields), 'name');
 }
 
 async function nameUser(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  const loginParts = { ...parts, ...createLinkNotices(request) };
-  await continueAfter(request, await nameNewUser(call, loginParts, browser, fields));
+  await continueAfter(request, await nameNewUser(call, parts, browser, fields));
 }
 
 async function challengeWallet({ call, parts, browser, fields, context }: LoginRequest): Promise<void> {

@@ -7,8 +7,7 @@ import { runInSpan } from '../api/call-span.ts';
 import type { Config } from '../config/config.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import type { Secrets } from '../config/secrets.ts';
-import { withAudit } from '../domain/audit/audit-event.ts';
-import type { Call } from '../domain/call.ts';
+import { deriveAccountKeys } from '../domain/account/account-keys.ts';
 import { ServiceError } from '../domain/errors.ts';
 import { EthereumNode } from '../domain/login/ethereum-node.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
@@ -19,9 +18,9 @@ import { HttpError } from '../http/errors.ts';
 import type { HttpContext, PathHandler } from '../http/http-context.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
 import { ACCOUNT_ACTIONS } from './account/account-actions.ts';
-import { deriveAccountKeys } from './account/account-cookie.ts';
 import { ACTIONS, type Action, type Remark } from './actions.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
+import { createLoginCall } from './create-login-call.ts';
 import { showDeadEnd } from './dead-end.ts';
 import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
 import { type LoginPageParts, type LoginRequest, loginPathOf, toFields } from './login-request.ts';
@@ -151,14 +150,7 @@ async function serve(
     const languages = readLanguageChoice(context, form);
     rememberLanguage(context, languages, isSecure);
     const place = placeOf(context, form, loginPathOf(parts));
-    const now = parts.clock();
-    // The audit log stores no addresses of users: they are personal data, which only sessions store.
-    const by = { actorType: 'login_page', actor: '', action: name, ipAddress: '', requestId: call.requestId } as const;
-    const domainCall: Call = {
-      run: withAudit(parts.database.within(call.deadline), { ...by, now }),
-      now,
-      count: (counted) => count?.(counted, now),
-    };
+    const domainCall = createLoginCall({ ...parts, count }, name, call, languages);
     // Admission begins here, so that a browser that sends its form slowly does not count.
     const request = { context, logger, call: domainCall, browser, languages, place, fields, parts };
     const isForeign = action.method === 'POST' && !isOwnForm(browser, fields.token);

@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { ApiParts } from '../api/api.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
+import type { AccountKeys } from '../domain/account/account-keys.ts';
 import type { Call } from '../domain/call.ts';
 import type { WalletSettings } from '../domain/login/verify-wallet-signature.ts';
 import type { RelyingParty } from '../domain/passkeys/relying-party.ts';
@@ -9,7 +10,6 @@ import type { ProviderLoginSettings } from '../domain/providers/begin-provider-l
 import type { SharingSettings } from '../domain/remembered-sign-ins/usable-sign-in.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import type { MailQueue } from '../mail/mail-queue.ts';
-import type { AccountKeys } from './account/account-cookie.ts';
 import type { KnownBrowser } from './browser-cookie.ts';
 import { readCodeFigures } from './code-figures.ts';
 import type { LanguageChoice } from './language-choice.ts';
@@ -28,6 +28,7 @@ export interface LoginPageParts
   /** The limit of logins that somebody who has not signed in begins: each stores a login intent. */
   readonly logins: NetworkLimit;
   readonly mailer: MailQueue;
+  readonly notices: Call['notices'];
   readonly methods: readonly LoginMethod[];
   /** Called after sessions of a user have ended. */
   readonly onSignedOut: (userId: string) => Promise<void>;

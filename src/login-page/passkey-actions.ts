@@ -17,7 +17,6 @@ import { renderPasskeyOffer } from './pages/passkey-offer.ts';
 import type { PasskeysView } from './pages/view.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { sendPage } from './responses.ts';
-import { sendNotice } from './send-notice.ts';
 import { showForm } from './show-form.ts';
 import { viewLogin } from './view-login.ts';
 
@@ -46,8 +45,7 @@ async function signIn(request: LoginRequest): Promise<Remark | undefined> {
 async function add(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields, languages } = request;
   const nameIn = (locale: string | null) => languages.languageFor(locale).text('passkey.defaultName');
-  const added = await storePasskey(call, parts.relyingParty, browser, fields, nameIn);
-  sendNotice(request, 'passkeyAdded', added, { name: added.passkeyName });
+  await storePasskey(call, parts.relyingParty, browser, fields, nameIn);
   await goOn(request);
 }
 
@@ -66,10 +64,9 @@ async function rename(request: LoginRequest): Promise<void> {
 
 async function remove(request: LoginRequest): Promise<void> {
   const { call, browser, fields, parts } = request;
-  const signIn = await requireRecentSignIn(call, browser, fields);
-  await takeChangePermit(call, parts.codes.keys, signIn.userId);
-  const { name } = await deletePasskey(call, { ...fields, userId: signIn.userId });
-  sendNotice(request, 'passkeyRemoved', signIn, { name });
+  const { intent, userId } = await requireRecentSignIn(call, browser, fields);
+  await takeChangePermit(call, parts.codes.keys, userId);
+  await deletePasskey(call, { ...fields, userId }, intent);
   redirectToForm(request, 'passkeys');
 }
 

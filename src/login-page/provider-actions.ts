@@ -14,7 +14,6 @@ import type { LoginRequest } from './login-request.ts';
 import { callbackOf } from './provider-callback.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { sendRedirect } from './responses.ts';
-import { createLinkNotices } from './send-notice.ts';
 
 /** The path of the action that serves the callbacks of all providers. */
 const CALLBACK = '/login/callback/*';
@@ -69,7 +68,7 @@ async function comeBack(given: LoginRequest): Promise<Remark | undefined> {
   }
   if (error) throw toProviderError(error);
   const callback = new URL(`${callbackOf(parts, providerId)}?${context.query}`);
-  const loginParts = { ...parts, ...createLinkNotices(request), hasEmail: parts.methods.includes('email') };
+  const loginParts = { ...parts, hasEmail: parts.methods.includes('email') };
   const answer = await redeemProviderAnswer(call, loginParts, browser, { connection, callback, authorization });
   if ('redirectUrl' in answer) await leaveSignedIn(request, answer, { offersPasskey: true });
   else redirectToForm({ ...request, fields: { ...fields, email: answer.email, link: providerId } }, 'link');

@@ -60,6 +60,7 @@ const IMPERSONAL = [
   /^(check_ins|events)\./,
   /^(expiry_marks|hourly_counts)\.name$/,
   /^login_intents\.(locale|method|nonce|prompt|redirect_uri|response_mode|state)$/,
+  /^notices\.(kind|language)$/,
   /^passkeys\.(rp_id|transports)$/,
   /^(oidc_grants|remembered_sign_ins|sessions)\.method$/,
   /^webhook_(queues|signing_keys)\./,

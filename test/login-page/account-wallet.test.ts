@@ -51,7 +51,7 @@ it('a wallet that signs the message signs the user in from then on, and the user
   expect(done.body).toContain('Your wallet is added.');
   expect(done.body).not.toContain('href="/account/wallet/new"');
   expect(await walletOf(user)).toBe(wallet.address);
-  expect(noticeTo(user.email)?.subject).toEqual(['mail.walletLinked.subject']);
+  await expect.poll(() => noticeTo(user.email)?.subject).toEqual(['mail.walletLinked.subject']);
   const asked = await fixture.askForMessage(wallet.address);
   expect((await asked.send(wallet.sign(asked.message))).location).toContain('authToken=');
   const [event] = await service.database.sql`
@@ -69,6 +69,7 @@ describe('no wallet is added', () => {
     const login = await fixture.askForMessage(form.wallet.address);
     expect((await send(form.wallet.sign(login.message))).alert).toContain('The signature does not match.');
     expect(await walletOf(form.user)).toBe('');
+    expect(await service.database.sql`select from notices`).toHaveLength(0);
     expect(noticeTo(form.user.email)).toBeUndefined();
   });
 

@@ -138,9 +138,14 @@ describe('the change of the e-mail address', () => {
     clock.advance(SECOND);
     const codePage = await browser.submit(await browser.open('/account/email'), '/account/email', { email });
     await browser.submit(codePage, '/account/email/code', { code: mailbox.codeFor(email) });
-    const findNotice = () => mailbox.mails.findLast(({ to, kind }) => to === from && kind === 'change of address');
+    return { email, link: await undoLinkTo(from) };
+  }
+
+  /** Returns the path of the link in the notice to the address. */
+  async function undoLinkTo(email: string): Promise<string> {
+    const findNotice = () => mailbox.mails.findLast(({ to, kind }) => to === email && kind === 'change of address');
     await expect.poll(findNotice).toBeDefined();
-    return { email, link: (findNotice()?.link?.url ?? '').slice(PUBLIC_URL.length) };
+    return (findNotice()?.link?.url ?? '').slice(PUBLIC_URL.length);
   }
 
   async function submitUndo(link: string): Promise<string> {
@@ -159,9 +164,7 @@ describe('the change of the e-mail address', () => {
     expect(page.body).toContain('Your e-mail address is changed.');
     expect((await admin.getUser({ userId: user.id })).user?.email).toBe(email);
 
-    const notice = mailbox.mails.findLast(({ to }) => to === user.email);
-    expect(notice).toMatchObject({ kind: 'change of address' });
-    const undo = (notice?.link?.url ?? '').slice(PUBLIC_URL.length);
+    const undo = await undoLinkTo(user.email);
     const stranger = new LoginBrowser(service);
     const question = await stranger.open(undo);
     expect((await admin.getUser({ userId: user.id })).user?.email).toBe(email);
@@ -176,15 +179,15 @@ describe('the change of the e-mail address', () => {
     const email = newAddress();
     const { browser, codePage } = await askForCode(user, email);
     await browser.submit(codePage, '/account/email/code', { code: mailbox.codeFor(email) });
-    const url = mailbox.mails.findLast(({ to }) => to === user.email)?.link?.url ?? '';
+    const link = await undoLinkTo(user.email);
     const open = (path: string) => new LoginBrowser(service).open(path);
     expect((await open('/account/undo?t=abc')).heading).toBe('This link does not work any more');
     const stranger = new LoginBrowser(service);
-    const question = await stranger.open(url.slice(PUBLIC_URL.length));
+    const question = await stranger.open(link);
     await admin.updateUser({ userId: user.id, email: newAddress() });
     expect((await stranger.submit(question, '/account/undo')).heading).toBe('This link does not work any more');
     clock.advance(7 * 24 * HOUR);
-    expect((await open(url.slice(PUBLIC_URL.length))).heading).toBe('This link does not work any more');
+    expect((await open(link)).heading).toBe('This link does not work any more');
   });
 
   it('can be undone after a second change, whose own link is void then, and by a second click', async () => {

@@ -81,8 +81,9 @@ describe('a person signs in with a passkey', () => {
     const { passkey, user } = await createOwner();
     const [{ passkeyId } = { passkeyId: '' }] = (await admin.listPasskeys({ userId: user.id })).passkeys;
     await admin.deletePasskey({ userId: user.id, passkeyId });
-    const notice = fixture.mailbox.mails.findLast(({ kind, to }) => kind === 'passkey notice' && to === user.email);
-    expect(notice?.subject).toEqual(['mail.passkeyRemoved.subject']);
+    const findNotice = () =>
+      fixture.mailbox.mails.findLast(({ kind, to }) => kind === 'passkey notice' && to === user.email);
+    await expect.poll(() => findNotice()?.subject).toEqual(['mail.passkeyRemoved.subject']);
     const arrived = await fixture.arrive();
     const reply = await sendPasskey(arrived, passkey, PUBLIC_URL);
     await fixture.expectRefused(arrived, reply, UNKNOWN);

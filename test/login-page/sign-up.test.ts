@@ -174,15 +174,24 @@ describe('a wallet that nobody has', () => {
   });
 
   it('becomes that of the user with the e-mail address, in place of another', async () => {
-    const [wallet, user] = [new Wallet(), await createTestUser(fixture.service)];
+    const [wallet, former] = [new Wallet(), new Wallet()];
+    const user = await createTestUser(fixture.service, { walletAddress: former.address });
     const asked = await ask(user.email, await proveWallet(wallet));
     expect(await profileOf(await asked.enter())).toMatchObject({ email: user.email, walletAddress: wallet.address });
-    const notices = () => fixture.mailbox.mails.filter(({ to, kind }) => to === user.email && kind === 'wallet notice');
-    await expect.poll(() => notices().length).toBe(1);
-    expect(notices()[0]?.paragraphs.map(([, values]) => values?.address)).toEqual([wallet.address]);
+    const notices = () =>
+      fixture.mailbox.mails
+        .filter(({ to, kind }) => to === user.email && kind === 'wallet notice')
+        .flatMap(({ paragraphs }) => paragraphs.map(([key, values]) => [key, values?.address]))
+        .sort();
+    const expected = [
+      ['mail.walletLinked.text', wallet.address],
+      ['mail.walletRemoved.text', former.address],
+    ];
+    await expect.poll(notices).toEqual(expected);
     // A double click links it once.
     expect((await asked.enter()).status).toBe(303);
-    expect(notices()).toHaveLength(1);
+    expect(notices()).toEqual(expected);
+    expect(await fixture.service.database.sql`select from notices`).toHaveLength(0);
   });
 
   it('is not linked to a user who then signs in another way', async () => {

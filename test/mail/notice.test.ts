@@ -11,7 +11,7 @@ const noticeOf = (supportUri: string | null) =>
       application: { name: 'Shop', supportUri },
       host: 'login.example.com',
       at: new Date('2026-11-23T12:00:00Z'),
-      values: { address: '0xabc' },
+      value: '0xabc',
     }),
   );
 

@@ -37,7 +37,7 @@ export const MAILS: readonly MailExample[] = [
         application: SHOP,
         host: HOST,
         at: new Date('2026-11-23T12:00:00Z'),
-        values: { address: '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045' },
+        value: '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045',
       }),
   },
 ];

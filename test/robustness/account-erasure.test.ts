@@ -109,7 +109,9 @@ test('an account that was used for everything, exported, changed and deleted lea
   await browser.submit(await browser.open('/account/name'), '/account/name', { name: `Countess ${mark}` });
   const codePage = await browser.submit(await browser.open('/account/email'), '/account/email', { email: newEmail });
   await browser.submit(codePage, '/account/email/code', { code: mailbox.codeFor(newEmail) });
-  const undo = mailbox.mails.findLast(({ kind, to }) => kind === 'change of address' && to === email)?.link?.url ?? '';
+  const findNotice = () => mailbox.mails.findLast(({ kind, to }) => kind === 'change of address' && to === email);
+  await expect.poll(findNotice).toBeDefined();
+  const undo = findNotice()?.link?.url ?? '';
   // Another change of address is pending, and so are logins.
   await browser.submit(await browser.open('/account/email'), '/account/email', { email: `third-${mark}@example.com` });
   await fixture.askForCode({ user: { ...user, email: newEmail }, browser: elsewhere() });

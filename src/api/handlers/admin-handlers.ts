@@ -37,7 +37,6 @@ import { removeApplicationUser } from '../../domain/users/remove-application-use
 import { updateUser } from '../../domain/users/update-user.ts';
 import type { ServiceHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../services.ts';
-import { sendOperatorNotice } from './operator-notice.ts';
 import { createApplicationPresenter } from './present-application.ts';
 import { toGrant, toMessage, toPage } from './to-message.ts';
 
@@ -47,11 +46,9 @@ export function createAdminHandlers({
   pageTokens,
   providers,
   tokens,
-  ...mailParts
-}: Pick<
-  ServiceParts,
-  'apiKeys' | 'authPageUrl' | 'liveSessions' | 'loginMethods' | 'mailer' | 'pageTokens' | 'providers' | 'tokens'
->): ServiceHandlers<typeof AdminService> {
+}: Pick<ServiceParts, 'apiKeys' | 'liveSessions' | 'pageTokens' | 'providers' | 'tokens'>): ServiceHandlers<
+  typeof AdminService
+> {
   const present = createApplicationPresenter(tokens.issuer);
   const isKnownMethod = (name: string) => isLoginMethod(name) || providers.isListed(name);
   const toApplication = (application: ApplicationDetails) => present(application, application.id);
@@ -115,15 +112,9 @@ export function createAdminHandlers({
     listUserIdentities: async (call, fields) => ({
       identities: (await listUserIdentities(call, fields)).map(toMessage),
     }),
-    async deleteUserIdentity(call, fields) {
-      const removed = await deleteUserIdentity(call, fields);
-      if (!removed) return;
-      const provider = providers.nameOf(removed.provider) || removed.provider;
-      sendOperatorNotice(mailParts, call, 'identityRemoved', { ...removed, provider });
-    },
+    deleteUserIdentity: (call, fields) => deleteUserIdentity(call, fields),
     listPasskeys: async (call, fields) => ({ passkeys: (await listPasskeys(call, fields)).map(toPasskey) }),
-    deletePasskey: async (call, fields) =>
-      sendOperatorNotice(mailParts, call, 'passkeyRemoved', await deletePasskey(call, fields)),
+    deletePasskey: (call, fields) => deletePasskey(call, fields),
 
     addApplicationUser,
     removeApplicationUser: async (call, fields) => liveSessions.forgetUser(await removeApplicationUser(call, fields)),

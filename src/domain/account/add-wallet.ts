@@ -4,17 +4,11 @@ import type { Browser } from '../login/browser.ts';
 import { addressRules, type ChallengeSettings, createMessage } from '../login/create-wallet-challenge.ts';
 import { signatureRules, withLatestChallenge } from '../login/redeem-wallet-signature.ts';
 import { requireWalletSignature, type WalletSettings } from '../login/verify-wallet-signature.ts';
-import { type RecentSignIn, requireRecentSignIn } from '../passkeys/recent-sign-in.ts';
+import { requireRecentSignIn } from '../passkeys/recent-sign-in.ts';
 import { linkWallet } from '../users/update-user.ts';
 import { check, type Unchecked } from '../validation.ts';
 
 const STATEMENT = 'Link this wallet to your account.';
-
-interface AddedWallet extends RecentSignIn {
-  readonly walletAddress: string;
-  /** Whether this call has given the user the wallet. False if the user had it before. */
-  readonly isNew: boolean;
-}
 
 /**
  * Creates the message that the wallet must sign, for the user who has just signed in with this intent in this browser.
@@ -33,7 +27,7 @@ export async function createLinkMessage(
 }
 
 /**
- * Gives the user the wallet that has signed the latest message.
+ * Gives the user the wallet that has signed the latest message, and a notice unless the user had it before.
  *
  * @throws ServiceError `Wallet already linked` (to another user), and as `requireWalletSignature` and
  * `requireRecentSignIn` do
@@ -43,13 +37,13 @@ export async function addWallet(
   wallets: Pick<WalletSettings, 'codes' | 'node'>,
   browser: Browser,
   request: Unchecked<keyof typeof signatureRules>,
-): Promise<AddedWallet> {
+): Promise<void> {
   const { loginIntentId, signature } = check(request, signatureRules);
   const signIn = await requireRecentSignIn(call, browser, { loginIntentId });
-  const { applicationId, userId, email } = signIn;
-  return withLatestChallenge(call, browser, { applicationId, loginIntentId }, async (challenge) => {
+  const { applicationId, intent, userId, email } = signIn;
+  await withLatestChallenge(call, browser, { applicationId, loginIntentId }, async (challenge) => {
     const { address: walletAddress } = challenge;
     await requireWalletSignature(call, wallets, browser, challenge, signature);
-    return { ...signIn, walletAddress, isNew: await linkWallet(call, { userId, email, walletAddress }) };
+    await linkWallet(call, { userId, email, walletAddress }, intent);
   });
 }

@@ -6,6 +6,7 @@ import { openToken, sealToken } from '../aes-gcm.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { cutOffUserSessions, runCutoff } from '../sessions/cutoffs.ts';
 import { endLateSessions } from '../sessions/late-sessions.ts';
 import { nextEmailChange, rangeOf } from '../users/email-changes.ts';
@@ -42,7 +43,8 @@ export function readUndoToken(keys: readonly Buffer[], token: string, now: Date)
  * Restores the address before the change, whatever address the user has by now, and ends every sign-in. This voids the
  * links of the change and of all later ones, so that an intruder's own link cannot take the address back. Links of
  * earlier changes stay valid, so that an intruder's own link cannot void that of the victim. A void link still ends
- * every sign-in if the user has its old address, as after a first click.
+ * every sign-in if the user has its old address, as after a first click. The address that the user loses gets a notice:
+ * somebody who reads the e-mails of an abandoned mailbox could have used the link.
  *
  * @throws ServiceError `User not found` also if the link is void, `User already exists` if somebody else has the old
  * address
@@ -50,13 +52,14 @@ export function readUndoToken(keys: readonly Buffer[], token: string, now: Date)
 export async function undoAddressChange(call: Call, { userId, from, at }: AddressChange): Promise<void> {
   // No link is older. One day more, for clocks that differ.
   const oldestLinkAt = new Date(call.now.getTime() - LIFETIME_MS - DAY_MS);
-  const parameters = { userId, email: from, changedAt: at, oldestLinkAt };
+  const parameters = { userId, email: from, changedAt: at, oldestLinkAt, ...noticeParameters(call) };
   const [restored] = await runCutoff(call, restoreEmail, parameters).catch((error: unknown) => {
     throw isUniqueViolation(error) ? new ServiceError('USER_ALREADY_EXISTS') : error;
   });
   if (restored?.isTaken) throw new ServiceError('USER_ALREADY_EXISTS');
   if (!restored?.isRestored) throw new ServiceError('USER_NOT_FOUND');
   announce(call.onMessage, restored);
+  call.notices?.wake();
   await endLateSessions(call, userId);
 }
 
@@ -79,8 +82,15 @@ const restoreEmail = statement('restore_email', { isTaken: t.boolean, isRestored
     where u.id = w.id and not w.is_taken and (not w.is_void or w.former_email = ${p.text('email')})
     returning ${columnsOf(userColumns, 'u')}
   ), changed as (
-    select r.* from restored r join wanted w on w.former_email <> r.email
+    select r.*, w.former_email from restored r join wanted w on w.former_email <> r.email
   ), ${auditEvent({ resource: sql`id`, from: sql`restored`, applicationId: noApplication })},
+  ${noticesOf({
+    kind: 'addressReplaced',
+    from: sql`changed`,
+    userId: sql`changed.id`,
+    recipient: sql`changed.former_email`,
+    value: sql`changed.email`,
+  })},
   ${cutOffUserSessions(sql`restored`)},
   ${messagesOf(
     userMessage('user.updated', sql`changed`),

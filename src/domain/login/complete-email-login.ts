@@ -16,25 +16,6 @@ import { signUp } from './sign-up.ts';
 export interface EmailLoginParts {
   readonly codes: LoginCodeSettings;
   readonly tokens: AuthTokens;
-  /** Called after a wallet was linked to a user who existed before this login. */
-  readonly onWalletLinked?: (linked: LinkedWallet) => void;
-  /** Called after an identity at a provider was linked to a user who existed before this login. */
-  readonly onIdentityLinked?: (linked: LinkedIdentity) => void;
-}
-
-interface LinkedWallet {
-  readonly intent: LoginIntent;
-  /** The address of the user. */
-  readonly email: string;
-  readonly walletAddress: string;
-}
-
-interface LinkedIdentity {
-  readonly intent: LoginIntent;
-  /** The address of the user. */
-  readonly email: string;
-  /** The ID of the provider. */
-  readonly provider: string;
 }
 
 /**
@@ -46,7 +27,7 @@ interface LinkedIdentity {
  */
 export async function completeEmailLogin(
   call: Call,
-  { codes, tokens, onWalletLinked, onIdentityLinked }: EmailLoginParts,
+  { codes, tokens }: EmailLoginParts,
   browser: Browser,
   intent: LoginIntent,
   { userId: knownId, email, walletAddress, identityId }: StoredLoginCode,
@@ -57,10 +38,8 @@ export async function completeEmailLogin(
   const identity = identityId ? await findProvedIdentityById(call, { ...at, id: identityId }) : undefined;
   const how = { method: 'email', ...toSignInOrigin(browser) } as const;
   const completeAs = async (userId: string) => {
-    if (walletAddress && (await linkWallet(call, { userId, walletAddress, email })))
-      onWalletLinked?.({ intent, email, walletAddress });
-    if (identity && (await linkIdentity(call, identity, { userId, email })))
-      onIdentityLinked?.({ intent, email, provider: identity.provider });
+    if (walletAddress) await linkWallet(call, { userId, walletAddress, email }, intent);
+    if (identity) await linkIdentity(call, identity, { userId, email }, intent);
     return completeLogin(call, tokens, { loginIntentId: intent.id, userId }, how, { email });
   };
   // Another login may have created a user with this address since the code was sent.

@@ -5,20 +5,17 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { Browser } from '../login/browser.ts';
+import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
 import { check, text, type Unchecked } from '../validation.ts';
 import { parseCredential, requireOwnRequest } from './credential.ts';
 import { nameOfAuthenticator } from './default-name.ts';
 import { MAX_PASSKEYS } from './passkey.ts';
-import { type RecentSignIn, requireRecentSignIn, signInRules } from './recent-sign-in.ts';
+import { requireRecentSignIn, signInRules } from './recent-sign-in.ts';
 import type { RelyingParty } from './relying-party.ts';
 import { verifyCreation } from './verify-passkey.ts';
 
 const rules = { ...signInRules, credential: text({ max: 8_192 }) };
-
-export interface AddedPasskey extends RecentSignIn {
-  readonly passkeyName: string;
-}
 
 /**
  * Stores a new passkey of the user who has just completed this intent in this browser. The passkey has the name of its
@@ -33,23 +30,25 @@ export async function storePasskey(
   browser: Browser,
   request: Unchecked<keyof typeof rules>,
   defaultNameIn: (locale: string | null) => string,
-): Promise<AddedPasskey> {
+): Promise<void> {
   const { loginIntentId, credential: json } = check(request, rules);
   const signIn = await requireRecentSignIn(call, browser, { loginIntentId });
   const { userId, applicationId, completedAt } = signIn;
+  const { locale } = signIn.intent;
   const credential = parseCredential(json);
   const use = { purpose: 'passkey create', loginIntentId, browser, userId } as const;
   requireOwnRequest(credential, relyingParty, use, call.now);
   const made = await verifyCreation(credential, relyingParty);
   const { rpId } = relyingParty;
   const ids = { applicationId, userId, id: randomUUID(), rpId, completedAt };
-  const passkeyName = nameOfAuthenticator(made.aaguid) ?? defaultNameIn(signIn.intent.locale);
+  const name = nameOfAuthenticator(made.aaguid) ?? defaultNameIn(locale);
   const { transports } = credential;
-  const [inserted] = await call.run(insertPasskey, { ...ids, ...made, transports, name: passkeyName, now: call.now });
+  const notice = noticeParameters(call, { applicationId, locale });
+  const [inserted] = await call.run(insertPasskey, { ...ids, ...made, ...notice, transports, name, now: call.now });
   if (!inserted) return refuse(call, { ...ids, credentialId: made.credentialId });
   const [late] = await call.run(withdrawPasskey, ids);
   if (late) return refuse(call, { ...ids, credentialId: null });
-  return { ...signIn, passkeyName };
+  call.notices?.wake();
 }
 
 /** Looks up why the passkey was not stored. @throws ServiceError with that reason, always */
@@ -78,8 +77,15 @@ const insertPasskey = statement('insert_passkey')`
       ${p.boolean('isBackedUp')}, ${p.boolean('isUserVerified')}, ${p.text('name')}, ${p.instant('now')}
     from users where ${mayAdd} and ${count} < ${most}
     on conflict do nothing
-    returning id
-  ), ${auditEvent({ resource: sql`id`, from: sql`inserted` })}
+    returning id, user_id, name
+  ), ${auditEvent({ resource: sql`id`, from: sql`inserted` })},
+  ${noticesOf({
+    kind: 'passkeyAdded',
+    from: sql`inserted join users on users.id = inserted.user_id`,
+    userId: sql`users.id`,
+    recipient: sql`users.email`,
+    value: sql`inserted.name`,
+  })}
   select from inserted`;
 
 /**

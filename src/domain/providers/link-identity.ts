@@ -5,6 +5,7 @@ import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { type InBrowser, isInBrowser } from '../login/browser.ts';
+import { type NoticeOrigin, noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { deleteIdentitiesOfDeleted } from './delete-identities-of-deleted.ts';
 
 /** An identity that a browser has proved to have, and that no user has yet. */
@@ -49,25 +50,37 @@ export async function linkIdentity(
   call: Call,
   identity: Pick<ProvedIdentity, 'provider' | 'issuer' | 'subject'>,
   user: { readonly userId: string; readonly email: string },
+  origin?: NoticeOrigin,
 ): Promise<boolean> {
-  const [linked] = await call.run(insertIdentity, { ...identity, ...user, now: call.now });
+  const parameters = { ...identity, ...user, ...noticeParameters(call, origin), now: call.now };
+  const [linked] = await call.run(insertIdentity, parameters);
   if (!linked) {
     const [owner] = await call.run(selectOwner, { issuer: identity.issuer, subject: identity.subject });
     if (owner && owner.userId !== user.userId) throw new ServiceError('IDENTITY_ALREADY_LINKED');
     return false;
   }
+  call.notices?.wake();
   // A concurrent deletion of the user does not see the row.
   await call.run(deleteIdentitiesOfDeleted, { userId: user.userId });
   return true;
 }
 
 const insertIdentity = statement('link_identity', { userId: t.uuid })`
-  insert into user_identities (issuer, subject, user_id, provider, created_at)
-  select ${p.text('issuer')}, ${p.text('subject')}, u.id, ${p.text('provider')}, ${p.instant('now')} from users u
-  where u.id = ${p.uuid('userId')} and u.deleted_at is null and u.deactivated_at is null
-    and lower(u.email) = lower(${p.text('email')})
-  on conflict do nothing
-  returning user_id`;
+  with linked as (
+    insert into user_identities (issuer, subject, user_id, provider, created_at)
+    select ${p.text('issuer')}, ${p.text('subject')}, u.id, ${p.text('provider')}, ${p.instant('now')} from users u
+    where u.id = ${p.uuid('userId')} and u.deleted_at is null and u.deactivated_at is null
+      and lower(u.email) = lower(${p.text('email')})
+    on conflict do nothing
+    returning user_id, provider
+  ), ${noticesOf({
+    kind: 'identityLinked',
+    from: sql`linked join users on users.id = linked.user_id`,
+    userId: sql`users.id`,
+    recipient: sql`users.email`,
+    value: sql`linked.provider`,
+  })}
+  select user_id from linked`;
 
 const selectOwner: Statement<{ userId: string }[]> = (db) =>
   db

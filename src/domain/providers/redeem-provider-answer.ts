@@ -24,7 +24,7 @@ export const PROVIDER_ANSWERS: SharedLimit = {
   reason: 'TOO_MANY_SIGN_INS',
 };
 
-export interface ProviderAnswerParts extends Pick<EmailLoginParts, 'codes' | 'onIdentityLinked' | 'tokens'> {
+export interface ProviderAnswerParts extends Pick<EmailLoginParts, 'codes' | 'tokens'> {
   /** Whether people can sign in by code. */
   readonly hasEmail: boolean;
 }
@@ -89,7 +89,7 @@ interface Unlinked {
 /** Returns undefined if the address is not trusted, or a new user must give a name. */
 async function completeByAddress(
   call: Call,
-  { onIdentityLinked, tokens }: ProviderAnswerParts,
+  { tokens }: ProviderAnswerParts,
   { intent, provider, identity, how }: Unlinked,
 ): Promise<Completion | undefined> {
   const { email, isEmailVerified, issuer, subject } = identity;
@@ -98,8 +98,7 @@ async function completeByAddress(
   const linked = { issuer, subject, provider: provider.id };
   const user = await findUserToSignIn(call, email);
   if (user) {
-    if (await linkIdentity(call, linked, { userId: user.id, email }))
-      onIdentityLinked?.({ intent, email: user.email, provider: provider.id });
+    await linkIdentity(call, linked, { userId: user.id, email }, intent);
     const proved = { email, issuer, subject };
     return await completeLogin(call, tokens, { loginIntentId: intent.id, userId: user.id }, how, proved);
   }

@@ -5,6 +5,7 @@ import { columnsOf, p, statement } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { deleteIdentitiesOfDeleted } from '../providers/delete-identities-of-deleted.ts';
 import { cutOffUserSessions, runCutoff } from '../sessions/cutoffs.ts';
 import { endLateSessions } from '../sessions/late-sessions.ts';
@@ -37,7 +38,7 @@ export async function reactivateUser(call: Call, request: Request): Promise<User
 }
 
 /**
- * Soft-deletes a user. The row stays for the webhooks that the user owns.
+ * Soft-deletes a user, who gets a notice. The row stays for the webhooks that the user owns.
  *
  * @throws ServiceError `User not found`
  */
@@ -52,6 +53,7 @@ export async function deleteUser(call: Call, request: Request): Promise<string> 
 /**
  * Removes the personal data of a user, and deletes the user unless the user was deleted before. The row keeps its ID,
  * to which webhooks and login intents refer. Pending messages with personal data of the user are not sent any more.
+ * Notices are: they keep the address until the mail server has taken them.
  *
  * @throws ServiceError `User not found`
  */
@@ -64,9 +66,10 @@ export async function eraseUser(call: Call, request: Request): Promise<string> {
 
 async function end<Row extends HasMessages>(call: Call, change: Statement<Row[]>, request: Request) {
   const { userId } = check(request, rules);
-  const [changed] = await runCutoff(call, change, { userId });
+  const [changed] = await runCutoff(call, change, { userId, ...noticeParameters(call) });
   if (!changed) throw new ServiceError('USER_NOT_FOUND');
   announce(call.onMessage, changed);
+  call.notices?.wake();
   await endLateSessions(call, userId);
   return { ...changed, userId };
 }
@@ -109,11 +112,19 @@ const markActive = statement('mark_user_active', CHANGED)`
   ${messagesOf(userMessage('user.updated', sql`changed`))}
   select ${columnsOf(otherColumns)}, null::timestamptz as deactivated_at, ${notified} from target`;
 
+const noticeOfDeletion = noticesOf({
+  kind: 'accountDeleted',
+  from: sql`deleted`,
+  userId: sql`deleted.id`,
+  recipient: sql`deleted.email`,
+});
+
 const markUserDeleted = statement('mark_user_deleted', HAS_MESSAGES)`
   with deleted as (
     update users set deleted_at = ${p.instant('now')} where id = ${p.uuid('userId')} and deleted_at is null
-    returning id
+    returning id, email
   ), ${auditOf(sql`deleted`)},
+  ${noticeOfDeletion},
   ${cutOffUserSessions(sql`deleted`)}, passkeys_left as (
     delete from passkeys k using deleted where k.user_id = deleted.id
   ), ${messagesOf(sessionsRevoked(sql`ended`), userDeleted(sql`deleted`), ...loggedOutEverywhere(sql`deleted`))}
@@ -136,6 +147,7 @@ const eraseProfile = statement('erase_user', HAS_MESSAGES)`
   ), challenges as (
     delete from wallet_challenges c using known where c.address = lower(known.wallet_address)
   ), deleted as (
-    select id from known where deleted_at is null
-  ), ${messagesOf(sessionsRevoked(sql`ended`), userDeleted(sql`deleted`), ...loggedOutEverywhere(sql`deleted`))}
+    select id, email from known where deleted_at is null
+  ), ${noticeOfDeletion},
+  ${messagesOf(sessionsRevoked(sql`ended`), userDeleted(sql`deleted`), ...loggedOutEverywhere(sql`deleted`))}
   select ${notified} from known`;

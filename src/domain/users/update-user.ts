@@ -6,6 +6,7 @@ import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { changedValues, changeParameters, changes } from '../changes.ts';
 import { type ErrorReason, ServiceError } from '../errors.ts';
+import { type NoticeOrigin, noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../row-version.ts';
 import { rule } from '../rule.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
@@ -67,13 +68,15 @@ export async function changeOwnEmail(
 export async function linkWallet(
   call: Call,
   { walletAddress, ...target }: { readonly userId: string; readonly email: string; readonly walletAddress: string },
+  origin?: NoticeOrigin,
 ): Promise<boolean> {
-  const changed = await changeUser(call, target, { ...UNCHANGED, walletAddress }, 'WALLET_ALREADY_LINKED');
+  const changed = await changeUser(call, target, { ...UNCHANGED, walletAddress }, 'WALLET_ALREADY_LINKED', origin);
   return changed?.isChanged ?? false;
 }
 
 /**
- * Changes a user, and inserts a message for each application of the user. Returns the user, and whether anything has
+ * Changes a user, and inserts a message for each application of the user. The user gets notices of another e-mail address
+ * and of another wallet, at the former address. Returns the user, and whether anything has
  * changed. Values that the user has already change nothing, and cause no message. With `email`, the user changes only
  * if the user is active and has this address. Unless `keepsUndoLinks`, another e-mail address voids the links that undo
  * earlier changes of it.
@@ -85,14 +88,16 @@ async function changeUser(
   target: { readonly userId: string; readonly email?: string; readonly keepsUndoLinks?: boolean },
   changes: Profile,
   takenReason: ErrorReason,
+  origin?: NoticeOrigin,
 ) {
-  const { run, now, onMessage } = call;
+  const { run, now, notices, onMessage } = call;
   const { userId, email: provedEmail = null, keepsUndoLinks = false } = target;
   const parameters = {
     userId,
     provedEmail,
     keepsUndoLinks,
     now,
+    ...noticeParameters(call, origin),
     ...versionParameter(call),
     ...changeParameters(changes),
   };
@@ -103,6 +108,7 @@ async function changeUser(
   requireExpected(changed);
   if (changed.isTaken) throw new ServiceError(takenReason);
   announce(onMessage, changed);
+  notices?.wake();
   return changed;
 }
 
@@ -121,6 +127,24 @@ const isTaken = sql`(
     select 1 from users where lower(wallet_address) = lower(${p.text('walletAddress')}) and wallet_address <> ''
       and deleted_at is null and id <> ${p.uuid('userId')}))`;
 
+const changedFromWanted = sql`changed join wanted on wanted.id = changed.id`;
+const toFormerAddress = { userId: sql`changed.id`, recipient: sql`wanted.former_email` };
+
+/** The undo link of the notice needs the exact instant of the change. */
+const addressNotice = {
+  ...toFormerAddress,
+  from: sql`${changedFromWanted} where wanted.former_email <> changed.email`,
+  value: sql`changed.email`,
+  at: sql`wanted.email_changed_at`,
+};
+
+/** @param column the wallet that the user had before the change, or has now */
+function walletNotice(column: 'former_wallet_address' | 'wallet_address') {
+  const wallet = sql.raw(`wanted.${column}`);
+  const isOther = sql`lower(wanted.former_wallet_address) <> lower(wanted.wallet_address)`;
+  return { ...toFormerAddress, from: sql`${changedFromWanted} where ${isOther} and ${wallet} <> ''`, value: wallet };
+}
+
 const updateChanged = statement('update_user', {
   user: userColumns,
   formerEmail: t.text,
@@ -132,7 +156,7 @@ const updateChanged = statement('update_user', {
 })`
   with wanted as (
     select id, created_at, deactivated_at, ${changedValues(CHANGEABLE)}, email as former_email,
-      ${nextEmailChange} as email_changed_at, ${isTaken} as is_taken, ${hasExpectedVersion(CHANGEABLE)} as is_expected
+      wallet_address as former_wallet_address, ${nextEmailChange} as email_changed_at, ${isTaken} as is_taken, ${hasExpectedVersion(CHANGEABLE)} as is_expected
     from users
     where id = ${p.uuid('userId')} and deleted_at is null and (
       ${p.text('provedEmail')} is null or deactivated_at is null and lower(email) = lower(${p.text('provedEmail')}))
@@ -148,6 +172,16 @@ const updateChanged = statement('update_user', {
       and row(${columnsOf(CHANGEABLE, 'u')}) is distinct from row(${columnsOf(CHANGEABLE, 'w')})
     returning ${columnsOf(userColumns, 'u')}
   ), ${auditEvent({ resource: sql`id`, from: sql`changed`, applicationId: noApplication })},
+  ${noticesOf(
+    { ...addressNotice, kind: 'addressChanged', from: sql`${addressNotice.from} and ${p.boolean('keepsUndoLinks')}` },
+    {
+      ...addressNotice,
+      kind: 'addressReplaced',
+      from: sql`${addressNotice.from} and not ${p.boolean('keepsUndoLinks')}`,
+    },
+    { ...walletNotice('former_wallet_address'), kind: 'walletRemoved' },
+    { ...walletNotice('wallet_address'), kind: 'walletLinked' },
+  )},
   ${messagesOf(userMessage('user.updated', sql`changed`))}
   select ${columnsOf(userColumns)}, former_email, email_changed_at, is_expected, is_taken,
     exists (select 1 from changed) as is_changed, ${notified}

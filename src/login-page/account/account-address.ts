@@ -1,19 +1,13 @@
 import { changeAddress, createAddressCode } from '../../domain/account/change-address.ts';
-import {
-  createUndoToken,
-  readUndoToken,
-  UNDO_DAYS,
-  undoAddressChange,
-} from '../../domain/account/undo-address-change.ts';
+import { readUndoToken, undoAddressChange } from '../../domain/account/undo-address-change.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { html } from '../../http/html.ts';
 import { createAddressCodeMail } from '../../mail/address-code-mail.ts';
-import { createNotice } from '../../mail/notice.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { readEmailCookie, setEmailCookie } from '../browser-cookie.ts';
 import type { LoginRequest } from '../login-request.ts';
 import { sendPage } from '../responses.ts';
-import { type Account, accountUrlOf, envelopeFor, redirect, viewOf } from './account-request.ts';
+import { type Account, envelopeFor, redirect, viewOf } from './account-request.ts';
 import { renderAccountForm, renderAccountMessage } from './render-account-form.ts';
 
 export async function showAddress(request: LoginRequest): Promise<void> {
@@ -54,22 +48,11 @@ export async function showAddressCode(request: LoginRequest): Promise<void> {
   sendPage(request.context, 200, renderAccountForm(view, form));
 }
 
-/** Changes the address, and sends a notice to the old one. */
+/** Changes the address. The old one gets a notice. */
 export async function redeemAddressCode(request: LoginRequest, { user }: Account): Promise<void> {
-  const { call, browser, context, fields, parts } = request;
-  const change = await changeAddress(call, parts.codes, browser, user.id, fields);
+  const { call, browser, fields, parts } = request;
+  await changeAddress(call, parts.codes, browser, user.id, fields);
   redirect(request, '', { done: 'email' });
-  if (change.from === change.to) return;
-  const token = createUndoToken(parts.accountKeys, { userId: user.id, ...change });
-  // Not to the address of `user`, which another change may have replaced meanwhile.
-  const envelope = envelopeFor(request, change.from);
-  const notice = createNotice('addressChanged', {
-    ...envelope,
-    at: call.now,
-    values: { address: change.to, duration: envelope.language.duration(UNDO_DAYS, 'day') },
-    link: { text: ['mail.addressChanged.undo'], url: `${accountUrlOf(request)}/undo?t=${token}` },
-  });
-  parts.mailer.send(notice, { requestId: context.requestId });
 }
 
 /** Shows a button. To open the link changes nothing, because scanners of e-mails open links. */

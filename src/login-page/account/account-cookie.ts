@@ -1,7 +1,7 @@
 /** The cookie of the account page: who signed in, when and how. Only Usher can read or write it. */
+import type { AccountKeys } from '../../domain/account/account-keys.ts';
 import type { AccountSignIn } from '../../domain/account/find-account.ts';
 import { openToken, sealToken } from '../../domain/aes-gcm.ts';
-import { deriveKeys } from '../../domain/derive-keys.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { cookieName, type KnownBrowser, readCookie, setCookie } from '../browser-cookie.ts';
 
@@ -10,13 +10,6 @@ const COOKIE = 'usher-account';
 const IDLE_SECONDS = 15 * 60;
 /** The cookie expires this long after the page was opened by a sign-in at the latest. */
 const LONGEST_MS = 24 * 60 * 60_000;
-
-/** The first key encrypts, and all keys decrypt. */
-export type AccountKeys = readonly Buffer[];
-
-export function deriveAccountKeys(encryptionKeys: readonly Buffer[]): AccountKeys {
-  return deriveKeys(encryptionKeys, 'account');
-}
 
 /** Returns undefined unless this browser has signed in, and has used the account page in the last 15 minutes. */
 export function readAccountCookie(

@@ -11,14 +11,12 @@ import { deleteUserIdentity } from '../../domain/providers/delete-identity.ts';
 import { linkIdentity } from '../../domain/providers/link-identity.ts';
 import { isRefusedByPerson, toProviderError } from '../../domain/providers/oauth-errors.ts';
 import { PROVIDER_ANSWERS } from '../../domain/providers/redeem-provider-answer.ts';
-import { createNotice } from '../../mail/notice.ts';
 import { PROVIDER_REFUSED, problemOf } from '../alerts.ts';
 import type { LoginRequest } from '../login-request.ts';
 import { callbackOf } from '../provider-callback.ts';
 import { sendRedirect } from '../responses.ts';
-import { sendNotice } from '../send-notice.ts';
 import { beginAccountLogin } from './account-login.ts';
-import { type Account, envelopeFor, isFresh, readAccount, redirect } from './account-request.ts';
+import { type Account, isFresh, readAccount, redirect } from './account-request.ts';
 
 export async function beginLink(request: LoginRequest, { user, signIn }: Account): Promise<void> {
   const { browser, call, context, fields, parts } = request;
@@ -63,14 +61,13 @@ async function link(
 ): Promise<undefined> {
   const { browser, call, context, fields, parts } = request;
   if (fields.error) throw toProviderError(fields.error);
-  const recent = await requireRecentSignIn(call, browser, signIn);
+  const { intent } = await requireRecentSignIn(call, browser, signIn);
   await takeNetworkPermits(call, parts.codes, browser, PROVIDER_ANSWERS);
   const callback = new URL(`${callbackOf(parts, fields.provider)}?${context.query}`);
   const connection = parts.providers.require(fields.provider);
   const { issuer, subject } = await connection.identify(callback, authorization);
   const identity = { issuer, subject, provider: fields.provider };
-  const isNew = await linkIdentity(call, identity, { userId: user.id, email: user.email });
-  if (isNew) sendNotice(request, 'identityLinked', recent, { provider: connection.provider.name });
+  await linkIdentity(call, identity, { userId: user.id, email: user.email }, intent);
   redirect(request, '', { done: 'identity' });
 }
 
@@ -82,14 +79,9 @@ function showProblem(request: LoginRequest, error: unknown): ServiceError {
 
 /** Refuses if people cannot sign in with codes: the account may be the only way to sign in. */
 export async function unlink(request: LoginRequest, { user }: Account): Promise<void> {
-  const { call, context, fields, parts } = request;
+  const { call, fields, parts } = request;
   if (!parts.methods.includes('email')) throw new ServiceError('LOGIN_METHOD_NOT_ENABLED');
   const { issuer, subject } = fields;
-  const removed = await deleteUserIdentity(call, { userId: user.id, issuer, subject });
-  if (removed) {
-    const values = { provider: parts.providers.nameOf(removed.provider) || removed.provider };
-    const notice = createNotice('identityRemoved', { ...envelopeFor(request, removed.email), at: call.now, values });
-    parts.mailer.send(notice, { requestId: context.requestId });
-  }
+  await deleteUserIdentity(call, { userId: user.id, issuer, subject });
   redirect(request, '', { done: 'identityRemoved' });
 }

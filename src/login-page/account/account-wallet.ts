@@ -7,7 +7,6 @@ import { html } from '../../http/html.ts';
 import { alertFor, problemOf } from '../alerts.ts';
 import type { LoginRequest } from '../login-request.ts';
 import { sendPage, sendScriptResponse } from '../responses.ts';
-import { sendNotice } from '../send-notice.ts';
 import { type Account, readAccount, redirect, viewOf } from './account-request.ts';
 import { renderAccountForm } from './render-account-form.ts';
 import { renderNewWallet } from './render-new-wallet.ts';
@@ -51,7 +50,6 @@ export async function addNewWallet(request: LoginRequest, { user, signIn }: Acco
   if (user.walletAddress) return redirect(request, '');
   const { call, browser, fields, parts } = request;
   const { loginIntentId } = signIn;
-  const added = await addWallet(call, parts, browser, { loginIntentId, signature: fields.signature });
-  if (added.isNew) sendNotice(request, 'walletLinked', added, { address: added.walletAddress });
+  await addWallet(call, parts, browser, { loginIntentId, signature: fields.signature });
   redirect(request, '', { done: 'walletAdded' });
 }

@@ -1,0 +1,23 @@
+import type { CallLog } from '../api/call-log.ts';
+import { withAudit } from '../domain/audit/audit-event.ts';
+import type { Call } from '../domain/call.ts';
+import type { LanguageChoice } from './language-choice.ts';
+import type { LoginPageParts } from './login-request.ts';
+
+/** Returns the call of an action. @param action the name of the action in the audit log */
+export function createLoginCall(
+  { clock, count, database, notices }: LoginPageParts & Pick<CallLog, 'count'>,
+  action: string,
+  { deadline, requestId }: { readonly deadline: number; readonly requestId: string },
+  languages: LanguageChoice,
+): Call {
+  const now = clock();
+  // The audit log stores no addresses of users: they are personal data, which only sessions store.
+  const by = { actorType: 'login_page', actor: '', action, ipAddress: '', requestId, now } as const;
+  return {
+    run: withAudit(database.within(deadline), by),
+    now,
+    notices: notices && { ...notices, toLanguage: (locale) => languages.languageFor(locale).tag },
+    count: (counted) => count?.(counted, now),
+  };
+}
