@@ -33,8 +33,8 @@ export interface LogDays {
   readonly signInLogDays: number;
 }
 
-/** Until then a late attempt logs that a notice was not sent. */
-const NOTICE_GRACE_MS = DAY_MS;
+/** Until then the last attempt fails, and logs that the notice was not sent. */
+const NOTICE_GRACE_MS = 60 * 60_000;
 
 const HOURLY_COUNTS_DAYS = 90;
 

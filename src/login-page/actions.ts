@@ -11,7 +11,7 @@ import { redeemWalletSignature } from '../domain/login/redeem-wallet-signature.t
 import type { HttpContext } from '../http/http-context.ts';
 import { leaveSignedIn } from './leave-signed-in.ts';
 import type { LoginRequest } from './login-request.ts';
-import { mute, showMute } from './mute.ts';
+import { mute, showMute, unmute } from './mute.ts';
 import { PASSKEY_ACTIONS } from './passkey-actions.ts';
 import { PROVIDER_ACTIONS } from './provider-actions.ts';
 import { redirectToForm } from './redirect-to-form.ts';
@@ -56,6 +56,7 @@ export const ACTIONS: readonly Action[] = [
   { method: 'POST', path: '/login/wallet', needs: 'wallet', form: 'choice', run: redeemSignature },
   { method: 'GET', path: '/login/mute', needs: 'email', form: 'choice', run: showMute },
   { method: 'POST', path: '/login/mute', needs: 'email', form: 'choice', run: mute },
+  { method: 'POST', path: '/login/mute/end', needs: 'email', form: 'choice', run: unmute },
   { method: 'POST', path: '/login/continue', form: 'choice', run: continueSignIn },
   { method: 'POST', path: '/login/forget', form: 'choice', run: signOutAndChoose },
   ...PASSKEY_ACTIONS,

@@ -1,5 +1,5 @@
 /** The page behind the link in an e-mail that stops such e-mails for a day. The page belongs to no login. */
-import { findMute, muteAddress } from '../domain/login/muted-addresses.ts';
+import { endMute, findMute, muteAddress } from '../domain/login/muted-addresses.ts';
 import { type LoginRequest, loginPathOf } from './login-request.ts';
 import { renderMute } from './pages/mute.ts';
 import { sendPage, sendRedirect } from './responses.ts';
@@ -11,9 +11,17 @@ export async function showMute(request: LoginRequest): Promise<void> {
   sendMutePage(request, until);
 }
 
-export async function mute(request: LoginRequest): Promise<void> {
+export function mute(request: LoginRequest): Promise<void> {
+  return change(request, muteAddress);
+}
+
+export function unmute(request: LoginRequest): Promise<void> {
+  return change(request, endMute);
+}
+
+async function change(request: LoginRequest, verb: typeof muteAddress | typeof endMute): Promise<void> {
   const { context, call, languages, parts, fields } = request;
-  const isKnown = await muteAddress(call, parts.codes.keys, fields.linkToken);
+  const isKnown = await verb(call, parts.codes.keys, fields.linkToken);
   const query = new URLSearchParams({
     t: fields.linkToken,
     ...(languages.chosen && { lang: languages.chosen }),

@@ -10,7 +10,7 @@ import { toMailApplication } from './page-application.ts';
 const TIMEOUT_MS = 5_000;
 
 /** Sends the code in the background. For a decoy it does the same work but sends nothing. */
-export function sendCodeMail({ context, languages, parts }: LoginRequest, code: LoginCode): void {
+export function sendCodeMail({ call, context, languages, parts }: LoginRequest, code: LoginCode): void {
   const { authPageUrl, codes, database, mailer } = parts;
   const { email, isDecoy, intent, row } = code;
   const language = languages.languageFor(intent.locale);
@@ -20,7 +20,7 @@ export function sendCodeMail({ context, languages, parts }: LoginRequest, code: 
     language,
     application: toMailApplication(intent, language),
     host: new URL(authPageUrl).host,
-    muteUrl: `${authPageUrl}/mute?t=${createMuteToken(codes.keys, email)}`,
+    muteUrl: `${authPageUrl}/mute?t=${createMuteToken(codes.keys, email, call.now)}`,
   });
   const onEnd = async (error?: MailError) => {
     // A refusal of this one e-mail is not recorded. A decoy never gets one, so the page would reveal that a user exists.

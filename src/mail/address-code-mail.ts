@@ -1,4 +1,5 @@
 import type { Mail } from './mail.ts';
+import { createMuteLink } from './mute-link.ts';
 
 /** How long a code is valid. */
 const CODE_MINUTES = 10;
@@ -7,10 +8,12 @@ interface AddressCodeMail extends Pick<Mail, 'to' | 'language' | 'application'> 
   readonly code: string;
   /** The host of the page on which the code is entered. */
   readonly host: string;
+  /** The link that mutes the address. */
+  readonly muteUrl: string;
 }
 
 /** Returns the e-mail with the code that a change of the address requires. It goes to the new address. */
-export function createAddressCodeMail({ code, host, ...envelope }: AddressCodeMail): Mail {
+export function createAddressCodeMail({ code, host, muteUrl, ...envelope }: AddressCodeMail): Mail {
   const duration = envelope.language.duration(CODE_MINUTES, 'minute');
   return {
     ...envelope,
@@ -24,5 +27,6 @@ export function createAddressCodeMail({ code, host, ...envelope }: AddressCodeMa
     },
     paragraphs: [['mail.code.where', { host, duration }]],
     notes: [['mail.addressCode.ignore']],
+    link: createMuteLink(envelope.language, muteUrl),
   };
 }

@@ -1,8 +1,8 @@
 import type { Mail } from './mail.ts';
+import { createMuteLink } from './mute-link.ts';
 
 /** How long a code is valid. */
 const CODE_MINUTES = 10;
-const MUTE_HOURS = 24;
 
 interface CodeMail extends Pick<Mail, 'to' | 'language' | 'application'> {
   readonly code: string;
@@ -31,6 +31,6 @@ export function createCodeMail({ code, host, muteUrl, ...envelope }: CodeMail): 
       ['mail.code.never', { application }],
     ],
     notes: [['mail.code.ignore']],
-    link: { text: ['mail.code.mute', { duration: language.duration(MUTE_HOURS, 'hour') }], url: muteUrl },
+    link: createMuteLink(language, muteUrl),
   };
 }

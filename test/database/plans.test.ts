@@ -36,10 +36,11 @@ import { createWalletChallenge } from '../../src/domain/login/create-wallet-chal
 import { findApplicationOfClient } from '../../src/domain/login/find-login-application.ts';
 import { findLoginState } from '../../src/domain/login/find-login-state.ts';
 import { deriveLoginCodeKeys } from '../../src/domain/login/login-code.ts';
-import { createMuteToken, muteAddress } from '../../src/domain/login/muted-addresses.ts';
+import { createMuteToken, endMute, muteAddress } from '../../src/domain/login/muted-addresses.ts';
 import { recordSending } from '../../src/domain/login/record-sending.ts';
 import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../../src/domain/login/redeem-wallet-signature.ts';
+import { claimNotice, findDueNotices, postponeNotice, removeNotice } from '../../src/domain/notices/due-notices.ts';
 import { listGrants } from '../../src/domain/oidc/list-grants.ts';
 import { readMigrations } from '../../src/domain/operators/read-migrations.ts';
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
@@ -107,6 +108,7 @@ const JOBS = [
   'delete_sessions',
   'insert_deliveries',
   'select_batch_end',
+  'select_due_notices',
   'select_due_queues',
   'select_encrypted',
   'select_late_audit_outbox',
@@ -115,7 +117,10 @@ const JOBS = [
 
 /** Lists, changes and batches for which planning costs little: few come in a second. */
 const PLANNED_ANEW = [
+  'delete_identity',
+  'delete_passkey',
   'extend_leases',
+  'link_identity',
   'remove_bodies_of_erased',
   'replace_signing_key',
   'select_audit_events',
@@ -329,6 +334,9 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       from people join tenants on tenants.n = people.n % 50;
     insert into login_codes (application_id, login_intent_id, id, browser_digest, code_digest, email, created_at, expires_at)
       select application_id, id, gen_random_uuid(), '\\x00', '\\x00', id || '@example.com', created_at, expires_at from login_intents;
+    insert into notices (application_id, id, kind, user_id, recipient, value, language, changed_at, due_at, expires_at)
+      select application_id, id, 'walletLinked', id, id || '@example.com', 'wallet', 'en', created_at, expires_at, expires_at
+      from login_intents;
     insert into wallet_challenges (application_id, login_intent_id, id, browser_digest, address, message, created_at, expires_at)
       select application_id, id, gen_random_uuid(), '\\x00', id::text, 'message', created_at, expires_at from login_intents;
     insert into proved_identities (application_id, login_intent_id, id, browser_digest, provider, issuer, subject, email,
@@ -425,8 +433,10 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const send = (at: Date) => createLoginCode({ ...call, now: at }, codes, browser, { ...byEmail, email: user.email });
   const { code, row } = await send(now);
   await recordSending(call, row, false);
-  await muteAddress(call, codes.keys, createMuteToken(codes.keys, user.email));
+  const muteToken = createMuteToken(codes.keys, user.email, now);
+  await muteAddress(call, codes.keys, muteToken);
   await send(new Date(now.getTime() + 30_000));
+  await endMute(call, codes.keys, muteToken);
   await redeemLoginCode(call, { tokens, codes }, browser, { ...byEmail, code });
   await findLoginState(call, tokens, browser, byEmail.loginIntentId);
   const byWallet = { loginIntentId: await createLoginIntent(service, tenant) };
@@ -442,6 +452,11 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const found = await findAccount(call, browser, { ...account, openedAt: now });
   if (!found) throw new Error('Nobody is signed in to the account page');
   await exportAccount(call, found);
+  const [notice] = await findDueNotices(run, new Date(now.getTime() + 60 * 60_000), 3);
+  if (!notice) throw new Error('No notice is due');
+  await claimNotice(run, notice, now);
+  await postponeNotice(run, notice, now);
+  await removeNotice(run, notice);
   await listRememberedSignIns(call, signedIn.id);
   await cutOffBrowser(call, { userId: signedIn.id, browserDigest: browser.digest });
   await endUserSessions(call, account);

@@ -1,6 +1,7 @@
 /** The link "Stop these e-mails for 24 hours". How many e-mails strangers cause: test/robustness/login-limits.test.ts. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, it, test } from 'vitest';
+import { openAccount } from '../support/account-page.ts';
 import { HOUR, MINUTE } from '../support/clock.ts';
 import { formOf, LoginBrowser, requestCode } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
@@ -112,6 +113,59 @@ test('the button works in every language, and again after it was pressed', async
   expect(await countMuted()).toBeGreaterThan(0);
 });
 
+test('a second button ends it at once, and the first one is back', async () => {
+  const { user } = await fixture.askForCode();
+  const browser = new LoginBrowser(service);
+  const muted = await browser.submit(await browser.open(linkTo(user.email)), '/login/mute');
+  expect(await countEmails(user.email)).toBe(0);
+  const ended = await browser.submit(muted, '/login/mute/end');
+  expect(ended).toMatchObject({ status: 200, heading: QUESTION });
+  expect(await countEmails(user.email)).toBe(1);
+  expect((await browser.submit(ended, '/login/mute')).heading).toBe(DONE);
+});
+
+test('the link works for 7 days', async () => {
+  const { user } = await fixture.askForCode();
+  const link = linkTo(user.email);
+  const browser = new LoginBrowser(service);
+  clock.advance(7 * 24 * HOUR - 1_000);
+  const page = await browser.open(link);
+  expect(page.heading).toBe(QUESTION);
+  const before = await countMuted();
+  clock.advance(1_000);
+  expect(await browser.open(link)).toMatchObject({ status: 404, alert: INVALID });
+  expect(await browser.submit(page, '/login/mute')).toMatchObject({ status: 404, alert: INVALID });
+  expect(await countMuted()).toBe(before);
+});
+
+describe('codes for a change of address', () => {
+  const askOf = async (account: Awaited<ReturnType<typeof openAccount>>, email: string) => {
+    clock.advance(MINUTE);
+    const { browser } = account;
+    const page = await browser.submit(await browser.open('/account/email'), '/account/email', { email });
+    expect(page).toMatchObject({ status: 200, heading: 'Check your e-mail', alert: '' });
+    return mailbox.sentTo(email).length;
+  };
+
+  it('that strangers ask for have the link, and stop with the others', async () => {
+    const stranger = await openAccount(fixture, await createTestUser(service));
+    const email = `${crypto.randomUUID()}@example.com`;
+    expect(await askOf(stranger, email)).toBe(1);
+    expect((await mute(email)).heading).toBe(DONE);
+    expect(await askOf(stranger, email)).toBe(1);
+    clock.advance(24 * HOUR);
+    expect(await askOf(await openAccount(fixture, await createTestUser(service)), email)).toBe(2);
+  });
+
+  it('still reach a browser in which the person has signed in with the address', async () => {
+    const user = await createTestUser(service);
+    const account = await openAccount(fixture, user);
+    await mute(user.email);
+    const sent = mailbox.sentTo(user.email).length;
+    expect(await askOf(account, user.email)).toBe(sent + 1);
+  });
+});
+
 describe('a link that Usher has not made', () => {
   const made = async () =>
     new URLSearchParams(linkTo((await fixture.askForCode()).user.email).split('?')[1]).get('t') ?? '';
@@ -123,7 +177,7 @@ describe('a link that Usher has not made', () => {
     ['with the code of another address', (token, other) => token.slice(0, 21) + other.slice(21)],
     ['that is longer', (token) => `${token}A`],
     ['of 8 kB', (token) => token.repeat(200)],
-    ['of random bytes', () => randomBytes(24).toString('base64url')],
+    ['of random bytes', () => randomBytes(30).toString('base64url')],
   ])('%s mutes nothing', async (_name, spell) => {
     const token = spell(await made(), await made());
     const before = await countMuted();
@@ -135,6 +189,15 @@ describe('a link that Usher has not made', () => {
     const { fields } = formOf(form, '/login/mute');
     expect(await browser.post('/login/mute', { ...fields, t: token })).toMatchObject({ status: 404, alert: INVALID });
     expect(await countMuted()).toBe(before);
+  });
+
+  it('with a later end mutes nothing', async () => {
+    const token = Buffer.from(await made(), 'base64url');
+    token.writeUInt32BE(token.readUInt32BE(16) + 1, 16);
+    expect(await new LoginBrowser(service).open(`/login/mute?t=${token.toString('base64url')}`)).toMatchObject({
+      status: 404,
+      alert: INVALID,
+    });
   });
 
   it('cannot be sent by the page of somebody else', async () => {

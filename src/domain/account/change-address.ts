@@ -4,8 +4,10 @@ import { ServiceError } from '../errors.ts';
 import type { Browser } from '../login/browser.ts';
 import { insertNewCode } from '../login/create-login-code.ts';
 import { findLatestCode } from '../login/find-latest-code.ts';
+import { findFamiliarity } from '../login/known-origins.ts';
 import type { LoginCodeSettings } from '../login/login-code.ts';
 import { admitLoginCode } from '../login/login-code-limits.ts';
+import { isMuted } from '../login/muted-addresses.ts';
 import { enteredCode } from '../login/read-login-code.ts';
 import { requireRightCode } from '../login/require-right-code.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
@@ -18,7 +20,7 @@ import { ACCOUNT_APPLICATION_ID } from './account-application.ts';
 export interface AddressCode {
   readonly email: string;
   readonly code: string;
-  /** Another user has the address: do all the work except sending. */
+  /** Another user has the address, or its owner has muted it for strangers: do all the work except sending. */
   readonly isDecoy: boolean;
 }
 
@@ -45,7 +47,9 @@ export async function createAddressCode(
 ): Promise<AddressCode> {
   const { email } = check(request, addressRules);
   const owner = await findUserByEmail(call, email);
-  const isDecoy = owner !== undefined && owner.id !== userId;
+  const isStranger = (await findFamiliarity(call, settings.keys, browser, email)) === 'stranger';
+  const hasMuted = (await isMuted(call, settings.keys, email)) && isStranger;
+  const isDecoy = (owner !== undefined && owner.id !== userId) || hasMuted;
   const length = await admitLoginCode(call, settings, { browser, email, familiarity: 'stranger' });
   const login = {
     ...codesOf(userId, browser),

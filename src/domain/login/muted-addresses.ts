@@ -1,6 +1,6 @@
 /**
- * Muted addresses get no codes that strangers ask for. Every e-mail with a code has a link that mutes the address of
- * its recipient.
+ * Muted addresses get no codes that strangers ask for. Every e-mail with a code has a link to the page that mutes the
+ * address of its recipient, and that ends the mute.
  */
 import { timingSafeEqual } from 'node:crypto';
 import { and, gt } from 'drizzle-orm';
@@ -11,28 +11,41 @@ import type { Call } from '../call.ts';
 import { foldEmail } from './known-origins.ts';
 import { hmac, type LoginCodeKeys } from './login-code.ts';
 
-const LIFETIME_MS = 24 * 60 * 60_000;
-const KEY_BYTES = 16;
-const MAC_BYTES = 8;
-/** 24 bytes in base64url. */
-const TOKEN = /^[\w-]{32}$/;
+const DAY_MS = 24 * 60 * 60_000;
+const LIFETIME_MS = DAY_MS;
+/** How long a link works: whoever gets hold of an old e-mail cannot keep codes away from the address. */
+const LINK_LIFETIME_MS = 7 * DAY_MS;
+/** A token is the digest of the address, the end of the link in seconds since 1970, and a MAC over both. */
+const [KEY_BYTES, EXPIRY_BYTES, MAC_BYTES] = [16, 4, 10];
+const EXPIRY_AT = KEY_BYTES + EXPIRY_BYTES;
+/** 30 bytes in base64url. */
+const TOKEN = /^[\w-]{40}$/;
 
-/** Returns the token of the link that mutes the address. It works until its encryption key is removed. */
-export function createMuteToken([key]: LoginCodeKeys, email: string): string {
-  const address = digestAddress(key, email);
-  return Buffer.concat([address, authenticate(key, address)]).toString('base64url');
+/** Returns the token of the link that mutes the address. It works for 7 days, unless its encryption key is removed. */
+export function createMuteToken([key]: LoginCodeKeys, email: string, now: Date): string {
+  const end = Buffer.alloc(EXPIRY_BYTES);
+  end.writeUInt32BE(Math.floor((now.getTime() + LINK_LIFETIME_MS) / 1_000));
+  const link = Buffer.concat([digestAddress(key, email), end]);
+  return Buffer.concat([link, authenticate(key, link)]).toString('base64url');
 }
 
-/** Mutes the address of the token for 24 hours from now. Returns false if Usher did not create the token. */
+/** Mutes the address of the token for 24 hours from now. Returns false if the token is not valid. */
 export async function muteAddress({ run, now }: Call, keys: LoginCodeKeys, token: string): Promise<boolean> {
-  const key = readMuteToken(keys, token);
+  const key = readMuteToken(keys, token, now);
   if (key) await run(upsertMute, { key, expiresAt: new Date(now.getTime() + LIFETIME_MS) });
   return key !== undefined;
 }
 
-/** Returns the end of the mute: null if the address is not muted, undefined if Usher did not create the token. */
+/** Ends the mute of the address. Returns false if the token is not valid. */
+export async function endMute({ run, now }: Call, keys: LoginCodeKeys, token: string): Promise<boolean> {
+  const key = readMuteToken(keys, token, now);
+  if (key) await run(deleteMute, { key });
+  return key !== undefined;
+}
+
+/** Returns the end of the mute: null if the address is not muted, undefined if the token is not valid. */
 export async function findMute(call: Call, keys: LoginCodeKeys, token: string): Promise<Date | null | undefined> {
-  const key = readMuteToken(keys, token);
+  const key = readMuteToken(keys, token, call.now);
   return key && (await selectUntil(call, key));
 }
 
@@ -47,13 +60,14 @@ async function selectUntil({ run, now }: Call, key: Buffer): Promise<Date | null
   return mute?.expiresAt ?? null;
 }
 
-/** Returns the digest of the address in the token, or undefined if none of the keys authenticates the token. */
-function readMuteToken(keys: LoginCodeKeys, token: string): Buffer | undefined {
+/** Returns the digest of the address in the token. Returns undefined for a forged token, and after 7 days. */
+function readMuteToken(keys: LoginCodeKeys, token: string, now: Date): Buffer | undefined {
   if (!TOKEN.test(token)) return undefined;
   const bytes = Buffer.from(token, 'base64url');
-  const address = bytes.subarray(0, KEY_BYTES);
-  const isOurs = keys.some((key) => timingSafeEqual(authenticate(key, address), bytes.subarray(KEY_BYTES)));
-  return isOurs ? address : undefined;
+  const [link, mac] = [bytes.subarray(0, EXPIRY_AT), bytes.subarray(EXPIRY_AT)];
+  const isOurs = keys.some((key) => timingSafeEqual(authenticate(key, link), mac));
+  const isLive = now.getTime() < link.readUInt32BE(KEY_BYTES) * 1_000;
+  return isOurs && isLive ? link.subarray(0, KEY_BYTES) : undefined;
 }
 
 /** Returns an HMAC, from which nobody without the key can find the address by trying. */
@@ -61,9 +75,9 @@ function digestAddress(key: Buffer | undefined, email: string): Buffer {
   return hmac(key, `muted: ${foldEmail(email)}`).subarray(0, KEY_BYTES);
 }
 
-/** Returns a MAC over the digest. Without it, strangers could fill the table with made-up digests. */
-function authenticate(key: Buffer | undefined, address: Buffer): Buffer {
-  return hmac(key, `link that mutes ${address.toString('hex')}`).subarray(0, MAC_BYTES);
+/** Returns a MAC. Without it, strangers could fill the table with made-up digests. */
+function authenticate(key: Buffer | undefined, link: Buffer): Buffer {
+  return hmac(key, `link that mutes ${link.toString('hex')}`).subarray(0, MAC_BYTES);
 }
 
 const selectMute: Statement<{ expiresAt: Date }[]> = (db) =>
@@ -72,6 +86,8 @@ const selectMute: Statement<{ expiresAt: Date }[]> = (db) =>
     .from(mutedAddresses)
     .where(and(whereEqual(mutedAddresses, 'key'), gt(mutedAddresses.expiresAt, p.instant('now'))))
     .prepare('select_muted_address');
+
+const deleteMute = statement('delete_muted_address')`delete from muted_addresses where key = ${p.bytes('key')}`;
 
 const upsertMute = statement('upsert_muted_address')`
   insert into muted_addresses (key, expires_at) values (${p.bytes('key')}, ${p.instant('expiresAt')})

@@ -1,6 +1,7 @@
 import { changeAddress, createAddressCode } from '../../domain/account/change-address.ts';
 import { readUndoToken, undoAddressChange } from '../../domain/account/undo-address-change.ts';
 import { ServiceError } from '../../domain/errors.ts';
+import { createMuteToken } from '../../domain/login/muted-addresses.ts';
 import { html } from '../../http/html.ts';
 import { createAddressCodeMail } from '../../mail/address-code-mail.ts';
 import { isolate } from '../../texts/isolate.ts';
@@ -32,7 +33,8 @@ export async function sendAddressCode(request: LoginRequest, { user }: Account):
   const { email, code, isDecoy } = await createAddressCode(call, parts.codes, browser, user.id, fields);
   setEmailCookie(context, browser, email);
   redirect(request, '/email/code');
-  const mail = createAddressCodeMail({ ...envelopeFor(request, email), code });
+  const muteUrl = `${parts.authPageUrl}/mute?t=${createMuteToken(parts.codes.keys, email, call.now)}`;
+  const mail = createAddressCodeMail({ ...envelopeFor(request, email), code, muteUrl });
   parts.mailer.send(mail, { requestId: context.requestId, isDecoy });
 }
 

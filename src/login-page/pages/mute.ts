@@ -17,7 +17,7 @@ export interface MuteView extends PageView {
 const HOUR_MS = 60 * 60_000;
 const HOURS = 24;
 
-/** Renders the button that stops e-mails, or the message that e-mails are stopped. */
+/** Renders the button that stops e-mails, or the message that they are stopped with the button that ends this. */
 export function renderMute(view: MuteView): PageContent {
   const { language, until } = view;
   const title = until ? 'mute.done.title' : 'mute.title';
@@ -26,7 +26,7 @@ export function renderMute(view: MuteView): PageContent {
     title: language.text(title),
     body: html`${renderHeading(language.html(title), until === undefined ? undefined : renderText(view))}
 ${renderAlert(until === undefined ? language.text('mute.invalid') : '')}
-${until === null && renderButton(view)}`,
+${until !== undefined && renderButton(view)}`,
     footer: renderFooter(view),
   };
 }
@@ -37,9 +37,9 @@ function renderText({ language, until, now }: MuteView): Html {
   return html`<p>${language.html(until ? 'mute.done.text' : 'mute.text', values)}</p>`;
 }
 
-function renderButton({ language, path, linkToken, formToken }: MuteView): Html {
-  return html`<form method="post" action="${path}">
+function renderButton({ language, path, linkToken, formToken, until }: MuteView): Html {
+  return html`<form method="post" action="${until ? `${path}/end` : path}">
 <input type="hidden" name="t" value="${linkToken}"><input type="hidden" name="token" value="${formToken}">
-<button>${language.text('mute.submit')}</button>
+<button>${language.text(until ? 'mute.end' : 'mute.submit')}</button>
 </form>`;
 }

@@ -37,8 +37,8 @@ export const LOGIN_FAULTS: readonly Fault[] = [
     {
       what: 'Anybody can make a link that mutes an address',
       file: 'muted-addresses.ts',
-      find: 'return isOurs ? address : undefined;',
-      replace: 'return address;',
+      find: 'return isOurs && isLive',
+      replace: 'return isLive',
       test: mute,
       title: /with the code of another address mutes nothing/,
     },

@@ -1,0 +1,9 @@
+import type { Language } from '../texts/texts.ts';
+import type { Mail } from './mail.ts';
+
+const MUTE_HOURS = 24;
+
+/** Returns the link of an e-mail that a stranger may have caused. @param url the page that mutes the address */
+export function createMuteLink(language: Language, url: string): NonNullable<Mail['link']> {
+  return { text: ['mail.code.mute', { duration: language.duration(MUTE_HOURS, 'hour') }], url };
+}
