@@ -216,6 +216,8 @@ const SHARDS: Readonly<Record<string, number>> = {
   delete_batch: Number.POSITIVE_INFINITY,
   delete_sessions: Number.POSITIVE_INFINITY,
   delete_unrecorded_sessions: Number.POSITIVE_INFINITY,
+  // Every process looks for notices of all applications.
+  select_due_notices: Number.POSITIVE_INFINITY,
   // A browser and its network have a row each.
   select_known_origins: 2,
   upsert_known_origins: 2,
