@@ -38,6 +38,8 @@ const { sessions, webhooks } = clientsOf(service, tenant);
 const MAY_KEEP_USER_ID = [
   'audit_events',
   'login_intents',
+  // They tell the user what was done, and are removed when they are sent.
+  'notices',
   'session_cutoffs',
   'session_ids',
   'user_cutoffs',
@@ -258,6 +260,9 @@ describe('an operator', () => {
     await sql`
       insert into webhook_attempts (application_id, webhook_id, message_id, attempted_at, duration_ms, response_body, user_id)
       values (${tenant.id}, ${webhookId}, 1, now(), 1, ${email}, ${userId})`;
+    await sql`
+      insert into notices (application_id, id, kind, user_id, recipient, value, language, changed_at, due_at, expires_at)
+      values (${tenant.id}, ${userId}, 'addressChanged', ${userId}, ${email}, '', 'en', now(), ${expiresAt}, ${expiresAt})`;
     // A new table of users needs a row here.
     const tables = await sql`
       select distinct table_name from information_schema.columns
