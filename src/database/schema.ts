@@ -166,6 +166,11 @@ export const loginIntents = pgTable(
     method: text('method'),
     /** SHA-256 of the browser that completed the intent on the login page. */
     browserDigest: bytes('browser_digest'),
+    /**
+     * SHA-256 of the secret that this browser got at the completion. Null on a page other than Usher's, and if the
+     * previous version has completed the intent.
+     */
+    answerDigest: bytes('answer_digest'),
     /** The user's address at the sign-in, which the session copies. Null if the login page has not sent it. */
     ipAddress: text('ip_address'),
     userAgent: text('user_agent'),

@@ -4,7 +4,13 @@ import { parseCookie, stringifySetCookie } from 'cookie';
 import type { Browser } from '../domain/login/browser.ts';
 import { type HttpContext, headerOf } from '../http/http-context.ts';
 
-export interface KnownBrowser extends Browser {
+/** The secrets of the logins that a browser completes, as `bindAnswer` returns them. */
+export interface Answers extends Pick<Browser, 'answerDigest' | 'knownAnswers'> {
+  /** The secret of the login that this request completes. */
+  readonly answerSecret: string;
+}
+
+export interface KnownBrowser extends Browser, Answers {
   readonly formToken: string;
   /** Whether the request had no valid cookie. */
   readonly isNew: boolean;
@@ -16,7 +22,7 @@ export interface KnownBrowser extends Browser {
 const BROWSER_SECONDS = 400 * 24 * 60 * 60;
 
 /** Returns the browser of the request. Sets a cookie if the browser has none. */
-export function identifyBrowser(context: HttpContext, isSecure: boolean): KnownBrowser {
+export function identifyBrowser(context: HttpContext, isSecure: boolean): Omit<KnownBrowser, keyof Answers> {
   const name = cookieName('usher', { isSecure });
   const given = readCookie(context, name);
   const known = given !== undefined && /^[\w-]{43}$/.test(given) ? given : undefined;

@@ -2,6 +2,7 @@
 import type { Completion } from '../domain/login/complete-login.ts';
 import { hasPasskey } from '../domain/passkeys/list-passkeys.ts';
 import { requireRecentSignIn } from '../domain/passkeys/recent-sign-in.ts';
+import { keepAnswer } from './answer-cookie.ts';
 import { readCookie, setCookie } from './browser-cookie.ts';
 import type { LoginRequest } from './login-request.ts';
 import { redirectToForm } from './redirect-to-form.ts';
@@ -18,6 +19,7 @@ export async function leaveSignedIn(
   { offersPasskey }: { readonly offersPasskey: boolean },
 ): Promise<void> {
   const { context, fields, parts } = request;
+  keepAnswer(request);
   await rememberCompletion(request, completion);
   const { redirectUrl, prompt } = completion;
   if (!parts.methods.includes('passkey')) sendRedirect(context, redirectUrl);

@@ -19,6 +19,7 @@ import type { HttpContext, PathHandler } from '../http/http-context.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
 import { ACCOUNT_ACTIONS } from './account/account-actions.ts';
 import { ACTIONS, type Action, type Remark } from './actions.ts';
+import { bindAnswer } from './answer-cookie.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
 import { createLoginCall } from './create-login-call.ts';
 import { showDeadEnd } from './dead-end.ts';
@@ -143,10 +144,11 @@ async function serve(
   let outcome: CallOutcome = { code: 'ok' };
   let form = context.query;
   const call = beginCall({ logger, recordCall, sampler }, context, newCall, () => outcome);
-  const browser = identifyBrowser(context, isSecure);
+  const identified = identifyBrowser(context, isSecure);
   try {
     if (action.method === 'POST') form = await readPostedForm(context, MAX_FORM_BYTES, call.deadline);
     const fields = { ...toFields(form), ...action.readFields?.(context, form) };
+    const browser = bindAnswer(context, identified, action.method === 'POST' ? form : undefined);
     const languages = readLanguageChoice(context, form);
     rememberLanguage(context, languages, isSecure);
     const place = placeOf(context, form, loginPathOf(parts));
@@ -155,7 +157,7 @@ async function serve(
     const request = { context, logger, call: domainCall, browser, languages, place, fields, parts };
     const isForeign = action.method === 'POST' && !isOwnForm(browser, fields.token);
     if (isForeign) outcome = { code: 'unauthenticated' };
-    const work = () => (isForeign ? refuseForm(action, request) : run(action, request));
+    const work = () => (isForeign ? refuseForm(action, request) : runAction(action, request));
     const remark = await runInSpan(call.span, () => admission.run('', work));
     if (remark) outcome = { code: 'ok', reason: remark.reason, detail: remark.detail };
   } catch (cause) {
@@ -181,7 +183,7 @@ function viewOf(context: HttpContext, form: string, parts: LoginPageParts): Page
 }
 
 /** Runs the action, and shows documented errors on the page. Returns the error or the remark of the action. */
-async function run(action: Action, request: LoginRequest): Promise<Remark | undefined> {
+async function runAction(action: Action, request: LoginRequest): Promise<Remark | undefined> {
   try {
     return (await action.run(request)) ?? undefined;
   } catch (error) {

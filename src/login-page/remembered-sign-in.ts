@@ -4,6 +4,7 @@ import { completeRememberedLogin } from '../domain/remembered-sign-ins/complete-
 import { forgetSignIn } from '../domain/remembered-sign-ins/forget-sign-in.ts';
 import { rememberSignIn } from '../domain/remembered-sign-ins/remember-sign-in.ts';
 import type { HttpContext } from '../http/http-context.ts';
+import { keepAnswer } from './answer-cookie.ts';
 import { cookieName, type KnownBrowser, readCookie, setCookie } from './browser-cookie.ts';
 import type { LoginRequest } from './login-request.ts';
 import { sendRedirect } from './responses.ts';
@@ -16,9 +17,12 @@ export function readSignInToken(context: HttpContext, browser: Pick<KnownBrowser
   return /^[\w-]{43}$/.test(token) ? token : undefined;
 }
 
-export async function continueSignIn({ context, call, browser, fields, parts }: LoginRequest): Promise<void> {
+export async function continueSignIn(request: LoginRequest): Promise<void> {
+  const { context, call, browser, fields, parts } = request;
   const token = readSignInToken(context, browser);
-  sendRedirect(context, (await completeRememberedLogin(call, parts, browser, token, fields)).redirectUrl);
+  const { redirectUrl } = await completeRememberedLogin(call, parts, browser, token, fields);
+  keepAnswer(request);
+  sendRedirect(context, redirectUrl);
 }
 
 /**

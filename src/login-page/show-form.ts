@@ -5,10 +5,12 @@ import type { ServiceError } from '../domain/errors.ts';
 import { findLatestCode } from '../domain/login/find-latest-code.ts';
 import { findLoginState } from '../domain/login/find-login-state.ts';
 import { LINK_WALLET } from '../domain/login/find-to-link.ts';
+import { findLoginIntent } from '../domain/login/login-intent.ts';
 import { findRememberedSignIn } from '../domain/remembered-sign-ins/find-remembered-sign-in.ts';
 import { UUID } from '../domain/validation.ts';
 import { redirect } from './account/account-request.ts';
 import { alertFor, EMAIL_NOT_SENT, problemOf } from './alerts.ts';
+import { createFormNonce, keepAnswer } from './answer-cookie.ts';
 import { readEmailCookie } from './browser-cookie.ts';
 import { showDeadEnd } from './dead-end.ts';
 import type { LoginRequest } from './login-request.ts';
@@ -55,6 +57,7 @@ export async function showForm(request: LoginRequest, form: FormPage) {
       allowSignUp: state.allowSignUp,
       methods,
       email,
+      once: createFormNonce(),
       figures: fields.figures,
       passkey: viewPasskey({ call, browser, fields, parts }, state.branding),
       next,
@@ -90,6 +93,9 @@ export async function answerProblem(request: LoginRequest, form: Form, error: Se
   const problem = problemOf(error);
   if (form !== 'script') {
     if (!UUID.test(fields.loginIntentId)) return showDeadEnd(request, 'unknown');
+    // The same form has completed the login before, and its reply may have been lost.
+    const intent = await findLoginIntent(call, fields.loginIntentId);
+    if (intent?.answerDigest?.equals(browser.answerDigest)) keepAnswer(request);
     const figures = { digits: fields.figures.digits, ...error.figures };
     redirectToForm(request, pageOf(error, form, fields), { figures, ...(!isExpected(error, form) && { problem }) });
     return;

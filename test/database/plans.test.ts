@@ -66,6 +66,7 @@ import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
 import { createLogger } from '../../src/log.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { createDirectory } from '../support/directory.ts';
+import { newBrowser } from '../support/new-browser.ts';
 import { call as callOver, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import {
@@ -425,7 +426,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const authPageUrl = `${PUBLIC_URL}/login`;
   const page = { authPageUrl, chainId: 1 };
 
-  const browser = { digest: randomBytes(32), address: '::1', userAgent: 'Test' };
+  const browser = newBrowser();
   const codes = { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor: 1 };
   const wallet = new Wallet();
   const user = await createTestUser(service, { walletAddress: wallet.address });

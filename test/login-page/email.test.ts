@@ -282,6 +282,7 @@ function visibleOf({ status, headers, body }: LoginPage, email: string): string 
     .replaceAll(nonce, 'NONCE')
     .replaceAll(email, 'EMAIL')
     .replace(/name=\\"token\\" value=\\"[\w-]+/g, 'TOKEN')
+    .replace(/name=\\"once\\" value=\\"[\w-]+/g, 'ONCE')
     .replace(/name=\\"intent\\" value=\\"[\w-]+/g, 'INTENT')
     .replace(/intent=[\w-]+/g, 'intent=INTENT');
 }

@@ -5,6 +5,7 @@ import { toUserHandle } from '../../src/domain/passkeys/creation-options.ts';
 import { createRelyingParty } from '../../src/domain/passkeys/relying-party.ts';
 import { type BegunLogin, beginLogin, formOf, type LoginBrowser, type LoginPage } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
+import { newBrowser } from '../support/new-browser.ts';
 import { SoftwarePasskey } from '../support/passkey.ts';
 import { savePasskey, sendPasskey } from '../support/passkey-page.ts';
 import { adminClient, createTenant, createTestUser, PUBLIC_URL, REDIRECT_URI } from '../support/service.ts';
@@ -106,7 +107,7 @@ describe('a browser with a remembered sign-in', () => {
     );
     const add = async (loginIntentId: string) => {
       const [row] = await sql`select browser_digest as digest from login_intents where id = ${loginIntentId}`;
-      const by = { digest: row?.digest, address: '::1', userAgent: 'Test' };
+      const by = newBrowser({ digest: row?.digest });
       const use = { purpose: 'passkey create', loginIntentId, browser: by, userId: user.id } as const;
       const challenge = createChallenge(keys, use, clock.read());
       const credential = passkey.create({ rpId, origin, challenge, userHandle: toUserHandle(user.id) });

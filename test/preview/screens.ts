@@ -143,6 +143,7 @@ function formView(language: Language, changes: Partial<FormView> = {}): FormView
     loginIntentId: INTENT,
     clientId: 'client_6f8d2c1a9b3e4f708192a3b4c5d6e7f8',
     path: '/login',
+    once: '',
     formToken: 'token',
     link: '',
     providers: [],

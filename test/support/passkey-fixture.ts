@@ -1,5 +1,4 @@
 /** The domain of passkeys on a real database, without pages: sign-ins, challenges and software passkeys. */
-import { randomBytes } from 'node:crypto';
 import { Database } from '../../src/database/database.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import type { Call } from '../../src/domain/call.ts';
@@ -16,6 +15,7 @@ import { createRelyingParty, type RelyingParty } from '../../src/domain/passkeys
 import { storePasskey } from '../../src/domain/passkeys/store-passkey.ts';
 import { TestClock } from './clock.ts';
 import { newAddress } from './login-browser.ts';
+import { newBrowser } from './new-browser.ts';
 import { type Oddities, SoftwarePasskey } from './passkey.ts';
 import {
   createLoginIntent,
@@ -74,7 +74,7 @@ export class PasskeyFixture implements AsyncDisposable {
   }
 
   newBrowser(): Browser {
-    return { digest: randomBytes(32), address: newAddress(), userAgent: 'Test' };
+    return newBrowser({ address: newAddress() });
   }
 
   /** Begins a login in a browser. */

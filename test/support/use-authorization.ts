@@ -1,5 +1,5 @@
 /** Every statement of the pages of OpenID Connect, for tests that go over all statements. */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Call } from '../../src/domain/call.ts';
 import { readAnswerTarget, readAuthorizationRequest } from '../../src/domain/oidc/authorization-request.ts';
 import { beginAuthorization } from '../../src/domain/oidc/begin-authorization.ts';
@@ -7,6 +7,7 @@ import { endGrantsOfBrowser } from '../../src/domain/oidc/end-grants.ts';
 import { extendCode } from '../../src/domain/oidc/extend-code.ts';
 import { OidcClients } from '../../src/domain/oidc/oidc-clients.ts';
 import { Parameters } from '../../src/domain/oidc/parameters.ts';
+import { newBrowser } from './new-browser.ts';
 import { authorizationOf } from './oidc.ts';
 import { REDIRECT_URI, type Tenant } from './service.ts';
 
@@ -17,6 +18,6 @@ export async function useAuthorization(call: Call, tenant: Tenant): Promise<void
   const parameters = new Parameters(authorizationOf(tenant).toString());
   const target = { ...readAnswerTarget(parameters), redirectUri: REDIRECT_URI };
   await beginAuthorization(call, client, target, readAuthorizationRequest(parameters, client));
-  await extendCode(call, { digest: randomBytes(32), address: '::1', userAgent: '' }, randomUUID());
+  await extendCode(call, newBrowser(), randomUUID());
   await endGrantsOfBrowser(call, { applicationId: tenant.id, userId: randomUUID(), sid: randomUUID() });
 }

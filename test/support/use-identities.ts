@@ -1,5 +1,5 @@
 /** Every statement of identities at other providers, for tests that go over all statements. */
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Call } from '../../src/domain/call.ts';
 import type { EmailLoginParts } from '../../src/domain/login/complete-email-login.ts';
@@ -9,6 +9,7 @@ import { deleteUserIdentity } from '../../src/domain/providers/delete-identity.t
 import { linkIdentity } from '../../src/domain/providers/link-identity.ts';
 import { listUserIdentities } from '../../src/domain/providers/list-identities.ts';
 import { redeemProviderAnswer } from '../../src/domain/providers/redeem-provider-answer.ts';
+import { newBrowser } from './new-browser.ts';
 import { reasonOf } from './refusals.ts';
 import { createLoginIntent, createTestUser, type Tenant, type TestService } from './service.ts';
 
@@ -18,7 +19,7 @@ export async function useIdentities(
   parts: EmailLoginParts,
   { service, tenant }: { service: TestService; tenant: Tenant },
 ): Promise<void> {
-  const browser = { digest: randomBytes(32), address: '::1', userAgent: 'Test' };
+  const browser = newBrowser();
   const user = await createTestUser(service);
   const identity = { issuer: 'https://provider.test', subject: randomUUID(), email: user.email };
   const provider = {

@@ -1,5 +1,4 @@
 /** Every statement of passkeys, for tests that go over all statements. */
-import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Call } from '../../src/domain/call.ts';
 import { toSignInOrigin } from '../../src/domain/login/browser.ts';
@@ -13,6 +12,7 @@ import { redeemPasskey } from '../../src/domain/passkeys/redeem-passkey.ts';
 import { createRelyingParty } from '../../src/domain/passkeys/relying-party.ts';
 import { renamePasskey } from '../../src/domain/passkeys/rename-passkey.ts';
 import { storePasskey } from '../../src/domain/passkeys/store-passkey.ts';
+import { newBrowser } from './new-browser.ts';
 import { SoftwarePasskey } from './passkey.ts';
 import { reasonOf } from './refusals.ts';
 import { createLoginIntent, createTestUser, PUBLIC_URL, type Tenant, type TestService } from './service.ts';
@@ -26,7 +26,7 @@ export async function usePasskeys(
 ): Promise<void> {
   const relyingParty = createRelyingParty(`${PUBLIC_URL}/login`, undefined, encryptionKeys);
   const { keys, rpId, origin } = relyingParty;
-  const browser = { digest: randomBytes(32), address: '::1', userAgent: 'Test' };
+  const browser = newBrowser();
   const { id: userId } = await createTestUser(service);
   const added = { loginIntentId: await createLoginIntent(service, tenant), browser };
   const how = { method: 'email', ...toSignInOrigin(browser) } as const;

@@ -1,5 +1,4 @@
 /** Every statement of remembered sign-ins, for tests that go over all statements. */
-import { randomBytes } from 'node:crypto';
 import type { Call } from '../../src/domain/call.ts';
 import type { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
 import { requireOpenIntent } from '../../src/domain/login/login-intent.ts';
@@ -7,6 +6,7 @@ import { completeRememberedLogin } from '../../src/domain/remembered-sign-ins/co
 import { findRememberedSignIn } from '../../src/domain/remembered-sign-ins/find-remembered-sign-in.ts';
 import { forgetSignIn } from '../../src/domain/remembered-sign-ins/forget-sign-in.ts';
 import { rememberSignIn } from '../../src/domain/remembered-sign-ins/remember-sign-in.ts';
+import { newBrowser } from './new-browser.ts';
 import { createLoginIntent, createTestUser, type Tenant } from './service.ts';
 
 /** The application must share sign-ins. */
@@ -15,7 +15,7 @@ export async function useRememberedSignIns(
   tokens: AuthTokens,
   { service, tenant }: { readonly service: { readonly url: string }; readonly tenant: Tenant },
 ): Promise<void> {
-  const browser = { digest: randomBytes(32), address: '127.0.0.1', userAgent: 'Test' };
+  const browser = newBrowser();
   const settings = { singleSignOnMaxAgeSeconds: 3_600, sessionMaxAgeSeconds: 3_600, tokens };
   const { id: userId } = await createTestUser(service);
   const signIn = { applicationId: tenant.id, userId, method: 'email', authenticatedAt: call.now } as const;

@@ -48,6 +48,7 @@ export async function showPreview({ context, call, params, parts, query }: Conso
     clientId: details.clientId,
     path: '/login',
     formToken: '',
+    once: '',
     link: '',
     providers: parts.providers.all.filter(({ id }) => allowsMethod(details, id)).map(toProviderView),
   };

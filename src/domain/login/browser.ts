@@ -14,6 +14,21 @@ export interface Browser {
   readonly address: string;
   /** The `User-Agent` header. */
   readonly userAgent: string;
+  /** SHA-256 of the secret of the login that this request completes. */
+  readonly answerDigest: Buffer;
+  /** The same of the logins that this browser has completed last. */
+  readonly knownAnswers: readonly Buffer[];
+}
+
+/** Returns whether this browser has completed the intent. A copy of its cookies from before that has not. */
+export function hasCompleted(
+  { digest, answerDigest, knownAnswers }: Browser,
+  intent: { readonly answerDigest: Buffer | null; readonly browserDigest: Buffer | null },
+): boolean {
+  const { answerDigest: expected } = intent;
+  // The previous version stores no digest of an answer.
+  if (!expected) return intent.browserDigest?.equals(digest) ?? false;
+  return [answerDigest, ...knownAnswers].some((known) => known.equals(expected));
 }
 
 /** A login intent as one browser sees it. */
@@ -31,13 +46,15 @@ export const isInBrowser = sql`application_id = ${p.uuid('applicationId')}
 export interface SignInOrigin {
   /** Null if the user signed in on a page other than Usher's. */
   readonly browserDigest: Buffer | null;
+  /** Null if the browser got no secret, as on such a page. */
+  readonly answerDigest: Buffer | null;
   /** Null, like the user agent, if that other page did not pass it on to `CompleteLogin`. */
   readonly ipAddress: string | null;
   readonly userAgent: string | null;
 }
 
-export function toSignInOrigin({ digest, address, userAgent }: Browser): SignInOrigin {
-  return { browserDigest: digest, ipAddress: address, userAgent: shortenUserAgent(userAgent) };
+export function toSignInOrigin({ digest, answerDigest, address, userAgent }: Browser): SignInOrigin {
+  return { browserDigest: digest, answerDigest, ipAddress: address, userAgent: shortenUserAgent(userAgent) };
 }
 
 /** Returns at most 512 characters, because clients may send far more. */

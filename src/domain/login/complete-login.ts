@@ -60,7 +60,12 @@ export async function completeLogin(
 ): Promise<Completion> {
   const { loginIntentId, userId, ipAddress, userAgent } = check(request, rules);
   const { run, now } = call;
-  const how = onPage ?? { method: 'page', browserDigest: null, ...givenOrigin(ipAddress, userAgent) };
+  const how = onPage ?? {
+    method: 'page',
+    browserDigest: null,
+    answerDigest: null,
+    ...givenOrigin(ipAddress, userAgent),
+  };
   const [intent] = await run(completeIntent, {
     ...BY_POSTGRES,
     ...how,
@@ -149,8 +154,8 @@ export const laterThanCutoffs = sql`greatest(${statementInstant}, (
   select c.cutoff_at + interval '1 ms' from user_cutoffs c where c.user_id = ${p.uuid('userId')}))`;
 
 /** The assignments of an update that stores a `SignInOrigin`. Parameters: all of `SignInOrigin`. */
-export const originAssignments = sql`browser_digest = ${p.bytes('browserDigest')}, ip_address = ${p.text('ipAddress')},
-      user_agent = ${p.text('userAgent')}`;
+export const originAssignments = sql`browser_digest = ${p.bytes('browserDigest')},
+      answer_digest = ${p.bytes('answerDigest')}, ip_address = ${p.text('ipAddress')}, user_agent = ${p.text('userAgent')}`;
 
 const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
   with ${completedIntent({

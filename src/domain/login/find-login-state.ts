@@ -5,7 +5,7 @@ import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
 import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
 import { UUID } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
-import type { Browser } from './browser.ts';
+import { type Browser, hasCompleted } from './browser.ts';
 import { answerLogin } from './complete-login.ts';
 import { findLoginIntent, type LoginIntent, statusOf } from './login-intent.ts';
 import { TOKEN_LIFETIME_SECONDS, toSeconds } from './verify-token.ts';
@@ -29,7 +29,7 @@ export async function findLoginState(
   if (status === 'open') return { ...intent, kind: status };
   const { completedAt, userId, method, browserDigest } = intent;
   if (!completedAt || !isAnswerLive({ ...intent, completedAt }, call.now)) return { ...intent, kind: status };
-  if (!userId || !method || !browserDigest?.equals(browser.digest)) return { ...intent, kind: status };
+  if (!userId || !method || !browserDigest || !hasCompleted(browser, intent)) return { ...intent, kind: status };
   if (!(await isSignedIn(call, { ...intent, userId, browserDigest, completedAt }))) return { ...intent, kind: status };
   const { redirectUrl } = await answerLogin(tokens, {
     ...intent,

@@ -31,6 +31,7 @@ const columns = {
   userId: loginIntents.userId,
   method: sql<SignInMethod | null>`${loginIntents.method}`,
   browserDigest: loginIntents.browserDigest,
+  answerDigest: loginIntents.answerDigest,
 };
 
 export type LoginIntent = RowOf<typeof columns>;

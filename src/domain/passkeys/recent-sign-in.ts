@@ -2,7 +2,7 @@ import { users } from '../../database/schema.ts';
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import type { Browser } from '../login/browser.ts';
+import { type Browser, hasCompleted } from '../login/browser.ts';
 import { findLoginIntent, type LoginIntent, statusOf } from '../login/login-intent.ts';
 import { isActiveUser } from '../users/user.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
@@ -36,9 +36,9 @@ export async function requireRecentSignIn(
   const { loginIntentId } = check(request, signInRules);
   const intent = await findLoginIntent(call, loginIntentId);
   if (!intent || statusOf(intent, call.now) === 'open') throw new ServiceError('LOGIN_INTENT_NOT_FOUND');
-  const { applicationId, browserDigest, completedAt, userId } = intent;
+  const { applicationId, completedAt, userId } = intent;
   if (!completedAt || !userId) throw new ServiceError('LOGIN_INTENT_EXPIRED');
-  if (!browserDigest?.equals(browser.digest)) throw new ServiceError('LOGIN_INTENT_COMPLETED');
+  if (!hasCompleted(browser, intent)) throw new ServiceError('LOGIN_INTENT_COMPLETED');
   // A remembered sign-in does not prove who is at the browser now. After `extendCode`, the user has left these pages.
   if (intent.authenticatedAt) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   if (call.now.getTime() - completedAt.getTime() >= LIFETIME_MS) throw new ServiceError('LOGIN_INTENT_EXPIRED');

@@ -6,6 +6,7 @@ import { readIdTokenHint } from '../../domain/oidc/id-token-hint.ts';
 import type { OidcClient } from '../../domain/oidc/oidc-clients.ts';
 import { OidcError } from '../../domain/oidc/oidc-error.ts';
 import { completeRememberedLogin } from '../../domain/remembered-sign-ins/complete-remembered-login.ts';
+import { bindAnswer } from '../answer-cookie.ts';
 import { identifyBrowser } from '../browser-cookie.ts';
 import { readSignInToken } from '../remembered-sign-in.ts';
 import type { OidcPageRequest } from './oidc-page.ts';
@@ -31,7 +32,7 @@ export async function continueSilently(
   const isOther = idTokenHint !== undefined && hint?.clientId !== client.clientId;
   if (isOther) throw new OidcError('login_required');
   const loginIntentId = await begin();
-  const browser = identifyBrowser(context, isSecure);
+  const browser = bindAnswer(context, identifyBrowser(context, isSecure));
   const wanted = { userId: hint?.userId ?? null };
   try {
     await completeRememberedLogin(call, parts, browser, token, { loginIntentId }, wanted);

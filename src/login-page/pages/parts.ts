@@ -32,8 +32,8 @@ export function renderAlert(text = ''): Html {
 
 /** Renders the hidden fields of a form before the sign-in, with `passkey` for the script and with what is to be linked. */
 export function renderHidden(view: FormView): Html {
-  const { link, passkey } = view;
-  return html`${renderOwnLogin(view)}
+  const { link, once, passkey } = view;
+  return html`${renderOwnLogin(view)}<input type="hidden" name="once" value="${once}">
 ${passkey && html`<input type="hidden" name="passkey">`}
 ${link && html`<input type="hidden" name="link" value="${link}">`}`;
 }

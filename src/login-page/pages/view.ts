@@ -53,6 +53,8 @@ export interface LoginView extends PageView {
 
 /** The data of pages with forms. */
 export interface FormView extends LoginView {
+  /** Makes the forms of this page differ from those of all others. */
+  readonly once: string;
   readonly figures: CodeFigures;
   readonly allowSignUp: boolean;
   readonly methods: readonly LoginMethod[];

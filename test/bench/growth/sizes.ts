@@ -148,6 +148,8 @@ async function logInAll(
     const call = callAt(new Date(), 'POST /login/code');
     const browser = {
       digest: randomBytes(32),
+      answerDigest: randomBytes(32),
+      knownAnswers: [],
       address: addressAt(number),
       userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0',
     };

@@ -5,6 +5,7 @@ import { type Familiarity, findFamiliarity } from '../../../src/domain/login/kno
 import { deriveLoginCodeKeys } from '../../../src/domain/login/login-code.ts';
 import { LoginBrowser } from '../../support/login-browser.ts';
 import { LoginFixture } from '../../support/login-fixture.ts';
+import { newBrowser } from '../../support/new-browser.ts';
 import { RecordingDatabase } from '../../support/recording-database.ts';
 import { adminClient, createTestUser, type TestUser } from '../../support/service.ts';
 
@@ -30,7 +31,7 @@ async function signIn(user: TestUser, of = fixture.tenant) {
     findFamiliarity(
       { run: database.within(0), now: fixture.clock.read() },
       deriveLoginCodeKeys(encryptionKeys),
-      { digest: randomBytes(32), address: NETWORK, userAgent: 'Test' },
+      newBrowser({ address: NETWORK }),
       user.email,
     );
 }

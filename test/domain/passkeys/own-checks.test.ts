@@ -5,12 +5,13 @@ import { type ChallengeUse, createChallenge, isChallenge } from '../../../src/do
 import { parseCredential, requireOwnRequest } from '../../../src/domain/passkeys/credential.ts';
 import { createRelyingParty } from '../../../src/domain/passkeys/relying-party.ts';
 import { requireNoAttestation } from '../../../src/domain/passkeys/require-no-attestation.ts';
+import { newBrowser } from '../../support/new-browser.ts';
 import { SoftwarePasskey } from '../../support/passkey.ts';
 import { reasonOf } from '../../support/refusals.ts';
 
 const NOW = new Date('2030-01-02T03:04:05.678Z');
 const party = createRelyingParty('https://usher.test/login', undefined, [randomBytes(32)]);
-const browser = { digest: randomBytes(32), address: '::1', userAgent: 'Test' };
+const browser = newBrowser();
 const use: ChallengeUse = { purpose: 'passkey get', loginIntentId: randomUUID(), browser };
 const challenge = createChallenge(party.keys, use, NOW);
 

@@ -115,7 +115,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
     {
       what: 'A passkey may be added from any browser',
       file: 'recent-sign-in.ts',
-      find: "if (!browserDigest?.equals(browser.digest)) throw new ServiceError('LOGIN_INTENT_COMPLETED');",
+      find: "if (!hasCompleted(browser, intent)) throw new ServiceError('LOGIN_INTENT_COMPLETED');",
       replace: '',
       test: creation,
       title: /open, unknown, of another browser/,

@@ -1,0 +1,1 @@
+ALTER TABLE "login_intents" ADD COLUMN "answer_digest" "bytea";
