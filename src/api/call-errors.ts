@@ -22,6 +22,8 @@ export function toCallError(error: unknown, call: CallInfo, logger: Logger): Ser
 }
 
 export function outcomeOf(error: ServiceError | HttpError): CallOutcome {
+  // gRPC demands `INTERNAL` for this mistake of a client, which must not raise the alert for defects.
+  if (error.reason === 'COMPRESSED_WITHOUT_ENCODING') return { code: 'invalid_argument', reason: error.reason };
   if (error instanceof ServiceError) return error;
   return { code: error.status === 408 ? 'deadline_exceeded' : 'invalid_argument', reason: error.reason };
 }

@@ -42,7 +42,7 @@ function findPath(schema: DescMessage, typeName: string): string | undefined {
 }
 
 /** Names come from the caller, and the encoder of Protobuf refuses lone surrogates. */
-function shorten(path: string): string {
+export function shorten(path: string): string {
   const text = path.toWellFormed();
   return text.length > MAX_PATH_LENGTH ? `${text.slice(0, MAX_PATH_LENGTH).toWellFormed()}…` : text;
 }

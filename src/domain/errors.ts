@@ -71,6 +71,7 @@ export const ERRORS = {
   UNKNOWN_METHOD: ['unimplemented', 'Unknown method'],
 
   CANCELED: ['canceled', 'The stream has been reset'],
+  COMPRESSED_WITHOUT_ENCODING: ['internal', 'Compressed message without an encoding'],
   DEADLINE_EXCEEDED: ['deadline_exceeded', 'Deadline exceeded'],
   INTERNAL_ERROR: ['internal', 'Internal error'],
   MESSAGE_TOO_LARGE: ['resource_exhausted', 'Message too large'],

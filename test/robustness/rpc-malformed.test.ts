@@ -64,6 +64,14 @@ const wrongCount: Expected = {
   status: 200,
 };
 
+/** What gRPC demands: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
+const withoutEncoding: Expected = {
+  code: 'internal',
+  message: 'Compressed message without an encoding',
+  fields: [],
+  status: 200,
+};
+
 /** Wrong varints, lengths, wire types, field numbers, groups, and strings that are not UTF-8. */
 const MALFORMED_BINARY = ['ffffffff', '0aff', '08ffffffffffffffffffff01', '0a7f61', '0f', '0000', '0c', '0a02c328']
   .map(hex)
@@ -117,7 +125,7 @@ function frameCases(): Case[] {
     ['a truncated frame', frame(message, { length: 100 }), malformed],
     ['a truncated frame header', hex('000000'), malformed],
     ['unknown flags', frame(message, { flags: 0x7e }), notAnId],
-    ['a compressed frame without an encoding', frame(message, { flags: 1 }), malformed],
+    ['a compressed frame without an encoding', frame(message, { flags: 1 }), withoutEncoding],
     ['two messages', Buffer.concat([frame(message), frame(message)]), wrongCount],
     ['no message', hex(''), wrongCount],
     ['a message and half a frame', Buffer.concat([frame(message), hex('0000')]), malformed],
@@ -221,7 +229,6 @@ describe('streams over gRPC', () => {
   test.each([
     ['bytes that are no message', frame(hex('ffffffff'))],
     ['a truncated frame', frame('abc', { length: 100 })],
-    ['a compressed frame without an encoding', frame('', { flags: 1 })],
   ])('answer InvalidArgument to %s in a stream of requests', async (_, body) => {
     using client = openHttpClient(service.url, GRPC);
     const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
@@ -229,6 +236,13 @@ describe('streams over gRPC', () => {
 
     expect(GRPC.read(reply)).toMatchObject({ code: 'invalid_argument', message: 'Validation failed' });
     await expectHealthy(client, GRPC);
+  });
+
+  test('answer Internal to a compressed frame without an encoding', async () => {
+    using client = openHttpClient(service.url, GRPC);
+    const path = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+    const reply = await client.send({ path, headers: headersOf(GRPC), body: frame('', { flags: 1 }) });
+    expect(GRPC.read(reply)).toMatchObject({ code: 'internal', message: withoutEncoding.message });
   });
 
   test("end at the caller's deadline", async () => {

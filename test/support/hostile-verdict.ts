@@ -1,4 +1,5 @@
 /** Says what is wrong with the reply to a hostile request. */
+import { ERRORS } from '../../src/domain/errors.ts';
 import type { HostileRequest } from './hostile-requests.ts';
 import { decodeBase64, protocolNamed, type RawReply } from './protocols.ts';
 
@@ -50,7 +51,9 @@ function faultOfGrpc(contentType: string, reply: RawReply): string | undefined {
   try {
     const isText = contentType.startsWith('application/grpc-web-text');
     const bytes = isText ? decodeBase64(reply.bytes.toString()) : reply.bytes;
-    const { code } = protocol.read({ ...reply, bytes });
+    const { code, message } = protocol.read({ ...reply, bytes });
+    // gRPC demands this code of a client's mistake.
+    if (message === ERRORS.COMPRESSED_WITHOUT_ENCODING[1]) return undefined;
     return FAULTS.has(code) ? `code ${code}` : undefined;
   } catch (error) {
     return `no gRPC status (${String(error).slice(0, 100)})`;

@@ -8,6 +8,7 @@ import { checkContentLength, readBody } from '../../http/read-body.ts';
 import { MAX_MESSAGE_BYTES } from '../call-info.ts';
 import { ignoresUnknownFields } from '../documented-calls.ts';
 import { type MediaType, readMediaType } from '../media-type.ts';
+import { requireUniqueNames } from '../repeated-names.ts';
 import { findUnknownFields, unknownFields } from '../unknown-fields.ts';
 import type { Route } from './route.ts';
 import type { PathParameters } from './router.ts';
@@ -20,7 +21,8 @@ const MALFORMED = '\uD800';
  *
  * @param deadline in milliseconds of `performance.now()`
  * @throws HttpError 408, 413 or 415
- * @throws ServiceError `Validation failed` if the body is not a JSON object, or if it or the query has unknown fields
+ * @throws ServiceError `Validation failed` if the body is not a JSON object, or if it or the query has unknown or
+ * repeated fields
  */
 export async function readFields(
   { method, rpc, fields: sources }: Route,
@@ -29,9 +31,10 @@ export async function readFields(
   deadline: number,
 ): Promise<Record<string, unknown>> {
   checkContentLength(request, MAX_MESSAGE_BYTES);
+  const isLenient = ignoresUnknownFields(rpc);
   // The body of a GET or DELETE has no meaning, whatever its type.
-  const body = method === 'POST' || method === 'PATCH' ? await readJsonObject(request, deadline) : {};
-  if (!ignoresUnknownFields(rpc)) requireKnown({ rpc, fields: sources }, body, query);
+  const body = method === 'POST' || method === 'PATCH' ? await readJsonObject(request, deadline, { isLenient }) : {};
+  if (!isLenient) requireKnown({ rpc, fields: sources }, body, query);
   const fields: Record<string, unknown> = {};
   for (const name in sources) {
     const source = sources[name];
@@ -53,18 +56,28 @@ function requireKnown({ rpc, fields }: Pick<Route, 'rpc' | 'fields'>, body: obje
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-async function readJsonObject(request: NodeRequest, deadline: number): Promise<Record<string, unknown>> {
+async function readJsonObject(
+  request: NodeRequest,
+  deadline: number,
+  { isLenient }: { isLenient: boolean },
+): Promise<Record<string, unknown>> {
   requireJson(request);
   const bytes = await readBody(request, MAX_MESSAGE_BYTES, deadline);
   if (bytes.length === 0) return {};
-  let value: unknown;
-  try {
-    value = JSON.parse(utf8.decode(bytes));
-  } catch {
-    value = undefined;
-  }
+  const { text, value } = parseJson(bytes);
   if (!isObject(value)) throw invalidField('body', 'must be a JSON object in UTF-8');
+  if (!isLenient) requireUniqueNames(text);
   return value;
+}
+
+/** Returns no value if the bytes are no JSON in UTF-8. */
+function parseJson(bytes: Buffer): { text: string; value?: unknown } {
+  try {
+    const text = utf8.decode(bytes);
+    return { text, value: JSON.parse(text) };
+  } catch {
+    return { text: '' };
+  }
 }
 
 /** Treats a missing Content-Type as JSON. Refuses a charset other than UTF-8, and ignores other parameters. */

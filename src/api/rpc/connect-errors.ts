@@ -44,6 +44,7 @@ const ERROR_CODES: ReadonlyMap<Code, ErrorCode> = new Map(
  */
 export function toDecodingError(error: unknown, schema: DescMessage): ServiceError {
   if (!(error instanceof ConnectError)) return malformedMessage();
+  if (error.rawMessage === COMPRESSED) return new ServiceError('COMPRESSED_WITHOUT_ENCODING');
   const [, typeName, key] = UNKNOWN_KEY.exec(error.rawMessage) ?? [];
   if (typeName && key !== undefined) return unknownFields([pathInside(schema, typeName, key)]);
   const fieldError = findFieldError(error);
@@ -57,6 +58,9 @@ export function toDecodingError(error: unknown, schema: DescMessage): ServiceErr
   const isMalformed = error.code === Code.Internal || (error.code === Code.InvalidArgument && !isTimeout);
   return isMalformed ? malformedMessage() : toServiceError(error);
 }
+
+/** Connect has only this text for a frame with the compressed flag in a request without an encoding. */
+const COMPRESSED = 'received compressed envelope, but do not know how to decompress';
 
 /** Protobuf reports the first unknown field with its message type, and only in this text. */
 const UNKNOWN_KEY = /cannot decode message (\S+) from JSON: key "(.*)" is unknown$/s;

@@ -51,7 +51,8 @@ function parseMessage(bytes: Buffer, maxBytes: number): Uint8Array {
   const end = PREFIX_BYTES + bytes.readUInt32BE(1);
   if (end - PREFIX_BYTES > maxBytes) throw messageTooLarge(end - PREFIX_BYTES, maxBytes);
   const isCompressed = ((bytes[0] ?? 0) & COMPRESSED_FLAG) !== 0;
-  if (isCompressed || end > bytes.length) throw malformedMessage();
+  if (end > bytes.length) throw malformedMessage();
+  if (isCompressed) throw new ServiceError('COMPRESSED_WITHOUT_ENCODING');
   if (end === bytes.length) return bytes.subarray(PREFIX_BYTES);
   throw isWholeFrame(bytes.subarray(end))
     ? protocolError('received extra input message for unary method')

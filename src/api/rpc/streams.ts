@@ -4,6 +4,8 @@ import type { Logger } from 'pino';
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { ServerReflection as ServerReflectionAlpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
 import { Health } from '../../../gen/health/v1/health_pb.ts';
+import type { ServiceError } from '../../domain/errors.ts';
+import { outcomeOf } from '../call-errors.ts';
 import type { CallOutcome } from '../call-info.ts';
 import type { HealthMonitor } from '../operations/health.ts';
 import { codeOfConnectError, toConnectError, toDecodingError, toStreamError } from './connect-errors.ts';
@@ -29,14 +31,18 @@ export function registerStreams(router: ConnectRouter, { watch }: Pick<HealthMon
 function createErrorInterceptor(logger: Logger): Interceptor {
   return (next) => async (request) => {
     const end = request.contextValues.get(streamEndKey);
+    let refusal: ServiceError | undefined;
     const toAnswer = (error: unknown) => {
       const answer = toStreamError(error, logger);
-      end.outcome = { code: codeOfConnectError(answer) };
+      end.outcome = refusal ? outcomeOf(refusal) : { code: codeOfConnectError(answer) };
       return answer;
     };
     try {
       if (!request.stream) return await next(request);
-      const toRefusal = (error: unknown) => toConnectError(toDecodingError(error, request.method.input));
+      const toRefusal = (error: unknown) => {
+        refusal = toDecodingError(error, request.method.input);
+        return toConnectError(refusal);
+      };
       const response = await next({ ...request, message: mapErrors(request.message, toRefusal) });
       return response.stream ? { ...response, message: mapErrors(response.message, toAnswer) } : response;
     } catch (error) {
