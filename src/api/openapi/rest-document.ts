@@ -22,7 +22,7 @@ import { describeWebhooks } from './webhooks.ts';
 const FAILURE: JsonSchema = {
   type: 'object',
   properties: {
-    status: { const: false },
+    status: { type: 'boolean', const: false },
     message: { type: 'string', description: 'For people. It may become clearer.' },
     reason: {
       type: 'string',
@@ -99,9 +99,10 @@ function describeRoute(route: Route, rules: RequestRules, schemas: MessageSchema
 }
 
 function describeResponses(route: Route, schemas: MessageSchemas, commentOf: ReadComment): JsonSchema {
-  const { status, message, rpc, existedBefore } = route;
+  const { message, rpc, existedBefore } = route;
   const data = describeData(route, schemas);
-  const properties = { status: { const: true }, message: { const: message }, ...(data && { data }) };
+  const status = { type: 'boolean', const: true };
+  const properties = { status, message: { type: 'string' }, ...(data && { data }) };
   const content = toContent({ type: 'object', properties, required: Object.keys(properties) });
   const success = { description: message, content };
   const reasons = new Map<number, Set<string>>([400, 401, 500, 503].map((each) => [each, new Set()]));
@@ -111,7 +112,7 @@ function describeResponses(route: Route, schemas: MessageSchemas, commentOf: Rea
   }
   return {
     ...(existedBefore !== undefined && { 200: success }),
-    [status]: success,
+    [route.status]: success,
     ...Object.fromEntries(
       [...reasons].map(([each, named]) => [each, describeFailureResponse([...named].join(', ') || 'Failure')]),
     ),

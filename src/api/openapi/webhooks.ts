@@ -20,7 +20,7 @@ function describe(type: string, data: JsonValue): JsonSchema {
   const envelope = {
     type: 'object',
     properties: {
-      type: { const: type },
+      type: { type: 'string', const: type },
       timestamp: { type: 'string', format: 'date-time', description: 'When the change happened.' },
       data: schemaOf(data),
     },

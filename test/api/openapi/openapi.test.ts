@@ -129,6 +129,32 @@ describe.each(cases)('$name', ({ protocol, operation }) => {
   });
 });
 
+/** Returns every object of the document, with its path. */
+function* walk(value: unknown, path = '#'): Generator<[path: string, node: Readonly<Record<string, unknown>>]> {
+  if (typeof value !== 'object' || value === null) return;
+  yield [path, { ...value }];
+  for (const [name, inner] of Object.entries(value)) yield* walk(inner, `${path}/${name}`);
+}
+
+test.each([
+  ['REST', restDocument],
+  ['Connect', connectDocument],
+])(
+  'every constant and enumeration in the document of %s has a type, which generators of clients need',
+  (_, document) => {
+    const isUntyped = ({ const: constant, enum: values, type }: Readonly<Record<string, unknown>>) =>
+      (constant !== undefined || Array.isArray(values)) && type === undefined;
+    const untyped = [...walk(document)].filter(([, node]) => isUntyped(node)).map(([path]) => path);
+    expect(untyped).toEqual([]);
+  },
+);
+
+test('the messages of successes are plain strings, so that a clearer message breaks no client', () => {
+  const messages = [...walk(restDocument.paths)].filter(([path]) => /\/20[01]\/.*\/properties\/message$/.test(path));
+  expect(messages.length).toBeGreaterThan(OPERATIONS.filter(({ route }) => route).length - 1);
+  expect(messages.filter(([, node]) => JSON.stringify(node) !== '{"type":"string"}')).toEqual([]);
+});
+
 test('GET /openapi.json answers with the document of REST', async () => {
   const reply = await request(service.url, { path: '/openapi.json' });
   expect(reply).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
