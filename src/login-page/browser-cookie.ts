@@ -10,6 +10,9 @@ export interface Answers extends Pick<Browser, 'answerDigest' | 'knownAnswers'> 
   readonly answerSecret: string;
 }
 
+/** A browser whose secrets of logins were not read. */
+export type IdentifiedBrowser = Omit<KnownBrowser, keyof Answers>;
+
 export interface KnownBrowser extends Browser, Answers {
   readonly formToken: string;
   /** Whether the request had no valid cookie. */
@@ -22,7 +25,7 @@ export interface KnownBrowser extends Browser, Answers {
 const BROWSER_SECONDS = 400 * 24 * 60 * 60;
 
 /** Returns the browser of the request. Sets a cookie if the browser has none. */
-export function identifyBrowser(context: HttpContext, isSecure: boolean): Omit<KnownBrowser, keyof Answers> {
+export function identifyBrowser(context: HttpContext, isSecure: boolean): IdentifiedBrowser {
   const name = cookieName('usher', { isSecure });
   const given = readCookie(context, name);
   const known = given !== undefined && /^[\w-]{43}$/.test(given) ? given : undefined;
@@ -38,8 +41,14 @@ export function identifyBrowser(context: HttpContext, isSecure: boolean): Omit<K
   };
 }
 
+/** Returns undefined if the browser has no cookie, and sets none. */
+export function identifyKnownBrowser(context: HttpContext, isSecure: boolean): IdentifiedBrowser | undefined {
+  const isKnown = readCookie(context, cookieName('usher', { isSecure })) !== undefined;
+  return isKnown ? identifyBrowser(context, isSecure) : undefined;
+}
+
 /** Returns whether the form comes from a page that Usher showed to this browser. This prevents CSRF. */
-export function isOwnForm({ formToken }: KnownBrowser, given: string): boolean {
+export function isOwnForm({ formToken }: Pick<KnownBrowser, 'formToken'>, given: string): boolean {
   return isSameText(given, formToken);
 }
 

@@ -69,7 +69,9 @@ export function createLoginHandlers(
   given: GivenParts & { readonly oidc: OidcProvider | undefined },
 ): PathHandler[] {
   const handlers = [createLogoHandler(given)];
-  const parts = { ...given, logins: new NetworkLimit(), singleSignOnMaxAgeSeconds: config.singleSignOnMaxAgeSeconds };
+  const { singleSignOnMaxAgeSeconds } = config;
+  const accountKeys = deriveAccountKeys(secrets.encryptionKeys);
+  const parts = { ...given, accountKeys, logins: new NetworkLimit(), singleSignOnMaxAgeSeconds };
   if (given.oidc) handlers.push(createOidcPages({ ...parts, oidc: given.oidc }));
   if (config.authPageUrl === undefined) handlers.push(createLoginPage(config, secrets, parts));
   return handlers;
@@ -78,10 +80,9 @@ export function createLoginHandlers(
 function createLoginPage(
   config: Config,
   { encryptionKeys }: Pick<Secrets, 'encryptionKeys'>,
-  parts: GivenParts & Pick<LoginPageParts, 'logins' | 'singleSignOnMaxAgeSeconds'>,
+  parts: GivenParts & Pick<LoginPageParts, 'accountKeys' | 'logins' | 'singleSignOnMaxAgeSeconds'>,
 ): PathHandler {
   const { databaseUrl, ethereumChainId: chainId, ethereumRpcUrl, loginMethods: methods, smtp } = config;
-  const { allowAccountDeletion } = config;
   const limitFactor = databaseUrl === undefined && !smtp ? TRIAL_FACTOR : 1;
   const codes = { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor };
   const { requestTimeoutMs } = parts;
@@ -89,8 +90,7 @@ function createLoginPage(
   const relyingParty = createRelyingParty(parts.authPageUrl, config.passkeyRpId, encryptionKeys);
   const options = {
     ...parts,
-    accountKeys: deriveAccountKeys(encryptionKeys),
-    allowAccountDeletion,
+    allowAccountDeletion: config.allowAccountDeletion,
     authorizationKeys: deriveAuthorizationKeys(encryptionKeys),
     chainId,
     codes,

@@ -114,6 +114,41 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await expectTokens(at, forms[0]);
   });
 
+  test.each([
+    ['with an ID token', true],
+    ['without one, after the person has agreed', false],
+  ])('the form of another site signs out %s', async (_, hasToken) => {
+    const { authorize, forms, page, problems, provider, redirectUri } = await open();
+    await authorize({ response_mode: 'form_post' });
+    await signIn(page, provider);
+    await page.waitForURL(redirectUri);
+    const { issuer } = provider.route;
+    const { clientId, clientSecret: apiKey } = provider.client;
+    const code = forms[0]?.get('code') ?? '';
+    const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: CODE_VERIFIER };
+    const headers = basicOf({ clientId, apiKey });
+    const { body } = await send(provider, `${issuer}/oidc/token`, { method: 'POST', headers, form });
+    const hint = hasToken ? JSON.parse(body).id_token : '';
+    await page.route('https://shop.example/', (route) =>
+      route.fulfill({
+        contentType: 'text/html',
+        body: `<!doctype html><html lang="en"><title>Shop</title><form method="post" action="${issuer}/oidc/logout">
+          <input type="hidden" name="id_token_hint" value="${hint}"><button>Leave</button></form>`,
+      }),
+    );
+    await page.goto('https://shop.example/');
+    await page.getByRole('button', { name: 'Leave' }).click();
+    if (!hasToken) {
+      await page.getByRole('heading', { name: 'Do you want to sign out?' }).waitFor();
+      await expectAccessible(page);
+      await page.getByRole('button', { name: 'Sign out' }).click();
+    }
+    await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
+    await authorize({ prompt: 'none' });
+    expect(new URL(page.url()).searchParams.get('error')).toBe('login_required');
+    expect(problems).toEqual([]);
+  });
+
   test('the client is told that the person has cancelled', async () => {
     const { authorize, forms, page, redirectUri } = await open();
     await authorize({ response_mode: 'form_post' });

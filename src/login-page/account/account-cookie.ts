@@ -3,7 +3,7 @@ import type { AccountKeys } from '../../domain/account/account-keys.ts';
 import type { AccountSignIn } from '../../domain/account/find-account.ts';
 import { openToken, sealToken } from '../../domain/aes-gcm.ts';
 import type { HttpContext } from '../../http/http-context.ts';
-import { cookieName, type KnownBrowser, readCookie, setCookie } from '../browser-cookie.ts';
+import { cookieName, type IdentifiedBrowser, readCookie, setCookie } from '../browser-cookie.ts';
 
 const COOKIE = 'usher-account';
 /** The cookie expires this long after the last request. */
@@ -14,7 +14,7 @@ const LONGEST_MS = 24 * 60 * 60_000;
 /** Returns undefined unless this browser has signed in, and has used the account page in the last 15 minutes. */
 export function readAccountCookie(
   context: HttpContext,
-  browser: KnownBrowser,
+  browser: IdentifiedBrowser,
   keys: AccountKeys,
   now: Date,
 ): AccountSignIn | undefined {
@@ -30,7 +30,7 @@ export function readAccountCookie(
 /** Signs the browser in for another 15 minutes. */
 export function writeAccountCookie(
   context: HttpContext,
-  browser: KnownBrowser,
+  browser: IdentifiedBrowser,
   keys: AccountKeys,
   { userId, method, authenticatedAt, loginIntentId, openedAt }: AccountSignIn,
   now: Date,
@@ -45,11 +45,11 @@ export function writeAccountCookie(
   );
 }
 
-export function removeAccountCookie(context: HttpContext, browser: KnownBrowser): void {
+export function removeAccountCookie(context: HttpContext, browser: IdentifiedBrowser): void {
   setCookie(context, cookieName(COOKIE, browser), '', 0, browser.isSecure);
 }
 
 /** Returns the additional authenticated data, which bind the cookie to the browser. */
-function aadOf({ digest }: KnownBrowser): string {
+function aadOf({ digest }: IdentifiedBrowser): string {
   return `account ${digest.toString('hex')}`;
 }

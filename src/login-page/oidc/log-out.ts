@@ -1,65 +1,113 @@
 /** The logout endpoint: OpenID Connect RP-Initiated Logout 1.0. */
+import { endLoginsOfBrowser } from '../../domain/account/end-logins-of-browser.ts';
 import { addToQuery } from '../../domain/applications/redirect-uri.ts';
 import { findApplicationOfClient } from '../../domain/login/find-login-application.ts';
 import { endGrantsOfBrowser } from '../../domain/oidc/end-grants.ts';
-import { type IdTokenHint, readIdTokenHint } from '../../domain/oidc/id-token-hint.ts';
+import type { IdTokenHint } from '../../domain/oidc/id-token-hint.ts';
 import type { OidcClient } from '../../domain/oidc/oidc-clients.ts';
+import { sidOf } from '../../domain/oidc/sid.ts';
 import { revokeUserSessions } from '../../domain/sessions/revoke-user-sessions.ts';
+import { type IdentifiedBrowser, identifyKnownBrowser, isOwnForm } from '../browser-cookie.ts';
 import { loginPathOf } from '../login-request.ts';
 import { toPageApplication } from '../page-application.ts';
-import { forgetHere } from '../remembered-sign-in.ts';
-import { sendErrorPage, sendRedirect } from '../responses.ts';
-import { type OidcPageRequest, PageProblem, takeOidcPermits } from './oidc-page.ts';
+import { renderLogOut } from '../pages/log-out.ts';
+import { sendErrorPage, sendPage, sendRedirect } from '../responses.ts';
+import { findSignedInHere, signOutHere, signUserOutHere } from '../sign-out-here.ts';
+import { type NamedLogin, readNamedLogin } from './named-login.ts';
+import type { OidcPageRequest } from './oidc-page.ts';
 
-/** The parameters that a request may have only once. */
-const SINGLE = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state'];
 /** The query parameter that shows the page after a logout again, in another language. */
 const DONE = 'done';
+/** In characters. Proxies accept a request line of 8 KiB. */
+const MAX_QUERY = 6_000;
 
-/** @throws PageProblem without a valid ID token. Any site can send a browser here, so nothing ends without one. */
+/**
+ * Signs out whom the ID token names. Any site can send a browser here: without a token of this browser, or a recent one,
+ * nothing ends before the person has agreed. Then the browser returns to the application.
+ *
+ * @throws PageProblem if the network has no permits
+ */
 export async function logOut(request: OidcPageRequest): Promise<void> {
   const { context, call, parameters, parts, isSecure } = request;
-  if (parameters.get(DONE) !== undefined) return showSignedOut(request, parameters.get('client_id') ?? '');
-  const { hint, client } = await readLogin(request);
-  request.oidcCall.setApplication(client.id);
-  await forgetHere({ context, call, browser: { isSecure } }, hint.userId);
-  await endLogin(request, client, hint);
-  await parts.onSignedOut(hint.userId);
-  const uri = parameters.get('post_logout_redirect_uri');
-  if (uri === undefined || !client.postLogoutRedirectUris.includes(uri)) return showSignedOut(request, client.clientId);
-  const state = parameters.get('state');
-  sendRedirect(context, state === undefined ? uri : addToQuery(uri, { state }));
+  if (parameters.get(DONE) !== undefined) return showSignedOut(request, parameters.get('client_id'));
+  const browser = identifyKnownBrowser(context, isSecure);
+  if (!browser && isRepeatedAsGet(request)) return;
+  const login = await readNamedLogin(request);
+  const own = browser && { context, call, browser, parts };
+  const signedIn = own ? await findSignedInHere(own) : [];
+  if (login?.hint && (login.isRecent || isOf(browser, login.client, login.hint))) {
+    if (own && (isOf(browser, login.client, login.hint) || signedIn.includes(login.hint.userId))) {
+      await signUserOutHere(own, login.hint.userId);
+    }
+    await endLogin(request, login.client, login.hint);
+    return leadBack(request, login);
+  }
+  if (!own || signedIn.length === 0) return leadBack(request, login, { isEnded: login?.hint !== undefined });
+  if (!isOwnForm(own.browser, parameters.get('token') ?? '')) return ask(request, own.browser, login);
+  await signOutHere(own);
+  for (const userId of signedIn) {
+    await endLoginsOfBrowser(call, { userId, browserDigest: own.browser.digest });
+    await parts.onSignedOut(userId);
+  }
+  await leadBack(request, login);
 }
 
-/** Returns the user, browser and application of the ID token. @throws PageProblem if it is older than a login can be */
-async function readLogin(request: OidcPageRequest) {
-  const { call, oidcCall, parameters, parts } = request;
-  const token = parameters.get('id_token_hint');
-  if (token === undefined || parameters.hasRepeated(SINGLE)) throw new PageProblem('not-signed-out');
-  takeOidcPermits(request, parts.logouts);
-  const hint = readIdTokenHint(parts.oidc.signingKeys, parts.tokens.issuer, token);
-  if (!hint) throw new PageProblem('not-signed-out');
-  const client = await parts.clients.find(hint.clientId, oidcCall.deadline);
-  const maxAgeMs = (client?.sessionMaxAgeSeconds ?? parts.sessionMaxAgeSeconds) * 1_000;
-  const isOther = (parameters.get('client_id') ?? hint.clientId) !== hint.clientId;
-  if (!client || isOther || hint.issuedAt.getTime() + maxAgeMs < call.now.getTime())
-    throw new PageProblem('not-signed-out');
-  return { hint, client };
+/**
+ * Sends a browser here again, with its cookies, and returns whether it has: the form of another site comes without the
+ * cookies, which are `SameSite=Lax`. What is too long for an address is answered at once.
+ */
+function isRepeatedAsGet({ context, place }: OidcPageRequest): boolean {
+  const query = new URLSearchParams(place.query.map(([name, value]): [string, string] => [name, value])).toString();
+  const isRepeated = context.request.method === 'POST' && query.length <= MAX_QUERY;
+  if (isRepeated) sendRedirect(context, `${place.path}?${query}`);
+  return isRepeated;
+}
+
+/** Returns whether the ID token comes from a sign-in in this browser. */
+function isOf(browser: IdentifiedBrowser | undefined, { id }: OidcClient, { sid, userId }: IdTokenHint): boolean {
+  return browser !== undefined && sid === sidOf(id, userId, browser.digest);
 }
 
 /** Ends the login at the application in the browser that the ID token names, or in all browsers if it names none. */
-async function endLogin({ call }: OidcPageRequest, client: OidcClient, { userId, sid }: IdTokenHint): Promise<void> {
+async function endLogin({ call, parts }: OidcPageRequest, client: OidcClient, { userId, sid }: IdTokenHint) {
   if (sid !== undefined) await endGrantsOfBrowser(call, { applicationId: client.id, userId, sid });
   else await revokeUserSessions({ ...call, application: { ...client, name: '' } }, { userId });
+  await parts.onSignedOut(userId);
 }
 
-async function showSignedOut(
-  { call, context, languages, parameters, parts, place }: OidcPageRequest,
-  clientId: string,
-) {
-  const found = await findApplicationOfClient(call, clientId);
+async function ask(request: OidcPageRequest, { formToken }: IdentifiedBrowser, login: NamedLogin | undefined) {
+  const { languages, parameters, context } = request;
   const language = languages.languageFor(parameters.get('ui_locales'));
-  const application = found && toPageApplication(found, language, loginPathOf(parts));
+  const application = await findApplication(request, login?.client.clientId);
+  const query = request.place.query.filter(([name]) => name !== 'token');
+  const place = { ...request.place, query };
+  sendPage(context, 200, renderLogOut({ language, application, place, formToken }));
+}
+
+/** @param isEnded whether the login is known to have ended */
+async function leadBack(request: OidcPageRequest, login: NamedLogin | undefined, { isEnded = true } = {}) {
+  const { context, languages, parameters, place } = request;
+  const uri = parameters.get('post_logout_redirect_uri');
+  const state = parameters.get('state');
+  if (uri !== undefined && login?.client.postLogoutRedirectUris.includes(uri)) {
+    return sendRedirect(context, state === undefined ? uri : addToQuery(uri, { state }));
+  }
+  const clientId = login?.client.clientId;
+  if (isEnded) return showSignedOut(request, clientId);
+  const language = languages.languageFor(parameters.get('ui_locales'));
+  const application = await findApplication(request, clientId);
+  sendErrorPage(context, 'not-signed-out', { language, place, application });
+}
+
+async function showSignedOut(request: OidcPageRequest, clientId = '') {
+  const { context, languages, parameters, place } = request;
+  const language = languages.languageFor(parameters.get('ui_locales'));
+  const application = await findApplication(request, clientId);
   const query = [[DONE, '1'] as const, ['client_id', clientId] as const];
   sendErrorPage(context, 'signed-out', { language, place: { path: place.path, query }, application });
+}
+
+async function findApplication({ call, languages, parameters, parts }: OidcPageRequest, clientId = '') {
+  const found = clientId === '' ? undefined : await findApplicationOfClient(call, clientId);
+  return found && toPageApplication(found, languages.languageFor(parameters.get('ui_locales')), loginPathOf(parts));
 }

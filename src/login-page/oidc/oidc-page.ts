@@ -15,7 +15,13 @@ import type { NetworkLimit } from './network-limit.ts';
 export interface OidcPageParts
   extends Pick<
     LoginPageParts,
-    'authPageUrl' | 'logins' | 'tokens' | 'sessionMaxAgeSeconds' | 'singleSignOnMaxAgeSeconds' | 'onSignedOut'
+    | 'accountKeys'
+    | 'authPageUrl'
+    | 'logins'
+    | 'tokens'
+    | 'sessionMaxAgeSeconds'
+    | 'singleSignOnMaxAgeSeconds'
+    | 'onSignedOut'
   > {
   readonly oidc: OidcProvider;
   readonly clients: OidcClients;

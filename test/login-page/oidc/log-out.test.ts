@@ -3,7 +3,9 @@
 import { createPrivateKey } from 'node:crypto';
 import { decodeJwt, SignJWT } from 'jose';
 import { afterAll, describe, expect, it } from 'vitest';
-import { HOUR, MINUTE } from '../../support/clock.ts';
+import { openAccount } from '../../support/account-page.ts';
+import { HOUR } from '../../support/clock.ts';
+import { request } from '../../support/http.ts';
 import { LoginBrowser } from '../../support/login-browser.ts';
 import { LoginFixture } from '../../support/login-fixture.ts';
 import { authorizationOf, beginOidcLogin, CODE_VERIFIER, createRsaJwk, parametersOf } from '../../support/oidc.ts';
@@ -14,6 +16,7 @@ type Changes = Readonly<Record<string, string | undefined>>;
 
 const OUT = 'https://app.test/out?a=b';
 const SIGNED_OUT = { status: 200, heading: 'You are signed out', location: undefined };
+const ASKED = { status: 200, heading: 'Do you want to sign out?', location: undefined };
 const NOT_SIGNED_OUT = { status: 200, heading: 'You may still be signed in', location: undefined };
 
 const [key, oldKey, foreignKey] = [createRsaJwk('new'), createRsaJwk('old'), createRsaJwk('new')];
@@ -127,6 +130,57 @@ describe('with the ID token of a login', () => {
   });
 });
 
+describe('with an ID token that is older than a login can be', () => {
+  const back = { client_id: of.clientId, post_logout_redirect_uri: OUT };
+
+  it('ends a later login of the same browser, and leads back', async () => {
+    const { browser, user, idToken: id_token_hint } = await signIn();
+    clock.advance(13 * HOUR);
+    const later = await signIn({ browser, user });
+    expect((await logOut(browser, { ...back, id_token_hint })).location).toBe(OUT);
+    expect(await isLive(later)).toEqual([false, false]);
+    expect(await isRemembered(browser)).toBe(false);
+  });
+
+  it('asks in another browser, and leads back from one in which nobody is signed in', async () => {
+    const { user, idToken: id_token_hint } = await signIn();
+    clock.advance(13 * HOUR);
+    const later = await signIn({ user });
+    const asked = await logOut(later.browser, { ...back, id_token_hint });
+    expect(asked).toMatchObject(ASKED);
+    expect((await logOut(new LoginBrowser(service), { ...back, id_token_hint })).location).toBe(OUT);
+    expect(await isLive(later)).toEqual([true, true]);
+    expect((await later.browser.submit(asked, '/oidc/logout')).location).toBe(OUT);
+    expect(await isLive(later)).toEqual([false, false]);
+  });
+});
+
+describe('a form without the cookie of the browser, as another site sends it', () => {
+  it('comes back as a GET with its parameters, and then ends everything here', async () => {
+    const { browser, idToken: id_token_hint } = await signIn();
+    clock.advance(1);
+    const form = { id_token_hint, post_logout_redirect_uri: OUT, state: 'a & b' };
+    const { status, headers } = await request(service.url, {
+      path: '/oidc/logout',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams(form).toString(),
+    });
+    const location = String(headers.location);
+    expect([status, location]).toEqual([303, `/oidc/logout?${new URLSearchParams(form)}`]);
+    expect((await browser.open(location)).location).toBe(`${OUT}&state=a+%26+b`);
+    expect(await isRemembered(browser)).toBe(false);
+  });
+
+  it('is answered at once if it is too long for an address', async () => {
+    const signedIn = await signIn();
+    const form = { id_token_hint: signedIn.idToken, post_logout_redirect_uri: OUT, state: 'a'.repeat(6_000) };
+    const { location } = await new LoginBrowser(service).post('/oidc/logout', form);
+    expect(location?.startsWith(OUT)).toBe(true);
+    expect(await isLive(signedIn)).toEqual([false, false]);
+    expect(await isRemembered(signedIn.browser)).toBe(false);
+  });
+});
+
 describe('without a valid ID token', () => {
   it.each<[string, (idToken: string) => Promise<Changes> | Changes]>([
     ['of none', () => ({})],
@@ -143,32 +197,71 @@ describe('without a valid ID token', () => {
     ['of no client', async (idToken) => ({ id_token_hint: await sign({ ...decodeJwt(idToken), aud: 'x' }) })],
     ['of another type', async (idToken) => ({ id_token_hint: await sign(decodeJwt(idToken), key, 'logout+jwt') })],
     ['without an age', async (idToken) => ({ id_token_hint: await sign({ ...decodeJwt(idToken), iat: undefined }) })],
-  ])('%s it ends nothing and redirects nowhere', async (name, change) => {
+  ])('%s it asks, and before the answer ends nothing', async (name, change) => {
     const signedIn = await signIn();
     const { browser, idToken } = signedIn;
     const changes = await change(idToken);
     const query = new URLSearchParams({ post_logout_redirect_uri: OUT, state: 'a' });
     for (const [field, value] of Object.entries(changes)) query.set(field, value ?? '');
     const text = name === 'of two' ? decodeURIComponent(query.toString()) : query.toString();
-    expect(await browser.open(`/oidc/logout?${text}`)).toMatchObject(NOT_SIGNED_OUT);
+    const asked = await browser.open(`/oidc/logout?${text}`);
+    expect(asked).toMatchObject(ASKED);
+    expect(await browser.post('/oidc/logout', { state: 'a', token: 'x' })).toMatchObject(ASKED);
     expect(await isLive(signedIn)).toEqual([true, true]);
     expect(await isRemembered(browser)).toBe(true);
+    clock.advance(1);
+    const answer = await browser.submit(asked, '/oidc/logout');
+    // The browser of this test sends a repeated field once.
+    if (name !== 'of two') expect(answer).toMatchObject(SIGNED_OUT);
+    expect(await isLive(signedIn)).toEqual([false, false]);
+    expect(await isRemembered(browser)).toBe(false);
+    expect(await logOut(browser, changes)).toMatchObject(changes.client_id ? NOT_SIGNED_OUT : { status: 200 });
   });
 
-  it('is one that is older than a login can be', async () => {
-    const { browser, idToken: id_token_hint } = await signIn();
-    clock.advance(12 * HOUR - MINUTE);
-    expect(await logOut(browser, { id_token_hint, client_id: other.clientId })).toMatchObject(NOT_SIGNED_OUT);
-    expect(await logOut(browser, { id_token_hint })).toMatchObject(SIGNED_OUT);
-    clock.advance(2 * MINUTE);
-    expect(await logOut(browser, { id_token_hint })).toMatchObject(NOT_SIGNED_OUT);
+  it('leads back to a registered URI of a client ID, after the answer, and at once if nobody is signed in', async () => {
+    const { browser } = await signIn();
+    const request = { client_id: of.clientId, post_logout_redirect_uri: OUT, state: 'a' };
+    const asked = await logOut(browser, request);
+    expect(asked).toMatchObject(ASKED);
+    expect(asked.body).toContain('href="https://app.test"');
+    expect(await browser.switchLanguage(asked, 'de')).toMatchObject({ heading: 'Möchten Sie sich abmelden?' });
+    expect((await browser.submit(asked, '/oidc/logout')).location).toBe(`${OUT}&state=a`);
+    expect((await logOut(browser, request)).location).toBe(`${OUT}&state=a`);
+    const unregistered = { ...request, post_logout_redirect_uri: 'https://evil.test' };
+    expect(await logOut(new LoginBrowser(service), unregistered)).toMatchObject(NOT_SIGNED_OUT);
+  });
+
+  it('ends the logins at every application in this browser, and none in another', async () => {
+    const user = await createTestUser(service);
+    const here = await signIn({ user });
+    const there = await signIn({ user });
+    const elsewhere = await signIn({ user, browser: here.browser, at: other });
+    await here.browser.submit(await logOut(here.browser, {}), '/oidc/logout');
+    expect([await isLive(here), await isLive(elsewhere, other), await isLive(there)]).toEqual([
+      [false, false],
+      [false, false],
+      [true, true],
+    ]);
+    expect([await isRemembered(here.browser), await isRemembered(there.browser)]).toEqual([false, true]);
+  });
+
+  it('signs out of the account page, too, and asks where only that is signed in', async () => {
+    const user = await createTestUser(service);
+    const { browser } = await openAccount(fixture, user);
+    const { cookie } = browser;
+    clock.advance(1);
+    await browser.submit(await logOut(browser, {}), '/oidc/logout');
+    for (const kept of [browser.cookie, cookie]) {
+      browser.cookie = kept;
+      expect(await browser.open('/account')).toMatchObject({ heading: 'Your account' });
+    }
   });
 
   it('is one of an application that has OpenID Connect no more', async () => {
     const tenant = await createTenant(service, fields);
     const { browser, idToken: id_token_hint } = await signIn({ at: tenant });
     await admin.updateApplication({ applicationId: tenant.id, openIdConnect: false });
-    expect(await logOut(browser, { id_token_hint })).toMatchObject(NOT_SIGNED_OUT);
+    expect(await logOut(browser, { id_token_hint })).toMatchObject(ASKED);
   });
 });
 

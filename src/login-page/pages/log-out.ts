@@ -1,0 +1,29 @@
+import { html } from '../../http/html.ts';
+import { renderWaysOn } from './branding.ts';
+import type { PageContent } from './document.ts';
+import { renderFooter } from './footer.ts';
+import { renderHeading, renderMark } from './parts.ts';
+import type { PageView } from './view.ts';
+
+interface LogOutView extends PageView {
+  readonly formToken: string;
+}
+
+/** Renders the question whether the person wants to sign out, because any site can send a browser to the logout. */
+export function renderLogOut(view: LogOutView): PageContent {
+  const { language, application, place, formToken } = view;
+  const title = language.text('oidc.logOut.title');
+  const kept = place.query.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
+  return {
+    language,
+    application,
+    title,
+    body: html`${application && renderMark({ application, applicationName: application.name })}
+${renderHeading(html`${title}`, html`<p>${language.text('oidc.logOut.text')}</p>`)}
+<form class="ways" method="post" action="${place.path}">
+${kept}<input type="hidden" name="token" value="${formToken}"><button>${language.text('account.signOut')}</button>
+</form>
+${renderWaysOn(view, { canRetry: false })}`,
+    footer: renderFooter(view),
+  };
+}
