@@ -63,22 +63,27 @@ export function cookieName(name: `usher${string}`, { isSecure }: Pick<KnownBrows
 }
 
 const EMAIL_COOKIE = 'usher-email';
+/** The login of the address. A cookie of its own, because the previous version reads the other as an address. */
+const EMAIL_LOGIN_COOKIE = 'usher-email-login';
 const EMAIL_SECONDS = 600;
 /** The length of the longest valid address. Browsers drop cookies above 4 KiB. */
 const EMAIL_LENGTH = 254;
 
-/** Stores the e-mail address for the page where the user enters the code. */
+/** Stores the e-mail address that the forms of the login fill in. */
 export function setEmailCookie(
   context: HttpContext,
   { isSecure }: Pick<KnownBrowser, 'isSecure'>,
+  loginIntentId: string,
   email: string,
 ): void {
   setCookie(context, EMAIL_COOKIE, email.slice(0, EMAIL_LENGTH).toWellFormed(), EMAIL_SECONDS, isSecure);
+  setCookie(context, EMAIL_LOGIN_COOKIE, loginIntentId, EMAIL_SECONDS, isSecure);
 }
 
-/** Returns an empty string if there is none. */
-export function readEmailCookie(context: HttpContext): string {
-  return readCookie(context, EMAIL_COOKIE) ?? '';
+/** Returns an empty string if there is none, or if a login in another tab has replaced it. */
+export function readEmailCookie(context: HttpContext, loginIntentId: string): string {
+  const isOfLogin = readCookie(context, EMAIL_LOGIN_COOKIE) === loginIntentId;
+  return (isOfLogin && readCookie(context, EMAIL_COOKIE)) || '';
 }
 
 export function setCookie(

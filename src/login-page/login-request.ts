@@ -71,6 +71,8 @@ export function toFields(text: string) {
     error: field('error'),
     /** The `prompt` of the login that the account page begins. */
     prompt: field('prompt'),
+    /** Identifies a change of address on the account page. */
+    changeId: field('change'),
     /** The change that the account page confirms. */
     done: field('done'),
     /** The answer of a passkey, as JSON. */

@@ -40,7 +40,7 @@ async function leave(request: LoginRequest): Promise<void> {
   const options = {
     purpose: fields.next ? ('passkeys' as const) : ('login' as const),
     redirectUriOf: (providerId: string) => callbackOf(parts, providerId),
-    loginHint: fields.email || readEmailCookie(context),
+    loginHint: fields.email || readEmailCookie(context, fields.loginIntentId),
   };
   sendRedirect(context, await beginProviderLogin(call, parts, browser, fields, options));
 }

@@ -1,5 +1,6 @@
 /** The redirect to the page that follows a form. */
 import type { ServiceError } from '../domain/errors.ts';
+import { UUID } from '../domain/validation.ts';
 import { setEmailCookie } from './browser-cookie.ts';
 import type { CodeFigures } from './code-figures.ts';
 import { type LoginRequest, loginPathOf } from './login-request.ts';
@@ -33,8 +34,8 @@ export function redirectToForm(
   { problem, figures = {} }: { problem?: string; figures?: Partial<CodeFigures> } = {},
 ): void {
   const { context, browser, languages, fields, parts } = request;
-  if (fields.email) setEmailCookie(context, browser, fields.email);
   const { loginIntentId: intent, clientId, link, next, provider } = fields;
+  if (fields.email && UUID.test(intent)) setEmailCookie(context, browser, intent, fields.email);
   const query = new URLSearchParams({
     intent,
     ...(clientId && { client_id: clientId }),

@@ -2,7 +2,7 @@
 import { ACCOUNT_APPLICATION_ID } from '../domain/account/account-application.ts';
 import { allowsMethod } from '../domain/applications/branding.ts';
 import type { ServiceError } from '../domain/errors.ts';
-import { findLatestCode } from '../domain/login/find-latest-code.ts';
+import { findLatestCode, type StoredLoginCode } from '../domain/login/find-latest-code.ts';
 import { findLoginState } from '../domain/login/find-login-state.ts';
 import { LINK_WALLET } from '../domain/login/find-to-link.ts';
 import { findLoginIntent } from '../domain/login/login-intent.ts';
@@ -49,11 +49,13 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   if (kind !== 'open') {
     sendErrorPage(context, kind, viewLogin(request, state));
   } else {
-    const email = readEmailCookie(context);
+    const latest = form === 'code' ? await findCode(request, state) : undefined;
+    // The page for the code names the address that has got it, whatever the person enters in other tabs.
+    const email = latest?.email ?? readEmailCookie(context, fields.loginIntentId);
     // Forms send this back in a hidden field, so that a form that is sent twice leads to the passkeys both times.
     const next = state.prompt === 'PASSKEYS' ? 'passkeys' : fields.next;
     const view = {
-      ...viewLogin(request, state, await findProblem(request, form, state)),
+      ...viewLogin(request, state, fields.problem || (latest?.isUnsent ? EMAIL_NOT_SENT : '')),
       allowSignUp: state.allowSignUp,
       methods,
       email,
@@ -65,7 +67,7 @@ export async function showForm(request: LoginRequest, form: FormPage) {
       providers,
     };
     // Every form but the choice needs the method `email`. A provider may say whose account is closed, too.
-    const isMissing = form !== 'closed' && ((form === 'code' && !email) || !methods.includes('email'));
+    const isMissing = form !== 'closed' && ((form === 'code' && !latest) || !methods.includes('email'));
     const render = isMissing ? renderChoice : RENDER[form];
     // A continued sign-in does not allow changes of passkeys, so the page does not offer it on the way to them.
     const token = form === 'choice' && !next ? readSignInToken(context, browser) : undefined;
@@ -75,16 +77,12 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   }
 }
 
-/** Returns the problem of the refused form, or `EMAIL_NOT_SENT`, or an empty string. */
-async function findProblem(
+function findCode(
   { call, browser, fields }: LoginRequest,
-  form: FormPage,
   { applicationId }: { readonly applicationId: string },
-): Promise<string> {
-  if (fields.problem || form !== 'code') return fields.problem;
+): Promise<StoredLoginCode | undefined> {
   const { loginIntentId } = fields;
-  const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
-  return latest?.isUnsent ? EMAIL_NOT_SENT : '';
+  return findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
 }
 
 /** Redirects to the page that shows the problem of a form, or answers the script of the page. */

@@ -7,7 +7,7 @@ import {
   tokenOf,
 } from '../support/account-page.ts';
 import { HOUR, MINUTE, SECOND } from '../support/clock.ts';
-import { LoginBrowser, textOf } from '../support/login-browser.ts';
+import { formOf, LoginBrowser, textOf } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { wrongCode } from '../support/mail-server.ts';
 import { adminClient, clientsOf, createTestUser, PUBLIC_URL, type TestUser } from '../support/service.ts';
@@ -234,10 +234,11 @@ describe('the change of the e-mail address', () => {
   it('takes a code in the browser that asked for it only', async () => {
     const user = await createTestUser(service);
     const email = newAddress();
-    await askForCode(user, email);
+    const { codePage } = await askForCode(user, email);
+    const { change = '' } = formOf(codePage, '/account/email/code').fields;
     const { browser } = await openAccount(user);
-    const form = await browser.open('/account/email/code');
-    const refused = await browser.submit(form, '/account/email/code', { code: mailbox.codeFor(email) });
+    const token = tokenOf(await browser.open('/account/email'));
+    const refused = await browser.post('/account/email/code', { token, change, code: mailbox.codeFor(email) });
     expect(refused.alert).toContain('This code is not valid any more.');
   });
 });

@@ -183,7 +183,10 @@ describe('the cookie', () => {
       expect.stringMatching(/^__Host-usher=[\w-]{43}; Max-Age=34560000; Path=\/; HttpOnly; Secure; SameSite=Lax$/),
     ]);
     const { cookies } = await postNew('/login/email', { 'content-type': FORM }, { email: 'a@b.test' });
-    expect(cookies).toEqual(['usher-email=a@b.test; Max-Age=600; Path=/; HttpOnly; Secure; SameSite=Lax']);
+    expect(cookies).toEqual([
+      'usher-email=a@b.test; Max-Age=600; Path=/; HttpOnly; Secure; SameSite=Lax',
+      expect.stringMatching(/^usher-email-login=[\w-]{36}; Max-Age=600; Path=\/; HttpOnly; Secure; SameSite=Lax$/),
+    ]);
   });
 
   it('is HttpOnly and SameSite=Lax over http, without HSTS', async () => {

@@ -1,4 +1,5 @@
 /** Users change their e-mail address on the account page, with a code that Usher sends to the new address. */
+import { hash, randomUUID } from 'node:crypto';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { Browser } from '../login/browser.ts';
@@ -14,22 +15,33 @@ import { findUserByEmail } from '../users/find-user-by-email.ts';
 import { markEmailVerified } from '../users/mark-email-verified.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { changeOwnEmail, type EmailChange } from '../users/update-user.ts';
-import { check, emailAddress, type Unchecked } from '../validation.ts';
+import { toUuid } from '../uuid-bytes.ts';
+import { check, emailAddress, text, type Unchecked } from '../validation.ts';
 import { ACCOUNT_APPLICATION_ID } from './account-application.ts';
 
 export interface AddressCode {
+  /** Identifies the change. */
+  readonly changeId: string;
   readonly email: string;
   readonly code: string;
   /** Another user has the address, or its owner has muted it for strangers: do all the work except sending. */
   readonly isDecoy: boolean;
 }
 
-/** Login codes belong to a login intent. For a change of address, the user's ID takes the place of its ID. */
-const codesOf = (userId: string, browser: Browser) => ({
-  applicationId: ACCOUNT_APPLICATION_ID,
-  loginIntentId: userId,
-  browserDigest: browser.digest,
-});
+/**
+ * Login codes belong to a login intent. For a change of address, a UUID of the user and the change takes the place of
+ * its ID. So the changes in two tabs do not mix, and nobody else can complete them. `changeId` may be any text.
+ */
+function codesOf(userId: string, browser: Browser, changeId: string) {
+  const digest = hash('sha256', `${userId} ${changeId}`, 'buffer');
+  const loginIntentId = toUuid(digest.subarray(0, 16));
+  return { applicationId: ACCOUNT_APPLICATION_ID, loginIntentId, browserDigest: browser.digest };
+}
+
+/** Returns the address of a change that this browser has begun, or an empty string. */
+export async function findNewAddress(call: Call, browser: Browser, userId: string, changeId: string): Promise<string> {
+  return (await findLatestCode(call, codesOf(userId, browser, changeId)))?.email ?? '';
+}
 
 const addressRules = { email: emailAddress };
 
@@ -46,13 +58,14 @@ export async function createAddressCode(
   request: Unchecked<keyof typeof addressRules>,
 ): Promise<AddressCode> {
   const { email } = check(request, addressRules);
+  const changeId = randomUUID();
   const owner = await findUserByEmail(call, email);
   const isStranger = (await findFamiliarity(call, settings.keys, browser, email)) === 'stranger';
   const hasMuted = (await isMuted(call, settings.keys, email)) && isStranger;
   const isDecoy = (owner !== undefined && owner.id !== userId) || hasMuted;
   const length = await admitLoginCode(call, settings, { browser, email, familiarity: 'stranger' });
   const login = {
-    ...codesOf(userId, browser),
+    ...codesOf(userId, browser, changeId),
     email,
     walletAddress: null,
     identityId: null,
@@ -60,10 +73,10 @@ export async function createAddressCode(
   };
   const { code } = await insertNewCode(call, settings, login, length);
   await removeIfErased(call, userId);
-  return { email, code, isDecoy };
+  return { changeId, email, code, isDecoy };
 }
 
-const codeRules = { code: enteredCode };
+const codeRules = { changeId: text({ max: 64, min: 0 }), code: enteredCode };
 
 /**
  * Gives the user the address that the latest code was sent to, and returns the change. It may be none: the user may have
@@ -78,8 +91,8 @@ export async function changeAddress(
   userId: string,
   request: Unchecked<keyof typeof codeRules>,
 ): Promise<EmailChange> {
-  const { code } = check(request, codeRules);
-  const codes = codesOf(userId, browser);
+  const { changeId, code } = check(request, codeRules);
+  const codes = codesOf(userId, browser, changeId);
   const latest = await findLatestCode(call, codes);
   if (!latest) throw new ServiceError('CODE_NOT_VALID');
   await requireRightCode(call, settings, { ...codes, latest, wasSent: latest.userId === userId }, code);

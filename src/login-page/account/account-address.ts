@@ -1,11 +1,10 @@
-import { changeAddress, createAddressCode } from '../../domain/account/change-address.ts';
+import { changeAddress, createAddressCode, findNewAddress } from '../../domain/account/change-address.ts';
 import { readUndoToken, undoAddressChange } from '../../domain/account/undo-address-change.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { createMuteToken } from '../../domain/login/muted-addresses.ts';
 import { html } from '../../http/html.ts';
 import { createAddressCodeMail } from '../../mail/address-code-mail.ts';
 import { isolate } from '../../texts/isolate.ts';
-import { readEmailCookie, setEmailCookie } from '../browser-cookie.ts';
 import type { LoginRequest } from '../login-request.ts';
 import { sendPage } from '../responses.ts';
 import { type Account, envelopeFor, redirect, viewOf } from './account-request.ts';
@@ -30,20 +29,23 @@ export async function showAddress(request: LoginRequest): Promise<void> {
 /** Sends a code to the new address. The page is the same if another user has the address. */
 export async function sendAddressCode(request: LoginRequest, { user }: Account): Promise<void> {
   const { call, browser, context, fields, parts } = request;
-  const { email, code, isDecoy } = await createAddressCode(call, parts.codes, browser, user.id, fields);
-  setEmailCookie(context, browser, email);
-  redirect(request, '/email/code');
+  const { changeId, email, code, isDecoy } = await createAddressCode(call, parts.codes, browser, user.id, fields);
+  redirect(request, '/email/code', { change: changeId });
   const muteUrl = `${parts.authPageUrl}/mute?t=${createMuteToken(parts.codes.keys, email, call.now)}`;
   const mail = createAddressCodeMail({ ...envelopeFor(request, email), code, muteUrl });
   parts.mailer.send(mail, { requestId: context.requestId, isDecoy });
 }
 
-export async function showAddressCode(request: LoginRequest): Promise<void> {
+export async function showAddressCode(request: LoginRequest, { user }: Account): Promise<void> {
   const view = viewOf(request);
   const { language } = view;
-  const email = html`<strong>${isolate(readEmailCookie(request.context))}</strong>`;
+  const { changeId, problem } = request.fields;
+  const address = await findNewAddress(request.call, request.browser, user.id, changeId);
+  // The code has expired, or the change is of another person or browser.
+  if (!address) return redirect(request, '/email', problem ? { problem } : {});
+  const email = html`<strong>${isolate(address)}</strong>`;
   const duration = language.duration(10, 'minute');
-  const fields = html`<label for="code">${language.text('code.field')}</label>
+  const fields = html`<input type="hidden" name="change" value="${changeId}"><label for="code">${language.text('code.field')}</label>
 <input id="code" class="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[\\p{Nd}\\s\\-]*" title="${language.text('code.field.title')}" dir="ltr" required autofocus>`;
   const text = language.html('account.address.sent', { email, duration });
   const form = { action: 'email/code', title: 'code.title', text, fields, submit: 'account.address.change' } as const;

@@ -52,8 +52,9 @@ export function changing(form: string, run: Run): Action['run'] {
       await run(request, account);
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      const { provider } = request.fields;
-      redirect(request, form && `/${form}`, { problem: problemOf(error), ...(provider && { provider }) });
+      const { provider, changeId: change } = request.fields;
+      const query = { problem: problemOf(error), ...(provider && { provider }), ...(change && { change }) };
+      redirect(request, form && `/${form}`, query);
     }
   });
 }

@@ -34,7 +34,7 @@ export async function authorize(request: OidcPageRequest): Promise<void> {
       return;
     }
     const loginIntentId = await begin();
-    suggestEmail(request, wanted);
+    suggestEmail(request, loginIntentId, wanted);
     sendRedirect(context, createAuthPageLink(parts.authPageUrl)(loginIntentId, client.clientId));
   } catch (error) {
     if (!(error instanceof OidcError) || error instanceof PageProblem) throw error;
@@ -64,10 +64,14 @@ function countPermits({ state }: AnswerTarget, { nonce }: AuthorizationRequest):
 }
 
 /** Stores the address of `login_hint`, which the login page fills in. */
-function suggestEmail({ context, isSecure }: OidcPageRequest, { loginHint }: AuthorizationRequest): void {
+function suggestEmail(
+  { context, isSecure }: OidcPageRequest,
+  loginIntentId: string,
+  { loginHint }: AuthorizationRequest,
+): void {
   if (loginHint === undefined) return;
   try {
-    setEmailCookie(context, { isSecure }, emailAddress(loginHint));
+    setEmailCookie(context, { isSecure }, loginIntentId, emailAddress(loginHint));
   } catch {
     // The hint is no e-mail address: ignore it.
   }
