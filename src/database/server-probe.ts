@@ -1,6 +1,7 @@
 import postgres from 'postgres';
 import { ConnectionFailedError, StandbyError } from './errors.ts';
-import { type ClientTarget, type DatabaseServer, describeServer, openClientOf } from './open-client.ts';
+import { type ClientTarget, type DatabaseServer, describeServer } from './open-client.ts';
+import { openSingleConnection } from './open-single-connection.ts';
 
 /** How long a server may take to say whether it is the primary. */
 const TIMEOUT_MS = 2_000;
@@ -41,7 +42,12 @@ export class ServerProbe {
 
   async #ask(): Promise<Primary> {
     const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => late.reject(new ConnectionFailedError('No connection in time')), TIMEOUT_MS);
+    let mayRepeat = this.#client !== undefined;
+    const giveUp = () => {
+      mayRepeat = false;
+      late.reject(new ConnectionFailedError('No connection in time'));
+    };
+    const timer = setTimeout(giveUp, TIMEOUT_MS);
     this.#client ??= this.#open();
     const { server } = this;
     try {
@@ -50,13 +56,17 @@ export class ServerProbe {
       const { systemId = '', walFile = '0' } = row;
       return { server, systemId, timeline: Number.parseInt(walFile.slice(0, TIMELINE_DIGITS), 16) };
     } catch (error) {
-      if (!(error instanceof StandbyError)) this.close();
+      if (error instanceof StandbyError) throw error;
+      this.close();
+      // The connection of an earlier question may have been lost since.
+      if (mayRepeat) return await this.#ask();
       throw error;
     } finally {
       clearTimeout(timer);
     }
   }
 
+  /** Not with a client that reconnects: where a server, such as a proxy, ends each connection, it tries without pause. */
   #open(): postgres.Sql {
     const options = {
       max: 1,
@@ -66,7 +76,7 @@ export class ServerProbe {
       connect_timeout: TIMEOUT_MS / 1_000,
       connection: { application_name: 'usher search' },
     };
-    return openClientOf(this.#target, options, this.server);
+    return openSingleConnection(this.#target, options, this.server);
   }
 }
 

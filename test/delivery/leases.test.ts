@@ -52,6 +52,17 @@ test('all leases of an application are extended by one statement, once in a thir
   for (const lease of held) expect([lease.isOver, lease.signal.aborted]).toEqual([false, false]);
 });
 
+test('a lease ends 9 s after it began or was last extended, so that another process goes on then', async () => {
+  const leases = openLeases();
+  const began = now;
+  const lease = leases.begin({ applicationId: 'a', webhookId: 'wh' });
+  expect(lease.end).toEqual(new Date(began + 9 * SECOND));
+  await wait(leases, 3);
+  expect(statements).toHaveLength(1);
+  expect(lease.end).toEqual(new Date(now + 9 * SECOND));
+  leases.end(lease);
+});
+
 test.each([
   ['Postgres does not answer', () => new Promise(() => {})],
   ['Postgres is away', () => Promise.reject(new Error('The database is unavailable'))],

@@ -25,6 +25,7 @@ export interface WorkerOptions {
   readonly schedule?: readonly number[];
   readonly database?: Database;
   readonly shutdownTimeoutMs?: number;
+  readonly concurrency?: number;
 }
 
 export async function openDeliveryFixture() {
@@ -42,7 +43,7 @@ export async function openDeliveryFixture() {
       outcomes: { pending: 0, succeeded: 0, failed: 0 },
       run: (statement, parameters) => database.run(statement, parameters, performance.now() + 5_000),
       ...{ sender: { send: async (...attempt: Parameters<Send>) => send(...attempt) }, schedule },
-      ...{ userAgent: 'test', concurrency: 8 },
+      ...{ userAgent: 'test', concurrency: options.concurrency ?? 8 },
     });
     const signal = new AbortController();
     const ended = worker.run(signal.signal, options.shutdownTimeoutMs ?? 20_000);

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { Readiness } from '../../../src/api/operations/readiness.ts';
 
 test('asks the database once for all who ask at the same time and soon after', async () => {
@@ -11,11 +11,16 @@ test('asks the database once for all who ask at the same time and soon after', a
   expect(asked()).toBe(1);
 });
 
-test('asks the database again later', async () => {
+test('asks the database again after 250 ms', async () => {
   const { readiness, asked, answer } = openReadiness();
+  let now = 0;
+  using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
   answer(true);
   expect(await readiness.read()).toBe(true);
-  await sleep(300);
+  now = 249;
+  expect(await readiness.read()).toBe(true);
+  expect(asked()).toBe(1);
+  now = 250;
   answer(false);
   expect(await readiness.read()).toBe(false);
   expect(asked()).toBe(2);

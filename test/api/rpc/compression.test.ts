@@ -2,7 +2,7 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
 import { brotliCompressSync, gunzipSync, gzipSync } from 'node:zlib';
 import { create, type JsonObject, toBinary, toJsonString } from '@bufbuild/protobuf';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { Health, HealthCheckRequestSchema } from '../../../gen/health/v1/health_pb.ts';
 import { GetWebhookRequestSchema, WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
@@ -129,6 +129,28 @@ test('a watch of more than 1 KiB is refused', async () => {
   const path = pathOf(watch);
   const reply = await request(service.url, { httpVersion: '2', method: 'POST', path, headers, body });
   expect(protocolNamed('gRPC over HTTP/2').read(reply).code).toBe('resource_exhausted');
+});
+
+test('a process decompresses and compresses 4 messages at a time', async () => {
+  let running = 0;
+  let most = 0;
+  const count = async (bytes: Uint8Array) => {
+    most = Math.max(most, ++running);
+    await nextIteration();
+    running--;
+    return new Uint8Array(bytes);
+  };
+  vi.resetModules();
+  vi.doMock('@connectrpc/connect-node', () => ({
+    compressionGzip: { name: 'gzip', compress: count, decompress: count },
+  }));
+  const { gzip } = await import('../../../src/api/rpc/compression.ts');
+  vi.doUnmock('@connectrpc/connect-node');
+  const bytes = new Uint8Array(1);
+  await Promise.all(
+    Array.from({ length: 20 }, (_, at) => (at % 2 ? gzip.compress(bytes) : gzip.decompress(bytes, 10))),
+  );
+  expect(most).toBe(4);
 });
 
 test('compresses no more messages at a time than the limit, and all of them in the end', async () => {

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { Database, DatabaseUnavailableError, type Run } from '../../../src/database/database.ts';
 import { generateApiKey } from '../../../src/domain/api-keys/api-key.ts';
@@ -129,6 +129,28 @@ describe('a failed look-up', () => {
 });
 
 describe('a revoked key', () => {
+  test('is used for less than 4 s after it was read, even if Postgres does not answer', async () => {
+    const tenant = await createTenant(service);
+    const { run } = countStatements(database);
+    let hangs = false;
+    const apiKeys = new ApiKeys((statement, parameters) =>
+      hangs ? new Promise(() => {}) : run(statement, parameters),
+    );
+    let now = performance.now();
+    using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+    const use = () => apiKeys.authenticate(tenant.apiKey, withTime());
+    await use();
+    // Another replica revokes the key.
+    hangs = true;
+    now += 3_999;
+    expect((await use()).application.id).toBe(tenant.id);
+    now += 1;
+    const answered = vi.fn();
+    use().then(answered, answered);
+    await nextTurn();
+    expect(answered).not.toHaveBeenCalled();
+  });
+
   test('stops working at once while it is in use', async () => {
     const tenant = await createTenant(service);
     using pool = new HttpPool(service, { 'x-api-key': tenant.apiKey });

@@ -1,0 +1,106 @@
+/** The pauses of loops that the documentation promises. No time passes: each pause is noted, and ends at once. */
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { Database } from '../../src/database/database.ts';
+import { runClockJob } from '../../src/jobs/clock.ts';
+import { runExpiryJob } from '../../src/jobs/expiry.ts';
+import { MemoryCounts } from '../../src/jobs/memory-counts.ts';
+import { watchFiles } from '../../src/jobs/watch-files.ts';
+import { createLogger } from '../../src/log.ts';
+import { MailError } from '../../src/mail/mail-error.ts';
+import { MailQueue } from '../../src/mail/mail-queue.ts';
+import { NoticeSender } from '../../src/mail/notice-sender.ts';
+import { createTestMail } from '../support/test-mail.ts';
+
+const { pauses } = vi.hoisted(() => ({ pauses: { noted: [] as number[], onPause: () => {} } }));
+vi.mock('../../src/domain/pause.ts', () => ({
+  pause: async (ms: number) => {
+    pauses.noted.push(ms);
+    pauses.onPause();
+    await new Promise((resolve) => setImmediate(resolve));
+  },
+}));
+afterEach(() => vi.restoreAllMocks());
+
+const logger = createLogger('silent');
+const database = { run: async () => [], within: () => async () => [] } as unknown as Database;
+
+/** Returns the first pauses of a loop. */
+async function notePauses(loop: (signal: AbortSignal) => Promise<void>, count = 3): Promise<readonly number[]> {
+  const stop = new AbortController();
+  pauses.noted.length = 0;
+  pauses.onPause = () => pauses.noted.length >= count && stop.abort();
+  await loop(stop.signal);
+  return [...pauses.noted];
+}
+
+/** Runs a loop with the least and with the greatest jitter. */
+async function readRange(loop: (signal: AbortSignal) => Promise<void>): Promise<readonly number[]> {
+  const random = vi.spyOn(Math, 'random');
+  const ends = [];
+  for (const value of [0, 1]) {
+    random.mockReturnValue(value);
+    ends.push(...(await notePauses(loop, 1)));
+  }
+  return ends;
+}
+
+describe('seconds pass', () => {
+  test('from 30 to 90 until expired rows are deleted again', async () => {
+    vi.spyOn(performance, 'now').mockReturnValue(0);
+    // No row has expired: a run without batches takes no time.
+    const options = { clock: () => new Date(0), auditLogDays: 1, signInLogDays: 1, webhookLogDays: 1, onError() {} };
+    expect(await readRange((signal) => runExpiryJob(database, { ...options, signal }))).toEqual([30_000, 90_000]);
+  });
+
+  test('two until a file is read again, such as a certificate or the operators', async () => {
+    const options = { use() {}, onError() {} };
+    expect(await notePauses((signal) => watchFiles(['/dev/null'], { ...options, signal }))).toEqual(
+      Array(3).fill(2_000),
+    );
+  });
+
+  test('one until the clock of Postgres is read again', async () => {
+    expect(await notePauses((signal) => runClockJob({ measure: async () => {} }, signal))).toEqual(
+      Array(3).fill(1_000),
+    );
+  });
+
+  test('from 30 to 60 until counts are stored', async () => {
+    const outcomes = { sent: 0, failed: 0, pending: 0, succeeded: 0 };
+    const parts = { clock: () => new Date(), database, logger, mailer: { outcomes }, delivery: { outcomes } };
+    expect(await readRange((signal) => new MemoryCounts(parts).run(signal))).toEqual([30_000, 60_000]);
+  });
+
+  test('about five until a process looks for the notices of others', async () => {
+    const sender = new NoticeSender({
+      accountKeys: [],
+      authPageUrl: 'https://usher.test/login',
+      clock: () => new Date(),
+      database,
+      logger,
+      outcomes: { sent: 0, failed: 0 },
+      providers: { nameOf: () => '' },
+      sender: { send: async () => {} },
+    });
+    expect(await readRange((signal) => sender.run(signal))).toEqual([3_750, 6_250]);
+  });
+});
+
+test('a code is sent after 0.5 to 2 s, and three times more after 2, 10 and 30 s', async () => {
+  const attempts: string[] = [];
+  const send = async (_: unknown, { id }: { id: string }) => {
+    attempts.push(id);
+    throw new MailError({ code: 'ECONNECTION' }, { isOfServer: true });
+  };
+  const queue = new MailQueue({ send }, logger, { isDelayed: true });
+  pauses.noted.length = 0;
+  pauses.onPause = () => {};
+  await new Promise<void>((resolve) =>
+    queue.send(createTestMail(), { requestId: 'request', onEnd: async () => resolve() }),
+  );
+  const [delay, ...retries] = pauses.noted;
+  expect(retries).toEqual([2_000, 10_000, 30_000]);
+  expect(delay).toBeGreaterThanOrEqual(500);
+  expect(delay).toBeLessThan(2_000);
+  expect(attempts).toHaveLength(4);
+});
