@@ -40,7 +40,7 @@ const ALLOWED = [
   { folder: 'config', allowed: /^$/ },
   { folder: 'http', allowed: /^$/ },
   { folder: 'client', allowed: /^gen\/usher\// },
-  { folder: 'domain', allowed: /^src\/database\// },
+  { folder: 'domain', allowed: /^src\/(database\/|config\/email-address\.ts$)/ },
   { folder: 'api/rest', allowed: /^(gen|src)\/(?!api\/rpc\/)/ },
   { folder: 'api/rpc', allowed: /^(gen|src)\/(?!api\/rest\/)/ },
 ];

@@ -1,4 +1,5 @@
 /** Parses `LOGIN_PROVIDERS_FILE`. Errors name the entry and the field, and quote no value: the file holds secrets. */
+import { toDomainKey } from './email-address.ts';
 import { LOGIN_METHODS, PROVIDER_ID } from './login-methods.ts';
 
 export interface LoginProviderSetting {
@@ -70,8 +71,8 @@ function parseProvider(entry: unknown, place: string): LoginProviderSetting {
   require(isText(clientId, /^[\x21-\x7e]{1,500}$/), 'clientId must have 1 to 500 characters without spaces');
   require(isText(clientSecret, /^[\x21-\x7e]{1,2000}$/), 'clientSecret must have 1 to 2,000 characters without spaces');
   require(typeof trustEmail === 'boolean', 'trustEmail must be true or false');
-  const areDomains = Array.isArray(emailDomains) && emailDomains.every((domain) => isText(domain, DOMAIN));
-  require(areDomains, 'emailDomains must be domains such as example.com in lower case');
+  const areDomains = Array.isArray(emailDomains) && emailDomains.every(isDomain);
+  require(areDomains, 'emailDomains must be domains such as example.com');
   const method = given.tokenEndpointAuthMethod;
   const isMethod = method === undefined || (TOKEN_ENDPOINT_AUTH_METHODS as readonly unknown[]).includes(method);
   require(isMethod, `tokenEndpointAuthMethod must be ${TOKEN_ENDPOINT_AUTH_METHODS.join(' or ')}`);
@@ -81,6 +82,10 @@ function parseProvider(entry: unknown, place: string): LoginProviderSetting {
 }
 
 const DOMAIN = /^(?=.{1,253}$)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$/;
+
+function isDomain(value: unknown): boolean {
+  return typeof value === 'string' && DOMAIN.test(toDomainKey(value));
+}
 
 function isText(value: unknown, pattern: RegExp): value is string {
   return typeof value === 'string' && pattern.test(value);

@@ -1,4 +1,5 @@
 /** Who may use the console: the lines of `OPERATORS_FILE`. */
+import { toEmailKey } from './email-address.ts';
 
 const ROLES = ['viewer', 'support', 'admin', 'team'] as const;
 
@@ -14,16 +15,8 @@ export interface Operator {
   readonly needsPasskey: boolean;
 }
 
-/** Operators by e-mail address, in the form of `toOperatorKey`. */
+/** Operators by e-mail address, in the form of `toEmailKey`. */
 export type Operators = ReadonlyMap<string, Operator>;
-
-/**
- * Lowers ASCII letters only. `toLowerCase` would also turn the Kelvin sign (U+212A) into a k, and an address with that
- * sign may belong to somebody else.
- */
-export function toOperatorKey(email: string): string {
-  return email.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
-}
 
 const LINE =
   /^(?<email>[^\s@#]+@[^\s@]+)\s+(?<role>\w+)(?:\s+(?<applicationId>[0-9a-f-]{36}))?(?<passkey>\s+passkey)?$/i;
@@ -46,7 +39,7 @@ export function parseOperators(text: string): Operators {
         `line ${index + 1} must be an e-mail address and viewer, support, admin or team <application ID>`,
       );
     }
-    const key = toOperatorKey(operator.email);
+    const key = toEmailKey(operator.email);
     const before = operators.get(key);
     if (before && (before.role !== 'team' || operator.role !== 'team')) {
       throw new Error(`line ${index + 1} repeats the operator of an earlier line`);

@@ -1,6 +1,7 @@
 /** The command `npm run console <e-mail>`. It needs the secrets of the server, but not the database. */
 import type { Config } from '../config/config.ts';
-import { parseOperators, toOperatorKey } from '../config/operators.ts';
+import { toEmailKey } from '../config/email-address.ts';
+import { parseOperators } from '../config/operators.ts';
 import { completeSecrets } from '../config/secrets.ts';
 import { defaultConsolePort, TRIAL_OPERATORS } from './embedded-defaults.ts';
 import { deriveConsoleKeys } from './keys.ts';
@@ -9,7 +10,7 @@ import { createSignInLink } from './sign-in-link.ts';
 /** Returns the output of the command: a link that signs the operator in. @throws Error with a message of one line */
 export async function createConsoleLink(config: Config, email: string | undefined): Promise<string> {
   const operators = config.operators ?? (config.databaseUrl === undefined ? TRIAL_OPERATORS : parseOperators(''));
-  const operator = operators.get(toOperatorKey(email ?? ''));
+  const operator = operators.get(toEmailKey(email ?? ''));
   if (!operator) {
     const why = email === undefined ? 'npm run console needs an e-mail address' : `${email} is not in OPERATORS_FILE`;
     throw new Error(`${why}: an operator is ${[...operators.values()][0]?.email}`);

@@ -1,6 +1,7 @@
 /** Reads `OPERATORS_FILE` again when it changes, so that new lines take effect without a restart. */
 import type { Logger } from 'pino';
-import { type Operator, type Operators, parseOperators, toOperatorKey } from '../config/operators.ts';
+import { toEmailKey } from '../config/email-address.ts';
+import { type Operator, type Operators, parseOperators } from '../config/operators.ts';
 import { watchFiles } from '../jobs/watch-files.ts';
 
 export class OperatorsFile {
@@ -17,7 +18,7 @@ export class OperatorsFile {
 
   /** Returns the operator with the e-mail address. Ignores the case of ASCII letters. */
   find(email: string): Operator | undefined {
-    return this.#operators.get(toOperatorKey(email));
+    return this.#operators.get(toEmailKey(email));
   }
 
   /** Whether the operators are those of the file now. With a malformed line, the previous ones stay. */

@@ -134,13 +134,17 @@ export const users = pgTable(
     deletedAt: instant('deleted_at'),
   },
   (table) => [
+    // Of the previous version, as users_email_prefix_idx: the locale of Postgres decides which letters lower() changes.
     uniqueIndex('users_email_key').on(sql`lower(${table.email})`).where(sql`${table.deletedAt} is null`),
+    // Finds users by their address, or by its beginning: in the collation "C", the texts with a prefix are a range.
+    uniqueIndex('users_folded_email_key')
+      .on(sql`lower(${table.email} collate "C")`)
+      .where(sql`${table.deletedAt} is null`),
     uniqueIndex('users_wallet_address_key')
       .on(sql`lower(${table.walletAddress})`)
       .where(sql`${table.deletedAt} is null and ${table.walletAddress} <> ''`),
     index('users_wallet_address_idx').on(sql`lower(${table.walletAddress})`),
     index('users_list_idx').on(table.createdAt, table.id).where(sql`${table.deletedAt} is null`),
-    // Finds users by the beginning of their address: in the collation "C", the texts with a prefix are a range.
     index('users_email_prefix_idx').on(sql`(lower(${table.email}) collate "C")`).where(sql`${table.deletedAt} is null`),
   ],
 );

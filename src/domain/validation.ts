@@ -1,4 +1,5 @@
 /** Validation of requests: every field is checked, and all violations are reported at once. */
+import { canonicalizeEmail } from '../config/email-address.ts';
 import { ServiceError, type Violation } from './errors.ts';
 import {
   ASCII,
@@ -127,14 +128,18 @@ export const webUrl: Rule<string> = rule(
 );
 const urlText = text({ max: 2048 });
 
-/** Accepts text that looks like an e-mail address: 3 to 254 characters, without the specials of RFC 5322. */
+/**
+ * Accepts text that looks like an e-mail address: 3 to 254 characters, without the specials of RFC 5322 and invisible
+ * ones. Returns its canonical spelling.
+ */
 export const emailAddress: Rule<string> = rule(
   { type: 'string', format: 'email', minLength: 3, maxLength: 254 },
   (value) => {
     const string = emailText(value);
     const hasSpecials = /[\s\p{Cc}<>()[\]\\,;:"]/u.test(string);
-    if (hasSpecials || !/^[^@]+@[^@]+$/.test(string)) throw new Unacceptable('must be an e-mail address');
-    return string;
+    const canonical = hasSpecials || !/^[^@]+@[^@]+$/.test(string) ? undefined : canonicalizeEmail(string);
+    if (canonical === undefined) throw new Unacceptable('must be an e-mail address');
+    return canonical;
   },
 );
 const emailText = text({ min: 3, max: 254 });

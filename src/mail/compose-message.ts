@@ -1,4 +1,5 @@
 import type { SendMailOptions } from 'nodemailer';
+import { canonicalizeEmail } from '../config/email-address.ts';
 import { toHtmlText } from './html-text.ts';
 import type { Mail } from './mail.ts';
 import { toLine, toPlainText, withoutControls } from './plain-text.ts';
@@ -11,7 +12,8 @@ export function composeMessage(mail: Mail, from: string) {
   return {
     from: { name: withoutControls(application.name), address: addressOf(from) },
     // Nodemailer does not parse an address in an object, so it cannot hold a display name or further recipients.
-    to: { name: '', address: mail.to },
+    // A user from before Usher stored A-labels may have Unicode, which nodemailer would not compose.
+    to: { name: '', address: canonicalizeEmail(mail.to) ?? mail.to },
     ...(replyTo && { replyTo: { name: '', address: replyTo } }),
     subject: toLine(language, mail.subject),
     text: toPlainText(mail),

@@ -2,7 +2,9 @@
  * Sends stored notices, each at least once: its row is removed when the mail server has taken the e-mail. Every process
  * looks for due notices, so those of a process that has crashed are sent, too.
  */
+
 import type { Logger } from 'pino';
+import { showEmail } from '../config/email-address.ts';
 import type { Database, Run } from '../database/database.ts';
 import { ACCOUNT_APPLICATION_ID } from '../domain/account/account-application.ts';
 import type { AccountKeys } from '../domain/account/account-keys.ts';
@@ -109,11 +111,17 @@ export class NoticeSender {
     if (kind === 'identityLinked' || kind === 'identityRemoved') {
       return createNotice(kind, { ...notice, value: providers.nameOf(value) || value });
     }
+    if (kind === 'addressReplaced') return createNotice(kind, { ...notice, value: showEmail(value) });
     if (kind !== 'addressChanged') return createNotice(kind, notice);
     const token = createUndoToken(accountKeys, { userId, from: to, to: value, at });
     const url = `${authPageUrl.replace(/\/login$/, '/account')}/undo?t=${token}`;
     const duration = language.duration(UNDO_DAYS, 'day');
-    return createNotice(kind, { ...notice, duration, link: { text: ['mail.addressChanged.undo'], url } });
+    return createNotice(kind, {
+      ...notice,
+      value: showEmail(value),
+      duration,
+      link: { text: ['mail.addressChanged.undo'], url },
+    });
   }
 
   readonly #run: Run = (statement, parameters) =>

@@ -33,6 +33,12 @@ Linus@example.com team ${OTHER.toUpperCase()} passkey`);
   });
 });
 
+test('an address may be in Unicode, and is found in every spelling of its domain', () => {
+  const operators = parseOperators('Ada@BÜCHER.example admin');
+  expect(operators.get('ada@xn--bcher-kva.example')).toMatchObject({ email: 'Ada@BÜCHER.example', role: 'admin' });
+  expect(() => parseOperators('ada@bücher.example admin\nada@xn--bcher-kva.example viewer')).toThrow('line 2 repeats');
+});
+
 test.each([
   ['no role', 'ada@example.com'],
   ['an unknown role', 'ada@example.com root'],

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
 import { OPERATORS } from '../support/console-fixture.ts';
 import { openSampledConsole } from '../support/console-samples.ts';
-import { clientsOf } from '../support/service.ts';
+import { clientsOf, createTestUser } from '../support/service.ts';
 
 const { fixture, samples, browser } = await openSampledConsole(OPERATORS.viewer);
 
@@ -19,11 +19,14 @@ test('leads from every ID to its page', async () => {
   const [event] = await fixture.service.database
     .sql`select actor from audit_events where resource = 'by the first key'`;
   const key = String(event?.actor);
+  const international = await createTestUser(fixture.service, { email: 'ada@bücher.example' });
   for (const [text, path] of [
     [u, `/users/${u}`],
     [u.toUpperCase(), `/users/${u}`],
     [` "userId": "${u}",`.slice(11), `/users/${u}`],
     [samples.email, `/users/${u}`],
+    ['ada@BÜCHER.example', `/users/${international.id}`],
+    ['ada@xn--bcher-kva.example', `/users/${international.id}`],
     [a, `/applications/${a}`],
     [fixture.tenant.clientId, `/applications/${a}`],
     [w, webhookPath],

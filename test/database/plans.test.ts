@@ -130,11 +130,11 @@ const PLANNED_ANEW = [
   'select_hourly_counts',
   'select_live_sessions',
   'select_oidc_grants',
+  'select_users_of_application_by_email',
   'select_webhooks',
   'set_api_keys_last_used',
   'settle_batch',
   'update_changed_webhook',
-  'update_user',
 ];
 
 const testDatabase = await cloneDatabase();

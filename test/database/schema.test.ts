@@ -11,6 +11,7 @@ const GLOBAL_KEYS = {
   // A user may log in to any application.
   users_pkey: 'id',
   users_email_key: 'lower(email)',
+  users_folded_email_key: 'lower(email COLLATE "C")',
   users_wallet_address_key: 'lower(wallet_address)',
   // Ends the user's sessions in every application.
   user_cutoffs_pkey: 'user_id',

@@ -58,6 +58,18 @@ test('the e-mail comes from the application, at the address of Usher, and asks f
   });
 });
 
+test.each(['ada@bücher.example', 'ada@bu\u0308cher.example', 'ada@BÜCHER.example', 'ada@xn--bcher-kva.example'])(
+  'a mail server gets A-labels for %s',
+  async (address) => {
+    const { to, headers } = await sendMail({ ...createTestMail(), to: address });
+    expect({ to, header: headers.to }).toEqual({
+      // The test's mail server decodes the A-labels of RCPT TO.
+      to: ['ada@bücher.example'],
+      header: 'ada@xn--bcher-kva.example',
+    });
+  },
+);
+
 test.each([
   ['mailto:help@shop.test', 'help@shop.test'],
   ['MAILTO:help+x@shop.test', 'help+x@shop.test'],

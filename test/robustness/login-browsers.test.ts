@@ -1,4 +1,5 @@
 /** The whole login in a real browser, with the application of the README. */
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -128,6 +129,21 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     expect(problems).toEqual([]);
     expect([...hosts].sort()).toEqual([new URL(application.url).host, `localhost:${fixture.service.port}`].sort());
   });
+
+  it.each(['bücher.example', 'BÜCHER.EXAMPLE', 'bu\u0308cher.example', 'xn--bcher-kva.example'])(
+    'a person types the domain %s, and the page shows it in Unicode',
+    async (domain) => {
+      const { page, problems } = await openLogin();
+      const local = randomUUID();
+      const user = await createTestUser(fixture.service, { email: `${local}@bücher.example` });
+      await page.getByLabel('E-mail address').fill(`${local}@${domain}`);
+      await button(page, 'Continue with e-mail').click();
+      await page.getByText(`${local}@bücher.example`).waitFor();
+      await typeCode(page, fixture.mailbox.codeFor(`${local}@xn--bcher-kva.example`));
+      await expectSignedIn(page, user);
+      expect(problems).toEqual([]);
+    },
+  );
 
   it('a person signs in with a wallet, which shows the message to sign while the page waits', async () => {
     const { wallet, user } = await fixture.createWalletUser();

@@ -62,7 +62,6 @@ describe('strangers get', () => {
     ['a soft hyphen in the domain', 'one@exam\u00adple.com'],
     ['a joiner in the domain', 'one@exam\u2060ple.com'],
     ['a filler in the domain', 'one@exam\u3164ple.com'],
-    ['a soft hyphen', 'on\u00ade@example.com'],
     ['wide letters', 'one@\uff45xample.com'],
     ['another full stop', 'one@example\u3002com'],
     ['a full stop at the end', 'one@example.com.'],
@@ -126,10 +125,12 @@ describe('strangers get', () => {
     const mailbox = new Mailbox();
     await using folding = await startTestService({ database, sendMail: mailbox.sendMail, config: LOGIN_CONFIG });
     const tenant = await createTenant(folding);
-    await createTestUser(folding, { email: 'iii@example.com' });
-    const spellings = ['iii', 'İii', 'iİi', 'iiİ', 'İİi', 'İiİ', 'iİİ', 'İİİ'];
-    for (const spelling of [...spellings, ...spellings]) await requestCode(folding, tenant, `${spelling}@example.com`);
-    expect(mailbox.sentTo('iii@example.com').length).toBe(10);
+    await createTestUser(folding, { email: 'ühü@bücher.example' });
+    const spellings = ['ühü', 'Ühü', 'ühÜ', 'ÜHÜ', 'u\u0308hü', 'ühu\u0308', 'ÜHU\u0308', 'U\u0308HÜ'];
+    const domains = ['BÜCHER.example', 'xn--bcher-kva.example'];
+    for (const domain of domains)
+      for (const local of spellings) await requestCode(folding, tenant, `${local}@${domain}`);
+    expect(mailbox.sentTo('ühü@xn--bcher-kva.example').length).toBe(10);
   });
 });
 

@@ -1,5 +1,6 @@
 /** The page of a person's account, in a browser without JavaScript. */
 import { expect } from 'vitest';
+import { showEmail } from '../../src/config/email-address.ts';
 import { LoginBrowser, type LoginPage } from './login-browser.ts';
 import type { LoginFixture } from './login-fixture.ts';
 import { clientsOf, PUBLIC_URL, type TestUser } from './service.ts';
@@ -27,7 +28,7 @@ export async function openAccount(
     browser,
     await browser.submit(codePage, '/login/code', { code: mailbox.codeFor(user.email) }),
   );
-  expect(page).toMatchObject({ status: 200, heading: user.name ?? user.email });
+  expect(page).toMatchObject({ status: 200, heading: user.name ?? showEmail(user.email) });
   return { browser, page };
 }
 

@@ -717,7 +717,9 @@ export const RevokeApiKeyResponseSchema: GenMessage<RevokeApiKeyResponse> = /*@_
  */
 export type CreateUserRequest = Message<"usher.v1.CreateUserRequest"> & {
   /**
-   * An e-mail address, 3 to 254 characters.
+   * An e-mail address, 3 to 254 characters, none of them invisible. Usher stores a
+   * domain beyond ASCII as A-labels: ada@xn--bcher-kva.example for
+   * ada@bücher.example. All spellings are one address.
    *
    * @generated from field: string email = 1;
    */
@@ -791,7 +793,7 @@ export type AdminServiceGetUserRequest = Message<"usher.v1.AdminServiceGetUserRe
   userId: string;
 
   /**
-   * The e-mail address, in upper or lower case.
+   * The e-mail address, in any spelling.
    *
    * @generated from field: optional string email = 2;
    */
@@ -827,7 +829,7 @@ export const AdminServiceGetUserResponseSchema: GenMessage<AdminServiceGetUserRe
  */
 export type AdminServiceListUsersRequest = Message<"usher.v1.AdminServiceListUsersRequest"> & {
   /**
-   * Lists the user with this e-mail address, in upper or lower case.
+   * Lists the user with this e-mail address, in any spelling.
    *
    * @generated from field: optional string email = 1;
    */
@@ -856,7 +858,7 @@ export type AdminServiceListUsersRequest = Message<"usher.v1.AdminServiceListUse
 
   /**
    * Lists the users whose e-mail address begins with this text, in upper or lower
-   * case, in the order of the addresses.
+   * case, in the order of the addresses. A domain beyond ASCII must be whole.
    *
    * @generated from field: optional string email_prefix = 5;
    */

@@ -55,7 +55,7 @@ export const GetUserResponseSchema: GenMessage<GetUserResponse> = /*@__PURE__*/
  */
 export type ListUsersRequest = Message<"usher.v1.ListUsersRequest"> & {
   /**
-   * Lists the user with this e-mail address, in upper or lower case.
+   * Lists the user with this e-mail address, in any spelling.
    *
    * @generated from field: optional string email = 1;
    */

@@ -1,5 +1,7 @@
 /** The users of an application, and their live sessions. */
+
 import { SessionService } from '../../../gen/usher/v1/session_pb.ts';
+import { showEmail } from '../../config/email-address.ts';
 import { listSessions } from '../../domain/sessions/list-sessions.ts';
 import type { ApplicationUser } from '../../domain/users/application-user.ts';
 import { listApplicationUsers } from '../../domain/users/list-application-users.ts';
@@ -64,7 +66,7 @@ export async function showSessions(request: ConsoleRequest): Promise<ConsolePage
   const end = actionsColumn(({ userId, email }: LiveSession) =>
     renderForm(
       `${path}/end`,
-      html`<input type="hidden" name="userId" value="${userId}"><button class="quiet">End<span class="hide"> the session of ${isolate(email)}</span></button>`,
+      html`<input type="hidden" name="userId" value="${userId}"><button class="quiet">End<span class="hide"> the session of ${isolate(showEmail(email))}</span></button>`,
     ),
   );
   return renderApplicationList(request, application, {

@@ -1,5 +1,7 @@
 /** The pages that ask before a user is deleted or erased. */
+
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
+import { showEmail } from '../../config/email-address.ts';
 import { invalidField } from '../../domain/errors.ts';
 import { getUser } from '../../domain/users/get-user.ts';
 import type { ConsoleRequest } from '../console-request.ts';
@@ -23,7 +25,7 @@ export const showEraseUser = (request: ConsoleRequest) => show(request, ERASE);
 
 async function show(request: ConsoleRequest, question: typeof DELETE): Promise<ConsolePage> {
   const { id, email } = await getUser(request.call, { userId: request.params.u });
-  return renderConfirmation(request, { ...question, section: 'users', name: email, back: `/users/${id}` });
+  return renderConfirmation(request, { ...question, section: 'users', name: showEmail(email), back: `/users/${id}` });
 }
 
 const { deleteUser, eraseUser } = AdminService.method;
@@ -37,7 +39,7 @@ export const END_USER_ACTIONS = {
 async function readOther(request: ConsoleRequest): Promise<{ userId: string }> {
   const { call, operator, params } = request;
   const { id, email } = await getUser(call, { userId: params.u });
-  requireName(request, email);
+  requireName(request, showEmail(email));
   if (id === operator.userId) throw invalidField('name', 'must not be your own');
   return { userId: id };
 }

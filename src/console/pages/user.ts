@@ -1,5 +1,7 @@
 /** The page of a user, with the forms that change the user. */
+
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
+import { showEmail } from '../../config/email-address.ts';
 import { listPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import { getUser } from '../../domain/users/get-user.ts';
 import { readUserVersion } from '../../domain/users/update-user.ts';
@@ -32,7 +34,7 @@ export async function showUser(request: ConsoleRequest): Promise<ConsolePage> {
   const user = await getUser(call, { userId: params.u });
   const passkeys = await listPasskeys(call, { userId: user.id });
   const path = `/users/${user.id}`;
-  const name = user.name ?? user.email;
+  const name = user.name ?? showEmail(user.email);
   return {
     title: name,
     section: 'users',
@@ -40,7 +42,7 @@ export async function showUser(request: ConsoleRequest): Promise<ConsolePage> {
 <div class="bar">
 <div>
 <h1>${isolate(name)}</h1>
-<p class="soft">${isolate(user.email)} ${renderTag(user)}</p>
+<p class="soft">${isolate(showEmail(user.email))} ${renderTag(user)}</p>
 </div>
 ${includesRole(operator.role, 'support') && renderActions(user, path)}
 </div>
@@ -51,7 +53,7 @@ ${renderPanel(
   'Profile',
   renderFacts([
     ['User ID', renderId(user.id)],
-    ['E-mail', isolate(user.email)],
+    ['E-mail', isolate(showEmail(user.email))],
     ['Name', user.name !== null && isolate(user.name)],
     ['Wallet', user.walletAddress !== '' && renderId(user.walletAddress)],
     ['Profile image', user.profileImage !== null && isolate(user.profileImage)],
@@ -71,7 +73,7 @@ function renderTag({ deactivatedAt }: User): Html {
 }
 
 function renderActions(user: User, path: string): Html {
-  const about = isolate(user.email);
+  const about = isolate(showEmail(user.email));
   return html`<div class="actions tight">${
     user.deactivatedAt
       ? renderActionButton(`${path}/reactivate`, 'Reactivate', 'second', about)

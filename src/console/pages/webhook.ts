@@ -1,5 +1,7 @@
 /** The page of a webhook, with the forms that change and test it. */
+
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
+import { showEmail } from '../../config/email-address.ts';
 import { countDeliveries } from '../../domain/webhooks/count-deliveries.ts';
 import { MAX_REDELIVERY_AGE_MS } from '../../domain/webhooks/delivery.ts';
 import { EVERY_TYPE } from '../../domain/webhooks/event-types.ts';
@@ -51,8 +53,8 @@ ${renderPanel(
     [
       'Owner',
       operator.role === 'team'
-        ? isolate(webhook.owner.email)
-        : html`<a href="/users/${webhook.owner.id}">${isolate(webhook.owner.email)}</a>`,
+        ? isolate(showEmail(webhook.owner.email))
+        : html`<a href="/users/${webhook.owner.id}">${isolate(showEmail(webhook.owner.email))}</a>`,
     ],
     ['Waiting', await describeCount(request, 'pending')],
     ['Next attempt', nextAttemptAt !== null && renderMoment(nextAttemptAt)],

@@ -1,4 +1,5 @@
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
+import { showEmail } from '../../config/email-address.ts';
 import { invalidField } from '../../domain/errors.ts';
 import { listApplicationUsers } from '../../domain/users/list-application-users.ts';
 import { EVENT_TYPES, EVERY_TYPE } from '../../domain/webhooks/event-types.ts';
@@ -26,7 +27,7 @@ export async function showWebhooks(request: ConsoleRequest): Promise<ConsolePage
     column('URL', ({ id, url }: WebhookSummary) => html`<a href="${path}/${id}">${isolate(url)}</a>`),
     column('State', renderWebhookState),
     wideColumn('Types', ({ eventTypes }: WebhookSummary) => describeTypes(eventTypes)),
-    wideColumn('Owner', ({ owner }: WebhookSummary) => isolate(owner.email)),
+    wideColumn('Owner', ({ owner }: WebhookSummary) => isolate(showEmail(owner.email))),
     wideColumn('Created', ({ createdAt }: WebhookSummary) => renderDay(createdAt)),
   ];
   const mayCreate = includesRole(operator.role, 'admin');

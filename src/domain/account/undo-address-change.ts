@@ -10,6 +10,7 @@ import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { cutOffUserSessions, runCutoff } from '../sessions/cutoffs.ts';
 import { endLateSessions } from '../sessions/late-sessions.ts';
 import { nextEmailChange, rangeOf } from '../users/email-changes.ts';
+import { isSameEmail, spellingsOf } from '../users/same-email.ts';
 import type { EmailChange } from '../users/update-user.ts';
 import { userColumns } from '../users/user.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
@@ -52,7 +53,8 @@ export function readUndoToken(keys: readonly Buffer[], token: string, now: Date)
 export async function undoAddressChange(call: Call, { userId, from, at }: AddressChange): Promise<void> {
   // No link is older. One day more, for clocks that differ.
   const oldestLinkAt = new Date(call.now.getTime() - LIFETIME_MS - DAY_MS);
-  const parameters = { userId, email: from, changedAt: at, oldestLinkAt, ...noticeParameters(call) };
+  const spellings = spellingsOf(from);
+  const parameters = { userId, email: from, ...spellings, changedAt: at, oldestLinkAt, ...noticeParameters(call) };
   const [restored] = await runCutoff(call, restoreEmail, parameters).catch((error: unknown) => {
     throw isUniqueViolation(error) ? new ServiceError('USER_ALREADY_EXISTS') : error;
   });
@@ -68,12 +70,12 @@ const restoreEmail = statement('restore_email', { isTaken: t.boolean, isRestored
     -- Locked, so that after a wait for another link, this reads what that link has voided.
     select id, email as former_email, ${p.instant('changedAt')} <@ coalesce(void_undo_links, '{}') as is_void,
       greatest(${nextEmailChange}, ${p.instant('changedAt')}) as email_changed_at, exists (
-        select 1 from users where lower(email) = lower(${p.text('email')}) and deleted_at is null
+        select 1 from users where ${isSameEmail(sql`email`)} and deleted_at is null
           and id <> ${p.uuid('userId')}) as is_taken
     from users where id = ${p.uuid('userId')} and deleted_at is null for no key update
   ), restored as (
     update users u set email = ${p.text('email')},
-      email_verified_at = case when lower(u.email) = lower(${p.text('email')}) then u.email_verified_at end,
+      email_verified_at = case when ${isSameEmail(sql`u.email`)} then u.email_verified_at end,
       email_changed_at = case when w.is_void then u.email_changed_at else w.email_changed_at end,
       void_undo_links = case when w.is_void then u.void_undo_links else
         (coalesce(u.void_undo_links, '{}') + ${rangeOf(p.instant('changedAt'), sql`w.email_changed_at`)})

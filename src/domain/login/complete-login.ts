@@ -9,6 +9,7 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { codeUrlOf, isOidcIntent } from '../oidc/authorization-answer.ts';
 import { removeIfErased } from '../users/personal-data.ts';
+import { isSameEmail, spellingsOf } from '../users/same-email.ts';
 import { check, optional, text, textThat, type Unchecked, uuid } from '../validation.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import { type SignInOrigin, shortenUserAgent } from './browser.ts';
@@ -72,7 +73,7 @@ export async function completeLogin(
     loginIntentId,
     userId,
     now,
-    email,
+    ...spellingsOf(email),
     walletAddress,
     issuer,
     subject,
@@ -162,7 +163,7 @@ const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
     condition: sql`exists (
       select 1 from users u
       where u.id = ${p.uuid('userId')} and u.deleted_at is null and u.deactivated_at is null
-        and (${p.text('email')} is null or lower(u.email) = lower(${p.text('email')}))
+        and (${p.texts('emails')} is null or ${isSameEmail(sql`u.email`)})
         and (${p.text('walletAddress')} is null or lower(u.wallet_address) = lower(${p.text('walletAddress')}))
         and (${p.text('issuer')} is null or exists (
           select 1 from user_identities d

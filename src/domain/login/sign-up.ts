@@ -4,6 +4,7 @@ import { isUniqueViolation } from '../../database/errors.ts';
 import { BY_POSTGRES } from '../../database/instants.ts';
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
+import { isEmailTaken, spellingsOf } from '../users/same-email.ts';
 import type { AuthTokens } from './auth-tokens.ts';
 import {
   answerLogin,
@@ -30,7 +31,16 @@ export async function signUp(
   const { identity, ...profile } = user;
   const { provider, issuer, subject } = identity ?? NO_IDENTITY;
   const linked = { provider, issuer, subject };
-  const parameters = { ...profile, ...linked, ...how, ...BY_POSTGRES, userId, loginIntentId, now };
+  const parameters = {
+    ...profile,
+    ...spellingsOf(user.email),
+    ...linked,
+    ...how,
+    ...BY_POSTGRES,
+    userId,
+    loginIntentId,
+    now,
+  };
   const [intent] = await run(insertUserAndComplete, parameters).catch((error: unknown) => {
     // Concurrent sign-ups with the same identity do not see each other's rows.
     if (isUniqueViolation(error)) return [];
@@ -57,7 +67,7 @@ const insertUserAndComplete = statement('sign_up', COMPLETED_INTENT)`
     -- Locked, so that the second request of a double click waits here and creates no user.
     select i.id from login_intents i join applications a on a.id = i.application_id
     where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
-      and a.deleted_at is null and a.allow_sign_up and not exists (
+      and a.deleted_at is null and a.allow_sign_up and not ${isEmailTaken} and not exists (
         select 1 from user_identities d
         where d.issuer = ${p.text('issuer')} and d.subject = ${p.text('subject')})
     for update of i

@@ -7,7 +7,7 @@ import { deriveKeys } from '../derive-keys.ts';
 import { invalidField } from '../errors.ts';
 
 /** The list for which a token is valid: its name, the application or user to which it belongs, and its filters. */
-export type PageScope = readonly (string | number | boolean | null)[];
+export type PageScope = readonly (string | number | boolean | null | readonly string[])[];
 
 /** The position of a row in a list that is ordered by time, and by ID within the same time. */
 export interface Position {

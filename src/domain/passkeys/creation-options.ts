@@ -1,3 +1,4 @@
+import { showEmail } from '../../config/email-address.ts';
 import type { Call } from '../call.ts';
 import type { Browser } from '../login/browser.ts';
 import { toUuidBytes } from '../uuid-bytes.ts';
@@ -36,7 +37,7 @@ export function createCreationOptions(
   return {
     challenge: createChallenge(keys, use, now),
     rp: { id: rpId, name: new URL(origin).host },
-    user: { id: toUserHandle(userId), name: email, displayName: name ?? email },
+    user: { id: toUserHandle(userId), name: showEmail(email), displayName: name ?? showEmail(email) },
     pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key', alg })),
     excludeCredentials: passkeys.map(({ credentialId, transports }) => {
       return { type: 'public-key', id: credentialId.toString('base64url'), transports };

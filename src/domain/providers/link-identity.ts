@@ -6,6 +6,7 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { type InBrowser, isInBrowser } from '../login/browser.ts';
 import { type NoticeOrigin, noticeParameters, noticesOf } from '../notices/store-notice.ts';
+import { isSameEmail, spellingsOf } from '../users/same-email.ts';
 import { deleteIdentitiesOfDeleted } from './delete-identities-of-deleted.ts';
 
 /** An identity that a browser has proved to have, and that no user has yet. */
@@ -52,7 +53,8 @@ export async function linkIdentity(
   user: { readonly userId: string; readonly email: string },
   origin?: NoticeOrigin,
 ): Promise<boolean> {
-  const parameters = { ...identity, ...user, ...noticeParameters(call, origin), now: call.now };
+  const { userId, email } = user;
+  const parameters = { ...identity, userId, ...spellingsOf(email), ...noticeParameters(call, origin), now: call.now };
   const [linked] = await call.run(insertIdentity, parameters);
   if (!linked) {
     const [owner] = await call.run(selectOwner, { issuer: identity.issuer, subject: identity.subject });
@@ -70,7 +72,7 @@ const insertIdentity = statement('link_identity', { userId: t.uuid })`
     insert into user_identities (issuer, subject, user_id, provider, created_at)
     select ${p.text('issuer')}, ${p.text('subject')}, u.id, ${p.text('provider')}, ${p.instant('now')} from users u
     where u.id = ${p.uuid('userId')} and u.deleted_at is null and u.deactivated_at is null
-      and lower(u.email) = lower(${p.text('email')})
+      and ${isSameEmail(sql`u.email`)}
     on conflict do nothing
     returning user_id, provider
   ), ${noticesOf({

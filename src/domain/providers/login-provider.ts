@@ -11,7 +11,7 @@ export interface LoginProvider {
   readonly clientSecret: string;
   /** Whether an address that the provider has verified signs its user in without a code. */
   readonly trustEmail: boolean;
-  /** The domains of `trustEmail`, in lower case. Addresses of other domains need a code. Empty for all domains. */
+  /** The domains of `trustEmail`, in any spelling. Addresses of other domains need a code. Empty for all domains. */
   readonly emailDomains: readonly string[];
   /** How the client secret is sent. Undefined: as the metadata of the provider say. */
   readonly tokenEndpointAuthMethod?: 'client_secret_basic' | 'client_secret_post' | undefined;

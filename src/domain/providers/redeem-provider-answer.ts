@@ -72,7 +72,7 @@ export async function redeemProviderAnswer(
   const completion = await completeByAddress(call, parts, { intent, provider, identity, how });
   if (completion) return completion;
   if (!parts.hasEmail || !allowsMethod(intent.branding, 'email')) throw new ServiceError('UNKNOWN_IDENTITY');
-  const email = isAddress(identity.email) ? identity.email : '';
+  const email = toAddress(identity.email);
   const { expiresAt } = intent;
   const kept = { id: authorization.id, provider: provider.id, issuer, subject, email };
   await keepProvedIdentity(call, { ...login, ...kept, expiresAt });
@@ -92,9 +92,10 @@ async function completeByAddress(
   { tokens }: ProviderAnswerParts,
   { intent, provider, identity, how }: Unlinked,
 ): Promise<Completion | undefined> {
-  const { email, isEmailVerified, issuer, subject } = identity;
+  const { isEmailVerified, issuer, subject } = identity;
+  const email = toAddress(identity.email);
   const isTrusted = provider.trustEmail && isEmailVerified && isOfDomains(email, provider.emailDomains);
-  if (!isTrusted || !isAddress(email)) return undefined;
+  if (!isTrusted || !email) return undefined;
   const linked = { issuer, subject, provider: provider.id };
   const user = await findUserToSignIn(call, email);
   if (user) {
@@ -108,21 +109,21 @@ async function completeByAddress(
   return await signUp(call, tokens, intent.id, { email, name, walletAddress: '', identity: linked }, how);
 }
 
-function isAddress(email: string): boolean {
-  return accepts(profileRules.email, email);
+/** Returns the canonical spelling, or an empty string for an address that Usher would refuse. */
+function toAddress(email: string): string {
+  return accepted(profileRules.email, email) ?? '';
 }
 
 /** Returns null for a name that Usher would refuse. */
 function nameOf({ name }: Identity): string | null {
-  return accepts(profileRules.name, name) ? name : null;
+  return accepted(profileRules.name, name) || null;
 }
 
-function accepts(rule: (value: unknown) => unknown, text: string): boolean {
+function accepted<T>(rule: (value: unknown) => T, text: string): T | undefined {
   try {
-    rule(text);
-    return text !== '';
+    return rule(text);
   } catch {
-    return false;
+    return undefined;
   }
 }
 

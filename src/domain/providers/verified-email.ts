@@ -2,6 +2,8 @@
  * Decides which addresses of a provider belong to the person. Anybody may claim any other address ("nOAuth" attacks).
  */
 
+import { toDomainKey } from '../../config/email-address.ts';
+
 export type IdentityClaims = Readonly<Record<string, unknown>>;
 
 /** Returns whether the provider itself has checked that the address belongs to the person. */
@@ -24,5 +26,6 @@ function isTrue(claim: unknown): boolean {
 
 /** Returns whether the domain of the address is in the list. An empty list has all domains. */
 export function isOfDomains(email: string, domains: readonly string[]): boolean {
-  return domains.length === 0 || domains.includes(email.slice(email.lastIndexOf('@') + 1).toLowerCase());
+  const domain = toDomainKey(email.slice(email.lastIndexOf('@') + 1));
+  return domains.length === 0 || domains.some((each) => toDomainKey(each) === domain);
 }

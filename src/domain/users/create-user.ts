@@ -8,6 +8,7 @@ import { ServiceError } from '../errors.ts';
 import { check, listOf, optional, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { userAdded } from '../webhooks/user-messages.ts';
+import { isEmailTaken, spellingsOf } from './same-email.ts';
 import { profileRules, type User } from './user.ts';
 
 const rules = { ...profileRules, applicationIds: optional(listOf(uuid, { min: 0, max: 100 })) };
@@ -15,7 +16,7 @@ const rules = { ...profileRules, applicationIds: optional(listOf(uuid, { min: 0,
 /**
  * Creates a user of the given applications.
  *
- * @throws ServiceError `User already exists` if another user has the e-mail or wallet address, in any case;
+ * @throws ServiceError `User already exists` if another user has the e-mail or wallet address, in any spelling;
  * `Application not found`
  */
 export async function createUser({ run, now, onMessage }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
@@ -26,7 +27,7 @@ export async function createUser({ run, now, onMessage }: Call, request: Uncheck
     if (known.length < applicationIds.length) throw new ServiceError('APPLICATION_NOT_FOUND');
   }
   const user = { id: randomUUID(), ...profile, createdAt: now, deactivatedAt: null };
-  const [created] = await run(insertUser, { ...user, applicationIds, now });
+  const [created] = await run(insertUser, { ...user, ...spellingsOf(user.email), applicationIds, now });
   if (!created) throw new ServiceError('USER_ALREADY_EXISTS');
   announce(onMessage, created);
   return user;
@@ -35,8 +36,9 @@ export async function createUser({ run, now, onMessage }: Call, request: Uncheck
 const insertUser = statement('insert_user', HAS_MESSAGES)`
   with created as (
     insert into users (id, email, name, profile_image, wallet_address, created_at)
-    values (${p.uuid('id')}, ${p.text('email')}, ${p.text('name')}, ${p.text('profileImage')},
-      ${p.text('walletAddress')}, ${p.instant('createdAt')})
+    select ${p.uuid('id')}, ${p.text('email')}, ${p.text('name')}, ${p.text('profileImage')},
+      ${p.text('walletAddress')}, ${p.instant('createdAt')}
+    where not ${isEmailTaken}
     on conflict do nothing returning *
   ), added as (
     insert into added_users (application_id, user_id, added_at)

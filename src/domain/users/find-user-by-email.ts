@@ -1,14 +1,15 @@
-import { and, isNull, sql } from 'drizzle-orm';
-import type { RowOf, Statement } from '../../database/database.ts';
+import { sql } from 'drizzle-orm';
 import { users } from '../../database/schema.ts';
+import { columnsOf, type RowOfType, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import { canonicalFirst, isSameEmail, spellingsOf } from './same-email.ts';
 
 const columns = { id: users.id, email: users.email, deactivatedAt: users.deactivatedAt };
 
-type FoundUser = RowOf<typeof columns>;
+type FoundUser = RowOfType<typeof columns>;
 
-/** Returns the user who can sign in with the e-mail address, in any case. */
+/** Returns the user who can sign in with the e-mail address, in any spelling. */
 export async function findUserByEmail(call: Call, email: string): Promise<FoundUser | undefined> {
   const user = await findUndeletedUser(call, email);
   return user?.deactivatedAt ? undefined : user;
@@ -26,13 +27,10 @@ export async function findUserToSignIn(call: Call, email: string): Promise<Found
 }
 
 async function findUndeletedUser({ run }: Call, email: string): Promise<FoundUser | undefined> {
-  const [user] = await run(selectUserByEmail, { email });
+  const [user] = await run(selectUserByEmail, spellingsOf(email));
   return user;
 }
 
-const selectUserByEmail: Statement<FoundUser[]> = (db) =>
-  db
-    .select(columns)
-    .from(users)
-    .where(and(sql`lower(${users.email}) = lower(${sql.placeholder('email')})`, isNull(users.deletedAt)))
-    .prepare('select_user_by_email');
+const selectUserByEmail = statement('select_user_by_email', columns)`
+  select ${columnsOf(columns)} from users
+  where ${isSameEmail(sql`email`)} and deleted_at is null order by ${canonicalFirst()} limit 1`;

@@ -1,8 +1,10 @@
+import { sql } from 'drizzle-orm';
 import { columnsOf, p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { invalidField, ServiceError } from '../errors.ts';
 import { rule } from '../rule.ts';
 import { check, optional, text, type Unchecked, uuid } from '../validation.ts';
+import { canonicalFirst, isSameEmail, spellingsOf } from './same-email.ts';
 import { type User, userColumns } from './user.ts';
 
 const rules = {
@@ -11,11 +13,13 @@ const rules = {
   email: optional(text({ max: 254 })),
 };
 
-/** Returns a user by ID, by e-mail address in any case, or by both. @throws ServiceError `User not found` */
+/** Returns a user by ID, by e-mail address in any spelling, or by both. @throws ServiceError `User not found` */
 export async function getUser({ run }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const { userId, email } = check(request, rules);
   if (userId === null && email === null) throw invalidField('userId', 'is required');
-  const [user] = userId === null ? await run(selectUserWithEmail, { email }) : await run(selectUser, { userId, email });
+  const spellings = spellingsOf(email);
+  const [user] =
+    userId === null ? await run(selectUserWithEmail, spellings) : await run(selectUser, { userId, ...spellings });
   if (!user) throw new ServiceError('USER_NOT_FOUND');
   return user;
 }
@@ -23,8 +27,8 @@ export async function getUser({ run }: Call, request: Unchecked<keyof typeof rul
 const selectUser = statement('select_user', userColumns)`
   select ${columnsOf(userColumns)} from users
   where id = ${p.uuid('userId')} and deleted_at is null
-    and (${p.text('email')} is null or lower(email) = lower(${p.text('email')}))`;
+    and (${p.texts('emails')} is null or ${isSameEmail(sql`email`)})`;
 
 const selectUserWithEmail = statement('select_user_with_email', userColumns)`
   select ${columnsOf(userColumns)} from users
-  where lower(email) = lower(${p.text('email')}) and deleted_at is null`;
+  where ${isSameEmail(sql`email`)} and deleted_at is null order by ${canonicalFirst()} limit 1`;

@@ -24,7 +24,7 @@ const selectByEmail = statement('select_users_of_application_by_email', applicat
 const selectByWallet = statement('select_users_of_application_by_wallet', applicationUserColumns)`
   ${selectBy(hasWalletAddress)}`;
 
-/** The addresses are unique, so there is one row at most. */
+/** The addresses are unique, so there is one row at most. Rows of before may have several spellings of one address. */
 function selectBy(filter: SQL): SQL {
   return sql`
     select * from (

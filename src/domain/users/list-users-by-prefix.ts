@@ -3,6 +3,7 @@ import { columnsOf, p, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
 import { type Page, readPage } from '../pages/read-page.ts';
+import { foldedEmail } from './same-email.ts';
 import { type User, userColumns } from './user.ts';
 
 /** The instant of every page token. The list is ordered by address alone. */
@@ -29,8 +30,8 @@ export async function listUsersByPrefix(
   );
 }
 
-const sortKey = sql`lower(email) collate "C"`;
-const prefix = sql`lower(${p.text('emailPrefix')}) collate "C"`;
+const sortKey = foldedEmail(sql`email`);
+const prefix = p.text('emailPrefix');
 
 /** The upper bound is the prefix and 254 times U+10FFFF, the last character. An address has at most 254 characters. */
 const selectUsersByPrefix = statement('select_users_by_email_prefix', { ...userColumns, sortKey: t.text })`

@@ -2,12 +2,12 @@ import { sql } from 'drizzle-orm';
 import { users } from '../../database/schema.ts';
 import { columnsOf, p, statement } from '../../database/template.ts';
 import { createList } from '../pages/list.ts';
-import { optional, text } from '../validation.ts';
 import { listUsersByPrefix } from './list-users-by-prefix.ts';
+import { canonicalFirst, foldedEmail } from './same-email.ts';
 import { userColumns } from './user.ts';
-import { hasEmail, hasWalletAddress, userFilterRules } from './user-filter.ts';
+import { emailPrefixRule, hasEmail, hasWalletAddress, userFilterRules } from './user-filter.ts';
 
-const rules = { ...userFilterRules, emailPrefix: optional(text({ max: 254 })) };
+const rules = { ...userFilterRules, emailPrefix: emailPrefixRule };
 
 /** Returns a page of the users that are not deleted. With `emailPrefix`, the page is ordered by e-mail address. */
 export const listUsers = createList('select_users', {
@@ -27,11 +27,12 @@ export const listUsers = createList('select_users', {
 });
 
 const hasPrefix = sql`
-  (${p.text('emailPrefix')} is null or starts_with(lower(email), lower(${p.text('emailPrefix')})))`;
+  (${p.text('emailPrefix')} is null or starts_with(${foldedEmail(sql`email`)}, ${p.text('emailPrefix')}))`;
 
-// The addresses are unique, so there is one row at most.
+// Rows from before Usher stored A-labels may have several spellings of one address.
 const selectUsersByEmail = statement('select_users_by_email', userColumns)`
-  select ${columnsOf(userColumns)} from users where deleted_at is null and ${hasEmail} and ${hasPrefix}`;
+  select ${columnsOf(userColumns)} from users where deleted_at is null and ${hasEmail} and ${hasPrefix}
+  order by ${canonicalFirst('email')} limit 1`;
 
 const selectUsersByWallet = statement('select_users_by_wallet', userColumns)`
   select ${columnsOf(userColumns)} from users where deleted_at is null and ${hasWalletAddress} and ${hasPrefix}`;

@@ -13,6 +13,7 @@ import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { userMessage } from '../webhooks/user-messages.ts';
 import { nextEmailChange, rangeOf } from './email-changes.ts';
+import { isSameEmail, spellingsOf } from './same-email.ts';
 import { profileRules, type User, userColumns } from './user.ts';
 
 /** Null clears the wallet address. */
@@ -94,7 +95,8 @@ async function changeUser(
   const { userId, email: provedEmail = null, keepsUndoLinks = false } = target;
   const parameters = {
     userId,
-    provedEmail,
+    provedEmails: spellingsOf(provedEmail).emails,
+    ...spellingsOf(changes.email as string | undefined),
     keepsUndoLinks,
     now,
     ...noticeParameters(call, origin),
@@ -121,8 +123,7 @@ const CHANGEABLE = { email, name, profileImage, walletAddress: wallet };
  */
 const isTaken = sql`(
   exists (
-    select 1 from users where lower(email) = lower(${p.text('email')}) and deleted_at is null
-      and id <> ${p.uuid('userId')})
+    select 1 from users where ${isSameEmail(sql`email`)} and deleted_at is null and id <> ${p.uuid('userId')})
   or exists (
     select 1 from users where lower(wallet_address) = lower(${p.text('walletAddress')}) and wallet_address <> ''
       and deleted_at is null and id <> ${p.uuid('userId')}))`;
@@ -159,11 +160,11 @@ const updateChanged = statement('update_user', {
       wallet_address as former_wallet_address, ${nextEmailChange} as email_changed_at, ${isTaken} as is_taken, ${hasExpectedVersion(CHANGEABLE)} as is_expected
     from users
     where id = ${p.uuid('userId')} and deleted_at is null and (
-      ${p.text('provedEmail')} is null or deactivated_at is null and lower(email) = lower(${p.text('provedEmail')}))
+      ${p.texts('provedEmails')} is null or deactivated_at is null and ${isSameEmail(sql`email`, 'provedEmails')})
     for no key update
   ), changed as (
     update users u set (${columnsOf(CHANGEABLE)}) = row(${columnsOf(CHANGEABLE, 'w')}),
-      email_verified_at = case when lower(u.email) = lower(w.email) then u.email_verified_at end,
+      email_verified_at = case when u.email = w.email or ${isSameEmail(sql`u.email`)} then u.email_verified_at end,
       email_changed_at = case when u.email = w.email then u.email_changed_at else w.email_changed_at end,
       void_undo_links = case when u.email = w.email or ${p.boolean('keepsUndoLinks')} then u.void_undo_links
         else ${rangeOf(sql`null`, sql`w.email_changed_at`)} end

@@ -1,4 +1,5 @@
 /** The actions of the account page, one per row. */
+import { showEmail, toEmailKey } from '../../config/email-address.ts';
 import { endAccountSession } from '../../domain/account/end-account-session.ts';
 import { exportAccount } from '../../domain/account/export-account.ts';
 import { listAccountSessions } from '../../domain/account/list-account-sessions.ts';
@@ -160,7 +161,7 @@ async function showDelete(request: LoginRequest, { user }: Account): Promise<voi
   if (!parts.allowAccountDeletion) return redirect(request, '');
   const view = viewOf(request);
   const { language } = view;
-  const text = language.html('account.delete.confirm', { email: user.email });
+  const text = language.html('account.delete.confirm', { email: showEmail(user.email) });
   const fields = html`<label for="email">${language.text('account.email')}</label>
 <input id="email" name="email" type="email" dir="ltr" autocapitalize="none" spellcheck="false" autocomplete="off" required>`;
   const form = { action: 'delete', title: 'account.delete', text, fields, submit: 'account.delete.submit' } as const;
@@ -170,7 +171,7 @@ async function showDelete(request: LoginRequest, { user }: Account): Promise<voi
 async function deleteAccount(request: LoginRequest, { user }: Account): Promise<void> {
   const { context, call, browser, fields, parts } = request;
   if (!parts.allowAccountDeletion) return redirect(request, '');
-  if (fields.email.toLowerCase() !== user.email.toLowerCase()) {
+  if (toEmailKey(fields.email) !== toEmailKey(user.email)) {
     return redirect(request, '/delete', { problem: 'Wrong address' });
   }
   await eraseUser(call, { userId: user.id });

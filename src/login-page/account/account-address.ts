@@ -1,3 +1,4 @@
+import { showEmail } from '../../config/email-address.ts';
 import { changeAddress, createAddressCode, findNewAddress } from '../../domain/account/change-address.ts';
 import { readUndoToken, undoAddressChange } from '../../domain/account/undo-address-change.ts';
 import { ServiceError } from '../../domain/errors.ts';
@@ -43,7 +44,7 @@ export async function showAddressCode(request: LoginRequest, { user }: Account):
   const address = await findNewAddress(request.call, request.browser, user.id, changeId);
   // The code has expired, or the change is of another person or browser.
   if (!address) return redirect(request, '/email', problem ? { problem } : {});
-  const email = html`<strong>${isolate(address)}</strong>`;
+  const email = html`<strong>${isolate(showEmail(address))}</strong>`;
   const duration = language.duration(10, 'minute');
   const fields = html`<input type="hidden" name="change" value="${changeId}"><label for="code">${language.text('code.field')}</label>
 <input id="code" class="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[\\p{Nd}\\s\\-]*" title="${language.text('code.field.title')}" dir="ltr" required autofocus>`;
@@ -65,7 +66,7 @@ export async function showUndo(request: LoginRequest): Promise<void> {
   const view = viewOf(request);
   const change = readUndoToken(parts.accountKeys, fields.linkToken, call.now);
   if (!change) return sendPage(context, 200, renderAccountMessage(view, 'account.undo.invalid', 'account.undo.help'));
-  const text = view.language.html('account.undo.text', { old: change.from, new: change.to });
+  const text = view.language.html('account.undo.text', { old: showEmail(change.from), new: showEmail(change.to) });
   const hidden = html`<input type="hidden" name="t" value="${fields.linkToken}">`;
   const form = {
     action: 'undo',

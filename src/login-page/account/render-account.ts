@@ -1,3 +1,4 @@
+import { showEmail } from '../../config/email-address.ts';
 import { type AccountSession, isOfBrowser } from '../../domain/account/list-account-sessions.ts';
 import { siteOf } from '../../domain/login/network.ts';
 import type { SignInMethod } from '../../domain/login/verify-token.ts';
@@ -32,7 +33,7 @@ ${renderButton(view, 'logout', 'account.signOut', 'second')}
 </header>
 <main class="fields">
 <div>
-<h1>${isolate(user.name ?? user.email)}</h1>
+<h1>${isolate(user.name ?? showEmail(user.email))}</h1>
 <p class="soft">${language.html('account.text', { host: view.host })}</p>
 </div>
 <p class="alert" role="alert" tabindex="-1" id="alert">${alert}</p>
@@ -60,7 +61,7 @@ function renderYou(view: AccountView): Html {
     'you',
     language.text('account.you'),
     html`${renderItem(language.text('account.name'), isolate(user.name ?? '–'), renderLink(view, 'name', 'account.change', 'account.name'))}
-${renderItem(language.text('account.email'), isolate(user.email), view.hasEmail && renderLink(view, 'email', 'account.change', 'account.email'))}`,
+${renderItem(language.text('account.email'), isolate(showEmail(user.email)), view.hasEmail && renderLink(view, 'email', 'account.change', 'account.email'))}`,
   );
 }
 
@@ -80,7 +81,7 @@ function renderWays(view: AccountView): Html {
     html`${passkeys?.map((passkey) => html`<div class="item">${renderPasskey(language, passkey)}</div>`)}
 ${hasWallets && wallet}
 ${renderIdentities(view)}
-${hasEmail && renderItem(language.text('account.code'), language.html('account.code.text', { email }))}`,
+${hasEmail && renderItem(language.text('account.code'), language.html('account.code.text', { email: showEmail(email) }))}`,
     html`<div class="actions">${passkeys && renderLoginButton(view, 'PASSKEYS', 'account.passkeys.manage')}
 ${hasWallets && !walletAddress && renderLink(view, 'wallet/new', 'account.wallet.add')}
 ${renderLinkButtons(view)}</div>`,

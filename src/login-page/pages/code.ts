@@ -1,3 +1,4 @@
+import { showEmail } from '../../config/email-address.ts';
 import { type Html, html } from '../../http/html.ts';
 import { readScript } from '../../http/inline-files.ts';
 import { isolate } from '../../texts/isolate.ts';
@@ -31,7 +32,7 @@ ${view.methods.length > 1 && renderOtherWay(view)}
 }
 
 function renderWhere({ language, allowSignUp, email: address, applicationName: application }: FormView): Html {
-  const email = html`<strong>${isolate(address)}</strong>`;
+  const email = html`<strong>${isolate(showEmail(address))}</strong>`;
   const duration = language.duration(10, 'minute');
   return html`${language.html(allowSignUp ? 'code.sent' : 'code.sent.ifKnown', { email })} ${language.html('code.text', { application, duration })}`;
 }

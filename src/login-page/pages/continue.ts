@@ -1,3 +1,4 @@
+import { showEmail } from '../../config/email-address.ts';
 import type { RememberedSignIn } from '../../domain/remembered-sign-ins/find-remembered-sign-in.ts';
 import { html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
@@ -14,7 +15,7 @@ interface ContinueView extends FormView {
 /** Renders the offer to continue the sign-in that this browser remembers. */
 export function renderContinue(view: ContinueView): PageContent {
   const { language, path, signIn, applicationName: application } = view;
-  const { email } = signIn;
+  const email = showEmail(signIn.email);
   const name = signIn.name ?? email;
   const [initial = ''] = name.trim();
   const time = describeAge(signIn.authenticatedAt, view.now, language.tag);

@@ -1,3 +1,4 @@
+import { showEmail } from '../../config/email-address.ts';
 import { type Html, html } from '../../http/html.ts';
 import { readScript } from '../../http/inline-files.ts';
 import { renderTerms } from './branding.ts';
@@ -12,7 +13,7 @@ export function renderEmailForm(view: FormView, action: 'email' | 'link'): Html 
   const { language, path, email, alert, allowSignUp, passkey } = view;
   return html`<form method="post" action="${path}/${action}" data-busy="${language.text('email.busy')}">
 ${renderHidden(view)}<label for="email">${language.text('email.field')}</label>
-<input id="email" name="email" type="email" inputmode="email" autocapitalize="none" spellcheck="false" dir="ltr" enterkeyhint="go" autocomplete="${passkey ? 'username webauthn' : 'email'}" required maxlength="254" value="${email}"${!email && !alert && html` autofocus`}>
+<input id="email" name="email" type="email" inputmode="email" autocapitalize="none" spellcheck="false" dir="ltr" enterkeyhint="go" autocomplete="${passkey ? 'username webauthn' : 'email'}" required maxlength="254" value="${showEmail(email)}"${!email && !alert && html` autofocus`}>
 ${renderTerms(view)}<button>${language.text(allowSignUp ? 'email.submit.signUp' : 'email.submit')}</button>
 </form>`;
 }

@@ -1,0 +1,1 @@
+CREATE UNIQUE INDEX CONCURRENTLY "users_folded_email_key" ON "users" USING btree (lower("email" collate "C")) WHERE "users"."deleted_at" is null;
