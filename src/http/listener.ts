@@ -9,6 +9,7 @@ import { findConnectionLimit } from './connection-limit.ts';
 import { HttpConnections, SWEEP_INTERVAL_MS } from './connections.ts';
 import { detectProtocol } from './detect-protocol.ts';
 import { HTTP_ERRORS, type HttpErrorReason, type RenderError } from './errors.ts';
+import { continueWhenRead } from './expect-continue.ts';
 import {
   createHttpContext,
   type HttpContext,
@@ -151,7 +152,7 @@ export async function openListener(options: ListenerOptions) {
       for (const server of [http1, http2.server]) {
         server.on('request', serveRequest);
         server.on('checkContinue', (request: NodeRequest, response: NodeResponse) => {
-          response.writeContinue();
+          continueWhenRead(request, response);
           serveRequest(request, response);
         });
         server.on('checkExpectation', refuse('EXPECTATION_FAILED'));

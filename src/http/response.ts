@@ -45,10 +45,14 @@ export function setCommonHeaders(context: HttpContext): void {
   for (const [name, value] of Object.entries(context.commonHeaders)) context.response.setHeader(name, value);
 }
 
-/** Returns whether too much of an HTTP/1.1 request is unread to keep the connection. */
+/**
+ * Returns whether too much of an HTTP/1.1 request is unread to keep the connection, or whether a client has waited in
+ * vain for `100 Continue`: it may leave the body out, and Usher would take the next request for the body.
+ */
 export function mustClose({ request, response }: HttpContext): boolean {
   if (request.complete || !(response instanceof ServerResponse)) return false;
   return (
+    (request.headers.expect?.toLowerCase() === '100-continue' && !request.readableDidRead) ||
     request.headers['transfer-encoding'] !== undefined ||
     Number(request.headers['content-length'] ?? 0) > MAX_UNREAD_BYTES
   );

@@ -38,6 +38,8 @@ function isServed({ headers }: StreamContext): boolean {
   return (
     (contentType === 'application/grpc' || contentType === 'application/grpc+proto') &&
     headers[':method'] === 'POST' &&
+    // Such a client waits for `100 Continue`.
+    headers.expect === undefined &&
     (headers['grpc-encoding'] ?? 'identity') === 'identity'
   );
 }
