@@ -29,7 +29,7 @@ export function parseForeignUrl(text: string): string {
 }
 
 /** Returns the normalised URL, which may have credentials for basic authentication. */
-export function parseRpcUrl(text: string): string {
+export function parseUrlWithCredentials(text: string): string {
   const url = parseWebUrl(text);
   try {
     decodeURIComponent(url.username + url.password);

@@ -14,11 +14,11 @@ import {
   parseOrigins,
   parsePublicUrl,
   parseRelyingPartyId,
-  parseRpcUrl,
   parseSchema,
   parseSessionMaxAge,
   parseSingleSignOnMaxAge,
   parseSmtpUrl,
+  parseUrlWithCredentials,
 } from './parse-setting.ts';
 import { parseAdminKey, parseEncryptionKeys } from './secrets.ts';
 import { setting } from './setting.ts';
@@ -115,7 +115,7 @@ export const SETTINGS = {
   mailFrom: setting('MAIL_FROM', String, 'Sender of the e-mails.', { requiredWith: 'SMTP_URL' }),
   ethereumRpcUrl: setting(
     'ETHEREUM_RPC_URL',
-    parseRpcUrl,
+    parseUrlWithCredentials,
     'Ethereum node that checks signatures of contract wallets.',
     {
       isSecret: true,

@@ -1,4 +1,4 @@
-import { integerBetween, parseBoolean, parseForeignUrl, parseNetworks, splitList } from './parse-setting.ts';
+import { integerBetween, parseBoolean, parseNetworks, parseUrlWithCredentials, splitList } from './parse-setting.ts';
 import { setting } from './setting.ts';
 
 export const WEBHOOK_SETTINGS = {
@@ -21,7 +21,7 @@ export const WEBHOOK_SETTINGS = {
   ),
   webhookProxyUrl: setting(
     'WEBHOOK_PROXY_URL',
-    parseForeignUrl,
+    parseUrlWithCredentials,
     'HTTP proxy through which webhooks are sent. Then the proxy must refuse internal addresses.',
     { isSecret: true },
   ),

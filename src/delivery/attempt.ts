@@ -1,10 +1,10 @@
 import { type ClientRequest, Agent as HttpAgent, request as requestHttp } from 'node:http';
-import { type Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import { request as requestHttps } from 'node:https';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import { findUrlProblem } from '../domain/webhooks/webhook-url.ts';
 import { createLookup, ForbiddenAddressError, type Resolve } from './address-lookup.ts';
 import { AbortedError, type AttemptOutcome, HttpExchange, TimeoutError, toFailure } from './http-exchange.ts';
-import { createTlsAgent } from './tls-agent.ts';
+import { TlsAgent, type TlsRequestOptions } from './tls-agent.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
 /** How long an idle connection is kept for the next attempt. */
@@ -29,18 +29,15 @@ export interface SenderOptions {
 export class Sender {
   readonly #options: SenderOptions;
   readonly #http: HttpAgent;
-  readonly #https: HttpsAgent;
+  readonly #https: TlsAgent;
 
   constructor(options: SenderOptions) {
     const { policy, resolve, proxyUrl } = options;
     this.#options = options;
     const kept = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE_CONNECTIONS };
-    const connect = (isPlain: boolean) =>
-      proxyUrl
-        ? { proxyEnv: { HTTP_PROXY: proxyUrl, HTTPS_PROXY: proxyUrl } }
-        : { lookup: createLookup(policy, resolve, { isPlain }) };
-    this.#http = new HttpAgent({ ...kept, ...connect(true) });
-    this.#https = createTlsAgent({ ...kept, ...connect(false) });
+    const checked = (isPlain: boolean) => ({ ...kept, lookup: createLookup(policy, resolve, { isPlain }) });
+    this.#http = new HttpAgent(proxyUrl ? { ...kept, proxyEnv: { HTTP_PROXY: proxyUrl } } : checked(true));
+    this.#https = new TlsAgent(proxyUrl ? kept : checked(false), proxyUrl);
   }
 
   /** Never rejects: a failed attempt has an outcome, too. An aborted signal ends the attempt at once. */
@@ -58,21 +55,25 @@ export class Sender {
     if (signal?.aborted) abort();
     signal?.addEventListener('abort', abort, { once: true });
     const timer = setTimeout(() => endWith(new TimeoutError()), timeoutMs);
+    const over = new AbortController();
     let outcome: AttemptOutcome | undefined;
     while (!outcome) {
-      if (!end) exchange = new HttpExchange(this.#request(attempt));
+      if (!end) exchange = new HttpExchange(this.#request(attempt, over.signal));
       outcome = end ? toFailure(end) : await exchange?.outcome;
     }
+    over.abort();
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);
     return outcome;
   }
 
-  #request({ url, headers, body }: AttemptRequest): ClientRequest {
+  #request({ url, headers, body }: AttemptRequest, attemptSignal: AbortSignal): ClientRequest {
     const isPlain = url.toLowerCase().startsWith('http:');
     const agent = isPlain ? this.#http : this.#https;
     const length = { 'content-length': Buffer.byteLength(body) };
-    const options = { method: 'POST', agent, headers: { ...headers, ...length }, maxHeaderSize: MAX_HEADER_BYTES };
+    const tls: TlsRequestOptions = { attemptSignal };
+    const limits = { maxHeaderSize: MAX_HEADER_BYTES };
+    const options = { method: 'POST', agent, headers: { ...headers, ...length }, ...limits, ...tls };
     return (isPlain ? requestHttp : requestHttps)(url, options).end(body);
   }
 

@@ -1,0 +1,49 @@
+import { request as requestHttp } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { urlToHttpOptions } from 'node:url';
+
+/** The limit on the answer to CONNECT. */
+const MAX_HEAD_BYTES = 8 * 1024;
+
+/**
+ * Opens a connection to `target`, a host with a port, through an HTTP proxy. An aborted signal closes an unfinished one.
+ * The agent of Node does neither limit the answer of the proxy nor end with the request that needs the connection.
+ */
+export function openTunnel(proxyUrl: string, target: string, signal: AbortSignal): Promise<Socket> {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  const wire = connectToProxy(proxyUrl);
+  const { auth } = urlToHttpOptions(new URL(proxyUrl));
+  const credentials = auth ? { 'proxy-authorization': `Basic ${Buffer.from(auth).toString('base64')}` } : {};
+  const request = requestHttp({
+    method: 'CONNECT',
+    path: target,
+    headers: { host: target, ...credentials },
+    maxHeaderSize: MAX_HEAD_BYTES,
+    createConnection: () => wire,
+    signal,
+  });
+  // The parser does not count the spaces around a value.
+  const limit = () => {
+    if (wire.bytesRead > MAX_HEAD_BYTES) request.destroy(new Error('The answer of the proxy is too long'));
+  };
+  wire.on('data', limit);
+  request.on('connect', ({ statusCode = 0 }, _, head) => {
+    wire.off('data', limit);
+    // TLS servers do not speak first.
+    if (statusCode >= 200 && statusCode < 300 && head.length === 0) return resolve(wire);
+    wire.destroy();
+    return reject(new Error('The proxy has refused the connection'));
+  });
+  request.on('error', reject);
+  request.on('close', () => reject(new Error('The proxy has closed the connection')));
+  request.end();
+  return promise;
+}
+
+function connectToProxy(proxyUrl: string): Socket {
+  const { protocol, hostname, port } = new URL(proxyUrl);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  if (protocol === 'http:') return connect({ host, port: Number(port || 80) });
+  return connectTls({ host, port: Number(port || 443), servername: /[^\d.:]/.test(host) ? host : '' });
+}
