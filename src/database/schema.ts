@@ -129,6 +129,11 @@ export const users = pgTable(
     emailChangedAt: instant('email_changed_at'),
     /** The links that undo changes of the e-mail address at these instants are void. */
     voidUndoLinks: instantRanges('void_undo_links'),
+    /**
+     * How many cut-offs have ended every sign-in of the user. Here and not in `user_cutoffs` only, because a statement
+     * that waits for the lock of this row sees what others have written to it meanwhile.
+     */
+    cutoffCount: integer('cutoff_count').notNull().default(0),
     /** A deactivated user cannot sign in. */
     deactivatedAt: instant('deactivated_at'),
     deletedAt: instant('deleted_at'),

@@ -13,6 +13,11 @@ export interface Call {
   readonly count?: ((name: CountName) => void) | undefined;
   /** The version of the row that the caller has seen. An update of another version is refused. */
   readonly ifVersion?: string | undefined;
+  /**
+   * How many cut-offs had ended every sign-in of the user when this request found the user signed in. The user's own
+   * changes are refused after another one. Absent for changes by others.
+   */
+  readonly cutoffCount?: number | undefined;
   /** Called after a webhook message of the application was inserted, to wake delivery. */
   readonly onMessage?: ((applicationId: string) => void) | undefined;
   /** Absent if Usher sends no e-mails: then changes store no notices. */

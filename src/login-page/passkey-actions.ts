@@ -56,17 +56,17 @@ async function postpone(request: LoginRequest): Promise<void> {
 
 async function rename(request: LoginRequest): Promise<void> {
   const { call, browser, fields, parts } = request;
-  const { userId } = await requireRecentSignIn(call, browser, fields);
+  const { userId, cutoffCount } = await requireRecentSignIn(call, browser, fields);
   await takeChangePermit(call, parts.codes.keys, userId);
-  await renamePasskey(call, { ...fields, userId });
+  await renamePasskey({ ...call, cutoffCount }, { ...fields, userId });
   redirectToForm(request, 'passkeys');
 }
 
 async function remove(request: LoginRequest): Promise<void> {
   const { call, browser, fields, parts } = request;
-  const { intent, userId } = await requireRecentSignIn(call, browser, fields);
+  const { cutoffCount, intent, userId } = await requireRecentSignIn(call, browser, fields);
   await takeChangePermit(call, parts.codes.keys, userId);
-  await deletePasskey(call, { ...fields, userId }, intent);
+  await deletePasskey({ ...call, cutoffCount }, { ...fields, userId }, intent);
   redirectToForm(request, 'passkeys');
 }
 

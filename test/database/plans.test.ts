@@ -452,7 +452,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await openAccount(call, tokens, await tokens.mint(claims)).catch(() => undefined);
   const found = await findAccount(call, browser, { ...account, openedAt: now });
   if (!found) throw new Error('Nobody is signed in to the account page');
-  await exportAccount(call, found);
+  await exportAccount(call, found.user);
   const [notice] = await findDueNotices(run, new Date(now.getTime() + 60 * 60_000), 3);
   if (!notice) throw new Error('No notice is due');
   await claimNotice(run, notice, now);

@@ -40,10 +40,10 @@ export async function addWallet(
 ): Promise<void> {
   const { loginIntentId, signature } = check(request, signatureRules);
   const signIn = await requireRecentSignIn(call, browser, { loginIntentId });
-  const { applicationId, intent, userId, email } = signIn;
+  const { applicationId, cutoffCount, intent, userId, email } = signIn;
   await withLatestChallenge(call, browser, { applicationId, loginIntentId }, async (challenge) => {
     const { address: walletAddress } = challenge;
     await requireWalletSignature(call, wallets, browser, challenge, signature);
-    await linkWallet(call, { userId, email, walletAddress }, intent);
+    await linkWallet({ ...call, cutoffCount }, { userId, email, walletAddress }, intent);
   });
 }

@@ -1,3 +1,4 @@
+import { users } from '../../database/schema.ts';
 import { columnsOf, p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import type { Browser } from '../login/browser.ts';
@@ -17,17 +18,20 @@ export interface AccountSignIn {
   readonly openedAt: Date;
 }
 
-/** Returns the user of a sign-in in this browser. Undefined if a revocation or a sign-out has ended the sign-in. */
+/**
+ * Returns the user of a sign-in in this browser, with the `cutoffCount` of `Call`. Undefined if a revocation or a sign-out
+ * has ended the sign-in.
+ */
 export async function findAccount(
   call: Call,
   { digest }: Pick<Browser, 'digest'>,
   { userId, authenticatedAt }: AccountSignIn,
-): Promise<User | undefined> {
+): Promise<{ user: User; cutoffCount: number } | undefined> {
   const applicationId = ACCOUNT_APPLICATION_ID;
-  const [user] = await call.run(selectAccount, { applicationId, userId, authenticatedAt, browserDigest: digest });
-  return user;
+  const [found] = await call.run(selectAccount, { applicationId, userId, authenticatedAt, browserDigest: digest });
+  return found;
 }
 
-const selectAccount = statement('select_account', userColumns)`
-  select ${columnsOf(userColumns)} from users
+const selectAccount = statement('select_account', { user: userColumns, cutoffCount: users.cutoffCount })`
+  select ${columnsOf(userColumns)}, cutoff_count from users
   where ${isSignInAfterEveryCutoff(p.instant('authenticatedAt'))} and ${isSignedInHere(p.instant('authenticatedAt'))}`;

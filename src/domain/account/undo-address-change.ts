@@ -74,7 +74,7 @@ const restoreEmail = statement('restore_email', { isTaken: t.boolean, isRestored
           and id <> ${p.uuid('userId')}) as is_taken
     from users where id = ${p.uuid('userId')} and deleted_at is null for no key update
   ), restored as (
-    update users u set email = ${p.text('email')},
+    update users u set email = ${p.text('email')}, cutoff_count = u.cutoff_count + 1,
       email_verified_at = case when ${isSameEmail(sql`u.email`)} then u.email_verified_at end,
       email_changed_at = case when w.is_void then u.email_changed_at else w.email_changed_at end,
       void_undo_links = case when w.is_void then u.void_undo_links else

@@ -4,6 +4,7 @@ import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { type NoticeOrigin, noticeParameters, noticesOf } from '../notices/store-notice.ts';
+import { cutoffParameter, isStillSignedIn } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 
 const rules = { userId: uuid, passkeyId: uuid };
@@ -18,20 +19,24 @@ export async function deletePasskey(
   request: Unchecked<keyof typeof rules>,
   origin?: NoticeOrigin,
 ): Promise<void> {
-  const [deleted] = await call.run(removePasskey, { ...check(request, rules), ...noticeParameters(call, origin) });
+  const parameters = { ...check(request, rules), ...cutoffParameter(call), ...noticeParameters(call, origin) };
+  const [deleted] = await call.run(removePasskey, parameters);
   if (!deleted) throw new ServiceError('PASSKEY_NOT_FOUND');
   call.notices?.wake();
 }
 
 const removePasskey = statement('delete_passkey')`
-  with deleted as (
-    delete from passkeys where user_id = ${p.uuid('userId')} and id = ${p.uuid('passkeyId')} returning id, user_id, name
+  with owner as (
+    select id, email from users where id = ${p.uuid('userId')} and ${isStillSignedIn} for no key update
+  ), deleted as (
+    delete from passkeys k using owner where k.user_id = owner.id and k.id = ${p.uuid('passkeyId')}
+    returning k.id, k.user_id, k.name, owner.email
   ), ${auditEvent({ resource: sql`id`, from: sql`deleted`, applicationId: noApplication })},
   ${noticesOf({
     kind: 'passkeyRemoved',
-    from: sql`deleted join users on users.id = deleted.user_id`,
-    userId: sql`users.id`,
-    recipient: sql`users.email`,
+    from: sql`deleted`,
+    userId: sql`deleted.user_id`,
+    recipient: sql`deleted.email`,
     value: sql`deleted.name`,
   })}
   select from deleted`;

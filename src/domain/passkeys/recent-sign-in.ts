@@ -4,7 +4,8 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { type Browser, hasCompleted } from '../login/browser.ts';
 import { findLoginIntent, type LoginIntent, statusOf } from '../login/login-intent.ts';
-import { isActiveUser } from '../users/user.ts';
+import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
+import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 
 const LIFETIME_MS = 10 * 60_000;
@@ -20,13 +21,15 @@ export interface RecentSignIn {
   readonly completedAt: Date;
   readonly email: string;
   readonly name: string | null;
+  /** For `Call` when the user then makes a change. */
+  readonly cutoffCount: number;
 }
 
 /**
  * Returns the sign-in that completed the intent, if it was in this browser and less than 10 minutes ago.
  *
  * @throws ServiceError `Login intent not found`, `Login intent already completed` (in another browser), `Login intent
- * expired` (10 minutes ago or earlier, or by a remembered sign-in), `User not found`
+ * expired` (10 minutes ago or earlier, by a remembered sign-in, or ended by a revocation or a sign-out)
  */
 export async function requireRecentSignIn(
   call: Call,
@@ -42,8 +45,8 @@ export async function requireRecentSignIn(
   // A remembered sign-in does not prove who is at the browser now. After `extendCode`, the user has left these pages.
   if (intent.authenticatedAt) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   if (call.now.getTime() - completedAt.getTime() >= LIFETIME_MS) throw new ServiceError('LOGIN_INTENT_EXPIRED');
-  const [user] = await call.run(selectProfile, { userId });
-  if (!user) throw new ServiceError('USER_NOT_FOUND');
+  const [user] = await call.run(selectSignedIn, { userId, applicationId, completedAt, browserDigest });
+  if (!user) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   return { loginIntentId, applicationId, intent, userId, completedAt, ...user };
 }
 
@@ -55,5 +58,8 @@ export function findRecentSignIn(...args: Parameters<typeof requireRecentSignIn>
   });
 }
 
-const selectProfile = statement('select_signed_in_user', { email: users.email, name: users.name })`
-  select email, name from users where id = ${p.uuid('userId')} and ${isActiveUser}`;
+const { email, name, cutoffCount } = users;
+
+const selectSignedIn = statement('select_signed_in_user', { email, name, cutoffCount })`
+  select email, name, cutoff_count from users
+  where ${isSignInAfterEveryCutoff(p.instant('completedAt'))} and ${isSignedInHere(p.instant('completedAt'))}`;

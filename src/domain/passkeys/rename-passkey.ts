@@ -4,6 +4,7 @@ import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { rule } from '../rule.ts';
+import { cutoffParameter, isStillSignedIn } from '../sessions/cutoffs.ts';
 import { check, identifier, text, type Unchecked, uuid } from '../validation.ts';
 
 /** In characters. */
@@ -16,15 +17,17 @@ const name = rule({ ...identifier.schema, ...shortText.schema }, (value) => iden
 const rules = { userId: uuid, passkeyId: uuid, name };
 
 /** @throws ServiceError `Passkey not found` */
-export async function renamePasskey({ run }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
-  const [renamed] = await run(updateName, check(request, rules));
+export async function renamePasskey(call: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
+  const [renamed] = await call.run(updateName, { ...check(request, rules), ...cutoffParameter(call) });
   if (!renamed) throw new ServiceError('PASSKEY_NOT_FOUND');
 }
 
 const updateName = statement('rename_passkey')`
-  with renamed as (
-    update passkeys set name = ${p.text('name')}
-    where user_id = ${p.uuid('userId')} and id = ${p.uuid('passkeyId')}
-    returning id
+  with owner as (
+    select id from users where id = ${p.uuid('userId')} and ${isStillSignedIn} for no key update
+  ), renamed as (
+    update passkeys k set name = ${p.text('name')} from owner
+    where k.user_id = owner.id and k.id = ${p.uuid('passkeyId')}
+    returning k.id
   ), ${auditEvent({ resource: sql`id`, from: sql`renamed`, applicationId: noApplication })}
   select from renamed`;

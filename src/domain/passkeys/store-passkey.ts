@@ -6,7 +6,8 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { Browser } from '../login/browser.ts';
 import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
-import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
+import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
+import { isSignInAfterEveryCutoff, isStillSignedIn } from '../sessions/cutoffs.ts';
 import { check, text, type Unchecked } from '../validation.ts';
 import { parseCredential, requireOwnRequest } from './credential.ts';
 import { nameOfAuthenticator } from './default-name.ts';
@@ -33,14 +34,15 @@ export async function storePasskey(
 ): Promise<void> {
   const { loginIntentId, credential: json } = check(request, rules);
   const signIn = await requireRecentSignIn(call, browser, { loginIntentId });
-  const { userId, applicationId, completedAt } = signIn;
+  const { userId, applicationId, completedAt, cutoffCount } = signIn;
   const { locale } = signIn.intent;
   const credential = parseCredential(json);
   const use = { purpose: 'passkey create', loginIntentId, browser, userId } as const;
   requireOwnRequest(credential, relyingParty, use, call.now);
   const made = await verifyCreation(credential, relyingParty);
   const { rpId } = relyingParty;
-  const ids = { applicationId, userId, id: randomUUID(), rpId, completedAt };
+  const browserDigest = browser.digest;
+  const ids = { applicationId, userId, id: randomUUID(), rpId, completedAt, cutoffCount, browserDigest };
   const name = nameOfAuthenticator(made.aaguid) ?? defaultNameIn(locale);
   const { transports } = credential;
   const notice = noticeParameters(call, { applicationId, locale });
@@ -61,21 +63,24 @@ async function refuse(
   throw new ServiceError(why?.isFull ? 'TOO_MANY_PASSKEYS' : 'LOGIN_INTENT_EXPIRED');
 }
 
-/** Whether the sign-in still entitles the user to add passkeys: no revocation has ended it. */
-const mayAdd = isSignInAfterEveryCutoff(p.instant('completedAt'));
+/** Whether the sign-in still entitles the user to add passkeys: no revocation and no sign-out has ended it. */
+const mayAdd = sql`${isSignInAfterEveryCutoff(p.instant('completedAt'))}
+  and ${isSignedInHere(p.instant('completedAt'))}`;
 
 const count = sql`(
   select count(*) from passkeys where user_id = ${p.uuid('userId')} and rp_id = ${p.text('rpId')})`;
 const most = sql.raw(String(MAX_PASSKEYS));
 
 const insertPasskey = statement('insert_passkey')`
-  with inserted as (
+  with owner as (
+    select id from users where id = ${p.uuid('userId')} and ${isStillSignedIn} for no key update
+  ), inserted as (
     insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid,
       is_backup_eligible, is_backed_up, is_user_verified, name, created_at)
     select users.id, ${p.uuid('id')}, ${p.bytes('credentialId')}, ${p.text('rpId')}, ${p.bytes('publicKey')},
       ${p.bigint('signCount')}, ${p.texts('transports')}, ${p.uuid('aaguid')}, ${p.boolean('isBackupEligible')},
       ${p.boolean('isBackedUp')}, ${p.boolean('isUserVerified')}, ${p.text('name')}, ${p.instant('now')}
-    from users where ${mayAdd} and ${count} < ${most}
+    from users join owner on owner.id = users.id where ${mayAdd} and ${count} < ${most}
     on conflict do nothing
     returning id, user_id, name
   ), ${auditEvent({ resource: sql`id`, from: sql`inserted` })},
@@ -89,8 +94,8 @@ const insertPasskey = statement('insert_passkey')`
   select from inserted`;
 
 /**
- * Removes the passkey again if a revocation or other passkeys were committed meanwhile: concurrent statements do not
- * see each other's rows, so each checks again afterwards. If several passkeys exceed the limit at once, all may be
+ * Removes the passkey again if a revocation in the application or other passkeys were committed meanwhile: concurrent
+ * statements do not see each other's rows, so each checks again afterwards. If several passkeys exceed the limit at once, all may be
  * removed.
  */
 const withdrawPasskey = statement('withdraw_passkey')`

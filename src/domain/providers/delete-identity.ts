@@ -3,6 +3,7 @@ import { p, statement } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
+import { cutoffParameter, isStillSignedIn } from '../sessions/cutoffs.ts';
 import { getUser } from '../users/get-user.ts';
 import { check, text, type Unchecked, uuid } from '../validation.ts';
 
@@ -15,22 +16,25 @@ const rules = { userId: uuid, issuer: text({ max: 2_048 }), subject: text({ max:
  */
 export async function deleteUserIdentity(call: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
   const { userId, issuer, subject } = check(request, rules);
-  const [deleted] = await call.run(removeIdentity, { userId, issuer, subject, ...noticeParameters(call) });
+  const parameters = { userId, issuer, subject, ...cutoffParameter(call), ...noticeParameters(call) };
+  const [deleted] = await call.run(removeIdentity, parameters);
   if (deleted) call.notices?.wake();
   else await getUser(call, { userId });
 }
 
 const removeIdentity = statement('delete_identity')`
-  with deleted as (
-    delete from user_identities
-    where issuer = ${p.text('issuer')} and subject = ${p.text('subject')} and user_id = ${p.uuid('userId')}
-    returning user_id, provider
+  with owner as (
+    select id, email from users where id = ${p.uuid('userId')} and ${isStillSignedIn} for no key update
+  ), deleted as (
+    delete from user_identities i using owner
+    where i.issuer = ${p.text('issuer')} and i.subject = ${p.text('subject')} and i.user_id = owner.id
+    returning i.user_id, i.provider, owner.email
   ), ${auditEvent({ resource: sql`user_id`, from: sql`deleted`, applicationId: noApplication })},
   ${noticesOf({
     kind: 'identityRemoved',
-    from: sql`deleted join users on users.id = deleted.user_id`,
-    userId: sql`users.id`,
-    recipient: sql`users.email`,
+    from: sql`deleted`,
+    userId: sql`deleted.user_id`,
+    recipient: sql`deleted.email`,
     value: sql`deleted.provider`,
   })}
   select from deleted`;

@@ -6,7 +6,9 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { type InBrowser, isInBrowser } from '../login/browser.ts';
 import { type NoticeOrigin, noticeParameters, noticesOf } from '../notices/store-notice.ts';
+import { cutoffParameter, isStillSignedIn } from '../sessions/cutoffs.ts';
 import { isSameEmail, spellingsOf } from '../users/same-email.ts';
+import { isActiveUser } from '../users/user.ts';
 import { deleteIdentitiesOfDeleted } from './delete-identities-of-deleted.ts';
 
 /** An identity that a browser has proved to have, and that no user has yet. */
@@ -54,7 +56,9 @@ export async function linkIdentity(
   origin?: NoticeOrigin,
 ): Promise<boolean> {
   const { userId, email } = user;
-  const parameters = { ...identity, userId, ...spellingsOf(email), ...noticeParameters(call, origin), now: call.now };
+  const { now } = call;
+  const signIn = cutoffParameter(call);
+  const parameters = { ...identity, userId, ...spellingsOf(email), ...signIn, ...noticeParameters(call, origin), now };
   const [linked] = await call.run(insertIdentity, parameters);
   if (!linked) {
     const [owner] = await call.run(selectOwner, { issuer: identity.issuer, subject: identity.subject });
@@ -68,18 +72,21 @@ export async function linkIdentity(
 }
 
 const insertIdentity = statement('link_identity', { userId: t.uuid })`
-  with linked as (
+  with owner as (
+    select id, email from users
+    where id = ${p.uuid('userId')} and ${isActiveUser} and ${isSameEmail(sql`email`)}
+      and ${isStillSignedIn}
+    for no key update
+  ), linked as (
     insert into user_identities (issuer, subject, user_id, provider, created_at)
-    select ${p.text('issuer')}, ${p.text('subject')}, u.id, ${p.text('provider')}, ${p.instant('now')} from users u
-    where u.id = ${p.uuid('userId')} and u.deleted_at is null and u.deactivated_at is null
-      and ${isSameEmail(sql`u.email`)}
+    select ${p.text('issuer')}, ${p.text('subject')}, id, ${p.text('provider')}, ${p.instant('now')} from owner
     on conflict do nothing
     returning user_id, provider
   ), ${noticesOf({
     kind: 'identityLinked',
-    from: sql`linked join users on users.id = linked.user_id`,
-    userId: sql`users.id`,
-    recipient: sql`users.email`,
+    from: sql`linked join owner on owner.id = linked.user_id`,
+    userId: sql`owner.id`,
+    recipient: sql`owner.email`,
     value: sql`linked.provider`,
   })}
   select user_id from linked`;

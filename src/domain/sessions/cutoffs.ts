@@ -59,6 +59,18 @@ export function isSignInAfterEveryCutoff(authenticatedAt: SQL): SQL {
   return sql`users.id = ${p.uuid('userId')} and ${isActiveUser} and ${authenticatedAt} > ${latestCutoff(sql`users.id`)}`;
 }
 
+/**
+ * The condition that no cut-off has ended every sign-in of the user since the caller found the user signed in. Only for
+ * a statement that locks the row of `users`: of the tables of cut-offs, a statement that has waited sees old rows.
+ * Parameter: `cutoffParameter`.
+ */
+export const isStillSignedIn = sql`(
+    ${p.integer('cutoffCount')} is null or users.cutoff_count = ${p.integer('cutoffCount')})`;
+
+export function cutoffParameter({ cutoffCount }: Call): { readonly cutoffCount: number | null } {
+  return { cutoffCount: cutoffCount ?? null };
+}
+
 /** The condition that no cut-off has ended a row of `oidc_grants`, whatever its application. */
 export const isGrantAfterEveryCutoff = sql`not exists (
     select 1 from session_cutoffs c where c.application_id = oidc_grants.application_id
@@ -114,8 +126,8 @@ export function cutOffSid(target: SQL): SQL {
 
 /**
  * Returns the CTEs `ended`, `cutoff` and `forgotten`. They delete the sessions and remembered sign-ins of a user, and
- * write a cut-off for every application. The CTE `target` has locked the user, whose ID is its column `id`. A sign-in
- * before the lock is ended, too. Parameters: cutoffExpiresAt, instant.
+ * write a cut-off for every application. The CTE `target` has locked the user, whose ID is its column `id`, and added
+ * one to `cutoff_count`. A sign-in before the lock is ended, too. Parameters: cutoffExpiresAt, instant.
  */
 export function cutOffUserSessions(target: SQL): SQL {
   return sql`ended as (

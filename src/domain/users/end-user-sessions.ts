@@ -3,7 +3,7 @@ import { p, statement } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
-import { cutOffUserSessions, runCutoff } from '../sessions/cutoffs.ts';
+import { cutOffUserSessions, cutoffParameter, isStillSignedIn, runCutoff } from '../sessions/cutoffs.ts';
 import { endLateSessions } from '../sessions/late-sessions.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
@@ -19,7 +19,7 @@ const rules = { userId: uuid };
  */
 export async function endUserSessions(call: Call, request: Unchecked<keyof typeof rules>): Promise<string> {
   const { userId } = check(request, rules);
-  const [ended] = await runCutoff(call, endSessionsEverywhere, { userId });
+  const [ended] = await runCutoff(call, endSessionsEverywhere, { userId, ...cutoffParameter(call) });
   if (!ended) throw new ServiceError('USER_NOT_FOUND');
   announce(call.onMessage, ended);
   await endLateSessions(call, userId);
@@ -28,9 +28,11 @@ export async function endUserSessions(call: Call, request: Unchecked<keyof typeo
 
 const endSessionsEverywhere = statement('end_sessions_everywhere', HAS_MESSAGES)`
   with target as (
-    -- The update changes nothing, but locks the row. After a plain lock, Citus writes to a server over several
-    -- connections, and then refuses to read there the rows that the messages need.
-    update users set deleted_at = null where id = ${p.uuid('userId')} and deleted_at is null returning id
+    -- Not a plain lock: Citus would then write to a server over several connections, and refuse to read there the rows
+    -- that the messages need.
+    update users set cutoff_count = users.cutoff_count + 1
+    where id = ${p.uuid('userId')} and deleted_at is null and ${isStillSignedIn}
+    returning id
   ), ${auditEvent({ resource: sql`id`, from: sql`target`, applicationId: noApplication })},
   ${cutOffUserSessions(sql`target`)},
   ${messagesOf(sessionsRevoked(sql`ended`), ...loggedOutEverywhere(sql`target`))}

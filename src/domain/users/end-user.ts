@@ -7,7 +7,7 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { deleteIdentitiesOfDeleted } from '../providers/delete-identities-of-deleted.ts';
-import { cutOffUserSessions, runCutoff } from '../sessions/cutoffs.ts';
+import { cutOffUserSessions, cutoffParameter, isStillSignedIn, runCutoff } from '../sessions/cutoffs.ts';
 import { endLateSessions } from '../sessions/late-sessions.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../webhooks/insert-message.ts';
@@ -66,7 +66,7 @@ export async function eraseUser(call: Call, request: Request): Promise<string> {
 
 async function end<Row extends HasMessages>(call: Call, change: Statement<Row[]>, request: Request) {
   const { userId } = check(request, rules);
-  const [changed] = await runCutoff(call, change, { userId, ...noticeParameters(call) });
+  const [changed] = await runCutoff(call, change, { userId, ...cutoffParameter(call), ...noticeParameters(call) });
   if (!changed) throw new ServiceError('USER_NOT_FOUND');
   announce(call.onMessage, changed);
   call.notices?.wake();
@@ -86,7 +86,8 @@ const markDeactivated = statement('mark_user_deactivated', CHANGED)`
   with before as (
     select id, deactivated_at from users where id = ${p.uuid('userId')} and deleted_at is null for no key update
   ), deactivated as (
-    update users u set deactivated_at = coalesce(u.deactivated_at, ${p.instant('now')}) from before
+    update users u
+    set deactivated_at = coalesce(u.deactivated_at, ${p.instant('now')}), cutoff_count = u.cutoff_count + 1 from before
     where u.id = before.id
     returning ${columnsOf(userColumns, 'u')}
   ), changed as (
@@ -105,7 +106,8 @@ const markActive = statement('mark_user_active', CHANGED)`
     -- Locked, so that after a wait for a concurrent deactivation, this reads the deactivated row.
     select ${columnsOf(userColumns)} from users where id = ${p.uuid('userId')} and deleted_at is null for update
   ), changed as (
-    update users u set deactivated_at = null from target where u.id = target.id and target.deactivated_at is not null
+    update users u set deactivated_at = null, cutoff_count = u.cutoff_count + 1 from target
+    where u.id = target.id and target.deactivated_at is not null
     returning ${columnsOf(userColumns, 'u')}
   ), ${auditOf(sql`changed`)},
   ${cutOffUserSessions(sql`changed`)},
@@ -121,7 +123,8 @@ const noticeOfDeletion = noticesOf({
 
 const markUserDeleted = statement('mark_user_deleted', HAS_MESSAGES)`
   with deleted as (
-    update users set deleted_at = ${p.instant('now')} where id = ${p.uuid('userId')} and deleted_at is null
+    update users set deleted_at = ${p.instant('now')}, cutoff_count = users.cutoff_count + 1
+    where id = ${p.uuid('userId')} and deleted_at is null
     returning id, email
   ), ${auditOf(sql`deleted`)},
   ${noticeOfDeletion},
@@ -136,10 +139,12 @@ const deletePasskeysOfDeleted = statement('delete_passkeys_of_deleted_user')`
 
 const eraseProfile = statement('erase_user', HAS_MESSAGES)`
   with known as (
-    select id, email, wallet_address, deleted_at from users where id = ${p.uuid('userId')}
+    select id, email, wallet_address, deleted_at from users where id = ${p.uuid('userId')} and ${isStillSignedIn}
+    for no key update
   ), ${auditOf(sql`known where deleted_at is null or email <> '' or wallet_address <> ''`)}, erased as (
     update users u set email = '', name = null, profile_image = null, wallet_address = '', email_verified_at = null,
-      email_changed_at = null, void_undo_links = null, deleted_at = coalesce(u.deleted_at, ${p.instant('now')})
+      email_changed_at = null, void_undo_links = null, deleted_at = coalesce(u.deleted_at, ${p.instant('now')}),
+      cutoff_count = u.cutoff_count + 1
     from known where u.id = known.id
   ), ${cutOffUserSessions(sql`known`)}, codes as (
     -- Codes that other people have requested for the e-mail address of the user.

@@ -9,6 +9,7 @@ import { type ErrorReason, ServiceError } from '../errors.ts';
 import { type NoticeOrigin, noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../row-version.ts';
 import { rule } from '../rule.ts';
+import { cutoffParameter, isStillSignedIn } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
 import { userMessage } from '../webhooks/user-messages.ts';
@@ -101,6 +102,7 @@ async function changeUser(
     now,
     ...noticeParameters(call, origin),
     ...versionParameter(call),
+    ...cutoffParameter(call),
     ...changeParameters(changes),
   };
   const [changed] = await run(updateChanged, parameters).catch((error: unknown) => {
@@ -159,7 +161,7 @@ const updateChanged = statement('update_user', {
     select id, created_at, deactivated_at, ${changedValues(CHANGEABLE)}, email as former_email,
       wallet_address as former_wallet_address, ${nextEmailChange} as email_changed_at, ${isTaken} as is_taken, ${hasExpectedVersion(CHANGEABLE)} as is_expected
     from users
-    where id = ${p.uuid('userId')} and deleted_at is null and (
+    where id = ${p.uuid('userId')} and deleted_at is null and ${isStillSignedIn} and (
       ${p.texts('provedEmails')} is null or deactivated_at is null and ${isSameEmail(sql`email`, 'provedEmails')})
     for no key update
   ), changed as (

@@ -50,7 +50,10 @@ export async function finishLink(request: LoginRequest): Promise<{ problem: Serv
   if (!isSame) redirect(request, '');
   else if (isRefusedByPerson(fields.error))
     redirect(request, '', { problem: PROVIDER_REFUSED, provider: fields.provider });
-  else problem = await link(request, account, authorization).catch((error: unknown) => showProblem(request, error));
+  else {
+    const linking = link({ ...request, call: account.call }, account, authorization);
+    problem = await linking.catch((error: unknown) => showProblem(request, error));
+  }
   return { problem };
 }
 
@@ -61,13 +64,15 @@ async function link(
 ): Promise<undefined> {
   const { browser, call, context, fields, parts } = request;
   if (fields.error) throw toProviderError(fields.error);
-  const { intent } = await requireRecentSignIn(call, browser, signIn);
+  await requireRecentSignIn(call, browser, signIn);
   await takeNetworkPermits(call, parts.codes, browser, PROVIDER_ANSWERS);
   const callback = new URL(`${callbackOf(parts, fields.provider)}?${context.query}`);
   const connection = parts.providers.require(fields.provider);
   const { issuer, subject } = await connection.identify(callback, authorization);
   const identity = { issuer, subject, provider: fields.provider };
-  await linkIdentity(call, identity, { userId: user.id, email: user.email }, intent);
+  // Again: the answer of the provider may have taken seconds.
+  const { cutoffCount, intent } = await requireRecentSignIn(call, browser, signIn);
+  await linkIdentity({ ...call, cutoffCount }, identity, { userId: user.id, email: user.email }, intent);
   redirect(request, '', { done: 'identity' });
 }
 

@@ -1,6 +1,7 @@
 /** What the actions of the account page share: the check of the sign-in, views and redirects. */
 import { takeChangePermit } from '../../domain/account/change-permits.ts';
 import { type AccountSignIn, findAccount } from '../../domain/account/find-account.ts';
+import type { Call } from '../../domain/call.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { User } from '../../domain/users/user.ts';
 import type { Action } from '../actions.ts';
@@ -16,6 +17,8 @@ const FRESH_MS = 15 * 60_000;
 export interface Account {
   readonly user: User;
   readonly signIn: AccountSignIn;
+  /** The call for changes by the user. They are refused if the sign-in ends before. */
+  readonly call: Call;
 }
 
 type Run = (request: LoginRequest, account: Account) => Promise<void>;
@@ -24,10 +27,11 @@ type Run = (request: LoginRequest, account: Account) => Promise<void>;
 export async function readAccount(request: LoginRequest): Promise<Account | undefined> {
   const { context, call, browser, parts } = request;
   const signIn = readAccountCookie(context, browser, parts.accountKeys, call.now);
-  const user = signIn && (await findAccount(call, browser, signIn));
-  if (!user) return undefined;
+  const found = signIn && (await findAccount(call, browser, signIn));
+  if (!found) return undefined;
   writeAccountCookie(context, browser, parts.accountKeys, signIn, call.now);
-  return { user, signIn };
+  const { user, cutoffCount } = found;
+  return { user, signIn, call: { ...call, cutoffCount } };
 }
 
 export function isFresh({ call }: LoginRequest, { signIn }: Account): boolean {
@@ -38,7 +42,7 @@ export function isFresh({ call }: LoginRequest, { signIn }: Account): boolean {
 export function signedIn(run: Run): Action['run'] {
   return async (request) => {
     const account = await readAccount(request);
-    if (account) await run(request, account);
+    if (account) await run({ ...request, call: account.call }, account);
     else redirect(request, '');
   };
 }
