@@ -1,9 +1,12 @@
 /** Changes on their way to the database while every sign-in of the user ends. */
 import { afterAll, expect, it } from 'vitest';
+import type { Run, Statement } from '../../src/database/database.ts';
+import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
+import { endUserSessions } from '../../src/domain/users/end-user-sessions.ts';
 import { openAccount, tokenOf } from '../support/account-page.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
 import { holdLock, waitForLockWaiters } from '../support/lock.ts';
-import { LoginBrowser, type LoginPage } from '../support/login-browser.ts';
+import type { LoginBrowser, LoginPage } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { SoftwarePasskey } from '../support/passkey.ts';
 import { askedForNew, savePasskey, TO_PASSKEYS } from '../support/passkey-page.ts';
@@ -19,7 +22,7 @@ const fixture = await LoginFixture.open({
   },
   start: new Date(),
 });
-const { mailbox, service } = fixture;
+const { clock, mailbox, service } = fixture;
 const { database } = service;
 const admin = adminClient(service);
 afterAll(async () => {
@@ -60,8 +63,7 @@ const CHANGES: [string, Prepare][] = [
     async ({ user, browser }) => {
       const email = `new-${user.email}`;
       const codePage = await browser.submit(await browser.open('/account/email'), '/account/email', { email });
-      const form = await browser.open(codePage.location ?? '');
-      return () => browser.submit(form, '/account/email/code', { code: mailbox.codeFor(email) });
+      return () => browser.submit(codePage, '/account/email/code', { code: mailbox.codeFor(email) });
     },
   ],
   [
@@ -70,7 +72,10 @@ const CHANGES: [string, Prepare][] = [
       await admin.updateUser({ userId: user.id, walletAddress: '' });
       const wallet = new Wallet();
       const page = await browser.open('/account/wallet/new');
-      const { body } = await browser.post('/account/wallet/challenge', { token: tokenOf(page), address: wallet.address });
+      const { body } = await browser.post('/account/wallet/challenge', {
+        token: tokenOf(page),
+        address: wallet.address,
+      });
       const signature = wallet.sign(JSON.parse(body).message);
       return () => browser.submit(page, '/account/wallet/new', { signature });
     },
@@ -118,6 +123,18 @@ const CHANGES: [string, Prepare][] = [
   ],
 ];
 
+/** Ends every sign-in of the user in a transaction that commits after `during`. */
+async function endMeanwhile({ id: userId }: TestUser, during: () => Promise<unknown>): Promise<void> {
+  await database.sql.begin(async ($client) => {
+    // Statements read nothing else of a database.
+    const on = { $client } as unknown as Parameters<Statement<unknown>>[0];
+    const run: Run = (statement, parameters) => statement(on).execute(parameters);
+    const now = clock.read();
+    await endUserSessions({ now, run: withAudit(run, { ...BY_USHER, action: 'test', now }) }, { userId });
+    await during();
+  });
+}
+
 async function readStored({ id }: TestUser) {
   const { sql } = database;
   return {
@@ -127,24 +144,27 @@ async function readStored({ id }: TestUser) {
   };
 }
 
-it.each(CHANGES)('a %s that waits while every sign-in of the user ends is not stored', async (_name, prepare) => {
+it.each(CHANGES)('the %s that waits while every sign-in of the user ends is not stored', async (_name, prepare) => {
   const user = await createTestUser(service, { name: 'Ada', walletAddress: new Wallet().address });
   const send = await prepare({ user, ...(await openAccount(fixture, user)) });
   const before = await readStored(user);
-  const lock = await holdLock(database, `select from users where id = '${user.id}' for update`);
-  const ending = admin.endUserSessions({ userId: user.id });
-  await waitForLockWaiters(database, 1);
-  const sending = send();
-  await waitForLockWaiters(database, 2);
-  await lock.release();
-  await Promise.all([ending, sending]);
+  let sending: Promise<LoginPage> | undefined;
+  await endMeanwhile(user, () => {
+    sending = send();
+    return waitForLockWaiters(database, 1);
+  });
+  await sending;
   expect(await readStored(user)).toEqual(before);
 });
 
 it('a wait for anything else does not refuse a change', async () => {
   const user = await createTestUser(service, { name: 'Ada' });
   const { browser } = await openAccount(fixture, user);
-  const send = await change('/account/name', { name: 'Grace' })({ user, browser, page: await browser.open('/account') });
+  const send = await change('/account/name', { name: 'Grace' })({
+    user,
+    browser,
+    page: await browser.open('/account'),
+  });
   const lock = await holdLock(database, `update users set profile_image = 'x' where id = '${user.id}'`);
   const sending = send();
   await waitForLockWaiters(database, 1);

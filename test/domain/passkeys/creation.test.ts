@@ -213,7 +213,7 @@ describe('refuses', () => {
     const ended = await createTestUser(service);
     const use = await fixture.signIn(ended);
     await admin[end]({ userId: ended.id });
-    expect(await reasonOf(fixture.add(ended, { use }))).toBe('USER_NOT_FOUND');
+    expect(await reasonOf(fixture.add(ended, { use }))).toBe('LOGIN_INTENT_EXPIRED');
     expect(await sql`select from passkeys where user_id = ${ended.id}`).toEqual([]);
   });
 
