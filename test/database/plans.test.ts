@@ -118,10 +118,7 @@ const JOBS = [
 
 /** Lists, changes and batches for which planning costs little: few come in a second. */
 const PLANNED_ANEW = [
-  'delete_identity',
-  'delete_passkey',
   'extend_leases',
-  'link_identity',
   'remove_bodies_of_erased',
   'replace_signing_key',
   'select_audit_events',

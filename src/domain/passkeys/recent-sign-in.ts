@@ -45,7 +45,8 @@ export async function requireRecentSignIn(
   // A remembered sign-in does not prove who is at the browser now. After `extendCode`, the user has left these pages.
   if (intent.authenticatedAt) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   if (call.now.getTime() - completedAt.getTime() >= LIFETIME_MS) throw new ServiceError('LOGIN_INTENT_EXPIRED');
-  const [user] = await call.run(selectSignedIn, { userId, applicationId, completedAt, browserDigest });
+  const parameters = { userId, applicationId, completedAt, browserDigest: browser.digest };
+  const [user] = await call.run(selectSignedIn, parameters);
   if (!user) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   return { loginIntentId, applicationId, intent, userId, completedAt, ...user };
 }

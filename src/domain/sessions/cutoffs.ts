@@ -64,8 +64,7 @@ export function isSignInAfterEveryCutoff(authenticatedAt: SQL): SQL {
  * a statement that locks the row of `users`: of the tables of cut-offs, a statement that has waited sees old rows.
  * Parameter: `cutoffParameter`.
  */
-export const isStillSignedIn = sql`(
-    ${p.integer('cutoffCount')} is null or users.cutoff_count = ${p.integer('cutoffCount')})`;
+export const isStillSignedIn = sql`users.cutoff_count = coalesce(${p.integer('cutoffCount')}, users.cutoff_count)`;
 
 export function cutoffParameter({ cutoffCount }: Call): { readonly cutoffCount: number | null } {
   return { cutoffCount: cutoffCount ?? null };

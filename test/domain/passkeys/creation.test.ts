@@ -274,7 +274,7 @@ describe('the passkeys of a user', () => {
     const [passkey] = await fixture.listOf(user);
     const ids = { userId: user.id, passkeyId: passkey?.id };
     await renamePasskey(fixture.call, { ...ids, name: 'Ring' });
-    expect(await deletePasskey(fixture.call, ids)).toEqual({ name: 'Ring', email: user.email });
+    await deletePasskey(fixture.call, ids);
     expect(await reasonOf(deletePasskey(fixture.call, ids))).toBe('PASSKEY_NOT_FOUND');
     const events = await sql`select resource from audit_events`;
     expect(events.map(({ resource }) => resource)).toEqual(Array(3).fill(passkey?.id));
