@@ -447,7 +447,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const account = { userId: signedIn.id, authenticatedAt: now, method: 'email', loginIntentId: '' } as const;
   const claims = { ...account, loginIntentId: randomUUID(), clientId: ACCOUNT_CLIENT_ID };
   await openAccount(call, tokens, await tokens.mint(claims)).catch(() => undefined);
-  const found = await findAccount(call, browser, { ...account, openedAt: now });
+  const found = await findAccount(call, browser, { ...account, openedAt: now, isContinued: false });
   if (!found) throw new Error('Nobody is signed in to the account page');
   await exportAccount(call, found.user);
   const [notice] = await findDueNotices(run, new Date(now.getTime() + 60 * 60_000), 3);

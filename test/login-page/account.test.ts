@@ -20,6 +20,8 @@ const admin = adminClient(service);
 const openAccount = (user: TestUser, browser?: LoginBrowser) => signInToAccount(fixture, user, browser);
 const beginSession = (user: TestUser) => beginSessionOf(fixture, user);
 
+const newAddress = () => `${crypto.randomUUID()}@example.com`;
+
 const isActive = async (sessionId: string) => {
   const { session } = await clientsOf(service, tenant).sessions.checkSession({ sessionId, maxStalenessMs: 0 });
   return session !== undefined;
@@ -123,8 +125,6 @@ describe('a person', () => {
 });
 
 describe('the change of the e-mail address', () => {
-  const newAddress = () => `${crypto.randomUUID()}@example.com`;
-
   async function askForCode(user: TestUser, email: string) {
     const { browser } = await openAccount(user);
     const form = await browser.open('/account/email');
@@ -272,6 +272,26 @@ describe('a sign-in to the account', () => {
     await browser.post('/account/logout', { token });
     const gone = await follow(browser, await browser.submit(await browser.open('/account'), '/account/login'));
     expect(gone.heading).toBe('Sign in to Your account');
+  });
+
+  it('is not good for changes if it is continued, however recent it is', async () => {
+    const user = await createTestUser(service, { name: 'Ada' });
+    const { browser } = await openAccount(user);
+    const token = tokenOf(await browser.open('/account/name'));
+    const again = await follow(browser, await browser.post('/account/login', { token }));
+    expect(again.heading).toBe('Welcome back');
+    const page = await follow(browser, await browser.submit(again, '/login/continue'));
+    expect(page.body).toContain('Sign in again');
+    for (const [path, fields] of [
+      ['name', { name: 'Eve' }],
+      ['email', { email: newAddress() }],
+      ['wallet', {}],
+      ['delete', { email: user.email }],
+    ] as const) {
+      expect((await browser.post(`/account/${path}`, { token, ...fields })).body).toContain('Sign in again');
+    }
+    expect((await admin.getUser({ userId: user.id })).user).toMatchObject({ name: 'Ada', email: user.email });
+    expect(mailbox.sentTo(user.email)).toHaveLength(1);
   });
 
   it('ends with the user', async () => {

@@ -16,6 +16,8 @@ export interface AccountSignIn {
   readonly method: SignInMethod;
   /** When the sign-in opened the account page. */
   readonly openedAt: Date;
+  /** Whether it continued a remembered sign-in. Then nobody has proved who is at the browser. */
+  readonly isContinued: boolean;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { p, statement } from '../../database/template.ts';
+import { p, statement, t } from '../../database/template.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import type { AuthTokens } from '../login/auth-tokens.ts';
@@ -17,14 +17,14 @@ export async function openAccount(call: Call, tokens: AuthTokens, authToken: str
   const parameters = { applicationId: ACCOUNT_APPLICATION_ID, loginIntentId, userId, now: call.now };
   const [redeemed] = await call.run(redeemToken, parameters);
   if (!redeemed) throw new ServiceError('INVALID_TOKEN');
-  return { ...signIn, openedAt: call.now };
+  return { ...signIn, openedAt: call.now, isContinued: redeemed.isContinued };
 }
 
-const redeemToken = statement('redeem_account_token')`
+const redeemToken = statement('redeem_account_token', { isContinued: t.boolean })`
   with redeemed as (
     update login_intents set redeemed_at = ${p.instant('now')}
     where id = ${p.uuid('loginIntentId')} and application_id = ${p.uuid('applicationId')}
       and user_id = ${p.uuid('userId')} and redeemed_at is null
-    returning id
+    returning authenticated_at is not null as is_continued
   )
-  select from redeemed`;
+  select is_continued from redeemed`;

@@ -20,11 +20,19 @@ export function readAccountCookie(
 ): AccountSignIn | undefined {
   const text = openToken(keys, readCookie(context, cookieName(COOKIE, browser)) ?? '', aadOf(browser));
   if (text === undefined) return undefined;
-  // The previous version writes no `openedAt`.
-  const [userId, method, authenticatedAt, seenAt, loginIntentId, openedAt = authenticatedAt] = JSON.parse(text);
+  // The previous version writes neither `openedAt` nor `isContinued`.
+  const [userId, method, authenticatedAt, seenAt, loginIntentId, ...rest] = JSON.parse(text);
+  const [openedAt = authenticatedAt, isContinued = true] = rest;
   const isLive = now.getTime() < Math.min(seenAt + IDLE_SECONDS * 1_000, openedAt + LONGEST_MS);
   if (!isLive) return undefined;
-  return { userId, method, authenticatedAt: new Date(authenticatedAt), loginIntentId, openedAt: new Date(openedAt) };
+  return {
+    userId,
+    method,
+    authenticatedAt: new Date(authenticatedAt),
+    loginIntentId,
+    openedAt: new Date(openedAt),
+    isContinued,
+  };
 }
 
 /** Signs the browser in for another 15 minutes. */
@@ -32,10 +40,10 @@ export function writeAccountCookie(
   context: HttpContext,
   browser: IdentifiedBrowser,
   keys: AccountKeys,
-  { userId, method, authenticatedAt, loginIntentId, openedAt }: AccountSignIn,
+  { userId, method, authenticatedAt, loginIntentId, openedAt, isContinued }: AccountSignIn,
   now: Date,
 ): void {
-  const text = JSON.stringify([userId, method, +authenticatedAt, +now, loginIntentId, +openedAt]);
+  const text = JSON.stringify([userId, method, +authenticatedAt, +now, loginIntentId, +openedAt, isContinued]);
   setCookie(
     context,
     cookieName(COOKIE, browser),

@@ -34,8 +34,9 @@ export async function readAccount(request: LoginRequest): Promise<Account | unde
   return { user, signIn, call: { ...call, cutoffCount } };
 }
 
+/** Returns whether the person has signed in recently. Continuing a remembered sign-in proves nothing. */
 export function isFresh({ call }: LoginRequest, { signIn }: Account): boolean {
-  return call.now.getTime() - signIn.authenticatedAt.getTime() < FRESH_MS;
+  return !signIn.isContinued && call.now.getTime() - signIn.authenticatedAt.getTime() < FRESH_MS;
 }
 
 /** Returns an action that redirects people who are not signed in to the start of the account page. */
