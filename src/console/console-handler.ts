@@ -19,7 +19,7 @@ import { type ConsoleRoute, type FoundRoute, findRoute, mayUse, type Reply } fro
 import { ROUTES } from './routes.ts';
 import { SentForms } from './sent-forms.ts';
 import { redirectUriOf } from './sign-in.ts';
-import { findSignedIn, isRecent, renewOperatorSession, type SignedInOperator } from './signed-in-operator.ts';
+import { findSignedIn, renewOperatorSession, type SignedInOperator } from './signed-in-operator.ts';
 
 /** Limits requests in flight, because the calls of applications use the same connections to Postgres. */
 const LIMITS = { min: 20, max: 20 };
@@ -98,7 +98,7 @@ async function answer(
   onSignedIn(asOperator);
   await renew(asOperator, signedIn);
   if (!mayUse(found, signedIn)) return sendRefusal(asOperator, route.role);
-  if (route.isSensitive && !isRecent(signedIn, call.now)) {
+  if (route.isSensitive && !signedIn.isFresh) {
     return askToSignIn(asOperator, { to: pageOf(request, route), fresh: '' });
   }
   const reply = () => run(asOperator, route);
@@ -166,5 +166,5 @@ const NOBODY: SignedInOperator = {
   userId: '',
   name: null,
   sessionId: '',
-  authenticatedAt: new Date(0),
+  isFresh: false,
 };

@@ -18,7 +18,13 @@ import { beginLogin, endLogin } from '../login-page/begun-logins.ts';
 import { isolate } from '../texts/isolate.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { type ConsoleRequest, createOperatorCall, perform } from './console-request.ts';
-import { CONSOLE_LOGINS, removeSessionCookie, writeSessionCookie } from './cookies.ts';
+import {
+  CONSOLE_LOGINS,
+  FRESH_SECONDS,
+  removeSessionCookie,
+  writeSessionCookie,
+  writeSignInCookie,
+} from './cookies.ts';
 import { sendCard, sendNonOperatorPage } from './frame.ts';
 import type { Reply } from './route.ts';
 import { openSignInLink } from './sign-in-link.ts';
@@ -30,8 +36,6 @@ const LOGINS: RateLimit = { burst: 100, intervalMs: 10_000 };
 const LINK_USES: RateLimit = { burst: 1, intervalMs: 30 * 60_000 };
 /** Three paths of this length, encrypted, fit into a cookie of 4096 bytes, the limit of browsers. */
 const MAX_RETURN_PATH = 600;
-/** The maximum age of the sign-in for a sensitive route. */
-const FRESH_SECONDS = 15 * 60;
 
 /** Sends the browser to the login page. `to` is the page to return to, and `fresh` demands a new sign-in. */
 export async function startSignIn({ context, parts, query }: ConsoleRequest): Promise<Reply> {
@@ -75,7 +79,7 @@ export async function finishSignIn(request: ConsoleRequest): Promise<Reply> {
 
 async function exchange({ context, parts }: ConsoleRequest, authToken: string, returnTo: string): Promise<Reply> {
   const now = parts.clock();
-  const { userId, method } = await parts.tokens.verify(authToken, CONSOLE_CLIENT_ID, now);
+  const { userId, method, authenticatedAt } = await parts.tokens.verify(authToken, CONSOLE_CLIENT_ID, now);
   const call = createOperatorCall(context, parts, userId, 'AuthService/ExchangeToken');
   const user = await getUser(call, { userId });
   const operator = findOperator(parts, user, method);
@@ -84,6 +88,7 @@ async function exchange({ context, parts }: ConsoleRequest, authToken: string, r
   const application = consoleApplication(redirectUriOf(parts));
   const session = await exchangeToken({ ...call, application }, parts, peer, { authToken });
   writeSessionCookie(context, parts.cookies, session.id);
+  writeSignInCookie(context, parts.cookies, { userId, authenticatedAt });
   return { redirect: returnTo };
 }
 

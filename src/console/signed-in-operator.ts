@@ -9,10 +9,8 @@ import { getUser } from '../domain/users/get-user.ts';
 import { UUID } from '../domain/validation.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import type { ConsoleParts } from './console-parts.ts';
-import { readSessionCookie, writeSessionCookie } from './cookies.ts';
+import { hasSignedInHere, readSessionCookie, writeSessionCookie } from './cookies.ts';
 
-/** The maximum age of the sign-in for a sensitive route. */
-const FRESH_MS = 15 * 60_000;
 /** Changes check the session in Postgres. Pages may use an answer of the cache. */
 const STALENESS_MS = { GET: 5_000, POST: 0 } as const;
 
@@ -20,7 +18,8 @@ interface SignedIn {
   readonly userId: string;
   readonly name: string | null;
   readonly sessionId: string;
-  readonly authenticatedAt: Date;
+  /** Whether the operator has signed in in this browser recently, as sensitive routes demand. */
+  readonly isFresh: boolean;
 }
 
 export type SignedInOperator = Operator & SignedIn;
@@ -55,7 +54,8 @@ export async function findSignedIn(
   if (!found || found.expiresAt <= call.now) return undefined;
   const user = await findUser(call, found.userId);
   if (!user) return undefined;
-  const signIn = { userId: user.id, name: user.name, sessionId, authenticatedAt: found.authTime };
+  const isFresh = hasSignedInHere(context, parts.cookies, { userId: user.id, now: call.now });
+  const signIn = { userId: user.id, name: user.name, sessionId, isFresh };
   return { ...findOperator(parts, user, found.method), ...signIn };
 }
 
@@ -73,10 +73,6 @@ export async function renewOperatorSession(
     // A session cannot be renewed later than eight hours after the sign-in.
     if (!(error instanceof ServiceError)) throw error;
   }
-}
-
-export function isRecent({ authenticatedAt }: SignedInOperator, now: Date): boolean {
-  return now.getTime() - authenticatedAt.getTime() < FRESH_MS;
 }
 
 const RANKS = { viewer: 1, team: 2, support: 2, admin: 3 } as const satisfies Record<Role, number>;

@@ -44,8 +44,10 @@ describe('the headers of every page', () => {
 describe('cookies', () => {
   test('over http are HttpOnly and Lax for every path of this host alone', async () => {
     const { cookies } = await new ConsoleBrowser(fixture.url).useLink(fixture.createLink(OPERATORS.viewer));
-    expect(cookies).toHaveLength(1);
-    expect(cookies[0]).toMatch(/^usher-console=[^;]+; Max-Age=\d+; Path=\/; HttpOnly; SameSite=Lax$/);
+    expect(cookies).toEqual([
+      expect.stringMatching(/^usher-console=[^;]+; Max-Age=\d+; Path=\/; HttpOnly; SameSite=Lax$/),
+      expect.stringMatching(/^usher-console-sign-in=[^;]+; Max-Age=900; Path=\/; HttpOnly; SameSite=Lax$/),
+    ]);
   });
 
   test('over https have the prefix that no other host and no page without TLS can set', async () => {

@@ -178,6 +178,22 @@ describe('an old sign-in', () => {
   });
 });
 
+describe('a recent sign-in in another browser', () => {
+  const sensitive = PROTECTED.filter(({ isSensitive }) => isSensitive);
+  test.each(sensitive)('is not enough for $name', async (route) => {
+    const unattended = await fixture.signIn(OPERATORS.admin);
+    for (let minutes = 0; minutes < 16; minutes += 8) {
+      fixture.clock.advance(8 * MINUTE_MS);
+      await unattended.open('/health');
+    }
+    const other = await fixture.signIn(OPERATORS.admin);
+    const { status, location } = await send(unattended, route);
+    expect(status).toBe(303);
+    expect(new URL(location ?? '', fixture.url).searchParams.has('fresh')).toBe(true);
+    expect((await send(other, route)).location ?? '').not.toMatch(/^\/login/);
+  });
+});
+
 describe('a team', () => {
   test('does in its application what support does, and nothing elsewhere', async () => {
     const operators = await readFile(fixture.operatorsFile, 'utf8');
