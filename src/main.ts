@@ -81,8 +81,9 @@ async function serve(): Promise<void> {
     // If the reader of stdout is gone, a write must not end the process.
     process.stdout.on('error', () => {});
     const { url, demo, consoleLink } = server;
+    const publicUrl = config.publicUrl ?? url;
     process.stdout.write(
-      renderFirstScreen({ url, demo, dataDir: config.dataDir, consoleLink, metricsUrl: metrics?.url }),
+      renderFirstScreen({ url, publicUrl, demo, dataDir: config.dataDir, consoleLink, metricsUrl: metrics?.url }),
     );
   }
 }

@@ -76,6 +76,10 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
   if (loginProviderIds?.some((id) => !providers.includes(id))) {
     problems.push('LOGIN_METHODS must list wallet, email, passkey or IDs of LOGIN_PROVIDERS_FILE, comma-separated');
   }
+  // The embedded mode has an operator of its own.
+  if (env.DATABASE_URL && env.CONSOLE_PORT && !env.OPERATORS_FILE) {
+    problems.push('OPERATORS_FILE is required with CONSOLE_PORT and DATABASE_URL');
+  }
   if (issuer && issuer === env.PUBLIC_URL) problems.push('AUTH_ISSUER must not be PUBLIC_URL');
   if (others.adminKeys.some(({ key }) => key === adminKey)) {
     problems.push('ADMIN_KEYS_FILE must not hold the key of ADMIN_KEY');

@@ -18,8 +18,8 @@ export const CONSOLE_SETTINGS = {
   operators: setting<Operators | undefined>(
     'OPERATORS_FILE',
     parseOperators,
-    'Who may use the console: `ada@example.com admin` per line.',
-    { defaultText: 'none', isFile: true, requiredWith: 'CONSOLE_PORT' },
+    'Who may use the console: `ada@example.com admin` per line. Required with `CONSOLE_PORT` and `DATABASE_URL`.',
+    { defaultText: 'none; `operator@example.com admin`, if embedded', isFile: true },
   ),
 };
 

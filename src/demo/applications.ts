@@ -31,11 +31,7 @@ export interface DemoApplication {
 export async function registerApplication(call: Call, site: Site, url: string): Promise<DemoApplication> {
   const { name, path, accentColor, logo } = site;
   // The last one is for the quick starts of the API reference.
-  const callbacks = [
-    `http://127.0.0.1${path}/callback`,
-    new URL(`${path}/callback`, url).href,
-    'http://127.0.0.1/callback',
-  ];
+  const callbacks = [`http://127.0.0.1${path}/callback`, toCallback(path, url).href, 'http://127.0.0.1/callback'];
   const request = { ...SETTINGS, name, accentColor, redirectUris: callbacks.filter(isRegistrable) };
   const { application, apiKey } = await createApplication(call, request);
   const { id: applicationId, clientId, redirectUris } = application;
@@ -65,9 +61,13 @@ export function findCallback(
   url: string,
   redirectUris: readonly string[],
 ): { redirectUri: string; canReturn: boolean } {
-  const callback = new URL(`${path}/callback`, url);
+  const callback = toCallback(path, url);
   if (callback.protocol === 'http:' && callback.hostname === 'localhost') callback.hostname = '127.0.0.1';
   // False if the URL cannot be registered, or if its scheme has changed since the demo was created.
   const canReturn = isRegistered(callback.href, redirectUris);
   return { redirectUri: canReturn ? callback.href : (redirectUris[0] ?? ''), canReturn };
+}
+
+function toCallback(path: string, url: string): URL {
+  return new URL(`${url.replace(/\/$/, '')}${path}/callback`);
 }

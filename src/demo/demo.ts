@@ -32,6 +32,8 @@ interface KeptDemo extends DemoApplication {
 export interface Demo extends KeptDemo {
   readonly adminKeyFile: string;
   readonly redirectUri: string;
+  /** The first page of the demo. */
+  readonly homeUrl: string;
   readonly cafe: DemoApplication & { readonly redirectUri: string };
   /** The account page of Usher, if it has one. */
   readonly accountUrl: string | undefined;
@@ -68,11 +70,11 @@ export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> 
   const file = join(config.dataDir, 'demo.json');
   const found = await readDemo(file);
   const isKept = found && (await call.run(selectDemo, { ...found })).length > 0;
-  const kept = isKept ? found : await createDemo(call, parts.url);
+  const kept = isKept ? found : await createDemo(call, parts.tokens.issuer);
   const { applicationId, clientId, redirectUris } = kept;
   const application = { id: applicationId, name: kept.applicationName, clientId, redirectUris };
   const applicationCall = { ...call, application };
-  const cafe = await openCafe(call, parts.url, kept.cafe);
+  const cafe = await openCafe(call, parts.tokens.issuer, kept.cafe);
   if (!kept.cafe) await shareSignIns(call, applicationId);
   const events = Array.from({ length: EVENTS }, (_, index) => openEvent(applicationCall, kept.eventIds[index]));
   const eventIds = await Promise.all(events);
@@ -80,19 +82,23 @@ export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> 
   await rm(file, { force: true });
   await readOrCreateFile(file, () => JSON.stringify({ ...kept, cafe, webhookId, eventIds }, null, 2));
 
-  const { redirectUri, canReturn } = findCallback(DEMO, parts.url, redirectUris);
+  const homeUrls = [parts.tokens.issuer, parts.url];
+  // The callback at PUBLIC_URL is registered if the demo was created with it.
+  const baseUrl = homeUrls.find((url) => findCallback(DEMO, url, redirectUris).canReturn) ?? parts.url;
+  const { redirectUri, canReturn } = findCallback(DEMO, baseUrl, redirectUris);
 
   const showsCodes = config.authPageUrl === undefined && !config.smtp && config.loginMethods.includes('email');
   const canSignIn = showsCodes && canReturn;
   return {
     ...kept,
     adminKeyFile: resolve(config.dataDir, 'admin-key'),
-    cafe: { ...cafe, redirectUri: findCallback(CAFE, parts.url, cafe.redirectUris).redirectUri },
+    cafe: { ...cafe, redirectUri: findCallback(CAFE, baseUrl, cafe.redirectUris).redirectUri },
     accountUrl: config.authPageUrl === undefined ? parts.authPageUrl.replace(/\/login$/, '/account') : undefined,
     methods: config.authPageUrl === undefined ? config.loginMethods : [],
     webhookId,
     eventIds,
     redirectUri,
+    homeUrl: baseUrl.replace(/\/$/, '') + DEMO.path,
     canSignIn,
   };
 }

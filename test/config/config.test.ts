@@ -262,6 +262,7 @@ describe('refuses', () => {
       { PUBLIC_URL: 'https://login.example.com', PASSKEY_RP_ID: host },
       'PASSKEY_RP_ID must be the host of PUBLIC_URL or a parent of it',
     ]),
+    [{ ...production, CONSOLE_PORT: '8081' }, 'OPERATORS_FILE is required with CONSOLE_PORT and DATABASE_URL'],
     [{ AUTH_ISSUER: 'https://issuer.test' }, 'AUTH_JWKS_URL is required with AUTH_ISSUER'],
     [{ AUTH_JWKS_URL: 'https://issuer.test/jwks' }, 'AUTH_ISSUER is required with AUTH_JWKS_URL'],
     [

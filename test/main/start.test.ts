@@ -13,6 +13,7 @@ import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
 import { toCurl } from '../../src/api/docs/example-commands.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { createDirectory } from '../support/directory.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { request } from '../support/http.ts';
 import {
   REPOSITORY,
@@ -156,6 +157,25 @@ async function runExamples({ url }: UsherProcess, methods: readonly DescMethodUn
     .split('\n')
     .map((line) => JSON.parse(line));
 }
+
+test('a start with PUBLIC_URL and CONSOLE_PORT alone prints the URLs that they name', async () => {
+  const port = await findFreePort();
+  const env = {
+    PORT: '0',
+    PUBLIC_URL: 'https://usher.test',
+    CONSOLE_PORT: String(port),
+    DATA_DIR: join(await createDirectory(), 'data'),
+  };
+  await using main = await startMain({ env });
+
+  expect(main.stdout).toContain('\n  Demo     https://usher.test/demo ');
+  expect(main.stdout).toContain('\n  Docs     https://usher.test/docs\n');
+  expect(main.stdout).toContain(`\n  Here     ${main.url}\n`);
+  expect(main.url).toMatch(/^http:\/\/localhost:\d+$/);
+  expect(main.stdout).toContain('\nexport USHER_URL=https://usher.test CLIENT_ID=');
+  const [, link = ''] = new RegExp(`\\n  (http://localhost:${port}/callback\\?link=\\S+)\\n`).exec(main.stdout) ?? [];
+  expect((await fetch(link)).status).toBe(200);
+});
 
 test('invalid settings stop the start with one line that names all of them', async () => {
   const env = {

@@ -166,7 +166,10 @@ export class UsherProcess implements AsyncDisposable {
     if (this.url !== '') return;
     const url = this.#isEmbedded
       ? // The log may go on below what it prints to try.
-        /^Usher \S+ is ready\.$[\s\S]* Docs +(\S+)\/docs$[\s\S]*\nData stays in .*\n/m.exec(this.stdout)?.[1]
+        /^Usher \S+ is ready\.$[\s\S]* (?:Here +(\S+)|Docs +(\S+)\/docs\n(?! +Here))[\s\S]*\nData stays in .*\n/m
+          .exec(this.stdout)
+          ?.slice(1)
+          .find(Boolean)
       : /"url":"([^"]+)".*"msg":"listening"/.exec(line)?.[1]?.replace('localhost', '127.0.0.1');
     if (!url) return;
     this.url = url;
