@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Code } from '@connectrpc/connect';
 import express from 'express';
 import { Hono } from 'hono';
-import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { BrowserSessions } from '../../src/client/browser-sessions.ts';
 import { createExpressSessions } from '../../src/client/express.ts';
 import { createHonoSessions, type UsherEnv } from '../../src/client/hono.ts';
@@ -201,12 +201,21 @@ describe('a browser', () => {
     const { port } = hanging.address() as AddressInfo;
     const stuck = createUsherClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'any' });
     const sessions = createSessions({ client: stuck, timeoutMs: 50 });
+    let now = performance.now();
+    using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
     try {
       const failed = { code: Code.DeadlineExceeded, status: 503 };
       for (let page = 0; page < 3; page++) {
         await expect(sessions.check(`__Host-usher_session=${page}`)).rejects.toMatchObject(failed);
       }
       expect(calls).toBe(1);
+      // Pages fail at once for a second, and then one asks again.
+      now += 999;
+      await expect(sessions.check('__Host-usher_session=1')).rejects.toMatchObject(failed);
+      expect(calls).toBe(1);
+      now += 1;
+      await expect(sessions.check('__Host-usher_session=1')).rejects.toMatchObject(failed);
+      expect(calls).toBe(2);
       expect((await sessions.signOut('__Host-usher_session=1')).location).toBe('/');
     } finally {
       hanging.closeAllConnections();

@@ -70,6 +70,18 @@ async function findFreePort(): Promise<number> {
   return server.port;
 }
 
+test('5,000 e-mails wait in memory, and the next one fails at once', async () => {
+  const log = new RecordedLog();
+  const queue = new MailQueue({ send: () => new Promise(() => {}) }, log.logger, { isDelayed: false });
+  const ended: unknown[] = [];
+  const send = () =>
+    queue.send(createTestMail(), { requestId: 'request', onEnd: async (error) => void ended.push(error?.code) });
+  for (let count = 0; count < 5_000; count++) send();
+  expect(ended).toEqual([]);
+  send();
+  await expect.poll(() => ended).toEqual(['queue full']);
+});
+
 test('a hundred e-mails go over five connections, which are kept for the next', async () => {
   const { server, seen } = await startServer();
   const { send, queue } = openQueue(server.port);
