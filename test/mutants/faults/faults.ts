@@ -5,6 +5,7 @@ import { EVENT_FAULTS } from './events.ts';
 import { KEY_FAULTS } from './keys.ts';
 import { LANGUAGE_FAULTS } from './languages.ts';
 import { LOGIN_FAULTS } from './login.ts';
+import { NOTICE_FAULTS } from './notices.ts';
 import { OIDC_FAULTS } from './oidc.ts';
 import { OTHER_FAULTS } from './others.ts';
 import { PAGE_FAULTS } from './pages.ts';
@@ -27,6 +28,7 @@ export const FAULTS: readonly Fault[] = [
   ...LANGUAGE_FAULTS,
   ...PAGE_FAULTS,
   ...TOKEN_FAULTS,
+  ...NOTICE_FAULTS,
   ...OIDC_FAULTS,
   ...EVENT_FAULTS,
   ...WEBHOOK_FAULTS,
