@@ -40,6 +40,18 @@ export const MAILS: readonly MailExample[] = [
         value: '0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045',
       }),
   },
+  {
+    name: 'mail-deleted',
+    create: (language) =>
+      createNotice('accountDeleted', {
+        to: TO,
+        language,
+        application: { name: language.text('account.title') },
+        host: HOST,
+        at: new Date('2026-11-23T12:00:00Z'),
+        value: '',
+      }),
+  },
 ];
 
 function codeOf(code: string) {
