@@ -111,6 +111,27 @@ describe('UpdateApplication', () => {
     expect(await callWith(getApplication, { applicationId })).toEqual(expected);
   });
 
+  it('changes the endpoint of its logouts with the application, or neither', async () => {
+    const { sql } = service.database;
+    const [before, after] = ['https://app.test/before', 'https://app.test/not-after'];
+    const tenant = await createTenant(service, { ...APPLICATION, openIdConnect: true, backchannelLogoutUri: before });
+    const { id: applicationId } = tenant;
+    await sql`alter table webhooks add constraint unchanged check (url <> 'https://app.test/not-after')`;
+    expect(await callWith(updateApplication, { applicationId, backchannelLogoutUri: after })).toMatchObject({
+      code: 'internal',
+    });
+    expect(await callWith(getApplication, { applicationId })).toMatchObject({
+      data: { application: { backchannelLogoutUri: before } },
+    });
+    const endpoints = () => sql`select url, is_active from webhooks where application_id = ${applicationId}`;
+    expect(await endpoints()).toEqual([{ url: before, is_active: true }]);
+
+    await callWith(updateApplication, { applicationId, updateMask: 'backchannelLogoutUri' });
+    expect(await endpoints()).toEqual([]);
+    await callWith(updateApplication, { applicationId, backchannelLogoutUri: 'https://app.test/last' });
+    expect(await endpoints()).toEqual([{ url: 'https://app.test/last', is_active: true }]);
+  });
+
   it('clears where a browser may go after a logout, and where the application learns of it', async () => {
     const { id: applicationId } = await createTenant(service, { ...APPLICATION, ...OPEN_ID_CONNECT });
     const updateMask = 'postLogoutRedirectUris,backchannelLogoutUri';

@@ -120,7 +120,6 @@ const JOBS = [
 const PLANNED_ANEW = [
   'extend_leases',
   'remove_bodies_of_erased',
-  'replace_signing_key',
   'select_audit_events',
   'select_audit_events_by_actor',
   'select_deliveries',

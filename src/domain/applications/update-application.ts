@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { columnsOf, p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
-import { changedValues, changeParameters, changes } from '../changes.ts';
+import { changedValues, changeParameters, changes, isChanged } from '../changes.ts';
 import { ServiceError } from '../errors.ts';
 import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../row-version.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
@@ -34,12 +34,13 @@ export async function updateApplication(
   if (given.loginMethods) requireKnownMethods(given.loginMethods, isKnownMethod);
   const [updated] = await call.run(updateChanged, {
     applicationId,
+    now: call.now,
     ...versionParameter(call),
     ...changeParameters(given),
   });
   if (!updated) throw new ServiceError('APPLICATION_NOT_FOUND');
   requireExpected(updated);
-  if (given.backchannelLogoutUri !== undefined) await storeLogoutEndpoint(call, applicationId);
+  if (given.backchannelLogoutUri) call.onMessage?.(applicationId);
   return updated.application;
 }
 
@@ -55,7 +56,9 @@ const updateChanged = statement('update_application', {
     update applications a set (${columnsOf(chosenColumns)}) = row(${columnsOf(chosenColumns, 'w')}) from wanted w
     where a.id = w.id and w.is_expected and row(${columnsOf(chosenColumns, 'a')}) is distinct from row(${columnsOf(chosenColumns, 'w')})
     returning a.id
-  ), ${auditEvent({ resource: sql`id`, from: sql`changed` })}
+  ), given as (
+    select backchannel_logout_uri as url from wanted where is_expected and ${isChanged('backchannelLogoutUri')}
+  ), ${storeLogoutEndpoint(sql`given`)}, ${auditEvent({ resource: sql`id`, from: sql`changed` })}
   select ${columnsOf(applicationColumns)}, is_expected from wanted`;
 
 const readVersion = createVersionReader(

@@ -20,10 +20,17 @@ export async function getWebhook(
   request: Unchecked<keyof typeof rules>,
 ): Promise<Webhook> {
   const { webhookId } = check(request, rules);
-  const { application } = call;
-  const row = await requireWebhook(call, webhookId);
-  const signingKey = cipher.decrypt(row.signingKey, { applicationId: application.id, webhookId });
-  return { ...row, signingKey, application };
+  return openWebhook(call, cipher, await requireWebhook(call, webhookId));
+}
+
+/** Returns the webhook with its decrypted signing key. */
+export function openWebhook(
+  { application }: ApplicationCall,
+  cipher: SigningKeyCipher,
+  { signingKey, ...row }: StoredWebhook,
+): Webhook {
+  const ids = { applicationId: application.id, webhookId: row.id };
+  return { ...row, signingKey: cipher.decrypt(signingKey, ids), application };
 }
 
 /** Returns the webhook with its encrypted signing key. @throws ServiceError `Webhook not found` */
@@ -43,7 +50,7 @@ export async function explainRefusal(call: ApplicationCall, webhookId: string): 
   return isActive ? new ServiceError('DELIVERY_NOT_FOUND') : new ServiceError('WEBHOOK_NOT_ACTIVE');
 }
 
-const STORED = { ...summaryColumns, signingKey: webhooks.signingKey };
+export const STORED = { ...summaryColumns, signingKey: webhooks.signingKey };
 export type StoredWebhook = RowOfType<typeof STORED>;
 
 const selectWebhook = statement('select_webhook', STORED)`

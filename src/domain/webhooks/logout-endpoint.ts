@@ -4,19 +4,10 @@
  * finds it. Operators see it in the console if it fails or is disabled.
  */
 import { type SQL, sql } from 'drizzle-orm';
-import { p, statement, t } from '../../database/template.ts';
-import type { Call } from '../call.ts';
+import { p } from '../../database/template.ts';
 import { LOGOUT } from './event-types.ts';
 import { logoutEndpointId } from './insert-message.ts';
 import { wakeQueues } from './wake-queue.ts';
-
-/**
- * Stores the current endpoint of the application, or removes it if there is none. A disabled endpoint becomes active.
- */
-export async function storeLogoutEndpoint({ run, now, onMessage }: Call, applicationId: string): Promise<void> {
-  const [stored] = await run(upsertLogoutEndpoint, { applicationId, now });
-  if (stored) onMessage?.(applicationId);
-}
 
 /** Returns the insert of the endpoint. `from` has the column `url`, null if the application has no endpoint. */
 export function insertLogoutEndpoint(applicationId: SQL, from: SQL): SQL {
@@ -27,20 +18,22 @@ export function insertLogoutEndpoint(applicationId: SQL, from: SQL): SQL {
     from ${from} where url is not null`;
 }
 
-const endpointId = logoutEndpointId(p.uuid('applicationId'));
-
-const upsertLogoutEndpoint = statement('upsert_logout_endpoint', { webhookId: t.text })`
-  with application as (
-    -- Locked, so that the later of two concurrent changes reads the final URL.
-    select id, backchannel_logout_uri as url from applications
-    where id = ${p.uuid('applicationId')} and deleted_at is null for no key update
-  ), removed as (
-    delete from webhooks w using application a
-    where w.application_id = ${p.uuid('applicationId')} and w.id = ${endpointId} and a.url is null
-  ), stored as (${insertLogoutEndpoint(p.uuid('applicationId'), sql`application`)}
+/**
+ * Returns the CTEs `removed`, `stored` and `woken`, which store the endpoint, or remove it if there is none. A disabled
+ * endpoint becomes active. A removal does not see the row of a concurrent change. Such an endpoint gets no messages,
+ * because the application has none.
+ *
+ * @param from a CTE like that of `insertLogoutEndpoint`, without a row if the endpoint does not change
+ */
+export function storeLogoutEndpoint(from: SQL): SQL {
+  const applicationId = p.uuid('applicationId');
+  return sql`removed as (
+    delete from webhooks w using ${from} as given
+    where w.application_id = ${applicationId} and w.id = ${logoutEndpointId(applicationId)} and given.url is null
+  ), stored as (${insertLogoutEndpoint(applicationId, from)}
     on conflict (application_id, id) do update set
       url = excluded.url, is_active = true, disabled_reason = null, updated_at = excluded.updated_at
     where w.url <> excluded.url or not w.is_active
     returning w.id as webhook_id
-  ), ${wakeQueues(sql`stored`)}
-  select webhook_id from stored`;
+  ), ${wakeQueues(sql`stored`)}`;
+}

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { p, statement, t } from '../../database/template.ts';
+import { columnsOf, p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { check, integer, orDefault, type Unchecked } from '../validation.ts';
 import { createSigningKey } from './create-webhook.ts';
-import { getWebhook, requireWebhook } from './get-webhook.ts';
+import { requireWebhook } from './get-webhook.ts';
 import { webhookId } from './ids.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
-import type { Webhook } from './webhook.ts';
+import { summaryColumns, summarySelection, type Webhook, webhookColumns } from './webhook.ts';
 
 const DAY_SECONDS = 24 * 60 * 60;
 /** How many earlier keys may sign besides the current one. */
@@ -34,22 +34,30 @@ export async function rotateSigningKey(
   const aad = { applicationId: application.id, webhookId };
   for (;;) {
     const { signingKey: current } = await requireWebhook(call, webhookId);
+    const signingKey = createSigningKey();
     const [rotated] = await run(replaceSigningKey, {
       ...aad,
       id: randomUUID(),
       current,
-      renewed: cipher.encrypt(createSigningKey(), aad),
+      renewed: cipher.encrypt(signingKey, aad),
       now,
       expiresAt: new Date(now.getTime() + overlapMs),
       hasOverlap: overlapMs > 0,
     });
-    if (rotated?.isReplaced) return getWebhook(call, cipher, { webhookId });
-    if (rotated?.isFull) throw new ServiceError('TOO_MANY_SIGNING_KEYS');
+    if (!rotated) continue;
+    const { isReplaced, isFull, ...webhook } = rotated;
+    if (isReplaced) return { ...webhook, signingKey, application };
+    if (isFull) throw new ServiceError('TOO_MANY_SIGNING_KEYS');
     // Another rotation, or a re-encryption, has changed the key meanwhile. The deadline of the call ends this loop.
   }
 }
 
-const replaceSigningKey = statement('replace_signing_key', { isReplaced: t.boolean, isFull: t.boolean })`
+/** Returns the webhook with its new key, because another rotation may replace that before a later statement. */
+const replaceSigningKey = statement('replace_signing_key', {
+  ...summaryColumns,
+  isReplaced: t.boolean,
+  isFull: t.boolean,
+})`
   with earlier as (
     select ${p.boolean('hasOverlap')} and count(*) >= ${sql.raw(`${MAX_EARLIER_KEYS}`)} as is_full
     from webhook_signing_keys
@@ -59,7 +67,7 @@ const replaceSigningKey = statement('replace_signing_key', { isReplaced: t.boole
     update webhooks set signing_key = ${p.bytes('renewed')}, updated_at = ${p.instant('now')}
     where application_id = ${p.uuid('applicationId')} and id = ${p.text('webhookId')}
       and signing_key = ${p.bytes('current')} and not (select is_full from earlier)
-    returning id
+    returning ${columnsOf(webhookColumns)}, owner_id
   ), kept as (
     insert into webhook_signing_keys (application_id, webhook_id, id, signing_key, expires_at)
     select ${p.uuid('applicationId')}, replaced.id, ${p.uuid('id')}, ${p.bytes('current')}, ${p.instant('expiresAt')}
@@ -69,4 +77,5 @@ const replaceSigningKey = statement('replace_signing_key', { isReplaced: t.boole
     where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
       and not ${p.boolean('hasOverlap')} and exists (select 1 from replaced)
   ), ${auditEvent({ resource: sql`id`, from: sql`replaced` })}
-  select exists (select 1 from replaced) as is_replaced, is_full from earlier`;
+  select ${summarySelection}, webhooks.id is not null as is_replaced, is_full
+  from earlier left join replaced as webhooks on true left join users on users.id = webhooks.owner_id`;

@@ -8,10 +8,10 @@ import { ServiceError } from '../errors.ts';
 import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../row-version.ts';
 import { check, type Unchecked } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
-import { getWebhook } from './get-webhook.ts';
+import { openWebhook, STORED } from './get-webhook.ts';
 import { webhookId as webhookIdRule } from './ids.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
-import { selectOwner, type Webhook, webhookRules } from './webhook.ts';
+import { selectOwner, summarySelection, type Webhook, webhookRules } from './webhook.ts';
 
 /**
  * Changes a webhook and returns it. If it becomes active again, or gets another URL, its queue is due at once.
@@ -33,20 +33,25 @@ export async function updateWebhook(
   requireExpected(updated);
   if (!updated.hasOwner) throw new ServiceError('USER_NOT_FOUND');
   onMessage?.(application.id);
-  return getWebhook(call, cipher, { webhookId });
+  const { hasOwner: _, isExpected: __, ...webhook } = updated;
+  return openWebhook(call, cipher, webhook);
 }
 
 const { url, ownerId, isActive, eventTypes, ordered, description, disabledReason } = webhooks;
 const CHANGEABLE = { url, ownerId, isActive, eventTypes, ordered, description };
 const CHANGED = { ...CHANGEABLE, disabledReason };
 
-/** Values that the webhook has already cause no update and no audit event. */
+/**
+ * Values that the webhook has already cause no update and no audit event. Returns the webhook, because another call may
+ * change or delete it before a later statement.
+ */
 const updateChangedWebhook = statement('update_changed_webhook', {
+  ...STORED,
   hasOwner: t.boolean,
   isExpected: t.boolean,
 })`
   with before as (
-    select id, ${columnsOf(CHANGED)}, ${hasExpectedVersion(CHANGEABLE)} as is_expected from webhooks
+    select id, ${columnsOf(CHANGED)}, signing_key, created_at, updated_at, ${hasExpectedVersion(CHANGEABLE)} as is_expected from webhooks
     where application_id = ${p.uuid('applicationId')} and id = ${p.text('webhookId')}
     for no key update
   ), after as (
@@ -62,7 +67,7 @@ const updateChangedWebhook = statement('update_changed_webhook', {
     where webhook.application_id = ${p.uuid('applicationId')} and webhook.id = ${p.text('webhookId')}
       and row(${columnsOf(CHANGED, 'before')}) is distinct from row(${columnsOf(CHANGED, 'after')})
       and has_owner and before.is_expected
-    returning webhook.id
+    returning webhook.id, webhook.updated_at
   ), queue as (
     update webhook_queues as queue set
       wake_count = queue.wake_count + 1, failed_batches = 0, failing_since = null,
@@ -70,8 +75,13 @@ const updateChangedWebhook = statement('update_changed_webhook', {
     from updated, before, after
     where queue.application_id = ${p.uuid('applicationId')} and queue.webhook_id = updated.id
       and (after.is_active, after.url) <> (before.is_active, before.url)
+  ), shown as (
+    select before.id, ${columnsOf(CHANGED, 'after')}, before.signing_key, before.created_at,
+      coalesce(updated.updated_at, before.updated_at) as updated_at
+    from before cross join after left join updated on true
   ), ${auditEvent({ resource: sql`id`, from: sql`updated` })}
-  select has_owner, is_expected from owned`;
+  select ${summarySelection}, signing_key, has_owner, is_expected
+  from shown as webhooks cross join owned left join users on users.id = webhooks.owner_id`;
 
 const readVersion = createVersionReader(
   'select_webhook_version',

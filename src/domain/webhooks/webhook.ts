@@ -17,15 +17,15 @@ export const ownerColumns = { id: users.id, name: users.name, email: users.email
 
 const { id, url, isActive, eventTypes, ordered, description, disabledReason, createdAt, updatedAt } = webhooks;
 const state = { isActive, eventTypes, ordered, description, disabledReason };
-const columns = { id, url, ...state, createdAt, updatedAt };
-export const summaryColumns = { ...columns, owner: t.json<RowOf<typeof ownerColumns>>() };
+export const webhookColumns = { id, url, ...state, createdAt, updatedAt };
+export const summaryColumns = { ...webhookColumns, owner: t.json<RowOf<typeof ownerColumns>>() };
 
 /** A webhook without its signing key. */
 export type WebhookSummary = RowOfType<typeof summaryColumns>;
 
 const owner = jsonObject({ id: sql`users.id`, name: sql`users.name`, email: sql`users.email` });
 /** `summaryColumns` as SQL, from `webhooks` and `users`. */
-export const summarySelection = sql`${columnsOf(columns, 'webhooks')}, ${owner} as owner`;
+export const summarySelection = sql`${columnsOf(webhookColumns, 'webhooks')}, ${owner} as owner`;
 
 export interface Webhook extends WebhookSummary {
   readonly signingKey: string;
