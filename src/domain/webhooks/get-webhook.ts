@@ -20,11 +20,11 @@ export async function getWebhook(
   request: Unchecked<keyof typeof rules>,
 ): Promise<Webhook> {
   const { webhookId } = check(request, rules);
-  return openWebhook(call, cipher, await requireWebhook(call, webhookId));
+  return decryptWebhook(call, cipher, await requireWebhook(call, webhookId));
 }
 
 /** Returns the webhook with its decrypted signing key. */
-export function openWebhook(
+export function decryptWebhook(
   { application }: ApplicationCall,
   cipher: SigningKeyCipher,
   { signingKey, ...row }: StoredWebhook,

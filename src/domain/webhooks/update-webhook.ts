@@ -8,7 +8,7 @@ import { ServiceError } from '../errors.ts';
 import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../row-version.ts';
 import { check, type Unchecked } from '../validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
-import { openWebhook, STORED } from './get-webhook.ts';
+import { decryptWebhook, STORED } from './get-webhook.ts';
 import { webhookId as webhookIdRule } from './ids.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { selectOwner, summarySelection, type Webhook, webhookRules } from './webhook.ts';
@@ -34,7 +34,7 @@ export async function updateWebhook(
   if (!updated.hasOwner) throw new ServiceError('USER_NOT_FOUND');
   onMessage?.(application.id);
   const { hasOwner: _, isExpected: __, ...webhook } = updated;
-  return openWebhook(call, cipher, webhook);
+  return decryptWebhook(call, cipher, webhook);
 }
 
 const { url, ownerId, isActive, eventTypes, ordered, description, disabledReason } = webhooks;

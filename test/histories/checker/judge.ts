@@ -11,7 +11,7 @@ import { findListViolations } from './invariants/lists.ts';
 import { findSignatureViolations, type SignedMessage } from './invariants/signatures.ts';
 import { findViolation, type Model } from './linearize.ts';
 import { groupBySubject, type Operation, refusalOf, type Violation } from './operation.ts';
-import { splitUpdates, userModel, webhookModel } from './profile-models.ts';
+import { userModel, webhookModel } from './profile-models.ts';
 import { sessionModel } from './session-model.ts';
 
 export interface History {
@@ -57,7 +57,7 @@ function findRowViolations(operations: readonly Operation[], log: readonly Audit
   return [
     ...searchAll(eventModel, groupBySubject(resolved, 'event')),
     ...searchAll(userModel, groupBySubject(resolved, 'user')),
-    ...searchAll(webhookModel, groupBySubject(splitUpdates(resolved), 'webhook')),
+    ...searchAll(webhookModel, groupBySubject(resolved, 'webhook')),
     ...searchAll(sessionModel, groupBySubject(sessions, 'session')),
     ...searchAll(grantModel, groupBySubject(grants, 'grant')),
     ...searchAll(browserModel, groupBySubject(resolved, 'browser')),

@@ -1,6 +1,6 @@
 /** The row of a user, and that of a webhook. */
 import type { Model } from './linearize.ts';
-import { type Answer, answerOf, type Operation, refusalOf } from './operation.ts';
+import { type Answer, answerOf, refusalOf } from './operation.ts';
 
 interface UserState {
   readonly name?: string | undefined;
@@ -49,32 +49,29 @@ interface WebhookState {
   readonly signingKey?: string | undefined;
   /** Those that were told, without the present one. None comes again. */
   readonly formerKeys: readonly string[];
-  /** The updates that have changed the row and not yet read it: see `splitUpdates`. */
-  readonly unread: readonly string[];
 }
 
 /** A webhook. */
 export const webhookModel: Model<WebhookState> = {
-  initial: { isThere: false, formerKeys: [], unread: [] },
+  initial: { isThere: false, formerKeys: [] },
   apply(state, operation) {
-    const { id, rpc, input } = operation;
+    const { rpc, input } = operation;
     const answer = answerOf(operation);
-    const unread = state.unread.filter((update) => update !== id);
     if (refusalOf(operation) !== undefined) {
       return refusalOf(operation) === 'Webhook not found' && !state.isThere ? state : undefined;
     }
     switch (rpc) {
       case 'WebhookService/CreateWebhook':
         return {
-          ...{ isThere: true, description: input.description, isActive: true, unread },
-          ...{ signingKey: answer?.webhook?.signingKey ?? UNTOLD, formerKeys: [] },
+          ...{ isThere: true, description: input.description, isActive: true, formerKeys: [] },
+          signingKey: answer?.webhook?.signingKey ?? UNTOLD,
         };
       case 'WebhookService/UpdateWebhook':
         if (!state.isThere) return answer ? undefined : state;
-        return { ...state, ...input, unread: answer ? [...unread, id].sort() : unread };
+        return answer ? show(answer, { ...state, ...input }) : { ...state, ...input };
       case 'WebhookService/DeleteWebhook':
         if (!state.isThere && answer) return undefined;
-        return { isThere: false, formerKeys: [], unread };
+        return { isThere: false, formerKeys: [] };
       case 'WebhookService/RotateSigningKey': {
         if (!state.isThere) return answer ? undefined : state;
         const { signingKey: former = UNTOLD } = state;
@@ -82,9 +79,6 @@ export const webhookModel: Model<WebhookState> = {
         const rotated = { ...state, signingKey: UNTOLD, formerKeys };
         return answer ? show(answer, rotated) : rotated;
       }
-      case READ_OF_UPDATE:
-        if (unread.length === state.unread.length) return undefined;
-        return show(answer, { ...state, unread });
       default:
         return show(answer, state);
     }
@@ -100,19 +94,4 @@ function show(answer: Answer | undefined, state: WebhookState): WebhookState | u
   const isKey =
     state.signingKey === UNTOLD ? !state.formerKeys.includes(signingKey ?? '') : signingKey === state.signingKey;
   return isShown && isKey ? { ...state, signingKey } : undefined;
-}
-
-/** The second statement of UpdateWebhook. */
-const READ_OF_UPDATE = 'WebhookService/GetWebhook after UpdateWebhook';
-
-/** UpdateWebhook changes the row, and then reads it in another statement. What it does not find may have been changed. */
-export function splitUpdates(operations: readonly Operation[]): Operation[] {
-  return operations.flatMap((operation): Operation[] => {
-    if (operation.rpc !== 'WebhookService/UpdateWebhook' || operation.outcome === 'unknown') return [operation];
-    const write: Operation =
-      refusalOf(operation) === undefined
-        ? operation
-        : { ...operation, outcome: 'unknown', returnedAt: Number.POSITIVE_INFINITY };
-    return [write, { ...operation, rpc: READ_OF_UPDATE, input: {} }];
-  });
 }

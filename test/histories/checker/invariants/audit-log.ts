@@ -49,12 +49,11 @@ function judgeOperation(operation: Operation, events: readonly AuditEvent[]): Vi
 }
 
 /**
- * Calls with a second statement, before which another call may come: UpdateWebhook reads what it answers, and may find
- * that the webhook is gone; an exchange that has noted a later sign-in finds its session, which may have been ended.
- * And a replaced refresh token ends its grant, and is refused.
+ * An exchange that has noted a later sign-in finds its session in a second statement, before which the session may have
+ * been ended. And a replaced refresh token ends its grant, and is refused.
  */
 function mayChangeAndFail({ rpc }: Operation): boolean {
-  return rpc === 'WebhookService/UpdateWebhook' || rpc === 'AuthService/ExchangeToken' || rpc === TOKEN;
+  return rpc === 'AuthService/ExchangeToken' || rpc === TOKEN;
 }
 
 /** What the log tells of calls without an answer: they took effect, before the end of the history, or did not. */

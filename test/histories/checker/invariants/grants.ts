@@ -73,13 +73,13 @@ function judgeLogout(
   ofGrant: readonly Operation[],
 ): Violation[] {
   if (isTold) {
-    return endings.length > 0 ? [] : violate('a logout token tells of no end', ...ofGrant.slice(0, 1));
+    return endings.length > 0 || ofGrant.some(mayEnd)
+      ? []
+      : violate('a logout token tells of no end', ...ofGrant.slice(0, 1));
   }
   const end = endings.find((ending) => answerOf(ending) && begun && ending.calledAt > begun.returnedAt);
   if (!end || !begun) return [];
-  // The end of a stolen token's grant is told to nobody.
-  const mayHaveEndedBefore = ofGrant.some((operation) => mayEnd(operation) && operation.calledAt < end.returnedAt);
-  return mayHaveEndedBefore ? [] : violate('the end of a grant was not told', begun, end);
+  return violate('the end of a grant was not told', begun, end);
 }
 
 function violate(rule: string, ...operations: readonly Operation[]): Violation[] {
