@@ -3,6 +3,7 @@ import type { ActiveSession } from '../../gen/usher/v1/session_pb.ts';
 import { reasonOf } from './errors.ts';
 import { createLoginState, finishLogin, LoginError, startLogin } from './login.ts';
 import { toOwnPath } from './own-path.ts';
+import { readOwnSignIn, toOwnSignIn } from './own-sign-in.ts';
 import { ignoreUnavailable, SessionChecks } from './session-checks.ts';
 import { SessionCookies } from './session-cookies.ts';
 import type { BrowserLoginOptions, BrowserReply, BrowserSessionOptions } from './session-handlers.ts';
@@ -44,7 +45,7 @@ export class BrowserSessions {
   }
 
   /**
-   * Returns a redirect to Usher if the user signed in more than `maxAgeSeconds` ago, or is not signed in.
+   * Returns a redirect to Usher if the user signed in in this browser more than `maxAgeSeconds` ago, or is not signed in.
    *
    * @throws ConnectError
    */
@@ -56,8 +57,10 @@ export class BrowserSessions {
     const sessionId = this.#cookies.readSession(header);
     // A cached answer may be older than the sign-in that the user has just completed.
     const session = sessionId ? await this.#checks.findNow(sessionId) : undefined;
-    const isFresh = session && Date.now() / 1_000 - Number(session.authTime?.seconds ?? 0) <= maxAgeSeconds;
-    return isFresh ? undefined : this.startLogin(header, { maxAgeSeconds, returnTo });
+    const signIn = this.#cookies.readSignIn(header);
+    const signedInAt = session && (await readOwnSignIn(this.#options.client, session.userId, signIn));
+    const isFresh = signedInAt !== undefined && Date.now() / 1_000 - signedInAt <= maxAgeSeconds;
+    return isFresh ? undefined : this.startLogin(header, { maxAgeSeconds, prompt: 'LOGIN', returnTo });
   }
 
   /** @throws ConnectError */
@@ -79,11 +82,13 @@ export class BrowserSessions {
     const login = this.#cookies.readLogin(header, given);
     const cookies = login ? [this.#cookies.removeLogin(given)] : [];
     try {
-      const { session } = await finishLogin(client, { callback, state: login && given, issuer });
+      const { session, user } = await finishLogin(client, { callback, state: login && given, issuer });
       if (session) {
         const earlier = this.#cookies.readSession(header);
         if (earlier !== session.id) this.#checks.markLeft(earlier);
         cookies.push(this.#cookies.writeSession(session.id));
+        const signIn = await toOwnSignIn(client, user?.id ?? '', callback.searchParams.get('authToken'));
+        if (signIn) cookies.push(this.#cookies.writeSignIn(signIn));
       }
     } catch (error) {
       const reason = error instanceof LoginError ? error.reason : reasonOf(error);
@@ -104,7 +109,7 @@ export class BrowserSessions {
     this.#checks.markLeft(sessionId);
     const revoke = () => this.#checks.call((sessions, options) => sessions.revokeSession({ sessionId }, options));
     if (sessionId) await revoke().catch(ignoreUnavailable);
-    return { location: this.#toLocation(undefined), cookies: [this.#cookies.writeSession('')] };
+    return { location: this.#toLocation(undefined), cookies: this.#cookies.removeAll(header) };
   }
 
   async #start(

@@ -1,4 +1,4 @@
-/** The cookies of a browser: one for its session, and one for each login that it has started. */
+/** The cookies of a browser: for its session, for its last sign-in, and for each login that it has started. */
 import { toBase64url } from './login.ts';
 
 /** As long as a login intent can be completed. */
@@ -34,6 +34,22 @@ export class SessionCookies {
   writeSession(sessionId: string): string {
     const lifetime = sessionId ? this.#idleSeconds : 0;
     return this.#write('session', sessionId, lifetime);
+  }
+
+  /** Returns the value that `toOwnSignIn` returned, or an empty string without one. */
+  readSignIn(header: string | undefined): string {
+    return this.#find(header, 'signed_in')?.value ?? '';
+  }
+
+  /** Returns the `Set-Cookie` that stores the value, or that removes the cookie if the value is empty. */
+  writeSignIn(value: string): string {
+    return this.#write('signed_in', value, value ? this.#idleSeconds : 0);
+  }
+
+  /** Returns the `Set-Cookie` that remove the session, and the sign-in if there is one. */
+  removeAll(header: string | undefined): string[] {
+    const signIn = this.readSignIn(header) ? [this.writeSignIn('')] : [];
+    return [this.writeSession(''), ...signIn];
   }
 
   /** Returns the login with this state, or undefined if this browser did not start it. */

@@ -5,6 +5,7 @@ import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { toBase64url } from './login.ts';
 import { createTransport, requireKey, type TransportOptions } from './transport.ts';
 
 export { type FieldProblem, fieldsOf, reasonOf } from './errors.ts';
@@ -25,6 +26,8 @@ export interface UsherClient {
   readonly sessions: Client<typeof SessionService>;
   readonly users: Client<typeof UserService>;
   readonly webhooks: Client<typeof WebhookService>;
+  /** Returns an HMAC-SHA-256 of the text with the API key, in base64url. It protects cookies of the application. */
+  readonly sign: (text: string) => Promise<string>;
 }
 
 /** Creates the client of an application. Failed calls reject with a `ConnectError`. */
@@ -38,5 +41,15 @@ export function createUsherClient(options: UsherClientOptions): UsherClient {
     sessions: createClient(SessionService, transport),
     users: createClient(UserService, transport),
     webhooks: createClient(WebhookService, transport),
+    sign: createSigner(options.apiKey),
+  };
+}
+
+function createSigner(apiKey: string): UsherClient['sign'] {
+  const encoder = new TextEncoder();
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' };
+  return async (text) => {
+    const key = await crypto.subtle.importKey('raw', encoder.encode(apiKey), algorithm, false, ['sign']);
+    return toBase64url(new Uint8Array(await crypto.subtle.sign('HMAC', key, encoder.encode(text))));
   };
 }

@@ -44,6 +44,7 @@ describe('a browser', () => {
     expect(cookies).toEqual([
       expect.stringMatching(/^__Host-usher_login_[\w-]{43}=; Path=\/; HttpOnly; SameSite=Lax; Secure; Max-Age=0$/),
       expect.stringMatching(/^__Host-usher_session=[0-9a-f-]{36}; Path=\/; HttpOnly; SameSite=Lax; Secure$/),
+      expect.stringMatching(/^__Host-usher_signed_in=\d+\.[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/),
     ]);
     expect(location).toBe('/');
   });
@@ -59,7 +60,10 @@ describe('a browser', () => {
     const header = headerOf((await signIn(sessions)).cookies);
     expect(await sessions.check(header)).toMatchObject({ session: { user: { email: user.email } }, cookies: [] });
     const { cookies } = await sessions.signOut(header);
-    expect(cookies).toEqual(['__Host-usher_session=; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0']);
+    expect(cookies).toEqual([
+      '__Host-usher_session=; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0',
+      '__Host-usher_signed_in=; Path=/; HttpOnly; SameSite=Lax; Secure; Max-Age=0',
+    ]);
     expect(await sessions.check(header)).toEqual({ session: undefined, cookies: [] });
   });
 
@@ -90,7 +94,7 @@ describe('a browser', () => {
       expect(finished.location).toBe('/');
       keep(jar, finished.cookies);
     }
-    expect([...jar.keys()]).toEqual(['__Host-usher_session']);
+    expect([...jar.keys()]).toEqual(['__Host-usher_session', '__Host-usher_signed_in']);
   });
 
   test('keeps the logins that it has started in its tabs, up to four, each in a cookie of its own', async () => {
@@ -382,6 +386,41 @@ describe('what needs a fresh sign-in', () => {
     expect(finished.headers.get('location')).toBe('/payment');
     const after = headerOf(finished.headers.getSetCookie());
     expect(await (await pay(after)).text()).toBe('paid');
+  });
+
+  test('is not for another browser, where the user has not signed in recently', async () => {
+    const unattended = await signInAgo(6);
+    expect((await pay(unattended)).status).toBe(303);
+    const attended = await signInAgo(0);
+    expect(await (await pay(attended)).text()).toBe('paid');
+    expect((await pay(unattended)).status).toBe(303);
+  });
+
+  test('is not for a sign-in that was continued, that another application has signed, or that somebody made up', async () => {
+    const header = await signInAgo(0);
+    const [, seconds = '', signature = ''] = /usher_signed_in=(\d+)\.([\w-]+)/.exec(header) ?? [];
+    const session = header.replace(/; __Host-usher_signed_in=[^;]+/, '');
+    expect((await pay(session)).status).toBe(303);
+    const forged = [`${Number(seconds) + 1}.${signature}`, `${seconds}.${'A'.repeat(43)}`, seconds, `.${signature}`];
+    const other = createUsherClient({ baseUrl: service.url, apiKey: 'another key' });
+    forged.push(`${seconds}.${await other.sign(`sign-in of ${user.id} at ${seconds}`)}`);
+    for (const value of forged) expect((await pay(`${session}; __Host-usher_signed_in=${value}`)).status).toBe(303);
+    expect(await (await pay(header)).text()).toBe('paid');
+  });
+
+  test('demands that the user signs in again, because a remembered sign-in is not fresh', async () => {
+    const { headers } = await pay(await signInAgo(6));
+    const [intent] = await service.database.sql`
+      select prompt from login_intents where id = ${new URL(headers.get('location') ?? '').searchParams.get('intent')}`;
+    expect(intent).toEqual({ prompt: 'LOGIN' });
+  });
+
+  test('is for nobody after a sign-out in this browser', async () => {
+    const sessions = createSessions();
+    const jar = keep(new Map(), (await signIn(sessions)).cookies);
+    expect([...jar.keys()]).toContain('__Host-usher_signed_in');
+    keep(jar, (await sessions.signOut(cookieOf(jar))).cookies);
+    expect([...jar.keys()]).not.toContain('__Host-usher_signed_in');
   });
 
   test('sends whoever is not signed in to Usher', async () => {
