@@ -104,3 +104,14 @@ test('a code is sent after 0.5 to 2 s, and three times more after 2, 10 and 30 s
   expect(delay).toBeLessThan(2_000);
   expect(attempts).toHaveLength(4);
 });
+
+test('a shutdown waits 3 s for a mail server that hangs', async () => {
+  const queue = new MailQueue({ send: () => new Promise(() => {}) }, logger, { isDelayed: false });
+  const ended: unknown[] = [];
+  queue.send(createTestMail(), { requestId: 'request', onEnd: async (error) => void ended.push(error?.code) });
+  pauses.noted.length = 0;
+  pauses.onPause = () => {};
+  await queue.close();
+  expect(pauses.noted).toEqual([3_000]);
+  expect(ended).toEqual(['shutdown']);
+});
