@@ -183,8 +183,8 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
     {
       what: 'A domain that ends like a trusted one counts',
       file: 'verified-email.ts',
-      find: "domains.includes(email.slice(email.lastIndexOf('@') + 1).toLowerCase())",
-      replace: 'domains.some((domain) => email.endsWith(domain))',
+      find: 'toDomainKey(each) === domain',
+      replace: 'domain.endsWith(toDomainKey(each))',
       test: verified,
       title: /evilcorp/,
     },
@@ -231,8 +231,8 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
     {
       what: 'A user removes the identity of another',
       file: 'delete-identity.ts',
-      find: " and user_id = ${p.uuid('userId')}\n",
-      replace: " and ${p.uuid('userId')}::text <> ''\n",
+      find: ' and i.user_id = owner.id\n',
+      replace: '\n',
       test: attacks,
       title: /nobody removes the identity of another user/,
     },
