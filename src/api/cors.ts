@@ -2,6 +2,7 @@
 import { cors } from '@connectrpc/connect';
 import { type HttpContext, type HttpHandler, headerOf } from '../http/http-context.ts';
 import { send } from '../http/response.ts';
+import { IDEMPOTENCY_HEADER } from './idempotency.ts';
 import { routes } from './rest/routes.ts';
 
 /** REST, RPCs, the OpenAPI documents and `jwks.json`, but not the login page, which uses cookies. */
@@ -10,7 +11,13 @@ const API_PATHS = /^\/(api\/.*|[\w.]+\.\w+\/\w+|\.well-known\/jwks\.json|(openap
 // X-Admin-Key is absent, because no browser should have an admin key.
 const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': [...new Set([...cors.allowedMethods, ...routes.map(({ method }) => method)])].join(),
-  'access-control-allow-headers': [...cors.allowedHeaders, 'X-API-Key', 'X-Request-Id', 'Traceparent'].join(),
+  'access-control-allow-headers': [
+    ...cors.allowedHeaders,
+    'X-API-Key',
+    IDEMPOTENCY_HEADER,
+    'X-Request-Id',
+    'Traceparent',
+  ].join(),
   'access-control-max-age': '7200',
 };
 const EXPOSED_HEADERS = [...cors.exposedHeaders, 'X-Request-Id', 'Retry-After'].join();

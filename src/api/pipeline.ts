@@ -3,10 +3,12 @@
  * edge of a protocol passes a function that reads the request, and then writes the response or the error.
  */
 import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
-import type { Database } from '../database/database.ts';
+import { NO_APPLICATION } from '../database/audit-schema.ts';
+import type { Database, Run } from '../database/database.ts';
 import { type AuditContext, withAudit } from '../domain/audit/audit-event.ts';
 import type { Application, Call } from '../domain/call.ts';
 import type { Peer } from '../domain/sessions/session.ts';
+import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import { withDeadline } from '../domain/with-deadline.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
 import type { Admission } from './admission.ts';
@@ -15,11 +17,14 @@ import type { CallInfo, CallOutcome, CallRoute, Protocol } from './call-info.ts'
 import { beginCall, type CallLog } from './call-log.ts';
 import { runInSpan } from './call-span.ts';
 import { type Credentials, requireAdmin, requireApplication } from './credentials.ts';
+import { handleOnce, type KeyedCall, readIdempotencyKey } from './idempotency.ts';
 import type { Fields, Procedure } from './procedures.ts';
 
 export interface PipelineParts extends CallLog, Credentials {
   /** Limits calls with an API key, by application. */
   readonly admission: Admission;
+  /** Encrypts the answers that are kept for repeated calls. */
+  readonly cipher: SigningKeyCipher;
   /** Limits look-ups of API keys, together: the application of a key is known only after its look-up. */
   readonly lookUps: Admission;
   readonly database: Database;
@@ -88,20 +93,25 @@ export class Pipeline {
         application = caller;
         isAuthenticated = true;
         admission.check(caller.id);
+        const key = readIdempotencyKey(method, context);
         // Read the body before `run` takes a place: a caller with a slow body would occupy the place for long.
         const fields = await readFields();
         const actor = { ...origin, actorType: 'api_key', actor: owner.apiKeyId } as const;
-        return admission.run(caller.id, ({ ignoreTime }) =>
-          procedure.handle({ ...this.#toDomainCall(call, actor, ignoreTime), application: caller }, fields, peer),
-        );
+        const handle = (own: Call) => procedure.handle({ ...own, application: caller }, fields, peer);
+        const request = { method, fields, key, applicationId: caller.id, scope: action };
+        return admission.run(caller.id, ({ ignoreTime }) => this.#handle(call, actor, request, handle, ignoreTime));
       }
       const isAdmin = procedure.credential === 'adminKey';
       const actor = isAdmin
         ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context, method) } as const)
         : NOBODY;
       isAuthenticated = isAdmin;
+      const key = readIdempotencyKey(method, context);
       const fields = await readFields();
-      return procedure.handle(this.#toDomainCall(call, { ...origin, ...actor }), fields, peer);
+      const handle = (own: Call) => procedure.handle(own, fields, peer);
+      const scope = `${action} by ${actor.actor}`;
+      const request = { method, fields, key, applicationId: NO_APPLICATION, scope };
+      return this.#handle(call, { ...origin, ...actor }, request, handle);
     };
     try {
       return await runInSpan(call.span, () => withDeadline(call.deadline, work, timeoutError));
@@ -113,13 +123,29 @@ export class Pipeline {
   }
 
   /** Reads the clock after the body has arrived: a token may expire while a slow body arrives. */
-  #toDomainCall({ deadline }: CallInfo, actor: Omit<AuditContext, 'now'>, onWait?: () => void): Call {
+  async #handle(
+    { deadline }: CallInfo,
+    actor: Omit<AuditContext, 'now'>,
+    { key, ...request }: GivenRequest,
+    handle: (call: Call) => Promise<ResponseMessage>,
+    onWait?: () => void,
+  ): Promise<ResponseMessage> {
     const { clock, count, database, notices, onMessage } = this.#parts;
     const now = clock();
-    const run = withAudit(database.within(deadline, onWait), { ...actor, now });
-    return { run, now, notices, onMessage, onWait, count: (name) => count?.(name, now) };
+    const toCall = (run: Run): Call => {
+      const own = { run: withAudit(run, { ...actor, now }), now, notices, onMessage, onWait };
+      return { ...own, count: (name) => count?.(name, now) };
+    };
+    if (key === undefined) return handle(toCall(database.within(deadline, onWait)));
+    // A transaction waits for locks on a connection of its own.
+    onWait?.();
+    return handleOnce(this.#parts, { ...request, key, now, deadline, toCall }, handle);
   }
 }
+
+type GivenRequest = Pick<KeyedCall, 'applicationId' | 'fields' | 'method' | 'scope'> & {
+  readonly key: string | undefined;
+};
 
 /** The actor of health checks, which need no credential. */
 const NOBODY = { actorType: 'usher', actor: '' } as const;

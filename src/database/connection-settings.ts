@@ -1,5 +1,6 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
+import { HANDLE_SHARDS_IN_TURN } from './distribute.ts';
 import { StandbyError } from './errors.ts';
 import type { ClientTarget } from './open-client.ts';
 import type { Db } from './statement.ts';
@@ -22,6 +23,7 @@ export class ConnectionSettings {
   #timeouts: Timeouts;
   readonly #schema: string;
   #isPooled: boolean;
+  #isInTransaction = false;
   #isOpen = false;
 
   /** `isPooled`: true if a pooler is declared; otherwise `open` detects it. */
@@ -37,7 +39,7 @@ export class ConnectionSettings {
     // Drizzle and templates send statements by `unsafe` only.
     const unsafe = (text: string, parameters?: never[], options?: postgres.UnsafeQueryOptions) => {
       const query = client.unsafe(text, parameters, options);
-      return this.#isPooled ? this.#inTransaction(query) : query;
+      return this.#isPooled && !this.#isInTransaction ? this.#inTransaction(query) : query;
     };
     this.db = drizzle(Object.assign(Object.create(client), { unsafe }));
   }
@@ -61,6 +63,20 @@ export class ConnectionSettings {
   setStatementTimeout(statementTimeoutMs: number): void {
     this.#timeouts = { ...this.#timeouts, statementTimeoutMs };
     if (this.#isOpen) this.#applySettings();
+  }
+
+  /** Begins a transaction, of which all statements are parts until `end`. */
+  async begin(statementTimeoutMs: number): Promise<void> {
+    this.#timeouts = { ...this.#timeouts, statementTimeoutMs };
+    this.#isInTransaction = true;
+    await this.#client.unsafe(`begin; ${this.#settings('set local')}; ${HANDLE_SHARDS_IN_TURN}`);
+  }
+
+  /** Commits or rolls back. @throws Error if Postgres has not committed, because an earlier statement failed */
+  async end(how: 'commit' | 'rollback'): Promise<void> {
+    this.#isInTransaction = false;
+    const { command } = await this.#client.unsafe(how);
+    if (command !== how.toUpperCase()) throw new Error('The transaction was rolled back');
   }
 
   #applySettings(): void {

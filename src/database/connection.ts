@@ -71,9 +71,9 @@ export class Connection {
     return this.#settings.isOpen;
   }
 
-  /** Whether the other side has closed the connection. */
+  /** Whether the connection is closed. */
   get isLost(): boolean {
-    return this.#socket?.destroyed ?? false;
+    return this.#isGivenUp || (this.#socket?.destroyed ?? false);
   }
 
   /** Whether another server has replaced this connection's server as the primary. */
@@ -102,6 +102,20 @@ export class Connection {
         },
       );
     });
+  }
+
+  /** Runs `work` in a transaction: its statements take effect together, or not at all. Nothing else may run meanwhile. */
+  async transact<Result>(timeoutMs: number, work: () => Promise<Result>): Promise<Result> {
+    await this.#open();
+    try {
+      await this.#settings.begin(timeoutMs);
+      const result = await work();
+      await this.#settings.end('commit');
+      return result;
+    } catch (error) {
+      await this.#settings.end('rollback').catch(() => this.giveUp());
+      throw error;
+    }
   }
 
   /** Applies to statements that are sent afterwards. */

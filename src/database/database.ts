@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CommitMonitor } from './commit-monitor.ts';
+import { Connection } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { selectTime } from './database-clock.ts';
 import { createLateError, isSerializationFailure } from './errors.ts';
@@ -10,8 +11,9 @@ import { PipelinedConnection, ReconnectLimiter, TICK_MS } from './pipelined-conn
 import { PrimaryFinder } from './primary-finder.ts';
 import { PrimaryLease } from './primary-lease.ts';
 import { ReadDetector } from './read-detector.ts';
-import type { Deadline, Divert, PlaceholderValues, Run, Statement } from './statement.ts';
-import { traceStatement } from './statement-span.ts';
+import type { Deadline, PlaceholderValues, Run, Statement } from './statement.ts';
+import { StatementRunner, type StatementRunnerOptions } from './statement-runner.ts';
+import { TransactionPool } from './transaction-pool.ts';
 
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 export {
@@ -24,6 +26,7 @@ export {
   type Statement,
   whereEqual,
 } from './statement.ts';
+export type { RecordStatement } from './statement-runner.ts';
 
 /** At least this many statements may wait for locks in Postgres at the same time. */
 const MIN_ISOLATED_CONNECTIONS = 8;
@@ -34,19 +37,12 @@ const MIN_READ_CONNECTIONS = 2;
 /** The longest pause before a statement that Postgres has rolled back is run again. */
 const MAX_RETRY_PAUSE_MS = 40;
 
-/** Called when a statement has ended. The time includes retries. `errorType` is the class of the error, or empty. */
-export type RecordStatement = (name: string, seconds: number, errorType: string) => void;
-
-export interface DatabaseOptions {
+export interface DatabaseOptions extends StatementRunnerOptions {
   /** The number of connections for statements that write. */
   readonly connections: number;
   readonly statementTimeoutMs: number;
-  readonly recordStatement?: RecordStatement | undefined;
   /** The Postgres schema of the tables. */
   readonly schema?: string;
-  /** Replaces the clock of Postgres, in tests. */
-  readonly clock?: (() => Date) | undefined;
-  readonly divert?: Divert | undefined;
   /** Called once, with the error of Postgres, if the URL names several servers that have no leases. */
   readonly onNoLeases?: (reason: unknown) => void;
 }
@@ -56,6 +52,7 @@ export class Database {
   readonly #reads: ConnectionPool;
   readonly #writes: ConnectionPool;
   readonly #isolation: LockIsolation;
+  readonly #transactions: TransactionPool;
   /** Serves only the monitor and the clock, so that no other statement delays them. */
   readonly #control: PipelinedConnection;
   readonly #monitor: CommitMonitor;
@@ -65,15 +62,11 @@ export class Database {
   readonly #detector = new ReadDetector();
   readonly #timer: NodeJS.Timeout;
   readonly #reconnects = new ReconnectLimiter();
-  readonly #recordStatement: RecordStatement | undefined;
-  readonly #clock: (() => Date) | undefined;
-  readonly #divert: Divert | undefined;
+  readonly #runner: StatementRunner;
 
-  constructor(url: string, { clock, divert, ...settings }: DatabaseOptions) {
-    const { connections, statementTimeoutMs, recordStatement, onNoLeases, schema } = settings;
-    this.#clock = clock;
-    this.#divert = divert;
-    this.#recordStatement = recordStatement;
+  constructor(url: string, settings: DatabaseOptions) {
+    const { connections, statementTimeoutMs, onNoLeases, schema } = settings;
+    this.#runner = new StatementRunner(settings);
     const target = readTarget(url, schema);
     this.#primary = new PrimaryFinder(target);
     const options = {
@@ -86,6 +79,7 @@ export class Database {
     const isolated = { ...options, name: 'usher lock isolation', lockTimeoutMs: 0 };
     const capacity = Math.max(MIN_ISOLATED_CONNECTIONS, connections);
     this.#isolation = new LockIsolation(capacity, () => new IsolatedConnection(target, isolated));
+    this.#transactions = new TransactionPool(() => new Connection(target, { ...isolated, name: 'usher transactions' }));
     const createPool = (size: number) => {
       const open = () => new PipelinedConnection(target, { ...options, name: 'usher pool' });
       return new ConnectionPool(Array.from({ length: size }, open), this.#isolation);
@@ -110,9 +104,22 @@ export class Database {
     deadline: Deadline,
     onLockWait?: () => void,
   ): Promise<Rows> {
-    const values = this.#clock ? { ...parameters, instant: this.#clock() } : parameters;
-    const run = (given: Statement<Rows>) => traceStatement(given, () => this.#run(given, values, deadline, onLockWait));
-    return this.#divert ? this.#divert(statement, values, run) : run(statement);
+    return this.#runner.run(statement, parameters, (given, values) => this.#run(given, values, deadline, onLockWait));
+  }
+
+  /** Runs `work` in one transaction: its statements take effect together, or not at all. @throws as `run` does */
+  async transact<Result>(
+    of: { readonly applicationId: string; readonly deadline: Deadline },
+    work: (run: Run) => Promise<Result>,
+  ): Promise<Result> {
+    const result = this.#transactions.run(of, (run) =>
+      work((statement, parameters) =>
+        this.#runner.run(statement, parameters, (given, values) =>
+          run({ statement: given, parameters: values, deadline: of.deadline }),
+        ),
+      ),
+    );
+    return this.#lease?.guard(result, { mayWrite: true, deadline: of.deadline }) ?? result;
   }
 
   async #run<Rows>(
@@ -123,27 +130,17 @@ export class Database {
   ): Promise<Rows> {
     const mayWrite = !this.#detector.isRead(statement);
     const pool = mayWrite ? this.#writes : this.#reads;
-    const startedAt = performance.now();
-    for (let now = startedAt; ; now = performance.now()) {
+    for (;;) {
       try {
         // A statement that nobody waits for must not take effect.
-        if (now >= deadline) throw createLateError();
+        if (performance.now() >= deadline) throw createLateError();
         const answer = pool.run({ statement, parameters, deadline, onLockWait });
-        const rows = await (this.#lease?.guard(answer, { mayWrite, deadline }) ?? answer);
-        this.#record(statement, startedAt, '');
-        return rows;
+        return await (this.#lease?.guard(answer, { mayWrite, deadline }) ?? answer);
       } catch (error) {
-        if (!isSerializationFailure(error)) {
-          this.#record(statement, startedAt, error instanceof Error ? error.constructor.name : typeof error);
-          throw error;
-        }
+        if (!isSerializationFailure(error)) throw error;
         await sleep(Math.random() * MAX_RETRY_PAUSE_MS);
       }
     }
-  }
-
-  #record({ name }: Statement<unknown>, startedAt: number, errorType: string): void {
-    this.#recordStatement?.(name, (performance.now() - startedAt) / 1_000, errorType);
   }
 
   /** Returns the `run` function of one call. All of its statements have the deadline of the call. */
@@ -171,7 +168,9 @@ export class Database {
 
   /** Gives statements in flight a moment to finish. */
   async close(): Promise<void> {
-    await Promise.all([this.#reads, this.#writes, this.#isolation, this.#control].map((part) => part.close()));
+    await Promise.all(
+      [this.#reads, this.#writes, this.#isolation, this.#transactions, this.#control].map((part) => part.close()),
+    );
     await this.#lease?.close();
     this.#primary[Symbol.dispose]();
     clearInterval(this.#timer);
@@ -185,6 +184,7 @@ export class Database {
     this.#reads.tick(now);
     this.#writes.tick(now);
     this.#isolation.tick(now);
+    this.#transactions.tick(now);
     const leased = this.#lease ? [this.#lease.connection] : [];
     this.#monitor.tick(now, [...leased, ...this.#writes.connections, ...this.#isolation.connections]);
   }

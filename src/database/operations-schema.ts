@@ -1,6 +1,26 @@
 /** Tables about Usher's own operation. */
-import { bigint, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
-import { instant } from './schema.ts';
+import { bigint, index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
+import { bytes, instant } from './schema.ts';
+import { encryptionKeyIdOf } from './webhook-schema.ts';
+
+/** The answers to calls with an `Idempotency-Key`, for a day. A foreign key would protect nothing for so short a time. */
+export const idempotencyKeys = pgTable(
+  'idempotency_keys',
+  {
+    /** `NO_APPLICATION` for a call with an admin key. */
+    applicationId: uuid('application_id').notNull(),
+    /** SHA-256 of the caller, the RPC and the key, in hex. */
+    id: text('id').notNull(),
+    /** The digest of the request and the answer, which may have secrets, encrypted. */
+    answer: bytes('answer').notNull(),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.id] }),
+    index('idempotency_keys_expires_at_idx').on(table.expiresAt),
+    index('idempotency_keys_encryption_key_idx').on(encryptionKeyIdOf(table.answer)),
+  ],
+);
 
 /** How often things happened in each hour, in all processes. */
 export const hourlyCounts = pgTable(

@@ -1,7 +1,8 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
 import type { Statement } from './statement.ts';
 
-const WRITES = /\b(insert into|update|delete from|merge into|for (no key )?update|for (key )?share|nextval)\b/i;
+const WRITES =
+  /\b(insert into|update|delete from|merge into|for (no key )?update|for (key )?share|nextval|pg_try_advisory_xact_lock)\b/i;
 
 /** Only builds statements: it has no connection. */
 const db = drizzle.mock();
@@ -10,7 +11,7 @@ const db = drizzle.mock();
 export class ReadDetector {
   readonly #known = new Map<Statement<unknown>, boolean>();
 
-  /** Returns false for a statement that may write or lock rows. */
+  /** Returns false for a statement that may write, or lock something. */
   isRead(statement: Statement<unknown>): boolean {
     const known = this.#known.get(statement);
     if (known !== undefined) return known;

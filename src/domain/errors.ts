@@ -9,6 +9,7 @@ export const ERRORS = {
   INVALID_LOGO: ['invalid_argument', 'Invalid logo'],
   INVALID_WEBHOOK_ID: ['invalid_argument', 'Invalid webhook ID format'],
   INVALID_TIMEOUT: ['invalid_argument', 'Invalid timeout'],
+  INVALID_IDEMPOTENCY_KEY: ['invalid_argument', 'Invalid idempotency key'],
 
   INVALID_API_KEY: ['unauthenticated', 'Invalid API key'],
   INVALID_ADMIN_KEY: ['unauthenticated', 'Invalid admin key'],
@@ -31,6 +32,9 @@ export const ERRORS = {
   USER_ALREADY_EXISTS: ['already_exists', 'User already exists'],
   IDENTITY_ALREADY_LINKED: ['already_exists', 'Identity already linked'],
   WALLET_ALREADY_LINKED: ['already_exists', 'Wallet already linked'],
+
+  IDEMPOTENCY_KEY_REUSED: ['failed_precondition', 'Idempotency key used for another request'],
+  IDEMPOTENCY_KEY_IN_USE: ['aborted', 'Call with this idempotency key is running'],
 
   // Errors of the console.
   CHANGED_MEANWHILE: ['failed_precondition', 'Changed meanwhile'],

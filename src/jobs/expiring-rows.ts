@@ -14,7 +14,7 @@ import {
 } from '../database/login-schema.ts';
 import { notices } from '../database/notice-schema.ts';
 import { oidcGrants } from '../database/oidc-schema.ts';
-import { hourlyCounts } from '../database/operations-schema.ts';
+import { hourlyCounts, idempotencyKeys } from '../database/operations-schema.ts';
 import { loginIntents } from '../database/schema.ts';
 import { browserCutoffs, sessionCutoffs, sessionIds, userCutoffs } from '../database/session-schema.ts';
 import { p, statement } from '../database/template.ts';
@@ -86,6 +86,7 @@ export const EXPIRING: readonly ExpiringRows[] = [
   { expiresAt: rememberedSignIns.expiresAt, graceMs: 0 },
   { expiresAt: oidcGrants.expiresAt, graceMs: 0 },
   { expiresAt: notices.expiresAt, graceMs: NOTICE_GRACE_MS },
+  { expiresAt: idempotencyKeys.expiresAt, graceMs: 0 },
   { expiresAt: hourlyCounts.hour, graceMs: HOURLY_COUNTS_DAYS * DAY_MS },
   { expiresAt: webhookSigningKeys.expiresAt, graceMs: 0 },
   { expiresAt: webhookAttempts.attemptedAt, graceMs: 0, keptFor: 'webhookLogDays' },

@@ -1,4 +1,4 @@
-/** Rotates the keys that encrypt the signing keys of webhooks. */
+/** Rotates the keys that encrypt secrets in the database: signing keys of webhooks, and answers to repeated calls. */
 import { sql } from 'drizzle-orm';
 import type { Database, Run } from '../database/database.ts';
 import { p, type RowOfType, statement, t } from '../database/template.ts';
@@ -12,7 +12,7 @@ const BATCH_SIZE = 50;
 const PAUSE_MS = 100;
 const BATCH_TIMEOUT_MS = 5_000;
 
-/** Returns the IDs, in hex, of the encryption keys that webhooks need. Each ID costs one index look-up. */
+/** Returns the IDs, in hex, of the encryption keys that stored secrets need. Each ID costs one index look-up. */
 export async function readUsedKeyIds(run: Run): Promise<ReadonlySet<string>> {
   const keyIds = new Set<string>();
   for (const { selectNextKeyId } of TABLES) {
@@ -24,12 +24,12 @@ export async function readUsedKeyIds(run: Run): Promise<ReadonlySet<string>> {
   return keyIds;
 }
 
-/** @throws Error of one line if a webhook needs a key that the cipher lacks */
+/** @throws Error of one line if a stored secret needs a key that the cipher lacks */
 export function requireKeys({ keyIds }: SigningKeyCipher, usedKeyIds: ReadonlySet<string>): void {
   const missing = [...usedKeyIds].filter((keyId) => !keyIds.includes(keyId));
   if (missing.length === 0) return;
   throw new Error(
-    `The encryption keys do not fit the database: webhooks need the key with ID ${missing.join(' and ')}, ` +
+    `The encryption keys do not fit the database: its secrets need the key with ID ${missing.join(' and ')}, ` +
       `and there is ${keyIds.join(' and ')}`,
   );
 }
@@ -79,7 +79,7 @@ export async function runKeyRotation(
 async function reencrypt(
   database: Database,
   cipher: SigningKeyCipher,
-  { table, keyId }: { table: SigningKeyTable; keyId: string },
+  { table, keyId }: { table: SecretTable; keyId: string },
   signal: AbortSignal,
 ) {
   let unreadable = 0;
@@ -89,11 +89,11 @@ async function reencrypt(
     const rows = await run(table.selectEncrypted, { keyId: Buffer.from(keyId, 'hex'), skipped: unreadable });
     const renewed = rows.flatMap((row) => renew(cipher, row) ?? []);
     unreadable += rows.length - renewed.length;
-    await Promise.all(renewed.map((row) => run(table.updateSigningKey, row)));
+    await Promise.all(renewed.map((row) => run(table.updateSecret, row)));
     if (rows.length < BATCH_SIZE) break;
     await pause(PAUSE_MS, signal);
   }
-  if (unreadable > 0) throw new Error(`${unreadable} signing keys cannot be decrypted`);
+  if (unreadable > 0) throw new Error(`${unreadable} secrets cannot be decrypted`);
 }
 
 const ENCRYPTED_ROW = {
@@ -112,28 +112,33 @@ function renew(cipher: SigningKeyCipher, row: RowOfType<typeof ENCRYPTED_ROW>) {
   }
 }
 
-type SigningKeyTable = ReturnType<typeof createSigningKeyTable>;
+type SecretTable = ReturnType<typeof createSecretTable>;
 
-function createSigningKeyTable(tableName: 'webhooks' | 'webhook_signing_keys', webhookIdName: 'id' | 'webhook_id') {
-  const [table, webhookId] = [sql.raw(tableName), sql.raw(webhookIdName)];
-  const keyId = sql`substr(signing_key, 1, 4)`;
+/** `idName`: the column that is authenticated with the secret, beside the application. */
+function createSecretTable(tableName: string, idName: string, secretName = 'signing_key') {
+  const [table, webhookId, secret] = [sql.raw(tableName), sql.raw(idName), sql.raw(secretName)];
+  const keyId = sql`substr(${secret}, 1, 4)`;
   return {
     selectNextKeyId: statement('select_next_encryption_key_id', { keyId: webhooks.signingKey })`
       select ${keyId} as key_id from ${table} where ${keyId} > ${p.bytes('after')} order by ${keyId} limit 1`,
 
     // A range of one value, ordered by the key, uses the index. For an equality Postgres may scan the whole table.
     selectEncrypted: statement('select_encrypted', ENCRYPTED_ROW)`
-      select application_id, ${webhookId} as webhook_id, id::text as row_id, signing_key from ${table}
+      select application_id, ${webhookId} as webhook_id, id::text as row_id, ${secret} as signing_key from ${table}
       where ${keyId} between ${p.bytes('keyId')} and ${p.bytes('keyId')}
       order by ${keyId} limit ${sql.raw(`${BATCH_SIZE}`)} offset ${p.integer('skipped')}`,
 
-    // Updates no row if another replica has re-encrypted it, or if the webhook is deleted.
-    updateSigningKey: statement('update_signing_key')`
-      update ${table} set signing_key = ${p.bytes('renewed')}
+    // Updates no row if another replica has re-encrypted it, or if the row is deleted.
+    updateSecret: statement('update_signing_key')`
+      update ${table} set ${secret} = ${p.bytes('renewed')}
       where application_id = ${p.uuid('applicationId')} and ${webhookId} = ${p.text('webhookId')}
-        and id::text = ${p.text('rowId')} and signing_key = ${p.bytes('signingKey')}`,
+        and id::text = ${p.text('rowId')} and ${secret} = ${p.bytes('signingKey')}`,
   };
 }
 
-/** The current signing keys, and earlier ones that still sign. */
-const TABLES = [createSigningKeyTable('webhooks', 'id'), createSigningKeyTable('webhook_signing_keys', 'webhook_id')];
+/** The current signing keys, earlier ones that still sign, and kept answers. */
+const TABLES = [
+  createSecretTable('webhooks', 'id'),
+  createSecretTable('webhook_signing_keys', 'webhook_id'),
+  createSecretTable('idempotency_keys', 'id', 'answer'),
+];

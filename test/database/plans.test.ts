@@ -7,7 +7,7 @@ import { is } from 'drizzle-orm';
 import { PgColumn } from 'drizzle-orm/pg-core';
 import { afterAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
-import { Database } from '../../src/database/database.ts';
+import { Database, type Run } from '../../src/database/database.ts';
 import { ReadDetector } from '../../src/database/read-detector.ts';
 import type { RowType } from '../../src/database/template.ts';
 import { readBacklog } from '../../src/delivery/backlog.ts';
@@ -30,6 +30,7 @@ import { listAuditEvents, listOperatorEvents } from '../../src/domain/audit/list
 import { countCheckIns } from '../../src/domain/events/count-check-ins.ts';
 import { HourlyCounts } from '../../src/domain/hourly-counts/hourly-counts.ts';
 import { readHourlyCounts } from '../../src/domain/hourly-counts/read-hourly-counts.ts';
+import { answerOnce } from '../../src/domain/idempotency/answer-once.ts';
 import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
 import { createLoginCode } from '../../src/domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../../src/domain/login/create-wallet-challenge.ts';
@@ -357,6 +358,8 @@ async function fill({ sql }: TestDatabase): Promise<void> {
         rotation, created_at, expires_at)
       select application_id, id, user_id, id, 1, 'email', '::1', '', created_at, 1, created_at, expires_at from login_intents;
     insert into muted_addresses (key, expires_at) select sha256(id::text::bytea), expires_at from login_intents;
+    insert into idempotency_keys (application_id, id, answer, expires_at)
+      select application_id, id::text, sha256(id::text::bytea), expires_at from login_intents;
     insert into expiry_marks (name, reached_at) select 'mark ' || n, now() from generate_series(1, ${ROWS}) n;
     insert into hourly_counts (name, hour, count)
       select 'count ' || n % 10, now() - interval '90 days' + n * interval '1 second', n
@@ -505,6 +508,10 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const other = await createTenant(service);
   const sharing = { ...ofTenant, application: { ...ofTenant.application, id: other.id, singleSignOn: true } };
   await revokeUserSessions(sharing, { userId: inactive });
+  const keyed = { applicationId: tenant.id, scope: 'test', key: 'key', content: '', now, deadline: 0 };
+  const inTurn = { transact: <Result>(_: unknown, work: (given: Run) => Promise<Result>) => work(run) };
+  for (let turn = 0; turn < 2; turn++)
+    await answerOnce({ cipher, database: inTurn }, keyed, async () => Buffer.from('answer'));
   await endOwnSessions(call, { applicationId: tenant.id, userId: inactive });
   const sessionId = await beginSession(service, other, await createTestUser(service));
   await revokeSession(sharing, service.config, { sessionId });

@@ -60,6 +60,8 @@ const IMPERSONAL = [
   /^audit_(events|outbox)\.(actor|actor_type|action|request_id|resource)$/,
   /^(check_ins|events)\./,
   /^(expiry_marks|hourly_counts)\.name$/,
+  // A digest.
+  /^idempotency_keys\.id$/,
   /^login_intents\.(locale|method|nonce|prompt|redirect_uri|response_mode|state)$/,
   /^notices\.(kind|language)$/,
   /^passkeys\.(rp_id|transports)$/,

@@ -25,7 +25,7 @@ import { quickOrLong, report } from '../support/soak.ts';
 
 const [OLD, NEW, OTHER] = [randomBytes(32), randomBytes(32), randomBytes(32)];
 const REFUSAL =
-  /^The encryption keys do not fit the database: webhooks need the key with ID [0-9a-f]{8}, and there is [0-9a-f]{8}( and [0-9a-f]{8})*$/;
+  /^The encryption keys do not fit the database: its secrets need the key with ID [0-9a-f]{8}, and there is [0-9a-f]{8}( and [0-9a-f]{8})*$/;
 
 type TestWebhook = Awaited<ReturnType<typeof createTestWebhook>>;
 type Keys = Pick<Secrets, 'encryptionKeys' | 'authSigningKeys'>;
@@ -111,7 +111,7 @@ test('a key that is not the first stays in use for damaged signing keys, which a
   const log = new RecordedLog();
   await using _ = await log.start({ database, config: withSecrets(database, { encryptionKeys: [NEW, OLD] }) });
   const failure = () => log.parsed.find(({ err }) => err !== undefined);
-  await expect.poll(failure).toMatchObject({ err: { message: '2 signing keys cannot be decrypted' } });
+  await expect.poll(failure).toMatchObject({ err: { message: '2 secrets cannot be decrypted' } });
   expect(await countByKey(database)).toEqual({ [idOf(NEW)]: 128, [idOf(OLD)]: 2 });
   await expect(startWith(database, [NEW])).rejects.toThrow(REFUSAL);
   await database.sql`delete from webhooks where id in ${database.sql(damaged)}`;

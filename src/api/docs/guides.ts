@@ -1,7 +1,7 @@
 /** The guides of the API reference. The page shows them before the operations. */
 import { ERRORS } from '../../domain/errors.ts';
 import { type Html, html } from '../../http/html.ts';
-import { STATUSES } from '../rest/rest.ts';
+import { statusOfError } from '../rest/rest.ts';
 import { CONCEPTS } from './concepts.ts';
 import { VARIABLES } from './examples.ts';
 import { OPENID_GUIDE } from './openid-guide.ts';
@@ -80,13 +80,13 @@ ${renderCodeBlock(`{
   "errors": [{ "field": "state", "message": "is required" }]
 }`)}
 <p>RPCs have the reason in a <code>google.rpc.ErrorInfo</code> detail, and the fields in a <code>google.rpc.BadRequest</code> detail.
-A 503 has <code>Retry-After</code>; it is safe to repeat any call that reads. Every reply has an <code>x-request-id</code>, which the log of Usher has too.</p>
+A 503 has <code>Retry-After</code>; it is safe to repeat any call that reads, and one that creates something if it has an <code>Idempotency-Key</code>. Every reply has an <code>x-request-id</code>, which the log of Usher has too.</p>
 <details><summary>All reasons</summary>
 <div class="table" tabindex="0"><table>
 <thead><tr><th scope="col">Reason</th><th scope="col">REST</th><th scope="col">RPC</th><th scope="col">Message</th></tr></thead>
 <tbody>${Object.entries(ERRORS).map(
   ([reason, [code, message]]) =>
-    html`<tr id="error-${reason}"><td><code>${reason}</code></td><td>${String(STATUSES[code])}</td><td>${code}</td><td>${message}</td></tr>\n`,
+    html`<tr id="error-${reason}"><td><code>${reason}</code></td><td>${String(statusOfError(code, reason))}</td><td>${code}</td><td>${message}</td></tr>\n`,
 )}</tbody>
 </table></div>
 </details>`;

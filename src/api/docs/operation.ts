@@ -1,7 +1,7 @@
 import { type Html, html } from '../../http/html.ts';
 import { anchorOf, type Operation } from '../catalogue.ts';
 import { type DocumentedError, readErrors, withoutErrors } from '../openapi/documented-errors.ts';
-import { STATUSES } from '../rest/rest.ts';
+import { statusOfError } from '../rest/rest.ts';
 import { toBufCurl, toCurl, toTypeScript } from './example-commands.ts';
 import { exampleReply } from './example-reply.ts';
 import { renderRequest, renderResponse } from './field-list.ts';
@@ -45,7 +45,7 @@ ${renderResponse(operation, described)}
 }
 
 function renderError({ reason, code, message, when }: DocumentedError): Html {
-  return html`<li><a href="#error-${reason}"><code>${reason}</code></a> <span>${String(STATUSES[code])}</span> ${message}${
+  return html`<li><a href="#error-${reason}"><code>${reason}</code></a> <span>${String(statusOfError(code, reason))}</span> ${message}${
     when && html`, ${when}`
   }</li>
 `;

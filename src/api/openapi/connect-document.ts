@@ -4,7 +4,14 @@ import { OPERATIONS, SERVICES } from '../catalogue.ts';
 import { isFieldMask } from '../field-mask.ts';
 import { type Procedures, pathOf, requireProcedure } from '../procedures.ts';
 import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
-import { commentOfField, describeFailureResponse, describeFields, describeMethod, toContent } from './operations.ts';
+import {
+  commentOfField,
+  describeFailureResponse,
+  describeFields,
+  describeIdempotencyKey,
+  describeMethod,
+  toContent,
+} from './operations.ts';
 import { readRequestRules } from './request-rules.ts';
 
 const FAILURE: JsonSchema = {
@@ -36,11 +43,13 @@ export async function describeConnect(procedures: Procedures, commentOf: ReadCom
       const description = commentOfField(method, localName, commentOf);
       return [localName, { type: 'string', format: 'field-mask', description }];
     });
+    const header = describeIdempotencyKey(method);
     const properties = { ...fields.properties, ...Object.fromEntries(masks) };
     paths[pathOf(method)] = {
       post: {
         ...describeMethod(method, commentOf),
         security: [{ [credential]: [] }],
+        ...(header.length > 0 && { parameters: header }),
         requestBody: { required: true, content: toContent({ ...fields, properties }) },
         responses: {
           200: { description: 'Success', content: toContent(schemas.refer(method.output)) },

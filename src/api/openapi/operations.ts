@@ -1,7 +1,9 @@
 /** The parts of an operation that both OpenAPI documents share. */
 import type { DescMethodUnary } from '@bufbuild/protobuf';
+import { ERRORS } from '../../domain/errors.ts';
 import type { Rule } from '../../domain/rule.ts';
 import { ignoresUnknownFields } from '../documented-calls.ts';
+import { IDEMPOTENCY_HEADER, takesIdempotencyKey } from '../idempotency.ts';
 import type { JsonSchema, ReadComment } from './json-schema.ts';
 import type { RequestRules } from './request-rules.ts';
 
@@ -32,6 +34,20 @@ export function describeFields(
     ...(required.length > 0 && { required }),
     ...(!ignoresUnknownFields(method) && { additionalProperties: false }),
   };
+}
+
+/** Returns the parameter of the header, if the operation takes it. */
+export function describeIdempotencyKey(method: DescMethodUnary): JsonSchema[] {
+  if (!takesIdempotencyKey(method)) return [];
+  const description =
+    'Makes a repeated call safe: for 24 hours, a call with the same key and the same request gets the same answer.';
+  const schema = { type: 'string', minLength: 1, maxLength: 512 };
+  return [{ name: IDEMPOTENCY_HEADER, in: 'header', required: false, description, schema }];
+}
+
+export function idempotencyErrorsOf(method: DescMethodUnary) {
+  const reasons = ['INVALID_IDEMPOTENCY_KEY', 'IDEMPOTENCY_KEY_IN_USE', 'IDEMPOTENCY_KEY_REUSED'] as const;
+  return takesIdempotencyKey(method) ? reasons.map((reason) => ({ reason, code: ERRORS[reason][0] })) : [];
 }
 
 export function commentOfField({ input }: DescMethodUnary, localName: string, commentOf: ReadComment): string {

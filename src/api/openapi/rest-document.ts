@@ -3,7 +3,7 @@ import { ERRORS } from '../../domain/errors.ts';
 import { HTTP_ERRORS } from '../../http/errors.ts';
 import { SERVICES } from '../catalogue.ts';
 import { type Procedures, requireProcedure } from '../procedures.ts';
-import { STATUSES } from '../rest/rest.ts';
+import { statusOfError } from '../rest/rest.ts';
 import type { Route } from '../rest/route.ts';
 import { routes } from '../rest/routes.ts';
 import { readErrors } from './documented-errors.ts';
@@ -13,7 +13,9 @@ import {
   describeFailureResponse,
   describeField,
   describeFields,
+  describeIdempotencyKey,
   describeMethod,
+  idempotencyErrorsOf,
   toContent,
 } from './operations.ts';
 import { type RequestRules, readRequestRules } from './request-rules.ts';
@@ -84,10 +86,11 @@ function describeRoute(route: Route, rules: RequestRules, schemas: MessageSchema
       schema: describeField(rule, '', { canBeNull: false }),
     };
   });
+  const all = [...parameters, ...describeIdempotencyKey(rpc)];
   const body = namesIn('body');
   return {
     ...describeMethod(rpc, commentOf),
-    ...(parameters.length > 0 && { parameters }),
+    ...(all.length > 0 && { parameters: all }),
     ...(body.length > 0 && {
       requestBody: {
         required: body.some((name) => !rules[name]?.isOptional),
@@ -107,8 +110,9 @@ function describeResponses(route: Route, schemas: MessageSchemas, commentOf: Rea
   const success = { description: message, content };
   const reasons = new Map<number, Set<string>>([400, 401, 500, 503].map((each) => [each, new Set()]));
   const comments = [rpc.parent.typeName, `${rpc.parent.typeName}.${rpc.name}`].map(commentOf);
-  for (const { code, reason } of comments.flatMap(readErrors)) {
-    reasons.set(STATUSES[code], (reasons.get(STATUSES[code]) ?? new Set()).add(reason));
+  for (const { code, reason } of [...comments.flatMap(readErrors), ...idempotencyErrorsOf(rpc)]) {
+    const each = statusOfError(code, reason);
+    reasons.set(each, (reasons.get(each) ?? new Set()).add(reason));
   }
   return {
     ...(existedBefore !== undefined && { 200: success }),

@@ -42,7 +42,8 @@ async function serve(
   }
 }
 
-export const STATUSES: Record<ErrorCode, number> = {
+const STATUSES: Record<ErrorCode, number> = {
+  aborted: 409,
   canceled: 499,
   invalid_argument: 400,
   deadline_exceeded: 408,
@@ -57,6 +58,11 @@ export const STATUSES: Record<ErrorCode, number> = {
   permission_denied: 403,
 };
 
+/** 422: draft-ietf-httpapi-idempotency-key-header, section 2.7. */
+export function statusOfError(code: ErrorCode, reason: string): number {
+  return reason === 'IDEMPOTENCY_KEY_REUSED' ? 422 : STATUSES[code];
+}
+
 export function sendServiceError(context: HttpContext, { code, message, reason, violations }: ServiceError): void {
   // REST callers cannot set a timeout, so the body came too late.
   if (code === 'deadline_exceeded') {
@@ -64,7 +70,7 @@ export function sendServiceError(context: HttpContext, { code, message, reason, 
     return;
   }
   const envelope = { status: false, message, reason, ...(violations.length > 0 && { errors: violations }) };
-  sendEnvelope(context, STATUSES[code], envelope, code === 'unavailable' ? { 'retry-after': '1' } : {});
+  sendEnvelope(context, statusOfError(code, reason), envelope, code === 'unavailable' ? { 'retry-after': '1' } : {});
 }
 
 function statusOf({ status, existedBefore }: Route, response: Readonly<Record<string, unknown>>): number {

@@ -18,6 +18,7 @@ const CODES: Record<ErrorCode, Code> = {
   unimplemented: Code.Unimplemented,
   internal: Code.Internal,
   unavailable: Code.Unavailable,
+  aborted: Code.Aborted,
   unauthenticated: Code.Unauthenticated,
   permission_denied: Code.PermissionDenied,
 };

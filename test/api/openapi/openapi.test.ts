@@ -205,7 +205,8 @@ function fieldsOf({ parameters = [], requestBody }: DocumentedOperation): readon
   const ofBody = Object.entries(properties).map(([name, schema]) => {
     return { name, in: 'body', required: required.includes(name), schema };
   });
-  return [...parameters, ...ofBody];
+  // A header is no field of the request.
+  return [...parameters.filter((parameter) => parameter.in !== 'header'), ...ofBody];
 }
 
 /** Returns any request that the document allows. */

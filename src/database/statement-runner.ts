@@ -1,0 +1,52 @@
+import type { Divert, PlaceholderValues, Statement } from './statement.ts';
+import { traceStatement } from './statement-span.ts';
+
+/** Called when a statement has ended. The time includes retries. `errorType` is the class of the error, or empty. */
+export type RecordStatement = (name: string, seconds: number, errorType: string) => void;
+
+export interface StatementRunnerOptions {
+  readonly recordStatement?: RecordStatement | undefined;
+  /** Replaces the clock of Postgres, in tests. */
+  readonly clock?: (() => Date) | undefined;
+  readonly divert?: Divert | undefined;
+}
+
+/** Does what every execution of a statement needs, on whichever connection: the diversion, a span and metrics. */
+export class StatementRunner {
+  readonly #options: StatementRunnerOptions;
+
+  constructor(options: StatementRunnerOptions) {
+    this.#options = options;
+  }
+
+  run<Rows>(
+    statement: Statement<Rows>,
+    parameters: PlaceholderValues,
+    execute: (given: Statement<Rows>, values: PlaceholderValues) => Promise<Rows>,
+  ): Promise<Rows> {
+    const { clock, divert, recordStatement } = this.#options;
+    const values = clock ? { ...parameters, instant: clock() } : parameters;
+    const executeGiven = (given: Statement<Rows>) => () => execute(given, values);
+    const run = (given: Statement<Rows>) =>
+      traceStatement(
+        given,
+        recordStatement ? measure(recordStatement, given, executeGiven(given)) : executeGiven(given),
+      );
+    return divert ? divert(statement, values, run) : run(statement);
+  }
+}
+
+function measure<Rows>(record: RecordStatement, { name }: Statement<Rows>, execute: () => Promise<Rows>) {
+  return async () => {
+    const startedAt = performance.now();
+    const recordNow = (errorType: string) => record(name, (performance.now() - startedAt) / 1_000, errorType);
+    try {
+      const rows = await execute();
+      recordNow('');
+      return rows;
+    } catch (error) {
+      recordNow(error instanceof Error ? error.constructor.name : typeof error);
+      throw error;
+    }
+  };
+}
