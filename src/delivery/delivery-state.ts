@@ -19,6 +19,14 @@ export const EXPIRED: AttemptOutcome = {
   retryAfter: undefined,
 };
 
+/**
+ * Whether the endpoint works but does not accept the message. An endpoint that does not answer, or answers 429 or 5xx,
+ * fails: it would accept no other message, either.
+ */
+export function isRefusal({ statusCode }: AttemptOutcome): boolean {
+  return statusCode !== null && statusCode >= 300 && statusCode < 500 && statusCode !== 429;
+}
+
 export function toDeliveryState(
   { delivery, outcome }: EndedAttempt,
   schedule: readonly number[],

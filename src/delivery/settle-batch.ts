@@ -4,7 +4,7 @@ import { DatabaseUnavailableError, type PlaceholderValues, type Run, type Statem
 import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
 import { pause } from '../domain/pause.ts';
 import { logAttempts } from './attempt-log.ts';
-import { type EndedAttempt, markInFlight, postpone, toDeliveryState } from './delivery-state.ts';
+import { type EndedAttempt, EXPIRED, isRefusal, markInFlight, postpone, toDeliveryState } from './delivery-state.ts';
 import { disableWebhook, reasonToDisable } from './disable-webhook.ts';
 import type { Lease } from './leases.ts';
 import type { ClaimedQueue, DueDelivery } from './queue.ts';
@@ -154,8 +154,10 @@ interface SentBatch {
   readonly notBefore?: Date | null;
 }
 
-/** One success shows that the endpoint works. */
+/** One success or refusal shows that the endpoint works. An expired message shows nothing. */
 function toOutcome(completed: readonly EndedAttempt[]): BatchOutcome | null {
-  if (completed.length === 0) return null;
-  return completed.some(({ outcome }) => outcome.error === null) ? 'success' : 'failure';
+  const outcomes = completed.map(({ outcome }) => outcome).filter((outcome) => outcome !== EXPIRED);
+  if (outcomes.length === 0) return null;
+  if (outcomes.some(({ error }) => error === null)) return 'success';
+  return outcomes.some(isRefusal) ? 'refused' : 'failure';
 }

@@ -25,12 +25,17 @@ const RELEASED = { failingSince: webhookQueues.failingSince };
 
 export type Released = RowOfType<typeof RELEASED>;
 
-/** The result of a batch. `slow`: all attempts are still in flight. */
-export type BatchOutcome = 'success' | 'failure' | 'slow';
+/**
+ * The result of a batch. `refused`: the endpoint works, but has accepted no message. `failure`: the endpoint fails.
+ * `slow`: all attempts are still in flight.
+ */
+export type BatchOutcome = 'success' | 'refused' | 'failure' | 'slow';
 
 /** Null if nothing was attempted. Comparisons with it are null then, too. */
 const outcome = p.text('outcome');
 const hasSucceeded = sql`${outcome} = 'success'`;
+/** Refused messages follow their own schedules, and do not delay others. */
+const works = sql`${outcome} in ('success', 'refused')`;
 const hasFailed = sql`${outcome} = 'failure'`;
 const largerBatch = sql`least(queue.batch_size * 2, ${sql.raw(`${MAX_BATCH_SIZE}`)})`;
 
@@ -68,10 +73,10 @@ export const settleBatch = statement('settle_batch', RELEASED)`
           then greatest(${p.instant('now')}, ${p.instant('notBefore')})
         else (select greatest(${p.instant('now')}, due_at, ${p.instant('notBefore')}) from next where due_at is not null)
       end,
-      batch_size = case when ${hasFailed} then 1 when ${hasSucceeded} then ${largerBatch} else queue.batch_size end,
-      is_quick = case when ${outcome} is null then queue.is_quick else ${hasSucceeded} and ${p.boolean('isQuick')} end,
+      batch_size = case when ${hasFailed} then 1 when ${works} then ${largerBatch} else queue.batch_size end,
+      is_quick = case when ${outcome} is null then queue.is_quick else ${works} and ${p.boolean('isQuick')} end,
       failed_batches = case
-        when ${hasFailed} then queue.failed_batches + 1 when ${hasSucceeded} then 0 else queue.failed_batches end,
+        when ${hasFailed} then queue.failed_batches + 1 when ${works} then 0 else queue.failed_batches end,
       failing_since = case
         when ${hasSucceeded} then null
         when ${outcome} is not null and ${p.boolean('isCounted')} then coalesce(queue.failing_since, ${p.instant('now')})
@@ -89,7 +94,7 @@ const countsAsFailure = sql`(${hasFailed} and queue.failing_since <= ${p.instant
  * Settles slow deliveries of the lease whose `firstEnd` is `leaseEnd`, unless the lease has expired, and wakes the queue.
  * Attempts that fail at the same time count as one failed batch.
  *
- * Parameters: applicationId, webhookId, now, results, outcome (success, failure, or null if nothing was attempted),
+ * Parameters: applicationId, webhookId, now, results, outcome (null if nothing was attempted),
  * leaseEnd, releasedAt, notBefore.
  */
 export const settleSlow = statement('settle_slow', RELEASED)`
@@ -100,12 +105,12 @@ export const settleSlow = statement('settle_slow', RELEASED)`
       next_at = case
         when queue.lease is not null or queue.is_urgent then queue.next_at
         when ${countsAsFailure} then greatest(queue.next_at, ${p.instant('notBefore')})
-        when queue.failed_batches > 0 and ${outcome} is distinct from 'success' then queue.next_at
+        when queue.failed_batches > 0 and ${works} is not true then queue.next_at
         else ${p.instant('now')} end,
       batch_size = case
-        when ${countsAsFailure} then 1 when ${hasSucceeded} then ${largerBatch} else queue.batch_size end,
+        when ${countsAsFailure} then 1 when ${works} then ${largerBatch} else queue.batch_size end,
       failed_batches = case
-        when ${countsAsFailure} then greatest(queue.failed_batches, 1) when ${hasSucceeded} then 0
+        when ${countsAsFailure} then greatest(queue.failed_batches, 1) when ${works} then 0
         else queue.failed_batches end,
       failing_since = case when ${hasSucceeded} then null else queue.failing_since end
     where queue.application_id = ${p.uuid('applicationId')} and queue.webhook_id = ${p.text('webhookId')}

@@ -2,11 +2,12 @@
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import type { AttemptRequest } from '../../src/delivery/attempt.ts';
 import { HOUR, MINUTE, SECOND } from '../support/clock.ts';
-import { answer, openDeliveryFixture } from '../support/delivery-fixture.ts';
+import { answer, eventIdOf, openDeliveryFixture } from '../support/delivery-fixture.ts';
 import { adminClient } from '../support/service.ts';
 
 const DAY = 24 * HOUR;
-const { clock, service, sql, startWorker, subscribe, openMortalDatabase, readQueue } = await openDeliveryFixture();
+const { clock, service, sql, startWorker, subscribe, deliverToAnother, openMortalDatabase, readQueue } =
+  await openDeliveryFixture();
 afterAll(() => service.close());
 
 describe('an endpoint that only fails', () => {
@@ -118,6 +119,84 @@ describe('an endpoint that only fails', () => {
     const first = sent[0] ?? '';
     await webhooks.redeliver({ webhookId, messageId: first });
     await expect.poll(() => sent.slice(before)).toEqual([messageId, first]);
+  });
+});
+
+describe('behind messages that the endpoint refuses', () => {
+  /** Subscribes, and refuses events whose ID begins with `bad`. Webhooks of other tests have messages, too. */
+  const refuse = async (status: number, options?: { ordered: boolean }) => {
+    const subscriber = await subscribe(options);
+    const tag = `.${subscriber.webhookId}`;
+    const sent: string[] = [];
+    const send = (request: AttemptRequest) => {
+      const eventId = eventIdOf(request);
+      if (eventId.endsWith(tag)) sent.push(eventId.replace(tag, ''));
+      return answer(eventId.startsWith('bad') ? status : 204);
+    };
+    const create = (name: string) => subscriber.events.createEvent({ eventId: name + tag });
+    return { ...subscriber, sent, send, create };
+  };
+
+  test.each([302, 400, 401, 403, 404, 408, 409, 413, 422])('with %i, others arrive at once', async (status) => {
+    const { list, webhookId, sent, send, create } = await refuse(status);
+    for (let count = 0; count < 20; count++) await create(`bad-${count}`);
+    await create('good');
+    startWorker(send, { schedule: [0, 3_600, 3_600] });
+    await expect.poll(async () => (await list())[0]).toMatchObject({ status: 'succeeded', attemptCount: 1 });
+    await expect.poll(() => sent).toHaveLength(21);
+    await expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
+    await create('later');
+    await expect.poll(() => sent).toContain('later');
+    await expect.poll(async () => (await list()).filter((row) => row.status === 'succeeded')).toHaveLength(2);
+    // Each refused message has been sent once, and waits for its next attempt.
+    expect(sent.toSorted()).toEqual(['good', 'later', ...Array.from({ length: 20 }, (_, i) => `bad-${i}`)].toSorted());
+    expect((await list()).filter(({ status: state }) => state === 'pending')).toHaveLength(20);
+  });
+
+  test.each([429, 500, 503])('with %i, others wait, because it fails', async (status) => {
+    const { webhookId, sent, send, create } = await refuse(status);
+    for (const name of ['bad', 'good']) await create(name);
+    const { stop } = startWorker(send, { schedule: [0, 3_600, 3_600] });
+    await expect.poll(async () => (await readQueue(webhookId)).failed_batches).toBe(1);
+    await deliverToAnother();
+    await stop();
+    expect(sent).toEqual(['bad']);
+  });
+
+  test('others wait if the webhook is ordered', async () => {
+    const { webhookId, sent, send, create } = await refuse(400, { ordered: true });
+    for (const name of ['bad', 'good']) await create(name);
+    startWorker(send, { schedule: [0, 3_600] });
+    await expect.poll(() => sent).toEqual(['bad']);
+    await deliverToAnother();
+    expect(sent).toEqual(['bad']);
+    clock.advance(2 * HOUR);
+    await expect.poll(() => sent).toEqual(['bad', 'bad', 'good']);
+    await expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
+    expect(await readQueue(webhookId)).toMatchObject({ failed_batches: 0 });
+  });
+
+  test('an endpoint that has failed works again', async () => {
+    const { list, webhookId, send, create } = await refuse(400);
+    await create('bad');
+    const { stop } = startWorker(() => answer(500), { schedule: [0, 60, 3_600] });
+    await expect.poll(async () => (await readQueue(webhookId)).failed_batches).toBe(1);
+    await stop();
+    await create('good');
+    clock.advance(2 * MINUTE);
+    startWorker(send, { schedule: [0, 60, 3_600] });
+    await expect.poll(list).toMatchObject([{ status: 'succeeded' }, { status: 'pending', attemptCount: 2 }]);
+  });
+
+  test('the webhook becomes inactive after five days without a success', async () => {
+    const { events, getWebhook, webhookId } = await subscribe();
+    startWorker(() => answer(400), { schedule: [0, (5 * DAY) / SECOND] });
+    await events.createEvent({ eventId: 'bad' });
+    await expect.poll(async () => (await readQueue(webhookId)).failing_since).toBeInstanceOf(Date);
+    clock.advance(6 * DAY);
+    await expect
+      .poll(getWebhook)
+      .toMatchObject({ isActive: false, disabledReason: 'Every delivery failed for 5 days' });
   });
 });
 

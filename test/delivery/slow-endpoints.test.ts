@@ -167,3 +167,16 @@ test('a slow message is tried again by its schedule, and its endpoint is left al
   await expect.poll(attemptsOf).toEqual([1, 2, 2]);
   expect(await readQueue(webhookId)).toMatchObject({ failed_batches: 0, failing_since: null });
 });
+
+test('messages that are refused slowly delay no other', async () => {
+  const { events, list, webhookId } = await subscribe();
+  const { sent, endAll } = startHanging({ schedule: [0, 3_600, 3_600] });
+  await events.createEvent({ eventId: 'slow' });
+  await expect.poll(() => sent).toHaveLength(1);
+  await expect.poll(async () => (await readQueue(webhookId)).lease).toBeNull();
+  endAll(400);
+  await expect.poll(list).toMatchObject([{ status: 'pending', attemptCount: 1, lastStatusCode: 400 }]);
+  expect(await readQueue(webhookId)).toMatchObject({ failed_batches: 0, failing_since: expect.any(Date) });
+  await events.createEvent({ eventId: 'next' });
+  await expect.poll(() => sent).toEqual(['slow', 'next']);
+});
