@@ -4,7 +4,8 @@ import type { RequestContext } from '../http/http-context.ts';
 import { durationMsSince } from '../log.ts';
 import type { CallInfo, CallOutcome, CallRoute, Protocol } from './call-info.ts';
 import { endCallSpan, startCallSpan } from './call-span.ts';
-import type { LineSampler } from './line-sampler.ts';
+import { LineSampler } from './line-sampler.ts';
+import { OutageLog } from './outage-log.ts';
 
 export type RecordCall = (
   call: CallInfo,
@@ -15,8 +16,14 @@ export interface CallLog {
   /** Counts for the charts of operators. */
   readonly count?: ((name: CountName, now: Date) => void) | undefined;
   readonly logger: Logger;
+  readonly outages: OutageLog;
   readonly recordCall?: RecordCall | undefined;
   readonly sampler: LineSampler;
+}
+
+/** Returns the parts of a `CallLog` that keep callers from filling the log. */
+export function createLineLimits(logger: Logger): Pick<CallLog, 'outages' | 'sampler'> {
+  return { outages: new OutageLog(logger), sampler: new LineSampler(logger) };
 }
 
 interface NewCall {
@@ -51,11 +58,17 @@ export function beginCall(
   return call;
 }
 
-function endCall({ logger, recordCall, sampler }: CallLog, call: CallInfo, outcome: CallOutcome, status: number): void {
+function endCall(
+  { logger, outages, recordCall, sampler }: CallLog,
+  call: CallInfo,
+  outcome: CallOutcome,
+  status: number,
+): void {
   const { requestId, protocol, name, startedAt, span } = call;
   const { code, reason, detail, applicationId } = outcome;
   const durationMs = durationMsSince(startedAt);
   endCallSpan(span, outcome, status);
+  if (isNotServed(outcome)) outages.report({ requestId, method: name, reason, detail });
   recordCall?.(call, { ...outcome, status, seconds: durationMs / 1_000 });
   if (!outcome.isAuthenticated && !sampler.admit(protocol === 'login' ? protocol : code)) return;
   const traceId = span?.spanContext().traceId;
@@ -63,4 +76,9 @@ function endCall({ logger, recordCall, sampler }: CallLog, call: CallInfo, outco
     { requestId, protocol, method: name, code, status, durationMs, applicationId, reason, detail, traceId },
     'call',
   );
+}
+
+/** A late answer of the database also fails calls at the deadline of their caller. Then there is a detail. */
+function isNotServed({ code, detail }: CallOutcome): boolean {
+  return code === 'unavailable' || (code === 'deadline_exceeded' && detail !== undefined);
 }

@@ -37,14 +37,14 @@ const NO_ROUTE: ConsoleRoute = {
 export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
   const admission = new Admission(LIMITS, parts.requestTimeoutMs);
   const sentForms = new SentForms();
-  const { logger, recordCall, requestTimeoutMs, sampler } = parts;
+  const { logger, outages, recordCall, requestTimeoutMs, sampler } = parts;
   return async (context) => {
     const method = context.request.method === 'HEAD' ? 'GET' : (context.request.method ?? '');
     const found = findRoute(ROUTES, method, context.path) ?? { route: NO_ROUTE, params: {} };
     const name = `${found.route.method} ${found.route.path}`;
     const newCall = { name, protocol: 'console', route: found.route, requestTimeoutMs } as const;
     let outcome: CallOutcome = { code: 'ok' };
-    const call = beginCall({ logger, recordCall, sampler }, context, newCall, () => outcome);
+    const call = beginCall({ logger, outages, recordCall, sampler }, context, newCall, () => outcome);
     let request = createRequest(context, parts, found, '');
     try {
       const isPost = found.route.method === 'POST';

@@ -5,6 +5,7 @@ import type { RecordCall } from '../api/call-log.ts';
 import type { LineSampler } from '../api/line-sampler.ts';
 import type { Exporter } from '../api/operations/exporter.ts';
 import type { Readiness } from '../api/operations/readiness.ts';
+import type { OutageLog } from '../api/outage-log.ts';
 import type { Procedures } from '../api/procedures.ts';
 import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
@@ -38,6 +39,7 @@ export interface SharedParts {
   readonly readiness: Readiness;
   readonly recordCall: RecordCall | undefined;
   readonly requestTimeoutMs: number;
+  readonly outages: OutageLog;
   readonly sampler: LineSampler;
   readonly sessionMaxAgeSeconds: number;
   readonly tokens: AuthTokens;

@@ -136,14 +136,14 @@ async function serve(
   action: Action,
   context: HttpContext,
   isSecure: boolean,
-  { admission, count, logger, recordCall, requestTimeoutMs, sampler, ...parts }: LoginPageOptions,
+  { admission, count, logger, outages, recordCall, requestTimeoutMs, sampler, ...parts }: LoginPageOptions,
 ): Promise<void> {
   // Not the method of the request: over HTTP/2 a client may make one up, and each is a series of metrics.
   const name = `${action.method} ${action.path}`;
   const newCall = { name, protocol: 'login', route: action, requestTimeoutMs } as const;
   let outcome: CallOutcome = { code: 'ok' };
   let form = context.query;
-  const call = beginCall({ logger, recordCall, sampler }, context, newCall, () => outcome);
+  const call = beginCall({ logger, outages, recordCall, sampler }, context, newCall, () => outcome);
   const identified = identifyBrowser(context, isSecure);
   try {
     if (action.method === 'POST') form = await readPostedForm(context, MAX_FORM_BYTES, call.deadline);

@@ -2,6 +2,7 @@
  * All metrics, with their names, labels and help, and functions that read their values. A test compares them with
  * `README.md`, `dashboard.json` and `alerts.yaml`.
  */
+import { getHeapStatistics } from 'node:v8';
 import { VERSION } from '../config/version.ts';
 import {
   counter,
@@ -36,6 +37,13 @@ export const DURATIONS: readonly DurationMetric[] = [
     help: 'Duration of statements, including the wait for a connection.',
     labels: ['db_system_name', 'db_query_summary', 'error_type'],
     read: ({ statements }) => statements,
+  },
+  {
+    name: 'nodejs_gc_duration_seconds',
+    type: 'histogram',
+    help: 'Duration of garbage collections: `minor`, `major`, `incremental` or `weakcb`.',
+    labels: ['kind'],
+    read: ({ collections }) => collections,
   },
 ];
 
@@ -130,6 +138,22 @@ export const SAMPLED: readonly SampledMetric[] = [
   }),
   gauge('process_resident_memory_bytes', 'Memory of all serving processes.', [], {
     read: () => single(process.memoryUsage.rss()),
+  }),
+  gauge('nodejs_heap_size_used_bytes', 'JavaScript heap in use, of all serving processes.', [], {
+    read: () => single(getHeapStatistics().used_heap_size),
+  }),
+  gauge('nodejs_heap_size_limit_bytes', 'Limit of the JavaScript heap, of all serving processes.', [], {
+    read: () => single(getHeapStatistics().heap_size_limit),
+  }),
+  gauge('nodejs_heap_fullness_ratio', 'Heap in use by its limit, in the fullest process.', [], {
+    aggregator: 'max',
+    read: () => {
+      const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
+      return single(used / limit);
+    },
+  }),
+  gauge('nodejs_external_memory_bytes', 'Memory of buffers outside the heap, of all serving processes.', [], {
+    read: () => single(process.memoryUsage().external),
   }),
 ];
 

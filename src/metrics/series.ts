@@ -69,6 +69,11 @@ export interface Durations {
 export class DurationSeries {
   readonly #durations = new SeriesMap((): Durations => ({ counts: new Array(BUCKETS.length + 1).fill(0), sum: 0 }));
 
+  /** `known` series are there from the start, with zero. */
+  constructor(known: readonly LabelValues[] = []) {
+    for (const labels of known) this.#durations.of(labels);
+  }
+
   add(labels: LabelValues, seconds: number): void {
     const durations = this.#durations.of(labels);
     let bucket = 0;

@@ -4,6 +4,7 @@ import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { HttpPool } from '../support/http.ts';
 import { call, PROTOCOLS, type Protocol } from '../support/protocols.ts';
+import { RecordedLog } from '../support/recorded-log.ts';
 import { adminClient, createTenant, createTestWebhook, startTestService } from '../support/service.ts';
 import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
 
@@ -16,7 +17,8 @@ const tenant = await createTenant(first);
 const { apiKey: unusedApiKey } = await adminClient(first).createApiKey({ applicationId: tenant.id });
 const { webhookId } = await createTestWebhook(first, tenant);
 await first.close();
-const service = await startTestService({
+const log = new RecordedLog();
+const service = await log.start({
   database,
   like: first.config,
   config: { databaseUrl: proxy.through(database.url), requestTimeoutMs: REQUEST_TIMEOUT_MS, databaseConnections: 3 },
@@ -46,6 +48,14 @@ describe.each<[string, ProxyMode]>([
       body: { status: false, message: 'Service unavailable', reason: 'SERVICE_UNAVAILABLE' },
     });
     expect(headers['retry-after']).toBe('1');
+  });
+
+  test('warns of calls that are not served, and not of each', async () => {
+    const statuses = Array.from({ length: 20 }, async () => (await getWebhook()).status);
+    expect(await Promise.all(statuses)).toEqual(statuses.map(() => 503));
+    const ofThis = log.parsed.filter(({ level, msg }) => level === 40 && msg.endsWith('not served'));
+    expect(ofThis.length).toBeGreaterThan(0);
+    expect(ofThis.length).toBeLessThan(log.callLines.filter(({ code }) => code === 'unavailable').length);
   });
 
   test('returns 503 for an API key that it has not seen before', async () => {

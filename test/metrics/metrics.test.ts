@@ -46,6 +46,23 @@ test('counts calls over every protocol, routes, look-ups and statements', async 
   expect(found.sum('db_client_operation_duration_seconds_count', { db_query_summary: 'selectWebhook' })).toBe(2);
 });
 
+test('has the heap, its limit, and the garbage collections', async () => {
+  const before = await scrape(metrics);
+  // Fills the young generation several times.
+  for (let round = 0; round < 200; round++) Array.from({ length: 100_000 }, (_, at) => ({ at }));
+  // Node reports collections in a later iteration of the event loop.
+  await expect
+    .poll(async () => (await scrape(metrics)).sum('nodejs_gc_duration_seconds_count', { kind: 'minor' }))
+    .toBeGreaterThan(before.sum('nodejs_gc_duration_seconds_count', { kind: 'minor' }));
+  const found = await scrape(metrics);
+  const used = found.sum('nodejs_heap_size_used_bytes', {});
+  expect(used).toBeGreaterThan(0);
+  expect(found.sum('nodejs_heap_size_limit_bytes', {})).toBeGreaterThan(used);
+  expect(found.sum('nodejs_heap_fullness_ratio', {})).toBeGreaterThan(0);
+  expect(found.sum('nodejs_heap_fullness_ratio', {})).toBeLessThan(1);
+  expect(found.sum('nodejs_external_memory_bytes', {})).toBeGreaterThan(0);
+});
+
 test('has histograms whose buckets add up', async () => {
   const found = await scrape(metrics);
   for (const { name } of DURATIONS) {
