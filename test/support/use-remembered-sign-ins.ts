@@ -4,6 +4,7 @@ import type { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
 import { requireOpenIntent } from '../../src/domain/login/login-intent.ts';
 import { completeRememberedLogin } from '../../src/domain/remembered-sign-ins/complete-remembered-login.ts';
 import { findRememberedSignIn } from '../../src/domain/remembered-sign-ins/find-remembered-sign-in.ts';
+import { findRememberedUser } from '../../src/domain/remembered-sign-ins/find-remembered-user.ts';
 import { forgetSignIn } from '../../src/domain/remembered-sign-ins/forget-sign-in.ts';
 import { rememberSignIn } from '../../src/domain/remembered-sign-ins/remember-sign-in.ts';
 import { newBrowser } from './new-browser.ts';
@@ -23,6 +24,7 @@ export async function useRememberedSignIns(
   const token = (await rememberSignIn(call, browser, signIn, former)) ?? '';
   const loginIntentId = await createLoginIntent(service, tenant);
   await findRememberedSignIn(call, settings, await requireOpenIntent(call, loginIntentId), token);
+  await findRememberedUser(call, token);
   await completeRememberedLogin(call, settings, browser, token, { loginIntentId });
   await forgetSignIn(call, token);
 }
