@@ -7,7 +7,12 @@ import { createTestUser, PUBLIC_URL, type TestUser } from '../support/service.ts
 
 const fixture = await LoginFixture.open({ config: { loginMethods: ['wallet', 'email', 'passkey'] } });
 const { clock, mailbox, service } = fixture;
-afterAll(() => fixture.close());
+/** Another process, in which nothing has signed out. */
+const replica = await fixture.startReplica();
+afterAll(async () => {
+  await replica.close();
+  await fixture.close();
+});
 
 /** What people who are not signed in see. */
 const SIGNED_OUT = { status: 200, heading: 'Your account' };
@@ -33,7 +38,8 @@ async function complete(user: TestUser, browser: LoginBrowser, { path, choice }:
   const codePage = await browser.submit(choice, '/login/email', { email: user.email });
   const code = mailbox.codeFor(user.email);
   const completed = await browser.submit(codePage, '/login/code', { code });
-  const visited = { choice: path, code: path.replace('/login', '/login/code'), return: pathOf(completed) };
+  const pageOf = (page: string) => path.replace('/login', `/login/${page}`);
+  const visited = { choice: path, code: pageOf('code'), passkeys: pageOf('passkeys'), return: pathOf(completed) };
   expect(visited.return).toContain('authToken=');
   return { browser, visited, codePage, code };
 }
@@ -87,19 +93,22 @@ describe.each(WAYS_OUT)('after %s', (_name, leave) => {
     for (const path of Object.values(visited)) {
       const page = await follow(browser, await browser.open(path));
       expect.soft(page.body, path).not.toContain('/account/logout');
+      expect.soft(page.heading, path).not.toBe('Your passkeys');
       expect.soft(await browser.open('/account'), path).toMatchObject(SIGNED_OUT);
     }
     await follow(browser, await browser.submit(codePage, '/login/code', { code }));
     expect(await browser.open('/account')).toMatchObject(SIGNED_OUT);
   });
 
-  it('a copy of the cookies opens nothing', async () => {
-    const { copy, visited } = await openAndLeave();
-    expect(await copy.open('/account')).toMatchObject(SIGNED_OUT);
-    expect(await copy.open('/account/name')).toMatchObject(SIGNED_OUT);
-    for (const path of Object.values(visited)) {
-      await follow(copy, await copy.open(path));
-      expect.soft(await copy.open('/account'), path).toMatchObject(SIGNED_OUT);
+  it('a copy of the cookies opens nothing, on any replica', async () => {
+    const opened = await openAndLeave();
+    for (const copy of [opened.copy.at(replica), opened.copy]) {
+      expect(await copy.open('/account')).toMatchObject(SIGNED_OUT);
+      expect(await copy.open('/account/name')).toMatchObject(SIGNED_OUT);
+      for (const path of Object.values(opened.visited)) {
+        await follow(copy, await copy.open(path));
+        expect.soft(await copy.open('/account'), path).toMatchObject(SIGNED_OUT);
+      }
     }
   });
 });

@@ -80,6 +80,17 @@ describe.each(methods)('a copy of the cookies from before a sign-in by %s', (_na
   });
 });
 
+it('the secret alone is worth nothing: a sign-out ends the answers of its browser', async () => {
+  const ready = await fixture.readyByEmail();
+  await complete(ready);
+  const [secret] = (ready.browser.cookie ?? '').split('; ').filter((pair) => pair.includes('usher-answer'));
+  const thief = new LoginBrowser(service);
+  await thief.open('/account');
+  thief.cookie = `${thief.cookie}; ${secret}`;
+  expect(answerOf(await thief.open(ready.login.path))).toEqual(USED);
+  expect(answerOf(await thief.open(ready.login.path.replace('/login', '/login/passkeys')))).toEqual(USED);
+});
+
 it('a copy of the cookies gets no code of OpenID Connect', async () => {
   const tenant = await createTenant(service, { openIdConnect: true });
   const user = await createTestUser(service);

@@ -26,8 +26,9 @@ export function hasCompleted(
   intent: { readonly answerDigest: Buffer | null; readonly browserDigest: Buffer | null },
 ): boolean {
   const { answerDigest: expected } = intent;
+  if (!intent.browserDigest?.equals(digest)) return false;
   // The previous version stores no digest of an answer.
-  if (!expected) return intent.browserDigest?.equals(digest) ?? false;
+  if (!expected) return true;
   return [answerDigest, ...knownAnswers].some((known) => known.equals(expected));
 }
 

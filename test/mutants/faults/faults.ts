@@ -12,6 +12,7 @@ import { PAGE_FAULTS } from './pages.ts';
 import { PASSKEY_FAULTS } from './passkeys.ts';
 import { PROVIDER_FAULTS } from './providers.ts';
 import { SERVICE_FAULTS } from './service.ts';
+import { SIGN_OUT_FAULTS } from './sign-outs.ts';
 import { TENANT_FAULTS } from './tenants.ts';
 import { TOKEN_FAULTS } from './tokens.ts';
 import { USER_FAULTS } from './users.ts';
@@ -22,6 +23,7 @@ export const FAULTS: readonly Fault[] = [
   ...USER_FAULTS,
   ...KEY_FAULTS,
   ...LOGIN_FAULTS,
+  ...SIGN_OUT_FAULTS,
   ...PASSKEY_FAULTS,
   ...PROVIDER_FAULTS,
   ...BRANDING_FAULTS,
