@@ -36,6 +36,8 @@ export interface CallInfo {
   readonly deadline: number;
   /** Whether the deadline follows from the caller's timeout, not from Usher's. */
   readonly isCallersDeadline: boolean;
+  /** Returns whether the caller has left before it had the whole response. */
+  readonly isGone: () => boolean;
   readonly span: Span | undefined;
 }
 

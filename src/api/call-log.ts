@@ -49,9 +49,12 @@ export function beginCall(
   const isCallersDeadline = timeoutMs !== undefined && timeoutMs < requestTimeoutMs;
   const deadline = startedAt + (isCallersDeadline ? timeoutMs : requestTimeoutMs);
   const span = startCallSpan(context, name, protocol);
-  const call = { requestId, protocol, name, route, startedAt, deadline, isCallersDeadline, span };
+  let hasLeft = false;
+  const isGone = () => hasLeft;
+  const call = { requestId, protocol, name, route, startedAt, deadline, isCallersDeadline, isGone, span };
   // A caller that left before the whole response was sent did not get it.
   context.onClose(({ status, isSent }) => {
+    hasLeft = !isSent;
     const outcome = getOutcome();
     endCall(log, call, isSent ? outcome : { ...outcome, code: 'canceled' }, status);
   });

@@ -124,7 +124,7 @@ export class Pipeline {
 
   /** Reads the clock after the body has arrived: a token may expire while a slow body arrives. */
   async #handle(
-    { deadline }: CallInfo,
+    { deadline, isGone }: CallInfo,
     actor: Omit<AuditContext, 'now'>,
     { key, ...request }: GivenRequest,
     handle: (call: Call) => Promise<ResponseMessage>,
@@ -136,7 +136,7 @@ export class Pipeline {
       const own = { run: withAudit(run, { ...actor, now }), now, notices, onMessage, onWait };
       return { ...own, count: (name) => count?.(name, now) };
     };
-    if (key === undefined) return handle(toCall(database.within(deadline, onWait)));
+    if (key === undefined) return handle(toCall(database.within(deadline, onWait, isGone)));
     // A transaction waits for locks on a connection of its own.
     onWait?.();
     return handleOnce(this.#parts, { ...request, key, now, deadline, toCall }, handle);

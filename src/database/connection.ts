@@ -4,7 +4,7 @@ import { DrizzleQueryError } from 'drizzle-orm';
 import postgres from 'postgres';
 import { awaitConnected, startSocket } from './connect-socket.ts';
 import { ConnectionSettings, type Timeouts } from './connection-settings.ts';
-import { ConnectionFailedError, DeadlinePassedError, isConnectionFault } from './errors.ts';
+import { CallerGoneError, ConnectionFailedError, DeadlinePassedError, isConnectionFault } from './errors.ts';
 import { type ClientTarget, openClientOf, verifyHost } from './open-client.ts';
 import type { PrimaryFinder } from './primary-finder.ts';
 import type { Primary } from './server-probe.ts';
@@ -84,13 +84,16 @@ export class Connection {
   /** Rejects with the error of postgres.js, or with DeadlinePassedError once `abandonLate` is called. */
   run<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
     return new Promise((resolve, reject) => {
-      const { statement, parameters } = execution;
+      const { statement, parameters, mayStart } = execution;
       const sent = { execution, reject, isAbandoned: false };
       this.#sent.push(sent);
-      const execute = () => this.#prepare(statement).execute(parameters);
       // A statement that nobody waits for must not take effect.
-      const executeInTime = () => (sent.isAbandoned ? Promise.reject(new DeadlinePassedError()) : execute());
-      const rows = this.#settings.isOpen ? execute() : this.#open().then(executeInTime);
+      const execute = () => {
+        if (sent.isAbandoned) return Promise.reject(new DeadlinePassedError());
+        if (mayStart?.() === false) return Promise.reject(new CallerGoneError());
+        return this.#prepare(statement).execute(parameters);
+      };
+      const rows = this.#settings.isOpen ? execute() : this.#open().then(execute);
       rows.then(
         (rows) => {
           this.#settle(sent);

@@ -11,7 +11,7 @@ import { PipelinedConnection, ReconnectLimiter, TICK_MS } from './pipelined-conn
 import { PrimaryFinder } from './primary-finder.ts';
 import { PrimaryLease } from './primary-lease.ts';
 import { ReadDetector } from './read-detector.ts';
-import type { Deadline, PlaceholderValues, Run, Statement } from './statement.ts';
+import type { Deadline, PlaceholderValues, Run, Statement, StatementExecution } from './statement.ts';
 import { StatementRunner, type StatementRunnerOptions } from './statement-runner.ts';
 import { TransactionPool } from './transaction-pool.ts';
 
@@ -102,9 +102,9 @@ export class Database {
     statement: Statement<Rows>,
     parameters: PlaceholderValues,
     deadline: Deadline,
-    onLockWait?: () => void,
+    caller: Pick<StatementExecution<Rows>, 'onLockWait' | 'mayStart'> = {},
   ): Promise<Rows> {
-    return this.#runner.run(statement, parameters, (given, values) => this.#run(given, values, deadline, onLockWait));
+    return this.#runner.run(statement, parameters, (given, values) => this.#run(given, values, deadline, caller));
   }
 
   /** Runs `work` in one transaction: its statements take effect together, or not at all. @throws as `run` does */
@@ -126,7 +126,7 @@ export class Database {
     statement: Statement<Rows>,
     parameters: PlaceholderValues,
     deadline: Deadline,
-    onLockWait?: () => void,
+    caller: Pick<StatementExecution<Rows>, 'onLockWait' | 'mayStart'>,
   ): Promise<Rows> {
     const mayWrite = !this.#detector.isRead(statement);
     const pool = mayWrite ? this.#writes : this.#reads;
@@ -134,7 +134,7 @@ export class Database {
       try {
         // A statement that nobody waits for must not take effect.
         if (performance.now() >= deadline) throw createLateError();
-        const answer = pool.run({ statement, parameters, deadline, onLockWait });
+        const answer = pool.run({ statement, parameters, deadline, ...caller });
         return await (this.#lease?.guard(answer, { mayWrite, deadline }) ?? answer);
       } catch (error) {
         if (!isSerializationFailure(error)) throw error;
@@ -143,9 +143,17 @@ export class Database {
     }
   }
 
-  /** Returns the `run` function of one call. All of its statements have the deadline of the call. */
-  within(deadline: Deadline, onLockWait?: () => void): Run {
-    return (statement, parameters) => this.run(statement, parameters, deadline, onLockWait);
+  /** Returns the `run` function of one call. Once its caller is gone, it begins nothing, but finishes what it has begun. */
+  within(deadline: Deadline, onLockWait?: () => void, isGone?: () => boolean): Run {
+    let hasWritten = false;
+    return (statement, parameters) => {
+      const mayStart = () => {
+        if (!hasWritten && isGone?.()) return false;
+        hasWritten ||= !this.#detector.isRead(statement);
+        return true;
+      };
+      return this.run(statement, parameters, deadline, { onLockWait, mayStart });
+    };
   }
 
   /** Resolves if Postgres answers by the deadline, accepts writes and commits them. Otherwise rejects. */

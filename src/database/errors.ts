@@ -26,8 +26,15 @@ export class StandbyError extends ConnectionFailedError {
 
 /** The statement was not answered by its deadline. */
 export class DeadlinePassedError extends Error {
+  constructor(message = 'No answer before the deadline') {
+    super(message);
+  }
+}
+
+/** The caller has left before the statement was sent. */
+export class CallerGoneError extends DeadlinePassedError {
   constructor() {
-    super('No answer before the deadline');
+    super('The caller has left');
   }
 }
 

@@ -35,6 +35,8 @@ export interface StatementExecution<Rows> {
   readonly deadline: Deadline;
   /** Called before the statement is isolated, because it may then wait for a lock until its deadline. */
   readonly onLockWait?: (() => void) | undefined;
+  /** Asked right before the statement is sent. Returns false if nobody waits for the call any more. */
+  readonly mayStart?: (() => boolean) | undefined;
 }
 
 export type Run = <Rows>(statement: Statement<Rows>, parameters: PlaceholderValues) => Promise<Rows>;

@@ -1,3 +1,4 @@
+import type { CallInfo } from '../api/call-info.ts';
 import type { CallLog } from '../api/call-log.ts';
 import { withAudit } from '../domain/audit/audit-event.ts';
 import type { Call } from '../domain/call.ts';
@@ -8,14 +9,14 @@ import type { LoginPageParts } from './login-request.ts';
 export function createLoginCall(
   { clock, count, database, notices }: LoginPageParts & Pick<CallLog, 'count'>,
   action: string,
-  { deadline, requestId }: { readonly deadline: number; readonly requestId: string },
+  { deadline, isGone, requestId }: Pick<CallInfo, 'deadline' | 'isGone' | 'requestId'>,
   languages: LanguageChoice,
 ): Call {
   const now = clock();
   // The audit log stores no addresses of users: they are personal data, which only sessions store.
   const by = { actorType: 'login_page', actor: '', action, ipAddress: '', requestId, now } as const;
   return {
-    run: withAudit(database.within(deadline), by),
+    run: withAudit(database.within(deadline, undefined, isGone), by),
     now,
     notices: notices && { ...notices, toLanguage: (locale) => languages.languageFor(locale).tag },
     count: (counted) => count?.(counted, now),

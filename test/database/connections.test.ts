@@ -99,7 +99,7 @@ describe('a statement', () => {
     await using database = openDatabase();
     const onLockWait = vi.fn();
     const runs = async (count: number) => {
-      const run = () => database.run(selectName, { id: 2 }, soon(), onLockWait);
+      const run = () => database.run(selectName, { id: 2 }, soon(), { onLockWait });
       return Promise.all(Array.from({ length: count }, run));
     };
     await runs(1);
@@ -112,6 +112,20 @@ describe('a statement', () => {
     await late;
     await testDatabase.sql`drop event trigger late`;
     expect(onLockWait).not.toHaveBeenCalled();
+  });
+
+  test('that a caller has not begun when it leaves has no effect, and what it has begun goes on', async () => {
+    await using database = openDatabase();
+    let isGone = false;
+    const open = () => database.within(soon(), undefined, () => isGone);
+    const [begun, reading, waiting] = [open(), open(), open()];
+    await begun(insertThing, { id: 3, name: 'new' });
+    await reading(selectName, { id: 2 });
+    isGone = true;
+    await begun(insertThing, { id: 4, name: 'new' });
+    await expect(reading(insertThing, { id: 5, name: 'new' })).rejects.toMatchObject({ reason: 'The caller has left' });
+    await expect(waiting(selectName, { id: 2 })).rejects.toMatchObject({ reason: 'The caller has left' });
+    expect(await testDatabase.sql`select id from things order by id`.values()).toEqual([[1], [2], [3], [4]]);
   });
 
   test('that Postgres refuses rejects with its error, and the connection stays', async () => {

@@ -49,7 +49,7 @@ export async function runOidcCall(
     ...outcome,
     ...application,
   }));
-  const { deadline, requestId } = info;
+  const { deadline, isGone, requestId } = info;
   const call: OidcCall = {
     context,
     deadline,
@@ -61,7 +61,7 @@ export async function runOidcCall(
       // The audit log stores the IP address of an application's server, but not of a user: that is personal data.
       const ipAddress = actor.actorType === 'api_key' ? context.clientAddress : '';
       const audit = { ...actor, action: name, ipAddress, requestId, now };
-      return { run: withAudit(database.within(deadline, onWait), audit), now, onMessage, onWait };
+      return { run: withAudit(database.within(deadline, onWait, isGone), audit), now, onMessage, onWait };
     },
   };
   try {

@@ -26,16 +26,23 @@ const rules = { userId: uuid, applicationId: uuid, grantId: uuid };
 /**
  * Ends a grant and returns the ID of its user. Returns undefined if there is no such grant, or it has ended already. An
  * application that shares sign-ins thereby also ends the sign-in that the browser remembers.
+ *
+ * @param rotatedBefore if given, a grant whose refresh token was replaced later does not end
  */
-export async function endGrant(call: ApplicationCall, request: Unchecked<'grantId'>): Promise<string | undefined> {
+export async function endGrant(
+  call: ApplicationCall,
+  request: Unchecked<'grantId'>,
+  { rotatedBefore = null }: { readonly rotatedBefore?: Date | null } = {},
+): Promise<string | undefined> {
   const { grantId } = check(request, { grantId: uuid });
   const { id: applicationId, singleSignOn } = call.application;
-  return end(call, singleSignOn ? endOneAndForget : endOne, { applicationId, grantId, userId: null });
+  const target = { applicationId, grantId, userId: null, rotatedBefore };
+  return end(call, singleSignOn ? endOneAndForget : endOne, target);
 }
 
 /** Ends a grant if it is one of this user, and the sign-in that its browser remembers. Returns as `endGrant` does. */
 export async function endUserGrant(call: Call, request: Unchecked<keyof typeof rules>): Promise<string | undefined> {
-  return end(call, endOneAndForget, check(request, rules));
+  return end(call, endOneAndForget, { ...check(request, rules), rotatedBefore: null });
 }
 
 /**
@@ -89,7 +96,8 @@ const forgetOfGrants = forgetSignIns(
   sql`r.user_id = t.user_id and (r.authenticated_at = t.authenticated_at or t.is_signed_out and ${isRememberedIn(sql`t.sid`)})`,
 );
 
-const isOne = sql`id = ${p.uuid('grantId')} and (${p.uuid('userId')} is null or user_id = ${p.uuid('userId')})`;
+const isOne = sql`id = ${p.uuid('grantId')} and (${p.uuid('userId')} is null or user_id = ${p.uuid('userId')})
+  and (${p.instant('rotatedBefore')} is null or rotated_at <= ${p.instant('rotatedBefore')})`;
 
 /** The sign-in of the grant, whose cut-off also ends codes of the same sign-in. */
 const ofGrant = sql`

@@ -242,7 +242,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
     {
       what: 'The reuse of a refresh token does not end the sign-in',
       file: 'rotate-grant.ts',
-      find: 'await endGrant(call, { grantId });',
+      find: 'await endGrant(call, { grantId }, { rotatedBefore: now });',
       replace: '',
       test: clients,
       title: /ends the sign-in if it comes|ends with the sign-in that a reuse has ended/,
