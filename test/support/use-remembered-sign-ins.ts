@@ -26,5 +26,6 @@ export async function useRememberedSignIns(
   await findRememberedSignIn(call, settings, await requireOpenIntent(call, loginIntentId), token);
   await findRememberedUser(call, token);
   await completeRememberedLogin(call, settings, browser, token, { loginIntentId });
+  await findRememberedUser(call, token);
   await forgetSignIn(call, token);
 }

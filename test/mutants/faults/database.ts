@@ -5,7 +5,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   {
     what: 'A statement is sent after its deadline',
     file: 'database.ts',
-    find: 'if (now >= deadline) throw createLateError();',
+    find: 'if (performance.now() >= deadline) throw createLateError();',
     replace: '',
     test: 'test/database/connections.test.ts',
     title: /whose deadline has passed takes no effect/,

@@ -173,7 +173,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   {
     what: 'The rotation of encryption keys leaves the earlier signing keys',
     file: 'jobs/key-rotation.ts',
-    find: ", createSigningKeyTable('webhook_signing_keys', 'webhook_id')",
+    find: "  createSecretTable('webhook_signing_keys', 'webhook_id'),\n",
     replace: '',
     test: 'test/jobs/webhooks.test.ts',
     title: /^encrypts earlier signing keys anew/,

@@ -117,8 +117,8 @@ export const SERVICE_FAULTS: readonly Fault[] = [
     {
       what: 'A body is read before the admin key is checked',
       file: 'pipeline.ts',
-      find: `${ACTOR}      isAuthenticated = isAdmin;\n      const fields = await readFields();\n`,
-      replace: `const fields = await readFields();\n      ${ACTOR}      isAuthenticated = isAdmin;\n`,
+      find: `${ACTOR}      isAuthenticated = isAdmin;\n      const key = readIdempotencyKey(method, context);\n      const fields = await readFields();\n`,
+      replace: `const fields = await readFields();\n      ${ACTOR}      isAuthenticated = isAdmin;\n      const key = readIdempotencyKey(method, context);\n`,
       test: authentication,
       title: /A body without a credential, .* is 401 when it is/,
     },
