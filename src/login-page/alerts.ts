@@ -35,6 +35,7 @@ const ALERTS: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
   ['Identity already linked', 'alert.identityAlreadyLinked'],
   ['Unknown identity', 'alert.unknownIdentity'],
   ['Provider unavailable', 'alert.providerUnavailable'],
+  ['Sign-in not fresh', 'alert.providerNotFresh'],
   ['Too many sign-ins', 'alert.tooManySignIns'],
   [PROVIDER_REFUSED, 'alert.providerRefused'],
   ['Sign-in not remembered', 'alert.signInNotRemembered'],

@@ -69,7 +69,9 @@ async function comeBack(given: LoginRequest): Promise<Remark | undefined> {
   if (error) throw toProviderError(error);
   const callback = new URL(`${callbackOf(parts, providerId)}?${context.query}`);
   const loginParts = { ...parts, hasEmail: parts.methods.includes('email') };
-  const answer = await redeemProviderAnswer(call, loginParts, browser, { connection, callback, authorization });
+  const purpose = toPasskeys ? 'passkeys' : 'login';
+  const redeemed = { connection, callback, authorization, purpose } as const;
+  const answer = await redeemProviderAnswer(call, loginParts, browser, redeemed);
   if ('redirectUrl' in answer) await leaveSignedIn(request, answer, { offersPasskey: true });
   else redirectToForm({ ...request, fields: { ...fields, email: answer.email, link: providerId } }, 'link');
   return undefined;

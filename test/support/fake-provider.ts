@@ -173,7 +173,8 @@ export class FakeProvider implements AsyncDisposable {
     if (!code || !isValid) return undefined;
     const now = Math.floor(Date.now() / 1000);
     this.#subject = code.claims.sub;
-    const times = { iat: now, exp: now + 300 };
+    // OpenID Connect demands `auth_time` in answers to requests with `max_age`.
+    const times = { iat: now, exp: now + 300, ...(code.query.has('max_age') && { auth_time: now }) };
     const claims = { iss: this.origin, aud: 'usher', nonce: code.query.get('nonce'), ...times, ...code.claims };
     return { access_token: randomUUID(), token_type: 'bearer', id_token: this.#sign({ ...claims, ...this.claims }) };
   }

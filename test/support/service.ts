@@ -192,10 +192,14 @@ export async function createTestWebhook(
 export async function createLoginIntent(
   service: { url: string },
   { clientId, apiKey }: Pick<Tenant, 'clientId' | 'apiKey'>,
-  { redirectUri = REDIRECT_URI, state = 'state' } = {},
+  {
+    redirectUri = REDIRECT_URI,
+    state = 'state',
+    ...demands
+  }: { redirectUri?: string; state?: string; maxAgeSeconds?: number } = {},
 ): Promise<string> {
   const { auth } = clientsOf(service, { apiKey });
-  return (await auth.generateAuthUrl({ clientId, redirectUri, state })).loginIntentId;
+  return (await auth.generateAuthUrl({ clientId, redirectUri, state, ...demands })).loginIntentId;
 }
 
 /** Logs the user in to the application and returns the auth token. */

@@ -32,10 +32,13 @@ export async function useIdentities(
     trustEmail: false,
     emailDomains: [],
   } as const;
-  const identify = async () => ({ ...identity, isEmailVerified: false, name: '' });
+  const authenticatedAt = new Date(call.now.getTime() - 300_000);
+  const identify = async () => ({ ...identity, isEmailVerified: false, name: '', authenticatedAt });
   const answer = async (loginIntentId: string) => {
-    const authorization = { subjectId: loginIntentId, id: randomUUID(), state: '', nonce: '', codeVerifier: '' };
-    const asked = { connection: { provider, identify }, callback: new URL('https://usher.test'), authorization };
+    const secrets = { state: '', nonce: '', codeVerifier: '' };
+    const authorization = { subjectId: loginIntentId, id: randomUUID(), begunAt: call.now, ...secrets };
+    const callback = new URL('https://usher.test');
+    const asked = { connection: { provider, identify }, callback, authorization, purpose: 'login' } as const;
     return await redeemProviderAnswer(call, { ...parts, hasEmail: true }, browser, asked);
   };
   const linking = { loginIntentId: await createLoginIntent(service, tenant) };
@@ -43,6 +46,8 @@ export async function useIdentities(
   const { code } = await createLoginCode(call, parts.codes, browser, { ...linking, email: user.email, link: 'acme' });
   await redeemLoginCode(call, parts, browser, { ...linking, code });
   expect(await answer(await createLoginIntent(service, tenant))).toHaveProperty('redirectUrl');
+  const recent = await createLoginIntent(service, tenant, { maxAgeSeconds: 600 });
+  expect(await answer(recent)).toHaveProperty('redirectUrl');
   const other = await createTestUser(service);
   const stolen = { provider: 'acme', issuer: identity.issuer, subject: identity.subject };
   const taken = linkIdentity(call, stolen, { userId: other.id, email: other.email });

@@ -70,6 +70,7 @@ export async function completeLogin(
   const [intent] = await run(completeIntent, {
     ...BY_POSTGRES,
     ...how,
+    authenticatedAt: how.authenticatedAt ?? null,
     loginIntentId,
     userId,
     now,
@@ -113,6 +114,8 @@ export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Pr
 
 export interface HowSignedIn extends SignInOrigin {
   readonly method: SignInMethod;
+  /** The instant of the sign-in, if it was at a provider before this login. */
+  readonly authenticatedAt?: Date | null | undefined;
 }
 
 /** What the user has proved to have at this login. The login completes only if it still belongs to the user. */
@@ -169,6 +172,7 @@ const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
           select 1 from user_identities d
           where d.issuer = ${p.text('issuer')} and d.subject = ${p.text('subject')} and d.user_id = u.id)))`,
     completedAt: laterThanCutoffs,
+    authenticatedAt: p.instant('authenticatedAt'),
   })}
   select ${completedColumns} from completed`;
 
@@ -180,14 +184,16 @@ const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
 export function completedIntent({
   condition,
   completedAt = statementInstant,
+  authenticatedAt = sql`i.authenticated_at`,
 }: {
   condition: SQL;
   completedAt?: SQL;
+  authenticatedAt?: SQL;
 }): SQL {
   const audit = { resource: p.uuid('userId'), from: sql`completed`, applicationId: sql`application_id` };
   return sql`completed as (
     update login_intents i
-    set completed_at = ${completedAt}, user_id = ${p.uuid('userId')}, method = ${p.text('method')},
+    set completed_at = ${completedAt}, authenticated_at = ${authenticatedAt}, user_id = ${p.uuid('userId')}, method = ${p.text('method')},
       ${originAssignments}
     from applications a
     where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}

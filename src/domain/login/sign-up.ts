@@ -36,6 +36,7 @@ export async function signUp(
     ...spellingsOf(user.email),
     ...linked,
     ...how,
+    authenticatedAt: how.authenticatedAt ?? null,
     ...BY_POSTGRES,
     userId,
     loginIntentId,
@@ -49,7 +50,7 @@ export async function signUp(
   if (!intent) return undefined;
   count?.('sign_ins');
   count?.('sign_ups');
-  const answer = await answerLogin(tokens, { ...intent, ...how, loginIntentId, userId });
+  const answer = await answerLogin(tokens, { ...how, ...intent, loginIntentId, userId });
   return { userId, ...answer };
 }
 
@@ -80,5 +81,8 @@ const insertUserAndComplete = statement('sign_up', COMPLETED_INTENT)`
     insert into user_identities (issuer, subject, user_id, provider, created_at)
     select ${p.text('issuer')}, ${p.text('subject')}, id, ${p.text('provider')}, ${p.instant('now')}
     from created where ${p.text('issuer')} is not null
-  ), ${completedIntent({ condition: sql`exists (select 1 from created)` })}
+  ), ${completedIntent({
+    condition: sql`exists (select 1 from created)`,
+    authenticatedAt: p.instant('authenticatedAt'),
+  })}
   select ${completedColumns} from completed`;

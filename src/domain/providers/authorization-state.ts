@@ -45,6 +45,7 @@ export interface Authorization extends AuthorizationSecrets {
   readonly subjectId: string;
   /** Random. Identifies this sign-in at the provider. */
   readonly id: string;
+  readonly begunAt: Date;
 }
 
 /** Begins a sign-in at a provider. */
@@ -76,6 +77,7 @@ function toAuthorization({ nonce, codeVerifier }: AuthorizationKeys, key: number
   return {
     subjectId: toUuid(bytes.subarray(0, 16)),
     id: toUuid(bytes.subarray(RANDOM_AT, MAC_AT)),
+    begunAt: new Date(bytes.readUInt32BE(16) * 1_000),
     state: bytes.toString('base64url'),
     nonce: secretOf(nonce[key]),
     codeVerifier: secretOf(codeVerifier[key]),

@@ -4,6 +4,7 @@ import { requireOpenIntent } from '../login/login-intent.ts';
 import { check, text, type Unchecked, uuid } from '../validation.ts';
 import { type AuthorizationKeys, createAuthorization } from './authorization-state.ts';
 import type { LoginProviders } from './login-providers.ts';
+import { freshnessOf, requireAskable } from './provider-freshness.ts';
 
 export interface ProviderLoginSettings {
   readonly providers: LoginProviders;
@@ -15,7 +16,7 @@ const rules = { loginIntentId: uuid, provider: text({ max: 31 }) };
 /**
  * Returns the authorization URL of the provider for this login. The provider redirects the browser to the redirect URI.
  *
- * @throws ServiceError `Login method not enabled`, `Provider unavailable`, and as `requireOpenIntent` does
+ * @throws ServiceError `Login method not enabled`, `Sign-in not fresh`, `Provider unavailable`, and as `requireOpenIntent` does
  */
 export async function beginProviderLogin(
   call: Call,
@@ -30,9 +31,11 @@ export async function beginProviderLogin(
 ): Promise<string> {
   const { loginIntentId, provider: providerId } = check(request, rules);
   const connection = providers.require(providerId);
-  await requireOpenIntent(call, loginIntentId, providerId);
+  const freshness = freshnessOf(await requireOpenIntent(call, loginIntentId, providerId), options.purpose);
+  requireAskable(connection.provider, freshness);
   const binding = { purpose: options.purpose, providerId, browserDigest: browser.digest, now: call.now };
   const authorization = createAuthorization(authorizationKeys, loginIntentId, binding);
   const redirectUri = options.redirectUriOf(providerId);
-  return (await connection.authorizationUrl(authorization, { redirectUri, loginHint: options.loginHint })).href;
+  const { loginHint } = options;
+  return (await connection.authorizationUrl(authorization, { redirectUri, loginHint, freshness })).href;
 }

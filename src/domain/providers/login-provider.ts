@@ -28,6 +28,8 @@ export interface Identity {
   readonly isEmailVerified: boolean;
   /** Empty if the provider sent none. */
   readonly name: string;
+  /** When the person signed in at the provider (`auth_time`). Undefined if the provider does not say. */
+  readonly authenticatedAt?: Date | undefined;
 }
 
 /** The secrets that bind the answer of a provider to the sign-in that Usher began. */
@@ -38,10 +40,20 @@ export interface AuthorizationSecrets {
   readonly codeVerifier: string;
 }
 
+/** How recent the sign-in at the provider must be. */
+export interface Freshness {
+  /** Before the login. Zero: the provider must ask the person to sign in. */
+  readonly maxAgeSeconds: number;
+  /** Whether a provider that does not say when is refused. */
+  readonly isRequired: boolean;
+}
+
 export interface AuthorizationOptions {
   readonly redirectUri: string;
   /** An e-mail address for the form of the provider, or an empty string. */
   readonly loginHint: string;
+  /** Undefined if any sign-in will do. */
+  readonly freshness?: Freshness | undefined;
 }
 
 /** A client of one provider. Both methods throw a `ProviderError`, or errors of the network or of a library. */

@@ -44,7 +44,7 @@ export class OpenIdClient implements ProviderClient {
 
   async authorizationUrl(
     { state, nonce, codeVerifier }: AuthorizationSecrets,
-    { redirectUri, loginHint }: AuthorizationOptions,
+    { redirectUri, loginHint, freshness }: AuthorizationOptions,
   ): Promise<URL> {
     const configuration = await this.#configure();
     return openid.buildAuthorizationUrl(configuration, {
@@ -55,6 +55,8 @@ export class OpenIdClient implements ProviderClient {
       code_challenge: await openid.calculatePKCECodeChallenge(codeVerifier),
       code_challenge_method: 'S256',
       ...(loginHint && { login_hint: loginHint }),
+      ...(freshness && { max_age: String(freshness.maxAgeSeconds) }),
+      ...(freshness?.maxAgeSeconds === 0 && { prompt: 'login' }),
     });
   }
 
@@ -69,7 +71,7 @@ export class OpenIdClient implements ProviderClient {
     const tokens = await this.#explain(openid.authorizationCodeGrant(configuration, callback, checks));
     const claims = tokens.claims();
     if (!claims) throw new ProviderError('no ID token');
-    return toIdentity(await this.#complete(configuration, tokens.access_token, claims));
+    return toIdentity(await this.#complete(configuration, tokens.access_token, claims), claims.auth_time);
   }
 
   async #explain<T>(answer: Promise<T>): Promise<T> {
@@ -137,7 +139,8 @@ export class OpenIdClient implements ProviderClient {
 
 type IdClaims = IdentityClaims & { readonly iss: string; readonly sub: string };
 
-function toIdentity(claims: IdClaims): Identity {
+/** @param authTime that of the ID token, which alone is signed */
+function toIdentity(claims: IdClaims, authTime: unknown): Identity {
   const { iss, sub, email, name } = claims;
   // The library accepts any string, but Postgres stores no NUL. OpenID Connect allows 255 ASCII characters.
   if (!/^[\x20-\x7e]{1,255}$/.test(sub)) throw new ProviderError('malformed subject');
@@ -147,5 +150,12 @@ function toIdentity(claims: IdClaims): Identity {
     email: typeof email === 'string' ? email : '',
     isEmailVerified: isEmailVerified(iss, claims),
     name: typeof name === 'string' ? name : '',
+    authenticatedAt: toInstant(authTime),
   };
+}
+
+/** Returns undefined for what is no number of seconds since 1970. */
+function toInstant(seconds: unknown): Date | undefined {
+  const isInstant = typeof seconds === 'number' && seconds >= 0 && seconds < 2 ** 32;
+  return isInstant ? new Date(seconds * 1_000) : undefined;
 }

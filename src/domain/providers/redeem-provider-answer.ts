@@ -4,7 +4,7 @@ import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { type Browser, toSignInOrigin } from '../login/browser.ts';
 import type { EmailLoginParts } from '../login/complete-email-login.ts';
-import { type Completion, completeLogin, type HowSignedIn } from '../login/complete-login.ts';
+import { type Completion, completeLogin, type HowSignedIn, type Proved } from '../login/complete-login.ts';
 import { type LoginIntent, requireOpenIntent } from '../login/login-intent.ts';
 import { type SharedLimit, takeNetworkPermits } from '../login/network-permits.ts';
 import { signUp } from '../login/sign-up.ts';
@@ -14,6 +14,7 @@ import type { Authorization } from './authorization-state.ts';
 import { findProvedIdentityById, keepProvedIdentity, linkIdentity } from './link-identity.ts';
 import type { Identity, LoginProvider } from './login-provider.ts';
 import type { ProviderConnection } from './login-providers.ts';
+import { findEarlierSignIn, freshnessOf, moveAfterCutoffs } from './provider-freshness.ts';
 import { isOfDomains } from './verified-email.ts';
 
 /** Limits requests to the provider: anybody can begin logins and send codes that only the provider can verify. */
@@ -40,8 +41,8 @@ export interface NeedsCode {
  * or creates the user if the operator trusts addresses of the provider. Otherwise the identity is kept for the user who
  * then signs in by code.
  *
- * @throws ServiceError `Too many sign-ins`, `Provider unavailable`, `Unknown identity`, `Identity already linked`,
- * `Account closed`, and as `requireOpenIntent` and `completeLogin` do
+ * @throws ServiceError `Too many sign-ins`, `Provider unavailable`, `Sign-in not fresh`, `Unknown identity`, `Identity
+ * already linked`, `Account closed`, and as `requireOpenIntent` and `completeLogin` do
  */
 export async function redeemProviderAnswer(
   call: Call,
@@ -51,7 +52,13 @@ export async function redeemProviderAnswer(
     connection,
     callback,
     authorization,
-  }: { connection: Pick<ProviderConnection, 'provider' | 'identify'>; callback: URL; authorization: Authorization },
+    purpose,
+  }: {
+    readonly connection: Pick<ProviderConnection, 'provider' | 'identify'>;
+    readonly callback: URL;
+    readonly authorization: Authorization;
+    readonly purpose: 'login' | 'passkeys';
+  },
 ): Promise<Completion | NeedsCode> {
   const { provider } = connection;
   const intent = await requireOpenIntent(call, authorization.subjectId, provider.id);
@@ -61,13 +68,13 @@ export async function redeemProviderAnswer(
   if (earlier) return { email: earlier.email };
   await takeNetworkPermits(call, parts.codes, browser, PROVIDER_ANSWERS);
   const identity = await connection.identify(callback, authorization);
-  const how = { method: provider.id, ...toSignInOrigin(browser) };
+  const authenticatedAt = findEarlierSignIn(call, freshnessOf(intent, purpose), authorization, identity);
+  const how = { method: provider.id, ...toSignInOrigin(browser), browserDigest: browser.digest, authenticatedAt };
   const { issuer, subject } = identity;
   const [owner] = await call.run(selectIdentityUser, { issuer, subject });
   if (owner) {
     if (!owner.isActive) throw new ServiceError('UNKNOWN_IDENTITY');
-    const user = { loginIntentId: intent.id, userId: owner.userId };
-    return await completeLogin(call, parts.tokens, user, how, { issuer, subject });
+    return await completeAs(call, parts, { intent, how }, owner.userId, { issuer, subject });
   }
   const completion = await completeByAddress(call, parts, { intent, provider, identity, how });
   if (completion) return completion;
@@ -83,13 +90,30 @@ interface Unlinked {
   readonly intent: LoginIntent;
   readonly provider: LoginProvider;
   readonly identity: Identity;
-  readonly how: HowSignedIn;
+  readonly how: ProviderSignIn;
+}
+
+interface ProviderSignIn extends HowSignedIn {
+  readonly browserDigest: Buffer;
+}
+
+async function completeAs(
+  call: Call,
+  { tokens }: ProviderAnswerParts,
+  { intent, how }: Pick<Unlinked, 'intent' | 'how'>,
+  userId: string,
+  proved: Proved,
+): Promise<Completion> {
+  const { applicationId, id: loginIntentId } = intent;
+  const { authenticatedAt: given, browserDigest } = how;
+  const authenticatedAt = given && (await moveAfterCutoffs(call, given, { applicationId, userId, browserDigest }));
+  return completeLogin(call, tokens, { loginIntentId, userId }, { ...how, authenticatedAt }, proved);
 }
 
 /** Returns undefined if the address is not trusted, or a new user must give a name. */
 async function completeByAddress(
   call: Call,
-  { tokens }: ProviderAnswerParts,
+  parts: ProviderAnswerParts,
   { intent, provider, identity, how }: Unlinked,
 ): Promise<Completion | undefined> {
   const { isEmailVerified, issuer, subject } = identity;
@@ -100,13 +124,12 @@ async function completeByAddress(
   const user = await findUserToSignIn(call, email);
   if (user) {
     await linkIdentity(call, linked, { userId: user.id, email }, intent);
-    const proved = { email, issuer, subject };
-    return await completeLogin(call, tokens, { loginIntentId: intent.id, userId: user.id }, how, proved);
+    return await completeAs(call, parts, { intent, how }, user.id, { email, issuer, subject });
   }
   const name = nameOf(identity);
   if (!intent.allowSignUp) throw new ServiceError('UNKNOWN_IDENTITY');
   if (intent.askName && name === null) return undefined;
-  return await signUp(call, tokens, intent.id, { email, name, walletAddress: '', identity: linked }, how);
+  return await signUp(call, parts.tokens, intent.id, { email, name, walletAddress: '', identity: linked }, how);
 }
 
 /** Returns the canonical spelling, or an empty string for an address that Usher would refuse. */
