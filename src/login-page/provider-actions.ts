@@ -11,7 +11,7 @@ import { PROVIDER_REFUSED } from './alerts.ts';
 import { readEmailCookie } from './browser-cookie.ts';
 import { leaveSignedIn } from './leave-signed-in.ts';
 import type { LoginRequest } from './login-request.ts';
-import { callbackOf } from './provider-callback.ts';
+import { callbackOf, toRemark } from './provider-callback.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { sendRedirect } from './responses.ts';
 
@@ -70,9 +70,11 @@ async function comeBack(given: LoginRequest): Promise<Remark | undefined> {
   const callback = new URL(`${callbackOf(parts, providerId)}?${context.query}`);
   const loginParts = { ...parts, hasEmail: parts.methods.includes('email') };
   const purpose = toPasskeys ? 'passkeys' : 'login';
-  const redeemed = { connection, callback, authorization, purpose } as const;
+  let problem: string | undefined;
+  const onProblem = (detail: string) => (problem = detail);
+  const redeemed = { connection, callback, authorization, purpose, onProblem } as const;
   const answer = await redeemProviderAnswer(call, loginParts, browser, redeemed);
   if ('redirectUrl' in answer) await leaveSignedIn(request, answer, { offersPasskey: true });
   else redirectToForm({ ...request, fields: { ...fields, email: answer.email, link: providerId } }, 'link');
-  return undefined;
+  return toRemark(problem);
 }

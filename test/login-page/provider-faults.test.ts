@@ -1,6 +1,6 @@
 /** Providers that refuse Usher, because of a mistake of either operator. People read one text, and the log the cause. */
 import type { ServerResponse } from 'node:http';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { follow, openAccount } from '../support/account-page.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
 import { generateIssuerKey } from '../support/issuer.ts';
@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 afterEach(() => {
   for (const provider of [acme, post, github]) {
-    Object.assign(provider, { claims: {}, published: [provider.key], requiredMethod: '' });
+    Object.assign(provider, { claims: {}, profile: {}, published: [provider.key], requiredMethod: '' });
     provider.answers.clear();
   }
 });
@@ -195,4 +195,42 @@ test('a provider that refuses the way of the file: the log has the cause', async
   const { alert, line } = await signIn('post', post);
   expect(alert).toContain(UNAVAILABLE);
   expect(line).toMatchObject({ detail: 'client secret refused (client_secret_post)' });
+});
+
+describe.each([
+  ['GitHub', 'github', github, '/api/v3/user/emails', /^no permission: \/emails answered 403$/],
+  ['OpenID Connect', 'acme', acme, '/userinfo', /^no permission: userinfo_endpoint answered 403$/],
+])('a provider of %s that refuses the address of a person', (_, id, provider, path, detail) => {
+  test('signs in who is linked already, and the log has the cause', async () => {
+    const user = await createTestUser(fixture.service);
+    const { answer, browser } = await leave(id);
+    const linkPage = await browser.open(provider.signIn(answer.location));
+    const codePage = await browser.submit(linkPage, '/login/link', { email: user.email });
+    await browser.submit(codePage, '/login/code', { code: fixture.mailbox.codeFor(user.email) });
+
+    provider.answers.set(path, answerWith(403, { message: 'Resource not accessible by integration' }));
+    const again = await leave(id);
+    log.lines.length = 0;
+    const signedIn = await again.browser.open(provider.signIn(again.answer.location));
+    expect(signedIn).toMatchObject({ status: 303, location: expect.stringContaining('authToken=') });
+    const line = log.callLines.find(({ detail: cause }) => cause);
+    expect(line).toMatchObject({ reason: 'PROVIDER_UNAVAILABLE', code: 'ok', detail: expect.stringMatching(detail) });
+  });
+
+  test('asks anybody else for an address, and the log has the cause', async () => {
+    provider.answers.set(path, answerWith(403, {}));
+    provider.profile = { id: 4712 };
+    const { answer, browser } = await leave(id);
+    log.lines.length = 0;
+    const page = await browser.open(provider.signIn(answer.location, { sub: 'somebody-else' }));
+    expect(page).toMatchObject({ status: 200, alert: '', heading: expect.stringContaining('is new here') });
+    expect(log.callLines.find(({ detail: cause }) => cause)).toMatchObject({ detail: expect.stringMatching(detail) });
+  });
+});
+
+test('a failure of the endpoint with the addresses signs in who is linked already', async () => {
+  github.profile = {};
+  github.answers.set('/api/v3/user/emails', answerWith(500, {}));
+  const { answer, browser } = await leave('github');
+  expect((await browser.open(github.signIn(answer.location))).location).toContain('authToken=');
 });

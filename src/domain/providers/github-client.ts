@@ -71,9 +71,9 @@ export class GitHubClient implements ProviderClient {
     if (typeof accessToken !== 'string' || !/^[\x21-\x7e]{1,2000}$/.test(accessToken))
       throw new ProviderError('no token');
     const headers = { authorization: `Bearer ${accessToken}` };
-    const [user, emails] = await Promise.all([
+    const [user, { emails, problem }] = await Promise.all([
       this.#ask(`${this.#apiUrl}/user`, { headers }),
-      this.#ask(`${this.#apiUrl}/user/emails`, { headers }),
+      this.#askEmails(headers),
     ]);
     const { id, name } = Object(user);
     // The ID, because people may rename their account, and others may then take the old `login`.
@@ -85,7 +85,18 @@ export class GitHubClient implements ProviderClient {
       email,
       isEmailVerified: email !== '',
       name: typeof name === 'string' ? name : '',
+      problem,
     };
+  }
+
+  /** An app may lack the permission to read addresses. The person is known nevertheless. */
+  async #askEmails(headers: Record<string, string>): Promise<{ emails?: unknown; problem?: string }> {
+    try {
+      return { emails: await this.#ask(`${this.#apiUrl}/user/emails`, { headers }) };
+    } catch (error) {
+      if (error instanceof ProviderError) return { problem: error.message };
+      throw error;
+    }
   }
 
   async #ask(url: string, { headers, ...options }: RequestInit): Promise<unknown> {

@@ -30,6 +30,8 @@ export interface Identity {
   readonly name: string;
   /** When the person signed in at the provider (`auth_time`). Undefined if the provider does not say. */
   readonly authenticatedAt?: Date | undefined;
+  /** Why the provider has refused to tell the address, for the log. Undefined if it has not. */
+  readonly problem?: string | undefined;
 }
 
 /** The secrets that bind the answer of a provider to the sign-in that Usher began. */

@@ -9,7 +9,7 @@ import {
   type ProviderClient,
   ProviderError,
 } from './login-provider.ts';
-import { explainOpenIdFault } from './openid-fault.ts';
+import { explainOpenIdFault, isRefusedRequest } from './openid-fault.ts';
 import { createProviderFetch, isOnLoopback } from './provider-fetch.ts';
 import { type IdentityClaims, isEmailVerified } from './verified-email.ts';
 
@@ -84,11 +84,19 @@ export class OpenIdClient implements ProviderClient {
     }
   }
 
-  /** Adds the claims of the userinfo endpoint if the ID token has no address: many providers send it only there. */
+  /**
+   * Adds the claims of the userinfo endpoint if the ID token has no address: many providers send it only there. If the
+   * endpoint refuses, the person is known nevertheless.
+   */
   async #complete(configuration: openid.Configuration, accessToken: string, claims: openid.IDToken): Promise<IdClaims> {
     if (claims.email !== undefined || !configuration.serverMetadata().userinfo_endpoint) return claims;
-    const profile = await this.#explain(openid.fetchUserInfo(configuration, accessToken, claims.sub));
-    return { ...profile, ...claims };
+    try {
+      const profile = await this.#explain(openid.fetchUserInfo(configuration, accessToken, claims.sub));
+      return { ...profile, ...claims };
+    } catch (error) {
+      if (isRefusedRequest(error)) return { ...claims, [PROBLEM]: error.message };
+      throw error;
+    }
   }
 
   async #configure(): Promise<openid.Configuration> {
@@ -137,7 +145,10 @@ export class OpenIdClient implements ProviderClient {
   }
 }
 
-type IdClaims = IdentityClaims & { readonly iss: string; readonly sub: string };
+/** Not a claim, which the provider could send. */
+const PROBLEM = Symbol('problem');
+
+type IdClaims = IdentityClaims & { readonly iss: string; readonly sub: string; readonly [PROBLEM]?: string };
 
 /** @param authTime that of the ID token, which alone is signed */
 function toIdentity(claims: IdClaims, authTime: unknown): Identity {
@@ -151,6 +162,7 @@ function toIdentity(claims: IdClaims, authTime: unknown): Identity {
     isEmailVerified: isEmailVerified(iss, claims),
     name: typeof name === 'string' ? name : '',
     authenticatedAt: toInstant(authTime),
+    problem: claims[PROBLEM],
   };
 }
 

@@ -3,6 +3,15 @@ import * as openid from 'openid-client';
 import { ProviderError } from './login-provider.ts';
 import { nameOAuthError } from './oauth-errors.ts';
 
+/** Returns whether an endpoint has answered an explained request with another status than 200. */
+export function isRefusedRequest(error: unknown): error is ProviderError {
+  if (!(error instanceof ProviderError)) return false;
+  const { cause } = error;
+  return (
+    cause instanceof openid.WWWAuthenticateChallengeError || Object(cause).code === 'OAUTH_RESPONSE_IS_NOT_CONFORM'
+  );
+}
+
 interface Asked {
   readonly issuer: string;
   /** How the client secret was sent. */
@@ -14,7 +23,7 @@ interface Asked {
 /** Returns an error with the cause, or the given error if it is none of the library's: then the network has failed. */
 export function explainOpenIdFault(error: unknown, asked: Asked): unknown {
   const detail = describe(error, asked);
-  return detail === undefined ? error : new ProviderError(detail);
+  return detail === undefined ? error : new ProviderError(detail, { cause: error });
 }
 
 function describe(error: unknown, { issuer, method, metadata }: Asked): string | undefined {

@@ -53,11 +53,14 @@ export async function redeemProviderAnswer(
     callback,
     authorization,
     purpose,
+    onProblem,
   }: {
     readonly connection: Pick<ProviderConnection, 'provider' | 'identify'>;
     readonly callback: URL;
     readonly authorization: Authorization;
     readonly purpose: 'login' | 'passkeys';
+    /** Called if the provider has refused to tell the address, with the cause for the log. */
+    readonly onProblem?: (detail: string) => void;
   },
 ): Promise<Completion | NeedsCode> {
   const { provider } = connection;
@@ -68,6 +71,7 @@ export async function redeemProviderAnswer(
   if (earlier) return { email: earlier.email };
   await takeNetworkPermits(call, parts.codes, browser, PROVIDER_ANSWERS);
   const identity = await connection.identify(callback, authorization);
+  if (identity.problem) onProblem?.(identity.problem);
   const authenticatedAt = findEarlierSignIn(call, freshnessOf(intent, purpose), authorization, identity);
   const how = { method: provider.id, ...toSignInOrigin(browser), browserDigest: browser.digest, authenticatedAt };
   const { issuer, subject } = identity;

@@ -11,9 +11,10 @@ import { deleteUserIdentity } from '../../domain/providers/delete-identity.ts';
 import { linkIdentity } from '../../domain/providers/link-identity.ts';
 import { isRefusedByPerson, toProviderError } from '../../domain/providers/oauth-errors.ts';
 import { PROVIDER_ANSWERS } from '../../domain/providers/redeem-provider-answer.ts';
+import type { Remark } from '../actions.ts';
 import { PROVIDER_REFUSED, problemOf } from '../alerts.ts';
 import type { LoginRequest } from '../login-request.ts';
-import { callbackOf } from '../provider-callback.ts';
+import { callbackOf, toRemark } from '../provider-callback.ts';
 import { sendRedirect } from '../responses.ts';
 import { beginAccountLogin } from './account-login.ts';
 import { type Account, isFresh, readAccount, redirect } from './account-request.ts';
@@ -39,14 +40,14 @@ function bindingOf({ browser, call, fields }: LoginRequest) {
  * Answers the callback if it belongs to a link that this browser has begun, and returns the problem that the page then
  * shows. Returns undefined for any other callback.
  */
-export async function finishLink(request: LoginRequest): Promise<{ problem: ServiceError | undefined } | undefined> {
+export async function finishLink(request: LoginRequest): Promise<{ problem: Remark | undefined } | undefined> {
   const { fields, parts } = request;
   const authorization = readAuthorization(parts.authorizationKeys, fields.state, bindingOf(request));
   if (!authorization) return undefined;
   const account = await readAccount(request);
   // Somebody else may have signed in meanwhile.
   const isSame = account?.user.id === authorization.subjectId && isFresh(request, account);
-  let problem: ServiceError | undefined;
+  let problem: Remark | undefined;
   if (!isSame) redirect(request, '');
   else if (isRefusedByPerson(fields.error))
     redirect(request, '', { problem: PROVIDER_REFUSED, provider: fields.provider });
@@ -61,19 +62,20 @@ async function link(
   request: LoginRequest,
   { user, signIn }: Account,
   authorization: Authorization,
-): Promise<undefined> {
+): Promise<Remark | undefined> {
   const { browser, call, context, fields, parts } = request;
   if (fields.error) throw toProviderError(fields.error);
   await requireRecentSignIn(call, browser, signIn);
   await takeNetworkPermits(call, parts.codes, browser, PROVIDER_ANSWERS);
   const callback = new URL(`${callbackOf(parts, fields.provider)}?${context.query}`);
   const connection = parts.providers.require(fields.provider);
-  const { issuer, subject } = await connection.identify(callback, authorization);
+  const { issuer, subject, problem } = await connection.identify(callback, authorization);
   const identity = { issuer, subject, provider: fields.provider };
   // Again: the answer of the provider may have taken seconds.
   const { cutoffCount, intent } = await requireRecentSignIn(call, browser, signIn);
   await linkIdentity({ ...call, cutoffCount }, identity, { userId: user.id, email: user.email }, intent);
   redirect(request, '', { done: 'identity' });
+  return toRemark(problem);
 }
 
 function showProblem(request: LoginRequest, error: unknown): ServiceError {
