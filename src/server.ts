@@ -71,7 +71,7 @@ export interface Overrides {
 /** @throws Error of one line if something cannot be started, or if the settings contradict each other */
 export async function startServer(config: Config, overrides: Overrides = {}): Promise<UsherServer> {
   const logger = overrides.logger ?? createLogger(config.logLevel);
-  const { requestTimeoutMs, sessionMaxAgeSeconds } = config;
+  const { requestTimeoutMs, sessionMaxAgeSeconds, webhooksPerApplication } = config;
   const isEmbedded = config.databaseUrl === undefined;
   await using stack = new AsyncDisposableStack();
 
@@ -101,6 +101,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
 
   // Parts that are closed after the last request, because requests use them.
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
+  const webhookParts = { cipher, webhooksPerApplication };
   const oidc = createOidcProvider(secrets);
   const logoutTokens = oidc && createLogoutTokens(() => publicUrl, oidc.signingKeys);
   const deliveryParts = { cipher, clock, divert: auditLog.divert, logger, logoutTokens, policy, recordStatement };
@@ -129,7 +130,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const callLog = { ...createLineLimits(logger), count: counts.count, logger, usage: counts.usage };
   const providers = new LoginProviders(config);
   const notices = openNotices(secrets.encryptionKeys, { authPageUrl, clock, database, providers });
-  const parts = { ...callLog, cipher, clock, database, isOnCitus, mailer, notices, oidc, providers };
+  const parts = { ...callLog, ...webhookParts, clock, database, isOnCitus, mailer, notices, oidc, providers };
   const handlerParts = { ...parts, authPageUrl, policy, recordCall, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
   const pageTokens = new PageTokens(secrets.encryptionKeys);
   const callParts = { ...handlerParts, onMessage: delivery.wake, pageTokens, readiness };

@@ -31,6 +31,7 @@ export interface ServiceParts {
   readonly liveSessions: LiveSessions;
   readonly pageTokens: PageTokens;
   readonly policy: AddressPolicy;
+  readonly webhooksPerApplication: number;
   readonly providers: LoginProviders;
   /** How long sessions can be renewed after the sign-in, unless the application has its own limit. */
   readonly sessionMaxAgeSeconds: number;

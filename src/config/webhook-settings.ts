@@ -25,6 +25,12 @@ export const WEBHOOK_SETTINGS = {
     'HTTP proxy through which webhooks are sent. Then the proxy must refuse internal addresses.',
     { isSecret: true },
   ),
+  webhooksPerApplication: setting(
+    'WEBHOOKS_PER_APPLICATION',
+    integerBetween(1, 100_000),
+    'How many webhooks an application may have.',
+    { default: 1_000 },
+  ),
   webhookTimeoutMs: setting('WEBHOOK_TIMEOUT_MS', integerBetween(1, 60_000), 'The longest an attempt may take.', {
     default: 15_000,
   }),

@@ -52,6 +52,7 @@ type SharedParts =
   | 'database'
   | 'isOnCitus'
   | 'policy'
+  | 'webhooksPerApplication'
   | 'sessionMaxAgeSeconds'
   | 'tokens';
 

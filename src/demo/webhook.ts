@@ -15,7 +15,7 @@ const PLACEHOLDER = 'https://example.com/hooks';
 /** Returns the ID of the webhook. Updates its URL, because the port may have changed. Creates another one if it was deleted. */
 export async function openWebhook(
   call: ApplicationCall,
-  parts: Pick<DemoParts, 'url' | 'cipher' | 'policy'>,
+  parts: Pick<DemoParts, 'url' | 'cipher' | 'policy' | 'webhooksPerApplication'>,
   { webhookId, userId }: { webhookId: string; userId: string },
 ): Promise<string> {
   const url = new URL(RECEIVER_PATH, parts.url).href;

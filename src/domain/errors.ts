@@ -44,6 +44,7 @@ export const ERRORS = {
   LOGIN_INTENT_EXPIRED: ['failed_precondition', 'Login intent expired'],
 
   TOO_MANY_SIGNING_KEYS: ['failed_precondition', 'Too many signing keys'],
+  TOO_MANY_WEBHOOKS: ['resource_exhausted', 'Too many webhooks'],
   WEBHOOK_NOT_ACTIVE: ['failed_precondition', 'Webhook is not active'],
 
   // Errors of the login page.

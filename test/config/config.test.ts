@@ -72,6 +72,7 @@ test.each<[string, Environment]>([
     auditLogDays: 400,
     signInLogDays: 90,
     webhookLogDays: 14,
+    webhooksPerApplication: 1_000,
     requestTimeoutMs: 5_000,
     keepAliveTimeoutMs: 75_000,
     shutdownDelayMs: 0,

@@ -548,7 +548,8 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await readWebhookVersion(ofTenant, { webhookId: `wh_${'0'.repeat(32)}` });
   await countDeliveries(ofTenant, { webhookId: '', status: 'pending', since: now });
   const policy = new AddressPolicy([]);
-  const demoParts = { authPageUrl, cipher, clock: () => new Date(), database, policy, sessionMaxAgeSeconds: 43_200 };
+  const limits = { sessionMaxAgeSeconds: 43_200, webhooksPerApplication: 1_000 };
+  const demoParts = { authPageUrl, cipher, clock: () => new Date(), database, policy, ...limits };
   for (const isOnCitus of [false, true]) {
     const config = { ...service.config, dataDir: await createDirectory() };
     const startParts = { ...demoParts, isOnCitus, tokens, url: 'http://localhost:8080' };

@@ -987,7 +987,8 @@ export const WebhookService: GenService<{
    *
    * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed";
    * NOT_FOUND "User not found" for an owner who has neither signed in to the
-   * application nor been added to it by the operator.
+   * application nor been added to it by the operator; RESOURCE_EXHAUSTED "Too
+   * many webhooks" if the application has as many as the operator allows.
    *
    * @generated from rpc usher.v1.WebhookService.CreateWebhook
    */

@@ -15,7 +15,7 @@ import type { ApplicationHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../services.ts';
 import { toMessage, toPage } from './to-message.ts';
 
-type Parts = Pick<ServiceParts, 'cipher' | 'pageTokens' | 'policy'>;
+type Parts = Pick<ServiceParts, 'cipher' | 'pageTokens' | 'policy' | 'webhooksPerApplication'>;
 
 export function createWebhookHandlers(parts: Parts): ApplicationHandlers<typeof WebhookService> {
   const { cipher, pageTokens } = parts;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { p, statement } from '../../database/template.ts';
+import { p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../call.ts';
 import { ServiceError } from '../errors.ts';
@@ -9,14 +9,21 @@ import type { AddressPolicy } from './address-policy.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { eventType, MAX_EVENT_TYPES, ownerColumns, selectOwner, type Webhook, webhookRules } from './webhook.ts';
 
+export interface CreateWebhookParts {
+  readonly cipher: SigningKeyCipher;
+  readonly policy: AddressPolicy;
+  /** How many webhooks an application may have. Concurrent calls may exceed it by their number. */
+  readonly webhooksPerApplication: number;
+}
+
 /**
  * Creates a webhook with a new signing key.
  *
- * @throws ServiceError `User not found` for an owner who is no user of the application
+ * @throws ServiceError `User not found` for an owner who is no user of the application, `Too many webhooks`
  */
 export async function createWebhook(
   { application, run, now }: ApplicationCall,
-  { cipher, policy }: { readonly cipher: SigningKeyCipher; readonly policy: AddressPolicy },
+  { cipher, policy, webhooksPerApplication }: CreateWebhookParts,
   request: Unchecked<keyof ReturnType<typeof webhookRules>>,
 ): Promise<Webhook> {
   const { url, ownerId, isActive, ordered, description } = webhookRules(policy);
@@ -32,13 +39,16 @@ export async function createWebhook(
   const webhook = { ...check(request, rules), id: `wh_${randomBytes(16).toString('hex')}` };
   const signingKey = createSigningKey();
 
-  const [owner] = await run(insertWebhook, {
+  const [found] = await run(insertWebhook, {
     ...webhook,
     applicationId: application.id,
     signingKey: cipher.encrypt(signingKey, { applicationId: application.id, webhookId: webhook.id }),
+    most: webhooksPerApplication,
     now,
   });
-  if (!owner) throw new ServiceError('USER_NOT_FOUND');
+  if (!found) throw new ServiceError('USER_NOT_FOUND');
+  const { isFull, ...owner } = found;
+  if (isFull) throw new ServiceError('TOO_MANY_WEBHOOKS');
   return { ...webhook, signingKey, application, owner, disabledReason: null, createdAt: now, updatedAt: now };
 }
 
@@ -48,14 +58,18 @@ export function createSigningKey(): string {
 }
 
 /** Returns the owner, or no row if the application has no such user. */
-const insertWebhook = statement('insert_webhook', ownerColumns)`
+const insertWebhook = statement('insert_webhook', { ...ownerColumns, isFull: t.boolean })`
   with owner as (${selectOwner}
+  ), present as (
+    -- The endpoint of back-channel logout has no owner.
+    select count(*) >= ${p.integer('most')} as is_full from webhooks
+    where application_id = ${p.uuid('applicationId')} and owner_id is not null
   ), created as (
     insert into webhooks
       (application_id, id, url, signing_key, is_active, description, event_types, ordered, owner_id, created_at, updated_at)
     select ${p.uuid('applicationId')}, ${p.text('id')}, ${p.text('url')}, ${p.bytes('signingKey')},
       ${p.boolean('isActive')}, ${p.text('description')}, ${p.texts('eventTypes')}, ${p.boolean('ordered')}, id,
       ${p.instant('now')}, ${p.instant('now')}
-    from owner returning id
+    from owner, present where not is_full returning id
   ), ${auditEvent({ resource: sql`id`, from: sql`created` })}
-  select id, name, email from owner`;
+  select id, name, email, is_full from owner, present`;
