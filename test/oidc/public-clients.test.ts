@@ -206,6 +206,25 @@ describe('introspection', () => {
     }
   });
 
+  test('knows at once what another replica has issued, and what this one has replaced or ended', async () => {
+    await using replica = await startTestService({
+      database: service.database,
+      like: service.config,
+      clock: clock.read,
+    });
+    const active = async (token: string | undefined) => (await introspect(token)).body.active;
+    const { refresh_token: first, access_token } = await signIn();
+    expect([await active(first), await active(access_token)]).toEqual([true, true]);
+    const there = await refresh(replica, tenant, first, { isPublic: true });
+    const second = there.body.refresh_token;
+    expect([await active(second), await active(first)]).toEqual([true, false]);
+    const third = (await next(second)).body.refresh_token;
+    expect([await active(second), await active(third)]).toEqual([false, true]);
+    // Two tokens old: the grant ends.
+    await next(first);
+    expect([await active(third), await active(access_token)]).toEqual([false, false]);
+  });
+
   test('tells nothing of a refresh token that was replaced', async () => {
     const { refresh_token: first } = await signIn();
     const { body } = await next(first);

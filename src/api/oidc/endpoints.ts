@@ -20,6 +20,7 @@ interface EndpointParts extends ClientParts {
 export function createOidcEndpoints(provider: OidcProvider, given: EndpointParts): readonly OidcEndpoint[] {
   const { tokens, ...parts } = given;
   const { issuer } = tokens;
-  const all = { ...parts, issuer, provider, subscribed: new Set<string>(), tokenKeys: provider.tokenKeys };
+  const forgetUser = (userId: string) => parts.liveSessions.forgetUser(userId);
+  const all = { ...parts, forgetUser, issuer, provider, subscribed: new Set<string>(), tokenKeys: provider.tokenKeys };
   return [createTokenEndpoint(all), ...createUserinfoEndpoints(all), ...createTokenStatusEndpoints(all)];
 }

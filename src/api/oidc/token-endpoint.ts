@@ -1,11 +1,16 @@
 /** The token endpoint: RFC 6749, section 3.2. */
-import { type IssuedTokens, type IssuingParts, refreshTokens, tokensForCode } from '../../domain/oidc/issue-tokens.ts';
+import {
+  type IssuedTokens,
+  type RefreshingParts,
+  refreshTokens,
+  tokensForCode,
+} from '../../domain/oidc/issue-tokens.ts';
 import { OidcError } from '../../domain/oidc/oidc-error.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
 import { type FormFields, requireField } from './read-form.ts';
 import { type ClientCall, type ClientParts, runAsClient } from './run-as-client.ts';
 
-export function createTokenEndpoint(parts: ClientParts & IssuingParts): OidcEndpoint {
+export function createTokenEndpoint(parts: ClientParts & RefreshingParts): OidcEndpoint {
   return {
     method: 'POST',
     path: '/oidc/token',
@@ -16,7 +21,7 @@ export function createTokenEndpoint(parts: ClientParts & IssuingParts): OidcEndp
   };
 }
 
-async function grant(call: ClientCall, parts: IssuingParts, form: FormFields): Promise<IssuedTokens> {
+async function grant(call: ClientCall, parts: RefreshingParts, form: FormFields): Promise<IssuedTokens> {
   const type = requireField(form, 'grant_type');
   if (type === 'authorization_code') {
     const code = requireField(form, 'code');

@@ -49,7 +49,10 @@ export async function findRefreshToken(
   now: Date,
 ): Promise<FoundToken | undefined> {
   const { applicationId, grantId, scope } = token;
-  const grant = await liveGrants.find(applicationId, grantId);
+  const known = await liveGrants.find(applicationId, grantId);
+  // Another replica may have replaced the token meanwhile.
+  const isOld = known !== undefined && known.rotation < token.rotation;
+  const grant = isOld ? await liveGrants.read(applicationId, grantId) : known;
   if (!grant || grant.rotation !== token.rotation || grant.expiresAt <= now || token.endsAt <= now) return undefined;
   return { applicationId, grantId, grant, scope, expiresAt: token.endsAt };
 }

@@ -23,6 +23,11 @@ export interface IssuingParts {
   readonly subscribed: Set<string>;
 }
 
+export interface RefreshingParts extends IssuingParts {
+  /** Makes this replica read the user's sessions and grants again. */
+  readonly forgetUser: (userId: string) => Promise<void>;
+}
+
 /** A call of a client. Public clients send no secret, and their refresh tokens rotate. */
 interface IssuingCall extends ApplicationCall {
   readonly isPublic: boolean;
@@ -55,7 +60,7 @@ export async function tokensForCode(
 /** Redeems a refresh token. @throws OidcError `invalid_grant`, `invalid_scope` */
 export async function refreshTokens(
   call: IssuingCall,
-  parts: IssuingParts,
+  parts: RefreshingParts,
   request: { readonly refreshToken: string; readonly scope: string | undefined },
 ): Promise<IssuedTokens> {
   const { application, now } = call;
@@ -70,7 +75,8 @@ export async function refreshTokens(
     (token.rotation > 0 || !call.isPublic);
   if (!isUsable) throw new OidcError('invalid_grant');
   const scope = narrowScope(token.scope, request.scope);
-  const rotation = token.rotation > 0 ? await rotateGrant(call, token) : 0;
+  const rotate = () => rotateGrant(call, token).finally(() => parts.forgetUser(token.userId));
+  const rotation = token.rotation > 0 ? await rotate() : 0;
   const session = await prolong(call, parts, await continueGrantedSession(call, token));
   return issue(call, parts, { ...token, rotation }, { session, nonce: null, scope });
 }

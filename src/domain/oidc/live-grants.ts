@@ -48,7 +48,12 @@ export class LiveGrants {
     const key = `${applicationId}/${grantId}`;
     const found = await this.#cache.get(key, AGES);
     if (!found || this.#sessions.isCurrent(found.value.userId, found.readAt)) return found?.value;
-    return (await this.#cache.read(key))?.value;
+    return this.read(applicationId, grantId);
+  }
+
+  /** Reads the grant again, although an answer is cached. */
+  async read(applicationId: string, grantId: string): Promise<LiveGrant | undefined> {
+    return (await this.#cache.read(`${applicationId}/${grantId}`))?.value;
   }
 }
 
