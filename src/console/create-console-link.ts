@@ -15,14 +15,14 @@ export async function createConsoleLink(config: Config, email: string | undefine
     const why = email === undefined ? 'npm run console needs an e-mail address' : `${email} is not in OPERATORS_FILE`;
     throw new Error(`${why}: an operator is ${[...operators.values()][0]?.email}`);
   }
-  if (operator.needsPasskey) {
-    throw new Error(`${operator.email} signs in with a passkey: remove the word passkey from OPERATORS_FILE first`);
-  }
   const port = config.consolePort ?? defaultConsolePort(config.port);
   if (config.consoleUrl === undefined && port === 0)
     throw new Error('CONSOLE_URL is required, since CONSOLE_PORT is 0');
   const url = config.consoleUrl ?? `${config.tls ? 'https' : 'http'}://localhost:${port}`;
   const { encryptionKeys } = await completeSecrets(config.secrets, config.dataDir);
   const link = createSignInLink(deriveConsoleKeys(encryptionKeys), url, operator.email, new Date());
-  return `${link}\n\nThe link signs ${operator.email} in as ${operator.role}. It works once, for 15 minutes.\n`;
+  const what = operator.needsPasskey
+    ? `lets ${operator.email} sign in and add a passkey that opens the console at once`
+    : `signs ${operator.email} in as ${operator.role}`;
+  return `${link}\n\nThe link ${what}. It works once, for 15 minutes.\n`;
 }

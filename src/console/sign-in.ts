@@ -8,6 +8,8 @@ import { hmac } from '../domain/login/login-code.ts';
 import { siteOf } from '../domain/login/network.ts';
 import { type RateLimit, takePermit } from '../domain/login/rate-limit.ts';
 import { CONSOLE_CLIENT_ID, consoleApplication } from '../domain/operators/console-application.ts';
+import { countsForOperators } from '../domain/passkeys/counts-for-operators.ts';
+import { vouchForOperator } from '../domain/passkeys/vouch-for-operator.ts';
 import { exchangeToken } from '../domain/sessions/exchange-token.ts';
 import { revokeSession } from '../domain/sessions/revoke-session.ts';
 import { findUserByEmail } from '../domain/users/find-user-by-email.ts';
@@ -79,11 +81,19 @@ export async function finishSignIn(request: ConsoleRequest): Promise<Reply> {
 
 async function exchange({ context, parts }: ConsoleRequest, authToken: string, returnTo: string): Promise<Reply> {
   const now = parts.clock();
-  const { userId, method, authenticatedAt } = await parts.tokens.verify(authToken, CONSOLE_CLIENT_ID, now);
+  const { userId, method, authenticatedAt, loginIntentId } = await parts.tokens.verify(
+    authToken,
+    CONSOLE_CLIENT_ID,
+    now,
+  );
   const call = createOperatorCall(context, parts, userId, 'AuthService/ExchangeToken');
   const user = await getUser(call, { userId });
   const operator = findOperator(parts, user, method);
   if (!('role' in operator)) return sendNonOperatorPage(context, operator);
+  if (operator.needsPasskey && !(await countsForOperators(call, { userId, loginIntentId }))) {
+    const text = html`It opens the console 7 days after you have added it. A passkey that you add with the link of <code>npm run console</code> opens it at once.`;
+    return sendSignInCard(context, 403, 'This passkey is new', text);
+  }
   const peer = { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
   const application = consoleApplication(redirectUriOf(parts));
   const session = await exchangeToken({ ...call, application }, parts, peer, { authToken });
@@ -114,10 +124,11 @@ export async function followLink(request: ConsoleRequest): Promise<Reply> {
   const link = openSignInLink(keys, token, call.now);
   const isUsable = link !== undefined && (await takePermit(call, hmac(keys[0], `console link: ${link.id}`), LINK_USES));
   if (!isUsable) return refuseLink(context);
-  const operator = findOperator(parts, link, 'page');
-  if (!('role' in operator)) return sendNonOperatorPage(context, operator);
+  const operator = parts.operators.find(link.email);
+  if (!operator) return sendNonOperatorPage(context, { email: link.email, needsPasskey: false });
   const found = await findUserByEmail(call, link.email);
   const userId = found?.id ?? (await createOperator(request, operator.email));
+  if (operator.needsPasskey) return addPasskey(request, userId);
   const redirectUri = redirectUriOf(parts);
   const application = consoleApplication(redirectUri);
   const login = { clientId: CONSOLE_CLIENT_ID, redirectUri, state: link.id };
@@ -126,6 +137,19 @@ export async function followLink(request: ConsoleRequest): Promise<Reply> {
   const completing = createOperatorCall(context, parts, userId, 'AdminService/CompleteLogin');
   const { authToken } = await completeLogin(completing, parts.tokens, { loginIntentId, userId });
   return exchange(request, authToken, '/');
+}
+
+/** Sends an operator who needs a passkey to the login page. A passkey that is added there opens the console at once. */
+async function addPasskey({ context, parts }: ConsoleRequest, userId: string): Promise<Reply> {
+  const redirectUri = redirectUriOf(parts);
+  const call = createOperatorCall(context, parts, userId, 'AuthService/GenerateAuthUrl');
+  const state = beginLogin(context, { ...parts.cookies, ...CONSOLE_LOGINS }, '/');
+  const login = { clientId: CONSOLE_CLIENT_ID, redirectUri, state, prompt: 'PASSKEYS' };
+  const application = consoleApplication(redirectUri);
+  const linkTo = createAuthPageLink(parts.authPageUrl);
+  const { authUrl, loginIntentId } = await generateAuthUrl({ ...call, application }, linkTo, login);
+  await vouchForOperator(call, { loginIntentId, userId });
+  return { redirect: authUrl };
 }
 
 function refuseLink(context: ConsoleRequest['context']): Reply {

@@ -25,6 +25,10 @@ export const passkeys = pgTable(
     isUserVerified: boolean('is_user_verified').notNull(),
     name: text('name').notNull(),
     createdAt: instant('created_at').notNull(),
+    /** From when on it counts in full. Before, it is young. Null, like the next column: at once. */
+    countsFrom: instant('counts_from'),
+    /** The same for operators who must sign in with a passkey. */
+    countsForOperatorsFrom: instant('counts_for_operators_from'),
     lastUsedAt: instant('last_used_at'),
   },
   (table) => [primaryKey({ columns: [table.credentialId] }), index('passkeys_user_id_idx').on(table.userId, table.id)],

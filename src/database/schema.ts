@@ -127,12 +127,12 @@ export const users = pgTable(
     emailVerifiedAt: instant('email_verified_at'),
     /** When the e-mail address last changed. Later than every change before, even if the clocks of replicas differ. */
     emailChangedAt: instant('email_changed_at'),
+    /** When the user added this wallet, and last removed a passkey without one that counts in full. */
+    walletLinkedAt: instant('wallet_linked_at'),
+    passkeyRemovedAt: instant('passkey_removed_at'),
     /** The links that undo changes of the e-mail address at these instants are void. */
     voidUndoLinks: instantRanges('void_undo_links'),
-    /**
-     * How many cut-offs have ended every sign-in of the user. Here and not in `user_cutoffs` only, because a statement
-     * that waits for the lock of this row sees what others have written to it meanwhile.
-     */
+    /** How many cut-offs have ended every sign-in. Here, because who waits for this row's lock sees the latest values. */
     cutoffCount: integer('cutoff_count').notNull().default(0),
     /** A deactivated user cannot sign in. */
     deactivatedAt: instant('deactivated_at'),
@@ -173,6 +173,11 @@ export const loginIntents = pgTable(
     userId: uuid('user_id').references(() => users.id),
     /** How the user signed in. Null until the intent is completed. */
     method: text('method'),
+    /** 1 for one factor, 3 for a passkey that counts in full and has verified the person. Null until then. */
+    assurance: smallint('assurance'),
+    passkeyId: uuid('passkey_id'),
+    /** A printed link of the console proves that this user is at the browser. A passkey added here counts in full. */
+    vouchedUserId: uuid('vouched_user_id'),
     /** SHA-256 of the browser that completed the intent on the login page. */
     browserDigest: bytes('browser_digest'),
     /**

@@ -55,6 +55,7 @@ export const ERRORS = {
   INVALID_PASSKEY: ['unauthenticated', 'Invalid passkey'],
   LOGIN_METHOD_NOT_ENABLED: ['failed_precondition', 'Login method not enabled'],
   INVALID_SIGNATURE: ['unauthenticated', 'Invalid signature'],
+  PASSKEY_TOO_NEW: ['failed_precondition', 'Passkey too new'],
   PASSKEY_ALREADY_EXISTS: ['already_exists', 'Passkey already exists'],
   PROVIDER_UNAVAILABLE: ['unavailable', 'Provider unavailable'],
   SIGNATURE_NOT_CHECKED: ['unavailable', 'Signature not checked'],

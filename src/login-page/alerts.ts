@@ -26,6 +26,7 @@ const ALERTS: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
   ['Invalid signature', 'alert.invalidSignature'],
   ['Invalid passkey', 'alert.passkeyInvalid'],
   ['Passkey already exists', 'alert.passkeyAlreadyExists'],
+  ['Passkey too new', 'alert.passkeyTooNew'],
   ['Too many passkeys', 'alert.tooManyPasskeys'],
   ['Unknown passkey', 'alert.unknownPasskey'],
   ['Contract wallet not supported', 'wallet.contract.unsupported'],

@@ -16,6 +16,7 @@ import {
   postponeNotice,
   removeNotice,
 } from '../domain/notices/due-notices.ts';
+import { createPasskeyToken } from '../domain/passkeys/passkey-link.ts';
 import { pause } from '../domain/pause.ts';
 import { ENGLISH, LANGUAGES, type Language } from '../texts/texts.ts';
 import type { Mail } from './mail.ts';
@@ -30,6 +31,7 @@ const BATCH_SIZE = 3;
 /** How long an attempt waits for a connection to the mail server. */
 const WAIT_MS = 20_000;
 const STATEMENT_MS = 5_000;
+const NOT_ME = ['mail.addressChanged.undo'] as const;
 /** How long a shutdown waits for attempts. Another process repeats the others. */
 const CLOSE_TIMEOUT_MS = 3_000;
 
@@ -112,15 +114,20 @@ export class NoticeSender {
       return createNotice(kind, { ...notice, value: providers.nameOf(value) || value });
     }
     if (kind === 'addressReplaced') return createNotice(kind, { ...notice, value: showEmail(value) });
+    const accountUrl = authPageUrl.replace(/\/login$/, '/account');
+    if (kind === 'passkeyAdded') {
+      const token = createPasskeyToken(accountKeys, { userId, passkeyId: row.id }, at);
+      return createNotice(kind, { ...notice, link: { text: NOT_ME, url: `${accountUrl}/passkey?t=${token}` } });
+    }
     if (kind !== 'addressChanged') return createNotice(kind, notice);
     const token = createUndoToken(accountKeys, { userId, from: to, to: value, at });
-    const url = `${authPageUrl.replace(/\/login$/, '/account')}/undo?t=${token}`;
+    const url = `${accountUrl}/undo?t=${token}`;
     const duration = language.duration(UNDO_DAYS, 'day');
     return createNotice(kind, {
       ...notice,
       value: showEmail(value),
       duration,
-      link: { text: ['mail.addressChanged.undo'], url },
+      link: { text: NOT_ME, url },
     });
   }
 

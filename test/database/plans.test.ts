@@ -119,7 +119,9 @@ const JOBS = [
 
 /** Lists, changes and batches for which planning costs little: few come in a second. */
 const PLANNED_ANEW = [
+  'delete_passkey',
   'extend_leases',
+  'insert_passkey',
   'remove_bodies_of_erased',
   'select_audit_events',
   'select_audit_events_by_actor',

@@ -185,15 +185,20 @@ export function completedIntent({
   condition,
   completedAt = statementInstant,
   authenticatedAt = sql`i.authenticated_at`,
+  assurance = sql`1`,
+  passkeyId = sql`null`,
 }: {
   condition: SQL;
   completedAt?: SQL;
   authenticatedAt?: SQL;
+  assurance?: SQL;
+  passkeyId?: SQL;
 }): SQL {
   const audit = { resource: p.uuid('userId'), from: sql`completed`, applicationId: sql`application_id` };
   return sql`completed as (
     update login_intents i
-    set completed_at = ${completedAt}, authenticated_at = ${authenticatedAt}, user_id = ${p.uuid('userId')}, method = ${p.text('method')},
+    set completed_at = ${completedAt}, authenticated_at = ${authenticatedAt}, user_id = ${p.uuid('userId')},
+      method = ${p.text('method')}, assurance = ${assurance}, passkey_id = ${passkeyId},
       ${originAssignments}
     from applications a
     where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}

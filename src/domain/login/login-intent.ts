@@ -30,6 +30,9 @@ const columns = {
   authenticatedAt: loginIntents.authenticatedAt,
   userId: loginIntents.userId,
   method: sql<SignInMethod | null>`${loginIntents.method}`,
+  assurance: loginIntents.assurance,
+  passkeyId: loginIntents.passkeyId,
+  vouchedUserId: loginIntents.vouchedUserId,
   browserDigest: loginIntents.browserDigest,
   answerDigest: loginIntents.answerDigest,
 };

@@ -3,6 +3,7 @@ import { p, statement } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
+import type { LoginIntent } from '../login/login-intent.ts';
 import { type NoticeOrigin, noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { cutoffParameter, isStillSignedIn } from '../sessions/cutoffs.ts';
 import { check, type Unchecked, uuid } from '../validation.ts';
@@ -17,9 +18,15 @@ const rules = { userId: uuid, passkeyId: uuid };
 export async function deletePasskey(
   call: Call,
   request: Unchecked<keyof typeof rules>,
-  origin?: NoticeOrigin,
+  origin?: NoticeOrigin & Partial<Pick<LoginIntent, 'assurance'>>,
 ): Promise<void> {
-  const parameters = { ...check(request, rules), ...cutoffParameter(call), ...noticeParameters(call, origin) };
+  const isUnproven = origin !== undefined && (origin.assurance ?? 1) < 3;
+  const parameters = {
+    ...check(request, rules),
+    ...cutoffParameter(call),
+    ...noticeParameters(call, origin),
+    isUnproven,
+  };
   const [deleted] = await call.run(removePasskey, parameters);
   if (!deleted) throw new ServiceError('PASSKEY_NOT_FOUND');
   call.notices?.wake();
@@ -31,6 +38,9 @@ const removePasskey = statement('delete_passkey')`
   ), deleted as (
     delete from passkeys k using owner where k.user_id = owner.id and k.id = ${p.uuid('passkeyId')}
     returning k.id, k.user_id, k.name, owner.email
+  ), marked as (
+    update users set passkey_removed_at = ${p.instant('now')} from deleted
+    where ${p.boolean('isUnproven')} and users.id = deleted.user_id
   ), ${auditEvent({ resource: sql`id`, from: sql`deleted`, applicationId: noApplication })},
   ${noticesOf({
     kind: 'passkeyRemoved',

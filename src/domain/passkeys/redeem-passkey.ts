@@ -3,6 +3,7 @@ import { BY_POSTGRES } from '../../database/instants.ts';
 import { passkeys } from '../../database/passkey-schema.ts';
 import { users } from '../../database/schema.ts';
 import { p, type RowOfType, statement } from '../../database/template.ts';
+import { isForPasskeysOnly } from '../applications/branding.ts';
 import type { Call } from '../call.ts';
 import { ServiceError } from '../errors.ts';
 import { type Browser, toSignInOrigin } from '../login/browser.ts';
@@ -35,7 +36,8 @@ export interface PasskeyCompletion extends Completion {
 /**
  * Completes the login if the credential answers the challenge for this intent in this browser.
  *
- * @throws ServiceError `Invalid passkey`, `Unknown passkey`, and as `requireOpenIntent` does
+ * @throws ServiceError `Invalid passkey`, `Unknown passkey`, `Passkey too new` (young, and the application allows
+ * nothing but passkeys), and as `requireOpenIntent` does
  */
 export async function redeemPasskey(
   call: Call,
@@ -49,8 +51,9 @@ export async function redeemPasskey(
   requireOwnRequest(credential, relyingParty, { purpose: 'passkey get', loginIntentId, browser }, call.now);
   const passkey = await findPasskey(call, credential.id, relyingParty);
   requireValid(credential.userHandle === toUserHandle(passkey.userId));
-  const use = await verifyUse(credential, passkey.publicKey, relyingParty);
+  const { isUserVerified, ...use } = await verifyUse(credential, passkey.publicKey, relyingParty);
   const { userId, email, credentialId } = passkey;
+  const isYoung = passkey.countsFrom !== null && passkey.countsFrom > call.now;
   const [intent] = await call.run(completeWithPasskey, {
     ...BY_POSTGRES,
     ...use,
@@ -58,18 +61,23 @@ export async function redeemPasskey(
     credentialId,
     loginIntentId,
     userId,
+    passkeyId: passkey.id,
+    isYoung,
+    assurance: isUserVerified && !isYoung ? 3 : 1,
     method: METHOD,
     now: call.now,
   });
   if (!intent) {
-    await requireOpenIntent(call, loginIntentId);
-    throw new ServiceError('UNKNOWN_PASSKEY');
+    const { branding } = await requireOpenIntent(call, loginIntentId);
+    throw new ServiceError(isYoung && isForPasskeysOnly(branding) ? 'PASSKEY_TOO_NEW' : 'UNKNOWN_PASSKEY');
   }
   call.count?.('sign_ins');
   // The login is complete, so errors are ignored. Without the origin, the next code has the limits of a stranger.
   await rememberOrigin(call, codes.keys, browser, { userId, email }).catch(() => {});
   const completion = await answerLogin(tokens, { ...intent, loginIntentId, userId, method: METHOD });
-  return { ...completion, hasSteppedBack: hasSteppedBack(passkey.signCount, use.signCount) };
+  // Not remembered: "Continue as" would open applications in which the passkey cannot sign in yet.
+  const { signIn } = isYoung ? {} : completion;
+  return { ...completion, signIn, hasSteppedBack: hasSteppedBack(passkey.signCount, use.signCount) };
 }
 
 async function findPasskey({ run }: Call, id: string, { rpId }: RelyingParty): Promise<StoredPasskey> {
@@ -84,17 +92,19 @@ function hasSteppedBack(before: number, now: number): boolean {
 }
 
 const STORED = {
+  id: passkeys.id,
   credentialId: passkeys.credentialId,
   userId: passkeys.userId,
   publicKey: passkeys.publicKey,
   signCount: passkeys.signCount,
+  countsFrom: passkeys.countsFrom,
   email: users.email,
 };
 
 type StoredPasskey = RowOfType<typeof STORED>;
 
 const selectPasskey = statement('select_passkey', STORED)`
-  select k.credential_id, k.user_id, k.public_key, k.sign_count, users.email
+  select k.id, k.credential_id, k.user_id, k.public_key, k.sign_count, k.counts_from, users.email
   from passkeys k join users on users.id = k.user_id
   where k.credential_id = ${p.bytes('credentialId')} and k.rp_id = ${p.text('rpId')} and ${isActiveUser}`;
 
@@ -107,7 +117,10 @@ const completeWithPasskey = statement('complete_passkey_login', COMPLETED_INTENT
     returning k.user_id
   ), ${completedIntent({
     condition: sql`exists (
-      select 1 from used join users on users.id = used.user_id where ${isActiveUser})`,
+      select 1 from used join users on users.id = used.user_id where ${isActiveUser})
+      and (not ${p.boolean('isYoung')} or a.login_methods <> array['passkey'])`,
+    assurance: sql`${p.integer('assurance')}`,
+    passkeyId: p.uuid('passkeyId'),
     completedAt: laterThanCutoffs,
   })}
   select ${completedColumns} from completed`;

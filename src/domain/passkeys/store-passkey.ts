@@ -11,10 +11,13 @@ import { isSignInAfterEveryCutoff, isStillSignedIn } from '../sessions/cutoffs.t
 import { check, text, type Unchecked } from '../validation.ts';
 import { parseCredential, requireOwnRequest } from './credential.ts';
 import { nameOfAuthenticator } from './default-name.ts';
-import { MAX_PASSKEYS } from './passkey.ts';
+import { MAX_PASSKEYS, YOUNG_PASSKEY_DAYS } from './passkey.ts';
 import { requireRecentSignIn, signInRules } from './recent-sign-in.ts';
 import type { RelyingParty } from './relying-party.ts';
 import { verifyCreation } from './verify-passkey.ts';
+
+/** For so long, a passkey is young that somebody may have added who reads the user's e-mails and has no passkey. */
+const YOUNG_MS = YOUNG_PASSKEY_DAYS * 24 * 60 * 60_000;
 
 const rules = { ...signInRules, credential: text({ max: 8_192 }) };
 
@@ -35,7 +38,7 @@ export async function storePasskey(
   const { loginIntentId, credential: json } = check(request, rules);
   const signIn = await requireRecentSignIn(call, browser, { loginIntentId });
   const { userId, applicationId, completedAt, cutoffCount } = signIn;
-  const { locale } = signIn.intent;
+  const { locale, assurance, passkeyId, vouchedUserId } = signIn.intent;
   const credential = parseCredential(json);
   const use = { purpose: 'passkey create', loginIntentId, browser, userId } as const;
   requireOwnRequest(credential, relyingParty, use, call.now);
@@ -45,8 +48,24 @@ export async function storePasskey(
   const ids = { applicationId, userId, id: randomUUID(), rpId, completedAt, cutoffCount, browserDigest };
   const name = nameOfAuthenticator(made.aaguid) ?? defaultNameIn(locale);
   const { transports } = credential;
-  const notice = noticeParameters(call, { applicationId, locale });
-  const [inserted] = await call.run(insertPasskey, { ...ids, ...made, ...notice, transports, name, now: call.now });
+  // The link in the notice finds the passkey by the ID of the notice.
+  const notice = { ...noticeParameters(call, { applicationId, locale }), noticeId: ids.id };
+  const age = {
+    assurance: assurance ?? 1,
+    isVouchedFor: vouchedUserId === userId,
+    usedPasskeyId: passkeyId,
+    youngUntil: new Date(call.now.getTime() + YOUNG_MS),
+    removedBefore: new Date(call.now.getTime() - YOUNG_MS),
+  };
+  const [inserted] = await call.run(insertPasskey, {
+    ...ids,
+    ...made,
+    ...notice,
+    ...age,
+    transports,
+    name,
+    now: call.now,
+  });
   if (!inserted) return refuse(call, { ...ids, credentialId: made.credentialId });
   const [late] = await call.run(withdrawPasskey, ids);
   if (late) return refuse(call, { ...ids, credentialId: null });
@@ -71,15 +90,30 @@ const count = sql`(
   select count(*) from passkeys where user_id = ${p.uuid('userId')} and rp_id = ${p.text('rpId')})`;
 const most = sql.raw(String(MAX_PASSKEYS));
 
+/**
+ * From when on the passkey counts in full; null for at once. The first one does at once, unless the user has removed
+ * another in the last days: otherwise, whoever reads the user's e-mails could replace a passkey.
+ */
+const countsFrom = sql`case when ${p.boolean('isVouchedFor')} or ${p.integer('assurance')} >= 3
+      or ${count} = 0 and coalesce(users.passkey_removed_at <= ${p.instant('removedBefore')}, true)
+    then null else ${p.instant('youngUntil')} end`;
+
+/** The same for operators, to whom even the first passkey is young. A young passkey adds only young ones. */
+const countsForOperatorsFrom = sql`case when ${p.boolean('isVouchedFor')} or ${p.integer('assurance')} >= 3 and exists (
+      select 1 from passkeys k where k.user_id = ${p.uuid('userId')} and k.id = ${p.uuid('usedPasskeyId')}
+        and coalesce(k.counts_for_operators_from <= ${p.instant('now')}, true))
+    then null else ${p.instant('youngUntil')} end`;
+
 const insertPasskey = statement('insert_passkey')`
   with owner as (
     select id from users where id = ${p.uuid('userId')} and ${isStillSignedIn} for no key update
   ), inserted as (
     insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid,
-      is_backup_eligible, is_backed_up, is_user_verified, name, created_at)
+      is_backup_eligible, is_backed_up, is_user_verified, name, created_at, counts_from, counts_for_operators_from)
     select users.id, ${p.uuid('id')}, ${p.bytes('credentialId')}, ${p.text('rpId')}, ${p.bytes('publicKey')},
       ${p.bigint('signCount')}, ${p.texts('transports')}, ${p.uuid('aaguid')}, ${p.boolean('isBackupEligible')},
-      ${p.boolean('isBackedUp')}, ${p.boolean('isUserVerified')}, ${p.text('name')}, ${p.instant('now')}
+      ${p.boolean('isBackedUp')}, ${p.boolean('isUserVerified')}, ${p.text('name')}, ${p.instant('now')},
+      ${countsFrom}, ${countsForOperatorsFrom}
     from users join owner on owner.id = users.id where ${mayAdd} and ${count} < ${most}
     on conflict do nothing
     returning id, user_id, name

@@ -48,7 +48,7 @@ export async function verifyUse(
   credential: Credential,
   publicKey: Buffer,
   { rpId, origin }: RelyingParty,
-): Promise<{ signCount: number; isBackedUp: boolean }> {
+): Promise<{ signCount: number; isBackedUp: boolean; isUserVerified: boolean }> {
   const { id, clientDataJSON, authenticatorData, signature, userHandle } = credential;
   const { verifyAuthenticationResponse } = await import('@simplewebauthn/server');
   const { verified, authenticationInfo } = await verifyAuthenticationResponse({
@@ -60,7 +60,8 @@ export async function verifyUse(
     credential: { id, publicKey: new Uint8Array(publicKey), counter: 0 },
   }).catch(() => ({ verified: false, authenticationInfo: undefined }));
   requireValid(verified && authenticationInfo !== undefined);
-  return { signCount: authenticationInfo.newCounter, isBackedUp: authenticationInfo.credentialBackedUp };
+  const { newCounter, credentialBackedUp, userVerified } = authenticationInfo;
+  return { signCount: newCounter, isBackedUp: credentialBackedUp, isUserVerified: userVerified };
 }
 
 /** `requireOwnRequest` checks the challenge. User verification is preferred, so answers without it are accepted. */

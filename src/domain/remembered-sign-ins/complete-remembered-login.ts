@@ -51,7 +51,7 @@ const completeRemembered = statement('complete_remembered_login', {
   with ${usableSignIn}, completed as (
     update login_intents i
     set completed_at = ${statementInstant}, authenticated_at = r.authenticated_at, user_id = r.user_id,
-      method = r.method, ${originAssignments}
+      method = r.method, assurance = 1, ${originAssignments}
     from remembered r, applications a
     where ${mayContinue} and (${p.uuid('wantedUserId')} is null or r.user_id = ${p.uuid('wantedUserId')})
     returning i.application_id, i.redirect_uri, i.state, i.prompt, i.response_mode, i.completed_at, i.authenticated_at,

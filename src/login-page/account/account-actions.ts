@@ -27,6 +27,7 @@ import {
 } from './account-address.ts';
 import { removeAccountCookie } from './account-cookie.ts';
 import { beginAccountLogin, finishAccountLogin, signOut } from './account-login.ts';
+import { dropAddedPasskey, showAddedPasskey } from './account-passkey.ts';
 import { beginLink, unlink } from './account-providers.ts';
 import { type Account, changing, isFresh, readAccount, redirect, signedIn, viewOf } from './account-request.ts';
 import { addNewWallet, challengeNewWallet, removeWallet, showNewWallet, showWallet } from './account-wallet.ts';
@@ -52,6 +53,8 @@ export const ACCOUNT_ACTIONS: readonly Action[] = [
   },
   { method: 'GET', path: '/account/undo', form: 'choice', run: showUndo },
   { method: 'POST', path: '/account/undo', form: 'choice', run: undoChange },
+  { method: 'GET', path: '/account/passkey', form: 'choice', run: showAddedPasskey },
+  { method: 'POST', path: '/account/passkey', form: 'choice', run: dropAddedPasskey },
   { method: 'GET', path: '/account/wallet', form: 'choice', run: signedIn(showWallet) },
   { method: 'POST', path: '/account/wallet', form: 'choice', run: changing('', removeWallet) },
   { method: 'GET', path: '/account/wallet/new', needs: 'wallet', form: 'choice', run: signedIn(showNewWallet) },

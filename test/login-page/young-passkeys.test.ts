@@ -1,0 +1,168 @@
+/** Passkeys that somebody may have added who only reads the user's e-mails: for seven days they count for less. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openAccount } from '../support/account-page.ts';
+import { HOUR } from '../support/clock.ts';
+import { LoginBrowser, type LoginPage } from '../support/login-browser.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
+import { FLAGS, type Oddities, SoftwarePasskey } from '../support/passkey.ts';
+import { savePasskey, sendPasskey, TO_PASSKEYS } from '../support/passkey-page.ts';
+import {
+  adminClient,
+  beginSession,
+  clientsOf,
+  createTenant,
+  createTestUser,
+  PUBLIC_URL,
+  type Tenant,
+  type TestUser,
+} from '../support/service.ts';
+
+const fixture = await LoginFixture.open({ config: { loginMethods: ['wallet', 'email', 'passkey'] } });
+const { clock, mailbox, service, tenant } = fixture;
+const { sql } = service.database;
+const admin = adminClient(service);
+let strict: Tenant;
+afterAll(() => fixture.close());
+
+const WEEK = 7 * 24 * HOUR;
+const TOO_NEW = 'This passkey is new and does not work here yet. Use another one, or wait 7 days.';
+
+beforeAll(async () => {
+  strict = await createTenant(service);
+  await admin.updateApplication({ applicationId: strict.id, loginMethods: ['passkey'], singleSignOn: true });
+  await admin.updateApplication({ applicationId: tenant.id, singleSignOn: true });
+});
+
+/** Opens the list of passkeys after a sign-in by code. */
+async function openByCode(user: TestUser) {
+  const { browser, codePage, code } = await fixture.askForCode({ user });
+  return { browser, page: await browser.submit(codePage, '/login/code', { code, ...TO_PASSKEYS }) };
+}
+
+/** Opens the list of passkeys after a sign-in with a passkey. */
+async function openByPasskey(passkey: SoftwarePasskey, odd?: Oddities) {
+  const { browser, page } = await fixture.arrive();
+  await sendPasskey({ browser, page }, passkey, PUBLIC_URL, odd);
+  const [{ id } = { id: '' }] = await sql`select id from login_intents order by completed_at desc nulls last limit 1`;
+  return { browser, page: await browser.open(`/login/passkeys?intent=${id}`) };
+}
+
+async function add(opened: { browser: LoginBrowser; page: LoginPage }): Promise<SoftwarePasskey> {
+  clock.advance(1);
+  const passkey = new SoftwarePasskey();
+  expect((await savePasskey(opened, passkey, PUBLIC_URL)).heading).toBe('Your passkeys');
+  return passkey;
+}
+
+const signIn = async (passkey: SoftwarePasskey, of: Tenant, odd?: Oddities, browser = new LoginBrowser(service)) =>
+  sendPasskey(await fixture.arrive({ of, browser }), passkey, PUBLIC_URL, odd);
+
+async function isYoung(passkey: SoftwarePasskey): Promise<boolean> {
+  const { alert, location } = await signIn(passkey, strict);
+  expect({ alert, isRedirected: location !== undefined }).toEqual(
+    alert ? { alert: TOO_NEW, isRedirected: false } : { alert: '', isRedirected: true },
+  );
+  return alert !== '';
+}
+
+async function createOwner() {
+  const user = await createTestUser(service);
+  return { user, first: await add(await openByCode(user)) };
+}
+
+it('the first passkey counts in full at once, after any sign-in', async () => {
+  const { first } = await createOwner();
+  expect(await isYoung(first)).toBe(false);
+});
+
+it('another one that is added after a sign-in by code signs in to applications for passkeys only after 7 days', async () => {
+  const { user, first } = await createOwner();
+  const second = await add(await openByCode(user));
+  expect(await isYoung(second)).toBe(true);
+  expect(await isYoung(first)).toBe(false);
+  expect((await signIn(second, tenant)).location).toContain('authToken=');
+  clock.advance(WEEK);
+  expect(await isYoung(second)).toBe(false);
+});
+
+it.each<[string, boolean, Oddities | undefined]>([
+  ['with verification of the person counts in full', false, undefined],
+  ['without it is young', true, { flags: FLAGS.verified }],
+])('another one that is added after a sign-in with a passkey %s', async (_name, expected, odd) => {
+  const { first } = await createOwner();
+  expect(await isYoung(await add(await openByPasskey(first, odd)))).toBe(expected);
+});
+
+it('a young passkey adds only young ones', async () => {
+  const { user } = await createOwner();
+  const young = await add(await openByCode(user));
+  expect(await isYoung(await add(await openByPasskey(young)))).toBe(true);
+});
+
+it('a passkey in place of one that was removed after a sign-in by code is young', async () => {
+  const { user } = await createOwner();
+  const opened = await openByCode(user);
+  const page = await opened.browser.submit(opened.page, '/login/passkeys/delete');
+  expect(await admin.listPasskeys({ userId: user.id })).toMatchObject({ passkeys: [] });
+  expect(await isYoung(await add({ ...opened, page }))).toBe(true);
+});
+
+it('an operator who removes the passkeys of a user lets the next one count in full', async () => {
+  const { user } = await createOwner();
+  const [{ passkeyId } = { passkeyId: '' }] = (await admin.listPasskeys({ userId: user.id })).passkeys;
+  await admin.deletePasskey({ userId: user.id, passkeyId });
+  expect(await isYoung(await add(await openByCode(user)))).toBe(false);
+});
+
+it('no other application continues the sign-in of a young passkey', async () => {
+  const { user, first } = await createOwner();
+  const young = await add(await openByCode(user));
+  for (const [passkey, heading] of [
+    [first, 'Continue'],
+    [young, 'Sign in'],
+  ] as const) {
+    const browser = new LoginBrowser(service);
+    await signIn(passkey, tenant, undefined, browser);
+    const { page } = await fixture.arrive({ of: strict, browser });
+    expect(page.forms.some(({ action }) => action === '/login/continue')).toBe(heading === 'Continue');
+  }
+});
+
+it('the login has level 3 only for a passkey that counts in full and verifies the person', async () => {
+  const { user, first } = await createOwner();
+  const levelOf = async () =>
+    (await sql`select assurance from login_intents order by completed_at desc nulls last limit 1`)[0]?.assurance;
+  const young = await add(await openByCode(user));
+  expect(await levelOf()).toBe(1);
+  clock.advance(1);
+  await signIn(young, tenant);
+  expect(await levelOf()).toBe(1);
+  await signIn(first, tenant, { flags: FLAGS.verified });
+  expect(await levelOf()).toBe(1);
+  await signIn(first, tenant);
+  expect(await levelOf()).toBe(3);
+});
+
+it('the link in the notice of a passkey removes it and ends every sign-in, and only its button does', async () => {
+  const { user, first } = await createOwner();
+  const sessionId = await beginSession(service, tenant, user);
+  const passkey = await add(await openByCode(user));
+  const { browser: account } = await openAccount(fixture, user);
+  await expect
+    .poll(() => mailbox.mails.filter(({ to, kind }) => to === user.email && kind === 'passkey notice').length)
+    .toBe(2);
+  const mail = mailbox.mails.filter(({ to, kind }) => to === user.email && kind === 'passkey notice').at(-1);
+  const stranger = new LoginBrowser(service);
+  const question = await stranger.open((mail?.link?.url ?? '').slice(PUBLIC_URL.length));
+  expect(question.heading).toBe('Was this not you?');
+  expect((await admin.listPasskeys({ userId: user.id })).passkeys).toHaveLength(2);
+  expect((await stranger.submit(question, '/account/passkey')).heading).toBe('The passkey is removed');
+  expect((await admin.listPasskeys({ userId: user.id })).passkeys).toHaveLength(1);
+  expect((await signIn(passkey, tenant)).alert).toContain('not known any more');
+  expect(await isYoung(first)).toBe(false);
+  expect((await account.open('/account/name')).heading).toBe('Your account');
+  const { session } = await clientsOf(service, tenant).sessions.checkSession({ sessionId, maxStalenessMs: 0 });
+  expect(session).toBeUndefined();
+  clock.advance(WEEK);
+  expect((await stranger.submit(question, '/account/passkey')).heading).toBe('This link does not work any more');
+});
