@@ -10,6 +10,7 @@ import { createOidcEndpoints } from './oidc/endpoints.ts';
 import { createOidcEdge } from './oidc/oidc-edge.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
 import { createAuditLogExport } from './operations/export-audit-log.ts';
+import { createCheckInExport } from './operations/export-check-ins.ts';
 import { Exporter } from './operations/exporter.ts';
 import { createHealthMonitor } from './operations/health.ts';
 import type { Readiness } from './operations/readiness.ts';
@@ -50,7 +51,10 @@ export function createApi(parts: ApiParts) {
   const admission = new Admission(APPLICATION_LIMITS, requestTimeoutMs);
   const lookUps = new Admission(LOOK_UP_LIMITS, requestTimeoutMs);
   const pipeline = new Pipeline({ ...parts, admission, apiKeys, lookUps });
-  const exporter = new Exporter(closing);
+  const exporter = new Exporter(closing, { max: 2 });
+  // Applications have others, so that they cannot keep operators from the audit log, or each other from their check-ins.
+  const downloads = new Exporter(closing, { max: 16, maxPerOwner: 2 });
+  const checkIns = createCheckInExport({ ...parts, admission, apiKeys, exporter: downloads, lookUps });
   const health = createHealthMonitor(readiness, closing);
   const procedures = createProcedures({ ...parts, apiKeys, health, liveSessions });
   const liveGrants = new LiveGrants(runShared, liveSessions);
@@ -62,7 +66,7 @@ export function createApi(parts: ApiParts) {
     procedures,
     caches: { api_keys: apiKeys, grants: liveGrants, public_clients: publicClients, sessions: liveSessions },
     /** Answers everything below `/api`. */
-    rest: createRestHandler(procedures, pipeline),
+    rest: createRestHandler(procedures, pipeline, checkIns),
     /** Answer the other paths. They are tried in this order. */
     handlers: [
       createConnectUnaryEdge(procedures, pipeline),

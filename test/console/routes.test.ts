@@ -47,7 +47,9 @@ const ROLES = {
     ...['/users/:u/sessions', '/users/:u/applications'],
     ...['/applications', '/applications/:a', '/applications/:a/preview'],
     ...['keys', 'users', 'sessions', 'webhooks', 'webhooks/:w', 'webhooks/:w/deliveries'].map(below),
-    ...['webhooks/:w/deliveries/:m', 'events', 'events/:e', 'events/:e/check-ins.csv'].map(below),
+    ...['webhooks/:w/deliveries/:m', 'events', 'events/:e', 'events/:e/check-ins.csv', 'events/:e/check-ins.jsonl'].map(
+      below,
+    ),
   ],
   support: [
     ...['POST /users/:u/deactivate', 'POST /users/:u/reactivate', 'POST /users/:u/end-sessions'],

@@ -60,6 +60,9 @@ test('an event has the number of check-ins, and all of them as CSV that runs no 
   const { body } = await open(`${path}/check-ins.csv`);
   expect(linesOf(body)).toHaveLength(121);
   expect(body).toContain(`"'=attendee 1"`);
+  // Excel reads UTF-8 only after a byte order mark.
+  expect(body.startsWith('\uFEFF"attendeeId"')).toBe(true);
+  expect(linesOf((await open(`${path}/check-ins.jsonl`)).body)).toHaveLength(120);
   await fixture.service.database.sql`
     insert into check_ins (application_id, event_id, attendee_id, checked_in_at)
     select ${samples.params.a}, ${eventId}, n::text, now() from generate_series(1, 10001) n`;

@@ -448,7 +448,8 @@ export const EventService: GenService<{
     output: typeof CheckInResponseSchema;
   },
   /**
-   * Lists the check-ins of an event, newest first.
+   * Lists the check-ins of an event, newest first. `GET
+   * /api/events/{eventId}/check-ins.csv` and `.jsonl` download all of them.
    *
    * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed";
    * NOT_FOUND "Event not found".

@@ -1,4 +1,5 @@
 /** The OpenAPI document of the REST API, from the routes, the schema and the rules of requests. */
+import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { ERRORS } from '../../domain/errors.ts';
 import { HTTP_ERRORS } from '../../http/errors.ts';
 import { SERVICES } from '../catalogue.ts';
@@ -6,6 +7,7 @@ import { type Procedures, requireProcedure } from '../procedures.ts';
 import { statusOfError } from '../rest/rest.ts';
 import type { Route } from '../rest/route.ts';
 import { routes } from '../rest/routes.ts';
+import { describeCheckInExports } from './check-in-exports.ts';
 import { readErrors } from './documented-errors.ts';
 import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
 import {
@@ -52,6 +54,10 @@ export async function describeRest(procedures: Procedures, commentOf: ReadCommen
     const rules = await readRequestRules(requireProcedure(procedures, route.rpc));
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeRoute(route, rules, schemas, commentOf) };
   }
+  const { eventId } = await readRequestRules(requireProcedure(procedures, EventService.method.listCheckIns));
+  if (!eventId) throw new Error('ListCheckIns does not check eventId');
+  const schema = describeField(eventId, '', { canBeNull: false });
+  Object.assign(paths, describeCheckInExports({ name: 'eventId', in: 'path', required: true, schema }));
   const used = new Set(routes.map(({ rpc }) => rpc.parent.typeName));
   return {
     openapi: '3.1.0',

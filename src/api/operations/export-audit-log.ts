@@ -1,23 +1,20 @@
 /** The audit log as a download: CSV or JSON lines, newest first, read page by page as the client takes it. */
 import type { Database } from '../../database/database.ts';
 import { type AuditEvent, listAuditEvents, presentAuditEvent } from '../../domain/audit/list-audit-events.ts';
-import { invalidField, ServiceError } from '../../domain/errors.ts';
+import { invalidField } from '../../domain/errors.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
-import { toCallError } from '../call-errors.ts';
-import type { CallOutcome } from '../call-info.ts';
-import { beginCall, type CallLog } from '../call-log.ts';
+import type { CallLog } from '../call-log.ts';
 import { type Credentials, requireRight } from '../credentials.ts';
-import { sendFailure } from '../envelope.ts';
-import { sendServiceError } from '../rest/rest.ts';
-import { CSV, type Exporter, toCsvLine } from './exporter.ts';
+import { CSV, type Exporter, JSON_LINES, toCsvLine } from './exporter.ts';
+import { runExport } from './run-export.ts';
 
 const PAGE_SIZE = 100;
 const FILTERS = ['applicationId', 'resource', 'actor', 'action', 'since', 'until'];
 
 const FORMATS = {
   csv: { type: CSV, head: () => toCsvLine(COLUMNS), toLine: toCsv },
-  jsonl: { type: 'application/jsonl', head: () => '', toLine: toJson },
+  jsonl: { type: JSON_LINES, head: () => '', toLine: toJson },
 } as const;
 
 const PATHS: Readonly<Record<string, keyof typeof FORMATS>> = {
@@ -39,28 +36,11 @@ export function createAuditLogExport(parts: ExportParts): PathHandler {
     const { path } = context;
     const format = PATHS[path];
     if (!format) return false;
-    const { method } = context.request;
-    if (method !== 'GET' && method !== 'HEAD') {
-      sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: 'GET, HEAD' });
-      return true;
-    }
-    let outcome: CallOutcome = { code: 'ok' };
-    const route = { method: 'GET', path };
-    const { requestTimeoutMs } = parts;
-    const newCall = { name: `GET ${path}`, protocol: 'rest', route, requestTimeoutMs } as const;
-    const call = beginCall(parts, context, newCall, () => outcome);
-    try {
+    await runExport(parts, context, path, async ({ identify }) => {
       requireRight(parts, context, ['read']);
-      outcome = { ...outcome, isAuthenticated: true };
+      identify();
       await sendAuditLog(parts, context, format, readFilters(context.query));
-    } catch (cause) {
-      // Break the connection off, so that the client knows that the answer is incomplete.
-      if (context.response.headersSent) context.response.destroy();
-      const error = toCallError(cause, call, parts.logger);
-      if (!(error instanceof ServiceError)) throw error;
-      outcome = { ...outcome, code: error.code, reason: error.reason, detail: error.detail };
-      if (!context.response.headersSent) sendServiceError(context, error);
-    }
+    });
     return true;
   };
 }

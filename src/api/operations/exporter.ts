@@ -5,15 +5,24 @@ import { ServiceError } from '../../domain/errors.ts';
 import type { Page } from '../../domain/pages/read-page.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 
-/** Concurrent exports per process. */
-const MAX_EXPORTS = 2;
 /** An export ends if its client does not take a page within this time. */
 const STALL_MS = 60_000;
 
 export const CSV = 'text/csv; charset=utf-8';
+export const JSON_LINES = 'application/jsonl';
+export const BYTE_ORDER_MARK = '\u{FEFF}';
+
+interface ExportLimits {
+  /** Concurrent exports per process. */
+  readonly max: number;
+  readonly maxPerOwner?: number;
+  readonly stallMs?: number;
+}
 
 interface Export<Row> {
   readonly filename: string;
+  /** Who may have only so many exports at a time, so that others find a free one. */
+  readonly owner?: string;
   readonly type: string;
   readonly head: () => string;
   readonly toLine: (row: Row) => string;
@@ -22,12 +31,13 @@ interface Export<Row> {
 
 export class Exporter {
   readonly #closing: AbortSignal;
-  readonly #stallMs: number;
-  #running = 0;
+  readonly #limits: Required<ExportLimits>;
+  /** An owner for each export. */
+  readonly #running: string[] = [];
 
-  constructor(closing: AbortSignal, stallMs = STALL_MS) {
+  constructor(closing: AbortSignal, { max, maxPerOwner = max, stallMs = STALL_MS }: ExportLimits) {
     this.#closing = closing;
-    this.#stallMs = stallMs;
+    this.#limits = { max, maxPerOwner, stallMs };
   }
 
   /**
@@ -37,12 +47,15 @@ export class Exporter {
    * leaves or stalls; and errors of `readPage`. After the first page, an error leaves the answer incomplete.
    */
   async send<Row>(context: HttpContext, given: Export<Row>): Promise<void> {
-    if (this.#running >= MAX_EXPORTS) throw new ServiceError('SERVICE_UNAVAILABLE');
-    this.#running++;
+    const { owner = '' } = given;
+    const { max, maxPerOwner } = this.#limits;
+    const ofOwner = this.#running.filter((other) => other === owner);
+    if (this.#running.length >= max || ofOwner.length >= maxPerOwner) throw new ServiceError('SERVICE_UNAVAILABLE');
+    this.#running.push(owner);
     try {
       await this.#send(context, given);
     } finally {
-      this.#running--;
+      this.#running.splice(this.#running.indexOf(owner), 1);
     }
   }
 
@@ -51,7 +64,7 @@ export class Exporter {
     // Read before the headers are sent, so that wrong filters get an error.
     const first = await readPage('');
     const stalled = new AbortController();
-    const stallMs = this.#stallMs;
+    const { stallMs } = this.#limits;
     let timer: NodeJS.Timeout | undefined;
     async function* lines() {
       yield head();

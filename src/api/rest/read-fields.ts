@@ -38,7 +38,7 @@ export async function readFields(
   const fields: Record<string, unknown> = {};
   for (const name in sources) {
     const source = sources[name];
-    if (source === 'path') fields[name] = decode(parameters[name] ?? '');
+    if (source === 'path') fields[name] = decodeSegment(parameters[name] ?? '');
     else if (source === 'query') fields[name] = readQuery(rpc.input.field[name], queryValues(query, name));
     else if (Object.hasOwn(body, name)) fields[name] = body[name];
   }
@@ -94,15 +94,15 @@ function queryValues(query: string, name: string): string[] {
 }
 
 /** Returns names and values. URLSearchParams would silently replace malformed characters. */
-function readPairs(query: string): [name: string, value: string][] {
+export function readPairs(query: string): [name: string, value: string][] {
   return query
     .split('&')
     .filter(Boolean)
     .map((pair) => pair.replaceAll('+', ' ').split('='))
-    .map(([name = '', ...value]) => [decode(name), decode(value.join('='))]);
+    .map(([name = '', ...value]) => [decodeSegment(name), decodeSegment(value.join('='))]);
 }
 
-function decode(segment: string): string {
+export function decodeSegment(segment: string): string {
   try {
     return decodeURIComponent(segment);
   } catch {

@@ -1,7 +1,7 @@
 /** The REST edge: finds the route, runs its RPC through the pipeline, and answers in the envelope. */
 import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
 import { HttpError } from '../../http/errors.ts';
-import type { HttpContext, HttpHandler } from '../../http/http-context.ts';
+import type { HttpContext, HttpHandler, PathHandler } from '../../http/http-context.ts';
 import { sendEnvelope, sendFailure } from '../envelope.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Procedures } from '../procedures.ts';
@@ -9,12 +9,12 @@ import { readFields } from './read-fields.ts';
 import type { Route } from './route.ts';
 import { type PathParameters, type RestEndpoint, Router } from './router.ts';
 
-/** Answers every request below `/api`. */
-export function createRestHandler(procedures: Procedures, pipeline: Pipeline): HttpHandler {
+/** Answers every request below `/api`. Passes paths without a route to `download`. */
+export function createRestHandler(procedures: Procedures, pipeline: Pipeline, download: PathHandler): HttpHandler {
   const router = new Router(procedures);
   return (context) => {
     const found = router.find(context.path);
-    if (!found) return sendFailure(context, 'NOT_FOUND');
+    if (!found) return answerOther(context, download);
     const { endpoints, parameters } = found;
     const { method = '' } = context.request;
     const endpoint = endpoints.get(method === 'HEAD' ? 'GET' : method);
@@ -22,6 +22,10 @@ export function createRestHandler(procedures: Procedures, pipeline: Pipeline): H
     const allowed = [...endpoints.keys(), ...(endpoints.has('GET') ? ['HEAD'] : [])];
     sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: allowed.join(', ') });
   };
+}
+
+async function answerOther(context: HttpContext, download: PathHandler): Promise<void> {
+  if (!(await download(context))) sendFailure(context, 'NOT_FOUND');
 }
 
 async function serve(

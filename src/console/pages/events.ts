@@ -1,6 +1,6 @@
 /** The events of an application, and their check-ins. */
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
-import { CSV, toCsvLine } from '../../api/operations/exporter.ts';
+import { CHECK_IN_EXPORTS } from '../../api/operations/export-check-ins.ts';
 import { countCheckIns, MAX_CHECK_INS_COUNTED } from '../../domain/events/count-check-ins.ts';
 import type { Event } from '../../domain/events/event.ts';
 import { getEvent } from '../../domain/events/get-event.ts';
@@ -86,7 +86,7 @@ ${includesRole(operator.role, 'admin') && html`<div class="tight">${renderLinkBu
 ${renderNote(request)}
 ${renderAlready(query)}
 ${isSupport && renderCheckIn(request, path)}
-<div class="bar"><h2 id="came">Check-ins</h2><p class="small">${describeCount(count)} <a href="${path}/check-ins.csv" download>CSV</a></p></div>
+<div class="bar"><h2 id="came">Check-ins</h2><p class="small">${describeCount(count)} Download as <a href="${path}/check-ins.csv" download>CSV</a> or <a href="${path}/check-ins.jsonl" download>JSON lines</a></p></div>
 ${renderRows({ labelledBy: 'came', columns: isSupport ? [...CHECK_IN_COLUMNS, undo] : CHECK_IN_COLUMNS, rows, empty: 'Nobody has come yet.' })}
 ${renderPager(path, query, nextPageToken)}`,
   };
@@ -99,18 +99,16 @@ function describeCount(count: number): string {
     : `${number} ${count === 1 ? 'has' : 'have'} come.`;
 }
 
-export async function exportCheckIns(request: ConsoleRequest): Promise<Reply> {
-  const { context, params, parts } = request;
-  const call = await inApplication(request);
-  await parts.exporter.send(context, {
-    filename: 'check-ins.csv',
-    type: CSV,
-    head: () => toCsvLine(['attendeeId', 'checkedInAt']),
-    toLine: ({ attendeeId, checkedInAt }: CheckedIn) => toCsvLine([attendeeId, checkedInAt.toISOString()]),
-    readPage: (pageToken) => listCheckIns(call, parts.pageTokens, { eventId: params.e, pageSize: 100, pageToken }),
-  });
-  return 'sent';
-}
+export const exportCheckIns =
+  (format: keyof typeof CHECK_IN_EXPORTS) =>
+  async (request: ConsoleRequest): Promise<Reply> => {
+    const { context, params, parts } = request;
+    const call = await inApplication(request);
+    const readPage = (pageToken: string) =>
+      listCheckIns(call, parts.pageTokens, { eventId: params.e, pageSize: 100, pageToken });
+    await parts.exporter.send(context, { ...CHECK_IN_EXPORTS[format], readPage });
+    return 'sent';
+  };
 
 const CHECK_IN_COLUMNS = [
   column('Attendee', ({ attendeeId }: CheckedIn) => isolate(attendeeId)),

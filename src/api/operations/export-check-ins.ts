@@ -1,0 +1,69 @@
+/** The check-ins of an event as a download: CSV or JSON lines, newest first, read page by page as the client takes it. */
+import { EventService } from '../../../gen/usher/v1/event_pb.ts';
+import type { Database } from '../../database/database.ts';
+import { listCheckIns } from '../../domain/events/list-check-ins.ts';
+import type { PageTokens } from '../../domain/pages/page-tokens.ts';
+import type { PathHandler } from '../../http/http-context.ts';
+import type { Admission } from '../admission.ts';
+import type { CallLog } from '../call-log.ts';
+import { type Credentials, requireApplication } from '../credentials.ts';
+import { decodeSegment, readPairs } from '../rest/read-fields.ts';
+import { unknownFields } from '../unknown-fields.ts';
+import { BYTE_ORDER_MARK, CSV, type Exporter, JSON_LINES, toCsvLine } from './exporter.ts';
+import { runExport } from './run-export.ts';
+
+type CheckedIn = Awaited<ReturnType<typeof listCheckIns>>['rows'][number];
+
+const PAGE_SIZE = 100;
+const PATH = /^\/api\/events\/([^/]+)\/check-ins\.(csv|jsonl)$/;
+
+export const CHECK_IN_EXPORTS = {
+  csv: {
+    type: CSV,
+    filename: 'check-ins.csv',
+    // Without the mark, Excel reads attendee IDs in the charset of its computer.
+    head: () => BYTE_ORDER_MARK + toCsvLine(['attendeeId', 'checkedInAt']),
+    toLine: ({ attendeeId, checkedInAt }: CheckedIn) => toCsvLine([attendeeId, checkedInAt.toISOString()]),
+  },
+  jsonl: {
+    type: JSON_LINES,
+    filename: 'check-ins.jsonl',
+    head: () => '',
+    toLine: ({ attendeeId, checkedInAt }: CheckedIn) => `${JSON.stringify({ attendeeId, checkedInAt })}\n`,
+  },
+} as const;
+
+interface ExportParts extends CallLog, Credentials {
+  readonly admission: Admission;
+  readonly database: Database;
+  readonly exporter: Exporter;
+  readonly lookUps: Admission;
+  readonly pageTokens: PageTokens;
+  readonly requestTimeoutMs: number;
+}
+
+/** Serves `check-ins.csv` and `check-ins.jsonl` of each event to the application of the event. */
+export function createCheckInExport(parts: ExportParts): PathHandler {
+  const { admission, clock, database, exporter, lookUps, pageTokens, requestTimeoutMs } = parts;
+  const method = EventService.method.listCheckIns;
+  return async (context) => {
+    const [, segment, format] = PATH.exec(context.path) ?? [];
+    if (segment === undefined || (format !== 'csv' && format !== 'jsonl')) return false;
+    await runExport(parts, context, `/api/events/:eventId/check-ins.${format}`, async ({ call, identify }) => {
+      const { deadline } = call;
+      const { application } = await lookUps.run('', () => requireApplication(parts, context, { method, deadline }));
+      identify({ applicationId: application.id });
+      const unknown = readPairs(context.query).map(([name]) => name);
+      if (unknown.length > 0) throw unknownFields(unknown);
+      const eventId = decodeSegment(segment);
+      const readPage = (pageToken: string) =>
+        admission.run(application.id, () => {
+          const run = database.within(performance.now() + requestTimeoutMs);
+          const fields = { eventId, pageSize: PAGE_SIZE, pageToken };
+          return listCheckIns({ application, run, now: clock() }, pageTokens, fields);
+        });
+      await exporter.send(context, { ...CHECK_IN_EXPORTS[format], readPage, owner: application.id });
+    });
+    return true;
+  };
+}
