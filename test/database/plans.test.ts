@@ -473,7 +473,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
     await redeemWalletSignature(call, signIn, browser, { ...intent, signature: unknown.sign(text) });
     const linking = { ...intent, email, link: '1' };
     const sent = await createLoginCode(call, codes, browser, linking);
-    await redeemLoginCode(call, { tokens, codes }, browser, { ...intent, code: sent.code });
+    await redeemLoginCode(call, { tokens, codes }, browser, { ...linking, code: sent.code });
   }
 
   await setApplicationLogo(call, { applicationId: tenant.id, theme: 'light' });

@@ -1,9 +1,11 @@
 /** The answer to a login belongs to the browser that completed it, and not to an earlier copy of that browser's cookies. */
 import { afterAll, describe, expect, it } from 'vitest';
+import { MINUTE } from '../support/clock.ts';
 import { beginLogin, formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
 import { LoginFixture, type Ready } from '../support/login-fixture.ts';
 import { beginOidcLogin, createRsaJwk } from '../support/oidc.ts';
-import { createTenant, createTestUser, REDIRECT_URI } from '../support/service.ts';
+import { adminClient, createTenant, createTestUser, REDIRECT_URI } from '../support/service.ts';
+import { Wallet } from '../support/wallet.ts';
 
 const USED = { status: 409, location: undefined };
 
@@ -89,6 +91,25 @@ it('the secret alone is worth nothing: a sign-out ends the answers of its browse
   thief.cookie = `${thief.cookie}; ${secret}`;
   expect(answerOf(await thief.open(ready.login.path))).toEqual(USED);
   expect(answerOf(await thief.open(ready.login.path.replace('/login', '/login/passkeys')))).toEqual(USED);
+});
+
+it('a copy of the cookies cannot have its own wallet linked by the code that the person enters', async () => {
+  const of = await createTenant(service);
+  await adminClient(service).updateApplication({ applicationId: of.id, allowSignUp: true });
+  const user = await createTestUser(service, { walletAddress: '' });
+  const asked = await fixture.askForCode({ of, user });
+  const { browser, login, page } = asked;
+  const thief = copyOf(browser);
+  const wallet = new Wallet();
+  const signature = wallet.sign(await fixture.challenge({ browser: thief, page }, wallet.address));
+  const linking = await thief.submit(page, '/login/wallet', { signature });
+  fixture.clock.advance(MINUTE);
+  await thief.submit(linking, '/login/link', { email: user.email });
+  const code = fixture.mailbox.codeFor(user.email);
+  const answered = await asked.enter(code);
+  expect(answered.location).toContain(`${REDIRECT_URI}?authToken=`);
+  expect(await fixture.isCompleted(login.loginIntentId)).toBe(true);
+  expect((await adminClient(service).getUser({ userId: user.id })).user?.walletAddress).toBe('');
 });
 
 it('a copy of the cookies gets no code of OpenID Connect', async () => {

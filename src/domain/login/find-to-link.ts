@@ -23,6 +23,15 @@ export async function findToLink(call: Call, inBrowser: InBrowser, link: string)
   return { walletAddress: null, identityId: identity?.id ?? null };
 }
 
+/**
+ * Returns what the form of the code links: what the code was sent for, if the page has said so. Otherwise whoever has
+ * copied the cookies of the browser could have a code sent that links their own wallet when the person enters it.
+ */
+export function toLinkBy<Code extends ToLink>(code: Code, link: string): Code {
+  const isWanted = code.identityId ? link !== '' && link !== LINK_WALLET : link === LINK_WALLET;
+  return isWanted ? code : { ...code, walletAddress: null, identityId: null };
+}
+
 /** Only wallets that no user has are marked as proved. */
 const selectProvedWallet = statement('select_proved_wallet', { address: walletChallenges.address })`
   select address from wallet_challenges

@@ -5,12 +5,14 @@ import type { Browser } from './browser.ts';
 import { completeEmailLogin, type EmailLoginParts } from './complete-email-login.ts';
 import type { Completion } from './complete-login.ts';
 import { findLatestCode } from './find-latest-code.ts';
+import { toLinkBy } from './find-to-link.ts';
 import { requireOpenIntent } from './login-intent.ts';
 
 const rules = { loginIntentId: uuid, name: identifier };
 
 /**
- * Completes the login of a new user who has entered the code and gives a name.
+ * Completes the login of a new user who has entered the code and gives a name. With `link`, what the code was sent for
+ * is linked, as with `createLoginCode`.
  *
  * @throws ServiceError `Code no longer valid`, and as `requireOpenIntent` and `completeEmailLogin` do
  */
@@ -18,14 +20,15 @@ export async function nameNewUser(
   call: Call,
   parts: EmailLoginParts,
   browser: Browser,
-  request: Unchecked<keyof typeof rules>,
+  request: Unchecked<keyof typeof rules> & { readonly link?: string },
 ): Promise<Completion> {
   const { loginIntentId, name } = check(request, rules);
   const intent = await requireOpenIntent(call, loginIntentId, 'email');
   const { applicationId, allowSignUp } = intent;
   const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
   const isEntered = latest?.isRedeemed && latest.expiresAt > call.now && (latest.userId !== null || allowSignUp);
-  const completion = isEntered && (await completeEmailLogin(call, parts, browser, intent, latest, name));
+  const completion =
+    isEntered && (await completeEmailLogin(call, parts, browser, intent, toLinkBy(latest, request.link ?? ''), name));
   if (!completion) throw new ServiceError('CODE_NOT_VALID');
   return completion;
 }

@@ -5,6 +5,7 @@ import type { Browser } from './browser.ts';
 import { completeEmailLogin, type EmailLoginParts } from './complete-email-login.ts';
 import type { Completion } from './complete-login.ts';
 import { findLatestCode } from './find-latest-code.ts';
+import { toLinkBy } from './find-to-link.ts';
 import { requireOpenIntent } from './login-intent.ts';
 import { enteredCode } from './read-login-code.ts';
 import { requireRightCode } from './require-right-code.ts';
@@ -14,6 +15,7 @@ const rules = { loginIntentId: uuid, code: enteredCode };
 /**
  * Completes the login if the code is the latest for this intent in this browser. Returns undefined if a new user must
  * give a name first.
+ * With `link`, what the code was sent for is linked, as with `createLoginCode`.
  *
  * @throws ServiceError `Wrong code` with the attempts that are left, `Code no longer valid` (after five wrong attempts
  * or 10 minutes), and as `requireOpenIntent` and `completeEmailLogin` do
@@ -22,7 +24,7 @@ export async function redeemLoginCode(
   call: Call,
   parts: EmailLoginParts,
   browser: Browser,
-  request: Unchecked<keyof typeof rules>,
+  request: Unchecked<keyof typeof rules> & { readonly link?: string },
 ): Promise<Completion | undefined> {
   const { loginIntentId, code } = check(request, rules);
   const intent = await requireOpenIntent(call, loginIntentId, 'email');
@@ -31,5 +33,5 @@ export async function redeemLoginCode(
   if (!latest) throw new ServiceError('CODE_NOT_VALID');
   const wasSent = latest.userId !== null || intent.allowSignUp;
   await requireRightCode(call, parts.codes, { applicationId, loginIntentId, latest, wasSent }, code);
-  return completeEmailLogin(call, parts, browser, intent, latest);
+  return completeEmailLogin(call, parts, browser, intent, toLinkBy(latest, request.link ?? ''));
 }

@@ -31,6 +31,14 @@ export const SIGN_OUT_FAULTS: readonly Fault[] = [
       test: answers,
       title: /the secret alone is worth nothing/,
     },
+    {
+      what: 'A code links what the page has not named',
+      file: 'login/redeem-login-code.ts',
+      find: "toLinkBy(latest, request.link ?? '')",
+      replace: 'latest',
+      test: answers,
+      title: /cannot have its own wallet linked/,
+    },
   ]),
   ...inFolder('src/login-page', [
     {
