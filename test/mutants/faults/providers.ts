@@ -1,5 +1,7 @@
 import { type Fault, inFolder } from '../fault.ts';
 
+const faults = 'test/login-page/provider-faults.test.ts';
+const freshness = 'test/login-page/provider-freshness.test.ts';
 const state = 'test/domain/providers/authorization-state.test.ts';
 const verified = 'test/domain/providers/verified-email.test.ts';
 const requests = 'test/domain/providers/provider-fetch.test.ts';
@@ -267,6 +269,46 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
       replace: 'AbortSignal.timeout(timeoutMs * 10_000)',
       test: requests,
       title: /never begins is given up/,
+    },
+    {
+      what: 'Any sign-in at a provider counts as recent',
+      file: 'provider-freshness.ts',
+      find: "if (ageMs > freshness.maxAgeSeconds * 1_000 + TOLERANCE_MS) throw notFresh('auth_time is too old');",
+      replace: '',
+      test: freshness,
+      title: /is not completed unless the provider proves a recent sign-in/,
+    },
+    {
+      what: 'A provider need not say when the person signed in',
+      file: 'provider-freshness.ts',
+      find: "if (freshness.isRequired) throw notFresh('no auth_time');",
+      replace: '',
+      test: freshness,
+      title: /is not completed unless the provider proves a recent sign-in/,
+    },
+    {
+      what: 'An earlier sign-in at a provider counts from the login',
+      file: 'provider-freshness.ts',
+      find: 'return ageMs > TOLERANCE_MS ? authenticatedAt : null;',
+      replace: 'return null;',
+      test: freshness,
+      title: /the application learns when the person signed in at the provider/,
+    },
+    {
+      what: 'Whoever has signed out cannot sign in with the same sign-in at a provider',
+      file: 'redeem-provider-answer.ts',
+      find: 'given && (await moveAfterCutoffs(call, given, { applicationId, userId, browserDigest }))',
+      replace: 'given && (await Promise.resolve({ moveAfterCutoffs, applicationId, browserDigest }), given)',
+      test: freshness,
+      title: /a person who signed out since the sign-in at the provider/,
+    },
+    {
+      what: 'The client secret is always sent in the body',
+      file: 'client-authentication.ts',
+      find: "return listed?.includes('client_secret_post') ? 'client_secret_post' : 'client_secret_basic';",
+      replace: "return listed ? 'client_secret_post' : 'client_secret_post';",
+      test: faults,
+      title: /the client secret is sent as the provider lists it/,
     },
   ]),
   ...inFolder('src/login-page', [

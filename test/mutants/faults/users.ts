@@ -1,11 +1,36 @@
 import { type Fault, inFolder, uncapitalize } from '../fault.ts';
 
+const international = 'test/login-page/international-addresses.test.ts';
 const revocations = 'test/contract/revocations.test.ts';
 const users = 'test/contract/users.test.ts';
 const undo = 'test/domain/account/undo-address-change.test.ts';
 
 /** Users, sessions and what ends them. */
 export const USER_FAULTS: readonly Fault[] = [
+  {
+    what: 'Domains are compared as they are typed',
+    file: 'src/config/email-address.ts',
+    find: '  if (ASCII_ONLY.test(domain)) return domain;',
+    replace: '  if (domain) return domain;',
+    test: international,
+    title: /a user created with one spelling exists in all of them/,
+  },
+  {
+    what: 'Letters that become ASCII letters of another address are accepted',
+    file: 'src/config/email-address.ts',
+    find: 'if (becomesAscii || INVISIBLE.test(composed)) return undefined;',
+    replace: 'if (INVISIBLE.test(composed)) return undefined;',
+    test: 'test/config/email-address.test.ts',
+    title: /a Kelvin sign, which lower/,
+  },
+  {
+    what: 'Users whom an earlier version stored in Unicode are not found',
+    file: 'src/config/email-address.ts',
+    find: 'return [...new Set(spellings)];',
+    replace: 'return [key];',
+    test: international,
+    title: /a user from before, in whichever spelling/,
+  },
   ...inFolder('src/domain', [
     {
       what: 'EraseUser leaves the user in the lists of applications',
