@@ -312,7 +312,8 @@ export type ActiveSession = Message<"usher.v1.ActiveSession"> & {
   method: string;
 
   /**
-   * When the user signed in last, in whole milliseconds. Not in REST.
+   * When the user signed in last, in any browser, in whole milliseconds. Not in
+   * REST.
    *
    * @generated from field: google.protobuf.Timestamp auth_time = 8;
    */
