@@ -38,8 +38,9 @@ function parseBasic(authorization: string): ClientCredentials {
     .split(':');
   const [clientId, secret] = halves.map(decodeFormText);
   // Within client ID and secret, a colon is percent-encoded.
-  if (!clientId || !secret || halves.length > 2) throw invalidClient();
-  return { clientId, secret };
+  if (!clientId || secret === undefined || halves.length > 2) throw invalidClient();
+  // Libraries send an empty secret for a client without one.
+  return { clientId, secret: secret || undefined };
 }
 
 /** Decodes the client ID or the secret: clients form-encode each of them before base64. */

@@ -2,7 +2,10 @@
 import type { JWK } from 'jose';
 import { LANGUAGES } from '../../texts/texts.ts';
 
-/** Two paths of the same document: OpenID Connect Discovery 1.0, section 4, and RFC 8414, section 3. */
+/**
+ * Two paths of the same document: OpenID Connect Discovery 1.0, section 4, and RFC 8414, section 3. RFC 8414 appends the
+ * path of the issuer, which Discovery puts before them.
+ */
 const METADATA_PATHS = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'] as const;
 const JWKS_PATH = '/oidc/jwks';
 const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'];
@@ -50,5 +53,7 @@ function describeProvider(issuer: string): Record<string, unknown> {
 /** Returns the documents by their paths, as JSON. */
 export function createDocuments(issuer: string, jwks: { readonly keys: readonly JWK[] }): ReadonlyMap<string, string> {
   const metadata = JSON.stringify(describeProvider(issuer));
-  return new Map([...METADATA_PATHS.map((path) => [path, metadata] as const), [JWKS_PATH, JSON.stringify(jwks)]]);
+  const ofIssuer = new URL(issuer).pathname.replace(/\/$/, '');
+  const paths = METADATA_PATHS.flatMap((path) => [path, path + ofIssuer]);
+  return new Map([...paths.map((path) => [path, metadata] as const), [JWKS_PATH, JSON.stringify(jwks)]]);
 }

@@ -37,6 +37,7 @@ export function createOidcEdge(
     const method = context.request.method === 'HEAD' ? 'GET' : context.request.method;
     const document = documents.get(context.path);
     if (document !== undefined) {
+      if (answerPreflight(context)) return true;
       if (method === 'GET') sendJson(context, 200, document, DOCUMENT_HEADERS);
       else refuseMethod(context, ['GET']);
       return true;

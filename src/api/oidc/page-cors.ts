@@ -6,7 +6,8 @@ import { isPreflight } from '../cors.ts';
 
 const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': 'GET, POST',
-  'access-control-allow-headers': 'Authorization, Content-Type, X-Request-Id',
+  // The asterisk means every header but this one: pages and libraries add their own.
+  'access-control-allow-headers': '*, Authorization',
   'access-control-max-age': '7200',
 };
 

@@ -27,6 +27,13 @@ describe('a credential', () => {
     expect(readClientCredentials(header, parseForm(form))).toEqual({ clientId: 'client_1', secret: 'usk_2' });
   });
 
+  test('may have an empty secret in the header, which is none', () => {
+    expect(readClientCredentials(basic('client_1:'), parseForm(''))).toEqual({
+      clientId: 'client_1',
+      secret: undefined,
+    });
+  });
+
   test('may lack the secret in the form', () => {
     expect(readClientCredentials(undefined, parseForm('client_id=client_1&client_secret='))).toEqual({
       clientId: 'client_1',
@@ -53,7 +60,6 @@ describe('a credential', () => {
     'Bearer uat_1',
     '',
     basic('client_1'),
-    basic('client_1:'),
     basic(':usk_2'),
     basic('a:b:c'),
     basic('%:usk_2'),

@@ -1,6 +1,7 @@
 /** What OpenID Connect says of itself, and that it can be off. */
 import type { JWK } from 'jose';
 import { afterAll, expect, test } from 'vitest';
+import { request } from '../../support/http.ts';
 import { createRsaJwk } from '../../support/oidc.ts';
 import { PUBLIC_URL, startTestService } from '../../support/service.ts';
 
@@ -39,6 +40,21 @@ test.each(METADATA)('%s names the endpoints, and what they can do', async (path)
   });
 });
 
+test.each([...METADATA, '/oidc/jwks', '/oidc/token'])('a page may ask %s with any header', async (path) => {
+  const { status, headers } = await request(service.url, {
+    method: 'OPTIONS',
+    path,
+    headers: {
+      origin: 'https://page.test',
+      'access-control-request-method': 'GET',
+      'access-control-request-headers': 'x-own',
+    },
+  });
+  expect(status).toBe(204);
+  expect(headers['access-control-allow-origin']).toBe('https://page.test');
+  expect(headers['access-control-allow-headers']).toBe('*, Authorization');
+});
+
 test('the endpoints are below a PUBLIC_URL with a path, and the issuer is that URL byte for byte', async () => {
   const publicUrl = 'https://Usher.test/base/';
   await using other = await startTestService({
@@ -48,6 +64,7 @@ test('the endpoints are below a PUBLIC_URL with a path, and the issuer is that U
   });
   const metadata = await (await fetch(`${other.url}${METADATA[0]}`)).json();
   expect(metadata).toMatchObject({ issuer: publicUrl, jwks_uri: 'https://Usher.test/base/oidc/jwks' });
+  for (const path of METADATA) expect(await (await fetch(`${other.url}${path}/base`)).json()).toEqual(metadata);
 });
 
 test('the key set has the public RSA keys alone, in their order', async () => {
