@@ -18,11 +18,13 @@ import { continueSilently } from './continue-silently.ts';
 import { AnsweredError, type OidcPageRequest, PageProblem, takeOidcPermits } from './oidc-page.ts';
 import { sendAnswer } from './send-answer.ts';
 
+/** In characters. Most redirect URIs have fewer than 100. */
+const MAX_LOGGED = 300;
+
 /** @throws PageProblem until the application and its redirect URI are known, AnsweredError from then on */
 export async function authorize(request: OidcPageRequest): Promise<void> {
   const { context, call, parameters, parts } = request;
   const { client, target } = await readClient(request);
-  request.oidcCall.setApplication(client.id);
   try {
     const wanted = readAuthorizationRequest(parameters, client);
     const begin = () => {
@@ -51,11 +53,26 @@ async function readClient({
 }: OidcPageRequest): Promise<{ client: OidcClient; target: AnswerTarget & { redirectUri: string } }> {
   const clientId = parameters.get('client_id');
   const redirectUri = parameters.get('redirect_uri');
-  const isClear = clientId !== undefined && redirectUri !== undefined;
-  if (!isClear || parameters.hasRepeated(['client_id', 'redirect_uri'])) throw new PageProblem('unknown-client');
+  if (clientId === undefined) throw problemWith('client_id is missing');
+  if (parameters.hasRepeated(['client_id', 'redirect_uri'])) throw problemWith('client_id or redirect_uri comes twice');
   const client = await parts.clients.find(clientId, oidcCall.deadline);
-  if (!client || !isRegistered(redirectUri, client.redirectUris)) throw new PageProblem('unknown-client');
+  if (!client) throw problemWith('client_id is unknown, or its application has no OpenID Connect');
+  oidcCall.setApplication(client.id);
+  if (redirectUri === undefined) throw problemWith('redirect_uri is missing', 'unknown-redirect');
+  if (!isRegistered(redirectUri, client.redirectUris)) {
+    throw problemWith(`redirect_uri is not registered: ${withoutSecrets(redirectUri)}`, 'unknown-redirect');
+  }
   return { client, target: { ...readAnswerTarget(parameters), redirectUri } };
+}
+
+function problemWith(detail: string, page: 'unknown-client' | 'unknown-redirect' = 'unknown-client'): PageProblem {
+  return new PageProblem(page, 'invalid_request', 400, detail);
+}
+
+/** Returns the URI for the log: cut, and without a password or the values of its query. */
+function withoutSecrets(uri: string): string {
+  const known = uri.replace(/\/\/[^/?#@]*@/, '//…@').replace(/=[^&#]*/g, '=…');
+  return known.slice(0, MAX_LOGGED);
 }
 
 /** A login takes a permit for each KiB that it stores, begun or whole. Few logins need more than one. */

@@ -52,8 +52,14 @@ export interface OidcPage {
 export class PageProblem extends OidcError {
   readonly page: ErrorPage;
 
-  constructor(page: ErrorPage, reason: OidcErrorName = 'invalid_request', status: number = ERROR_PAGES[page].status) {
-    super(reason, { status });
+  /** @param detail for the log only */
+  constructor(
+    page: ErrorPage,
+    reason: OidcErrorName = 'invalid_request',
+    status: number = ERROR_PAGES[page].status,
+    detail?: string,
+  ) {
+    super(reason, { status, detail });
     this.page = page;
   }
 }

@@ -20,6 +20,7 @@ export const ERROR_PAGES = {
   'not-found': { status: 404, title: 'error.notFound.title', text: 'error.notFound.text' },
   // Pages of OpenID Connect.
   'unknown-client': { status: 400, title: 'oidc.unknownClient.title', text: 'oidc.unknownClient.text' },
+  'unknown-redirect': { status: 400, title: 'oidc.unknownClient.title', text: 'oidc.unknownRedirect.text' },
   'too-many': { status: 429, title: 'oidc.tooMany.title', text: 'oidc.tooMany.text' },
   'signed-out': { status: 200, title: 'oidc.signedOut.title', text: 'oidc.signedOut.text' },
   'not-signed-out': { status: 200, title: 'oidc.notSignedOut.title', text: 'oidc.notSignedOut.text' },
