@@ -71,9 +71,9 @@ export class Connection {
     return this.#settings.isOpen;
   }
 
-  /** Whether the connection is closed. */
+  /** Whether the other side has closed the connection. */
   get isLost(): boolean {
-    return this.#isGivenUp || (this.#socket?.destroyed ?? false);
+    return this.#socket?.destroyed ?? false;
   }
 
   /** Whether another server has replaced this connection's server as the primary. */

@@ -17,6 +17,7 @@ interface Slot {
   readonly connection: Connection;
   /** When its connection is closed, in milliseconds of `performance.now()`: because nobody uses it, or it hangs. */
   endsAt: number;
+  hasFailed?: boolean;
 }
 
 /** Transactions of several statements, each on a connection of its own. Applications take turns. */
@@ -51,9 +52,9 @@ export class TransactionPool {
         return result;
       });
     } catch (cause) {
-      if (isConnectionFault(cause)) connection.giveUp();
-      else if (!isTemporaryFailure(cause)) throw cause;
-      throw new DatabaseUnavailableError(cause);
+      slot.hasFailed = isConnectionFault(cause);
+      if (!slot.hasFailed && !isTemporaryFailure(cause)) throw cause;
+      throw new DatabaseUnavailableError(cause as Error);
     } finally {
       this.#release(slot);
     }
@@ -92,7 +93,8 @@ export class TransactionPool {
   #release(slot: Slot): void {
     this.#busy.delete(slot);
     slot.endsAt = performance.now() + IDLE_MS;
-    if (!slot.connection.isLost) this.#idle.push(slot);
+    if (slot.hasFailed || slot.connection.isLost) slot.connection.giveUp();
+    else this.#idle.push(slot);
     this.#startWaiting();
   }
 }
