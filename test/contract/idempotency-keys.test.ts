@@ -255,6 +255,47 @@ it('a lost answer comes again after the change was made', async () => {
   expect((await adminClient(service).listApiKeys({ applicationId })).apiKeys).toHaveLength(2);
 });
 
+it('a call that has timed out takes no effect later, and can be repeated', async () => {
+  await using hasty = await startTestService({
+    clock: clock.read,
+    database,
+    like: service.config,
+    config: { requestTimeoutMs: 500 },
+  });
+  const key = newKey();
+  const fields = await webhookFields();
+  const before = await countWebhooks();
+  const lock = await holdLock(database, 'lock table webhooks in access exclusive mode');
+  expect(await create(fields, withKey(key), hasty)).toMatchObject({ code: 'unavailable' });
+  const countRunning = async () => {
+    const rows = await database.sql`
+      select from pg_stat_activity
+      where datname = current_database() and application_name = 'usher transactions' and state <> 'idle'`;
+    return rows.count;
+  };
+  await expect.poll(countRunning).toBe(0);
+  await lock.release();
+  const again = await create(fields, withKey(key));
+  expect(again.code).toBe('ok');
+  expect(await create(fields, withKey(key), hasty)).toEqual(again);
+  expect(await countWebhooks()).toBe(before + 1);
+});
+
+it.each([
+  ['behind a pooler', (url: string) => ({ databaseUrl: `${url}?pgbouncer=true` })],
+  ['with an audit log that goes to the log', (url: string) => ({ databaseUrl: url, auditLog: 'log' as const })],
+])('a key makes one change %s, also beside many calls', async (_, configOf) => {
+  const config = { ...configOf(database.url), requestTimeoutMs: 60_000 };
+  await using special = await startTestService({ clock: clock.read, database, like: service.config, config });
+  const fields = await webhookFields();
+  const before = await countWebhooks();
+  const keys = Array.from({ length: 12 }, newKey);
+  const first = await Promise.all(keys.map((key) => create(fields, withKey(key), special)));
+  expect(first.map(({ code }) => code)).toEqual(keys.map(() => 'ok'));
+  expect(await Promise.all(keys.map((key) => create(fields, withKey(key), special)))).toEqual(first);
+  expect(await countWebhooks()).toBe(before + keys.length);
+});
+
 it('kept answers are encrypted, and no secret or address is readable in them', async () => {
   const key = newKey();
   const fields = await webhookFields('a description that is secret');

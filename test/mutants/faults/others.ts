@@ -3,6 +3,38 @@ import { type Fault, inFolder } from '../fault.ts';
 /** What no area of its own has: a sample of small slips. */
 export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   {
+    what: 'A path leads to another site once it is normalised',
+    file: 'client/own-path.ts',
+    find: 'return isOfOrigin(pathname, origin) ? pathname + search : undefined;',
+    replace: 'return pathname + search;',
+    test: 'test/client/own-path.test.ts',
+    title: /is no path of this site/,
+  },
+  {
+    what: 'A misspelt right ends a key that has all rights',
+    file: 'config/admin-rights.ts',
+    find: 'isOneEditAway(right, word.toLowerCase())',
+    replace: 'right === word',
+    test: 'test/config/secrets.test.ts',
+    title: /is a misspelt list of rights/,
+  },
+  {
+    what: 'An idempotency key answers another request',
+    file: 'domain/idempotency/answer-once.ts',
+    find: "if (text.slice(0, DIGEST_LENGTH) !== digest) throw new ServiceError('IDEMPOTENCY_KEY_REUSED');",
+    replace: '',
+    test: 'test/contract/idempotency-keys.test.ts',
+    title: /is refused with another request/,
+  },
+  {
+    what: 'An answer is kept for longer than a day',
+    file: 'domain/idempotency/answer-once.ts',
+    find: " and expires_at > ${p.instant('now')}`;",
+    replace: '`;',
+    test: 'test/contract/idempotency-keys.test.ts',
+    title: /lasts for 24 hours/,
+  },
+  {
     what: 'Answers with secrets may be stored by caches',
     file: 'http/http-context.ts',
     find: "'cache-control': 'no-store',",
