@@ -8,6 +8,8 @@ interface SessionState {
   readonly session?: string | undefined;
   /** Whether a renewal begins a successor. */
   readonly isDue: boolean;
+  /** Sessions that have expired, and can be renewed until something ends them. */
+  readonly expired: readonly string[];
   /** Live predecessors of the session. */
   readonly predecessors: readonly string[];
   /** The IDs of sessions that have ended. None comes again. */
@@ -20,9 +22,11 @@ const UNTOLD = '?';
 
 /** A step of the model that is no call: SQL makes the live session old enough to be renewed. */
 export const MAKE_DUE = 'SQL/MakeDue';
+/** Another: SQL lets the live session and its predecessors expire. */
+export const EXPIRE = 'SQL/Expire';
 
 export const sessionModel: Model<SessionState> = {
-  initial: { isActive: true, isDue: false, predecessors: [], ended: [], tokens: [] },
+  initial: { isActive: true, isDue: false, expired: [], predecessors: [], ended: [], tokens: [] },
   apply(state, operation) {
     const apply = APPLY[operation.rpc];
     if (!apply) throw new Error(`The model of sessions lacks ${operation.rpc}`);
@@ -54,9 +58,11 @@ const APPLY: Readonly<Record<string, Apply>> = {
     return id === undefined ? state : find(state, id);
   },
   'SessionService/RenewSession': (state, { input: { sessionId = '' } }, answer, refusal) => {
-    if (!isLive(state, sessionId)) return when(!answer && (refusal ?? 'Session expired') === 'Session expired', state);
+    if (!isRenewable(state, sessionId))
+      return when(!answer && (refusal ?? 'Session expired') === 'Session expired', state);
     if (refusal !== undefined) return undefined;
     const id = answer?.session?.id;
+    if (state.session === undefined) return begin({ ...state, isDue: false }, id ?? UNTOLD);
     if (!state.isDue || state.session !== sessionId) return id === undefined ? state : find(state, id);
     const predecessors = [...state.predecessors, sessionId].sort();
     return begin({ ...state, isDue: false, predecessors }, id ?? UNTOLD);
@@ -67,7 +73,7 @@ const APPLY: Readonly<Record<string, Apply>> = {
     when(answer !== undefined && (answer.sessions ?? []).length === (state.session === undefined ? 0 : 1), state),
   'SessionService/RevokeSession': (state, { input: { sessionId = '' } }, _, refusal) => {
     if (refusal !== undefined) return undefined;
-    return isLive(state, sessionId) ? endAll(state) : state;
+    return isRenewable(state, sessionId) ? endAll(state) : state;
   },
   'SessionService/RevokeUserSessions': (state, _, __, refusal) => (refusal === undefined ? endAll(state) : undefined),
   'AdminService/DeactivateUser': (state, _, __, refusal) =>
@@ -75,6 +81,10 @@ const APPLY: Readonly<Record<string, Apply>> = {
   'AdminService/ReactivateUser': (state, _, __, refusal) =>
     refusal === undefined ? { ...state, isActive: true } : undefined,
   [MAKE_DUE]: (state) => ({ ...state, isDue: state.session !== undefined }),
+  [EXPIRE]: (state) => ({
+    ...{ ...state, session: undefined, isDue: false, predecessors: [] },
+    expired: [...new Set([...state.expired, ...toldOf(state)])].sort(),
+  }),
 };
 
 function when(isSo: boolean, state: SessionState): SessionState | undefined {
@@ -85,9 +95,14 @@ function isLive({ session, predecessors }: SessionState, id: string): boolean {
   return session === id || predecessors.includes(id);
 }
 
+function isRenewable(state: SessionState, id: string): boolean {
+  return isLive(state, id) || state.expired.includes(id);
+}
+
 /** Begins a session, whose ID must be new. */
 function begin(state: SessionState, id: string): SessionState | undefined {
-  return when(!state.ended.includes(id) && !state.predecessors.includes(id), { ...state, session: id });
+  const { ended, expired, predecessors } = state;
+  return when(![...ended, ...expired, ...predecessors].includes(id), { ...state, session: id });
 }
 
 /** Returns the state in which the live session has the ID. */
@@ -95,8 +110,12 @@ function find(state: SessionState, id: string): SessionState | undefined {
   return state.session === UNTOLD ? begin(state, id) : when(state.session === id, state);
 }
 
+/** Returns the known IDs of the live session and its predecessors. */
+function toldOf({ session, predecessors }: SessionState): string[] {
+  return session === undefined || session === UNTOLD ? [...predecessors] : [...predecessors, session];
+}
+
 function endAll(state: SessionState): SessionState {
-  const told = state.session === undefined || state.session === UNTOLD ? [] : [state.session];
-  const ended = [...new Set([...state.ended, ...state.predecessors, ...told])].sort();
-  return { isActive: state.isActive, isDue: false, predecessors: [], ended, tokens: [] };
+  const ended = [...new Set([...state.ended, ...state.expired, ...toldOf(state)])].sort();
+  return { isActive: state.isActive, isDue: false, expired: [], predecessors: [], ended, tokens: [] };
 }

@@ -24,6 +24,8 @@ const DELIVERY_TIMEOUT_MS = 90_000;
 /** Before and after the faults. */
 const CALM_MS = Math.min(5_000, SECONDS * 100);
 const SET_UP_TRIES = 20;
+/** How long sessions can be renewed after their expiry. */
+const IDLE_SECONDS = 3_600;
 /** How many violations a failure shows. */
 const SHOWN = 5;
 
@@ -82,6 +84,7 @@ async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
     ownerId,
     endpoint: `${receiver.url}/tested`,
     makeDue: (userId) => onPrimary((sql) => makeDue(sql, tenant.id, userId)),
+    expire: (userId) => onPrimary((sql) => expire(sql, tenant.id, userId)),
   });
   const endsAt = performance.now() + SECONDS * 1_000;
   try {
@@ -113,7 +116,7 @@ async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
 async function setUp(replicas: Replicas, receiver: WebhookReceiver) {
   const url = `${receiver.url}/all`;
   const create = async () => {
-    const tenant = await createTenant(replicas);
+    const tenant = await createTenant(replicas, { sessionIdleSeconds: IDLE_SECONDS });
     const owner = await createTestUser(replicas);
     // The owner of a webhook is a user of the application.
     await beginSession(replicas, tenant, owner);
@@ -143,6 +146,16 @@ async function makeDue(sql: postgres.Sql, applicationId: string, userId: string)
       returning id, created_at, expires_at)
     update session_ids set created_at = older.created_at, expires_at = older.expires_at
     from older where session_ids.application_id = ${applicationId} and session_ids.id = older.id`;
+}
+
+/** A minute ago, the session and its predecessors expired. */
+async function expire(sql: postgres.Sql, applicationId: string, userId: string): Promise<void> {
+  await sql`
+    with expired as (
+      update sessions set created_at = now() - interval '16 min', expires_at = now() - interval '1 min'
+      where application_id = ${applicationId} and user_id = ${userId} and expires_at > now())
+    update session_ids set created_at = now() - interval '16 min', expires_at = now() - interval '1 min'
+    where application_id = ${applicationId} and user_id = ${userId} and expires_at > now()`;
 }
 
 /** Returns what is wrong when messages stay undelivered. */

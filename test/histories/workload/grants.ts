@@ -74,10 +74,13 @@ export class Grants implements Actor {
     userinfo: (visitor) => this.#userinfo(visitor, pickNewest(visitor.logins)),
     list: ({ userId }) => this.#admin('ListUserGrants', userId, { pageSize: 100 }),
     revoke: (visitor) => this.#revoke(visitor, pickNewest(visitor.logins)),
-    endGrant: ({ userId, logins }) => this.#application('EndGrant', userId, { grantId: pickNewest(logins)?.grantId }),
-    endUserGrant: ({ userId, logins }) => {
-      const applicationId = this.#scene.oidcApplication.id;
-      return this.#admin('EndUserGrant', userId, { applicationId, grantId: pickNewest(logins)?.grantId });
+    endGrant: async ({ userId, logins }) => {
+      const grantId = pickBegun(logins);
+      if (grantId) await this.#application('EndGrant', userId, { grantId });
+    },
+    endUserGrant: async ({ userId, logins }) => {
+      const [applicationId, grantId] = [this.#scene.oidcApplication.id, pickBegun(logins)];
+      if (grantId) await this.#admin('EndUserGrant', userId, { applicationId, grantId });
     },
     revokeUserSessions: ({ userId }) => this.#application('RevokeUserSessions', userId, { userId }),
     endUserSessions: ({ userId }) => this.#admin('EndUserSessions', userId),
@@ -248,4 +251,9 @@ function readError({ body, status }: HttpReply): Reply {
 
 function pickNewest(logins: readonly Login[]): Login | undefined {
   return Math.random() < 0.7 ? logins.at(-1) : logins.length > 0 ? pick(logins) : undefined;
+}
+
+/** Returns a grant that has begun. The end of one that just begins may refuse its code. */
+function pickBegun(logins: readonly Login[]): string | undefined {
+  return pickNewest(logins.filter(({ accessToken }) => accessToken !== ''))?.grantId;
 }

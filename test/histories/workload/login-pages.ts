@@ -129,7 +129,9 @@ export function isAtApplication({ location }: LoginPage): boolean {
   return location?.startsWith(APPLICATION) ?? false;
 }
 
+/** What happened before a page of a login that something has ended meanwhile, nobody can tell. */
 export function readRefusal({ status, heading }: Pick<LoginPage, 'status' | 'heading'>): Reply {
+  if (heading === 'This sign-in has been used') return 'lost';
   return status < 500 ? { code: 'failed_precondition', message: heading } : { code: 'unavailable', message: heading };
 }
 

@@ -28,6 +28,8 @@ export interface Scene {
   readonly endpoint: string;
   /** Makes the live session of a user due for renewal, by SQL. */
   readonly makeDue: (userId: string) => Promise<void>;
+  /** Lets the live session of a user expire, with its predecessors, by SQL. They can still be renewed. */
+  readonly expire: (userId: string) => Promise<void>;
 }
 
 /** Makes a call at any replica. */

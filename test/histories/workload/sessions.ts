@@ -1,5 +1,5 @@
 import type { Answer, Input } from '../checker/operation.ts';
-import { MAKE_DUE } from '../checker/session-model.ts';
+import { EXPIRE, MAKE_DUE } from '../checker/session-model.ts';
 import { pick, pickWeighted } from './random.ts';
 import { type Actor, callAny, logIn, type Scene } from './scene.ts';
 import { createSignedInUser } from './users.ts';
@@ -16,6 +16,7 @@ const WEIGHTS = {
   list: 5,
   renew: 10,
   makeDue: 3,
+  expire: 2,
   revokeSession: 5,
   revokeUserSessions: 3,
   deactivate: 1,
@@ -65,6 +66,7 @@ export class Sessions implements Actor {
     renew: async (visitor) => note(visitor, await this.#aboutSession(visitor, 'RenewSession')),
     makeDue: ({ userId }) =>
       this.#scene.recorder.step(MAKE_DUE, `session ${userId}`, () => this.#scene.makeDue(userId)),
+    expire: ({ userId }) => this.#scene.recorder.step(EXPIRE, `session ${userId}`, () => this.#scene.expire(userId)),
     revokeSession: (visitor) => this.#aboutSession(visitor, 'RevokeSession'),
     revokeUserSessions: (visitor) => this.#aboutUser(visitor, 'SessionService/RevokeUserSessions'),
     deactivate: (visitor) => this.#aboutUser(visitor, 'AdminService/DeactivateUser'),

@@ -1,5 +1,6 @@
 /** Messages: one, delivered at least once, for each change that committed, and none for any other. */
 import { answerOf, groupBySubject, type Operation, type Violation } from '../operation.ts';
+import { EXPIRE } from '../session-model.ts';
 import type { AuditEvent } from './audit-log.ts';
 
 export interface Message {
@@ -45,7 +46,7 @@ function compareWithLog(log: readonly AuditEvent[], messages: readonly Message[]
 
 /**
  * An audit event of an exchange may stand for a later sign-in of a live session, and one of a revocation for nothing. But
- * a user has one session at a time, which here no other than a revocation ends.
+ * a user has one session at a time, which here nothing but a revocation or an expiry ends.
  */
 function findSessionViolations(
   operations: readonly Operation[],
@@ -59,7 +60,10 @@ function findSessionViolations(
     const created = told.get(`session.created ${userId}`) ?? 0;
     const revoked = told.get(`session.revoked ${userId}`) ?? 0;
     const details = `session of ${userId}: ${created} times told to begin, ${revoked} times to end`;
-    if (created < countBegun(ofUser) || revoked < created - 1) return [{ rule: 'a change was not delivered', details }];
+    // No message tells of an expiry.
+    const expired = ofUser.filter(({ rpc }) => rpc === EXPIRE).length;
+    if (created < countBegun(ofUser) || revoked < created - 1 - expired)
+      return [{ rule: 'a change was not delivered', details }];
     const isTooOften = created > (exchanges.get(userId) ?? 0) || revoked > created;
     return isTooOften ? [{ rule: 'a message tells of no change', details }] : [];
   });

@@ -11,7 +11,7 @@ import {
 } from '../browser-model.ts';
 import { REVOKE, TOKEN } from '../grant-model.ts';
 import { answerOf, type Input, isRead, type Operation } from '../operation.ts';
-import { MAKE_DUE } from '../session-model.ts';
+import { EXPIRE, MAKE_DUE } from '../session-model.ts';
 import { SimulatedUsher } from './simulated-usher.ts';
 
 /** The calls about each kind of row. */
@@ -31,7 +31,7 @@ export const CALLS = {
     ...['WebhookService/RotateSigningKey', 'WebhookService/UpdateWebhook', 'WebhookService/GetWebhook'],
   ],
   session: [
-    ...['AdminService/CompleteLogin', 'AuthService/ExchangeToken', 'AuthService/ExchangeToken', MAKE_DUE],
+    ...['AdminService/CompleteLogin', 'AuthService/ExchangeToken', 'AuthService/ExchangeToken', MAKE_DUE, EXPIRE],
     ...['SessionService/CheckSession', 'SessionService/RenewSession', 'SessionService/ListSessions'],
     ...['SessionService/RevokeSession', 'SessionService/RevokeUserSessions', 'AdminService/CompleteLogin'],
     ...['AuthService/ExchangeToken', 'SessionService/RenewSession', 'AdminService/DeactivateUser'],

@@ -7,7 +7,7 @@ import { grantModel, TOKEN } from '../grant-model.ts';
 import { findViolation } from '../linearize.ts';
 import { answerOf, type Operation, type Violation } from '../operation.ts';
 import { userModel, webhookModel } from '../profile-models.ts';
-import { MAKE_DUE, sessionModel } from '../session-model.ts';
+import { EXPIRE, MAKE_DUE, sessionModel } from '../session-model.ts';
 import { flipsOf } from './flips.ts';
 import { CALLS, concurrent, type Kind, planNext, sequential, simulate } from './generate.ts';
 
@@ -25,7 +25,7 @@ const JUDGES: Readonly<Record<Kind, (history: readonly Operation[]) => Violation
 };
 
 /** Calls, and a step, that change nothing whose loss would show. */
-const READS: readonly string[] = [MAKE_DUE, CONTINUE, CONTINUE_SILENTLY];
+const READS: readonly string[] = [MAKE_DUE, EXPIRE, CONTINUE, CONTINUE_SILENTLY];
 
 /** How many classes of wrong answers there are: without a change here, none disappears. */
 const CLASSES: Readonly<Record<Kind, number>> = {

@@ -1,6 +1,6 @@
 /** A correct Usher of one event, one user, one webhook and the sessions, grants and browsers of one user, in memory. It knows no model. */
 import type { Answer, Input, Outcome } from '../operation.ts';
-import { MAKE_DUE } from '../session-model.ts';
+import { EXPIRE, MAKE_DUE } from '../session-model.ts';
 
 interface Rows {
   ids: number;
@@ -10,6 +10,7 @@ interface Rows {
   tokens: string[];
   /** Those that live, the newest last. */
   sessions: string[];
+  expired: string[];
   isDue: boolean;
   codes: string[];
   /** The number of the latest refresh token of each. */
@@ -22,7 +23,7 @@ interface Rows {
 
 export class SimulatedUsher {
   #rows: Rows = {
-    ...{ proofs: [], passkeys: [], isLinked: false },
+    ...{ expired: [], proofs: [], passkeys: [], isLinked: false },
     ids: 0,
     user: {},
     tokens: [],
@@ -140,7 +141,8 @@ const CALLS: Readonly<Record<string, (rows: Rows, input: Input) => Outcome>> = {
     return showNewest(rows);
   },
   RenewSession(rows, { sessionId = '' }) {
-    if (!rows.sessions.includes(sessionId)) return refuse('Session expired');
+    if (![...rows.expired, ...rows.sessions].includes(sessionId)) return refuse('Session expired');
+    if (rows.sessions.length === 0) rows.sessions.push(`session ${++rows.ids}`);
     if (rows.isDue && rows.sessions.at(-1) === sessionId) {
       rows.sessions.push(`session ${++rows.ids}`);
       rows.isDue = false;
@@ -150,7 +152,7 @@ const CALLS: Readonly<Record<string, (rows: Rows, input: Input) => Outcome>> = {
   CheckSession: ({ sessions }, { sessionId = '' }) => answer(sessions.includes(sessionId) ? { active: true } : {}),
   ListSessions: ({ sessions }) => answer(sessions.length > 0 ? { sessions: [{}] } : {}),
   RevokeSession(rows, { sessionId = '' }) {
-    if (rows.sessions.includes(sessionId)) endAll(rows);
+    if ([...rows.expired, ...rows.sessions].includes(sessionId)) endAll(rows);
     return answer({});
   },
   RevokeUserSessions(rows) {
@@ -215,6 +217,11 @@ const CALLS: Readonly<Record<string, (rows: Rows, input: Input) => Outcome>> = {
   EndUserGrant: endGrant,
   ListUserGrants: ({ grants }) => answer({ grants: Object.keys(grants).map((grantId) => ({ grantId })) }),
 
+  [EXPIRE.slice(EXPIRE.indexOf('/') + 1)](rows) {
+    rows.expired.push(...rows.sessions);
+    Object.assign(rows, { sessions: [], isDue: false });
+    return answer({});
+  },
   [MAKE_DUE.slice(MAKE_DUE.indexOf('/') + 1)](rows) {
     rows.isDue = rows.sessions.length > 0;
     return answer({});
@@ -222,7 +229,16 @@ const CALLS: Readonly<Record<string, (rows: Rows, input: Input) => Outcome>> = {
 };
 
 function endAll(rows: Rows): void {
-  Object.assign(rows, { tokens: [], sessions: [], isDue: false, codes: [], grants: {}, remembered: [], proofs: [] });
+  Object.assign(rows, {
+    tokens: [],
+    sessions: [],
+    expired: [],
+    isDue: false,
+    codes: [],
+    grants: {},
+    remembered: [],
+    proofs: [],
+  });
 }
 
 function signIn(rows: Rows, input: Input): Outcome {
