@@ -9,7 +9,7 @@ const MAX_PARALLEL = 4;
  * The only encoding for callers with a credential. Its window has 32 KiB. A brotli request of 14 bytes makes Node
  * allocate a window of 16 MiB, because a limit on decompressed bytes does not limit the window.
  */
-export const gzip: Compression = limitParallel(compressionGzip, MAX_PARALLEL);
+export const gzip: Compression = limitGzip(compressionGzip);
 
 /** For callers without a credential. It is listed, so that the refusal of another encoding can name a supported one. */
 export const identity: Compression = {
@@ -17,6 +17,11 @@ export const identity: Compression = {
   compress: async (bytes) => new Uint8Array(bytes),
   decompress: async (bytes) => new Uint8Array(bytes),
 };
+
+/** Limits how many messages a process compresses and decompresses at a time. */
+export function limitGzip(compression: Compression): Compression {
+  return limitParallel(compression, MAX_PARALLEL);
+}
 
 /** Limits how many messages are processed at a time. Other messages wait, in order of arrival. */
 export function limitParallel({ name, compress, decompress }: Compression, maxParallel: number): Compression {
