@@ -5,8 +5,10 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Browser } from '../login/browser.ts';
+import { INTENT_LIFETIME_MS } from '../login/generate-auth-url.ts';
 
-const LIFETIME_MS = 10 * 60_000;
+/** A sign-in may begin at any time of the login: browsers suggest passkeys on a page that has been idle. */
+const LIFETIMES_MS = { 'passkey get': INTENT_LIFETIME_MS, 'passkey create': 10 * 60_000 };
 const INSTANT_BYTES = 6;
 
 export interface ChallengeUse {
@@ -25,7 +27,7 @@ export function createChallenge([key]: readonly Buffer[], use: ChallengeUse, now
   return Buffer.concat([instant, authenticate(key, use, instant)]).toString('base64url');
 }
 
-/** Returns whether Usher created the challenge for this use in the last 10 minutes. Compares in constant time. */
+/** Returns whether Usher created the challenge for this use in the lifetime of such challenges. Compares in constant time. */
 export function isChallenge(keys: readonly Buffer[], challenge: string, use: ChallengeUse, now: Date): boolean {
   const bytes = Buffer.from(challenge, 'base64url');
   const instant = bytes.subarray(0, INSTANT_BYTES);
@@ -35,7 +37,7 @@ export function isChallenge(keys: readonly Buffer[], challenge: string, use: Cha
     return expected.length === given.length && timingSafeEqual(expected, given);
   });
   // The instant may be in the future, because the clock of the replica that created it may be ahead.
-  return isOurs && now.getTime() - instant.readUIntBE(0, INSTANT_BYTES) < LIFETIME_MS;
+  return isOurs && now.getTime() - instant.readUIntBE(0, INSTANT_BYTES) < LIFETIMES_MS[use.purpose];
 }
 
 function authenticate(key: Buffer | undefined, use: ChallengeUse, instant: Buffer): Buffer {

@@ -4,7 +4,7 @@
  */
 import { type Credential, requireValid } from './credential.ts';
 import type { RelyingParty } from './relying-party.ts';
-import { requireNoAttestation } from './require-no-attestation.ts';
+import { withoutAttestation } from './without-attestation.ts';
 
 /** Signature algorithms (COSE): EdDSA, ES256 and RS256. By default, the library adds one whose keys have kilobytes. */
 export const ALGORITHMS = [-8, -7, -257];
@@ -22,13 +22,13 @@ export interface NewPasskey {
 /** Verifies the flags and the key of a new passkey. @throws ServiceError `Invalid passkey` */
 export async function verifyCreation(credential: Credential, { rpId, origin }: RelyingParty): Promise<NewPasskey> {
   const { id, clientDataJSON, attestationObject } = credential;
-  requireNoAttestation(Buffer.from(attestationObject, 'base64url'));
+  const object = withoutAttestation(Buffer.from(attestationObject, 'base64url')).toString('base64url');
   const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
   const { registrationInfo } = await verifyRegistrationResponse({
     ...EXPECTED,
     expectedOrigin: origin,
     expectedRPID: rpId,
-    response: { ...toEnvelope(id), response: { clientDataJSON, attestationObject } },
+    response: { ...toEnvelope(id), response: { clientDataJSON, attestationObject: object } },
     supportedAlgorithmIDs: ALGORITHMS,
   }).catch(() => ({ registrationInfo: undefined }));
   requireValid(registrationInfo?.credential.id === id);

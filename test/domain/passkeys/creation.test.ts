@@ -53,6 +53,11 @@ describe('stores a passkey', () => {
   );
 
   test.each<[string, Oddities]>([
+    // {"alg": -7, "sig": h'0102', "x5c": [h'03']}
+    [
+      'with the attestation of a manufacturer',
+      { fmt: 'packed', attStmt: Buffer.from('a363616c67266373696742010263783563814103', 'hex') },
+    ],
     ['in another order', { order: ['authData', 'fmt', 'attStmt'] }],
     [
       'of an authenticator without user verification or backup',
@@ -122,8 +127,12 @@ test('asks for a discoverable passkey beside those that the user has', async () 
 
 describe('refuses', () => {
   test.each<[string, Oddities]>([
-    ['the attestation of a manufacturer', { fmt: 'packed' }],
-    ['an attestation statement', { attStmt: Buffer.from('a163666d74646e6f6e65', 'hex') }],
+    ['a statement that is not a map', { attStmt: Buffer.of(0x80) }],
+    [
+      'a statement with more items than bytes',
+      { attStmt: Buffer.from('a1617ffbffffffffffffffff9bffffffffffffffff', 'hex') },
+    ],
+    ['a statement of indefinite length', { attStmt: Buffer.from('bfff', 'hex') }],
     ['no format', { order: ['attStmt', 'authData'] }],
     ['no format, but two statements', { order: ['attStmt', 'attStmt', 'authData'] }],
     ['two formats', { order: ['fmt', 'fmt', 'authData'] }],
