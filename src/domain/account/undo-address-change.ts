@@ -1,5 +1,5 @@
 /** The link that restores the old e-mail address, for a user whose address somebody else has changed. */
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { isUniqueViolation } from '../../database/errors.ts';
 import { columnsOf, p, statement, t } from '../../database/template.ts';
 import { openToken, sealToken } from '../aes-gcm.ts';
@@ -22,6 +22,8 @@ export const UNDO_DAYS = 7;
 const DAY_MS = 24 * 60 * 60_000;
 const LIFETIME_MS = UNDO_DAYS * DAY_MS;
 const PURPOSE = 'undo a change of address';
+/** The greatest age of the sign-in that has made the change. */
+const SIGN_IN_MS = 15 * 60_000;
 
 export interface AddressChange extends EmailChange {
   readonly userId: string;
@@ -44,7 +46,8 @@ export function readUndoToken(keys: readonly Buffer[], token: string, now: Date)
  * Restores the address before the change, whatever address the user has by now, and ends every sign-in. This voids the
  * links of the change and of all later ones, so that an intruder's own link cannot take the address back. Links of
  * earlier changes stay valid, so that an intruder's own link cannot void that of the victim. A void link still ends
- * every sign-in if the user has its old address, as after a first click. The address that the user loses gets a notice:
+ * every sign-in if the user has its old address, as after a first click. The first click also removes the passkeys, the
+ * identities and the wallet that were added since the sign-in that made the change: an intruder would sign in with them. The address that the user loses gets a notice:
  * somebody who reads the e-mails of an abandoned mailbox could have used the link.
  *
  * @throws ServiceError `User not found` also if the link is void, `User already exists` if somebody else has the old
@@ -54,7 +57,16 @@ export async function undoAddressChange(call: Call, { userId, from, at }: Addres
   // No link is older. One day more, for clocks that differ.
   const oldestLinkAt = new Date(call.now.getTime() - LIFETIME_MS - DAY_MS);
   const spellings = spellingsOf(from);
-  const parameters = { userId, email: from, ...spellings, changedAt: at, oldestLinkAt, ...noticeParameters(call) };
+  const addedSince = new Date(at.getTime() - SIGN_IN_MS);
+  const parameters = {
+    userId,
+    addedSince,
+    email: from,
+    ...spellings,
+    changedAt: at,
+    oldestLinkAt,
+    ...noticeParameters(call),
+  };
   const [restored] = await runCutoff(call, restoreEmail, parameters).catch((error: unknown) => {
     throw isUniqueViolation(error) ? new ServiceError('USER_ALREADY_EXISTS') : error;
   });
@@ -62,10 +74,30 @@ export async function undoAddressChange(call: Call, { userId, from, at }: Addres
   if (!restored?.isRestored) throw new ServiceError('USER_NOT_FOUND');
   announce(call.onMessage, restored);
   call.notices?.wake();
+  // What others have added while the statement waited for their lock, it could not see.
+  if (restored.isFirst) await call.run(removeLate, { userId, addedSince });
   await endLateSessions(call, userId);
 }
 
-const restoreEmail = statement('restore_email', { isTaken: t.boolean, isRestored: t.boolean, ...HAS_MESSAGES })`
+/** Returns two CTEs that delete what the user in the CTE has added since. */
+function removeAdded(from: SQL): SQL {
+  const isAdded = sql`t.user_id = f.id and t.created_at >= ${p.instant('addedSince')}`;
+  return sql`passkeys_left as (
+    delete from passkeys t using ${from} f where ${isAdded}
+  ), identities_left as (
+    delete from user_identities t using ${from} f where ${isAdded}
+  )`;
+}
+
+const removeLate = statement('remove_added_by_intruder')`
+  with owner as (
+    select id from users where id = ${p.uuid('userId')}
+  ), ${removeAdded(sql`owner`)}
+  select from owner`;
+
+const RESTORED = { isTaken: t.boolean, isRestored: t.boolean, isFirst: t.boolean, ...HAS_MESSAGES };
+
+const restoreEmail = statement('restore_email', RESTORED)`
   with wanted as (
     -- Locked, so that after a wait for another link, this reads what that link has voided.
     select id, email as former_email, ${p.instant('changedAt')} <@ coalesce(void_undo_links, '{}') as is_void,
@@ -75,6 +107,8 @@ const restoreEmail = statement('restore_email', { isTaken: t.boolean, isRestored
     from users where id = ${p.uuid('userId')} and deleted_at is null for no key update
   ), restored as (
     update users u set email = ${p.text('email')}, cutoff_count = u.cutoff_count + 1,
+      wallet_address = case when u.wallet_linked_at >= ${p.instant('addedSince')} and not w.is_void then ''
+        else u.wallet_address end,
       email_verified_at = case when ${isSameEmail(sql`u.email`)} then u.email_verified_at end,
       email_changed_at = case when w.is_void then u.email_changed_at else w.email_changed_at end,
       void_undo_links = case when w.is_void then u.void_undo_links else
@@ -83,7 +117,9 @@ const restoreEmail = statement('restore_email', { isTaken: t.boolean, isRestored
     from wanted w
     where u.id = w.id and not w.is_taken and (not w.is_void or w.former_email = ${p.text('email')})
     returning ${columnsOf(userColumns, 'u')}
-  ), changed as (
+  ), first as (
+    select r.id from restored r join wanted w on w.id = r.id where not w.is_void
+  ), ${removeAdded(sql`first`)}, changed as (
     select r.*, w.former_email from restored r join wanted w on w.former_email <> r.email
   ), ${auditEvent({ resource: sql`id`, from: sql`restored`, applicationId: noApplication })},
   ${noticesOf({
@@ -99,4 +135,5 @@ const restoreEmail = statement('restore_email', { isTaken: t.boolean, isRestored
     sessionsRevoked(sql`ended`),
     ...loggedOutEverywhere(sql`restored`),
   )}
-  select is_taken, exists (select 1 from restored) as is_restored, ${notified} from wanted`;
+  select is_taken, exists (select 1 from restored) as is_restored, exists (select 1 from first) as is_first,
+    ${notified} from wanted`;

@@ -168,6 +168,8 @@ const updateChanged = statement('update_user', {
     update users u set (${columnsOf(CHANGEABLE)}) = row(${columnsOf(CHANGEABLE, 'w')}),
       email_verified_at = case when u.email = w.email or ${isSameEmail(sql`u.email`)} then u.email_verified_at end,
       email_changed_at = case when u.email = w.email then u.email_changed_at else w.email_changed_at end,
+      wallet_linked_at = case when u.wallet_address = w.wallet_address then u.wallet_linked_at
+        when ${p.texts('provedEmails')} is not null then ${p.instant('now')} end,
       void_undo_links = case when u.email = w.email or ${p.boolean('keepsUndoLinks')} then u.void_undo_links
         else ${rangeOf(sql`null`, sql`w.email_changed_at`)} end
     from wanted w
