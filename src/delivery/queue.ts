@@ -14,7 +14,10 @@ const DUE_QUEUE = {
 
 export type DueQueue = RowOfType<typeof DUE_QUEUE>;
 
-/** Returns due queues of each kind, the longest due first. Parameters: now, and a limit for each kind. */
+/**
+ * Returns due queues of each kind, the longest due first. Parameters: now, a limit for each kind, and the applications
+ * that must wait for their turn.
+ */
 export const selectDueQueues = statement('select_due_queues', DUE_QUEUE)`
   ${selectDueOf('quick', sql`failed_batches = 0 and is_quick`)}
   union all ${selectDueOf('unproven', sql`failed_batches = 0 and not is_quick`)}
@@ -24,6 +27,7 @@ function selectDueOf(kind: EndpointKind, condition: SQL): SQL {
   return sql`(
     select application_id, webhook_id, batch_size, ${sql.raw(`'${kind}'`)} as kind from webhook_queues
     where next_at is not null and next_at <= ${p.instant('now')} and ${condition}
+      and application_id <> all(${p.uuids('waiting')})
     order by next_at limit ${p.integer(kind)})`;
 }
 

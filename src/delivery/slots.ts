@@ -2,6 +2,7 @@
  * Concurrency limits: quick, slow and failing endpoints have separate budgets. However many endpoints hang, attempts to
  * quick endpoints do not wait.
  */
+import { Turns } from './turns.ts';
 
 /** `quick`: its last batch was answered within a second. `failing`: its last batch failed. `unproven`: slow or new. */
 export type EndpointKind = 'quick' | 'unproven' | 'failing';
@@ -12,12 +13,21 @@ const SLOW_PER_SLOT = 4;
 const FAILING_SHARE = 1 / 4;
 /** One batch takes at most this share of the slots. */
 const BATCH_SHARE = 1 / 2;
+/** An application whose quick attempts take this share of the slots begins no further batch. */
+const APPLICATION_SHARE = 1 / 2;
 /** Endpoints with slow attempts share this part of the limit. The rest is left for endpoints without slow attempts. */
 const SHARED_SLOW = 1 / 4;
 
+interface TakingQueue {
+  readonly applicationId: string;
+  readonly webhookId: string;
+  readonly kind: EndpointKind;
+  readonly batchSize: number;
+}
+
 export interface BatchSlots {
   readonly count: number;
-  /** Gives back all slots but `count`. */
+  /** Ends the claim, and gives back all slots but `count`. */
   keep(count: number): void;
   /** Gives back the slot of an attempt that has ended. */
   end(): void;
@@ -31,6 +41,7 @@ export interface BatchSlots {
 export class Slots {
   readonly #size: number;
   readonly #maxSlow: number;
+  readonly turns: Turns;
   #quick = 0;
   #slow = 0;
   #failing = 0;
@@ -39,6 +50,7 @@ export class Slots {
   constructor(size: number) {
     this.#size = size;
     this.#maxSlow = size * SLOW_PER_SLOT;
+    this.turns = new Turns(size * APPLICATION_SHARE);
   }
 
   /** Returns how many attempts may start to endpoints of this kind. */
@@ -54,7 +66,8 @@ export class Slots {
   }
 
   /** Takes slots for a batch of the queue. It takes at least one, so check `countFree` first. */
-  take({ kind, webhookId, batchSize }: { kind: EndpointKind; webhookId: string; batchSize: number }): BatchSlots {
+  take({ applicationId, kind, webhookId, batchSize }: TakingQueue): BatchSlots {
+    const endClaim = this.turns.beginClaim(applicationId);
     const limits = { quick: this.#size * BATCH_SHARE, unproven: this.#slowLeft(webhookId), failing: 1 };
     const count = Math.max(1, Math.floor(Math.min(batchSize, this.countFree(kind), limits[kind])));
     let held = 0;
@@ -63,12 +76,18 @@ export class Slots {
       held += change;
       if (kind === 'failing') this.#failing += change;
       if (isSlow) this.#addSlow(webhookId, change);
-      else this.#quick += change;
+      else {
+        this.#quick += change;
+        this.turns.addAttempts(applicationId, change);
+      }
     };
     add(count);
     return {
       count,
-      keep: (needed) => add(needed - held),
+      keep: (needed) => {
+        endClaim();
+        add(needed - held);
+      },
       end: () => add(-1),
       slowDown: () => {
         const left = held;

@@ -29,6 +29,8 @@ export class DeliveryWorker {
   /** IDs of applications that have more messages than one statement fans out. */
   readonly #unfinished = new Set<string>();
   readonly #fanOuts = new Repeater(() => this.#logFailureOf(() => this.#fanOut()));
+  /** Apart, so that new messages of an application do not wait for the many of another. */
+  readonly #continuations = new Repeater(() => this.#logFailureOf(() => this.#continueOne()));
   readonly #starts = new Repeater(() => this.#logFailureOf(() => this.#startBatches()));
   /** Aborted when attempts in flight must end. */
   readonly #abort = new AbortController();
@@ -53,7 +55,9 @@ export class DeliveryWorker {
     const stopping = Promise.withResolvers<unknown>();
     const stop = () => {
       timer = setTimeout(() => this.#abortAttempts(), shutdownTimeoutMs);
-      stopping.resolve(Promise.all([this.#fanOuts.stop(), this.#starts.stop()]));
+      stopping.resolve(
+        Promise.all([this.#fanOuts, this.#continuations, this.#starts].map((repeater) => repeater.stop())),
+      );
     };
     // A listener acts at once, also while the loop below waits for a slow statement.
     if (signal.aborted) stop();
@@ -82,20 +86,29 @@ export class DeliveryWorker {
     for (const applicationId of applicationIds) this.wake(applicationId);
   }
 
-  /** Continues at most one unfinished application per run, so that many messages of one do not delay the others. */
   async #fanOut(): Promise<void> {
     const woken = [...this.#woken].slice(0, FAN_OUTS);
-    const [unfinished] = this.#unfinished;
-    if (unfinished) this.#unfinished.delete(unfinished);
     for (const applicationId of woken) this.#woken.delete(applicationId);
+    await Promise.all(woken.map((applicationId) => this.#logFailureOf(() => this.#fanOutOne(applicationId))));
+    if (this.#woken.size > 0) this.#fanOuts.start();
+  }
+
+  /** Continues one unfinished application per run, in turns. */
+  async #continueOne(): Promise<void> {
+    const [unfinished] = this.#unfinished;
+    if (unfinished === undefined) return;
+    this.#unfinished.delete(unfinished);
+    await this.#logFailureOf(() => this.#fanOutOne(unfinished));
+    if (this.#unfinished.size > 0) this.#continuations.start();
+  }
+
+  async #fanOutOne(applicationId: string): Promise<void> {
     const { clock, run } = this.#options;
-    const fanOutOne = async (applicationId: string) => {
-      if (await fanOut(run, applicationId, clock())) this.#unfinished.add(applicationId);
-      this.#starts.start();
-    };
-    const applicationIds = unfinished ? [...woken, unfinished] : woken;
-    await Promise.all(applicationIds.map((applicationId) => this.#logFailureOf(() => fanOutOne(applicationId))));
-    if (this.#woken.size + this.#unfinished.size > 0) this.#fanOuts.start();
+    if (await fanOut(run, applicationId, clock())) {
+      this.#unfinished.add(applicationId);
+      this.#continuations.start();
+    }
+    this.#starts.start();
   }
 
   async #startBatches(): Promise<void> {
@@ -104,13 +117,21 @@ export class DeliveryWorker {
     );
     if (!quick && !unproven && !failing) return;
     const { clock, run } = this.#options;
-    const queues = await run(selectDueQueues, { now: clock(), quick, unproven, failing });
+    const { turns } = this.#slots;
+    const queues = await run(selectDueQueues, { now: clock(), quick, unproven, failing, waiting: turns.listWaiting() });
+    let hasSkipped = false;
     for (const queue of queues) {
       // A queue looks due until its claim has committed.
       if (this.#held.has(queue.webhookId) || this.#slots.countFree(queue.kind) === 0) continue;
+      if (!turns.hasTurn(queue.applicationId)) {
+        hasSkipped = true;
+        continue;
+      }
       const batch = this.#runBatch(queue, this.#slots.take(queue)).finally(() => this.#batches.delete(batch));
       this.#batches.add(batch);
     }
+    // The next search finds queues of other applications.
+    if (hasSkipped) this.#starts.start();
   }
 
   async #runBatch(queue: DueQueue, slots: BatchSlots): Promise<void> {

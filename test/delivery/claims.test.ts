@@ -27,6 +27,27 @@ test('a queue whose claim is under way is not claimed once more', async () => {
   claim.resolve();
 });
 
+test('an application with many due queues leaves turns to another', async () => {
+  const search = ({ waiting }: PlaceholderValues) => {
+    const isCrowdOut = Array.isArray(waiting) && waiting.includes('crowd');
+    const crowd = Array.from({ length: 100 }, (_, number) => ({ applicationId: 'crowd', webhookId: `wh_${number}` }));
+    const queues = [...(isCrowdOut ? [] : crowd), { applicationId: 'victim', webhookId: 'wh_v' }].slice(0, 8);
+    return queues.map((queue) => ({ ...queue, batchSize: 1, kind: 'quick' }));
+  };
+  const claimed: unknown[] = [];
+  const worker = createWorker(async (statement, parameters) => {
+    if (statement === selectDueQueues) return search(parameters);
+    if (statement !== claimQueue) return [];
+    claimed.push(parameters.applicationId);
+    // The claims never end.
+    return new Promise(() => {});
+  });
+  worker.wake('crowd');
+  for (let turns = 0; turns < 100 && !claimed.includes('victim'); turns++) await turn();
+  expect(claimed).toContain('victim');
+  expect(claimed.length).toBeLessThan(8);
+});
+
 test('applications with many messages let one with a few go first', async () => {
   const many = Array.from({ length: 20 }, (_, number) => `many-${number}`);
   const turns: string[] = [];

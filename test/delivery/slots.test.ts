@@ -8,7 +8,7 @@ const KINDS = ['quick', 'unproven', 'failing'] as const;
 function startBatches(slots: Slots, kind: EndpointKind, endpoints: number, batchSize = 1): BatchSlots[] {
   const started: BatchSlots[] = [];
   for (let number = 0; number < endpoints && slots.countFree(kind) > 0; number++) {
-    started.push(slots.take({ kind, webhookId: `${kind}-${number}`, batchSize }));
+    started.push(slots.take({ applicationId: `${number}`, kind, webhookId: `${kind}-${number}`, batchSize }));
   }
   return started;
 }
@@ -48,7 +48,7 @@ test('the more endpoints hang, the fewer slow attempts each has, so that some ar
   }
   expect(slots.countFree('unproven')).toBeGreaterThan(2 * SIZE);
   const alone = new Slots(SIZE);
-  const batch = alone.take({ kind: 'unproven', webhookId: 'a', batchSize: 32 });
+  const batch = alone.take({ applicationId: 'a', kind: 'unproven', webhookId: 'a', batchSize: 32 });
   expect([batch.count, batch.hasRoom()]).toEqual([32, true]);
 });
 
@@ -56,11 +56,11 @@ test('what has ended or is not needed is free again', () => {
   for (const kind of KINDS) {
     const slots = new Slots(SIZE);
     const free = countFree(slots);
-    const batch = slots.take({ kind, webhookId: 'a', batchSize: 8 });
+    const batch = slots.take({ applicationId: 'a', kind, webhookId: 'a', batchSize: 8 });
     batch.keep(1);
     batch.slowDown();
     batch.end();
-    slots.take({ kind, webhookId: 'a', batchSize: 8 }).keep(0);
+    slots.take({ applicationId: 'a', kind, webhookId: 'a', batchSize: 8 }).keep(0);
     expect(countFree(slots)).toEqual(free);
   }
 });

@@ -76,7 +76,13 @@ async function measureBatches(url: string, parts: DeliveryParts): Promise<Costs>
   const postgresMicros = await onServer(url, findBackends);
   const before = [readUsage(process.pid).cpuMicros, postgresMicros()] as const;
   for (let done = 0; done < BATCHES; ) {
-    const queues = await parts.run(selectDueQueues, { now: new Date(), quick: 10, unproven: 10, failing: 10 });
+    const queues = await parts.run(selectDueQueues, {
+      now: new Date(),
+      quick: 10,
+      unproven: 10,
+      failing: 10,
+      waiting: [],
+    });
     for (const queue of queues) {
       const slots = new Slots(SLOTS).take({ ...queue, kind: 'quick', batchSize: BATCH_SIZE });
       await new Batch(parts, new Lease(queue, new Date()), new AbortController().signal).run(slots);
