@@ -122,6 +122,7 @@ const PLANNED_ANEW = [
   'delete_passkey',
   'extend_leases',
   'insert_passkey',
+  'insert_webhook',
   'remove_bodies_of_erased',
   'select_audit_events',
   'select_audit_events_by_actor',

@@ -35,6 +35,14 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
     title: /lasts for 24 hours/,
   },
   {
+    what: 'A transaction is committed after nobody waits for it',
+    file: 'database/transaction-pool.ts',
+    find: 'if (performance.now() >= deadline) throw createLateError();',
+    replace: '',
+    test: 'test/contract/idempotency-keys.test.ts',
+    title: /^a call that has timed out takes no effect later/,
+  },
+  {
     what: 'Answers with secrets may be stored by caches',
     file: 'http/http-context.ts',
     find: "'cache-control': 'no-store',",
