@@ -59,10 +59,10 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
     {
       what: 'A challenge lives for ever',
       file: 'challenge.ts',
-      find: 'return isOurs && now.getTime() - instant.readUIntBE(0, INSTANT_BYTES) < LIFETIME_MS;',
+      find: 'return isOurs && now.getTime() - instant.readUIntBE(0, INSTANT_BYTES) < LIFETIMES_MS[use.purpose];',
       replace: 'return isOurs;',
-      test: signIn,
-      title: /a challenge that is 10 minutes old/,
+      test: 'test/domain/passkeys/challenge.test.ts',
+      title: /a challenge to sign in lives for 30 minutes/,
     },
     {
       what: 'A challenge is good in any browser',
