@@ -1,4 +1,5 @@
 /** Everything that the checker knows to be wrong with a history. */
+import { addressModel, CHANGE_ADDRESS } from './address-model.ts';
 import { browserModel } from './browser-model.ts';
 import { eventModel } from './event-model.ts';
 import { grantModel } from './grant-model.ts';
@@ -10,7 +11,7 @@ import { findKeyViolations } from './invariants/keys.ts';
 import { findListViolations } from './invariants/lists.ts';
 import { findSignatureViolations, type SignedMessage } from './invariants/signatures.ts';
 import { findViolation, type Model } from './linearize.ts';
-import { groupBySubject, type Operation, refusalOf, type Violation } from './operation.ts';
+import { answerOf, describeOperation, groupBySubject, type Operation, refusalOf, type Violation } from './operation.ts';
 import { userModel, webhookModel } from './profile-models.ts';
 import { sessionModel } from './session-model.ts';
 
@@ -24,12 +25,22 @@ export interface History {
   readonly logoutTokens: readonly LogoutToken[];
   /** What the endpoint of the webhooks whose keys are rotated has received. */
   readonly signedMessages: readonly SignedMessage[];
+  /** The new addresses of which notices have told the old ones. */
+  readonly notices: readonly string[];
   /** When nothing that has begun could still take effect. */
   readonly endsAt: number;
 }
 
 /** Returns all violations. Without any, the history is one that a single correct Usher could have had. */
-export function judge({ operations, log, messages, logoutTokens, signedMessages, endsAt }: History): Violation[] {
+export function judge({
+  operations,
+  log,
+  messages,
+  logoutTokens,
+  signedMessages,
+  notices,
+  endsAt,
+}: History): Violation[] {
   return [
     ...findRowViolations(operations, log, endsAt),
     ...findKeyViolations(operations),
@@ -37,6 +48,7 @@ export function judge({ operations, log, messages, logoutTokens, signedMessages,
     ...findBoundedCheckViolations(operations),
     ...findGrantViolations(operations, logoutTokens),
     ...findSignatureViolations(operations, signedMessages),
+    ...findUntoldChanges(operations, notices),
     ...findAuditViolations(operations.filter(isCall), log),
     ...findDeliveryViolations(...withMessages(operations, log), messages),
   ];
@@ -44,7 +56,9 @@ export function judge({ operations, log, messages, logoutTokens, signedMessages,
 
 /** Users of OpenID Connect have signed in to an application without a webhook, so no message tells of them. */
 function withMessages(operations: readonly Operation[], log: readonly AuditEvent[]): [Operation[], AuditEvent[]] {
-  const ids = new Set(operations.filter(({ subject }) => /^(grant|browser) /.test(subject)).map(({ id }) => id));
+  const ids = new Set(
+    operations.filter(({ subject }) => /^(grant|browser|address) /.test(subject)).map(({ id }) => id),
+  );
   return [operations.filter(({ id }) => !ids.has(id)), log.filter(({ requestId }) => !ids.has(requestId))];
 }
 
@@ -61,11 +75,24 @@ function findRowViolations(operations: readonly Operation[], log: readonly Audit
     ...searchAll(sessionModel, groupBySubject(sessions, 'session')),
     ...searchAll(grantModel, groupBySubject(grants, 'grant')),
     ...searchAll(browserModel, groupBySubject(resolved, 'browser')),
+    ...searchAll(addressModel, groupBySubject(resolved, 'address')),
   ];
 }
 
 function searchAll<State>(model: Model<State>, rows: ReadonlyMap<string, readonly Operation[]>): Violation[] {
   return [...rows.values()].flatMap((row) => findViolation(model, row) ?? []);
+}
+
+/** Returns a violation for each change of an address whose old one got no notice. */
+export function findUntoldChanges(operations: readonly Operation[], notices: readonly string[]): Violation[] {
+  const untold = operations.filter(
+    (operation) =>
+      operation.rpc === CHANGE_ADDRESS && answerOf(operation) && !notices.includes(operation.input.email ?? ''),
+  );
+  return untold.map((change) => ({
+    rule: 'a change of an address was not told to the old one',
+    details: describeOperation(change),
+  }));
 }
 
 function isCall({ rpc }: Operation): boolean {

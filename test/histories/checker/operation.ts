@@ -19,6 +19,7 @@ export interface Input {
   readonly passkey?: string;
   /** A sign-in after which a passkey can be added. */
   readonly proof?: string;
+  readonly email?: string;
 }
 
 /** What they answer, as the JSON of Protobuf: false and empty lists are absent. */
@@ -28,7 +29,12 @@ export interface Answer {
   readonly checkIn?: { readonly checkedInAt: string };
   readonly alreadyCheckedIn?: boolean;
   readonly checkIns?: readonly { readonly attendeeId: string; readonly checkedInAt: string }[];
-  readonly user?: { readonly id?: string; readonly name?: string; readonly deactivatedAt?: string };
+  readonly user?: {
+    readonly id?: string;
+    readonly name?: string;
+    readonly email?: string;
+    readonly deactivatedAt?: string;
+  };
   readonly webhook?: {
     readonly webhookId: string;
     readonly description?: string;

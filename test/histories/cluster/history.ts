@@ -10,8 +10,9 @@ import { WebhookReceiver } from '../../support/webhook-receiver.ts';
 import type { AuditEvent } from '../checker/invariants/audit-log.ts';
 import type { Message } from '../checker/invariants/deliveries.ts';
 import type { LogoutToken } from '../checker/invariants/grants.ts';
-import { type History, judge } from '../checker/judge.ts';
+import { findUntoldChanges, type History, judge } from '../checker/judge.ts';
 import { answerOf, isRead, type Operation, type Violation } from '../checker/operation.ts';
+import { readUndoNotice } from '../workload/addresses.ts';
 import { Client } from '../workload/client.ts';
 import { Recorder } from '../workload/recorder.ts';
 import { startWorkload } from '../workload/workload.ts';
@@ -81,6 +82,7 @@ async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
     clientId: tenant.clientId,
     oidcApplication,
     provider: replicas.provider,
+    mail: replicas.mail,
     ownerId,
     endpoint: `${receiver.url}/tested`,
     makeDue: (userId) => onPrimary((sql) => makeDue(sql, tenant.id, userId)),
@@ -95,6 +97,7 @@ async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
     await stop();
   }
   const pending = await onPrimary((sql) => waitForDeliveries(sql, [tenant.id, oidcApplication.id]));
+  const notices = await waitForNotices(replicas, recorder.operations);
   const log = await onPrimary((sql) => readAuditLog(sql, recorder.prefix));
   const history: History = {
     operations: recorder.operations,
@@ -106,6 +109,7 @@ async function record({ replicas, onPrimary }: Ground, disturb: Disturb) {
       body,
     })),
     logoutTokens: receiver.messages.filter(({ path }) => path === '/logout').map(({ body }) => readLogoutToken(body)),
+    notices,
     endsAt: performance.now(),
   };
   const unexpected = recorder.unexpected.map((details) => ({ rule: 'an unexpected answer', details }));
@@ -181,6 +185,16 @@ async function waitForDeliveries(sql: postgres.Sql, applicationIds: readonly str
 function readLogoutToken(form: string): LogoutToken {
   const [, payload = ''] = (new URLSearchParams(form).get('logout_token') ?? '').split('.');
   return JSON.parse(Buffer.from(payload, 'base64url').toString());
+}
+
+/** Returns the addresses that notices have named, when each acknowledged change has one, or it has taken too long. */
+async function waitForNotices({ mail }: Replicas, operations: readonly Operation[]): Promise<string[]> {
+  const deadline = performance.now() + DELIVERY_TIMEOUT_MS;
+  for (;;) {
+    const notices = mail.emails.flatMap(({ raw }) => readUndoNotice(raw)?.to ?? []);
+    if (findUntoldChanges(operations, notices).length === 0 || performance.now() > deadline) return notices;
+    await sleep(250);
+  }
 }
 
 async function readAuditLog(sql: postgres.Sql, prefix: string): Promise<AuditEvent[]> {

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FakeProvider } from '../../support/fake-provider.ts';
 import { findFreePort } from '../../support/free-port.ts';
+import { MailServer } from '../../support/mail-server.ts';
 import { createRsaJwk } from '../../support/oidc.ts';
 import { startUsher, type UsherProcess } from '../../support/process.ts';
 
@@ -17,7 +18,8 @@ const ENV = {
   SHUTDOWN_TIMEOUT_MS: '5000',
   OIDC_SIGNING_KEYS_FILE: 'oidc-keys',
   TRUSTED_PROXIES: '127.0.0.1',
-  LOGIN_METHODS: 'wallet,passkey,acme',
+  LOGIN_METHODS: 'wallet,email,passkey,acme',
+  MAIL_FROM: 'login@usher.test',
   LOGIN_PROVIDERS_FILE: 'providers',
 };
 
@@ -34,18 +36,25 @@ export class Replicas implements AsyncDisposable {
   readonly ports: readonly number[];
   /** Where people sign in, too. It vouches for their addresses. */
   readonly provider: FakeProvider;
+  readonly mail: MailServer;
   readonly #options: readonly ReplicaOptions[];
   readonly #processes: UsherProcess[] = [];
 
-  private constructor(ports: readonly number[], provider: FakeProvider, options: readonly ReplicaOptions[]) {
+  private constructor(
+    ports: readonly number[],
+    { provider, mail }: Pick<Replicas, 'provider' | 'mail'>,
+    options: readonly ReplicaOptions[],
+  ) {
     this.ports = ports;
     this.provider = provider;
+    this.mail = mail;
     this.#options = options;
   }
 
   static async start(options: readonly ReplicaOptions[]): Promise<Replicas> {
     const ports = await Promise.all(options.map(findFreePort));
-    const replicas = new Replicas(ports, await FakeProvider.start(), options);
+    const [provider, mail] = [await FakeProvider.start(), await MailServer.start()];
+    const replicas = new Replicas(ports, { provider, mail }, options);
     await Promise.all(ports.map((_, at) => replicas.start(at)));
     return replicas;
   }
@@ -63,7 +72,7 @@ export class Replicas implements AsyncDisposable {
     const { databaseUrl, env } = this.#options[at] ?? { databaseUrl: '' };
     this.#processes[at] = await startUsher(
       databaseUrl,
-      { ...ENV, PORT: String(this.ports[at]), ...env },
+      { ...ENV, SMTP_URL: this.mail.url, PORT: String(this.ports[at]), ...env },
       { files: this.#files },
     );
   }
@@ -88,6 +97,7 @@ export class Replicas implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.#processes.map((usher) => usher[Symbol.asyncDispose]()));
     await this.provider.stop();
+    await this.mail[Symbol.asyncDispose]();
   }
 }
 

@@ -57,7 +57,7 @@ export class Browsers implements Actor {
 
   constructor(scene: Scene) {
     this.#scene = scene;
-    this.#pages = new LoginPages(scene);
+    this.#pages = new LoginPages(scene, 'browser');
   }
 
   async step(): Promise<void> {

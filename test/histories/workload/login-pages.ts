@@ -31,9 +31,12 @@ export interface Browser {
 
 export class LoginPages {
   readonly #scene: Scene;
+  /** What the calls are about. */
+  readonly #kind: string;
 
-  constructor(scene: Scene) {
+  constructor(scene: Scene, kind: string) {
     this.#scene = scene;
+    this.#kind = kind;
   }
 
   async createPerson(): Promise<Person | undefined> {
@@ -49,6 +52,11 @@ export class LoginPages {
   /** The browser with requests to any replica. */
   at(browser: Browser): LoginBrowser {
     return new LoginBrowser({ url: pick(this.#scene.urls) }, browser);
+  }
+
+  /** A browser of anybody else. */
+  atAnyone(): LoginBrowser {
+    return new LoginBrowser({ url: pick(this.#scene.urls) });
   }
 
   /** Opens a login. Returns undefined if that does not work. */
@@ -108,7 +116,7 @@ export class LoginPages {
     send: (headers: Record<string, string>) => Promise<Reply>,
     input: Input = {},
   ): Promise<Answer | undefined> {
-    const call = { rpc, subject: subjectOf(userId), input: { remembered: rememberedBy(browser), ...input } };
+    const call = { rpc, subject: `${this.#kind} ${userId}`, input: { remembered: rememberedBy(browser), ...input } };
     return this.#scene.recorder.record(-1, call, async (requestId) => {
       return (await attempt(() => send({ 'x-request-id': requestId }))) ?? 'lost';
     });
@@ -117,7 +125,13 @@ export class LoginPages {
   /** Calls an RPC about the user. */
   call(rpc: string, { userId }: Person, { input = {}, more = {} }: { input?: Input; more?: object } = {}) {
     const { apiKey } = this.#scene.oidcApplication;
-    return callAny(this.#scene, { rpc, subject: subjectOf(userId), input, request: { userId, ...more }, apiKey });
+    return callAny(this.#scene, {
+      rpc,
+      subject: `${this.#kind} ${userId}`,
+      input,
+      request: { userId, ...more },
+      apiKey,
+    });
   }
 }
 
@@ -147,10 +161,6 @@ export async function attempt<Result>(work: () => Promise<Result>): Promise<Resu
 function newBrowser(): Browser {
   const [b, c, d] = Array.from({ length: 3 }, () => Math.floor(Math.random() * 256));
   return { cookies: new Map(), address: `12.${b}.${c}.${d}`, isBusy: false };
-}
-
-function subjectOf(userId: string): string {
-  return `browser ${userId}`;
 }
 
 function rememberedBy({ cookies }: Browser): string {

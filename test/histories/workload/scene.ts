@@ -1,5 +1,6 @@
 /** What the parts of the workload share. */
 import type { FakeProvider } from '../../support/fake-provider.ts';
+import type { MailServer } from '../../support/mail-server.ts';
 import type { Answer } from '../checker/operation.ts';
 import type { Client } from './client.ts';
 import { pick } from './random.ts';
@@ -22,6 +23,8 @@ export interface Scene {
   readonly clientId: string;
   readonly oidcApplication: OidcApplication;
   readonly provider: FakeProvider;
+  /** Where the replicas send e-mails. */
+  readonly mail: MailServer;
   /** A user who has signed in, and stays. */
   readonly ownerId: string;
   /** An endpoint for test messages. */

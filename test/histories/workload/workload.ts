@@ -1,5 +1,6 @@
 /** Callers that make calls of all kinds at all replicas until they are stopped. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Addresses } from './addresses.ts';
 import { ApiKeys } from './api-keys.ts';
 import { Browsers } from './browsers.ts';
 import { Events } from './events.ts';
@@ -21,7 +22,7 @@ export function startWorkload(scene: Scene): () => Promise<void> {
   let isOver = false;
   const [events, sessions, grants] = [new Events(scene), new Sessions(scene), new Grants(scene)];
   // Sessions and grants have the most to be wrong.
-  const others = [new Users(scene), new Webhooks(scene), new Browsers(scene)];
+  const others = [new Users(scene), new Webhooks(scene), new Browsers(scene), new Addresses(scene)];
   const actors: readonly Actor[] = [events, sessions, sessions, grants, grants, ...others];
   const keepCalling = async (next: () => Actor) => {
     while (!isOver) {

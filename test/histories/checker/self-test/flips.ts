@@ -40,6 +40,8 @@ const REFUSALS: Readonly<Record<string, readonly string[]>> = {
   'login/passkey': ['Sign in'],
   'login/passkey/new': ['Sign in'],
   DeletePasskey: ['Passkey not found'],
+  'account/email/code': ['Your account'],
+  'account/undo': ['This link does not work any more'],
 };
 
 function refuseInstead(method: string): Record<string, Outcome> {
@@ -78,6 +80,11 @@ function changeAnswer(
     isPossible ? { answer: { ...answer, ...changed } } : undefined;
   const { event, user, webhook, checkIns = [], session } = answer;
   const method = methodOf(rpc);
+  if (method === 'GetUser' && subject.startsWith('address ')) {
+    // The first answer tells the address.
+    const isKnown = before.some(({ rpc: read }) => read === rpc);
+    return { 'another address': when(isKnown, { user: { ...user, email: 'another' } }) };
+  }
   // The models of sessions and grants leave profiles to that of users.
   if (user && !subject.startsWith('user ')) return {};
   switch (method) {

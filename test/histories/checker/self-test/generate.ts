@@ -1,5 +1,6 @@
 /** Generates correct histories: of one call after the other, and of calls that overlap and may get no answer. */
 import fc from 'fast-check';
+import { CHANGE_ADDRESS, SIGN_IN_TO_ACCOUNT, UNDO } from '../address-model.ts';
 import {
   ADD_PASSKEY,
   CONTINUE,
@@ -50,6 +51,10 @@ export const CALLS = {
     ...['AdminService/ListPasskeys', 'AdminService/DeletePasskey', 'AdminService/ListUserIdentities'],
     'AdminService/DeleteUserIdentity',
   ],
+  address: [
+    ...[SIGN_IN_TO_ACCOUNT, SIGN_IN_TO_ACCOUNT, CHANGE_ADDRESS, CHANGE_ADDRESS, CHANGE_ADDRESS, UNDO, UNDO],
+    ...['AdminService/GetUser', 'AdminService/GetUser', 'AdminService/EndUserSessions'],
+  ],
 } as const;
 
 /** What histories begin with, so that there is something to change. */
@@ -60,6 +65,7 @@ const OPENINGS = {
   session: ['AdminService/CompleteLogin', 'AuthService/ExchangeToken', MAKE_DUE],
   grant: ['AdminService/CompleteLogin', TOKEN],
   browser: [SIGN_IN],
+  address: ['AdminService/GetUser', SIGN_IN_TO_ACCOUNT],
 } as const;
 
 export type Kind = keyof typeof CALLS;
@@ -128,7 +134,8 @@ export function simulate(
   const inOrder = [...opening, ...later].sort((a, b) => a.takesEffectAt - b.takesEffectAt);
   for (const { rpc, calledAt, returnedAt, fate, choice, number } of inOrder) {
     const known = made.filter((operation) => operation.returnedAt < calledAt);
-    const choose = { grant: chooseGrant, browser: chooseOfBrowser }[kind as string] ?? chooseInput;
+    const choose =
+      { grant: chooseGrant, browser: chooseOfBrowser, address: chooseOfAddress }[kind as string] ?? chooseInput;
     const input = choose(rpc, choice, known, number);
     const operation = { id: String(number), rpc, subject: `${kind} 1`, replica: 0, input, calledAt };
     const outcome = fate === 'lost call' ? undefined : usher.call(rpc, input, loses(usher, rpc, input, number));
@@ -212,6 +219,22 @@ function chooseOfBrowser(rpc: string, choice: number, known: readonly Operation[
       return { remembered: remembered.at(-1 - choice) ?? remembered.at(-1) ?? 'unknown' };
     case 'AdminService/DeletePasskey':
       return { passkey: newest(passkeys) };
+    default:
+      return {};
+  }
+}
+
+/** A person knows the sign-ins of the browsers, and the links in the notices of changes. */
+function chooseOfAddress(rpc: string, choice: number, known: readonly Operation[], number: number): Input {
+  const of = (made: string) => known.filter((operation) => operation.rpc === made && answerOf(operation));
+  const newest = <T>(values: readonly T[]) => values.at(-1 - (choice % 3)) ?? values.at(-1);
+  switch (rpc) {
+    case SIGN_IN_TO_ACCOUNT:
+      return { proof: `proof ${number}` };
+    case CHANGE_ADDRESS:
+      return { proof: newest(of(SIGN_IN_TO_ACCOUNT))?.input.proof ?? 'unknown', email: `address ${number}` };
+    case UNDO:
+      return { email: newest(of(CHANGE_ADDRESS))?.input.email ?? 'unknown' };
     default:
       return {};
   }

@@ -1,6 +1,7 @@
 /** The checker of what goes beyond a row takes a correct history, and notices each kind of wrong answer in it. */
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
+import { CHANGE_ADDRESS, SIGN_IN_TO_ACCOUNT } from '../address-model.ts';
 import { TOKEN } from '../grant-model.ts';
 import { USERINFO } from '../invariants/grants.ts';
 import type { SignedMessage } from '../invariants/signatures.ts';
@@ -64,6 +65,10 @@ const OPERATIONS: readonly Operation[] = [
   call('AuthService/ExchangeToken', 'session u', 2_014, { session: { id: 'r' } }, { authToken: 'u' }),
   call('AdminService/DeactivateUser', 'session u', 2_016, { user: { deactivatedAt: 'now' } }),
 
+  call('AdminService/GetUser', 'address x', 0, { user: { email: 'old@example.com' } }),
+  call(SIGN_IN_TO_ACCOUNT, 'address x', 2, {}, { proof: 'p' }),
+  call(CHANGE_ADDRESS, 'address x', 4, {}, { proof: 'p', email: 'new@example.com' }),
+
   call('WebhookService/CreateWebhook', 'webhook w', 0, shown(KEY)),
   call('WebhookService/RotateSigningKey', 'webhook w', 2, shown(OTHER_KEY)),
 
@@ -80,6 +85,7 @@ const CHANGES = [
   ...['AuthService/ExchangeToken 2', 'SessionService/RevokeSession 8', 'AdminService/CompleteLogin 2012'],
   ...['AuthService/ExchangeToken 2014', 'AdminService/DeactivateUser 2016'],
   ...['AdminService/CompleteLogin 1', `${TOKEN} 3`, 'SessionService/EndGrant 7'],
+  ...[`${SIGN_IN_TO_ACCOUNT} 2`, `${CHANGE_ADDRESS} 4`],
   ...['WebhookService/CreateWebhook 0', 'WebhookService/RotateSigningKey 2'],
 ];
 
@@ -99,6 +105,7 @@ const CORRECT: History = {
     { id: '8', type: 'user.deactivated', data: { id: 'u' } },
   ],
   signedMessages: [KEY, OTHER_KEY].map(signWith),
+  notices: ['new@example.com'],
   logoutTokens: [{ sub: 'v', sid: 'g' }],
   endsAt: ENDS_AT,
 };
@@ -150,6 +157,7 @@ const FLIPS: readonly [string, History][] = [
   ['a live access token is not active', answer(`${USERINFO} 5`, {})],
   ['the end of a grant was not told', { ...CORRECT, logoutTokens: [] }],
   ['a logout token tells of no end', { ...CORRECT, operations: without('SessionService/EndGrant 7') }],
+  ['a change of an address was not told to the old one', { ...CORRECT, notices: [] }],
   ['a message is signed with no key of its webhook', { ...CORRECT, signedMessages: [signWith(FOREIGN_KEY)] }],
   ['an acknowledged change has no audit event', logOnly((id) => id !== `${TOKEN} 3`)],
   ['an acknowledged change has no audit event', logOnly((id) => id !== 'EventService/CheckIn 4')],

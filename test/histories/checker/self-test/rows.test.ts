@@ -1,6 +1,7 @@
 /** The checker of rows notices every kind of wrong answer and of lost change, and takes every correct history. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { addressModel, CHANGE_ADDRESS } from '../address-model.ts';
 import { ADD_PASSKEY, browserModel, CONTINUE, CONTINUE_SILENTLY, SIGN_IN } from '../browser-model.ts';
 import { eventModel } from '../event-model.ts';
 import { grantModel, TOKEN } from '../grant-model.ts';
@@ -22,6 +23,7 @@ const JUDGES: Readonly<Record<Kind, (history: readonly Operation[]) => Violation
   session: (history) => findViolation(sessionModel, history),
   grant: (history) => findViolation(grantModel, history),
   browser: (history) => findViolation(browserModel, history),
+  address: (history) => findViolation(addressModel, history),
 };
 
 /** Calls, and a step, that change nothing whose loss would show. */
@@ -35,6 +37,7 @@ const CLASSES: Readonly<Record<Kind, number>> = {
   session: 17,
   grant: 6,
   browser: 17,
+  address: 6,
 };
 
 /** What shows, at the end, a change that was lost, with what each call chooses. */
@@ -63,6 +66,11 @@ const LAST_CALLS: Readonly<Record<Kind, readonly (readonly [string, number])[]>>
     ['AdminService/ListUserIdentities', 0],
     ...[0, 1, 2].map((choice) => [ADD_PASSKEY, choice] as const),
     [SIGN_IN, 0],
+  ],
+  address: [
+    ['AdminService/GetUser', 0],
+    [CHANGE_ADDRESS, 0],
+    ['AdminService/GetUser', 0],
   ],
 };
 

@@ -5,7 +5,9 @@ import { EXPIRE, MAKE_DUE } from '../session-model.ts';
 interface Rows {
   ids: number;
   event?: { name?: string | undefined; createdAt: string; isDeleted: boolean; checkIns: Record<string, string> };
-  user: { name?: string | undefined; deactivatedAt?: string | undefined };
+  user: { name?: string | undefined; email: string; deactivatedAt?: string | undefined };
+  /** Those of the address, with whether the link of each is void. */
+  changes: { from: string; to: string; isVoid: boolean }[];
   webhook?: { description?: string | undefined; isActive: boolean; signingKey: string } | undefined;
   tokens: string[];
   /** Those that live, the newest last. */
@@ -25,7 +27,8 @@ export class SimulatedUsher {
   #rows: Rows = {
     ...{ expired: [], proofs: [], passkeys: [], isLinked: false },
     ids: 0,
-    user: {},
+    user: { email: 'first' },
+    changes: [],
     tokens: [],
     sessions: [],
     isDue: false,
@@ -212,6 +215,23 @@ const CALLS: Readonly<Record<string, (rows: Rows, input: Input) => Outcome>> = {
   'oidc/authorize': continueLogin,
   'login/forget': forget,
 
+  'account/email/code'({ changes, proofs, user }, { email = '', proof = '' }) {
+    if (!proofs.includes(proof)) return refuse('Your account');
+    changes.push({ from: user.email, to: email, isVoid: false });
+    user.email = email;
+    return answer({});
+  },
+  'account/undo'(rows, { email }) {
+    const at = rows.changes.findIndex(({ to }) => to === email);
+    const change = rows.changes[at];
+    const isRepeated = change?.isVoid && change.from === rows.user.email;
+    if (!change || (change.isVoid && !isRepeated)) return refuse('This link does not work any more');
+    for (const later of rows.changes.slice(at)) later.isVoid = true;
+    rows.user.email = change.from;
+    endAll(rows);
+    return answer({});
+  },
+
   'oidc/revoke': endGrant,
   EndGrant: endGrant,
   EndUserGrant: endGrant,
@@ -266,8 +286,8 @@ function showEvent({ name, createdAt }: NonNullable<Rows['event']>): Outcome {
   return answer({ event: { eventId: 'event', createdAt, ...(name !== undefined && { name }) } });
 }
 
-function showUser({ name, deactivatedAt }: Rows['user']): Outcome {
-  return answer({ user: { ...(name !== undefined && { name }), ...(deactivatedAt && { deactivatedAt }) } });
+function showUser({ name, email, deactivatedAt }: Rows['user']): Outcome {
+  return answer({ user: { email, ...(name !== undefined && { name }), ...(deactivatedAt && { deactivatedAt }) } });
 }
 
 function showWebhook(webhook: Rows['webhook']): Outcome {
