@@ -1,5 +1,5 @@
 /** How many queues of one application may be claimed at a time. Each claim has several statements, which others wait for. */
-const MAX_CLAIMS = 4;
+const MAX_CLAIMS = 2;
 
 /** Turns of applications: one with many due queues leaves the connections to Postgres and half of the slots to others. */
 export class Turns {
