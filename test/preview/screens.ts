@@ -7,6 +7,7 @@ import { renderContinue } from '../../src/login-page/pages/continue.ts';
 import type { PageContent } from '../../src/login-page/pages/document.ts';
 import { ERROR_PAGES, type ErrorPage, renderError } from '../../src/login-page/pages/error.ts';
 import { renderLink } from '../../src/login-page/pages/link.ts';
+import { renderLogOut } from '../../src/login-page/pages/log-out.ts';
 import { renderMute } from '../../src/login-page/pages/mute.ts';
 import { renderName } from '../../src/login-page/pages/name.ts';
 import { renderPasskeyList } from '../../src/login-page/pages/passkey-list.ts';
@@ -56,6 +57,18 @@ export const SCREENS: readonly Screen[] = [
   { name: 'mute', render: (language) => renderMute({ ...muteView(language), until: null }) },
   { name: 'mute-done', render: (language) => renderMute({ ...muteView(language), until: new Date(24 * HOUR_MS) }) },
   { name: 'mute-invalid', render: (language) => renderMute({ ...muteView(language), until: undefined }) },
+  {
+    name: 'log-out',
+    render: (language) => renderLogOut({ ...pageView(language), application: SHOP, formToken: 'token' }),
+  },
+  {
+    name: 'not-signed-out',
+    render: (language) => renderError('not-signed-out', { ...pageView(language), application: SHOP }),
+  },
+  {
+    name: 'redirect-mismatch',
+    render: (language) => renderError('unknown-redirect', pageView(language)),
+  },
   { name: 'shop-choice', render: (language) => renderAt(SHOP, renderChoice, language, { email: '' }) },
   { name: 'shop-code', render: (language) => renderAt(SHOP, renderCode, language) },
   { name: 'shop-name', render: (language) => renderAt(SHOP, renderName, language) },

@@ -1,5 +1,4 @@
 import { html } from '../../http/html.ts';
-import { renderWaysOn } from './branding.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
 import { renderHeading, renderMark } from './parts.ts';
@@ -13,6 +12,8 @@ interface LogOutView extends PageView {
 export function renderLogOut(view: LogOutView): PageContent {
   const { language, application, place, formToken } = view;
   const title = language.text('oidc.logOut.title');
+  const site = application?.site;
+  const back = site && language.html('error.back', { application: application.name });
   const kept = place.query.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
   return {
     language,
@@ -22,8 +23,7 @@ export function renderLogOut(view: LogOutView): PageContent {
 ${renderHeading(html`${title}`, html`<p>${language.text('oidc.logOut.text')}</p>`)}
 <form class="ways" method="post" action="${place.path}">
 ${kept}<input type="hidden" name="token" value="${formToken}"><button>${language.text('account.signOut')}</button>
-</form>
-${renderWaysOn(view, { canRetry: false })}`,
+${site && html`<a class="button second" href="${site.origin}">${back}</a>\n`}</form>`,
     footer: renderFooter(view),
   };
 }
