@@ -69,6 +69,8 @@ export class Addresses implements Actor {
 
   /** Signs in to the account page with the wallet. */
   async #signIn(owner: Owner, browser: Browser): Promise<void> {
+    // As in a new browser: on the page of somebody who is signed in, the form leads to the passkeys.
+    browser.cookies.clear();
     const begun = await attempt(async () => {
       const at = this.#pages.at(browser);
       const page = await follow(at, await at.submit(await at.open('/account'), '/account/login'));
