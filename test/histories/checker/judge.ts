@@ -49,7 +49,7 @@ export function judge({
     ...findGrantViolations(operations, logoutTokens),
     ...findSignatureViolations(operations, signedMessages),
     ...findUntoldChanges(operations, notices),
-    ...findAuditViolations(operations.filter(isCall), log),
+    ...findAuditViolations(operations, log),
     ...findDeliveryViolations(...withMessages(operations, log), messages),
   ];
 }
@@ -93,8 +93,4 @@ export function findUntoldChanges(operations: readonly Operation[], notices: rea
     rule: 'a change of an address was not told to the old one',
     details: describeOperation(change),
   }));
-}
-
-function isCall({ rpc }: Operation): boolean {
-  return !rpc.startsWith('SQL/');
 }

@@ -2,6 +2,7 @@
 import { SIGN_IN_BY_PROVIDER } from '../browser-model.ts';
 import { TOKEN } from '../grant-model.ts';
 import { answerOf, describeOperation, isRead, type Operation, type Violation } from '../operation.ts';
+import { EXPIRE } from '../session-model.ts';
 
 export interface AuditEvent {
   readonly action: string;
@@ -13,10 +14,15 @@ export interface AuditEvent {
 const ALWAYS_CHANGES =
   /\/(CreateEvent|DeleteEvent|UndoCheckIn|CreateUser|UpdateUser|CreateWebhook|DeleteWebhook|RotateSigningKey|CreateApiKey|CompleteLogin)$/;
 
-export function findAuditViolations(operations: readonly Operation[], log: readonly AuditEvent[]): Violation[] {
+export function findAuditViolations(all: readonly Operation[], log: readonly AuditEvent[]): Violation[] {
+  const operations = all.filter(({ rpc }) => !rpc.startsWith('SQL/'));
   const byRequest = Map.groupBy(log, ({ requestId }) => requestId);
   const byId = new Map(operations.map((operation) => [operation.id, operation]));
-  const ofOperations = operations.flatMap((operation) => judgeOperation(operation, byRequest.get(operation.id) ?? []));
+  const expirations = all.filter(({ rpc }) => rpc === EXPIRE);
+  const ofOperations = operations.flatMap((operation) => {
+    const isExpired = expirations.some((step) => step.subject === operation.subject && overlaps(step, operation));
+    return judgeOperation(operation, byRequest.get(operation.id) ?? [], isExpired);
+  });
   const strange = log.filter(({ requestId, action }) => byId.get(requestId)?.rpc !== action);
   return [
     ...ofOperations,
@@ -24,11 +30,16 @@ export function findAuditViolations(operations: readonly Operation[], log: reado
   ];
 }
 
-function judgeOperation(operation: Operation, events: readonly AuditEvent[]): Violation[] {
+function overlaps(one: Operation, other: Operation): boolean {
+  return one.calledAt <= other.returnedAt && other.calledAt <= one.returnedAt;
+}
+
+/** @param isExpired whether the session has expired during the call, which then notes a sign-in and begins a session */
+function judgeOperation(operation: Operation, events: readonly AuditEvent[], isExpired: boolean): Violation[] {
   const details = describeOperation(operation);
   const isCode = operation.rpc === TOKEN && operation.input.rotation === undefined;
   // A code has an event for its sign-in, and one if that is a later one of a live session. A link has one of its own.
-  const mayHaveTwo = isCode || operation.rpc === SIGN_IN_BY_PROVIDER;
+  const mayHaveTwo = isCode || isExpired || operation.rpc === SIGN_IN_BY_PROVIDER;
   if (events.length > (mayHaveTwo ? 2 : 1)) return [{ rule: 'a call has two audit events', details }];
   const [event] = events;
   const answer = answerOf(operation);
