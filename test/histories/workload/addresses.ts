@@ -76,8 +76,8 @@ export class Addresses implements Actor {
       const page = await follow(at, await at.submit(await at.open('/account'), '/account/login'));
       const form = findForm(page, '/login/wallet');
       const fields = { ...form?.fields, address: owner.wallet.address };
-      const { body } = await at.post('/login/wallet/challenge', fields);
-      return { page, message: String(JSON.parse(body).message) };
+      const { status, body } = await at.post('/login/wallet/challenge', fields);
+      return status === 200 ? { page, message: String(JSON.parse(body).message) } : undefined;
     });
     if (!begun) return;
     const proof = randomUUID();
