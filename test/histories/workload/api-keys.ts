@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { REVOCATION_MS } from '../checker/invariants/keys.ts';
-import { pick } from './random.ts';
-import { type Actor, callAny, type Scene } from './scene.ts';
+import { type Actor, anyReplica, callAny, type Scene } from './scene.ts';
 
 /** How long a key is used before it is revoked, and after the revocation must hold. */
 const USED_MS = 2_000;
@@ -31,10 +30,10 @@ export class ApiKeys implements Actor {
   }
 
   async #use(id: string, apiKey: string, forMs: number): Promise<void> {
-    const { recorder, replicas } = this.#scene;
+    const { recorder } = this.#scene;
     const endsAt = performance.now() + forMs;
     while (performance.now() < endsAt && !this.#isOver()) {
-      const replica = pick([...Array(replicas).keys()]);
+      const replica = anyReplica(this.#scene);
       const request = { pageSize: 1 };
       await recorder.call(replica, { rpc: 'EventService/ListEvents', subject: `key ${id}`, apiKey, request });
       await sleep(PAUSE_MS);

@@ -3,8 +3,8 @@ import { REVOKE, TOKEN } from '../checker/grant-model.ts';
 import { USERINFO } from '../checker/invariants/grants.ts';
 import type { Answer } from '../checker/operation.ts';
 import type { HttpReply, Reply } from './client.ts';
-import { pick, pickWeighted } from './random.ts';
-import { type Actor, callAny, type Scene } from './scene.ts';
+import { pick, pickNewest, pickWeighted } from './random.ts';
+import { type Actor, anyReplica, callAny, type Scene } from './scene.ts';
 
 const USERS = 3;
 /** Ends before a code or the overlap of a replaced refresh token does, even after the longest pause of a fault. */
@@ -121,7 +121,7 @@ export class Grants implements Actor {
       code_challenge: hash('sha256', verifier, 'base64url'),
       code_challenge_method: 'S256',
     });
-    const reply = await client.send(this.#anyReplica(), {
+    const reply = await client.send(anyReplica(this.#scene), {
       method: 'GET',
       path: `/oidc/authorize?${query}`,
       headers: fromAnywhere(),
@@ -160,7 +160,7 @@ export class Grants implements Actor {
   async #userinfo({ userId }: Visitor, login: Login | undefined): Promise<void> {
     if (!login?.accessToken) return;
     const { client, recorder } = this.#scene;
-    const replica = this.#anyReplica();
+    const replica = anyReplica(this.#scene);
     const call = { rpc: USERINFO, subject: subjectOf(userId), input: { grantId: login.grantId } };
     await recorder.record(replica, call, async (requestId) => {
       const headers = { authorization: `Bearer ${login.accessToken}`, 'x-request-id': requestId };
@@ -185,7 +185,7 @@ export class Grants implements Actor {
     },
   ): Promise<(Answer & TokenAnswer) | undefined> {
     const { client, oidcApplication, recorder } = this.#scene;
-    const replica = this.#anyReplica();
+    const replica = anyReplica(this.#scene);
     return recorder.record(replica, { rpc, subject: subjectOf(userId), input }, async (requestId) => {
       const reply = await client.send(replica, {
         method: 'POST',
@@ -212,10 +212,6 @@ export class Grants implements Actor {
     const input = grantId === undefined ? {} : { grantId };
     const { apiKey } = this.#scene.oidcApplication;
     await callAny(this.#scene, { rpc, subject: subjectOf(userId), input, request, apiKey });
-  }
-
-  #anyReplica(): number {
-    return pick([...Array(this.#scene.replicas).keys()]);
   }
 }
 
@@ -247,10 +243,6 @@ function readError({ body, status }: HttpReply): Reply {
   } catch {
     return { code: String(status), message: body };
   }
-}
-
-function pickNewest(logins: readonly Login[]): Login | undefined {
-  return Math.random() < 0.7 ? logins.at(-1) : logins.length > 0 ? pick(logins) : undefined;
 }
 
 /** Returns a grant that has begun. The end of one that just begins may refuse its code. */

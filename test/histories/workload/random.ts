@@ -15,3 +15,8 @@ export function pickWeighted<Name extends string>(weights: Readonly<Record<Name,
   }
   return pick(entries)[0];
 }
+
+/** Returns mostly the last value, and sometimes any: that former ones have ended has to be seen, too. */
+export function pickNewest<T>(values: readonly T[]): T | undefined {
+  return Math.random() < 0.7 ? values.at(-1) : values.length > 0 ? pick(values) : undefined;
+}

@@ -35,9 +35,13 @@ export interface Scene {
   readonly expire: (userId: string) => Promise<void>;
 }
 
+export function anyReplica({ replicas }: Pick<Scene, 'replicas'>): number {
+  return pick([...Array(replicas).keys()]);
+}
+
 /** Makes a call at any replica. */
-export function callAny({ recorder, replicas }: Scene, call: RecordedCall): Promise<Answer | undefined> {
-  return recorder.call(pick([...Array(replicas).keys()]), call);
+export function callAny(scene: Scene, call: RecordedCall): Promise<Answer | undefined> {
+  return scene.recorder.call(anyReplica(scene), call);
 }
 
 /** Part of the workload: makes a call, of its choice, about one of a few objects that it has at a time. */

@@ -1,6 +1,6 @@
 import type { Answer, Input } from '../checker/operation.ts';
 import { EXPIRE, MAKE_DUE } from '../checker/session-model.ts';
-import { pick, pickWeighted } from './random.ts';
+import { pickNewest, pickWeighted } from './random.ts';
 import { type Actor, callAny, logIn, type Scene } from './scene.ts';
 import { createSignedInUser } from './users.ts';
 
@@ -85,11 +85,6 @@ export class Sessions implements Actor {
   #call({ userId }: Visitor, rpc: string, input: Input): Promise<Answer | undefined> {
     return callAny(this.#scene, { rpc, subject: `session ${userId}`, input });
   }
-}
-
-/** Mostly the newest: that the others have ended has to be seen, too. */
-function pickNewest(values: readonly string[]): string | undefined {
-  return Math.random() < 0.7 ? values.at(-1) : values.length > 0 ? pick(values) : undefined;
 }
 
 function note({ sessionIds }: Visitor, answer: Answer | undefined): void {
