@@ -8,7 +8,7 @@ import { findLatestCode } from '../login/find-latest-code.ts';
 import { findFamiliarity } from '../login/known-origins.ts';
 import type { LoginCodeSettings } from '../login/login-code.ts';
 import { admitLoginCode } from '../login/login-code-limits.ts';
-import { isMuted } from '../login/muted-addresses.ts';
+import { isMutedFor } from '../login/muted-addresses.ts';
 import { enteredCode } from '../login/read-login-code.ts';
 import { requireRightCode } from '../login/require-right-code.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
@@ -60,8 +60,8 @@ export async function createAddressCode(
   const { email } = check(request, addressRules);
   const changeId = randomUUID();
   const owner = await findUserByEmail(call, email);
-  const isStranger = (await findFamiliarity(call, settings.keys, browser, email)) === 'stranger';
-  const hasMuted = (await isMuted(call, settings.keys, email)) && isStranger;
+  const familiarity = await findFamiliarity(call, settings.keys, browser, email);
+  const hasMuted = await isMutedFor(call, settings.keys, { email, familiarity });
   const isDecoy = (owner !== undefined && owner.id !== userId) || hasMuted;
   const length = await admitLoginCode(call, settings, { browser, email, familiarity: 'stranger' });
   const login = {

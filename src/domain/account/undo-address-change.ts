@@ -47,8 +47,8 @@ export function readUndoToken(keys: readonly Buffer[], token: string, now: Date)
  * links of the change and of all later ones, so that an intruder's own link cannot take the address back. Links of
  * earlier changes stay valid, so that an intruder's own link cannot void that of the victim. A void link still ends
  * every sign-in if the user has its old address, as after a first click. The first click also removes the passkeys, the
- * identities and the wallet that were added since the sign-in that made the change: an intruder would sign in with them. The address that the user loses gets a notice:
- * somebody who reads the e-mails of an abandoned mailbox could have used the link.
+ * identities and the wallet that were added since the sign-in that made the change: an intruder would sign in with them.
+ * The address that the user loses gets a notice: somebody who reads an abandoned mailbox could have used the link.
  *
  * @throws ServiceError `User not found` also if the link is void, `User already exists` if somebody else has the old
  * address

@@ -19,7 +19,7 @@ import {
 } from './login-code.ts';
 import { type Asker, admitLoginCode, admitRepetition } from './login-code-limits.ts';
 import { type LoginIntent, requireOpenIntent } from './login-intent.ts';
-import { isMuted } from './muted-addresses.ts';
+import { isMutedFor } from './muted-addresses.ts';
 import { isDueForRepeat, refuseRepeat, secondsUntilRepeat } from './repeat-delay.ts';
 
 const LIFETIME_MS = 10 * 60_000;
@@ -79,7 +79,7 @@ export async function createLoginCode(
   const proved = await findToLink(call, inBrowser, link);
   const login = { ...inBrowser, ...proved, email, userId: user?.id ?? null };
   const asker = { browser, email, familiarity: await findFamiliarity(call, settings.keys, browser, email) };
-  const hasMuted = asker.familiarity === 'stranger' && (await isMuted(call, settings.keys, email));
+  const hasMuted = await isMutedFor(call, settings.keys, asker);
   const { code, wait, ...row } =
     (await repeatLiveCode(call, settings, login, asker)) ??
     (await insertNewCode(call, settings, login, await admitLoginCode(call, settings, asker, applicationId)));

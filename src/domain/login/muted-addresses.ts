@@ -8,7 +8,7 @@ import { type Statement, whereEqual } from '../../database/database.ts';
 import { mutedAddresses } from '../../database/login-schema.ts';
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../call.ts';
-import { foldEmail } from './known-origins.ts';
+import { type Familiarity, foldEmail } from './known-origins.ts';
 import { hmac, type LoginCodeKeys } from './login-code.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -49,8 +49,16 @@ export async function findMute(call: Call, keys: LoginCodeKeys, token: string): 
   return key && (await selectUntil(call, key));
 }
 
-/** Looks under every key, because a link from before a key rotation still works. */
-export async function isMuted(call: Call, keys: LoginCodeKeys, email: string): Promise<boolean> {
+/**
+ * Returns whether the address gets no code, because it is muted and a stranger asks. Looks under every key, because a
+ * link from before a key rotation still works.
+ */
+export async function isMutedFor(
+  call: Call,
+  keys: LoginCodeKeys,
+  { email, familiarity }: { readonly email: string; readonly familiarity: Familiarity },
+): Promise<boolean> {
+  if (familiarity !== 'stranger') return false;
   const found = await Promise.all(keys.map((key) => selectUntil(call, digestAddress(key, email))));
   return found.some((until) => until !== null);
 }

@@ -28,8 +28,8 @@ export async function revokeUserSessions(
 }
 
 /**
- * Ends the sessions of a user in the application, and the sign-ins that browsers remember. Without a session or grant there it
- * does nothing, so that a person stores at most one cut-off and audit event per sign-in.
+ * Ends the sessions of a user in the application, and the sign-ins that browsers remember. Without a session or grant
+ * there it does nothing, so that a person stores at most one cut-off and audit event per sign-in.
  */
 export async function endOwnSessions(call: Call, target: { readonly applicationId: string; readonly userId: string }) {
   const [ended] = await runCutoff(call, endSessionsWhereSignedIn, target);

@@ -28,8 +28,8 @@ export const LOGIN_FAULTS: readonly Fault[] = [
     },
     {
       what: 'A muted address gets no codes in known browsers',
-      file: 'create-login-code.ts',
-      find: "asker.familiarity === 'stranger' && ",
+      file: 'muted-addresses.ts',
+      find: "if (familiarity !== 'stranger') return false;",
       replace: '',
       test: mute,
       title: /still get codes/,
