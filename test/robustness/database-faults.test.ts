@@ -29,8 +29,11 @@ const LONG = { timeout: SOAK_MS + 300_000 };
 /** Eight for calls, and eight for the delivery of webhooks. */
 const RECONNECTS_PER_SECOND = 16;
 const GROWTH_MB = 64;
-/** Persistent HTTP/2 connections of Connect's clients, and the control connection to Postgres. */
-const GROWTH_FILES = 4;
+/**
+ * Persistent HTTP/2 connections of Connect's clients, the control connection to Postgres, and the pool of eight, which
+ * may not be full before. A file per reconnect would be more.
+ */
+const GROWTH_FILES = 12;
 /** How many times the speed afterwards is measured: other work on the machine may slow calls. The short form measures none. */
 const WINDOWS = quickOrLong(0, 5);
 
