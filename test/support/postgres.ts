@@ -1,11 +1,11 @@
-import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { prepareCitus } from './citus.ts';
 import { onServer, withDatabase } from './on-server.ts';
+import { createTemporaryDirectory } from './temporary-directory.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -24,7 +24,7 @@ export const TEMPLATE = 'usher_template';
  * directory, failing ones included.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const temporary = await mkdtemp(join(tmpdir(), 'usher-tests-'));
+  const temporary = await createTemporaryDirectory();
   // Postgres, haproxy and Patroni run as users who are not its owner.
   await chmod(temporary, 0o755);
   process.env.TMPDIR = temporary;

@@ -1,5 +1,6 @@
 /** Starts the service as main does, on a free port and its own database. */
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto';
+import { globalAgent } from 'node:http';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport } from '@connectrpc/connect-node';
@@ -48,6 +49,8 @@ export async function startTestService(options: TestServiceOptions = {}) {
   };
   const service = await startServer(config, { logger: silent, ...options });
   const close = async () => {
+    // A service waits half a second for requests on their way, on connections that are open.
+    for (const socket of Object.values(globalAgent.freeSockets).flat()) socket?.destroy();
     await service.close();
     if (!options.database) await database[Symbol.asyncDispose]();
   };
