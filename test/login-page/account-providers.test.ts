@@ -4,7 +4,7 @@ import { follow, openAccount, tokenOf } from '../support/account-page.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
 import type { LoginBrowser, LoginPage } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { adminClient, createTestUser } from '../support/service.ts';
+import { adminClient, createTestUser, type TestUser } from '../support/service.ts';
 
 const acme = await FakeProvider.start();
 const config = { loginProviders: [acme.settings()], loginProviderIds: undefined };
@@ -81,6 +81,23 @@ test('nothing is linked in another browser, to another user, or once the sign-in
   fixture.clock.advance(16 * 60_000);
   await late.browser.open(lateCallback);
   expect([await identitiesOf(user), await identitiesOf(other)]).toEqual([[], []]);
+});
+
+test.each<[string, (user: TestUser) => Promise<unknown>]>([
+  ['the address changes', ({ id, email }) => admin.updateUser({ userId: id, email: `new.${email}` })],
+  ['the account is closed', ({ id }) => admin.deactivateUser({ userId: id })],
+])('nothing is linked if %s while the provider answers', async (what, change) => {
+  const user = await createTestUser(fixture.service);
+  const { browser, page } = await openAccount(fixture, user);
+  const callback = acme.signIn(await leave(browser, page), { sub: what });
+  acme.answers.set('/userinfo', async (_request, response) => {
+    await change(user);
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ sub: what }));
+  });
+  await browser.open(callback);
+  acme.answers.clear();
+  expect(acme.requests.at(-1)).toBe('/userinfo');
+  expect(await fixture.service.database.sql`select from user_identities where subject = ${what}`).toHaveLength(0);
 });
 
 test('whoever declines at the provider comes back to the account', async () => {

@@ -95,6 +95,17 @@ test('an identity waits in vain for the owner of an address who signs in elsewhe
   expect(await ownersOf('before the victim')).toEqual([]);
 });
 
+test('an identity is not linked to a user whose address has changed since the code was sent', async () => {
+  const user = await createTestUser(fixture.service);
+  const { browser, location, login } = await leave();
+  const linkPage = await browser.open(acme.signIn(location, { sub: 'of the former address', email: user.email }));
+  const codePage = await browser.submit(linkPage, '/login/link');
+  await admin.updateUser({ userId: user.id, email: `new.${user.email}` });
+  const refused = await browser.submit(codePage, '/login/code', { code: fixture.mailbox.codeFor(user.email) });
+  await fixture.expectRefused({ login }, refused, 'This code is not valid any more. Please have a new one sent.');
+  expect(await ownersOf('of the former address')).toEqual([]);
+});
+
 test('nobody removes the identity of another user', async () => {
   const [owner, other] = [await createTestUser(fixture.service), await createTestUser(fixture.service)];
   await link('of its owner', owner);

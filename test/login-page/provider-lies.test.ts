@@ -112,12 +112,7 @@ test.each<[string, string, (response: ServerResponse) => void]>([
     (response) => json(response, { access_token: 'a', token_type: 'b' }),
   ],
   ['token endpoint that is huge', '/token', (response) => flood(response)],
-  ['key set that is huge', '/keys', (response) => flood(response)],
-  ['key set that is empty', '/keys', (response) => json(response, { keys: [] })],
-  ['key set that is none', '/keys', (response) => json(response, 'keys')],
 ])('a %s is refused', async (_, path, answer) => {
-  // The keys of the first sign-in are known.
-  acme.key = generateIssuerKey('RS256');
   acme.answers.set(path, (_request, response) => answer(response));
   await expectNothing();
 });

@@ -82,6 +82,17 @@ describe('a refresh token', () => {
     expect(await next(again.body.refresh_token)).toMatchObject({ status: 200 });
   });
 
+  test('gets no more than 30 seconds from when it was replaced, however often it is used meanwhile', async () => {
+    const { refresh_token: first } = await signIn();
+    await next(first);
+    for (const seconds of [15, 14]) {
+      clock.advance(seconds * SECOND);
+      expect(await next(first)).toMatchObject({ status: 200 });
+    }
+    clock.advance(SECOND);
+    expect(await next(first)).toMatchObject(INVALID_GRANT);
+  });
+
   test('gets one successor in 50 requests at once', async () => {
     const { refresh_token: first } = await signIn();
     const replies = await Promise.all(Array.from({ length: 50 }, () => next(first)));
@@ -192,6 +203,15 @@ describe('introspection', () => {
       token_type: 'Bearer',
     });
     expect((await introspect(tokens.refresh_token)).body).toMatchObject({ active: true });
+  });
+
+  test('tells when a token expires, and of which kind it is', async () => {
+    const tokens = await signIn(await createTestUser(service));
+    const signedInAt = Math.floor(clock.read().getTime() / SECOND);
+    const { body: access } = await introspect(tokens.access_token);
+    expect(access).toMatchObject({ token_type: 'Bearer', exp: signedInAt + 15 * 60, auth_time: signedInAt });
+    const { body: refreshing } = await introspect(tokens.refresh_token);
+    expect(refreshing).toMatchObject({ token_type: 'refresh_token', exp: signedInAt + 12 * 60 * 60 });
   });
 
   test('tells nothing of tokens of others, and of those that have ended', async () => {

@@ -4,6 +4,7 @@ import { decodeJwt } from 'jose';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { sidOf } from '../../src/domain/oidc/sid.ts';
 import { SECOND, TestClock } from '../support/clock.ts';
+import { request } from '../support/http.ts';
 import { createRsaJwk } from '../support/oidc.ts';
 import { createOidcTenant, redeem, refresh, signInForCode } from '../support/oidc-client.ts';
 import {
@@ -72,10 +73,8 @@ test.each(['RevokeUserSessions', 'DeactivateUser'])(
     const tenant = await createOidcTenant(service);
     const user = await createTestUser(service);
     const code = await signInForCode(service, tenant, user);
-    const openGate = await closeGate();
+    const openGate = await closeGate('sessions');
     const redemption = redeem(service, tenant, code);
-    const halted = () => sql`
-      select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`;
     await expect.poll(halted).toHaveLength(1);
     await end(name, tenant, user);
     await openGate();
@@ -87,23 +86,43 @@ test.each(['RevokeUserSessions', 'DeactivateUser'])(
   },
 );
 
+test('a code that is being redeemed while its browser logs out gives no tokens, and begins no grant', async () => {
+  const tenant = await createOidcTenant(service);
+  const user = await createTestUser(service);
+  const browser = 'a browser';
+  const { body } = await redeem(service, tenant, await signInForCode(service, tenant, user, { browser }));
+  const code = await signInForCode(service, tenant, user, { browser });
+  const openGate = await closeGate('oidc_grants');
+  const redemption = redeem(service, tenant, code);
+  await expect.poll(halted).toHaveLength(1);
+  const loggedOut = await request(service.url, { path: `/oidc/logout?id_token_hint=${body.id_token}` });
+  expect(loggedOut.status).toBe(200);
+  await openGate();
+  expect(await redemption).toMatchObject(INVALID_GRANT);
+  const { grants } = await clientsOf(service, tenant).sessions.listGrants({ userId: user.id });
+  expect(grants).toEqual([]);
+});
+
+const halted = () => sql`
+  select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`;
+
 async function end(name: string, tenant: Tenant, { id: userId }: { id: string }): Promise<void> {
   if (name === 'DeactivateUser') await admin.deactivateUser({ userId });
   else await clientsOf(service, tenant).sessions.revokeUserSessions({ userId });
 }
 
-/** Lets statements wait when they have read and are about to insert a session. Returns what lets them continue. */
-async function closeGate(): Promise<() => Promise<void>> {
+/** Lets statements wait when they have read and are about to insert. Returns what lets them continue. */
+async function closeGate(table: 'sessions' | 'oidc_grants'): Promise<() => Promise<void>> {
   await sql.unsafe(`
     create table gate (is_closed boolean);
     insert into gate values (true);
     create function wait_at_gate() returns trigger language plpgsql as $$
       begin while exists (select from gate) loop perform pg_sleep(0.01); end loop; return new; end $$;
-    create trigger gate before insert on sessions for each row execute function wait_at_gate()`);
+    create trigger gate before insert on ${table} for each row execute function wait_at_gate()`);
   const open = async () => void (await sql`delete from gate`);
   onTestFinished(async () => {
     await open();
-    await sql.unsafe('drop trigger gate on sessions; drop function wait_at_gate(); drop table gate');
+    await sql.unsafe(`drop trigger gate on ${table}; drop function wait_at_gate(); drop table gate`);
   });
   return open;
 }

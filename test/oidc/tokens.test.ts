@@ -167,6 +167,15 @@ describe('a refresh', () => {
     }
   });
 
+  test('for less shows less, and a later one has the whole scope again', async () => {
+    const { body } = await signIn(user, 'openid profile email');
+    const { body: less } = await refresh(service, tenant, body.refresh_token, { scope: 'openid' });
+    expect((await getUserinfo(service, less.access_token)).body).toEqual({ sub: user.id });
+    const { body: all } = await refresh(service, tenant, less.refresh_token);
+    expect(all.scope).toBe('openid profile email');
+    expect((await getUserinfo(service, all.access_token)).body).toMatchObject({ email: user.email, name: 'Ada' });
+  });
+
   test('begins one session for 50 requests at once', async () => {
     const person = await createTestUser(service);
     const { body } = await signIn(person);
@@ -247,6 +256,19 @@ describe('userinfo', () => {
         headers: { 'www-authenticate': 'Bearer realm="usher", error="invalid_token"' },
       });
     }
+  });
+
+  test.each([
+    [
+      'offers no OpenID Connect any more',
+      (applicationId: string) => admin.updateApplication({ applicationId, openIdConnect: false }),
+    ],
+    ['is deleted', (applicationId: string) => admin.deleteApplication({ applicationId })],
+  ])('refuses a token of an application that %s', async (_what, end) => {
+    const gone = await createOidcTenant(service);
+    const { body } = await redeem(service, gone, await signInForCode(service, gone, user));
+    await end(gone.id);
+    expect(await getUserinfo(service, body.access_token)).toMatchObject({ status: 401 });
   });
 
   test('refuses an expired token', async () => {

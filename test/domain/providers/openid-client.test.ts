@@ -1,4 +1,4 @@
-/** What Usher keeps of a provider, and for how long: its metadata for an hour, its keys until one is unknown. */
+/** What Usher believes of a provider, and what it keeps: its metadata for an hour, its keys until one is unknown. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { OpenIdClient } from '../../../src/domain/providers/openid-client.ts';
 import { FakeProvider } from '../../support/fake-provider.ts';
@@ -23,8 +23,8 @@ afterEach(async () => {
 
 const leave = () => client.authorizationUrl(SECRETS, { redirectUri, loginHint: '' });
 
-async function signIn() {
-  const callback = new URL(acme.signIn((await leave()).href, { sub: 'ada', email: 'ada@acme.test' }), redirectUri);
+async function signIn(claims: Record<string, unknown> = {}) {
+  const callback = new URL(acme.signIn((await leave()).href, { sub: 'ada', ...claims }), redirectUri);
   return await client.identify(callback, SECRETS);
 }
 
@@ -88,6 +88,45 @@ test('unknown keys ask for the keys once in 5 seconds', async () => {
   vi.advanceTimersByTime(6_000);
   for (let time = 0; time < 5; time++) await expect(signIn()).rejects.toThrow();
   expect(countOf('/keys')).toBe(3);
+});
+
+test('nothing that userinfo says replaces what the ID token has signed: issuer, name, whether the address is verified', async () => {
+  acme.profile = { iss: 'https://evil.test', name: 'Eve', email: 'eve@acme.test', email_verified: true };
+  expect(await signIn({ name: 'Ada', email_verified: false })).toMatchObject({
+    issuer: acme.origin,
+    subject: 'ada',
+    name: 'Ada',
+    email: 'eve@acme.test',
+    isEmailVerified: false,
+  });
+});
+
+test('what userinfo says is not about the address of the ID token', async () => {
+  acme.profile = { email: 'eve@acme.test', email_verified: true };
+  expect(await signIn({ email: 'ada@acme.test' })).toMatchObject({ email: 'ada@acme.test', isEmailVerified: false });
+});
+
+test('userinfo of another subject than that of the ID token signs nobody in', async () => {
+  acme.profile = { sub: 'eve', email: 'eve@acme.test' };
+  await expect(signIn()).rejects.toThrow('unexpected sub of the userinfo_endpoint');
+});
+
+test('the instant of a sign-in is that of the ID token, not of userinfo', async () => {
+  acme.profile = { auth_time: Math.floor(Date.now() / 1_000) };
+  expect((await signIn()).authenticatedAt).toBeUndefined();
+});
+
+test.each<[string, (keys: object) => unknown]>([
+  ['huge', (keys) => ({ ...keys, padding: 'x'.repeat(262_144) })],
+  ['empty', () => ({ keys: [] })],
+  ['none', () => 'keys'],
+])('a key set that is %s signs nobody in', async (_, change) => {
+  const body = JSON.stringify(change({ keys: [acme.key.publicJwk] }));
+  acme.answers.set('/keys', (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+  });
+  await expect(signIn()).rejects.toThrow();
+  expect(countOf('/keys')).toBe(1);
 });
 
 test('known keys are not asked for again within 4 minutes', async () => {

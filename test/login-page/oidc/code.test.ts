@@ -73,6 +73,28 @@ describe('the login page', () => {
     expect(await later()).toMatchObject(USED);
   });
 
+  it.each<[string, number, boolean]>([
+    ['in another browser', MINUTE, false],
+    ['11 minutes after the sign-in', 11 * MINUTE, true],
+  ])('lets the code live no longer for whoever leaves the offer %s', async (_where, waited, isOwn) => {
+    await using replica = await fixture.startReplica({ loginMethods: ['wallet', 'email', 'passkey'] });
+    const { submit, browser, login } = await ready();
+    await submit();
+    const own = browser.at(replica);
+    const offer = await own.open(login.path.replace('/login', '/login/passkey/new'));
+    const other = await fixture.arrive({ at: replica });
+    clock.advance(waited);
+    const { fields } = formOf(offer, '/login/passkey/later');
+    const token = other.page.forms.find((form) => form.fields.token)?.fields.token ?? '';
+    const left = isOwn
+      ? await own.post('/login/passkey/later', fields)
+      : await other.browser.post('/login/passkey/later', { ...fields, token });
+    expect(left).toMatchObject(USED);
+    const [row] = await service.database.sql`
+      select authenticated_at from login_intents where id = ${login.loginIntentId}`;
+    expect(row).toEqual({ authenticated_at: null });
+  });
+
   it('says that the login has been used once the code is redeemed', async () => {
     const { submit, browser, login } = await ready();
     await submit();

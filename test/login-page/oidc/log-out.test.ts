@@ -71,6 +71,25 @@ describe('with the ID token of a login', () => {
     expect(await isRemembered(browser)).toBe(false);
   });
 
+  it('ends tokens at once that were in use until then', async () => {
+    const signedIn = await signIn();
+    expect(await isLive(signedIn)).toEqual([true, true]);
+    await logOut(new LoginBrowser(service), { id_token_hint: signedIn.idToken });
+    expect(await isLive(signedIn)).toEqual([false, false]);
+  });
+
+  it('signs the user out of the account page in that browser, and nobody else', async () => {
+    const user = await createTestUser(service);
+    const { browser } = await openAccount(fixture, user);
+    const isOpen = async () => (await browser.open('/account')).heading !== 'Your account';
+    const other = await signIn({ browser });
+    await logOut(browser, { id_token_hint: other.idToken });
+    expect(await isOpen()).toBe(true);
+    const own = await signIn({ browser, user });
+    await logOut(browser, { id_token_hint: own.idToken });
+    expect(await isOpen()).toBe(false);
+  });
+
   it('takes a form, and leaves out a state that there is none of', async () => {
     const { browser, idToken: id_token_hint } = await signIn();
     const { status, location } = await browser.post('/oidc/logout', { id_token_hint, post_logout_redirect_uri: OUT });

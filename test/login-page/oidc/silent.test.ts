@@ -95,6 +95,14 @@ describe('prompt=none', () => {
     expect(errorOf(await ask(browser, shop, { id_token_hint: tokens.id_token }))).toBe(undefined);
   });
 
+  it('takes no id_token_hint of another application, even if it names the same user in the same browser', async () => {
+    const { browser, user, tokens } = await signIn();
+    const { id_token: foreign = '' } = await tokensOf(await ask(browser, forum), forum);
+    expect(decodeJwt(foreign)).toMatchObject({ sub: user.id, aud: forum.clientId });
+    expect(errorOf(await ask(browser, shop, { id_token_hint: foreign }))).toBe('login_required');
+    expect(errorOf(await ask(browser, shop, { id_token_hint: tokens.id_token }))).toBe(undefined);
+  });
+
   it('leaves the cookie of the browser alone that a foreign form has not sent', async () => {
     const page = await new LoginBrowser(service).post(
       '/oidc/authorize',

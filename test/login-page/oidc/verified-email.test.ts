@@ -4,7 +4,7 @@ import { afterAll, expect, it } from 'vitest';
 import { LoginBrowser } from '../../support/login-browser.ts';
 import { LoginFixture } from '../../support/login-fixture.ts';
 import { beginOidcLogin, CODE_VERIFIER, createRsaJwk, parametersOf } from '../../support/oidc.ts';
-import { redeem } from '../../support/oidc-client.ts';
+import { getUserinfo, redeem, refresh } from '../../support/oidc-client.ts';
 import { adminClient, createTenant } from '../../support/service.ts';
 
 const fixture = await LoginFixture.open({ oidcSigningKeys: [createRsaJwk()] });
@@ -45,6 +45,20 @@ it('is true from the first code on, until the address changes', async () => {
   await admin.updateUser({ userId, email: `new.${email}` });
   const [changed] = await service.database.sql`select email_verified_at from users where id = ${userId}`;
   expect(changed?.email_verified_at).toBeNull();
+});
+
+it('is not true for an address of which the user has proved another', async () => {
+  const asked = await fixture.askForCode(await begin());
+  const { id: userId, email } = asked.user;
+  const { location } = await asked.enter(asked.code);
+  const { body } = await redeem(service, of, parametersOf(location).code ?? '', { verifier: CODE_VERIFIER });
+  await service.database.sql`
+    update users set email = ${`new.${email}`}, email_verified_at = now() where id = ${userId}`;
+  // The session keeps the address of the sign-in until it is renewed.
+  expect((await getUserinfo(service, body.access_token)).body).toEqual({ sub: userId, email });
+  const { body: refreshed } = await refresh(service, of, body.refresh_token);
+  const claims = decodeJwt(refreshed.id_token ?? '');
+  expect([claims.email, claims.email_verified]).toEqual([email, undefined]);
 });
 
 it('is true for whoever signs up with a code', async () => {

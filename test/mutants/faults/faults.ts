@@ -7,6 +7,7 @@ import { LANGUAGE_FAULTS } from './languages.ts';
 import { LOGIN_FAULTS } from './login.ts';
 import { NOTICE_FAULTS } from './notices.ts';
 import { OIDC_FAULTS } from './oidc.ts';
+import { OIDC_TOKEN_FAULTS } from './oidc-tokens.ts';
 import { OTHER_FAULTS } from './others.ts';
 import { PAGE_FAULTS } from './pages.ts';
 import { PASSKEY_FAULTS } from './passkeys.ts';
@@ -32,6 +33,7 @@ export const FAULTS: readonly Fault[] = [
   ...TOKEN_FAULTS,
   ...NOTICE_FAULTS,
   ...OIDC_FAULTS,
+  ...OIDC_TOKEN_FAULTS,
   ...EVENT_FAULTS,
   ...WEBHOOK_FAULTS,
   ...SERVICE_FAULTS,
