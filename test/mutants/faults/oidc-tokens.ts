@@ -167,14 +167,6 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
       title: /refuses a token of an application that offers no OpenID Connect/,
     },
     {
-      what: 'Tokens outlive their application',
-      file: 'live-grants.ts',
-      find: 'and a.deleted_at is null',
-      replace: '',
-      test: tokens,
-      title: /refuses a token of an application that is deleted/,
-    },
-    {
       what: 'A code lives on for whoever stays on the page for passkeys for a day',
       file: 'extend-code.ts',
       find: 'LIMIT_MS = 10 * 60_000',
