@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import { BatchLoader } from './batch-loader.ts';
+import { createLruCache } from './lru-cache.ts';
 import { RevalidatingCache } from './revalidating-cache.ts';
 
 const MAX_APPLICATIONS = 10_000;
@@ -11,7 +11,7 @@ const MAX_APPLICATIONS = 10_000;
 export function createApplicationCache<Value>(
   loadAll: (applicationId: string, ids: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
 ): RevalidatingCache<Value> {
-  const loaders = new LRUCache<string, BatchLoader<Value>>({ max: MAX_APPLICATIONS });
+  const loaders = createLruCache<BatchLoader<Value>>(MAX_APPLICATIONS);
   return new RevalidatingCache((key) => {
     const [applicationId = '', id = ''] = key.split('/');
     let loader = loaders.get(applicationId);

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { createLruCache } from './lru-cache.ts';
 
 /** The result of a look-up. It is not older than `readAt`. */
 interface Timed {
@@ -29,8 +29,8 @@ interface LookUp<Value> extends Timed {
 export class RevalidatingCache<Value> {
   /** How many look-ups the cache has answered, and how many had to wait for `load`. */
   readonly lookUps = { hits: 0, misses: 0 };
-  readonly #known = new LRUCache<string, Found<Value>>({ max: 50_000 });
-  readonly #absent = new LRUCache<string, Timed>({ max: 10_000 });
+  readonly #known = createLruCache<Found<Value>>(50_000);
+  readonly #absent = createLruCache<Timed>(10_000);
   readonly #pending = new Map<string, LookUp<Value>>();
   readonly #load: (key: string) => Promise<Value | undefined>;
 

@@ -1,11 +1,22 @@
 /** An external issuer: serves a key set, counts its requests, and signs tokens. */
-import { generateKeyPairSync, randomUUID, sign } from 'node:crypto';
+import { generateKeyPairSync, type KeyPairKeyObjectResult, randomUUID, sign } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { listenOnLoopback, stopServer } from './loopback-server.ts';
 
 export const ISSUER = 'https://issuer.test';
 
 type JsonObject = Record<string, unknown>;
+
+const RSA_KEY_PAIRS = 4;
+const rsaKeyPairs: KeyPairKeyObjectResult[] = [];
+let taken = 0;
+
+/** Returns another pair than the last three times. To generate one takes longer than most tests. */
+export function takeRsaKeyPair(): KeyPairKeyObjectResult {
+  const index = taken++ % RSA_KEY_PAIRS;
+  rsaKeyPairs[index] ??= generateKeyPairSync('rsa', { modulusLength: 2048 });
+  return rsaKeyPairs[index];
+}
 
 export type IssuerKey = ReturnType<typeof generateIssuerKey>;
 
@@ -15,7 +26,7 @@ export function generateIssuerKey(alg: 'EdDSA' | 'ES256' | 'RS256', kid: string 
       ? generateKeyPairSync('ed25519')
       : alg === 'ES256'
         ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
-        : generateKeyPairSync('rsa', { modulusLength: 2048 });
+        : takeRsaKeyPair();
   return { kid, alg, privateKey, publicJwk: { ...publicKey.export({ format: 'jwk' }), kid, alg, use: 'sig' } };
 }
 

@@ -1,12 +1,13 @@
 /** What tests of OpenID Connect share. */
-import { generateKeyPairSync, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { JWK } from 'jose';
+import { takeRsaKeyPair } from './issuer.ts';
 import type { LoginBrowser } from './login-browser.ts';
 import { REDIRECT_URI, type Tenant } from './service.ts';
 
 /** Returns a private key for `oidcSigningKeys`. */
 export function createRsaJwk(kid = 'rsa'): JWK {
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const { privateKey } = takeRsaKeyPair();
   return { ...privateKey.export({ format: 'jwk' }), alg: 'RS256', kid };
 }
 

@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
-import { LRUCache } from 'lru-cache';
 import { anyOf } from '../../database/any-of.ts';
 import type { Run } from '../../database/database.ts';
 import { sessionIds } from '../../database/session-schema.ts';
 import { p, statement } from '../../database/template.ts';
 import { createApplicationCache } from '../application-cache.ts';
+import { createLruCache } from '../lru-cache.ts';
 import type { RevalidatingCache } from '../revalidating-cache.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { lastSignIn, type Session, sessionColumns } from './session.ts';
@@ -31,12 +31,7 @@ export class LiveSessions {
   /**
    * When this replica ended the sessions of a user. Entries may expire: by then, no answer that can be used is older.
    */
-  readonly #revokedAt = new LRUCache<string, number>({
-    // With `max`, the cache would take 4.4 MB before its first entry.
-    maxSize: MAX_REVOKED,
-    sizeCalculation: () => 1,
-    ttl: MAX_STALENESS_MS,
-  });
+  readonly #revokedAt = createLruCache<number>(MAX_REVOKED, { ttl: MAX_STALENESS_MS });
 
   readonly #revocations: Revocations | undefined;
 

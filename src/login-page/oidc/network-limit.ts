@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import { networkOf, siteOf } from '../../domain/login/network.ts';
+import { createLruCache } from '../../domain/lru-cache.ts';
 
 /** Bounds the memory. The bucket of a busy site stays, however many networks it has. */
 const MAX_BUCKETS = 20_000;
@@ -13,7 +13,7 @@ const PERMITS = { ofNetwork: 600, ofSite: 1_200, inAll: 30_000 };
 
 /** Leaky buckets in memory. A refusal takes no permit, so that a busy network does not use up those of others. */
 export class NetworkLimit {
-  readonly #buckets = new LRUCache<string, { emptyAt: number }>({ max: MAX_BUCKETS });
+  readonly #buckets = createLruCache<{ emptyAt: number }>(MAX_BUCKETS);
 
   /** Takes permits of the network of the address, of its site, and of all. Returns false if one of them has too few. */
   take(address: string, instant: Date, count = 1): boolean {
