@@ -125,6 +125,18 @@ test('whoever signed in more than 10 minutes ago signs in again before leaving f
   expect(await leave(browser, page)).toContain('/login?intent=');
 });
 
+test('a network may have 60 answers linked at once, also wrong ones', async () => {
+  const { browser, page } = await openAccount(fixture, await createTestUser(fixture.service));
+  const { searchParams } = new URL((await leave(browser, page)) ?? '');
+  const callback = acme.answerOf(searchParams, { code: 'guessed' });
+  const before = acme.requests.length;
+  let alert = '';
+  for (let answers = 0; answers < 70 && !alert.startsWith('Too many'); answers++)
+    alert = (await follow(browser, await browser.open(callback))).alert;
+  expect(alert).toContain('Too many');
+  expect(acme.requests.slice(before).filter((path) => path === '/token')).toHaveLength(60);
+});
+
 test('an operator sees and removes identities, and an erasure leaves none', async () => {
   const user = await createTestUser(fixture.service);
   const { browser, page } = await openAccount(fixture, user);

@@ -165,6 +165,28 @@ describe('no sign-in is shared', () => {
     await expectNotRemembered(browser, forum);
   });
 
+  it('after SINGLE_SIGN_ON_MAX_AGE, however often it is continued until then', async () => {
+    const { browser, signedInAt } = await signIn();
+    for (const hours of [5, 10]) {
+      clock.advance(signedInAt.getTime() + hours * HOUR - clock.read().getTime());
+      const { page } = await arrive(browser, forum);
+      expect((await browser.submit(page, '/login/continue')).status).toBe(303);
+    }
+    clock.advance(signedInAt.getTime() + 12 * HOUR - clock.read().getTime());
+    await expectNotRemembered(browser, shop);
+  });
+
+  it('that is older than a SINGLE_SIGN_ON_MAX_AGE which was shortened since', async () => {
+    const { browser } = await signIn();
+    await using replica = await fixture.startReplica({ singleSignOnMaxAgeSeconds: 60 });
+    clock.advance(MINUTE);
+    const login = await beginLogin(replica, forum);
+    const page = await browser.at(replica).open(login.path);
+    expect(isOffered(page)).toBe(false);
+    expect((await insist(browser.at(replica), page, login)).alert).toContain('We do not remember');
+    expect(isOffered(await browser.open(login.path))).toBe(true);
+  });
+
   it('that is older than max_age_seconds, at its edge', async () => {
     const { browser, signedInAt } = await signIn();
     clock.advance(signedInAt.getTime() + 5 * MINUTE - 1 - clock.read().getTime());

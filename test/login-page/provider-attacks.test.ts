@@ -4,7 +4,7 @@ import { follow, openAccount, tokenOf } from '../support/account-page.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
 import { beginLogin, LoginBrowser } from '../support/login-browser.ts';
 import { type Arrival, LoginFixture } from '../support/login-fixture.ts';
-import { adminClient, createTestUser } from '../support/service.ts';
+import { adminClient, createTestUser, type TestUser } from '../support/service.ts';
 
 const acme = await FakeProvider.start();
 const github = await FakeProvider.start();
@@ -95,15 +95,47 @@ test('an identity waits in vain for the owner of an address who signs in elsewhe
   expect(await ownersOf('before the victim')).toEqual([]);
 });
 
-test('an identity is not linked to a user whose address has changed since the code was sent', async () => {
+test.each<[string, (user: TestUser) => Promise<unknown>]>([
+  ['whose address has changed', ({ id, email }) => admin.updateUser({ userId: id, email: `new.${email}` })],
+  ['who was deactivated', ({ id }) => admin.deactivateUser({ userId: id })],
+])('an identity is not linked to a user %s since the code was sent', async (what, change) => {
   const user = await createTestUser(fixture.service);
   const { browser, location, login } = await leave();
-  const linkPage = await browser.open(acme.signIn(location, { sub: 'of the former address', email: user.email }));
+  const linkPage = await browser.open(acme.signIn(location, { sub: what, email: user.email }));
   const codePage = await browser.submit(linkPage, '/login/link');
-  await admin.updateUser({ userId: user.id, email: `new.${user.email}` });
+  await change(user);
   const refused = await browser.submit(codePage, '/login/code', { code: fixture.mailbox.codeFor(user.email) });
-  await fixture.expectRefused({ login }, refused, 'This code is not valid any more. Please have a new one sent.');
-  expect(await ownersOf('of the former address')).toEqual([]);
+  expect(refused.location).toBeUndefined();
+  expect(await fixture.isCompleted(login.loginIntentId)).toBe(false);
+  expect(await ownersOf(what)).toEqual([]);
+});
+
+test.each<[string, string, boolean]>([
+  ['another login of the same browser', 'acme', false],
+  ['a form that names another provider', 'github', true],
+])('an identity is not linked by %s', async (what, provider, isSame) => {
+  const user = await createTestUser(fixture.service);
+  const { browser, location, login } = await leave();
+  await browser.open(acme.signIn(location, { sub: what }));
+  const { page } = await fixture.arrive({ browser, ...(isSame && { login }) });
+  const { fields = {} } = page.forms.find(({ action }) => action === '/login/email') ?? {};
+  const codePage = await follow(
+    browser,
+    await browser.post('/login/link', { ...fields, email: user.email, link: provider }),
+  );
+  const done = await browser.submit(codePage, '/login/code', { code: fixture.mailbox.codeFor(user.email) });
+  expect(done.status).toBe(303);
+  expect(await ownersOf(what)).toEqual([]);
+});
+
+test('an identity is not linked by the form of a code that does not name its provider', async () => {
+  const user = await createTestUser(fixture.service);
+  const { browser, location } = await leave();
+  const linkPage = await browser.open(acme.signIn(location, { sub: 'not named', email: user.email }));
+  const codePage = await browser.submit(linkPage, '/login/link');
+  const code = fixture.mailbox.codeFor(user.email);
+  expect((await browser.submit(codePage, '/login/code', { code, link: '' })).status).toBe(303);
+  expect(await ownersOf('not named')).toEqual([]);
 });
 
 test('nobody removes the identity of another user', async () => {

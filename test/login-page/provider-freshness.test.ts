@@ -70,6 +70,16 @@ test.each([
   expect([queryOf(sent).get('prompt'), queryOf(sent).get('max_age')]).toEqual(expected);
 });
 
+test('whoever goes on to the passkeys has to sign in at the provider again, whatever the application demands', async () => {
+  const { browser, login } = await fixture.arrive();
+  const sent = await send(browser, await browser.open(`${login.path}&then=passkeys`));
+  expect([queryOf(sent).get('prompt'), queryOf(sent).get('max_age')]).toEqual(['login', '0']);
+  acme.claims = { auth_time: seconds() - 120 };
+  const page = await browser.open(acme.signIn(sent.location, PERSON));
+  expect(page.alert).toContain('cannot ask you to sign in again');
+  expect(await fixture.isCompleted(login.loginIntentId)).toBe(false);
+});
+
 test.each([{ prompt: 'LOGIN' }, { maxAgeSeconds: 0 }, { maxAgeSeconds: 600 }])(
   'a login with %j is not completed unless the provider proves a recent sign-in',
   async (demands) => {

@@ -114,6 +114,16 @@ test('a name that Usher would refuse is left out of a new user', async () => {
   expect({ email: user?.email, name: user?.name }).toEqual({ email, name: undefined });
 });
 
+test('whoever signs up at a trusted provider has not proved the address to Usher', async () => {
+  const of = await createTenant(fixture.service);
+  await adminClient(fixture.service).updateApplication({ applicationId: of.id, allowSignUp: true });
+  const { browser, location } = await leave('corp', { of });
+  const email = 'unproved@corp.test';
+  await browser.open(trusted.signIn(location, { sub: email, email, email_verified: true, name: 'Ada' }));
+  const rows = await fixture.service.database.sql`select email_verified_at from users where email = ${email}`;
+  expect(rows).toEqual([{ email_verified_at: null }]);
+});
+
 test('of two who sign up with one identity, the second learns that another account has it', async () => {
   const of = await createTenant(fixture.service);
   await adminClient(fixture.service).updateApplication({ applicationId: of.id, allowSignUp: true });

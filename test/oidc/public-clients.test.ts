@@ -160,6 +160,8 @@ describe('revocation', () => {
   test.each(['access_token', 'refresh_token'] as const)('by the %s ends that sign-in and no other', async (kind) => {
     const [gone, kept] = [await signIn(), await signIn()];
     const fields = { token: gone[kind] ?? '', client_id: tenant.clientId };
+    // Usher still knows the answer when the token is revoked.
+    expect(await getUserinfo(service, gone.access_token)).toMatchObject({ status: 200 });
     expect(await post(service, '/oidc/revoke', fields)).toMatchObject({ status: 200, body: {} });
     expect(await getUserinfo(service, gone.access_token)).toMatchObject({ status: 401 });
     expect(await next(gone.refresh_token)).toMatchObject(INVALID_GRANT);
@@ -224,6 +226,14 @@ describe('introspection', () => {
     for (const token of [tokens.access_token, tokens.refresh_token, 'uat_', 'x']) {
       expect((await introspect(token)).body).toEqual({ active: false });
     }
+  });
+
+  test('tells nothing of a refresh token whose user was signed out', async () => {
+    const person = await createTestUser(service);
+    const tokens = await signIn(person);
+    expect((await introspect(tokens.refresh_token)).body).toMatchObject({ active: true });
+    await clientsOf(service, tenant).sessions.revokeUserSessions({ userId: person.id });
+    expect((await introspect(tokens.refresh_token)).body).toEqual({ active: false });
   });
 
   test('knows at once what another replica has issued, and what this one has replaced or ended', async () => {
@@ -374,6 +384,8 @@ describe('a page', () => {
     expect([refreshed.status, refused.status, shown.status, revoked.status]).toEqual([200, 400, 200, 200]);
     for (const { headers } of [refreshed, refused, shown, revoked]) {
       expect(headers['access-control-allow-origin']).toBe(allowed);
+      // Otherwise a cache would show the answer for one page to another.
+      expect(headers.vary).toBe(allowed && 'Origin');
     }
   });
 

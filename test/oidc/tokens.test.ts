@@ -2,6 +2,8 @@
 import { decodeJwt } from 'jose';
 import { afterAll, describe, expect, test } from 'vitest';
 import { MINUTE, SECOND, TestClock } from '../support/clock.ts';
+import { request } from '../support/http.ts';
+import { holdLock } from '../support/lock.ts';
 import { createRsaJwk } from '../support/oidc.ts';
 import {
   basicOf,
@@ -302,6 +304,56 @@ describe('the token endpoint', () => {
     const alone = await post(service, '/oidc/token', { ...fields, client_id: tenant.clientId });
     expect(alone).toMatchObject(invalidClient);
     expect(await post(service, '/oidc/token', fields)).toMatchObject({ body: { error: 'invalid_request' } });
+  });
+
+  test.each([
+    [
+      'the same field twice',
+      `client_id=${tenant.clientId}&client_id=${tenant.clientId}&client_secret=${tenant.apiKey}`,
+    ],
+    ['a NUL', `client_id=${tenant.clientId}&client_secret=${tenant.apiKey}&state=%00`],
+  ])('refuses a form with %s', async (_what, credentials) => {
+    const reply = await request(service.url, {
+      path: '/oidc/token',
+      body: `${new URLSearchParams(fields)}&${credentials}`,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
+    expect(reply.status).toBe(400);
+    expect(JSON.parse(reply.body)).toMatchObject({ error: 'invalid_request' });
+  });
+
+  test.each([
+    ['a secret in the form, too', { client_secret: tenant.apiKey }],
+    ['the ID of another client', { client_id: other.clientId }],
+  ])('refuses a header beside %s', async (_what, more) => {
+    const reply = await post(service, '/oidc/token', { ...fields, ...more }, basicOf(tenant));
+    expect(reply).toMatchObject({ status: 400, body: { error: 'invalid_request' } });
+  });
+
+  test('says that it is not available if Postgres does not answer, so that the client keeps its token', async () => {
+    const { database, config: like } = service;
+    await using hasty = await startTestService({
+      ...{ database, like, clock: clock.read },
+      config: { requestTimeoutMs: 1_000 },
+    });
+    const { body } = await signIn();
+    await using _lock = await holdLock(database, 'lock table usher.oidc_grants in access exclusive mode');
+    expect(await refresh(hasty, tenant, body.refresh_token)).toMatchObject({
+      status: 503,
+      body: { error: 'temporarily_unavailable' },
+      headers: { 'retry-after': '1' },
+    });
+  });
+
+  test('notes the use of a secret', async () => {
+    const { database, config: like } = service;
+    const { apiKey, apiKeyId } = await admin.createApiKey({ applicationId: tenant.id, use: 'CLIENT_SECRET' });
+    const replica = await startTestService({ database, like, clock: clock.read });
+    await post(replica, '/oidc/token', fields, basicOf({ ...tenant, apiKey }));
+    // It notes uses once a minute, and when it closes.
+    await replica.close();
+    const [row] = await database.sql`select last_used_at is not null as is_noted from api_keys where id = ${apiKeyId}`;
+    expect(row).toEqual({ is_noted: true });
   });
 
   test('gives tokens that are no auth tokens', async () => {

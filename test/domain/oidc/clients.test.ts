@@ -1,7 +1,7 @@
 /** Strangers can name clients, so guesses must cost little. */
 import { randomBytes } from 'node:crypto';
-import { afterAll, expect, test } from 'vitest';
-import { Database } from '../../../src/database/database.ts';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
+import { Database, type Run } from '../../../src/database/database.ts';
 import { OidcClients } from '../../../src/domain/oidc/oidc-clients.ts';
 import { PublicClients } from '../../../src/domain/oidc/public-clients.ts';
 import { countStatements } from '../../support/count-statements.ts';
@@ -37,3 +37,17 @@ test.each([
     expect(count()).toBeLessThan(guesses.length);
   },
 );
+
+test('a client that keeps a secret from now on works without it for less than 4 seconds', async () => {
+  let now = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  onTestFinished(() => void vi.restoreAllMocks());
+  let isPublic = true;
+  const run = async () => (isPublic ? [{ id: tenant.id, clientId: tenant.clientId }] : []);
+  const clients = new PublicClients(run as unknown as Run);
+  const find = () => clients.find(tenant.clientId, now + 60_000);
+  expect(await find()).toBeDefined();
+  isPublic = false;
+  now += 4_000;
+  expect(await find()).toBeUndefined();
+});

@@ -42,6 +42,11 @@ describe('an ID token', () => {
     expect(payload).toMatchObject({ sub: facts.userId, amr: ['email'], sid: facts.sid });
   });
 
+  test('is signed with keys whose public halves alone are in the key set', () => {
+    for (const key of keys.publicJwks.keys)
+      expect(Object.keys(key).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use']);
+  });
+
   test('has the instant of the sign-in in seconds', () => {
     expect(idTokenClaims(facts).auth_time).toBe(Date.parse('2026-03-01T12:00:00Z') / 1_000);
   });

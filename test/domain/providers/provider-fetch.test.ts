@@ -38,6 +38,15 @@ test('no redirect is followed', async () => {
   expect(acme.requests).not.toContain('/target');
 });
 
+test.each([
+  [262_144, 200],
+  [262_145, undefined],
+])('an answer of %i bytes has the status %s', async (bytes, status) => {
+  acme.answers.set('/large', (_request, response) => void response.end('a'.repeat(bytes)));
+  const answer = await onLoopback(`${acme.origin}/large`).catch(() => undefined);
+  expect(answer?.status).toBe(status);
+});
+
 test('no more than 256 KiB are read', async () => {
   let isClosed = false;
   acme.answers.set('/huge', (_request, response) => {

@@ -78,6 +78,15 @@ describe('with the ID token of a login', () => {
     expect(await isLive(signedIn)).toEqual([false, false]);
   });
 
+  it('is in the audit log without the address of the person', async () => {
+    const { browser, user, idToken } = await signIn();
+    await logOut(browser, { id_token_hint: idToken });
+    const events = await service.database.sql`
+      select actor_type, ip_address from audit_events where resource = ${user.id} and action = 'GET /oidc/logout'`;
+    expect(events).not.toEqual([]);
+    for (const event of events) expect(event).toEqual({ actor_type: 'login_page', ip_address: '' });
+  });
+
   it('signs the user out of the account page in that browser, and nobody else', async () => {
     const user = await createTestUser(service);
     const { browser } = await openAccount(fixture, user);

@@ -5,7 +5,7 @@ import { MINUTE, SECOND } from '../../support/clock.ts';
 import { formOf, LoginBrowser } from '../../support/login-browser.ts';
 import { LoginFixture } from '../../support/login-fixture.ts';
 import { authorizationOf, beginOidcLogin, CODE_VERIFIER, createRsaJwk, parametersOf } from '../../support/oidc.ts';
-import { redeem } from '../../support/oidc-client.ts';
+import { redeem, refresh } from '../../support/oidc-client.ts';
 import { adminClient, createTenant, PUBLIC_URL, REDIRECT_URI, type Tenant } from '../../support/service.ts';
 
 type Changes = Readonly<Record<string, string | undefined>>;
@@ -75,6 +75,15 @@ describe('prompt=none', () => {
     clock.advance(MINUTE);
     expect(errorOf(await ask(browser, shop, { max_age: '59' }))).toBe('login_required');
     expect(errorOf(await ask(browser, shop, { max_age: '60' }))).toBe(undefined);
+  });
+
+  it('gives tokens for no longer than sessions last after the sign-in', async () => {
+    const { browser } = await signIn();
+    clock.advance(12 * 60 * MINUTE - 5 * MINUTE);
+    const tokens = await tokensOf(await ask(browser, forum), forum);
+    expect(tokens.expires_in).toBe(300);
+    clock.advance(5 * MINUTE);
+    expect((await refresh(service, forum, tokens.refresh_token)).status).toBe(400);
   });
 
   it('needs one that no revocation has ended', async () => {

@@ -7,10 +7,12 @@ import { LANGUAGE_FAULTS } from './languages.ts';
 import { LOGIN_FAULTS } from './login.ts';
 import { NOTICE_FAULTS } from './notices.ts';
 import { OIDC_FAULTS } from './oidc.ts';
+import { OIDC_CLIENT_FAULTS } from './oidc-clients.ts';
 import { OIDC_TOKEN_FAULTS } from './oidc-tokens.ts';
 import { OTHER_FAULTS } from './others.ts';
 import { PAGE_FAULTS } from './pages.ts';
 import { PASSKEY_FAULTS } from './passkeys.ts';
+import { PROVIDER_ANSWER_FAULTS } from './provider-answers.ts';
 import { PROVIDER_FAULTS } from './providers.ts';
 import { SERVICE_FAULTS } from './service.ts';
 import { SIGN_OUT_FAULTS } from './sign-outs.ts';
@@ -27,6 +29,7 @@ export const FAULTS: readonly Fault[] = [
   ...SIGN_OUT_FAULTS,
   ...PASSKEY_FAULTS,
   ...PROVIDER_FAULTS,
+  ...PROVIDER_ANSWER_FAULTS,
   ...BRANDING_FAULTS,
   ...LANGUAGE_FAULTS,
   ...PAGE_FAULTS,
@@ -34,6 +37,7 @@ export const FAULTS: readonly Fault[] = [
   ...NOTICE_FAULTS,
   ...OIDC_FAULTS,
   ...OIDC_TOKEN_FAULTS,
+  ...OIDC_CLIENT_FAULTS,
   ...EVENT_FAULTS,
   ...WEBHOOK_FAULTS,
   ...SERVICE_FAULTS,
