@@ -1,13 +1,35 @@
 import { defineConfig } from 'vitest/config';
 
+/** Tests of one part of Usher with its connections, files and timers, and long tables of attacks: `--mode integration`. */
+const INTEGRATION = [
+  ...[
+    'cluster',
+    'database',
+    'delivery',
+    'demo',
+    'examples',
+    'histories/checker',
+    'http',
+    'jobs',
+    'mail',
+    'main',
+    'metrics',
+    'oidc',
+  ].map((folder) => `test/${folder}/**/*.test.ts`),
+  'test/api/openapi/*.test.ts',
+  'test/console/{attacks,downloads,hostile,kept-forms,routes}.test.ts',
+  'test/login-page/provider-{attacks,faults,lies}.test.ts',
+  'test/log.test.ts',
+];
+
 /** The tests of faults and attacks: `--mode robustness` runs their short forms, `--mode soak` their long ones. */
-const ROBUSTNESS = 'test/robustness/**/*.test.ts';
+const ROBUSTNESS = ['test/robustness/**/*.test.ts'];
 
 /** Tests with standbys, poolers and distributed Postgres, which need more than npm installs: `--mode cluster`. */
-const SCALE = 'test/scale/**/*.test.ts';
+const SCALE = ['test/scale/**/*.test.ts'];
 
 /** Histories of calls under faults, which a checker judges: `--mode histories`. */
-const HISTORIES = 'test/histories/*.test.ts';
+const HISTORIES = ['test/histories/*.test.ts'];
 
 /** What must be the same on Citus. */
 const ON_CITUS = ['contract', 'delivery', 'domain', 'jobs', 'login-page', 'metrics'].map(
@@ -16,10 +38,18 @@ const ON_CITUS = ['contract', 'delivery', 'domain', 'jobs', 'login-page', 'metri
 
 export default defineConfig(({ mode }) => {
   const isSoak = mode === 'soak';
-  const isCluster = mode === 'cluster';
   const isHistories = mode === 'histories';
-  const cluster = process.env.CITUS_URL ? [SCALE, ...ON_CITUS] : [SCALE];
-  const isRobustness = isSoak || mode === 'robustness';
+  const isOnCitus = mode === 'cluster' && process.env.CITUS_URL !== undefined;
+  // A path that somebody names is run, whatever its tier.
+  const isNamed = process.argv.some((argument) => argument.startsWith('test/'));
+  const tiers: Readonly<Record<string, string[]>> = {
+    integration: INTEGRATION,
+    robustness: ROBUSTNESS,
+    soak: ROBUSTNESS,
+    cluster: isOnCitus ? [...SCALE, ...ON_CITUS] : SCALE,
+    histories: HISTORIES,
+  };
+  const others = [...SCALE, ...HISTORIES, ...(isNamed ? [] : [...ROBUSTNESS, ...INTEGRATION])];
   return {
     // Examples import the package as applications do.
     resolve: {
@@ -29,19 +59,19 @@ export default defineConfig(({ mode }) => {
       ],
     },
     test: {
-      include: isHistories ? [HISTORIES] : isCluster ? cluster : [isRobustness ? ROBUSTNESS : 'test/**/*.test.ts'],
-      exclude: isHistories || isCluster || isRobustness ? [] : [ROBUSTNESS, SCALE, HISTORIES],
+      include: tiers[mode] ?? ['test/**/*.test.ts'],
+      exclude: tiers[mode] ? [] : others,
       globalSetup: 'test/support/postgres.ts',
       provide: { isSoak },
-      // The tests wait more than they work: for locks, deadlines and processes.
-      maxWorkers: isSoak || isHistories || (isCluster && process.env.CITUS_URL) ? 1 : isCluster ? 2 : 4,
+      // More workers load and warm up the code more often; tests of these tiers wait more than they work.
+      maxWorkers: isSoak || isHistories || isOnCitus ? 1 : mode === 'integration' || mode === 'robustness' ? 4 : 2,
       // Files share the code they load, and nothing else: each has a database and services of its own.
       isolate: isSoak,
       // They end what hangs, and say nothing of speed: the machine may be busy.
       testTimeout: isSoak || isHistories ? 900_000 : 120_000,
       hookTimeout: 120_000,
       expect: { poll: { timeout: 30_000 } },
-      reporters: isSoak || isCluster || isHistories ? ['verbose', './test/support/soak-reporter.ts'] : ['dot'],
+      reporters: isSoak || mode === 'cluster' || isHistories ? ['verbose', './test/support/soak-reporter.ts'] : ['dot'],
       coverage: {
         include: ['src/**/*.ts'],
         // Programs of their own, whose output is tested.
