@@ -2,86 +2,101 @@
  * Plants one fault at a time in a copy of the checkout, and requires that the named test fails, while another passes:
  * noticed by what says so, not because the service does not start. Takes a regular expression to choose faults by.
  */
+import { rm } from 'node:fs/promises';
 import { layOutTable } from '../bench/report/lay-out-table.ts';
+import { startTemplateServer } from '../support/postgres.ts';
+import { createTemporaryDirectory } from '../support/temporary-directory.ts';
 import type { Fault } from './fault.ts';
 import { FAULTS } from './faults/faults.ts';
-import { type RunTest, ScratchCopy } from './scratch-copy.ts';
+import type { RunTest } from './resident-vitest.ts';
+import { ScratchCopy } from './scratch-copy.ts';
 
-const WORKERS = 2;
-/** A test that hangs ends by its own timeout before. */
+/** More than cores: a fault often makes its test wait. */
+const WORKERS = 4;
+/** A test that hangs ends by its own limit before. */
 const TIMEOUT_MS = 300_000;
+/** With a fault, a test may take so many times as long as the slowest test of its file without one. */
+const PATIENCE = 20;
+const SHORTEST_LIMIT_MS = 20_000;
+const LONGEST_LIMIT_MS = 120_000;
 
 const wanted = new RegExp(process.argv[2] ?? '');
 const isWanted = (fault: Fault) => Object.values(fault).some((text) => wanted.test(String(text)));
 const faults = FAULTS.filter(isWanted);
 
-await using copies = new AsyncDisposableStack();
-const [first, ...more] = await Promise.all(
-  Array.from({ length: WORKERS }, async () => copies.use(await ScratchCopy.make())),
-);
-if (!first) throw new Error('There is no worker');
-
-const tests = await runWithoutFaults(first, faults);
+const startedAt = performance.now();
+const secondsSince = (instant: number) => ((performance.now() - instant) / 1_000).toFixed(0);
 const results = new Map<Fault, readonly string[]>();
-const waiting = [...faults];
+
+await using stack = new AsyncDisposableStack();
+const temporary = await createTemporaryDirectory();
+stack.defer(() => rm(temporary, { recursive: true, force: true }));
+process.env.TMPDIR = temporary;
+const postgres = await startTemplateServer(temporary);
+stack.defer(() => postgres.close());
+
+// The largest come first, so that the workers end together.
+const waiting = Object.values(Object.groupBy(faults, ({ test }) => test))
+  .map((group = []) => group)
+  .toSorted((a, b) => a.length - b.length);
 await Promise.all(
-  [first, ...more].map(async (copy) => {
-    for (let fault = waiting.shift(); fault; fault = waiting.shift()) {
-      const startedAt = performance.now();
-      const verdict = await tryFault(copy, fault);
-      const seconds = ((performance.now() - startedAt) / 1_000).toFixed(0);
-      results.set(fault, [fault.what, fault.test, verdict, `${seconds} s`]);
-      if (verdict !== 'noticed') process.exitCode = 1;
-      process.stdout.write(`${verdict === 'noticed' ? 'ok  ' : 'FAIL'} ${fault.what}: ${verdict}\n`);
-    }
+  Array.from({ length: WORKERS }, async () => {
+    const copy = stack.use(await ScratchCopy.make({ TEMPLATE_SERVER_URL: postgres.url }));
+    for (let group = waiting.pop(); group; group = waiting.pop()) await tryGroup(copy, group);
   }),
 );
+
 const rows = faults.flatMap((fault) => [results.get(fault) ?? []]);
 const noticed = rows.filter(([, , verdict]) => verdict === 'noticed').length;
-process.stdout.write(
-  `\n${layOutTable(['Fault', 'Test', 'Result', 'Time'], rows)}\n${noticed} of ${rows.length} noticed\n`,
-);
+const table = layOutTable(['Fault', 'Test', 'Result', 'Time'], rows);
+process.stdout.write(`\n${table}\n${noticed} of ${rows.length} noticed, in ${secondsSince(startedAt)} s\n`);
 
-/** Returns every test of the files. */
-async function runWithoutFaults(copy: ScratchCopy, faults: readonly Fault[]): Promise<readonly RunTest[]> {
-  const files = [...new Set(faults.map(({ test }) => test))];
-  const tiers = Object.values(Object.groupBy(files, (file) => String(file.startsWith('test/robustness/'))));
-  const ofTiers: RunTest[] = [];
-  for (const tier of tiers) ofTiers.push(...(await copy.runTests(tier ?? [], { timeoutMs: 4 * TIMEOUT_MS })));
-  return ofTiers;
+/** Tries the faults, which have the same test file. */
+async function tryGroup(copy: ScratchCopy, group: readonly Fault[]): Promise<void> {
+  const tests = await copy.runTests(group[0]?.test ?? '', { timeoutMs: TIMEOUT_MS });
+  for (const fault of group) {
+    const startedAt = performance.now();
+    const verdict = tests ? await tryFault(copy, fault, tests) : 'FAILS WITHOUT IT: its file does not end';
+    results.set(fault, [fault.what, fault.test, verdict, `${secondsSince(startedAt)} s`]);
+    if (verdict !== 'noticed') process.exitCode = 1;
+    process.stdout.write(`${verdict === 'noticed' ? 'ok  ' : 'FAIL'} ${fault.what}: ${verdict}\n`);
+  }
 }
 
 /** Returns what is wrong with the row itself: a text that is not there once, or a test that fails without a fault. */
-function findProblem({ file, find, test, title }: Fault, text: string): string | undefined {
+function findProblem({ file, find, title }: Fault, text: string, tests: readonly RunTest[]): string | undefined {
   const count = text.split(find).length - 1;
   if (count !== 1) return `STALE: ${file} has the text ${count} times`;
+  if (file.startsWith('drizzle/')) return 'STALE: the database of the tests has its migrations already';
   if (title.flags !== '') return `STALE: ${title} has flags, which Vitest does not take`;
-  const ofTitle = tests.filter((each) => each.file === test && title.test(each.title));
+  const ofTitle = tests.filter((each) => title.test(each.title));
   if (ofTitle.length === 0) return `STALE: no test ${title}`;
   const broken = ofTitle.find(({ hasPassed }) => !hasPassed);
   return broken && `FAILS WITHOUT IT: ${broken.title}`;
 }
 
-async function tryFault(copy: ScratchCopy, fault: Fault): Promise<string> {
+/** Returns the verdict on the fault. `tests` are those of its test file, without it. */
+async function tryFault(copy: ScratchCopy, fault: Fault, tests: readonly RunTest[]): Promise<string> {
   const { file, find, replace, test, title } = fault;
   const text = await copy.read(file);
-  const problem = findProblem(fault, text);
+  const problem = findProblem(fault, text, tests);
   if (problem) return problem;
   // Tests of other subjects, one of which must pass: the service still works.
-  const others = tests
-    .filter((each) => each.file === test && each.hasPassed && !title.test(each.title))
-    .map((each) => each.title);
+  const others = tests.filter((each) => each.hasPassed && !title.test(each.title)).map((each) => each.title);
   const controls = [others[0], others[Math.floor(others.length / 2)], others.at(-1)].map((each) =>
     toPattern(each ?? ''),
   );
-  // Vitest puts > between the titles of a test and of what it is in, and its report does not.
+  // Vitest puts > between the titles of a test and of what it is in.
   const titles = new RegExp(`${title.source}|^(${controls.join('|')})$`.replaceAll(' ', '( | > )'));
   await copy.write(
     file,
     text.replace(find, () => replace),
   );
-  const run = await copy.runTests([test], { timeoutMs: TIMEOUT_MS, titles });
+  const slowestMs = Math.max(...tests.map(({ durationMs }) => durationMs));
+  const limitMs = Math.min(Math.max(PATIENCE * slowestMs, SHORTEST_LIMIT_MS), LONGEST_LIMIT_MS);
+  const run = await copy.runTests(test, { timeoutMs: TIMEOUT_MS, titles, limitMs });
   await copy.write(file, text);
+  if (!run) return 'DOES NOT END';
   if (run.length === 0) return 'NOT LOADED';
   if (!run.some(({ hasPassed }) => hasPassed)) return 'NOTHING WORKS';
   return run.some((each) => !each.hasPassed && title.test(each.title)) ? 'noticed' : 'NOT NOTICED';

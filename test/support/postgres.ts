@@ -1,7 +1,7 @@
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { prepareCitus } from './citus.ts';
 import { onServer, withDatabase } from './on-server.ts';
@@ -36,20 +36,28 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 async function preparePostgres(project: TestProject, temporary: string): Promise<() => Promise<void>> {
-  const { CITUS_URL } = process.env;
+  const { CITUS_URL, TEMPLATE_SERVER_URL } = process.env;
   if (CITUS_URL) {
     const { workerUrls, close } = await prepareCitus(CITUS_URL, TEMPLATE);
     project.provide('postgresUrl', CITUS_URL);
     project.provide('workerUrls', workerUrls);
     return close;
   }
-  const directory = join(temporary, 'postgres');
-  await mkdir(directory);
-  const server = await startEmbeddedPostgres(directory, { durable: false });
-  await onServer(server.url, (sql) => sql.unsafe(`create database ${TEMPLATE}`));
-  await migrateDatabase(withDatabase(server.url, TEMPLATE));
+  const server = TEMPLATE_SERVER_URL
+    ? { url: TEMPLATE_SERVER_URL, close: async () => {} }
+    : await startTemplateServer(temporary);
   project.provide('postgresUrl', server.url);
   project.provide('workerUrls', []);
 
   return () => server.close();
+}
+
+/** Starts a server that has the template, with its files in the directory. */
+export async function startTemplateServer(directory: string): Promise<EmbeddedPostgres> {
+  const cluster = join(directory, 'postgres');
+  await mkdir(cluster);
+  const server = await startEmbeddedPostgres(cluster, { durable: false });
+  await onServer(server.url, (sql) => sql.unsafe(`create database ${TEMPLATE}`));
+  await migrateDatabase(withDatabase(server.url, TEMPLATE));
+  return server;
 }
