@@ -55,6 +55,17 @@ test('a person links an account, gets a notice, signs in with it, and removes it
   expect(noticesTo(user)).toHaveLength(2);
 });
 
+test('an account that is linked already stays so, without another notice', async () => {
+  const user = await createTestUser(fixture.service);
+  const { browser, page } = await openAccount(fixture, user);
+  for (let time = 0; time < 2; time++) {
+    const callback = acme.signIn(await leave(browser, page), { sub: 'linked twice' });
+    expect((await follow(browser, await browser.open(callback))).body).toContain('The account is linked.');
+  }
+  await expect.poll(() => noticesTo(user)).toEqual(['mail.identityLinked.subject']);
+  expect(await fixture.service.database.sql`select from notices`).toHaveLength(0);
+});
+
 test('an account that another user has is not linked, and its owner keeps it', async () => {
   const [owner, other] = [await createTestUser(fixture.service), await createTestUser(fixture.service)];
   const first = await openAccount(fixture, owner);
@@ -86,7 +97,7 @@ test('nothing is linked in another browser, to another user, or once the sign-in
 test.each<[string, (user: TestUser) => Promise<unknown>]>([
   ['the address changes', ({ id, email }) => admin.updateUser({ userId: id, email: `new.${email}` })],
   ['the account is closed', ({ id }) => admin.deactivateUser({ userId: id })],
-])('nothing is linked if %s while the provider answers', async (what, change) => {
+])('nothing is linked, and the page does not say so, if %s while the provider answers', async (what, change) => {
   const user = await createTestUser(fixture.service);
   const { browser, page } = await openAccount(fixture, user);
   const callback = acme.signIn(await leave(browser, page), { sub: what });
@@ -94,8 +105,9 @@ test.each<[string, (user: TestUser) => Promise<unknown>]>([
     await change(user);
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ sub: what }));
   });
-  await browser.open(callback);
+  const back = await follow(browser, await browser.open(callback));
   acme.answers.clear();
+  expect(back.body).not.toContain('The account is linked.');
   expect(acme.requests.at(-1)).toBe('/userinfo');
   expect(await fixture.service.database.sql`select from user_identities where subject = ${what}`).toHaveLength(0);
 });

@@ -203,9 +203,15 @@ test('another browser cannot use the state, and another provider cannot answer i
   expect(mixedUp.alert).toContain('You have not signed in at');
 });
 
-test('whoever declines at the provider comes back to the choice', async () => {
+test.each([
+  'access_denied',
+  'account_selection_required',
+  'consent_required',
+  'interaction_required',
+  'login_required',
+])('whoever comes back from the provider with %s chooses again', async (error) => {
   const { browser, location } = await leave();
-  const page = await browser.open(acme.refuse(location));
+  const page = await browser.open(acme.refuse(location, error));
   expect(page.alert).toBe('You have not signed in at \u2068Acme\u2069. Please try again, or use another way.');
 });
 

@@ -44,8 +44,8 @@ export async function findProvedIdentityById(
 }
 
 /**
- * Links the identity to the user if the user is active and still has the e-mail address. Returns false otherwise, and
- * if the user has the identity already.
+ * Links the identity to the user if the user is active and still has the e-mail address. Returns whether the user has
+ * the identity now, also if that is not new.
  *
  * @throws ServiceError `Identity already linked` if another user has it
  */
@@ -63,7 +63,7 @@ export async function linkIdentity(
   if (!linked) {
     const [owner] = await call.run(selectOwner, { issuer: identity.issuer, subject: identity.subject });
     if (owner && owner.userId !== user.userId) throw new ServiceError('IDENTITY_ALREADY_LINKED');
-    return false;
+    return owner !== undefined;
   }
   call.notices?.wake();
   // A concurrent deletion of the user does not see the row.

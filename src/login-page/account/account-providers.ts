@@ -73,8 +73,9 @@ async function link(
   const identity = { issuer, subject, provider: fields.provider };
   // Again: the answer of the provider may have taken seconds.
   const { cutoffCount, intent } = await requireRecentSignIn(call, browser, signIn);
-  await linkIdentity({ ...call, cutoffCount }, identity, { userId: user.id, email: user.email }, intent);
-  redirect(request, '', { done: 'identity' });
+  const owner = { userId: user.id, email: user.email };
+  const isLinked = await linkIdentity({ ...call, cutoffCount }, identity, owner, intent);
+  redirect(request, '', isLinked ? { done: 'identity' } : {});
   return toRemark(problem);
 }
 

@@ -13,6 +13,7 @@ import { OTHER_FAULTS } from './others.ts';
 import { PAGE_FAULTS } from './pages.ts';
 import { PASSKEY_FAULTS } from './passkeys.ts';
 import { PROVIDER_ANSWER_FAULTS } from './provider-answers.ts';
+import { PROVIDER_LINK_FAULTS } from './provider-links.ts';
 import { PROVIDER_FAULTS } from './providers.ts';
 import { SERVICE_FAULTS } from './service.ts';
 import { SIGN_OUT_FAULTS } from './sign-outs.ts';
@@ -30,6 +31,7 @@ export const FAULTS: readonly Fault[] = [
   ...PASSKEY_FAULTS,
   ...PROVIDER_FAULTS,
   ...PROVIDER_ANSWER_FAULTS,
+  ...PROVIDER_LINK_FAULTS,
   ...BRANDING_FAULTS,
   ...LANGUAGE_FAULTS,
   ...PAGE_FAULTS,

@@ -5,6 +5,7 @@ const clients = 'test/oidc/public-clients.test.ts';
 const authorize = 'test/login-page/oidc/authorize.test.ts';
 const code = 'test/login-page/oidc/code.test.ts';
 const logOut = 'test/login-page/oidc/log-out.test.ts';
+const logoutTokens = 'test/delivery/logout.test.ts';
 const shared = 'test/login-page/continue.test.ts';
 const silent = 'test/login-page/oidc/silent.test.ts';
 
@@ -85,6 +86,30 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
       replace: "const latestEnd = sql`${p.instant('now')} +",
       test: silent,
       title: /gives tokens for no longer than sessions last after the sign-in/,
+    },
+    {
+      what: 'An ID token has no nonce, so that an old one passes for it',
+      file: 'begin-authorization.ts',
+      find: '{ ...target, scope, nonce, codeChallenge,',
+      replace: '{ ...target, scope, nonce: nonce && null, codeChallenge,',
+      test: silent,
+      title: /is answered without a page at an application that shares sign-ins/,
+    },
+    {
+      what: 'The maximum age of a request is lost',
+      file: 'begin-authorization.ts',
+      find: 'codeChallenge, prompt, maxAgeSeconds, locale });',
+      replace: 'codeChallenge, prompt, maxAgeSeconds: maxAgeSeconds && null, locale });',
+      test: silent,
+      title: /needs one that is younger than max_age/,
+    },
+    {
+      what: 'An ID token is for several audiences',
+      file: 'id-token.ts',
+      find: 'aud: clientId,',
+      replace: 'aud: [clientId, issuer],',
+      test: tokens,
+      title: /is exchanged for an access token, an ID token and a refresh token/,
     },
     {
       what: 'A sandboxed page reads tokens',
@@ -231,6 +256,40 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
       replace: 'state === undefined ? uri : addToQuery(uri, {})',
       test: logOut,
       title: /ends it, forgets the sign-in of the browser and redirects with the state/,
+    },
+  ]),
+  ...inFolder('src', [
+    {
+      what: 'A logout token is valid for a day',
+      file: 'delivery/logout-tokens.ts',
+      find: 'LIFETIME_SECONDS = 120',
+      replace: 'LIFETIME_SECONDS = 24 * 60 * 60',
+      test: logoutTokens,
+      title: /gets a logout token of the user/,
+    },
+    {
+      what: 'A logout token passes for an ID token',
+      file: 'delivery/logout-tokens.ts',
+      find: "'logout+jwt'",
+      replace: "'JWT'",
+      test: logoutTokens,
+      title: /gets a logout token of the user/,
+    },
+    {
+      what: 'A logout token that is sent again cannot be told from the first',
+      file: 'delivery/logout-tokens.ts',
+      find: 'jti: randomUUID()',
+      replace: 'jti: data.sub',
+      test: logoutTokens,
+      title: /each attempt has another token/,
+    },
+    {
+      what: 'An application learns of logouts without OpenID Connect',
+      file: 'domain/webhooks/logout-message.ts',
+      find: 'and client.open_id_connect and',
+      replace: 'and',
+      test: logoutTokens,
+      title: /an application that stops to use OpenID Connect is told of nothing/,
     },
   ]),
   ...inFolder('src/domain', [

@@ -1,20 +1,16 @@
 import { type Fault, inFolder } from '../fault.ts';
 
 const client = 'test/domain/providers/openid-client.test.ts';
-const meanwhile = 'test/domain/providers/changed-meanwhile.test.ts';
 const offered = 'test/domain/providers/login-providers.test.ts';
 const requests = 'test/domain/providers/provider-fetch.test.ts';
 const state = 'test/domain/providers/authorization-state.test.ts';
 const verified = 'test/domain/providers/verified-email.test.ts';
-const account = 'test/login-page/account-providers.test.ts';
-const attacks = 'test/login-page/provider-attacks.test.ts';
 const faults = 'test/login-page/provider-faults.test.ts';
 const freshness = 'test/login-page/provider-freshness.test.ts';
-const inFlight = 'test/login-page/account-in-flight.test.ts';
 const lies = 'test/login-page/provider-lies.test.ts';
 const signIn = 'test/login-page/providers.test.ts';
 
-/** What Usher believes of the answer of another provider, and to whom it gives the identity. */
+/** What Usher believes of the answer of another provider. */
 export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   ...inFolder('src/domain/providers', [
     {
@@ -195,144 +191,20 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
       title: /the log does not quote them/,
     },
     {
+      what: 'Whoever has not signed in at a provider reads that it is down',
+      file: 'oauth-errors.ts',
+      find: "  'login_required',\n",
+      replace: '',
+      test: signIn,
+      title: /whoever comes back from the provider with login_required/,
+    },
+    {
       what: 'An application without the provider takes its answer',
       file: 'redeem-provider-answer.ts',
       find: 'requireOpenIntent(call, authorization.subjectId, provider.id)',
       replace: 'requireOpenIntent(call, authorization.subjectId)',
       test: signIn,
       title: /an application that has other login methods/,
-    },
-    {
-      what: 'An identity that was removed meanwhile signs in',
-      file: 'redeem-provider-answer.ts',
-      find: '{ intent, how }, owner.userId, { issuer, subject });',
-      replace: '{ intent, how }, owner.userId, {});',
-      test: meanwhile,
-      title: /is not signed in if the identity is removed/,
-    },
-    {
-      what: 'An address that the user gives up meanwhile signs in',
-      file: 'redeem-provider-answer.ts',
-      find: '{ intent, how }, user.id, { email, issuer, subject });',
-      replace: '{ intent, how }, user.id, { issuer, subject });',
-      test: meanwhile,
-      title: /is not signed in by an address that the user gives up/,
-    },
-    {
-      what: 'The reload of an answer does not find what it has proved',
-      file: 'redeem-provider-answer.ts',
-      find: 'const kept = { id: authorization.id,',
-      replace: 'const kept = { id: intent.id,',
-      test: attacks,
-      title: /a reload of the answer of a new identity/,
-    },
-    {
-      what: 'An identity is linked to a user who no longer has the address',
-      file: 'link-identity.ts',
-      find: 'and ${isSameEmail(sql`email`)}',
-      replace: 'and (${isSameEmail(sql`email`)} or true)',
-      test: attacks,
-      title: /an identity is not linked to a user whose address has changed/,
-    },
-    {
-      what: 'An identity is linked to a deactivated user',
-      file: 'link-identity.ts',
-      find: '${isActiveUser} and ${isSameEmail(sql`email`)}',
-      replace: 'deleted_at is null and ${isSameEmail(sql`email`)}',
-      test: attacks,
-      title: /an identity is not linked to a user who was deactivated/,
-    },
-    {
-      what: 'An identity is linked although its user has signed out',
-      file: 'link-identity.ts',
-      find: '      and ${isStillSignedIn}\n',
-      replace: '      and (${isStillSignedIn} or true)\n',
-      test: inFlight,
-      title: /the linked account that waits while every sign-in of the user ends/,
-    },
-    {
-      what: 'An identity that another browser has proved is linked',
-      file: 'link-identity.ts',
-      find: 'where ${isInBrowser} and expires_at',
-      replace:
-        "where application_id = ${p.uuid('applicationId')} and login_intent_id = ${p.uuid('loginIntentId')} and expires_at",
-      test: attacks,
-      title: /whoever opens the login of another browser/,
-    },
-    {
-      what: 'An identity that was proved at another login is linked',
-      file: 'link-identity.ts',
-      find: 'where ${isInBrowser} and expires_at',
-      replace:
-        "where application_id = ${p.uuid('applicationId')} and browser_digest = ${p.bytes('browserDigest')} and expires_at",
-      test: attacks,
-      title: /an identity is not linked by another login of the same browser/,
-    },
-    {
-      what: 'An identity at another provider than the named one is linked',
-      file: 'link-identity.ts',
-      find: " and provider = ${p.text('provider')} order",
-      replace: " and ${p.text('provider')} is not null order",
-      test: attacks,
-      title: /an identity is not linked by a form that names another provider/,
-    },
-    {
-      what: 'A user who is deleted meanwhile keeps an identity',
-      file: 'link-identity.ts',
-      find: 'await call.run(deleteIdentitiesOfDeleted, { userId: user.userId });',
-      replace: '',
-      test: meanwhile,
-      title: /leaves no identity of a user who is deleted/,
-    },
-    {
-      what: 'An identity is removed although its user has signed out',
-      file: 'delete-identity.ts',
-      find: ' and ${isStillSignedIn} for no key',
-      replace: ' and (${isStillSignedIn} or true) for no key',
-      test: inFlight,
-      title: /the removed link that waits while every sign-in of the user ends/,
-    },
-  ]),
-  ...inFolder('src/domain', [
-    {
-      what: 'An identity that belongs to another user by then signs in',
-      file: 'login/complete-login.ts',
-      find: 'and d.user_id = u.id)))',
-      replace: 'and d.user_id is not null)))',
-      test: meanwhile,
-      title: /is not signed in if the identity goes to another user/,
-    },
-    {
-      what: 'An identity is linked by a form that does not name it',
-      file: 'login/find-to-link.ts',
-      find: "code.identityId ? link !== '' && link !== LINK_WALLET : link",
-      replace: 'code.identityId ? true : link',
-      test: attacks,
-      title: /an identity is not linked by the form of a code that does not name its provider/,
-    },
-    {
-      what: 'Whoever signs up at a provider has proved the address to Usher',
-      file: 'login/sign-up.ts',
-      find: "case when ${p.text('method')} = 'email' then",
-      replace: "case when ${p.text('method')} <> '' then",
-      test: signIn,
-      title: /whoever signs up at a trusted provider has not proved the address/,
-    },
-    {
-      what: 'The proof of an address marks the next one as verified',
-      file: 'users/mark-email-verified.ts',
-      find: 'and ${isSameEmail(sql`email`)} and',
-      replace: 'and (${isSameEmail(sql`email`)} or true) and',
-      test: meanwhile,
-      title: /a proof of an address is not one of the address that the user has by then/,
-    },
-    {
-      what: 'A wallet is linked to a user who no longer has the address',
-      file: 'users/update-user.ts',
-      find: 'walletAddress, ...target }: {',
-      replace: 'walletAddress, email: _, ...target }: {',
-      test: 'test/login-page/sign-up.test.ts',
-      title: /is not linked to a user who has another e-mail address by then/,
     },
   ]),
   ...inFolder('src/login-page', [
@@ -345,20 +217,12 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
       title: /a verified address of a trusted provider finds its user/,
     },
     {
-      what: 'The last way to sign in is removed',
-      file: 'account/account-providers.ts',
-      find: "if (!parts.methods.includes('email')) throw new ServiceError('LOGIN_METHOD_NOT_ENABLED');",
-      replace: '',
-      test: attacks,
-      title: /the last way to sign in cannot be removed/,
-    },
-    {
-      what: 'A network may send any number of answers that link',
-      file: 'account/account-providers.ts',
-      find: 'await takeNetworkPermits(call, parts.codes, browser, PROVIDER_ANSWERS);',
-      replace: '',
-      test: account,
-      title: /a network may have 60 answers linked at once/,
+      what: 'The errors of a provider are blamed on the person',
+      file: 'provider-actions.ts',
+      find: 'if (!authorization || isRefusedByPerson(error)) {',
+      replace: 'if (!authorization || error || isRefusedByPerson(error)) {',
+      test: faults,
+      title: /they are told that it is not their fault/,
     },
   ]),
 ];
