@@ -1,6 +1,6 @@
 /** The number of calls in flight has a limit, which falls while calls are slow, and which callers share. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { Admission, type AdmittedCall } from '../../src/api/admission.ts';
 
 /** A call should take at most 300 ms of it. */
@@ -8,6 +8,10 @@ const REQUEST_TIMEOUT_MS = 2_000;
 const SLOW_MS = 800;
 const MOST = 1_000;
 const LEAST = 32;
+
+let now = performance.now();
+const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+afterAll(() => clock.mockRestore());
 
 test('admits a thousand calls and refuses the next, at its gate and in its handler', async () => {
   const admission = openAdmission();
@@ -22,7 +26,7 @@ test('admits a thousand calls and refuses the next, at its gate and in its handl
 test('admits fewer calls after slow ones, and more again after fast ones', async () => {
   const admission = openAdmission();
   const slow = admission.handle(2 * LEAST);
-  await sleep(SLOW_MS);
+  now += SLOW_MS;
   admission.release();
   await slow;
 
@@ -38,7 +42,7 @@ test('admits fewer calls after slow ones, and more again after fast ones', async
 test('admits as many calls as before after slow ones that failed', async () => {
   const admission = openAdmission();
   const failing = admission.handle(2 * LEAST);
-  await sleep(SLOW_MS);
+  now += SLOW_MS;
   admission.release(new Error('Waited for a lock'));
   await expect(failing).rejects.toThrow('Waited for a lock');
 
@@ -48,7 +52,7 @@ test('admits as many calls as before after slow ones that failed', async () => {
 test('admits as many calls as before after slow ones that waited for a lock', async () => {
   const admission = openAdmission();
   const waiting = admission.handle(2 * LEAST, { waitsForLock: true });
-  await sleep(SLOW_MS);
+  now += SLOW_MS;
   admission.release();
   await waiting;
 

@@ -1,7 +1,6 @@
 /** What the `/api` paths do beside their operations: routing, media types, limits and request IDs. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { success } from '../support/answers.ts';
@@ -177,20 +176,19 @@ describe('A body that is too large over HTTP/2', () => {
   it('ends its stream, so that its rest need not be sent', async () => {
     const { client, stream } = openTooLarge(service.url);
     using _ = client;
-    const closed = once(stream, 'close').then(() => 'closed');
+    const closed = once(stream, 'close');
     expectFailure(await readReply(stream), 413, 'Payload too large');
-    expect(await Promise.race([closed, sleep(3_000, 'open')])).toBe('closed');
+    await closed;
   });
 
   it('does not keep a service from closing when its client goes away', async () => {
     // On a database that outlives it: only the service is timed.
     const { database, config: like } = service;
-    const left = await startTestService({ database, like, config: { shutdownTimeoutMs: 4_000 } });
+    const left = await startTestService({ database, like, config: { shutdownTimeoutMs: 600_000 } });
     const { client, stream } = openTooLarge(left.url);
     await once(stream, 'response');
     client[Symbol.dispose]();
     // A service that still waits for the client does so until its shutdown timeout.
-    const closed = left.close().then(() => 'closed');
-    expect(await Promise.race([closed, sleep(2_000, 'still waiting')])).toBe('closed');
+    await left.close();
   });
 });

@@ -294,10 +294,12 @@ describe('a page of status', () => {
 
   it('503 is shown while the database is unavailable', async () => {
     const database = await cloneDatabase();
-    await using lost = await LoginFixture.open({ database, config: { requestTimeoutMs: 3_000 } });
+    await using lost = await LoginFixture.open({ database });
     const { browser, login, page } = await lost.arrive();
+    await using hasty = await lost.startReplica({ requestTimeoutMs: 500 });
     await database[Symbol.asyncDispose]();
-    for (const reply of [await browser.open(login.path), await browser.submit(page, '/login/cancel')]) {
+    const atHasty = browser.at(hasty);
+    for (const reply of [await atHasty.open(login.path), await atHasty.submit(page, '/login/cancel')]) {
       expect(reply).toMatchObject({ status: 503, heading, location: undefined, headers: { 'retry-after': '1' } });
     }
   });
