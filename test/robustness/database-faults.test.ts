@@ -11,11 +11,11 @@ import { startUsher } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
 
-const FAULT_MS = quickOrLong(2_000, 30_000);
+const FAULT_MS = quickOrLong(1_000, 30_000);
 /** How long faults of all kinds come one after the other. */
 const SOAK_MS = Number(process.env.SOAK_MINUTES ?? 10) * 60_000;
 const REQUEST_TIMEOUT_MS = quickOrLong(500, 5_000);
-const LOAD = { callers: quickOrLong(9, 36), pauseMs: quickOrLong(20, 5) };
+const LOAD = { callers: quickOrLong(9, 36), pauseMs: quickOrLong(40, 5) };
 const NORMAL_MS = quickOrLong(200, 3_000);
 /** V8 takes more memory for the first 30,000 calls, faults or not. */
 const WARM_UP_CALLS = quickOrLong(50, 40_000);
@@ -30,8 +30,8 @@ const LONG = { timeout: SOAK_MS + 300_000 };
 const RECONNECTS_PER_SECOND = 16;
 const GROWTH_MB = 64;
 /**
- * Persistent HTTP/2 connections of Connect's clients, the control connection to Postgres, and the pool of eight, which
- * may not be full before. A file per reconnect would be more.
+ * The pool of eight, which may not be full before, the control connection to Postgres, and what opens for a moment. All
+ * faults together make the service reconnect some 50 times, so that a file for each would be too much.
  */
 const GROWTH_FILES = 12;
 /** How many times the speed afterwards is measured: other work on the machine may slow calls. The short form measures none. */
@@ -46,6 +46,7 @@ const usher = await startUsher(proxy.through(postgres.url), {
   REQUEST_TIMEOUT_MS: String(REQUEST_TIMEOUT_MS),
   WEBHOOK_DELIVERY: 'false',
 });
+const filesBefore = usher.openFiles();
 {
   using calls = new MixedCalls(usher, await createSubjectsIn(postgres.url));
   const load = startLoad(calls.over(...PROTOCOLS), LOAD);
@@ -120,7 +121,6 @@ test.for(rows)(
   LONG,
   async ({ name, fail }, context) => {
     using calls = new MixedCalls(usher, await createSubjectsIn(postgres.url));
-    const filesBefore = usher.openFiles();
     const mixed = calls.over(...PROTOCOLS);
     const names = Object.keys(mixed);
     const load = startLoad(mixed, LOAD);
@@ -187,7 +187,8 @@ test.for(rows)(
       expect(longestMs).toBeLessThan(REQUEST_TIMEOUT_MS + SLACK_MS + lag.worstMs + longestOf(answersBefore));
     expect(reconnects).toBeLessThanOrEqual(Math.ceil((RECONNECTS_PER_SECOND * faultMs) / 1_000));
     if (WINDOWS > 0) expect(after).toBeLessThan(2 * before + 5);
-    expect(grownMb).toBeLessThan(GROWTH_MB);
+    // After few calls, memory depends on when the garbage was collected last.
+    if (quickOrLong(false, true)) expect(grownMb).toBeLessThan(GROWTH_MB);
     expect(usher.errors).toBe('');
     calls[Symbol.dispose]();
     await expect.poll(() => usher.openFiles()).toBeLessThanOrEqual(filesBefore + GROWTH_FILES);

@@ -1,14 +1,15 @@
 /** All calls that applications make, over REST, Connect and gRPC on persistent connections, for `startLoad`. */
 import { randomUUID } from 'node:crypto';
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
-import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
+import { createConnectTransport, createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node';
 import type postgres from 'postgres';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { openDatabase } from './database.ts';
 import { HttpPool } from './http.ts';
 import type { Answer } from './load.ts';
-import { startUsher } from './process.ts';
+import { configLikeProcesses } from './process.ts';
 import {
   createTenant,
   createTestEvent,
@@ -16,6 +17,7 @@ import {
   createTestWebhook,
   logIn,
   REDIRECT_URI,
+  startTestService,
   type Tenant,
   type TestUser,
 } from './service.ts';
@@ -40,7 +42,8 @@ export async function createSubjects(service: { url: string }): Promise<Subjects
 
 /** Creates them with a service of its own: on a busy machine a call may take longer than that of the test allows. */
 export async function createSubjectsIn(databaseUrl: string): Promise<Subjects> {
-  await using service = await startUsher(databaseUrl, { REQUEST_TIMEOUT_MS: '60000' });
+  await using database = openDatabase(databaseUrl);
+  await using service = await startTestService({ database, like: configLikeProcesses(databaseUrl) });
   return await createSubjects(service);
 }
 
@@ -59,6 +62,7 @@ export class MixedCalls implements Disposable {
   readonly #service: { url: string };
   readonly #subjects: Subjects;
   readonly #pool: HttpPool;
+  readonly #sessions: Http2SessionManager[] = [];
   /** Events that have been created and not been deleted. */
   readonly #events: string[] = [];
   /** The IDs of what RPCs have written according to their replies, by the query that must find them. */
@@ -101,13 +105,17 @@ export class MixedCalls implements Disposable {
 
   [Symbol.dispose](): void {
     this.#pool[Symbol.dispose]();
+    for (const session of this.#sessions) session.abort();
   }
 
   #by(protocol: Protocol): Calls {
     if (protocol === 'REST') return this.#byRest();
     const { url: baseUrl } = this.#service;
+    const sessionManager = new Http2SessionManager(baseUrl);
+    this.#sessions.push(sessionManager);
+    const options = { baseUrl, sessionManager };
     return this.#byRpc(
-      protocol === 'gRPC' ? createGrpcTransport({ baseUrl }) : createConnectTransport({ baseUrl, httpVersion: '2' }),
+      protocol === 'gRPC' ? createGrpcTransport(options) : createConnectTransport({ ...options, httpVersion: '2' }),
     );
   }
 

@@ -8,15 +8,18 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import type { Config } from '../../src/config/config.ts';
 import { createDirectory } from './directory.ts';
-import { createSecretFiles, TEST_ENV } from './service.ts';
+import { createSecretFiles, TEST_ENV, testConfig } from './service.ts';
 
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 
 const PATH = `${join(REPOSITORY, 'node_modules/.bin')}:${process.env.PATH}`;
 
-/** The limit for a start, for an exit, and for the end of the processes that an exit leaves. */
-const TIMEOUT_MS = 60_000;
+/** The limit for a start, for an exit, and for the end of the processes that an exit leaves. Tests take a little longer. */
+const TIMEOUT_MS = 110_000;
+/** The limit for a line in a shell, which may compile or install. */
+const SHELL_TIMEOUT_MS = 300_000;
 
 /** All processes share them, so that each can read what another has encrypted or signed. */
 const SECRETS = createSecretFiles();
@@ -204,6 +207,11 @@ export function optionsFor(databaseUrl: string, env: Record<string, string> = {}
   };
 }
 
+/** Returns the configuration of a service in the process of the test, with the secrets of such processes. */
+export function configLikeProcesses(databaseUrl: string): Config {
+  return testConfig(databaseUrl, {}, SECRETS);
+}
+
 /** Runs it until it exits, by itself or by a signal that `whileRunning` sends. */
 export async function runMain(
   options: MainOptions,
@@ -217,7 +225,7 @@ export async function runMain(
 
 /** Runs a line in a shell as a developer would: in the repository, with its tools on the path. */
 export function runShell(line: string, env: Readonly<Record<string, string>> = {}): Promise<Run> {
-  const options = { cwd: REPOSITORY, env: { PATH, HOME: process.env.HOME, ...env }, timeout: TIMEOUT_MS };
+  const options = { cwd: REPOSITORY, env: { PATH, HOME: process.env.HOME, ...env }, timeout: SHELL_TIMEOUT_MS };
   return new Promise((resolve) => {
     execFile('bash', ['-c', line], options, (error, stdout, stderr) =>
       // A signal, such as that of the timeout, leaves no code.

@@ -84,9 +84,12 @@ export function createSecretFiles() {
   };
 }
 
-/** Returns a configuration as read from the environment, with new secrets. */
-export function testConfig(databaseUrl: string, env: Record<string, string> = {}): Config {
-  const files: Record<string, string> = createSecretFiles();
+/** Returns a configuration as read from the environment, with new secrets unless the files are given. */
+export function testConfig(
+  databaseUrl: string,
+  env: Record<string, string> = {},
+  files: Readonly<Record<string, string>> = createSecretFiles(),
+): Config {
   return readConfig(
     {
       ...TEST_ENV,
