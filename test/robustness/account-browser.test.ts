@@ -2,7 +2,13 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { beginSession } from '../support/account-page.ts';
-import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import {
+  collectProblems,
+  expectAccessible,
+  expectContrast,
+  launchChromium,
+  SKIPS_CHROMIUM,
+} from '../support/chromium.ts';
 import { newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { adminClient, createTestUser, type TestUser } from '../support/service.ts';
@@ -124,12 +130,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     },
   );
 
-  it.each([
-    ['en', 'light'],
-    ['en', 'dark'],
-    ['ar', 'light'],
-    ['ar', 'dark'],
-  ] as const)('names of others stay text and inside the page (%s, %s)', async (locale, colorScheme) => {
+  it.each(['en', 'ar'])('names of others stay text and inside the page (%s)', async (locale) => {
     const user = await createTestUser(fixture.service, { name: HOSTILE });
     const sessionId = await beginSession(fixture, user);
     const { sql } = fixture.service.database;
@@ -139,7 +140,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
         is_backup_eligible, is_backed_up, is_user_verified, name, created_at)
       values (${user.id}, gen_random_uuid(), ${Buffer.from(user.id)}, 'localhost', '', 0, '{}', gen_random_uuid(),
         true, true, true, ${HOSTILE.slice(0, 64)}, now())`;
-    const { page, problems, hosts } = await open({ locale, colorScheme });
+    const { page, problems, hosts } = await open({ locale, colorScheme: 'light' });
     await signIn(page, user);
     expect(await page.evaluate('document.dir')).toBe(locale === 'ar' ? 'rtl' : 'ltr');
     expect(await page.evaluate('document.querySelectorAll("main img").length')).toBe(0);
@@ -154,6 +155,8 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       expect(cut, `at ${width} px`).toEqual([]);
     }
     await expectAccessible(page);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await expectContrast(page);
     expect(Buffer.byteLength(await page.content())).toBeLessThan(40_960);
     expect(problems).toEqual([]);
     expect([...hosts]).toEqual([`localhost:${fixture.service.port}`]);
