@@ -11,7 +11,9 @@ import { quickOrLong, report } from '../support/soak.ts';
 const KILLS = quickOrLong(2, 20);
 const CALLERS = 300;
 
-test('kill -9 of the service with hundreds of calls in flight loses no acknowledged write, and leaves none partial', async (context) => {
+test('kill -9 of the service with hundreds of calls in flight loses no acknowledged write, and leaves none partial', {
+  timeout: 600_000,
+}, async (context) => {
   await using database = await cloneDatabase();
   const missing: string[] = [];
   let inFlight = 0;
@@ -23,7 +25,7 @@ test('kill -9 of the service with hundreds of calls in flight loses no acknowled
     const load = startLoad({ ...calls.over('gRPC'), createApplication }, { callers: CALLERS });
     // Each round kills at another moment.
     await sleep(200 + 30 * round);
-    await expect.poll(() => calls.hasWritten, { interval: 5 }).toBe(true);
+    await expect.poll(() => calls.hasWritten, { interval: 5, timeout: 100_000 }).toBe(true);
     inFlight += load.waits().length;
     expect(await usher.end('SIGKILL')).toBeNull();
     await load.stop();

@@ -22,7 +22,7 @@ import { openWebhookFixture } from '../support/webhook-fixture.ts';
 const PATH = '/usher.v1.EventService/DeleteEvent';
 const CANCEL = 8;
 
-const fixture = await openWebhookFixture({ config: { requestTimeoutMs: 2_000, shutdownTimeoutMs: 500 } });
+const fixture = await openWebhookFixture({ config: { shutdownTimeoutMs: 500 } });
 const { service } = fixture;
 
 afterAll(() => fixture.close());
@@ -72,7 +72,7 @@ test.each<[when: string, headers: Record<string, string>, body: string | Buffer]
   stream.end(body);
   await once(stream, 'data');
   // Without this, only its limit for idle connections would close it.
-  const ended = once(socket, 'end', { signal: AbortSignal.timeout(20_000) });
+  const ended = once(socket, 'end', { signal: AbortSignal.timeout(60_000) });
   socket.end();
   await ended;
 });

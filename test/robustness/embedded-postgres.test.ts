@@ -12,6 +12,9 @@ import { startMain, survivorsOf } from '../support/process.ts';
 
 const temporaryDirectory = () => mkdtempDisposable(join(tmpdir(), 'usher-embedded-'));
 
+/** Postgres starts and recovers for longer on a busy machine. */
+const POLL = { timeout: 100_000 };
+
 const parent = await temporaryDirectory();
 /** The first test creates what the others start again. The last one removes it. */
 const dataDir = join(parent.path, 'data');
@@ -36,10 +39,10 @@ test('an embedded Postgres is restarted after a crash, with nothing lost', async
   expect(before?.status).toBe(200);
   const crashed = await postmasterPid();
   process.kill(crashed, 'SIGKILL');
-  await expect.poll(getWebhook).toEqual(before);
-  await expect.poll(() => isAlive(crashed)).toBe(false);
-  await expect.poll(postmasterPid).not.toBe(crashed);
-  await expect.poll(getWebhook).toEqual(before);
+  await expect.poll(getWebhook, POLL).toEqual(before);
+  await expect.poll(() => isAlive(crashed), POLL).toBe(false);
+  await expect.poll(postmasterPid, POLL).not.toBe(crashed);
+  await expect.poll(getWebhook, POLL).toEqual(before);
 });
 
 test('an embedded Postgres whose log was removed is restarted after a crash, too', async () => {
@@ -51,8 +54,8 @@ test('an embedded Postgres whose log was removed is restarted after a crash, too
   await rm(join(dataDir, 'postgres.log'));
   const crashed = await readPid(dataDir);
   process.kill(crashed, 'SIGKILL');
-  await expect.poll(() => failures).toEqual(['The embedded Postgres has ended: its log cannot be read']);
-  await expect.poll(() => readPid(dataDir)).not.toBe(crashed);
+  await expect.poll(() => failures, POLL).toEqual(['The embedded Postgres has ended: its log cannot be read']);
+  await expect.poll(() => readPid(dataDir), POLL).not.toBe(crashed);
 });
 
 test.runIf(process.getuid?.() === 0)('started by root, the embedded Postgres has no privilege of root', async () => {

