@@ -1,5 +1,5 @@
 /** Logins that need a recent sign-in: the provider must ask the person again, and prove that it has. */
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, onTestFinished, test } from 'vitest';
 import { follow } from '../support/account-page.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
@@ -110,6 +110,20 @@ test('the application learns when the person signed in at the provider', async (
   const { email } = await createTestUser(fixture.service);
   const page = await browser.open(acme.signIn(sent.location, { ...PERSON, sub: 'grace', email }));
   expect(await authTimeOf(page)).toBe(authTime);
+});
+
+test.each([
+  ['during the login is remembered for other applications', 0, true],
+  ['before the login is not', 1_800, false],
+])('a sign-in at the provider %s', async (_what, age, isRemembered) => {
+  const admin = adminClient(fixture.service);
+  const { id: applicationId } = fixture.tenant;
+  await admin.updateApplication({ applicationId, singleSignOn: true });
+  onTestFinished(() => admin.updateApplication({ applicationId, singleSignOn: false }).then(() => {}));
+  const { browser, sent } = await leave({ maxAgeSeconds: 3_600 });
+  acme.claims = { auth_time: seconds() - age };
+  const { status } = await browser.open(acme.signIn(sent.location, PERSON));
+  expect([status, browser.cookie?.includes('usher-sso')]).toEqual([303, isRemembered]);
 });
 
 test('a person who signed out since the sign-in at the provider signs in again', async () => {

@@ -294,14 +294,6 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   ]),
   ...inFolder('src/domain', [
     {
-      what: 'A sign-in that is continued is remembered anew, for ever',
-      file: 'login/complete-login.ts',
-      find: 'singleSignOn && !authenticatedAt && { signIn }',
-      replace: 'singleSignOn && { signIn }',
-      test: shared,
-      title: /after SINGLE_SIGN_ON_MAX_AGE, however often it is continued/,
-    },
-    {
       what: 'A sign-in is remembered for longer than the operator has come to allow',
       file: 'remembered-sign-ins/usable-sign-in.ts',
       find: "and r.authenticated_at > ${p.instant('oldest')}",

@@ -118,6 +118,14 @@ export const PROVIDER_LINK_FAULTS: readonly Fault[] = [
   ]),
   ...inFolder('src/domain', [
     {
+      what: 'A sign-in at a provider before the login is remembered as a new one',
+      file: 'login/complete-login.ts',
+      find: 'singleSignOn && !authenticatedAt && { signIn }',
+      replace: 'singleSignOn && { signIn }',
+      test: 'test/login-page/provider-freshness.test.ts',
+      title: /a sign-in at the provider before the login is not/,
+    },
+    {
       what: 'An identity that belongs to another user by then signs in',
       file: 'login/complete-login.ts',
       find: 'and d.user_id = u.id)))',
