@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type postgres from 'postgres';
 import type { BenchCall } from './calls.ts';
-import type { Fixtures } from './fixtures.ts';
 import { applyLoad, type LoadResult } from './load/apply-load.ts';
 import { openHttp1Client } from './load/http1-client.ts';
 import { openHttp2Client } from './load/http2-client.ts';
@@ -23,17 +22,12 @@ const HTTP2_SESSIONS = 2;
 /** Time for the server to accept connections, and to finish its work after the last response. */
 const SETTLE_MS = 30;
 
-interface LoadLimits {
-  readonly maxSeconds: number;
-  readonly concurrency: number;
-}
-
 /** Applies the load over new connections, because idle ones may be closed, and measures the server process. */
 export async function measureLoad(
   { pid, ports }: RunningServer,
   { httpVersion }: Protocol,
   requests: readonly PreparedRequest[],
-  { maxSeconds, concurrency }: LoadLimits,
+  concurrency: number,
 ): Promise<{ load: LoadResult; measurement: Measurement }> {
   const client = await (httpVersion === '2'
     ? openHttp2Client(ports['2'], HTTP2_SESSIONS)
@@ -41,7 +35,7 @@ export async function measureLoad(
   try {
     await sleep(SETTLE_MS);
     const before = readUsage(pid);
-    const load = await applyLoad(client, requests, { maxSeconds, concurrency });
+    const load = await applyLoad(client, requests, concurrency);
     await sleep(SETTLE_MS);
     const after = readUsage(pid);
     const measurement = {
@@ -62,13 +56,13 @@ export async function measureCall(
   { server, sql }: { server: RunningServer; sql: postgres.Sql },
   protocol: Protocol,
   call: BenchCall,
-  { apiKey, round, count, ...limits }: LoadLimits & Pick<Fixtures, 'apiKey'> & { round: number; count: number },
+  { apiKey, round, count, concurrency }: { apiKey: string; round: number; count: number; concurrency: number },
 ): Promise<Measurement & { readonly postgresMicros: number }> {
   const headers = { 'x-api-key': apiKey };
   const requests = prepareRequests(protocol, call, { count, firstNumber: round * count, headers });
   const postgresMicros = await findBackends(sql);
   const before = postgresMicros();
-  const { load, measurement } = await measureLoad(server, protocol, requests, limits);
+  const { load, measurement } = await measureLoad(server, protocol, requests, concurrency);
   if (load.failure) throw new Error(`${call.name}: ${load.failure}`);
   return { ...measurement, postgresMicros: (postgresMicros() - before) / load.requests };
 }

@@ -3,9 +3,10 @@ import { prepareRequests } from './load/prepare-requests.ts';
 import { type Measurement, measureLoad } from './measure-load.ts';
 import type { Options } from './options.ts';
 import type { Progress } from './run-bench.ts';
-import { isServed, type Row, type ServerName } from './servers.ts';
+import { isServed, type Row, type ServerName, type ServerSpec } from './servers.ts';
 import type { RunningServer } from './start-server.ts';
 import { meanOf, medianOf } from './statistics.ts';
+import { countPasses, type WarmUp, warmUntilSteady } from './warm-up.ts';
 
 /** A cell of the tables: one call to one server over one protocol. */
 export interface Cell {
@@ -19,46 +20,58 @@ export interface Cell {
 
 interface Measuring {
   readonly servers: ReadonlyMap<ServerName, RunningServer>;
-  readonly rows: readonly Row[];
-  readonly calls: readonly BenchCall[];
+  readonly cells: readonly Cell[];
+  /** The first number of the requests that cannot be repeated. */
+  readonly firstNumber: number;
   readonly apiKey: string;
   readonly options: Options;
   readonly progress: Progress;
 }
 
 /**
- * V8 compiles and discards code whenever a server meets another call: Usher settles after some 70,000 requests. So
- * the warm-up makes all calls in several passes, since one pass would leave the code of the first calls discarded.
- */
-export const WARM_UP_PASSES = 3;
-/**
  * In how many parts a round measures a cell. The cells of a call take turns, so that whatever slows the machine down for
  * a second slows them all down.
  */
 const TURNS = 6;
-/** The measurements end by their number of requests, and by time only if a server hangs. */
-const LIMITS = { maxSeconds: 60, concurrency: 16 };
+const CONCURRENCY = 16;
 
-/** Warms every cell up, then measures all of them round after round. Returns every cell. */
-export async function measureAll({ servers, rows, calls, apiKey, options, progress }: Measuring): Promise<Cell[]> {
-  const cells = calls.flatMap((call) =>
-    rows
-      .filter((row) => isServed(row, call.name))
-      .map((row): Cell => ({ row, call, measurements: [], failure: undefined })),
+/** Returns a cell for each call that the server of a row has. */
+export function createCells(rows: readonly Row[], calls: readonly BenchCall[]): Cell[] {
+  return calls.flatMap((call) =>
+    rows.filter((row) => isServed(row, call.name)).map((row) => ({ row, call, measurements: [], failure: undefined })),
   );
+}
+
+/** Returns how many requests of a call that cannot be repeated are made at most. */
+export function countFresh(cells: readonly Cell[], { isSteady, warmUp, rounds, requests }: Options): number {
+  const ofCell = countPasses(isSteady) * warmUp + rounds * Math.max(TURNS, requests);
+  const counts = new Map<BenchCall, number>();
+  for (const { call } of cells) if (call.distinct === undefined) counts.set(call, (counts.get(call) ?? 0) + ofCell);
+  return Math.max(0, ...counts.values());
+}
+
+/** Warms every server up, then measures all cells round after round. Returns how each server was warmed up. */
+export async function measureAll({
+  servers,
+  cells,
+  firstNumber,
+  apiKey,
+  options,
+  progress,
+}: Measuring): Promise<Map<ServerSpec, WarmUp>> {
   const headers = { 'x-api-key': apiKey, 'user-agent': 'usher-bench' };
-  /** How many requests of a call have been made. */
-  const made = new Map<BenchCall, number>();
+  /** The number of the next request of a call. */
+  const next = new Map<BenchCall, number>();
 
   const applyLoad = async (cell: Cell, count: number): Promise<Measurement> => {
     const { call, row } = cell;
     const { server, protocol } = row;
     const running = servers.get(server.name);
     if (!running) throw new Error(`${server.title} is not running`);
-    const firstNumber = made.get(call) ?? 0;
-    made.set(call, firstNumber + count);
-    const requests = prepareRequests(protocol, call, { count, firstNumber, headers });
-    const { load, measurement } = await measureLoad(running, protocol, requests, LIMITS);
+    const number = next.get(call) ?? firstNumber;
+    next.set(call, number + count);
+    const requests = prepareRequests(protocol, call, { count, firstNumber: number, headers });
+    const { load, measurement } = await measureLoad(running, protocol, requests, CONCURRENCY);
     if (load.failure) {
       cell.failure = load.failure;
       progress(`failed: ${server.title}, ${protocol.name}, ${call.name}: ${load.failure}`);
@@ -66,14 +79,26 @@ export async function measureAll({ servers, rows, calls, apiKey, options, progre
     return measurement;
   };
 
-  for (let pass = 1; pass <= WARM_UP_PASSES; pass++) {
-    progress(`warm-up ${pass} of ${WARM_UP_PASSES}`);
-    for (const cell of cells) if (!cell.failure) await applyLoad(cell, options.warmUp);
+  const runPasses = async (own: readonly Cell[], passes: number) => {
+    const costs: number[] = [];
+    for (let pass = 0; pass < passes; pass++) {
+      for (const cell of own) if (!cell.failure) costs.push((await applyLoad(cell, options.warmUp)).cpuMicros);
+    }
+    return { calls: costs.length * options.warmUp, cpuMicros: meanOf(costs) };
+  };
+
+  const warmUps = new Map<ServerSpec, WarmUp>();
+  for (const server of new Set(cells.map(({ row }) => row.server))) {
+    progress(`warm-up: ${server.title}`);
+    const own = cells.filter(({ row }) => row.server === server);
+    const warmUp = await warmUntilSteady(options.isSteady, (passes) => runPasses(own, passes));
+    progress(`${warmUp.calls} calls, us of a call: ${warmUp.rounds.map((micros) => micros.toFixed(0)).join(', ')}`);
+    warmUps.set(server, warmUp);
   }
   const count = Math.max(1, Math.floor(options.requests / TURNS));
   for (let round = 1; round <= options.rounds; round++) {
     progress(`round ${round} of ${options.rounds}`);
-    for (const call of calls) {
+    for (const call of new Set(cells.map((cell) => cell.call))) {
       const measured = cells.filter((cell) => cell.call === call).map((cell) => ({ cell, parts: [] as Measurement[] }));
       for (let turn = 0; turn < TURNS; turn++) {
         for (const { cell, parts } of turn % 2 === 0 ? measured : measured.toReversed())
@@ -82,7 +107,7 @@ export async function measureAll({ servers, rows, calls, apiKey, options, progre
       for (const { cell, parts } of measured) if (!cell.failure) cell.measurements.push(combine(parts));
     }
   }
-  return cells;
+  return warmUps;
 }
 
 /** Returns the measurement of a round from those of its parts. */

@@ -4,7 +4,8 @@ import { OPERATIONS } from '../../src/api/catalogue.ts';
 import type { HttpVersion } from '../support/http.ts';
 import { protocolNamed, toRequest } from '../support/protocols.ts';
 
-export type ProtocolName = 'REST' | 'Connect JSON' | 'Connect binary' | 'gRPC';
+export const PROTOCOL_NAMES = ['REST', 'Connect JSON', 'Connect binary', 'gRPC'] as const;
+export type ProtocolName = (typeof PROTOCOL_NAMES)[number];
 
 /** An HTTP request, ready to send. */
 export interface WireRequest {

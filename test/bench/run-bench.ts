@@ -1,3 +1,5 @@
+import { UsageError } from './command-line.ts';
+
 /** Prints a line, with the seconds since the start. */
 export type Progress = (line: string) => void;
 
@@ -17,7 +19,16 @@ export async function runBench(bench: (stack: AsyncDisposableStack, progress: Pr
   try {
     await end((await bench(stack, progress)) ? 0 : 1);
   } catch (error) {
-    console.error(error);
+    console.error(isOfUsage(error) ? error.message : error);
     await end(1);
   }
+}
+
+/** An option that does not exist is an error of Node. */
+function isOfUsage(error: unknown): error is Error {
+  return error instanceof UsageError || (error instanceof TypeError && /^ERR_PARSE_ARGS/.test(codeOf(error)));
+}
+
+function codeOf(error: object): string {
+  return 'code' in error ? String(error.code) : '';
 }

@@ -1,6 +1,7 @@
 /** Which servers are compared, and over which protocols. */
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { UsageError } from './command-line.ts';
 import type { Options } from './options.ts';
 import { connectBinary, connectJson, grpc, type Protocol, rest } from './protocols.ts';
 
@@ -48,7 +49,10 @@ const SERVERS: readonly Compared[] = [
   { ...USHER, protocols: USHER_PROTOCOLS },
 ];
 
-/** Returns the rows to measure. @throws Error if the options leave none */
+/** All that `--server` can select. */
+export const SERVER_NAMES: readonly ServerName[] = [...SERVERS.map(({ name }) => name), 'against'];
+
+/** Returns the rows to measure. @throws UsageError if the options leave none */
 export function selectRows({ isSelectedRow, against }: Options): Row[] {
   const servers = [...SERVERS, ...(against === undefined ? [] : [usherIn(against)])];
   const rows = servers.flatMap((server) =>
@@ -56,8 +60,9 @@ export function selectRows({ isSelectedRow, against }: Options): Row[] {
       .filter((protocol) => isSelectedRow(server.name, protocol.name))
       .map((protocol) => ({ server, protocol })),
   );
-  if (rows.length === 0) throw new Error(`No such server and protocol. Servers: ${servers.map(({ name }) => name)}`);
-  return rows;
+  if (rows.length > 0) return rows;
+  const offers = servers.map(({ name, protocols }) => `${name} (${protocols.map((each) => each.name).join(', ')})`);
+  throw new UsageError(`No selected server has a selected protocol: ${offers.join(', ')}`);
 }
 
 /** Returns whether the server has the call: the baselines have no cache of sessions to compare. */

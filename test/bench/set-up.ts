@@ -58,6 +58,8 @@ export async function writeEnvironment(directory: string, databaseUrl: string, {
     PATH: process.env.PATH ?? '',
     NODE_ENV: 'production',
     LOG_LEVEL: 'info',
+    // The other servers have no deadline of a call, which a busy machine may miss.
+    REQUEST_TIMEOUT_MS: '60000',
     PUBLIC_URL: ISSUER,
     AUTH_PAGE_URL,
     DATABASE_URL: databaseUrl,

@@ -25,7 +25,8 @@ export interface StartOptions {
   readonly preload?: URL;
 }
 
-const START_TIMEOUT_MS = 20_000;
+/** Against hanging. A start that creates the data on a busy machine takes many times as long as on an idle one. */
+const START_TIMEOUT_MS = 120_000;
 
 /** Starts the server in a process of its own. Disposing of the stack stops it. */
 export async function startServer(

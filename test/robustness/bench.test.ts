@@ -2,19 +2,26 @@
 import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { createCalls } from '../bench/calls.ts';
-import { createFixtures } from '../bench/fixtures.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { CALL_NAMES, findCall } from '../bench/calls.ts';
+import { createFixtures, userAt } from '../bench/fixtures.ts';
+import { readOptions } from '../bench/options.ts';
+import { warmUntilSteady } from '../bench/warm-up.ts';
 import { createDirectory } from '../support/directory.ts';
 import { REPOSITORY, type Run } from '../support/process.ts';
 
-const CALLS = createCalls(createFixtures()).map(({ name }) => name);
-
 test('npm run bench has a figure of each call to each server', async () => {
-  const { exitCode, stdout, stderr } = await bench(CALLS.flatMap((name) => ['--only', name]));
+  const { exitCode, stdout, stderr } = await bench([
+    ...['--rounds', '1', '--requests', '6', '--warm-up', '1'],
+    ...CALL_NAMES.flatMap((name) => ['--only', name]),
+  ]);
   expect(stderr).not.toContain('failed');
   expect(stdout).not.toContain('failed');
-  for (const name of CALLS) expect(stdout).toContain(name);
+  for (const name of CALL_NAMES) expect(stdout).toContain(name);
+  // Four protocols of seven calls, three passes.
+  expect(stdout).toMatch(/^Usher +84$/m);
+  // It was not named.
+  expect(stdout).not.toContain('OpenID Connect');
   expect(exitCode).toBe(0);
 }, 300_000);
 
@@ -26,18 +33,80 @@ test('npm run bench exits with 1 when one server answers one call otherwise than
     `require('node:http').createServer((request, response) => response.end('{}')).listen(0, '127.0.0.1');`,
   );
   const rows = ['--protocol', 'REST', '--server', 'usher', '--server', 'against', '--against', against];
-  const { exitCode, stdout } = await bench(['--only', 'GenerateAuthUrl', ...rows]);
+  const few = ['--rounds', '1', '--requests', '6', '--warm-up', '1', '--steady'];
+  const { exitCode, stdout } = await bench(['--only', 'GenerateAuthUrl', ...few, ...rows]);
   expect(stdout).toMatch(/^Usher, REST +\d+ +±/m);
   expect(stdout).toMatch(/^Usher in .+, REST +failed$/m);
+  expect(stdout).toMatch(/^Usher +\d+ +[\d.]+, [\d.]+ +(steady|NOT STEADY)$/m);
   expect(exitCode).toBe(1);
 }, 300_000);
 
+test('npm run bench explains an option that it does not have in one line', async () => {
+  const { exitCode, stderr } = await bench(['--protocols', 'REST']);
+  expect(stderr).toMatch(/^.*--protocols.*\n$/);
+  expect(exitCode).toBe(1);
+}, 300_000);
+
+test.each([
+  ['--protocol', 'SOAP', '--protocol "SOAP" matches none of: REST, Connect JSON, Connect binary, gRPC'],
+  ['--server', 'nginx', /^--server "nginx" matches none of: node-http, .*, usher$/],
+  ['--server', 'against', /^--server "against" matches none of: /],
+  ['--only', 'GetWebhooks', /^--only "GetWebhooks" matches none of: GetWebhook, .*, CheckIn, OpenID$/],
+  ['--only', '', /^--only "" matches none of: /],
+  ['--rounds', '0', '--rounds must be a whole number above 0'],
+])('the benchmark of calls refuses %s "%s" with the names it has', (option, value, message) => {
+  expect(() => readOptions([option, value])).toThrow(message);
+});
+
+test.each([
+  [[], true],
+  [['--only', 'openid'], true],
+  [['--only', 'GetWebhook'], false],
+  [['--protocol', 'REST'], false],
+  [['--server', 'usher'], false],
+])('the benchmark of calls with %j measures OpenID Connect: %s', (options, isMeasured) => {
+  expect(readOptions(options).isOpenIdSelected).toBe(isMeasured);
+});
+
+test.each(['ExchangeToken first', 'CheckIn'])('a response of %s is right however long its round takes', (name) => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { fields, accepts } = findCall(createFixtures(), name).exampleAt(0);
+  const { id: userId, ...user } = userAt(250);
+  const respond = (at: number) => {
+    const time = new Date(at).toISOString();
+    const session = { id: userId, createdAt: time };
+    return accepts({ session, user, checkIn: { attendeeId: fields.attendeeId ?? '', checkedInAt: time } });
+  };
+  const preparedAt = Date.now();
+  vi.setSystemTime(preparedAt + 60 * 60_000);
+  expect(respond(preparedAt)).toBe(true);
+  expect(respond(Date.now())).toBe(true);
+  // The row of an earlier request, or of none yet.
+  expect(respond(preparedAt - 2_000)).toBe(false);
+  expect(respond(Date.now() + 2_000)).toBe(false);
+});
+
+test('a steady warm-up doubles until the cost stays the same', async () => {
+  const passes: number[] = [];
+  const warm = (...costs: number[]) =>
+    warmUntilSteady(true, async (count) => {
+      const cpuMicros = costs[passes.push(count) - 1] ?? Number.NaN;
+      return { calls: count * 100, cpuMicros };
+    });
+  expect(await warm(200, 120, 100, 98)).toEqual({ calls: 2_400, rounds: [200, 120, 100, 98], isSteady: true });
+  expect(passes.splice(0)).toEqual([3, 3, 6, 12]);
+  // It ends, and does not claim to be steady.
+  const falling = [200, 180, 160, 140, 120];
+  expect(await warm(...falling, 120)).toEqual({ calls: 4_800, rounds: falling, isSteady: false });
+  expect(passes).toEqual([3, 3, 6, 12, 24]);
+});
+
 function bench(options: readonly string[]): Promise<Run> {
-  const few = ['--rounds', '1', '--requests', '6', '--warm-up', '1'];
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,
-      ['src/run.js', 'test/bench/main.ts', ...few, ...options],
+      ['src/run.js', 'test/bench/main.ts', ...options],
       { cwd: REPOSITORY },
       (_, stdout, stderr) => resolve({ exitCode: child.exitCode, stdout, stderr }),
     );

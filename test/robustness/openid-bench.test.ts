@@ -7,14 +7,17 @@ import { openClient } from '../../src/database/open-client.ts';
 import type { Client } from '../bench/load/client.ts';
 import { createRivalSteps } from '../bench/openid/rival-steps.ts';
 import { startProviders } from '../bench/openid/start-providers.ts';
-import type { Facts, Step } from '../bench/openid/steps.ts';
+import type { Facts, Step } from '../bench/scenario.ts';
 import { prepareDatabase } from '../bench/set-up.ts';
 import { REPOSITORY } from '../support/process.ts';
 
 const FIGURE = String.raw` +\d+ +±\d+ % +\d+$`;
 
 test('npm run bench -- --only OpenID measures each step of both providers', async () => {
-  const bench = ['src/run.js', 'test/bench/main.ts', '--only', 'OpenID', '--rounds', '1', '--requests', '12'];
+  // A first exchange is of users who have not signed in with OpenID Connect.
+  const exchange = ['--only', 'ExchangeToken first', '--server', 'usher', '--protocol', 'REST'];
+  const few = ['--rounds', '1', '--requests', '12', '--warm-up', '2'];
+  const bench = ['src/run.js', 'test/bench/main.ts', '--only', 'OpenID', ...exchange, ...few];
   const { stdout } = await promisify(execFile)(process.execPath, bench, { cwd: REPOSITORY });
   const steps = {
     Usher: ['authorize', 'CompleteLogin of OpenID', 'token by code', 'token by refresh token', 'userinfo'],
@@ -23,6 +26,7 @@ test('npm run bench -- --only OpenID measures each step of both providers', asyn
   };
   for (const [server, names] of Object.entries(steps))
     for (const name of names) expect(stdout).toMatch(new RegExp(`^${server}, ${name}${FIGURE}`, 'm'));
+  expect(stdout).toMatch(/^Usher, REST +\d+ +±/m);
   // Each goal has a figure, met or not.
   expect(stdout.match(/^.+ \d+\.\d\dx +±\d+ % +\d+\.\d\dx +(met|MISSED)$/gm)).toHaveLength(4);
 }, 300_000);

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import type postgres from 'postgres';
 import { openClient } from '../../../src/database/open-client.ts';
 import { findCall } from '../calls.ts';
+import { readCount } from '../command-line.ts';
 import { createFixtures } from '../fixtures.ts';
 import { measureCall } from '../measure-load.ts';
 import { measureRounds } from '../measure-rounds.ts';
@@ -28,13 +29,13 @@ interface Subject {
   readonly server: RunningServer;
 }
 
-const LIMITS = { maxSeconds: 60, concurrency: 16 };
+const CONCURRENCY = 16;
 
 await runBench(async (stack, progress) => {
   const { values } = parseArgs({
     options: { rounds: { type: 'string', default: '7' }, requests: { type: 'string', default: '3000' } },
   });
-  const [rounds, count] = [Number(values.rounds), Number(values.requests)];
+  const [rounds, count] = [readCount('rounds', values.rounds), readCount('requests', values.requests)];
   const fixtures = createFixtures();
   const servers: Subject[] = [];
   for (const auditLog of SETTINGS) {
@@ -46,7 +47,7 @@ await runBench(async (stack, progress) => {
   }
   const subjects = CALLS.flatMap((name) => servers.map((server) => ({ ...server, call: findCall(fixtures, name) })));
   const measure = ({ call, ...server }: (typeof subjects)[number], round: number) =>
-    measureCall(server, rest, call, { ...LIMITS, apiKey: fixtures.apiKey, round, count });
+    measureCall(server, rest, call, { concurrency: CONCURRENCY, apiKey: fixtures.apiKey, round, count });
   for (let round = 0; round < WARM_UP_ROUNDS; round++) for (const subject of subjects) await measure(subject, round);
   const costs = await measureRounds(subjects, { rounds, progress }, (subject, round) =>
     measure(subject, WARM_UP_ROUNDS + round),

@@ -4,6 +4,7 @@
  * `--show /users/:u` shows the statements of the pages whose names begin so.
  */
 import { parseArgs } from 'node:util';
+import { readCount } from '../command-line.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import { runBench } from '../run-bench.ts';
 import { LIMIT_BUFFERS, measureConsole } from './measure-pages.ts';
@@ -20,7 +21,7 @@ await runBench(async (stack, progress) => {
       show: { type: 'string' },
     },
   });
-  const counts = { users: Number(values.users), auditEvents: Number(values.events) };
+  const counts = { users: readCount('users', values.users), auditEvents: readCount('events', values.events) };
   const costs = await measureConsole(stack, counts, progress);
   const rows = costs
     .toSorted((one, other) => other.buffers - one.buffers)

@@ -127,6 +127,8 @@ async function startConsole(stack: AsyncDisposableStack, directory: string, data
     .join('; ');
   return async (path: string) => {
     const reply = await fetch(consoleUrl + path, { redirect: 'manual', headers: { cookie } });
+    // It would cost nothing, and pass.
+    if (reply.headers.get('location')?.startsWith('/login')) throw new Error(`The sign-in is too old for ${path}`);
     return { status: reply.status, text: await reply.text() };
   };
 }

@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { readCount } from '../command-line.ts';
 import type { Fixtures } from '../fixtures.ts';
 import { seedDatabases } from '../growth/seed-databases.ts';
 import { applyLoad, type LoadClient } from '../load/apply-load.ts';
@@ -21,8 +22,8 @@ import { prepareMixed } from './prepare-mixed.ts';
 const BURST = 1_000;
 /** The calls in flight, burst by burst. */
 const CONCURRENCY = [64, 4];
-const STEP = BURST * CONCURRENCY.length * 5;
-const BURST_SECONDS = 120;
+const BURSTS = CONCURRENCY.length * 5;
+const STEP = BURST * BURSTS;
 const HTTP2_SESSIONS = 2;
 const COLLECTION_MS = 1_000;
 
@@ -37,7 +38,7 @@ await runBench(async (stack, progress) => {
       profile: { type: 'boolean', default: false },
     },
   });
-  const [calls, window] = [Number(values.calls), Number(values.window)];
+  const [calls, window] = [readCount('calls', values.calls), readCount('window', values.window)];
   const { urls, ...seeded } = await seedDatabases(stack, progress, { decay: async () => {} });
   const settings = { ...seeded, databaseUrl: urls[0] ?? '' };
   const preload = new URL('collect-on-signal.ts', import.meta.url);
@@ -86,15 +87,12 @@ async function measureHeldMemory(server: RunningServer): Promise<number> {
 
 /** Makes the calls of a step, and returns the CPU time per call and the memory afterwards. */
 async function measureStep({ pid, ports }: RunningServer, fixtures: Fixtures, number: number): Promise<Usage> {
-  const requests = prepareMixed(fixtures, { count: STEP, number });
   const before = readUsage(pid);
-  for (let at = 0; at < STEP; at += BURST) {
-    const concurrency = CONCURRENCY[(at / BURST) % CONCURRENCY.length] ?? 1;
+  for (let burst = 0; burst < BURSTS; burst++) {
+    const concurrency = CONCURRENCY[burst % CONCURRENCY.length] ?? 1;
+    const requests = prepareMixed(fixtures, { count: BURST, number: number * BURSTS + burst });
     const client = await openClient(ports, concurrency);
-    const { failure } = await applyLoad(client, requests.slice(at, at + BURST), {
-      maxSeconds: BURST_SECONDS,
-      concurrency,
-    });
+    const { failure } = await applyLoad(client, requests, concurrency);
     client.close();
     if (failure) throw new Error(failure);
   }

@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util';
 import { openClient } from '../../../src/database/open-client.ts';
 import { findCall } from '../calls.ts';
+import { readCount } from '../command-line.ts';
 import { type Measurement, measureCall } from '../measure-load.ts';
 import { rest } from '../protocols.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
@@ -16,7 +17,7 @@ import { seedDatabases } from './seed-databases.ts';
 
 const CALLS = ['GetWebhook', 'ExchangeToken again', 'GenerateAuthUrl'];
 const REQUESTS = 2_000;
-const LIMITS = { maxSeconds: 5, concurrency: 4 };
+const CONCURRENCY = 4;
 /** V8 compiles until some 30,000 requests have been served. */
 const WARM_UP_ROUNDS = 6;
 /** What 10^9 logins a day leave behind: an intent and a session each. */
@@ -27,7 +28,7 @@ const MAX_ROUNDS = 20;
 
 await runBench(async (stack, progress) => {
   const { values } = parseArgs({ options: { rows: { type: 'string', default: '10000000' } } });
-  const rows = Number(values.rows);
+  const rows = readCount('rows', values.rows);
   const { urls, ...seeded } = await seedDatabases(stack, progress, {
     expired: (url, fixtures) => seedExpiredIntents(url, fixtures, rows),
   });
@@ -43,7 +44,7 @@ await runBench(async (stack, progress) => {
   const server = await startUsher(stack, { ...seeded, databaseUrl });
   const measureRound = async (round: number): Promise<Round> => {
     const { fixtures } = seeded;
-    const settings = { ...LIMITS, apiKey: fixtures.apiKey, round, count: REQUESTS };
+    const settings = { concurrency: CONCURRENCY, apiKey: fixtures.apiKey, round, count: REQUESTS };
     const measured = new Map<string, Measurement>();
     for (const name of CALLS)
       measured.set(name, await measureCall({ server, sql }, rest, findCall(fixtures, name), settings));

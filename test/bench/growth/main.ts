@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import type postgres from 'postgres';
 import { openClient } from '../../../src/database/open-client.ts';
 import { type BenchCall, createCalls, findCall } from '../calls.ts';
+import { readCount } from '../command-line.ts';
 import type { Fixtures } from '../fixtures.ts';
 import { measureCall } from '../measure-load.ts';
 import { measureRounds } from '../measure-rounds.ts';
@@ -25,7 +26,7 @@ const REQUESTS = 2_000;
 /** An event can be deleted only once, and half of the few rows must last for all rounds. */
 const DELETIONS = 300;
 /** So few in flight that calls do not wait in a queue. */
-const LOAD = { maxSeconds: 20, concurrency: 4 };
+const CONCURRENCY = 4;
 /** A prime that is no factor of the numbers of rows. Its multiples are spread over the tables. */
 const STEP = 7_368_787;
 const METRICS = ['cpuMicros', 'p50Ms', 'postgresMicros'] as const;
@@ -44,7 +45,7 @@ await runBench(async (stack, progress) => {
   const { values } = parseArgs({
     options: { rows: { type: 'string', default: '10000000' }, rounds: { type: 'string', default: '15' } },
   });
-  const many = Number(values.rows);
+  const many = readCount('rows', values.rows);
   const { urls, ...seeded } = await seedDatabases(stack, progress, {
     few: (url, fixtures) => seedBulk(url, fixtures, FEW),
     many: (url, fixtures) => seedBulk(url, fixtures, many),
@@ -62,12 +63,12 @@ await runBench(async (stack, progress) => {
     .map(({ name }) => name)
     .filter((name) => name !== 'ExchangeToken first');
   const subjects = names.flatMap((name) => sizes.map((size) => ({ name, size })));
-  const rounds = Number(values.rounds);
+  const rounds = readCount('rounds', values.rounds);
   const costs = await measureRounds(subjects, { rounds, progress }, ({ name, size }, round) => {
     const count = name === 'DeleteEvent' ? DELETIONS : REQUESTS;
     const protocol = name === 'CheckIn' ? grpc : rest;
     return measureCall(size, protocol, scattered(size, fixtures, name), {
-      ...LOAD,
+      concurrency: CONCURRENCY,
       apiKey: fixtures.apiKey,
       round,
       count,
@@ -99,7 +100,7 @@ function scattered({ rows }: Size, fixtures: Fixtures, name: string): BenchCall 
   };
   const row = rowOf[name];
   if (!row) return call;
-  return { name, method: call.method, exampleAt: (number) => call.exampleAt(row(number)) };
+  return { name: call.name, method: call.method, exampleAt: (number) => call.exampleAt(row(number)) };
 }
 
 function describe(compared: readonly [Costs, Costs], metric: Metric): string[] {

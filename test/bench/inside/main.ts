@@ -6,6 +6,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { readCount } from '../command-line.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import { runBench } from '../run-bench.ts';
 import { medianOf } from '../statistics.ts';
@@ -23,6 +24,7 @@ interface Cost {
 
 await runBench(async (stack, progress) => {
   const { values } = parseArgs({ options: { rounds: { type: 'string', default: '3' }, against: { type: 'string' } } });
+  const rounds = readCount('rounds', values.rounds);
   const here = resolve(import.meta.dirname, 'measure.ts');
   const subjects: Subject[] = [
     { title: 'node:http by hand', file: here, server: 'node-http' },
@@ -31,7 +33,7 @@ await runBench(async (stack, progress) => {
   if (values.against)
     subjects.push({ title: 'against', file: resolve(values.against, 'test/bench/inside/measure.ts'), server: 'usher' });
   const costs = new Map<Subject, Map<string, number[]>>(subjects.map((subject) => [subject, new Map()]));
-  for (let round = 1; round <= Number(values.rounds); round++) {
+  for (let round = 1; round <= rounds; round++) {
     for (const subject of subjects) {
       progress(`round ${round}: ${subject.title}`);
       for (const { name, micros } of await measure(subject, stack))

@@ -52,15 +52,15 @@ await runBench(async (stack) => {
     .filter(({ name }) => REPLAYED_CALLS.includes(name))
     .map((call) => ({
       name: call.name,
-      // One request: a replayed row belongs to it.
-      request: toBytes(prepareRequests(rest, call, { count: 1, firstNumber: 0, headers })[0]?.wire),
+      // One request: a replayed row belongs to it. Encoded for each measurement, since its auth token expires.
+      encode: () => toBytes(prepareRequests(rest, call, { count: 1, firstNumber: 0, headers })[0]?.wire),
       costs: [] as number[],
     }));
-  for (const { request } of subjects) await send(sockets.slice(0, 1), request, 1);
+  for (const { encode } of subjects) await send(sockets.slice(0, 1), encode(), 1);
   for (let pass = 0; pass < PASSES; pass++)
-    for (const { request } of subjects) await send(sockets, request, WARM_UP / PASSES);
+    for (const { encode } of subjects) await send(sockets, encode(), WARM_UP / PASSES);
   for (let round = 0; round < ROUNDS; round++)
-    for (const { request, costs } of subjects) costs.push(await send(sockets, request, REQUESTS));
+    for (const { encode, costs } of subjects) costs.push(await send(sockets, encode(), REQUESTS));
   for (const socket of sockets) socket.destroy();
   process.send?.(subjects.map(({ name, costs }) => ({ name, micros: medianOf(costs) })));
   return true;

@@ -6,21 +6,21 @@ import { measureRounds } from '../measure-rounds.ts';
 import type { Meter } from '../meter.ts';
 import type { Options } from '../options.ts';
 import type { Progress } from '../run-bench.ts';
+import { countUsers, Scenario, type Step } from '../scenario.ts';
 import { createDocumentedSteps } from './documented-steps.ts';
 import { measureSignature } from './measure-signature.ts';
 import { reportOpenId } from './report-openid.ts';
 import { createRivalSteps } from './rival-steps.ts';
-import { Scenario, WARM_UP_FACTOR } from './scenario.ts';
 import { type Scene, startProviders } from './start-providers.ts';
 import { createUsherSteps } from './usher-steps.ts';
 
-/** A flow is several requests. */
+/** A flow is several requests. Its tokens and its session are checked as often. */
 const REQUESTS_A_FLOW = 6;
 
 /** How many users sign in. */
 export function countOpenIdUsers({ requests, rounds, against }: Options): number {
-  const flows = against === undefined ? 3 : 4;
-  return flows * Math.ceil(requests / REQUESTS_A_FLOW) * (WARM_UP_FACTOR + rounds);
+  const scenarios = against === undefined ? 3 : 4;
+  return scenarios * countUsers({ count: Math.ceil(requests / REQUESTS_A_FLOW), rounds });
 }
 
 /** Prints the tables. @throws Error for an unexpected response */
@@ -36,29 +36,20 @@ export async function compareOpenId(
   const publicKey = createPublicKey(providers.privateKey);
   const count = Math.ceil(requests / REQUESTS_A_FLOW);
   let nextUser = SIGNED_IN_USERS;
-  const begin = (users: number) => Array.from({ length: users }, () => ({ number: String(nextUser++) }));
+  const compare = (meter: Meter, steps: readonly Step[]) => new Scenario({ meter, steps, count }, () => nextUser++);
+  const repeated = (step: Step): Step => ({ ...step, times: REQUESTS_A_FLOW });
 
-  const openId = createUsherSteps(fixtures, environment, publicKey);
-  const measureOpenId = (meter: Meter) => {
-    const flow = new Scenario({ meter, steps: [openId.authorize, openId.complete, openId.token], count, begin });
-    const refresh = new Scenario({ meter, steps: [openId.refresh], count, begin: flow.repeat });
-    const userinfo = new Scenario({ meter, steps: [openId.userinfo], count: requests, begin: flow.repeat });
-    return { flow, refresh, userinfo };
-  };
+  const { authorize, userinfo, ...openId } = createUsherSteps(fixtures, environment, publicKey);
+  const flow = [authorize, openId.complete, openId.token, openId.refresh, repeated(userinfo)];
   const { generate, complete, exchange, check } = createDocumentedSteps(fixtures, environment);
-  const { usher, against, oidcProvider } = providers;
-  const calls = new Scenario({ meter: usher, steps: [generate, complete, exchange], count, begin });
-  const checks = new Scenario({ meter: usher, steps: [check], count: requests, begin: calls.repeat });
   const { logIn, token, refresh } = createRivalSteps(fixtures, publicKey);
-  const rival = new Scenario({ meter: oidcProvider, steps: [logIn, token], count, begin });
-  const rivalRefresh = new Scenario({ meter: oidcProvider, steps: [refresh], count, begin: rival.repeat });
-  const own = measureOpenId(usher);
+  const { usher, against, oidcProvider } = providers;
   const signature = { steps: [{ name: 'signature' }], measure: () => measureSignature(providers.privateKey) };
-  const titled = Object.entries({ Usher: own, ...(against && { against: measureOpenId(against) }) });
   const subjects = [
-    ...titled.flatMap(([title, scenarios]) => Object.values(scenarios).map((scenario) => ({ title, scenario }))),
-    ...[calls, checks].map((scenario) => ({ title: 'Usher', scenario })),
-    ...[rival, rivalRefresh].map((scenario) => ({ title: 'oidc-provider', scenario })),
+    { title: 'Usher', scenario: compare(usher, flow) },
+    ...(against ? [{ title: 'against', scenario: compare(against, flow) }] : []),
+    { title: 'Usher', scenario: compare(usher, [generate, complete, exchange, repeated(check)]) },
+    { title: 'oidc-provider', scenario: compare(oidcProvider, [logIn, token, refresh]) },
     { title: 'RS256', scenario: signature },
   ];
   progress(`OpenID Connect: ${count} flows a round, ${rounds} rounds`);

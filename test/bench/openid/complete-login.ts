@@ -1,5 +1,6 @@
 import { userAt } from '../fixtures.ts';
-import { parameterOf, type Step } from './steps.ts';
+import type { Step } from '../scenario.ts';
+import { parameterOf } from './steps.ts';
 
 /** The settings of the servers. */
 export type Environment = Readonly<Record<string, string>>;

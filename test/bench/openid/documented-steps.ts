@@ -1,6 +1,6 @@
 import { type Fixtures, userAt } from '../fixtures.ts';
+import type { Step } from '../scenario.ts';
 import { completeLogin, type Environment } from './complete-login.ts';
-import type { Step } from './steps.ts';
 
 /** The documented calls that do the same. */
 export function createDocumentedSteps(

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { type Fixtures, ISSUER, userAt } from '../fixtures.ts';
-import { authorizationOf, createTokenSteps, parameterOf, registrationOf, type Step } from './steps.ts';
+import type { Step } from '../scenario.ts';
+import { authorizationOf, createTokenSteps, parameterOf, registrationOf } from './steps.ts';
 
 /** A code flow at `oidc-provider`, whose login is a redirect there and back. */
 export function createRivalSteps(fixtures: Fixtures, publicKey: KeyObject) {

@@ -1,15 +1,8 @@
-/** The requests that are compared. Each step checks its response, and adds to what is known of a sign-in. */
+/** The requests that are compared. Each step checks its response. */
 import { createHash, type KeyObject, verify } from 'node:crypto';
 import { type Fixtures, userAt } from '../fixtures.ts';
 import type { Client } from '../load/client.ts';
-
-/** What is known of a sign-in: at first the number of its user. */
-export type Facts = Readonly<Record<string, string>>;
-
-export interface Step {
-  readonly name: string;
-  run(client: Client, facts: Facts): Promise<Facts>;
-}
+import type { Facts, Step } from '../scenario.ts';
 
 const VERIFIER = 'v'.repeat(43);
 const SCOPE = 'openid profile email';

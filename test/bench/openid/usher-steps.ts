@@ -1,7 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import { addressAt, type Fixtures } from '../fixtures.ts';
+import type { Step } from '../scenario.ts';
 import { completeLogin, type Environment } from './complete-login.ts';
-import { authorizationOf, createTokenSteps, parameterOf, registrationOf, requireUser, type Step } from './steps.ts';
+import { authorizationOf, createTokenSteps, parameterOf, registrationOf, requireUser } from './steps.ts';
 
 /** A code flow of OpenID Connect at Usher, and what is done with its tokens. */
 export function createUsherSteps(fixtures: Fixtures, environment: Environment, publicKey: KeyObject) {

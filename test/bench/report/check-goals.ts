@@ -1,6 +1,6 @@
 /** The limits of Usher's CPU time per request, each relative to another server of the same run. */
 import type { Options } from '../options.ts';
-import type { ProtocolName } from '../protocols.ts';
+import { PROTOCOL_NAMES, type ProtocolName } from '../protocols.ts';
 import type { ServerName } from '../servers.ts';
 import { medianOf, spreadOf } from '../statistics.ts';
 import { compareCosts, type Figure, findFigure } from './figures.ts';
@@ -14,8 +14,6 @@ export interface GoalResult {
   /** How far the ratio of a round lies from the median at most, as a share of the median. */
   readonly spread: number | undefined;
 }
-
-const PROTOCOLS = ['REST', 'Connect JSON', 'Connect binary', 'gRPC'] as const;
 
 interface Goal {
   readonly limit: number;
@@ -56,7 +54,7 @@ export function checkGoals(
 
 /** A check of a session in use costs no statement. */
 function sessionGoals(): Goal[] {
-  return PROTOCOLS.map((protocol) => ({
+  return PROTOCOL_NAMES.map((protocol) => ({
     limit: 0.7,
     call: 'CheckSession',
     usher: protocol,
@@ -67,7 +65,7 @@ function sessionGoals(): Goal[] {
 
 /** A change makes no call dearer. */
 function againstGoals(call: string): Goal[] {
-  return PROTOCOLS.map((protocol) => ({ limit: 1.05, call, usher: protocol, other: ['against', protocol] }));
+  return PROTOCOL_NAMES.map((protocol) => ({ limit: 1.05, call, usher: protocol, other: ['against', protocol] }));
 }
 
 /** For the calls that the other servers have, too. */

@@ -4,16 +4,22 @@ import { join } from 'node:path';
 import type { BenchCall } from '../calls.ts';
 import type { Cell } from '../measure.ts';
 import type { Options } from '../options.ts';
-import type { Row } from '../servers.ts';
+import type { Row, ServerSpec } from '../servers.ts';
 import { FIGURES_DIRECTORY } from '../start-server.ts';
+import type { WarmUp } from '../warm-up.ts';
 import { checkGoals, type GoalResult } from './check-goals.ts';
 import { type Figure, findFigure, toFigures } from './figures.ts';
 import { layOutTable } from './lay-out-table.ts';
 
+interface Measured {
+  readonly cells: readonly Cell[];
+  readonly rows: readonly Row[];
+  readonly warmUps: ReadonlyMap<ServerSpec, WarmUp>;
+}
+
 /** Prints the tables and the goals, and writes the figures. Returns whether every cell has a figure. */
 export async function reportFigures(
-  cells: readonly Cell[],
-  rows: readonly Row[],
+  { cells, rows, warmUps }: Measured,
   benchCalls: readonly BenchCall[],
   options: Options,
 ): Promise<boolean> {
@@ -43,6 +49,10 @@ export async function reportFigures(
     'Requests per second, p50 and p99 in ms; resident memory of the server process in MB',
     '',
     tabulate(['MB', ...calls], (row) => [describeMemory(figures, row), ...describeCells(row, describeLoad)]),
+    layOutTable(
+      ['Warm-up', 'calls', ...(options.isSteady ? ['last two rounds, us', ''] : [])],
+      [...warmUps].map(([server, warmUp]) => describeWarmUp(server, warmUp)),
+    ),
     layOutTable(['Goal', 'measured', 'rounds', 'limit', ''], goals.map(describeGoal)),
   ];
   process.stdout.write(sections.join('\n'));
@@ -52,7 +62,8 @@ export async function reportFigures(
     failure === undefined ? [] : [{ server: row.server.name, protocol: row.protocol.name, call: call.name, failure }],
   );
   const at = new Date().toISOString();
-  const report = { at, machine, memoryBytes: totalmem(), rounds, figures, failures, goals };
+  const warmedUp = [...warmUps].map(([{ name: server }, warmUp]) => ({ server, ...warmUp }));
+  const report = { at, machine, memoryBytes: totalmem(), rounds, warmUps: warmedUp, figures, failures, goals };
   await writeFile(join(FIGURES_DIRECTORY, 'figures.json'), `${JSON.stringify(report, null, 2)}\n`);
   return failures.length === 0;
 }
@@ -76,6 +87,12 @@ function describeGoal({ goal, limit, measured, spread = 0 }: GoalResult): string
   if (measured === undefined) return [goal, '-', '', `${limit.toFixed(2)}x`, 'not measured'];
   const outcome = measured <= limit ? 'met' : 'MISSED';
   return [goal, `${measured.toFixed(2)}x`, describeSpread(spread), `${limit.toFixed(2)}x`, outcome];
+}
+
+function describeWarmUp({ title }: ServerSpec, { calls, rounds, isSteady }: WarmUp): string[] {
+  if (isSteady === undefined) return [title, String(calls)];
+  const lastTwo = rounds.slice(-2).map((micros) => micros.toFixed(1));
+  return [title, String(calls), lastTwo.join(', '), isSteady ? 'steady' : 'NOT STEADY'];
 }
 
 function describeSpread(spread: number): string {

@@ -15,7 +15,7 @@ import { medianOf } from '../statistics.ts';
 const STARTS = 10;
 const LIMIT_MS = 1_000;
 const LIMIT_MB = 150;
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 120_000;
 const IDLE_MS = 500;
 
 await runBench(async (stack, progress) => {

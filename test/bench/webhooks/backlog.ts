@@ -22,7 +22,7 @@ const BATCH_SIZE = 8;
 const SLOTS = 128;
 const BATCHES = 100;
 const ROUNDS = 10;
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 60_000;
 
 interface Costs {
   readonly senderMicros: number;

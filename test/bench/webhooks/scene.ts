@@ -28,7 +28,8 @@ interface Receiver {
   expect(count: number): Promise<{ readonly arrived: Promise<readonly ReceivedMessage[]> }>;
 }
 
-const TIMEOUT_MS = 120_000;
+/** Against hanging. */
+const TIMEOUT_MS = 600_000;
 
 /** Starts a Postgres with the rows of the benchmark, and a receiver. */
 export async function openScene(stack: AsyncDisposableStack, progress: Progress): Promise<Scene> {

@@ -1,37 +1,29 @@
 /** What is compared: how users sign in to each server, and how it checks their sessions. */
 import { BETTER_AUTH_URL } from '../baselines/better-auth.ts';
 import { addressAt, type Fixtures, userAt } from '../fixtures.ts';
-import type { Client } from '../load/client.ts';
+import type { Step } from '../scenario.ts';
 import type { Inbox } from './inbox.ts';
-
-/** What the server knows a session by. */
-type SessionKey = string;
-
-export type CheckSession = (client: Client, key: SessionKey) => Promise<void>;
-
-export interface Subject {
-  /** Signs a user in from another address of the internet. */
-  logIn(client: Client, number: number): Promise<SessionKey>;
-  /** Each rejects if the session has ended. */
-  readonly checks: Readonly<Record<string, CheckSession>>;
-}
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
 /** An application begins the login, a browser signs in on the pages, and the application exchanges the token. */
-export function createUsherSubject({ apiKey, application }: Fixtures, inbox: Inbox) {
+export function createUsherSteps({ apiKey, application }: Fixtures, inbox: Inbox): Step[] {
   const { clientId, redirectUris } = application;
   const api = { ...JSON_TYPE, 'x-api-key': apiKey };
-  const checkWith =
-    (options: { maxStalenessMs?: number }): CheckSession =>
-    async (client, sessionId) => {
+  const checkWith = (name: string, options: { maxStalenessMs?: number }): Step => ({
+    name,
+    async run(client, { sessionId }) {
       const body = JSON.stringify({ sessionId, ...options });
       const reply = await client.send({ path: '/api/sessions/check', headers: api, body });
       if (!JSON.parse(reply.body).data.active) throw new Error(`Session ${sessionId} has ended`);
-    };
-  return {
-    async logIn(client, number) {
+      return {};
+    },
+  });
+  const logIn: Step = {
+    name: 'login',
+    async run(client, facts) {
       client.forgetCookies();
+      const number = Number(facts.number);
       const { email } = userAt(number);
       const browser = { 'x-forwarded-for': addressAt(number) };
       const submit = (path: string, fields: Record<string, string>) =>
@@ -64,18 +56,20 @@ export function createUsherSubject({ apiKey, application }: Fixtures, inbox: Inb
         headers: api,
         body: JSON.stringify({ authToken }),
       });
-      return JSON.parse(exchanged.body).data.session.id;
+      return { sessionId: JSON.parse(exchanged.body).data.session.id };
     },
-    checks: { fresh: checkWith({ maxStalenessMs: 0 }), stale: checkWith({}) },
-  } satisfies Subject;
+  };
+  return [logIn, checkWith('check', { maxStalenessMs: 0 }), checkWith('check of an old answer', {})];
 }
 
 /** The page of the application sends both forms, and keeps the cookie. */
-export function createBetterAuthSubject(inbox: Inbox) {
+export function createBetterAuthSteps(inbox: Inbox): Step[] {
   const browser = { ...JSON_TYPE, origin: BETTER_AUTH_URL };
-  return {
-    async logIn(client, number) {
+  const logIn: Step = {
+    name: 'login',
+    async run(client, facts) {
       client.forgetCookies();
+      const number = Number(facts.number);
       const { email } = userAt(number);
       const headers = { ...browser, 'x-forwarded-for': addressAt(number) };
       const post = (path: string, body: object) => client.browse({ path, headers, body: JSON.stringify(body) });
@@ -83,13 +77,16 @@ export function createBetterAuthSubject(inbox: Inbox) {
       const received = inbox.receive(email);
       await post('/api/auth/email-otp/send-verification-otp', { email, type: 'sign-in' });
       await post('/api/auth/sign-in/email-otp', { email, otp: await received });
-      return client.cookie;
+      return { cookie: client.cookie };
     },
-    checks: {
-      fresh: async (client, cookie) => {
-        const reply = await client.send({ path: '/api/auth/get-session', headers: { cookie } });
-        if (!JSON.parse(reply.body)?.session) throw new Error('The session has ended');
-      },
+  };
+  const check: Step = {
+    name: 'check',
+    async run(client, { cookie = '' }) {
+      const reply = await client.send({ path: '/api/auth/get-session', headers: { cookie } });
+      if (!JSON.parse(reply.body)?.session) throw new Error('The session has ended');
+      return {};
     },
-  } satisfies Subject;
+  };
+  return [logIn, check];
 }
