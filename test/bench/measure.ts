@@ -29,7 +29,7 @@ interface Measuring {
 }
 
 /**
- * In how many parts a round measures a cell. The cells of a call take turns, so that whatever slows the machine down for
+ * In how many parts a round measures a cell at most. The cells of a call take turns, so that whatever slows the machine down for
  * a second slows them all down.
  */
 const TURNS = 6;
@@ -44,7 +44,7 @@ export function createCells(rows: readonly Row[], calls: readonly BenchCall[]): 
 
 /** Returns how many requests of a call that cannot be repeated are made at most. */
 export function countFresh(cells: readonly Cell[], { isSteady, warmUp, rounds, requests }: Options): number {
-  const ofCell = countPasses(isSteady) * warmUp + rounds * Math.max(TURNS, requests);
+  const ofCell = countPasses(isSteady) * warmUp + rounds * requests;
   const counts = new Map<BenchCall, number>();
   for (const { call } of cells) if (call.distinct === undefined) counts.set(call, (counts.get(call) ?? 0) + ofCell);
   return Math.max(0, ...counts.values());
@@ -95,12 +95,13 @@ export async function measureAll({
     progress(`${warmUp.calls} calls, us of a call: ${warmUp.rounds.map((micros) => micros.toFixed(0)).join(', ')}`);
     warmUps.set(server, warmUp);
   }
-  const count = Math.max(1, Math.floor(options.requests / TURNS));
+  const turns = Math.min(TURNS, options.requests);
+  const count = Math.floor(options.requests / turns);
   for (let round = 1; round <= options.rounds; round++) {
     progress(`round ${round} of ${options.rounds}`);
     for (const call of new Set(cells.map((cell) => cell.call))) {
       const measured = cells.filter((cell) => cell.call === call).map((cell) => ({ cell, parts: [] as Measurement[] }));
-      for (let turn = 0; turn < TURNS; turn++) {
+      for (let turn = 0; turn < turns; turn++) {
         for (const { cell, parts } of turn % 2 === 0 ? measured : measured.toReversed())
           if (!cell.failure) parts.push(await applyLoad(cell, count));
       }

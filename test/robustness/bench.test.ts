@@ -12,7 +12,7 @@ import { REPOSITORY, type Run } from '../support/process.ts';
 
 test('npm run bench has a figure of each call to each server', async () => {
   const { exitCode, stdout, stderr } = await bench([
-    ...['--rounds', '1', '--requests', '6', '--warm-up', '1'],
+    ...['--rounds', '1', '--requests', '1', '--warm-up', '1'],
     ...CALL_NAMES.flatMap((name) => ['--only', name]),
   ]);
   expect(stderr).not.toContain('failed');
