@@ -3,15 +3,13 @@ import { execFile } from 'node:child_process';
 import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import manifest from '../../package.json' with { type: 'json' };
 import clientManifest from '../../src/client/package.json' with { type: 'json' };
 import { createDirectory } from './directory.ts';
 import { REPOSITORY, runShell } from './process.ts';
 
-const devDependencies: Record<string, string> = manifest.devDependencies;
 /** An installation may take minutes on a busy machine. */
 export const INSTALL_TIMEOUT_MS = 300_000;
-/** What the example needs. */
+/** What the example needs, apart from the client package: of the repository. */
 const DEVELOPMENT = ['@types/express', '@types/node', 'express', 'typescript'];
 
 export class ClientProject {
@@ -26,11 +24,11 @@ export class ClientProject {
   /** Without the registry, the client gets the packages that the repository has. */
   static async create({ usesRegistry = false } = {}): Promise<ClientProject> {
     const directory = await createDirectory();
-    const packed = join(directory, 'new', 'packed');
-    const tarball = join(packed, (await runOrThrow(`npm run client:pack --silent ${packed}`)).trim());
+    const tarball = await pack();
     await writeFile(join(directory, 'package.json'), '{"type":"module"}');
     const project = new ClientProject(directory, tarball);
-    await (usesRegistry ? project.#install() : project.#link());
+    await (usesRegistry ? installPackages(directory, [tarball]) : project.#unpack());
+    await project.#link(DEVELOPMENT);
     return project;
   }
 
@@ -53,20 +51,31 @@ export class ClientProject {
     return join(this.directory, 'app.js');
   }
 
-  async #install(): Promise<void> {
-    const packages = DEVELOPMENT.map((name) => `${name}@${devDependencies[name]}`);
-    await installPackages(this.directory, [this.tarball, ...packages]);
-  }
-
-  async #link(): Promise<void> {
+  async #unpack(): Promise<void> {
     const modules = join(this.directory, 'node_modules');
     await mkdir(join(modules, 'usher-client'), { recursive: true });
     await runOrThrow(`tar -xf ${this.tarball} -C ${modules}/usher-client --strip-components 1`);
-    for (const name of [...DEVELOPMENT, ...Object.keys(clientManifest.dependencies)]) {
+    await this.#link(Object.keys(clientManifest.dependencies));
+  }
+
+  async #link(packages: readonly string[]): Promise<void> {
+    const modules = join(this.directory, 'node_modules');
+    for (const name of packages) {
       await mkdir(dirname(join(modules, name)), { recursive: true });
       await symlink(join(REPOSITORY, 'node_modules', name), join(modules, name));
     }
   }
+}
+
+let packed: Promise<string> | undefined;
+
+/** Returns the path of the package, which is packed once. */
+function pack(): Promise<string> {
+  packed ??= (async () => {
+    const directory = join(await createDirectory(), 'new', 'packed');
+    return join(directory, (await runOrThrow(`npm run client:pack --silent ${directory}`)).trim());
+  })();
+  return packed;
 }
 
 /** Installs packages from the registry, as the environment configures it. */

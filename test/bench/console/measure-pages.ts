@@ -39,18 +39,22 @@ interface StatementCost {
   readonly query: string;
 }
 
-/** Fills a database, starts Usher on it, and measures each page and the next one after it. */
+/**
+ * Fills a database, starts Usher on it, and measures each page and the next one after it: once, if it has read no more
+ * than `enough`.
+ */
 export async function measureConsole(
   stack: AsyncDisposableStack,
   counts: Counts,
   progress: Progress,
+  enough = 0,
 ): Promise<PageCost[]> {
   const directory = await makeDirectory(stack);
   const fixtures = createFixtures();
   progress(`${counts.users} users, ${counts.auditEvents} events in the audit log`);
   const databaseUrl = await prepareDatabase(stack, directory, fixtures, counts);
   progress('pages');
-  return measurePages(stack, directory, databaseUrl, fixtures);
+  return measurePages(stack, directory, databaseUrl, fixtures, enough);
 }
 
 async function prepareDatabase(stack: AsyncDisposableStack, directory: string, fixtures: Fixtures, counts: Counts) {
@@ -69,7 +73,13 @@ async function prepareDatabase(stack: AsyncDisposableStack, directory: string, f
   return restarted.url;
 }
 
-async function measurePages(stack: AsyncDisposableStack, directory: string, databaseUrl: string, fixtures: Fixtures) {
+async function measurePages(
+  stack: AsyncDisposableStack,
+  directory: string,
+  databaseUrl: string,
+  fixtures: Fixtures,
+  enough: number,
+) {
   const sql = openClient(databaseUrl, { max: 1 });
   stack.defer(() => sql.end());
   const open = await startConsole(stack, directory, databaseUrl, fixtures);
@@ -78,7 +88,8 @@ async function measurePages(stack: AsyncDisposableStack, directory: string, data
   async function measure({ name, path }: MeasuredPage) {
     const costs: PageCost[] = [];
     let next: string | undefined;
-    for (let request = 0; request < REQUESTS; request++) {
+    const isEnough = () => costs.some(({ buffers }) => buffers <= enough);
+    for (let request = 0; request < REQUESTS && !isEnough(); request++) {
       await sql`select pg_stat_statements_reset()`;
       const { status, text } = await open(path);
       const statements = await sql<(StatementCost & { ms: number })[]>`
