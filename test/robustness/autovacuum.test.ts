@@ -8,9 +8,9 @@ import { startTestService } from '../support/service.ts';
 import { runSmokeTest } from '../support/smoke-test.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 120_000;
 
-it('a migration ends the autovacuum of its table, and calls go on meanwhile', async (context) => {
+it('a migration ends the autovacuum of its table, and calls go on meanwhile', { timeout: 600_000 }, async (context) => {
   await using server = await OwnPostgres.start();
   const database = openDatabase(server.url);
   await using stack = new AsyncDisposableStack();

@@ -24,7 +24,7 @@ const SLACK_MS = 250;
 /** The longest time from the end of the fault to the last failure; silent connections are given up after 6 s. */
 const RECOVERY_MS = 6_500;
 /** A call that has no answer by then, or fails until then, always does. */
-const GIVE_UP_MS = 60_000;
+const GIVE_UP_MS = 180_000;
 const LONG = { timeout: SOAK_MS + 300_000 };
 /** Eight for calls, and eight for the delivery of webhooks. */
 const RECONNECTS_PER_SECOND = 16;

@@ -133,7 +133,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await page.getByText('You are signed out everywhere.').waitFor();
     for (const path of ['/demo', '/demo/cafe']) {
       // Replies to session checks may be five seconds old.
-      await expect.poll(() => readHeading(page, path), { timeout: 30_000 }).not.toContain('Lin Chen');
+      await expect.poll(() => readHeading(page, path), { timeout: 60_000 }).not.toContain('Lin Chen');
     }
     expect(problems).toEqual([]);
   });

@@ -176,10 +176,10 @@ describe('while the issuer', () => {
   });
 
   it('is slow, the exchanges that wait for it leave the limit of calls in flight as it is', async () => {
-    await start(undefined, { ...MEASURED, requestTimeoutMs: 8_000 });
+    await start(undefined, { ...MEASURED, requestTimeoutMs: 6_000 });
     const { answer } = server;
     // Longer than a call may take before it counts as slow.
-    server.answer = (...exchanged) => setTimeout(answer, 2_000, ...exchanged);
+    server.answer = (...exchanged) => setTimeout(answer, 1_200, ...exchanged);
     await using metrics = await openMetrics(service);
     const readLimit = async () => (await scrape(metrics)).sum('usher_admission_limit', { kind: 'api' });
     const limit = await readLimit();

@@ -55,6 +55,7 @@ const CONTENT_TYPES = ['application/grpc', 'application/grpc-web+proto', 'applic
 
 test.for(quickOrLong(CONTENT_TYPES.slice(0, 1), CONTENT_TYPES))(
   '12,000 watches over %s take at most 60 MB and next to no work',
+  { timeout: 600_000 },
   async (contentType, context) => {
     // What as many requests of another kind leave behind is not the watches' either. Only the long form judges memory.
     if (quickOrLong(false, true)) (await openStreams({ ':method': 'GET', ':path': '/healthz' }))[Symbol.dispose]();
@@ -88,6 +89,7 @@ test.for(quickOrLong(CONTENT_TYPES.slice(0, 1), CONTENT_TYPES))(
 
 test.skipIf(!existsSync(H2LOAD) && !process.env.CI)(
   `${READY_REQUESTS} readiness checks at once leave the service ready for others`,
+  { timeout: 600_000 },
   async (context) => {
     const probe = startProbe();
     const url = `${service.url}/readyz`;
