@@ -7,8 +7,8 @@
 const PASSES = 3;
 /** Rounds whose costs differ by no more are the same. */
 const TOLERANCE = 0.03;
-/** The first round is of PASSES, as the second. Each later one is twice as long as the one before: 48 passes in all. */
-const MAX_ROUNDS = 5;
+/** The first round is of PASSES, as the second. Each later one is of as many as all before it: 96 passes in all. */
+const MAX_ROUNDS = 6;
 
 export interface WarmUp {
   /** How many requests the server has answered. */

@@ -97,9 +97,9 @@ test('a steady warm-up doubles until the cost stays the same', async () => {
   expect(await warm(200, 120, 100, 98)).toEqual({ calls: 2_400, rounds: [200, 120, 100, 98], isSteady: true });
   expect(passes.splice(0)).toEqual([3, 3, 6, 12]);
   // It ends, and does not claim to be steady.
-  const falling = [200, 180, 160, 140, 120];
-  expect(await warm(...falling, 120)).toEqual({ calls: 4_800, rounds: falling, isSteady: false });
-  expect(passes).toEqual([3, 3, 6, 12, 24]);
+  const falling = [200, 180, 160, 140, 120, 100];
+  expect(await warm(...falling, 100)).toEqual({ calls: 9_600, rounds: falling, isSteady: false });
+  expect(passes).toEqual([3, 3, 6, 12, 24, 48]);
 });
 
 function bench(options: readonly string[]): Promise<Run> {
