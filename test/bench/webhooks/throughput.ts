@@ -4,7 +4,7 @@ import type postgres from 'postgres';
 import { CONCURRENCY, type Job, LOOP, type Sender } from '../baselines/jobs.ts';
 import { openSenders } from '../baselines/open-senders.ts';
 import { measureRounds } from '../measure-rounds.ts';
-import { readUsage } from '../read-usage.ts';
+import { readConnections, readUsage } from '../read-usage.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
 import { USHER } from '../servers.ts';
 import { startServer } from '../start-server.ts';
@@ -64,7 +64,7 @@ async function measureSending(
   count: number,
   arrived: Promise<unknown>,
 ): Promise<Measured> {
-  const backends = await readBackends(sql);
+  const backends = await readConnections(sql);
   const cpuBefore = readUsage(pid).cpuMicros;
   const startedAt = performance.now();
   await send(count);
@@ -72,19 +72,12 @@ async function measureSending(
   const seconds = (performance.now() - startedAt) / 1_000;
   // What has been delivered is settled a moment later.
   await sleep(SETTLE_MS);
-  const postgresMicros = [...(await readBackends(sql))].map(([pid, micros]) => micros - (backends.get(pid) ?? 0));
+  const postgresMicros = [...(await readConnections(sql))].map(([pid, micros]) => micros - (backends.get(pid) ?? 0));
   return {
     seconds,
     cpuSeconds: (readUsage(pid).cpuMicros - cpuBefore) / 1e6,
     postgresCpuSeconds: postgresMicros.reduce((sum, micros) => sum + micros) / 1e6,
   };
-}
-
-/** Returns the CPU time that each process of Postgres for this database has used. */
-async function readBackends(sql: postgres.Sql): Promise<Map<number, number>> {
-  const rows = await sql`
-    select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`;
-  return new Map(rows.map(({ pid }) => [pid, readUsage(pid).cpuMicros]));
 }
 
 async function openAll(stack: AsyncDisposableStack, scene: Scene): Promise<Sender[]> {
