@@ -51,7 +51,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
       find: '(clientId !== undefined && clientId !== named)',
       replace: "clientId === ''",
       test: logOut,
-      title: /for another client it ends nothing/,
+      title: /for another client it asks, and before the answer ends nothing/,
     },
     {
       what: 'An ID token of any age ends a login',
@@ -333,7 +333,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
       find: 'return iss === issuer &&',
       replace: 'return Boolean(issuer && iss) &&',
       test: logOut,
-      title: /of another issuer it ends nothing/,
+      title: /of another issuer it asks, and before the answer ends nothing/,
     },
     {
       what: 'An address that nobody has proved is marked as verified',
