@@ -39,8 +39,8 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
     file: 'database/transaction-pool.ts',
     find: 'if (performance.now() >= deadline) throw createLateError();',
     replace: '',
-    test: 'test/contract/idempotency-keys.test.ts',
-    title: /^a call that has timed out takes no effect later/,
+    test: 'test/database/transactions.test.ts',
+    title: /^neither takes effect if the work ends after the deadline/,
   },
   {
     what: 'Answers with secrets may be stored by caches',
