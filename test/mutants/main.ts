@@ -40,7 +40,7 @@ const waiting = Object.values(Object.groupBy(faults, ({ test }) => test))
   .map((group = []) => group)
   .toSorted((a, b) => a.length - b.length);
 await Promise.all(
-  Array.from({ length: WORKERS }, async () => {
+  Array.from({ length: Math.min(WORKERS, waiting.length) }, async () => {
     const copy = stack.use(await ScratchCopy.make({ TEMPLATE_SERVER_URL: postgres.url }));
     for (let group = waiting.pop(); group; group = waiting.pop()) await tryGroup(copy, group);
   }),
