@@ -20,7 +20,8 @@ const clock = new TestClock(new Date());
 const service = await startTestService({
   clock: clock.read,
   oidcSigningKeys: [createRsaJwk()],
-  config: { requestTimeoutMs: 60_000 },
+  // No statement waits on the connection of one that is halted.
+  config: { databaseConnections: 8 },
 });
 afterAll(() => service.close());
 const { sql } = service.database;

@@ -20,7 +20,8 @@ import {
 } from '../../support/service.ts';
 import { sessionEndingsOf } from '../../support/session-endings.ts';
 
-const service = await startTestService({ config: { requestTimeoutMs: 60_000 } });
+// No statement waits on the connection of one that is halted.
+const service = await startTestService({ config: { databaseConnections: 8 } });
 afterAll(() => service.close());
 const { sql } = service.database;
 const admin = adminClient(service);

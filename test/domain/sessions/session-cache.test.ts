@@ -139,7 +139,8 @@ describe('a session check', () => {
 
 test('a session ends at its expiry, whatever is cached', async () => {
   const { sessionId } = await begin();
-  const clock = new TestClock();
+  const [session] = await service.database.sql`select created_at from sessions where id = ${sessionId}`;
+  const clock = new TestClock(session?.created_at);
   await using replica = await startTestService({ database: service.database, like: service.config, clock: clock.read });
   const check = () => clientsOf(replica, tenant).sessions.checkSession({ sessionId });
   expect((await check()).active).toBe(true);
