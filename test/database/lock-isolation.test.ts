@@ -120,6 +120,7 @@ describe('while statements wait for a lock', () => {
     await database.ping(soon());
     await using lock = await lockTable('things');
     const waiting = outcomesOf(20, () => database.run(rename, { name: 'uno' }, late()));
+    await waitUntilIsolated(database, ISOLATED);
     // Two that write, and the control connection.
     await expect.poll(() => countConnections(testDatabase)).toBe(3 + ISOLATED);
     await lock.release();
