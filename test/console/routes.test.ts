@@ -20,8 +20,8 @@ beforeAll(async () => {
 afterAll(() => fixture.close());
 
 test('keeps idle connections as long as the API does', async () => {
-  const { headers } = await fetch(`${fixture.url}/login`, { redirect: 'manual' });
-  expect(headers.get('keep-alive')).toBe('timeout=74');
+  const { headers } = await new ConsoleBrowser(fixture.url).open('/login');
+  expect(headers['keep-alive']).toBe('timeout=74');
 });
 
 const PROTECTED = ROUTES.filter(({ role }) => role !== 'anyone').map((route) => ({

@@ -181,11 +181,11 @@ describe.each([false, true])('with decoy: %s,', (isDecoy) => {
     const { send, queue } = openQueue(server.port, { maxPending: 10 });
     for (let count = 0; count < 10; count++) void send({ isDecoy });
     expect(await send({ isDecoy })).toMatchObject({ code: 'queue full', isOfServer: true });
-    await expect.poll(() => server.sockets.size, { timeout: 10_000 }).toBe(5);
+    await expect.poll(() => server.sockets.size).toBe(5);
     await queue.close();
     expect(queue.outcomes).toEqual({ sent: 0, failed: 11 });
     // It gives up on those connections.
-    await expect.poll(() => server.sockets.size, { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => server.sockets.size).toBe(0);
   });
 
   it('a shutdown does not wait for the next attempt, but makes it', async () => {
