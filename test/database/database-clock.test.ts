@@ -1,11 +1,11 @@
 /** The clock of Postgres as a process knows it. Replicas whose clocks are off: test/robustness/clocks.test.ts. */
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { Database } from '../../src/database/database.ts';
 import { ClockSkewError, DatabaseClock } from '../../src/database/database-clock.ts';
 import { cloneDatabase } from '../support/database.ts';
 
 const DAY = 24 * 60 * 60_000;
+const START = Date.UTC(2030, 0, 1);
 
 const testDatabase = await cloneDatabase();
 const database = new Database(testDatabase.url, { connections: 1, statementTimeoutMs: 60_000 });
@@ -30,34 +30,37 @@ test('reads the time of Postgres, ahead by the time that the quickest answer too
   expect(clock.read().getTime()).toBeGreaterThanOrEqual(Math.floor(present));
 });
 
-/** Returns a clock of Postgres that is so far off the system's, and takes so long to answer. */
+/** Returns a clock of Postgres that is so far off the system's, and takes so long to answer. Time is the test's. */
 function openClock() {
+  let elapsedMs = 0;
+  const now = vi.spyOn(performance, 'now').mockImplementation(() => elapsedMs);
+  onTestFinished(() => now.mockRestore());
   const postgres = { aheadMs: 0, delayMs: 0 };
+  const system = () => START + elapsedMs;
   const read = async () => {
-    const time = performance.timeOrigin + performance.now() + postgres.aheadMs;
-    await sleep(postgres.delayMs);
+    elapsedMs += postgres.delayMs / 2;
+    const time = system() + postgres.aheadMs;
+    elapsedMs += postgres.delayMs / 2;
     return time;
   };
-  const system = () => performance.timeOrigin + performance.now();
   const clock = new DatabaseClock(read, system);
   const measure = () => clock.measure(Number.POSITIVE_INFINITY);
   /** Returns by how much it is ahead of Postgres. */
   const errorMs = () => clock.read().getTime() - system() - postgres.aheadMs;
-  return { clock, postgres, measure, errorMs };
+  return { clock, postgres, system, measure, errorMs };
 }
 
 test('is not put off by a slow answer once there was a quick one', async () => {
   const { postgres, measure, errorMs } = openClock();
   postgres.delayMs = 200;
   await measure();
-  expect(errorMs()).toBeLessThan(200 + 100);
+  expect(errorMs()).toBe(100);
   postgres.delayMs = 0;
   await measure();
-  const error = errorMs();
-  expect(error).toBeGreaterThan(-2);
+  expect(errorMs()).toBe(0);
   postgres.delayMs = 200;
   await measure();
-  expect(Math.abs(errorMs() - error)).toBeLessThan(2);
+  expect(errorMs()).toBe(0);
 });
 
 test.each([-1_000, 1_000])('follows a primary whose clock is %d ms off that of the one before', async (aheadMs) => {
@@ -65,18 +68,16 @@ test.each([-1_000, 1_000])('follows a primary whose clock is %d ms off that of t
   await measure();
   postgres.aheadMs = aheadMs;
   await measure();
-  expect(Math.abs(errorMs())).toBeLessThan(500);
+  expect(errorMs()).toBe(0);
 });
 
 test('deletes by the earlier of both clocks, and nothing while they are more than 5 seconds apart', async () => {
-  const { clock, postgres, measure } = openClock();
-  const system = () => performance.timeOrigin + performance.now();
+  const { clock, postgres, system, measure } = openClock();
   for (const aheadMs of [-4_000, 4_000]) {
     postgres.aheadMs = aheadMs;
     await measure();
     const offMs = clock.readForDeletion().getTime() - system();
-    expect(offMs - Math.min(0, aheadMs)).toBeGreaterThan(-100);
-    expect(offMs - Math.min(0, aheadMs)).toBeLessThanOrEqual(100);
+    expect(offMs).toBe(Math.min(0, aheadMs));
   }
   for (const aheadMs of [-6_000, 6_000, -401 * DAY]) {
     postgres.aheadMs = aheadMs;

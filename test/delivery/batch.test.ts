@@ -50,7 +50,7 @@ test('a shutdown ends attempts in time, also while a statement hangs', async () 
   await expect.poll(() => send).toHaveBeenCalled();
   const answered = Promise.withResolvers<void>();
   await holdBack((parameters) => 'after' in parameters, answered.promise);
-  const first = Promise.race([ended.promise.then(() => 'the attempt'), sleep(5_000, 'the statement')]);
+  const first = Promise.race([ended.promise.then(() => 'the attempt'), sleep(60_000, 'the statement', { ref: false })]);
   first.then(() => answered.resolve());
   await stop();
   expect(await first).toBe('the attempt');
