@@ -11,11 +11,13 @@ test('connections with many open streams leave some to others, and get theirs ba
   await using server = await serveListener(({ request, response }) => {
     request.resume().once('end', () => response.end());
   });
-  const crowd = Array.from({ length: 20 }, () => openHttp2Session(server.url));
+  const crowd = Array.from({ length: 30 }, () => openHttp2Session(server.url));
   const streams = crowd.flatMap(({ open }) =>
     Array.from({ length: STREAMS }, () => open({ ':method': 'POST', ...HEADERS })),
   );
-  await expect.poll(() => streams.some(({ rstCode }) => rstCode === REFUSED)).toBe(true);
+  const countRefused = () => streams.filter(({ rstCode }) => rstCode === REFUSED).length;
+  // With the first that is refused, others may still be on their way, and it leaves room for a moment.
+  await expect.poll(countRefused).toBeGreaterThan(STREAMS);
 
   using other = openHttp2Session(server.url);
   expect(await Promise.all([other.exchange({}), other.exchange({})])).toMatchObject([{ status: 200 }, { status: 200 }]);
@@ -26,5 +28,5 @@ test('connections with many open streams leave some to others, and get theirs ba
   await expect.poll(maxOfOther).toBe(STREAMS);
   const replies = await Promise.all(Array.from({ length: STREAMS }, () => other.exchange({})));
   expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
-  expect(streams.filter(({ rstCode }) => rstCode === REFUSED).length).toBeLessThan(streams.length / 2);
+  expect(countRefused()).toBeLessThan(streams.length / 2);
 });
