@@ -71,7 +71,12 @@ export default defineConfig(({ mode }) => {
       testTimeout: isSoak || isHistories ? 900_000 : 120_000,
       hookTimeout: 120_000,
       expect: { poll: { timeout: 30_000 } },
-      reporters: isSoak || mode === 'cluster' || isHistories ? ['verbose', './test/support/soak-reporter.ts'] : ['dot'],
+      reporters:
+        isSoak || mode === 'cluster' || isHistories
+          ? ['verbose', './test/support/soak-reporter.ts']
+          : ['default', './test/support/repeat-reporter.ts'],
+      // Lines of single tests are for those that fail.
+      slowTestThreshold: Number.POSITIVE_INFINITY,
       coverage: {
         include: ['src/**/*.ts'],
         // Programs of their own, whose output is tested.
