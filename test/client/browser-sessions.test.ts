@@ -162,6 +162,12 @@ describe('a browser', () => {
     expect(cookies).toEqual([expect.stringMatching(/^__Host-usher_session=; .*Max-Age=0$/)]);
   });
 
+  test('is not told that it has signed out where Usher refuses to end the session', async () => {
+    const refused = createUsherClient({ baseUrl: service.url, apiKey: 'usk_revoked' });
+    const signedOut = createSessions({ client: refused }).signOut('__Host-usher_session=1');
+    await expect(signedOut).rejects.toThrow('Invalid API key');
+  });
+
   test('costs one call for all requests of a page, and soon sees a revocation', async () => {
     let calls = 0;
     const counting = {
@@ -423,6 +429,21 @@ describe('what needs a fresh sign-in', () => {
     expect([...jar.keys()]).not.toContain('__Host-usher_signed_in');
   });
 
+  test('is not for a session that was revoked a moment ago', async () => {
+    const cookie = await signInAgo(0);
+    expect((await pay(cookie)).status).toBe(200);
+    await client.sessions.revokeUserSessions({ userId: user.id });
+    expect((await pay(cookie)).status).toBe(303);
+  });
+
+  test('demands a new sign-in each time with a maximum age of 0', async () => {
+    const reply = await createSessions().requireFreshSignIn(await signInAgo(1), 0);
+    const [intent] = await service.database.sql`
+      select max_age_seconds from login_intents
+      where id = ${new URL(reply?.location ?? PUBLIC_URL).searchParams.get('intent')}`;
+    expect(intent).toEqual({ max_age_seconds: 0 });
+  });
+
   test('sends whoever is not signed in to Usher', async () => {
     for (const cookie of ['', '__Host-usher_session=none']) expect((await pay(cookie)).status).toBe(303);
   });
@@ -535,6 +556,66 @@ test('requests of the web sign users in and out', async () => {
   const away = createWebSessions({ ...optionsFor(), client: offline });
   expect((await away.startLogin(request('/login'))).status).toBe(503);
 });
+
+describe.each(['Express', 'Hono', 'requests of the web'] as const)('with %s', (framework) => {
+  test('no cache keeps a reply that signs a browser in or out', async () => {
+    const ask = await serve(framework);
+    const login = await ask('GET', '/login');
+    const callback = new URL(await complete(login.headers.get('location') ?? ''));
+    const finished = await ask('GET', `/callback${callback.search}`, headerOf(login.headers.getSetCookie()));
+    expect(finished.headers.getSetCookie()).toHaveLength(3);
+    const signedOut = await ask('POST', '/logout', headerOf(finished.headers.getSetCookie()));
+    for (const { status, headers } of [login, finished, signedOut])
+      expect([status, headers.get('cache-control')]).toEqual([303, 'no-store']);
+  });
+});
+
+test.each(['Express', 'Hono'] as const)(
+  'with %s, a POST without a session leads home after the sign-in, because a redirect cannot repeat it',
+  async (framework) => {
+    const ask = await serve(framework);
+    const asked = await ask('POST', '/orders');
+    const callback = new URL(await complete(asked.headers.get('location') ?? ''));
+    const arrived = await ask('GET', `/callback${callback.search}`, headerOf(asked.headers.getSetCookie()));
+    expect(arrived.headers.get('location')).toBe('/');
+  },
+);
+
+type Ask = (method: string, path: string, cookie?: string) => Promise<Response>;
+
+/** Starts an application with the routes of a login, and a page that needs a session. Returns what sends it a request. */
+async function serve(framework: 'Express' | 'Hono' | 'requests of the web'): Promise<Ask> {
+  if (framework === 'Express') {
+    const sessions = createExpressSessions(optionsFor());
+    const app = express();
+    app.get('/login', sessions.startLogin).get('/callback', sessions.finishLogin).post('/logout', sessions.signOut);
+    app.all('/orders', sessions.requireSignIn, (_, response) => void response.end());
+    const server = app.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+    const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    return (method, path, cookie = '') => fetch(origin + path, { method, headers: { cookie }, redirect: 'manual' });
+  }
+  if (framework === 'Hono') {
+    const sessions = createHonoSessions(optionsFor());
+    const app = new Hono<UsherEnv>()
+      .get('/login', sessions.startLogin)
+      .get('/callback', sessions.finishLogin)
+      .post('/logout', sessions.signOut)
+      .all('/orders', sessions.requireSignIn, (c) => c.body(null));
+    return async (method, path, cookie = '') => app.request(path, { method, headers: { cookie } });
+  }
+  const { startLogin, finishLogin, signOut } = createWebSessions(optionsFor());
+  const handlers = new Map([
+    ['/login', startLogin],
+    ['/callback', finishLogin],
+    ['/logout', signOut],
+  ]);
+  return (method, path, cookie = '') => {
+    const url = new URL(path, REDIRECT_URI);
+    return handlers.get(url.pathname)?.(new Request(url, { method, headers: { cookie } })) ?? Promise.reject(path);
+  };
+}
 
 type Options = ConstructorParameters<typeof BrowserSessions>[0];
 

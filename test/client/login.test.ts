@@ -67,6 +67,12 @@ test.each([
   },
 );
 
+test('an empty issuer is not the default, and is refused', async () => {
+  const callback = new URLSearchParams({ state: 'mine', iss: service.url, error: 'access_denied' });
+  const finished = finishLogin(client, { callback, state: 'mine', issuer: '' });
+  await expect(finished).rejects.toMatchObject({ reason: 'issuer_mismatch' });
+});
+
 test.each([
   ['canceled', { error: 'access_denied' }],
   ['no_token', {}],

@@ -16,6 +16,10 @@ test('accepts what the official library signs', async () => {
   new Webhook(SECRET).verify(BODY, headers);
 });
 
+test.each([240, -240])('accepts a message of a clock that differs by %i seconds', async (age) => {
+  expect(await verifyWebhook(SECRET, sign({ age }), BODY)).toEqual(MESSAGE);
+});
+
 test('accepts a message that is signed with several keys', async () => {
   const signatures = [sign({ secret: OTHER_SECRET }), sign()].map((headers) => headers['webhook-signature']);
   const headers = { ...sign(), 'webhook-signature': ['v1a,abc', '', ...signatures].join(' ') };
