@@ -1,7 +1,8 @@
 /** Every action of the console, by its forms without JavaScript. Each leaves an event in the audit log. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ROUTES } from '../../src/console/routes.ts';
 import { type ConsoleBrowser, ConsoleFixture, type ConsoleReply, OPERATORS } from '../support/console-fixture.ts';
-import { type ConsoleSamples, createConsoleSamples } from '../support/console-samples.ts';
+import { type ConsoleSamples, createConsoleSamples, fillPath } from '../support/console-samples.ts';
 import { adminClient, beginSession, clientsOf, createTestUser } from '../support/service.ts';
 
 let fixture: ConsoleFixture;
@@ -141,6 +142,19 @@ describe('an application', () => {
     await submit(`${path}?user=${user.id}`, end, { userId: user.id }, 'SessionService/RevokeUserSessions');
     expect((await browser.open(`${path}?user=${user.id}`)).text).toContain('No live session.');
   });
+});
+
+test('what asks for a name does nothing with another one', async () => {
+  const asking = ROUTES.filter(({ method, isSensitive }) => method === 'GET' && isSensitive);
+  expect(asking.length).toBeGreaterThan(5);
+  const before = await fixture.readAudit();
+  for (const route of asking) {
+    const path = fillPath(route.path, samples.params);
+    const reply = await browser.submit(await browser.open(path), path, { name: 'another' });
+    expect({ path: route.path, status: reply.status }).toEqual({ path: route.path, status: 422 });
+    expect(reply.text).toContain('must be the name below');
+  }
+  expect(await fixture.readAudit()).toEqual(before);
 });
 
 test('what asks for a name takes it as one sees it', async () => {

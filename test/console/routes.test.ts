@@ -137,6 +137,8 @@ describe('another site', () => {
   test('whose browser sends no Sec-Fetch-Site needs the right Origin', async () => {
     const browser = await fixture.signIn(OPERATORS.viewer);
     expect((await browser.post('/renew', {}, { origin: fixture.url })).status).toBe(303);
+    for (const origin of ['http://localhost:1', 'http://evil.test'])
+      expect((await browser.post('/renew', {}, { origin })).status).toBe(403);
   });
 });
 

@@ -1,5 +1,6 @@
 /** Forms that come twice, as a double click sends them where there is no JavaScript. */
-import { afterAll, describe, expect, test } from 'vitest';
+import { readFile, writeFile } from 'node:fs/promises';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { ROUTES } from '../../src/console/routes.ts';
 import { ConsoleBrowser, ConsoleFixture, type ConsoleReply, OPERATORS } from '../support/console-fixture.ts';
 import { fillPath, openSampledConsole } from '../support/console-samples.ts';
@@ -109,4 +110,68 @@ test('every form of every page can be told from its next sending', async () => {
     }
   }
   expect(count).toBeGreaterThan(20);
+});
+
+describe('the answer to a form, with a new key in it,', () => {
+  const path = `/applications/${samples.params.a}/keys`;
+  const newKey = (name: string) => ({ sending: crypto.randomUUID(), name, expiresAt: '' });
+
+  /** Runs the test while the operator has the role. */
+  async function withRole(email: string, role: string, run: (operator: ConsoleBrowser) => Promise<void>) {
+    const text = await readFile(fixture.operatorsFile, 'utf8');
+    const operator = await fixture.signIn(email);
+    const before = (await operator.open('/users/new')).status;
+    const becomes = (status: number) =>
+      expect.poll(async () => (await operator.open('/users/new')).status, { timeout: 30_000 }).toBe(status);
+    await writeFile(fixture.operatorsFile, text.replace(new RegExp(`^${email} .*$`, 'm'), `${email} ${role}`));
+    try {
+      await becomes(role === 'admin' ? 200 : 403);
+      await run(operator);
+    } finally {
+      await writeFile(fixture.operatorsFile, text);
+      await becomes(before);
+    }
+  }
+
+  test('is for the operator who sent it, and not for another admin who sends the same', async () => {
+    const form = newKey('mine');
+    const [mine] = keysIn(await browser.post(path, form)) ?? [];
+    expect(mine).toBeDefined();
+    await withRole(OPERATORS.support, 'admin', async (other) => {
+      const reply = await other.post(path, form);
+      expect(reply.status).toBe(200);
+      expect(reply.body).not.toContain(mine);
+    });
+  });
+
+  test('is not for the operator who has lost the role meanwhile', async () => {
+    const form = newKey('lost');
+    expect(keysIn(await browser.post(path, form))).toHaveLength(1);
+    await withRole(OPERATORS.admin, 'viewer', async (operator) => {
+      expect(await operator.post(path, form)).toMatchObject({ status: 403, body: expect.not.stringContaining('usk_') });
+    });
+  });
+
+  test('is not for another browser of the operator, without a recent sign-in', async () => {
+    const form = newKey('unattended');
+    expect(keysIn(await browser.post(path, form))).toHaveLength(1);
+    const unattended = new ConsoleBrowser(fixture.url);
+    unattended.cookies.set('usher-console', browser.cookies.get('usher-console') ?? '');
+    expect(await unattended.post(path, form)).toMatchObject({ status: 401, body: expect.not.stringContaining('usk_') });
+  });
+
+  test('is given again for a minute, and never later', async () => {
+    const form = newKey('later');
+    const keys = keysIn(await browser.post(path, form));
+    expect(keys).toHaveLength(1);
+    const { now } = performance;
+    using clock = vi.spyOn(performance, 'now');
+    for (const [seconds, given] of [
+      [50, keys],
+      [61, null],
+    ] as const) {
+      clock.mockImplementation(() => now.call(performance) + seconds * 1_000);
+      expect(keysIn(await browser.post(path, form))).toEqual(given);
+    }
+  });
 });

@@ -235,6 +235,14 @@ describe('the session', () => {
     await adminClient(fixture.service).reactivateUser({ userId: users[0]?.id ?? '' });
   });
 
+  test('that was ended elsewhere makes no change, even a moment after it has shown a page', async () => {
+    const browser = await fixture.signIn(OPERATORS.support);
+    const target = await createTestUser(fixture.service);
+    expect((await browser.open('/users')).status).toBe(200);
+    await fixture.service.database.sql`delete from sessions where email = ${OPERATORS.support}`;
+    expect((await browser.post(`/users/${target.id}/deactivate`)).location).toMatch(/^\/login/);
+  });
+
   test('of somebody whose line is gone from the file is worth nothing', async () => {
     const browser = await fixture.signIn(OPERATORS.viewer);
     const text = await readFile(fixture.operatorsFile, 'utf8');

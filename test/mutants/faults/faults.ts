@@ -1,5 +1,7 @@
 import type { Fault } from '../fault.ts';
 import { BRANDING_FAULTS } from './branding.ts';
+import { CLIENT_PACKAGE_FAULTS } from './client-package.ts';
+import { CONSOLE_FAULTS } from './console.ts';
 import { DATABASE_FAULTS } from './database.ts';
 import { EVENT_FAULTS } from './events.ts';
 import { KEY_FAULTS } from './keys.ts';
@@ -44,5 +46,7 @@ export const FAULTS: readonly Fault[] = [
   ...WEBHOOK_FAULTS,
   ...SERVICE_FAULTS,
   ...DATABASE_FAULTS,
+  ...CONSOLE_FAULTS,
+  ...CLIENT_PACKAGE_FAULTS,
   ...OTHER_FAULTS,
 ];

@@ -1,0 +1,196 @@
+import { type Fault, inFolder } from '../fault.ts';
+
+const attacks = 'test/console/attacks.test.ts';
+const edits = 'test/console/edits.test.ts';
+const forms = 'test/console/forms.test.ts';
+const routes = 'test/console/routes.test.ts';
+const sentForms = 'test/console/sent-forms.test.ts';
+const signIn = 'test/console/sign-in.test.ts';
+
+const MAY_USE = 'if (!mayUse(found, signedIn)) return sendRefusal(asOperator, route.role);';
+const IS_FRESH = `if (route.isSensitive && !signedIn.isFresh) {
+    return askToSignIn(asOperator, { to: pageOf(request, route), fresh: '' });
+  }`;
+const REPLY = 'const reply = () => run(asOperator, route);';
+
+/** Returns a fault of the handler that runs a check only where a form has no kept answer. */
+function checkLate(check: string): Pick<Fault, 'file' | 'find' | 'replace'> {
+  const others = [MAY_USE, IS_FRESH].filter((each) => each !== check).join('\n  ');
+  const late = `const reply = async () => {
+    ${check.replace(/return (.*);/, "return $1 ?? 'sent';")}
+    return run(asOperator, route);
+  };`;
+  return {
+    file: 'console-handler.ts',
+    find: `${MAY_USE}\n  ${IS_FRESH}\n  ${REPLY}`,
+    replace: `${others}\n  ${late}`,
+  };
+}
+
+/** Who may do what in the console, and who sees what it shows. */
+export const CONSOLE_FAULTS: readonly Fault[] = inFolder('src/console', [
+  {
+    what: "An operator gets the answer to another operator's form, with a new key in it",
+    file: 'sent-forms.ts',
+    find: 'JSON.stringify([operator.userId, context.path,',
+    replace: 'JSON.stringify([context.path,',
+    test: sentForms,
+    title: /is for the operator who sent it, and not for another admin/,
+  },
+  {
+    what: 'An operator without the role gets the answer to a form that was sent with it',
+    ...checkLate(MAY_USE),
+    test: sentForms,
+    title: /is not for the operator who has lost the role meanwhile/,
+  },
+  {
+    what: 'A browser without a recent sign-in gets the answer to the form of another one',
+    ...checkLate(IS_FRESH),
+    test: sentForms,
+    title: /is not for another browser of the operator, without a recent sign-in/,
+  },
+  {
+    what: 'A new key is shown for a day to whoever sends the form again',
+    file: 'sent-forms.ts',
+    find: 'const KEPT_MS = 60_000;',
+    replace: 'const KEPT_MS = 24 * 60 * 60_000;',
+    test: sentForms,
+    title: /is given again for a minute, and never later/,
+  },
+  {
+    what: 'A form that failed fails for as long as its answer is kept',
+    file: 'sent-forms.ts',
+    find: 'reply.catch(() => this.#replies.delete(sending));',
+    replace: 'reply.catch(() => undefined);',
+    test: sentForms,
+    title: /that Postgres could not take is done when it is sent again/,
+  },
+  {
+    what: 'Other values in a form get the answer to the first ones',
+    file: 'sent-forms.ts',
+    find: 'context.path, form.toString()]',
+    replace: 'context.path, form.get(SENDING_FIELD)]',
+    test: sentForms,
+    title: /a form with other values is another form/,
+  },
+  {
+    what: 'A page on another port of the host sends forms',
+    file: 'own-origin.ts',
+    find: "return site === 'same-origin';",
+    replace: "return site !== 'cross-site';",
+    test: attacks,
+    title: /a page on another port of this host sends no form/,
+  },
+  {
+    what: 'A form needs no right Origin where the browser sends no Sec-Fetch-Site',
+    file: 'own-origin.ts',
+    find: "return headerOf(context, 'origin') === consoleUrl;",
+    replace: "return headerOf(context, 'origin') !== 'null';",
+    test: routes,
+    title: /whose browser sends no Sec-Fetch-Site needs the right Origin/,
+  },
+  {
+    what: 'Another site loads pages of the console into its own',
+    file: 'own-origin.ts',
+    find: "['cross-site', 'same-site'].includes(",
+    replace: "['same-site'].includes(",
+    test: routes,
+    title: /cannot load .* into its own page, but link to it/,
+  },
+  {
+    what: 'The recent sign-in of another operator is enough for sensitive actions',
+    file: 'cookies.ts',
+    find: 'signedInUserId === userId && now',
+    replace: 'now',
+    test: attacks,
+    title: /of a recent sign-in of another operator make no sign-in recent/,
+  },
+  {
+    what: 'An operator makes changes in a session that another replica has just ended',
+    file: 'signed-in-operator.ts',
+    find: 'POST: 0 }',
+    replace: 'POST: 5_000 }',
+    test: signIn,
+    title: /that was ended elsewhere makes no change/,
+  },
+  {
+    what: 'An operator who needs a passkey gets in with a code',
+    file: 'signed-in-operator.ts',
+    find: "operator && (!operator.needsPasskey || method === 'passkey')",
+    replace: 'operator',
+    test: attacks,
+    title: /who needs a passkey gets in with nothing else/,
+  },
+  {
+    what: 'A team uses the pages of every application',
+    file: 'route.ts',
+    find: 'return params.a !== undefined && applicationIds.includes(params.a.toLowerCase());',
+    replace: 'return params.a !== undefined;',
+    test: routes,
+    title: /does in its application what support does, and nothing elsewhere/,
+  },
+  {
+    what: 'An admin changes the application that is the console itself',
+    file: 'console-request.ts',
+    find: "if (OWN_APPLICATION_IDS.some((own) => own === id)) throw new ServiceError('APPLICATION_NOT_FOUND');",
+    replace: '',
+    test: routes,
+    title: /the applications of Usher itself have no pages/,
+  },
+  {
+    what: 'The link of the server signs in whoever uses it again',
+    file: 'sign-in.ts',
+    find: 'const LINK_USES: RateLimit = { burst: 1,',
+    replace: 'const LINK_USES: RateLimit = { burst: 10,',
+    test: signIn,
+    title: /a link of the server works once$/,
+  },
+  {
+    what: 'The answer of another issuer signs an operator in',
+    file: 'sign-in.ts',
+    find: "if (returnTo === undefined || !issuers.includes(query.get('iss') ?? '')) {",
+    replace: 'if (returnTo === undefined) {',
+    test: signIn,
+    title: /signs nobody in with the answer of another issuer/,
+  },
+  {
+    what: 'The sign-in leads to any site',
+    file: 'sign-in.ts',
+    find: "const path = toOwnPath(to, consoleUrl) ?? '/';",
+    replace: "const path = to.startsWith('/') ? to : '/';",
+    test: signIn,
+    title: /leads to the console, although the page to return to is/,
+  },
+  {
+    what: 'A sign-out leaves the session of the other browsers',
+    file: 'sign-in.ts',
+    find: 'await revokeSession({ ...call, application }, parts, found);',
+    replace: '',
+    test: signIn,
+    title: /ends in every browser when the operator signs out/,
+  },
+  {
+    what: 'A key is revoked without its name',
+    file: 'pages/keys.ts',
+    find: 'requireName(request, nameOf(key));\n    return',
+    replace: 'return',
+    test: forms,
+    title: /what asks for a name does nothing with another one/,
+  },
+  {
+    what: 'A viewer sees the payloads of webhooks',
+    file: 'pages/delivery.ts',
+    find: '${isSupport ? renderContent(webhook, delivery)',
+    replace: '${delivery ? renderContent(webhook, delivery)',
+    test: forms,
+    title: /whose payload and headers support sees, and a viewer does not/,
+  },
+  {
+    what: 'A form overwrites what another operator has saved meanwhile',
+    file: 'parts/action.ts',
+    find: 'await readFields(request), ifVersion)',
+    replace: 'await readFields(request))',
+    test: edits,
+    title: /that was rendered before another change is refused/,
+  },
+]);
