@@ -1,7 +1,11 @@
 import { defineConfig } from 'vitest/config';
 
-/** Tests of one part of Usher with its connections, files and timers, and long tables of attacks: `--mode integration`. */
+/**
+ * Tests of options (console, account page, OpenID Connect, providers), of parts with their connections, files and timers,
+ * and of long tables: `--mode integration` runs them, and `npm test` leaves them out.
+ */
 const INTEGRATION = [
+  ...['console', 'login-page/oidc', 'oidc'],
   ...[
     'cluster',
     'database',
@@ -14,13 +18,15 @@ const INTEGRATION = [
     'mail',
     'main',
     'metrics',
-    'oidc',
-  ].map((folder) => `test/${folder}/**/*.test.ts`),
-  'test/api/openapi/*.test.ts',
-  'test/console/{attacks,downloads,hostile,kept-forms,routes}.test.ts',
-  'test/login-page/provider-{attacks,faults,lies}.test.ts',
-  'test/log.test.ts',
-];
+  ],
+]
+  .map((folder) => `test/${folder}/**/*.test.ts`)
+  .concat(
+    'test/api/openapi/*.test.ts',
+    'test/contract/{audit-export,audit-to-log,check-in-export,idempotency-keys,lists,repeated-calls,tenants}.test.ts',
+    'test/login-page/{account*,continue,contract-wallet,international-addresses,notices,passkeys-*,provider*,young-*}.test.ts',
+    'test/log.test.ts',
+  );
 
 /** The tests of faults and attacks: `--mode robustness` runs their short forms, `--mode soak` their long ones. */
 const ROBUSTNESS = ['test/robustness/**/*.test.ts'];
