@@ -1,0 +1,45 @@
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { FAULTS } from '../mutants/faults/faults.ts';
+
+/** Tests that take longer than anybody waits after each change. */
+const SLOW = /^test\/(robustness|scale|histories)\/[^/]*$/;
+
+/**
+ * Returns the test files that are nearest to the file: those that notice its planted faults, and those that import it.
+ * If there are none, returns those that are nearest to the files that import it. Most tests load all of Usher, so
+ * imports alone would select them all.
+ */
+export function findNearestTests(file: string): readonly string[] {
+  const importers = readImporters();
+  const seen = new Set([file]);
+  for (let files = [file]; files.length > 0; ) {
+    const tests = new Set(files.flatMap((each) => testsOf(each, importers)));
+    if (tests.size > 0) return [...tests].toSorted();
+    files = files.flatMap((each) => importers.get(each) ?? []).filter((each) => !seen.has(each));
+    for (const each of files) seen.add(each);
+  }
+  return [];
+}
+
+function testsOf(file: string, importers: ReadonlyMap<string, readonly string[]>): string[] {
+  const noticing = FAULTS.filter((fault) => fault.file === file).map(({ test }) => test);
+  return [file, ...noticing, ...(importers.get(file) ?? [])].filter(
+    (path) => path.endsWith('.test.ts') && !SLOW.test(path),
+  );
+}
+
+/** Returns the files that import each file. */
+function readImporters(): ReadonlyMap<string, readonly string[]> {
+  const imports = globSync('{src,test}/**/*.ts').flatMap((importer) =>
+    [...readFileSync(importer, 'utf8').matchAll(/(?:from|import) '(\.[^']+)'|import\('(\.[^']+)'\)/g)].map(
+      ([, path, loaded]) => ({ importer, file: join(dirname(importer), path ?? loaded ?? '') }),
+    ),
+  );
+  return new Map(
+    Object.entries(Object.groupBy(imports, ({ file }) => file)).map(([file, found = []]) => [
+      file,
+      found.map(({ importer }) => importer),
+    ]),
+  );
+}

@@ -1,0 +1,29 @@
+/**
+ * Runs the tests nearest to the files that are named, or to those that differ from the last commit. It takes seconds,
+ * and finds most mistakes, not all: `npm test` and the other tiers run the rest.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { findNearestTests } from './find-tests.ts';
+
+const named = process.argv.slice(2);
+const files = named.length > 0 ? named : listChanged();
+const tests = new Set<string>();
+for (const file of files) {
+  const nearest = findNearestTests(file);
+  process.stdout.write(`${file}: ${nearest.join(', ') || 'no test is near'}\n`);
+  for (const test of nearest) tests.add(test);
+}
+process.stdout.write(`${tests.size} test files are near. The other tiers are not run: see \n`);
+if (tests.size > 0) {
+  const { status } = spawnSync(process.execPath, ['test/vitest.js', 'run', ...tests], { stdio: 'inherit' });
+  process.exitCode = status ?? 1;
+}
+
+function listChanged(): string[] {
+  const git = (...parameters: string[]) => execFileSync('git', parameters, { encoding: 'utf8' }).split('\n');
+  const changed = [
+    ...git('diff', '--name-only', '--diff-filter=d', 'HEAD', '--', 'src', 'test'),
+    ...git('ls-files', '--others', '--exclude-standard', '--', 'src', 'test'),
+  ];
+  return changed.filter((file) => file.endsWith('.ts'));
+}
