@@ -125,6 +125,23 @@ describe('the answer to a sign-in', () => {
     expect(await other.open(visited.return)).toMatchObject(SIGNED_OUT);
   });
 
+  it('of a stranger signs in no browser that has not begun that sign-in, and stays good where it began', async () => {
+    const [stranger, victim] = [await createTestUser(service), await createTestUser(service)];
+    const { browser, visited } = await signIn(stranger);
+    const hasBegunNone = new LoginBrowser(service);
+    await hasBegunNone.open('/account');
+    const hasBegunItsOwn = new LoginBrowser(service);
+    await begin(hasBegunItsOwn);
+    for (const other of [new LoginBrowser(service), hasBegunNone, hasBegunItsOwn]) {
+      await other.open(visited.return);
+      expect(await other.open('/account')).toMatchObject(SIGNED_OUT);
+    }
+    const signedIn = await open(victim);
+    await signedIn.browser.open(visited.return);
+    expect(await signedIn.browser.open('/account')).toMatchObject({ heading: victim.email });
+    expect(await browser.open(visited.return)).toMatchObject({ status: 200, heading: stranger.email });
+  });
+
   it('is not given again once it has opened the page, to which the Back button leads', async () => {
     const user = await createTestUser(service);
     const { browser, visited } = await open(user);
@@ -159,6 +176,17 @@ describe('the answer to a sign-in', () => {
     const cancelled = await follow(browser, await browser.submit(choice, '/login/cancel'));
     expect(cancelled).toMatchObject({ ...SIGNED_OUT, alert: '' });
   });
+});
+
+it('the cookie of the account page signs in no other browser', async () => {
+  const { browser } = await open(await createTestUser(service));
+  const isOfAccount = (pair: string) => pair.includes('usher-account=');
+  const own = (browser.cookie ?? '').split('; ').find(isOfAccount);
+  expect(own).toBeDefined();
+  const other = new LoginBrowser(service);
+  await other.open('/account');
+  other.cookie = `${other.cookie}; ${own}`;
+  expect(await other.open('/account')).toMatchObject(SIGNED_OUT);
 });
 
 it('a sign-out in one browser leaves the other one signed in', async () => {

@@ -1,4 +1,5 @@
 import type { Fault } from '../fault.ts';
+import { ACCOUNT_FAULTS } from './account.ts';
 import { BRANDING_FAULTS } from './branding.ts';
 import { CLIENT_PACKAGE_FAULTS } from './client-package.ts';
 import { CONSOLE_FAULTS } from './console.ts';
@@ -30,6 +31,7 @@ export const FAULTS: readonly Fault[] = [
   ...KEY_FAULTS,
   ...LOGIN_FAULTS,
   ...SIGN_OUT_FAULTS,
+  ...ACCOUNT_FAULTS,
   ...PASSKEY_FAULTS,
   ...PROVIDER_FAULTS,
   ...PROVIDER_ANSWER_FAULTS,
