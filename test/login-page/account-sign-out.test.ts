@@ -178,17 +178,6 @@ describe('the answer to a sign-in', () => {
   });
 });
 
-it('the cookie of the account page signs in no other browser', async () => {
-  const { browser } = await open(await createTestUser(service));
-  const isOfAccount = (pair: string) => pair.includes('usher-account=');
-  const own = (browser.cookie ?? '').split('; ').find(isOfAccount);
-  expect(own).toBeDefined();
-  const other = new LoginBrowser(service);
-  await other.open('/account');
-  other.cookie = `${other.cookie}; ${own}`;
-  expect(await other.open('/account')).toMatchObject(SIGNED_OUT);
-});
-
 it('a sign-out in one browser leaves the other one signed in', async () => {
   const user = await createTestUser(service);
   const [first, second] = [await open(user), await open(user)];

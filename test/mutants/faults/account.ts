@@ -3,7 +3,6 @@ import { type Fault, inFolder } from '../fault.ts';
 const young = 'test/login-page/young-passkeys.test.ts';
 const ended = 'test/login-page/passkeys-ended.test.ts';
 const creation = 'test/domain/passkeys/creation.test.ts';
-const signIn = 'test/domain/passkeys/sign-in.test.ts';
 const signOut = 'test/login-page/account-sign-out.test.ts';
 const email = 'test/login-page/email.test.ts';
 const continued = 'test/login-page/continue.test.ts';
@@ -117,14 +116,6 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
     title: /are listed without those for another host/,
   },
   {
-    what: 'Users who were deactivated sign in with passkeys',
-    file: 'domain/passkeys/redeem-passkey.ts',
-    find: "and k.rp_id = ${p.text('rpId')} and ${isActiveUser}",
-    replace: "and k.rp_id = ${p.text('rpId')}",
-    test: signIn,
-    title: /passkey after deactivateUser/,
-  },
-  {
     what: "A stranger signs a browser in to the stranger's account",
     file: 'login-page/account/account-login.ts',
     find: 'const isOwn = endLogin(context, begunLoginsOf(request), fields.state) !== undefined;',
@@ -145,8 +136,8 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
     file: 'login-page/account/account-cookie.ts',
     find: "return `account ${digest.toString('hex')}`;",
     replace: 'return `account ${digest.length}`;',
-    test: signOut,
-    title: /cookie of the account page signs in no other browser/,
+    test: account,
+    title: /says nothing in another browser, with another form/,
   },
   {
     what: 'The account page ignores the sign-outs of its browser',
