@@ -79,8 +79,13 @@ export default defineConfig(({ mode }) => {
       expect: { poll: { timeout: 30_000 } },
       reporters:
         isSoak || mode === 'cluster' || isHistories
-          ? ['verbose', './test/support/soak-reporter.ts']
-          : ['default', './test/support/repeat-reporter.ts'],
+          ? [
+              './test/support/skip-reporter.ts',
+              'verbose',
+              './test/support/repeat-reporter.ts',
+              './test/support/soak-reporter.ts',
+            ]
+          : ['./test/support/skip-reporter.ts', 'default', './test/support/repeat-reporter.ts'],
       // Lines of single tests are for those that fail.
       slowTestThreshold: Number.POSITIVE_INFINITY,
       coverage: {

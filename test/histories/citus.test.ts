@@ -3,12 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, inject, test } from 'vitest';
 import { countPrepared, restartWorker } from '../support/citus.ts';
 import { cloneDatabase } from '../support/database.ts';
+import { lacks } from '../support/tools.ts';
 import { expectCorrectHistory } from './cluster/history.ts';
 import { alike, Replicas } from './cluster/replicas.ts';
 
 const CALM_MS = 4_000;
 
-describe.runIf(process.env.CITUS_URL)('the history is correct', () => {
+describe.skipIf(lacks('CITUS'))('the history is correct', () => {
   test('while workers of Citus are restarted', async (context) => {
     const workers = inject('workerUrls');
     await using stack = new AsyncDisposableStack();

@@ -1,8 +1,7 @@
 /** A history behind pgbouncer in transaction mode, which needs PGBOUNCER or /usr/local/bin/pgbouncer, 1.21 or later. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, test } from 'vitest';
-import { SKIPS_DEBIAN_POSTGRES } from '../support/debian-postgres.ts';
-import { hasPgbouncer, Pgbouncer } from '../support/pgbouncer.ts';
+import { Pgbouncer, SKIPS_PGBOUNCER } from '../support/pgbouncer.ts';
 import { expectCorrectHistory } from './cluster/history.ts';
 import { PrimaryWithStandby } from './cluster/primary-with-standby.ts';
 import { alike, Replicas } from './cluster/replicas.ts';
@@ -10,7 +9,7 @@ import { alike, Replicas } from './cluster/replicas.ts';
 const PAUSE_MS = 1_500;
 const SETTINGS = { pool_mode: 'transaction', max_prepared_statements: 200, default_pool_size: 60 };
 
-describe.runIf(!SKIPS_DEBIAN_POSTGRES && hasPgbouncer)('the history is correct', () => {
+describe.skipIf(SKIPS_PGBOUNCER)('the history is correct', () => {
   test('behind pgbouncer that reconnects, pauses, kills, resumes and is killed', async (context) => {
     await using servers = await PrimaryWithStandby.start();
     await using pooler = await Pgbouncer.start(servers.primary, SETTINGS);

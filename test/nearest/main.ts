@@ -13,7 +13,7 @@ for (const file of files) {
   process.stdout.write(`${file}: ${nearest.join(', ') || 'no test is near'}\n`);
   for (const test of nearest) tests.add(test);
 }
-process.stdout.write(`${tests.size} test files are near. The other tiers are not run: see \n`);
+process.stdout.write(`${tests.size} test files are near. npm test and the other tiers run the rest.\n`);
 if (tests.size > 0) {
   const { status } = spawnSync(process.execPath, ['test/vitest.js', 'run', ...tests], { stdio: 'inherit' });
   process.exitCode = status ?? 1;

@@ -1,5 +1,5 @@
 /** Every operation, called by grpc-js and Python's grpcio. With curl and buf curl: reference.test.ts. */
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type DescMethodUnary, fromBinary, fromJson, fromJsonString, type Message, toJson } from '@bufbuild/protobuf';
@@ -10,9 +10,9 @@ import { REPOSITORY } from '../support/process.ts';
 import { CONNECT, call } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import { createTenant, startTestService } from '../support/service.ts';
+import { lacks, PYTHON_PATH } from '../support/tools.ts';
 
 /** Debian's, which has the packages that `apt-get` installs. */
-const PYTHON = '/usr/bin/python3';
 const CALL_ALL = join(REPOSITORY, 'test/support/call_all.py');
 const BUF = join(REPOSITORY, 'node_modules/.bin/buf');
 
@@ -57,7 +57,7 @@ test('grpc-js calls every operation', async () => {
   }
 });
 
-test.skipIf(!has(PYTHON, '-c', 'import grpc') && !process.env.CI)("Python's grpcio calls every operation", async () => {
+test.skipIf(lacks('PYTHON_GRPC'))("Python's grpcio calls every operation", async () => {
   const calls = await Promise.all(
     operations.map(async (operation) => {
       const { method, fields, headers } = await prepare(operation);
@@ -67,7 +67,7 @@ test.skipIf(!has(PYTHON, '-c', 'import grpc') && !process.env.CI)("Python's grpc
   const schema = ['build', '--as-file-descriptor-set', '--output', '-#format=json'];
   const descriptors = JSON.parse(await run(BUF, schema));
   const todo = { address: `127.0.0.1:${service.port}`, descriptors, calls };
-  const lines = (await run(PYTHON, [CALL_ALL], JSON.stringify(todo))).split('\n');
+  const lines = (await run(PYTHON_PATH, [CALL_ALL], JSON.stringify(todo))).split('\n');
   for (const [index, operation] of operations.entries()) {
     const outcome = JSON.parse(lines[index] ?? '{}');
     expect(outcome, operation.name).toMatchObject({ code: 'OK' });
@@ -82,10 +82,6 @@ function pathOf({ parent, name }: DescMethodUnary): string {
 
 function toOptions(headers: Record<string, string>): string[] {
   return Object.entries(headers).flatMap(([name, value]) => ['--header', `${name}: ${value}`]);
-}
-
-function has(tool: string, ...args: string[]): boolean {
-  return spawnSync(tool, args).status === 0;
 }
 
 /** Runs it with the text on its standard input, and returns what it prints. */

@@ -1,5 +1,4 @@
 /** The image of the Dockerfile, run as compose.yaml does: not as root, on a root file system that is read-only. */
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chown, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,13 +9,13 @@ import { createDirectory } from '../support/directory.ts';
 import { ADMIN_KEY, PUBLIC_URL } from '../support/service.ts';
 import { runSmokeTest } from '../support/smoke-test.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
+import { lacks } from '../support/tools.ts';
 
 const BUILD_TIMEOUT_MS = 600_000;
 /** The user of the image. */
 const USER = 65_532;
 
-// Without the tools, CI fails; on a developer's machine these tests are skipped.
-describe.skipIf(!canBuild() && !process.env.CI)('the container image', () => {
+describe.skipIf(lacks('BUILDAH'))('the container image', () => {
   let image: ContainerImage;
 
   beforeAll(async () => {
@@ -85,15 +84,6 @@ describe.skipIf(!canBuild() && !process.env.CI)('the container image', () => {
     expect(installed.length).toBeGreaterThan(20);
   });
 });
-
-function canBuild(): boolean {
-  try {
-    execFileSync('which', ['buildah', 'mmdebstrap'], { stdio: 'ignore' });
-    return process.getuid?.() === 0;
-  } catch {
-    return false;
-  }
-}
 
 /** Returns the package URLs of what is installed below `node_modules`. */
 async function packagesIn(directory: string): Promise<string[]> {

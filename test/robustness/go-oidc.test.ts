@@ -6,13 +6,10 @@ import { expect, test } from 'vitest';
 import { createDirectory } from '../support/directory.ts';
 import { openClientFixture } from '../support/openid/client-fixture.ts';
 import { PERSON } from '../support/openid/provider.ts';
-import { canRun, runProgram, SCRIPTS } from '../support/openid/run-script.ts';
+import { runProgram, SCRIPTS } from '../support/openid/run-script.ts';
+import { GO, lacks } from '../support/tools.ts';
 
-/** Where Debian has the source of packages. */
-const GO = ['GO111MODULE=off', 'GOPATH=/usr/share/gocode', 'go'] as const;
-
-// Go has 450 MB, so CI does not install it: the packages are golang-go and golang-github-coreos-go-oidc-dev.
-test.skipIf(!canRun('env', ...GO, 'list', 'github.com/coreos/go-oidc'))(
+test.skipIf(lacks('GO'))(
   'go-oidc signs a user in with PKCE, refreshes, and reads the profile',
   { timeout: 300_000 },
   async () => {

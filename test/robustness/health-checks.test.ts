@@ -1,7 +1,6 @@
 /** Anonymous callers of health checks by the thousand: memory, and the readiness that others see, stay as they are. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -18,6 +17,7 @@ import { decodeFrames, encodeFrame, encodeHeaders, encodePreface, FLAG, FRAME } 
 import { type Answer, quantileOf, startLoad } from '../support/load.ts';
 import { startUsher } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
+import { H2LOAD_PATH, lacks } from '../support/tools.ts';
 
 const CONNECTIONS = 120;
 const STREAMS = 100;
@@ -38,7 +38,6 @@ const MAX_CPU_SHARE = 0.2;
 /** The short form measures no longer than until the share is below that. */
 const CALM_CPU_SHARE = quickOrLong(0.1, 0);
 const WATCH = pathOf(Health.method.watch);
-const H2LOAD = '/usr/bin/h2load';
 
 const database = await cloneDatabase();
 // Garbage is not what the watches hold.
@@ -87,13 +86,21 @@ test.for(quickOrLong(CONTENT_TYPES.slice(0, 1), CONTENT_TYPES))(
   },
 );
 
-test.skipIf(!existsSync(H2LOAD) && !process.env.CI)(
+test.skipIf(lacks('H2LOAD'))(
   `${READY_REQUESTS} readiness checks at once leave the service ready for others`,
   { timeout: 600_000 },
   async (context) => {
     const probe = startProbe();
     const url = `${service.url}/readyz`;
-    const { stdout } = await promisify(execFile)(H2LOAD, ['-n', `${READY_REQUESTS}`, '-c', '100', '-m', '100', url]);
+    const { stdout } = await promisify(execFile)(H2LOAD_PATH, [
+      '-n',
+      `${READY_REQUESTS}`,
+      '-c',
+      '100',
+      '-m',
+      '100',
+      url,
+    ]);
     const answers = await probe.stop();
     const [statusCodes] = /status codes:.*/.exec(stdout) ?? [''];
     const failed = answers.filter(({ outcome }) => outcome !== '200');

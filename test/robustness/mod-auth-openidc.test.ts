@@ -1,13 +1,14 @@
 /** Debian's mod_auth_openidc: a gateway that protects pages of an application that knows nothing of OpenID Connect. */
 import { expect, test } from 'vitest';
-import { HAS_APACHE, startApache } from '../support/openid/apache.ts';
+import { startApache } from '../support/openid/apache.ts';
 import { openClientFixture } from '../support/openid/client-fixture.ts';
 import { PERSON } from '../support/openid/provider.ts';
 import { adminClient } from '../support/service.ts';
+import { lacks } from '../support/tools.ts';
 
 const BACKCHANNEL = { backchannel: '/callback?logout=backchannel', requirePkce: true };
 
-test.skipIf(!HAS_APACHE && !process.env.CI)('it protects a page, refreshes, and signs the user out', async () => {
+test.skipIf(lacks('APACHE'))('it protects a page, refreshes, and signs the user out', async () => {
   const fixture = await openClientFixture(BACKCHANNEL);
   const { origin, callback, browser, visit, provider } = fixture;
   await startApache(fixture);
@@ -31,7 +32,7 @@ test.skipIf(!HAS_APACHE && !process.env.CI)('it protects a page, refreshes, and 
   expect(again.url).toMatch(new RegExp(`^${fixture.issuer}/`));
 });
 
-test.skipIf(!HAS_APACHE && !process.env.CI)('it ends the session of a user who is signed out elsewhere', async () => {
+test.skipIf(lacks('APACHE'))('it ends the session of a user who is signed out elsewhere', async () => {
   const fixture = await openClientFixture(BACKCHANNEL);
   const { origin, browser, visit, provider } = fixture;
   await startApache(fixture);

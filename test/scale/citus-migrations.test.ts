@@ -13,6 +13,7 @@ import { runCommand } from '../support/run-command.ts';
 import { startTestService, testConfig } from '../support/service.ts';
 import { runSmokeTest } from '../support/smoke-test.ts';
 import { report } from '../support/soak.ts';
+import { lacks } from '../support/tools.ts';
 import { createFormerTables } from '../support/version-0.1.ts';
 
 const ROWS = 50;
@@ -29,7 +30,7 @@ const LATER = [
   'ALTER TABLE "sessions" ADD COLUMN "note" text; ALTER TABLE "users" ADD COLUMN "other" text; ALTER TABLE "events" ADD COLUMN "other" text',
 ];
 
-describe.runIf(process.env.CITUS_URL)('on Citus', () => {
+describe.skipIf(lacks('CITUS'))('on Citus', () => {
   test('takes over the tables that version 0.1 has distributed, with their rows', async () => {
     await using database = await createCitusDatabase();
     const { url, sql } = database;

@@ -30,6 +30,7 @@ import {
 } from '../support/service.ts';
 import { report } from '../support/soak.ts';
 import { countShards, type ExplainedStatement, StatementExplainer } from '../support/statement-explainer.ts';
+import { lacks } from '../support/tools.ts';
 
 const RACES = 300;
 const REVOCATIONS = 150;
@@ -40,7 +41,7 @@ const TENANTS = 6;
 /** It analyzes no statement that inserts, and has no generic plan for some that are planned anew each time. */
 const FOR_CITUS = { options: 'format json', modes: ['force_custom_plan'] } as const;
 
-describe.runIf(process.env.CITUS_URL)('on Citus', () => {
+describe.skipIf(lacks('CITUS'))('on Citus', () => {
   const stack = new AsyncDisposableStack();
   const log = new RecordedLog('error');
   let acme: FakeProvider;

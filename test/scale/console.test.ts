@@ -9,8 +9,9 @@ import { type ConsoleSamples, createConsoleSamples, fillPath } from '../support/
 import { cloneDatabase } from '../support/database.ts';
 import { RecordedLog } from '../support/recorded-log.ts';
 import { adminClient, startTestService } from '../support/service.ts';
+import { lacks } from '../support/tools.ts';
 
-describe.runIf(process.env.CITUS_URL)('on Citus', () => {
+describe.skipIf(lacks('CITUS'))('on Citus', () => {
   const stack = new AsyncDisposableStack();
   let fixture: ConsoleFixture;
   let samples: ConsoleSamples;

@@ -1,7 +1,7 @@
 /** Tokens of OpenID Connect on Citus, which needs CITUS_URL, and behind pgbouncer. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { cloneDatabase, openDatabase } from '../support/database.ts';
-import { DebianPostgres, SKIPS_DEBIAN_POSTGRES } from '../support/debian-postgres.ts';
+import { DebianPostgres } from '../support/debian-postgres.ts';
 import { createRsaJwk } from '../support/oidc.ts';
 import {
   createOidcTenant,
@@ -12,7 +12,7 @@ import {
   refresh,
   signInForCode,
 } from '../support/oidc-client.ts';
-import { hasPgbouncer, Pgbouncer } from '../support/pgbouncer.ts';
+import { Pgbouncer, SKIPS_PGBOUNCER } from '../support/pgbouncer.ts';
 import {
   adminClient,
   clientsOf,
@@ -23,10 +23,11 @@ import {
 } from '../support/service.ts';
 import { sessionEndingsOf } from '../support/session-endings.ts';
 import { countShards, StatementExplainer } from '../support/statement-explainer.ts';
+import { lacks } from '../support/tools.ts';
 
 const isPublic = true;
 
-describe.runIf(process.env.CITUS_URL)('on Citus', () => {
+describe.skipIf(lacks('CITUS'))('on Citus', () => {
   const stack = new AsyncDisposableStack();
   let service: TestService;
   let tenant: Tenant;
@@ -107,7 +108,7 @@ describe.runIf(process.env.CITUS_URL)('on Citus', () => {
   }, 120_000);
 });
 
-describe.runIf(!SKIPS_DEBIAN_POSTGRES && hasPgbouncer)('behind pgbouncer in transaction mode', () => {
+describe.skipIf(SKIPS_PGBOUNCER)('behind pgbouncer in transaction mode', () => {
   test('codes are redeemed once, and refresh tokens rotate', async () => {
     await using server = await DebianPostgres.start();
     await server.sql('postgres', (sql) => sql`create database usher`);

@@ -5,12 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database, type Statement } from '../../src/database/database.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { openDatabase } from '../support/database.ts';
-import { DebianPostgres, SKIPS_DEBIAN_POSTGRES } from '../support/debian-postgres.ts';
+import { DebianPostgres } from '../support/debian-postgres.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { migrateWith } from '../support/migrations.ts';
 import { onServer } from '../support/on-server.ts';
-import { hasPgbouncer, Pgbouncer } from '../support/pgbouncer.ts';
+import { Pgbouncer, SKIPS_PGBOUNCER } from '../support/pgbouncer.ts';
 import {
   adminClient,
   clientsOf,
@@ -24,9 +24,7 @@ import {
 import { report } from '../support/soak.ts';
 
 const INSTANCES = 3;
-const isInstalled = !SKIPS_DEBIAN_POSTGRES && hasPgbouncer;
-
-describe.runIf(isInstalled).each(['transaction', 'session'])('behind pgbouncer in %s mode', (poolMode) => {
+describe.skipIf(SKIPS_PGBOUNCER).each(['transaction', 'session'])('behind pgbouncer in %s mode', (poolMode) => {
   const stack = new AsyncDisposableStack();
   let server: DebianPostgres;
   let pooler: Pgbouncer;
@@ -154,7 +152,7 @@ describe.runIf(isInstalled).each(['transaction', 'session'])('behind pgbouncer i
   });
 });
 
-describe.runIf(isInstalled)('a pooler without prepared statements', () => {
+describe.skipIf(SKIPS_PGBOUNCER)('a pooler without prepared statements', () => {
   test('stops the start with one line that says what is needed', async () => {
     await using server = await DebianPostgres.start();
     await server.sql('postgres', (sql) => sql`create database usher`);

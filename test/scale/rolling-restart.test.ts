@@ -1,7 +1,6 @@
 /** Three instances behind HAProxy, which repeats no call, are restarted one after the other: no call fails. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -18,8 +17,8 @@ import { startOpenLoopLoad } from '../support/load.ts';
 import { createSubjects } from '../support/mixed-calls.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
+import { HAPROXY_PATH, lacks } from '../support/tools.ts';
 
-const HAPROXY = '/usr/sbin/haproxy';
 const CONFIG = fileURLToPath(new URL('../examples/haproxy/haproxy.cfg', import.meta.url));
 const INSTANCES = 3;
 const ROUNDS = quickOrLong(1, 3);
@@ -32,7 +31,7 @@ const ENV = {
   REQUEST_TIMEOUT_MS: '30000',
 };
 
-test.skipIf(!existsSync(HAPROXY) && !process.env.CI)(
+test.skipIf(lacks('HAPROXY'))(
   'a rolling restart behind HAProxy fails no call over REST and gRPC',
   { timeout: ROUNDS * 300_000 },
   async (context) => {
@@ -79,7 +78,7 @@ async function startHaproxy(instances: readonly UsherProcess[]) {
   const socket = join(directory, 'haproxy.sock');
   const port = await findFreePort();
   const servers = instances.map((instance, at) => [`USHER_${at + 1}`, `127.0.0.1:${instance.port}`]);
-  const haproxy = spawn(HAPROXY, ['-db', '-q', '-f', CONFIG], {
+  const haproxy = spawn(HAPROXY_PATH, ['-db', '-q', '-f', CONFIG], {
     env: { ...Object.fromEntries(servers), HAPROXY_SOCKET: socket, HAPROXY_ADDRESS: `127.0.0.1:${port}` },
     stdio: 'ignore',
   });

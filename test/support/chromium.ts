@@ -1,16 +1,15 @@
 /** Chromium, for tests of pages. CI fails without it; on a developer's machine these tests are skipped. */
-import { existsSync } from 'node:fs';
 import axe from 'axe-core';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { CHROMIUM_PATH, lacks } from './tools.ts';
 
-const PATH = process.env.CHROMIUM_PATH ?? '/usr/bin/chromium';
 const ARGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'];
 
-export const SKIPS_CHROMIUM = !existsSync(PATH) && !process.env.CI;
+export const SKIPS_CHROMIUM = lacks('CHROMIUM');
 
 export function launchChromium() {
-  return chromium.launch({ executablePath: PATH, args: ARGS });
+  return chromium.launch({ executablePath: CHROMIUM_PATH, args: ARGS });
 }
 
 /** Returns a list that gets what goes wrong on the pages, such as a script that the policy forbids. */

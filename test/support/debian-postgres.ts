@@ -1,6 +1,5 @@
 /** Servers of the Postgres that Debian installs, with standbys, for tests of failovers and poolers. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { appendFile, chmod, chown, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,14 +9,13 @@ import { createDirectory } from './directory.ts';
 import { findFreePort } from './free-port.ts';
 import { onServer } from './on-server.ts';
 import { descendantsOf } from './process.ts';
+import { lacks, POSTGRES_BIN } from './tools.ts';
 
 /** The directory of the programs. */
-export const POSTGRES_BIN = process.env.PG_BIN ?? '/usr/lib/postgresql/15/bin';
 const IS_ROOT = process.getuid?.() === 0;
 const NOBODY = 65_534;
 
-/** CI fails without it; on a developer's machine these tests are skipped. */
-export const SKIPS_DEBIAN_POSTGRES = !existsSync(join(POSTGRES_BIN, 'pg_basebackup')) && !process.env.CI;
+export const SKIPS_DEBIAN_POSTGRES = lacks('DEBIAN_POSTGRES');
 
 /** A server on a TCP port of 127.0.0.1. */
 export class DebianPostgres implements AsyncDisposable {

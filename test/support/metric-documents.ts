@@ -1,17 +1,17 @@
 /** The queries of the dashboard and the alerts, and the tools of Prometheus. */
-import { execFile, spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { METRICS } from '../../src/metrics/definitions.ts';
 import { REPOSITORY } from './process.ts';
+import { lacks } from './tools.ts';
 
 export const METRICS_DIRECTORY = join(REPOSITORY, 'src/metrics');
 export const ALERTS = join(METRICS_DIRECTORY, 'alerts.yaml');
 export const ALERT_TESTS = join(METRICS_DIRECTORY, 'alerts.test.yaml');
 
-/** Whether tests with the tools of Prometheus are skipped, where Debian's package `prometheus` is missing. */
-export const SKIPS_PROMETHEUS = spawnSync('promtool', ['--version']).error !== undefined && !process.env.CI;
+export const SKIPS_PROMETHEUS = lacks('PROMETHEUS');
 
 interface Panel {
   readonly title: string;

@@ -1,20 +1,19 @@
 /** Three servers of Postgres under Patroni with the settings of test/examples/patroni, and the etcd that they need. */
 import type { ChildProcess } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { chmod, copyFile, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { createUnprivilegedDirectory, POSTGRES_BIN, spawnUnprivileged } from './debian-postgres.ts';
+import { createUnprivilegedDirectory, spawnUnprivileged } from './debian-postgres.ts';
 import { endProcess } from './end-process.ts';
 import { findFreePort } from './free-port.ts';
+import { lacks, POSTGRES_BIN } from './tools.ts';
 
 const CONFIG = fileURLToPath(new URL('../examples/patroni/patroni.yaml', import.meta.url));
 const PASSWORD = 'a-password-for-tests';
 const START_TIMEOUT_MS = 90_000;
 
-/** CI fails without them; on a developer's machine these tests are skipped. */
-export const SKIPS_PATRONI = !(existsSync('/usr/bin/patroni') && existsSync('/usr/bin/etcd')) && !process.env.CI;
+export const SKIPS_PATRONI = lacks('PATRONI');
 
 interface Server {
   readonly name: string;

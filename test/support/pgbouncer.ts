@@ -1,5 +1,4 @@
 import type { ChildProcess } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,14 +7,12 @@ import { createUnprivilegedDirectory, spawnUnprivileged } from './debian-postgre
 import { endProcess } from './end-process.ts';
 import { findFreePort } from './free-port.ts';
 import { onServer } from './on-server.ts';
-
-const BINARY = process.env.PGBOUNCER ?? '/usr/local/bin/pgbouncer';
+import { lacks, PGBOUNCER_PATH } from './tools.ts';
 
 /** Whose settings are used where a test gives no others. */
 const EXAMPLE = fileURLToPath(new URL('../examples/pgbouncer/pgbouncer.ini', import.meta.url));
 
-/** CI fails without it; on a developer's machine these tests are skipped. */
-export const hasPgbouncer = existsSync(BINARY) || Boolean(process.env.CI);
+export const SKIPS_PGBOUNCER = lacks('PGBOUNCER');
 
 /** A pgbouncer in front of one server. */
 export class Pgbouncer implements AsyncDisposable {
@@ -52,7 +49,7 @@ export class Pgbouncer implements AsyncDisposable {
   }
 
   async up(): Promise<void> {
-    this.#process = spawnUnprivileged(BINARY, [this.#file]);
+    this.#process = spawnUnprivileged(PGBOUNCER_PATH, [this.#file]);
     const deadline = performance.now() + 10_000;
     while (!(await this.admin('show version').then(Boolean, () => false))) {
       if (performance.now() > deadline) throw new Error('pgbouncer does not start');

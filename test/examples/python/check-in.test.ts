@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -11,13 +11,12 @@ import {
   type Tenant,
   type TestService,
 } from '../../support/service.ts';
+import { lacks, PYTHON_PATH } from '../../support/tools.ts';
 
 const APP = join(import.meta.dirname, 'check_in.py');
 /** Debian's, which has the packages that `apt-get` installs. */
-const PYTHON = '/usr/bin/python3';
 
-// Without the tools, CI fails; on a developer's machine these tests are skipped.
-describe.skipIf(!hasTools() && !process.env.CI)('the Python application', () => {
+describe.skipIf(lacks('PYTHON_STUBS'))('the Python application', () => {
   let service: TestService;
   let tenant: Tenant;
   let stubs: string;
@@ -55,17 +54,9 @@ describe.skipIf(!hasTools() && !process.env.CI)('the Python application', () => 
       PYTHONDONTWRITEBYTECODE: '1',
     };
     return new Promise((resolve) => {
-      execFile(PYTHON, [APP, eventId, attendeeId], { env }, (_, stdout, stderr) => resolve((stdout + stderr).trim()));
+      execFile(PYTHON_PATH, [APP, eventId, attendeeId], { env }, (_, stdout, stderr) =>
+        resolve((stdout + stderr).trim()),
+      );
     });
   }
 });
-
-function hasTools(): boolean {
-  try {
-    execFileSync(PYTHON, ['-c', 'import grpc, google.protobuf'], { stdio: 'ignore' });
-    execFileSync('which', ['protoc', 'grpc_python_plugin'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -6,13 +5,12 @@ import { createDirectory } from '../../support/directory.ts';
 import { ExampleBrowser, startExample } from '../../support/example-application.ts';
 import { runShell } from '../../support/process.ts';
 import { createTenant, createTestUser, startTestService } from '../../support/service.ts';
+import { lacks, PYTHON_PATH } from '../../support/tools.ts';
 
 const APP = join(import.meta.dirname, 'sign_in.py');
 /** Debian's, which has the packages that `apt-get` installs. */
-const PYTHON = '/usr/bin/python3';
 
-// Without the tools, CI fails; on a developer's machine this test is skipped.
-test.skipIf(!hasTools() && !process.env.CI)('a Python service signs users in over gRPC', async () => {
+test.skipIf(lacks('PYTHON_STUBS'))('a Python service signs users in over gRPC', async () => {
   await using service = await startTestService({ config: { publicUrl: undefined } });
   const tenant = await createTenant(service, { redirectUris: ['http://127.0.0.1/callback'] });
   const stubs = await createDirectory();
@@ -25,7 +23,7 @@ test.skipIf(!hasTools() && !process.env.CI)('a Python service signs users in ove
     PYTHONPATH: stubs,
     PYTHONDONTWRITEBYTECODE: '1',
   };
-  const app = await startExample(APP, env, PYTHON);
+  const app = await startExample(APP, env, PYTHON_PATH);
   try {
     const browser = new ExampleBrowser();
     const user = await createTestUser(service);
@@ -38,13 +36,3 @@ test.skipIf(!hasTools() && !process.env.CI)('a Python service signs users in ove
     app.close();
   }
 });
-
-function hasTools(): boolean {
-  try {
-    execFileSync(PYTHON, ['-c', 'import grpc, google.protobuf'], { stdio: 'ignore' });
-    execFileSync('which', ['protoc', 'grpc_python_plugin'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -1,20 +1,14 @@
 /** Debian's Apache with mod_auth_openidc, which lets only signed-in users see its pages. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { createDirectory } from '../directory.ts';
+import { APACHE_MODULES, APACHE_PATH } from '../tools.ts';
 import type { ClientFixture } from './client-fixture.ts';
-
-const APACHE = '/usr/sbin/apache2';
-const MODULES = '/usr/lib/apache2/modules';
-
-/** Without it, CI fails; on a developer's machine its tests are skipped. */
-export const HAS_APACHE = existsSync(APACHE) && existsSync(`${MODULES}/mod_auth_openidc.so`);
 
 /** Serves a page at the address of the client. Ends with the test. */
 export async function startApache({ issuer, client, tls, port, callback, origin }: ClientFixture): Promise<void> {
@@ -33,13 +27,13 @@ ErrorLog ${directory}/error.log
 Listen 127.0.0.1:${port}
 ServerName 127.0.0.1:${port}
 DocumentRoot ${directory}/pages
-LoadModule mpm_event_module ${MODULES}/mod_mpm_event.so
-LoadModule authn_core_module ${MODULES}/mod_authn_core.so
-LoadModule authz_core_module ${MODULES}/mod_authz_core.so
-LoadModule authz_user_module ${MODULES}/mod_authz_user.so
-LoadModule dir_module ${MODULES}/mod_dir.so
-LoadModule headers_module ${MODULES}/mod_headers.so
-LoadModule auth_openidc_module ${MODULES}/mod_auth_openidc.so
+LoadModule mpm_event_module ${APACHE_MODULES}/mod_mpm_event.so
+LoadModule authn_core_module ${APACHE_MODULES}/mod_authn_core.so
+LoadModule authz_core_module ${APACHE_MODULES}/mod_authz_core.so
+LoadModule authz_user_module ${APACHE_MODULES}/mod_authz_user.so
+LoadModule dir_module ${APACHE_MODULES}/mod_dir.so
+LoadModule headers_module ${APACHE_MODULES}/mod_headers.so
+LoadModule auth_openidc_module ${APACHE_MODULES}/mod_auth_openidc.so
 ${process.getuid?.() === 0 ? 'User www-data\nGroup www-data' : ''}
 DirectoryIndex index.html
 OIDCProviderMetadataURL ${issuer}/.well-known/openid-configuration
@@ -65,7 +59,7 @@ OIDCPassRefreshToken On
 </Location>
 `,
   );
-  const child = spawn(APACHE, ['-f', join(directory, 'apache.conf'), '-DFOREGROUND'], { stdio: 'inherit' });
+  const child = spawn(APACHE_PATH, ['-f', join(directory, 'apache.conf'), '-DFOREGROUND'], { stdio: 'inherit' });
   const exited = once(child, 'exit');
   onTestFinished(async () => {
     child.kill('SIGTERM');

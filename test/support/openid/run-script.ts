@@ -1,5 +1,5 @@
 /** Runs a client that is a program: it prints the URL to open, reads where the browser was sent, and prints JSON. */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,11 +9,6 @@ import { answerOf } from './answer-of.ts';
 import type { ClientFixture } from './client-fixture.ts';
 
 export const SCRIPTS = join(import.meta.dirname, 'clients');
-
-/** Whether the program is there with what it imports. */
-export function canRun(command: string, ...args: readonly string[]): boolean {
-  return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
-}
 
 /** Returns the environment of a program that is a client. It trusts the certificate of the provider. */
 export async function clientEnvironment(fixture: ClientFixture): Promise<Record<string, string>> {
