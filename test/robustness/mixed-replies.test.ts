@@ -22,7 +22,7 @@ const { generateAuthUrl, exchangeToken } = AuthService.method;
 const { getWebhook, createWebhook } = WebhookService.method;
 const { deleteEvent, createEvent, checkIn } = EventService.method;
 
-const CALLS = quickOrLong(1_500, 10_000);
+const CALLS = quickOrLong(500, 10_000);
 const STREAMS_PER_SESSION = 200;
 const TIMEOUT_MS = 60_000;
 

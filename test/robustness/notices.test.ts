@@ -4,11 +4,11 @@ import { cloneDatabase } from '../support/database.ts';
 import { MailServer, startSocketServer } from '../support/mail-server.ts';
 import { startUsher } from '../support/process.ts';
 import { adminClient, createTestUser, type TestUser } from '../support/service.ts';
-import { report } from '../support/soak.ts';
+import { quickOrLong, report } from '../support/soak.ts';
 
-const USERS = 60;
+const USERS = quickOrLong(24, 60);
 /** So many changes are acknowledged before the crash. The others are under way, or come later. */
-const BEFORE = 20;
+const BEFORE = quickOrLong(8, 20);
 
 const database = await cloneDatabase();
 const mail = await MailServer.start();
@@ -17,7 +17,7 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-const env = { LOGIN_METHODS: 'email', MAIL_FROM: 'Usher <login@usher.test>' };
+const env = { LOGIN_METHODS: 'email', MAIL_FROM: 'Usher <login@usher.test>', REQUEST_TIMEOUT_MS: '60000' };
 
 test('kill -9 of the process that makes changes loses no notice of an acknowledged one', {
   timeout: 120_000,

@@ -19,13 +19,13 @@ import { adminClient, clientsOf, createTestUser, REDIRECT_URI, startTestService 
 import { quickOrLong, report } from '../support/soak.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 
-const ROUNDS = quickOrLong(100, 1_000);
-const RACES = quickOrLong(20, 200);
-const CODES = quickOrLong(12, 300);
+const ROUNDS = quickOrLong(60, 1_000);
+const RACES = quickOrLong(6, 200);
+const CODES = quickOrLong(6, 300);
 /** The longest that a client waits, or a connection to Postgres lasts, where they are lost. */
 const LOSS_MS = 40;
 /** Chains that refresh at the same time. */
-const CHAINS = 5;
+const CHAINS = quickOrLong(3, 5);
 /** After so many rounds a chain ends by the use of an ancestor, and another begins. */
 const CHAIN_LENGTH = 20;
 const isPublic = true;
@@ -141,7 +141,9 @@ test(`${CODES} codes are redeemed once each by 50 requests to two replicas, what
     expect(changes.length, loses).toBeGreaterThan(0);
     // The replicas open the connections again that they have lost.
     if (loses === 'connections to Postgres')
-      await expect.poll(async () => new Set(await Promise.all(fifty(() => send(code))))).toEqual(new Set([400]));
+      await expect
+        .poll(async () => new Set(await Promise.all(fifty(() => send(code)))), { timeout: 60_000 })
+        .toEqual(new Set([400]));
   }
   const figures = [...statuses].map(([status, count]) => `${count} times ${status ?? 'no reply'}`).join(', ');
   report(context, { tried: `${CODES} codes, each in 50 requests at once to 2 replicas`, figures });
@@ -173,9 +175,11 @@ test.each([
         clientsOf(first, tenant).sessions.revokeUserSessions({ userId: user.id }),
       ]);
       for (const { status } of [refreshed, redeemed]) expect([200, 400]).toContain(status);
-      for (const reply of [refreshed, redeemed].filter(({ status }) => status === 200)) {
-        // Nobody has asked this replica before.
-        await using fresh = await startTestService({ database: service.database, like: service.config });
+      const successes = [refreshed, redeemed].filter(({ status }) => status === 200);
+      if (successes.length === 0) continue;
+      // Nobody has asked this replica before.
+      await using fresh = await startTestService({ database: service.database, like: service.config });
+      for (const reply of successes) {
         expect(await getUserinfo(fresh, reply.body.access_token)).toMatchObject({ status: 401 });
         expect(await refresh(first, tenant, reply.body.refresh_token, { isPublic: publicClient })).toMatchObject(
           INVALID_GRANT,
