@@ -74,9 +74,9 @@ export default defineConfig(({ mode }) => {
       // Files share the code they load, and nothing else: each has a database and services of its own.
       isolate: isSoak,
       // They end what hangs, and say nothing of speed: the machine may be busy.
-      testTimeout: isSoak || isHistories ? 900_000 : 120_000,
-      hookTimeout: 120_000,
-      expect: { poll: { timeout: 30_000 } },
+      testTimeout: isSoak || isHistories ? 900_000 : 300_000,
+      hookTimeout: 300_000,
+      expect: { poll: { timeout: 60_000 } },
       reporters:
         isSoak || mode === 'cluster' || isHistories
           ? [
