@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path';
 import { FAULTS } from '../mutants/faults/faults.ts';
 
 /** Tests that take longer than anybody waits after each change. */
-const SLOW = /^test\/(robustness|scale|histories)\/[^/]*$/;
+const SLOW = /^test\/(robustness|scale|histories|database\/plans)\b/;
 
 /**
- * Returns the test files that are nearest to the file: those that notice its planted faults, and those that import it.
+ * Returns the test files that are nearest to the file: those that notice its planted faults, then those that import it.
  * If there are none, returns those that are nearest to the files that import it. Most tests load all of Usher, so
  * imports alone would select them all.
  */
@@ -15,7 +15,7 @@ export function findNearestTests(file: string): readonly string[] {
   const seen = new Set([file]);
   for (let files = [file]; files.length > 0; ) {
     const tests = new Set(files.flatMap((each) => testsOf(each, importers)));
-    if (tests.size > 0) return [...tests].toSorted();
+    if (tests.size > 0) return [...tests];
     files = files.flatMap((each) => importers.get(each) ?? []).filter((each) => !seen.has(each));
     for (const each of files) seen.add(each);
   }

@@ -1,5 +1,5 @@
-import { readFileSync, statfsSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
+import { existsSync, readFileSync, statfsSync } from 'node:fs';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -11,8 +11,19 @@ const ENOUGH_BYTES = 4 * 2 ** 30;
  * Creates a directory for what a test run writes, in memory where the machine has it: on a disk, to create the 500
  * files of a database can take ten times as long.
  */
-export function createTemporaryDirectory(): Promise<string> {
-  return mkdtemp(join(canUseMemory() ? IN_MEMORY : tmpdir(), 'usher-tests-'));
+export async function createTemporaryDirectory(): Promise<string> {
+  if (!canUseMemory()) return mkdtemp(join(tmpdir(), 'usher-tests-'));
+  await removeLeftovers();
+  return mkdtemp(join(IN_MEMORY, `usher-tests-${process.pid}-`));
+}
+
+/** Removes what runs that were killed have left in memory, as far as this user may. */
+async function removeLeftovers(): Promise<void> {
+  for (const name of await readdir(IN_MEMORY)) {
+    const [, pid] = /^usher-tests-(\d+)-/.exec(name) ?? [];
+    if (pid && !existsSync(`/proc/${pid}`))
+      await rm(join(IN_MEMORY, name), { recursive: true, force: true }).catch(() => {});
+  }
 }
 
 function canUseMemory(): boolean {
