@@ -4,7 +4,6 @@ const young = 'test/login-page/young-passkeys.test.ts';
 const ended = 'test/login-page/passkeys-ended.test.ts';
 const creation = 'test/domain/passkeys/creation.test.ts';
 const signOut = 'test/login-page/account-sign-out.test.ts';
-const email = 'test/login-page/email.test.ts';
 const continued = 'test/login-page/continue.test.ts';
 const account = 'test/login-page/account.test.ts';
 const undo = 'test/login-page/account-undo.test.ts';
@@ -146,14 +145,6 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
     replace: '',
     test: signOut,
     title: /after a sign-out a copy of the cookies/,
-  },
-  {
-    what: 'Codes are good in any browser',
-    file: 'domain/login/browser.ts',
-    find: "    and login_intent_id = ${p.uuid('loginIntentId')} and browser_digest = ${p.bytes('browserDigest')}",
-    replace: "    and login_intent_id = ${p.uuid('loginIntentId')}",
-    test: email,
-    title: /the code of another browser at the same login/,
   },
   {
     what: 'A sign-out forgets the browser only in its cookies',
