@@ -23,7 +23,7 @@ const MAX_MESSAGE_BYTES = 65_536;
 const GRPC = protocolNamed('gRPC over HTTP/2');
 
 // The request timeout is how long the service waits for a body.
-const fixture = await openWebhookFixture({ config: { requestTimeoutMs: 2_000, shutdownTimeoutMs: 500 } });
+const fixture = await openWebhookFixture({ config: { requestTimeoutMs: 5_000, shutdownTimeoutMs: 500 } });
 const { service, webhookId } = fixture;
 
 afterAll(() => fixture.close());

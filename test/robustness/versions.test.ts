@@ -53,11 +53,11 @@ describe('beside a newer version', () => {
   it('a replica under load loses no call while the newer version migrates the database', async (context) => {
     await using service = await startTestService();
     const load = startLoad({ smokeTest: () => runSmokeTest(service).then(() => 'ok') }, { callers: 6 });
-    const versions = quickOrLong(2, 30);
+    const versions = quickOrLong(1, 30);
     for (let version = 1; version <= versions; version++) {
       const before = load.answers.length;
       await migrateBeyond(service.database, version);
-      await expect.poll(() => load.answers.length).toBeGreaterThan(before + 10);
+      await expect.poll(() => load.answers.length, { timeout: 60_000 }).toBeGreaterThan(before + 10);
     }
     const answers = await load.stop();
     const lost = answers.filter(({ outcome }) => outcome !== 'ok');
@@ -74,7 +74,7 @@ describe('beside a newer version', () => {
     const { sql } = database;
     const readUsers = () =>
       sql.begin(async (transaction) => {
-        await transaction`set local statement_timeout = 2000`;
+        await transaction`set local statement_timeout = 30000`;
         await transaction`select 1 from users`;
       });
     const { migrating } = await sql.begin(async (transaction) => {

@@ -9,7 +9,7 @@ import { WebhookReceiver } from '../support/webhook-receiver.ts';
 
 const WEBHOOKS = quickOrLong(80, 400);
 const EVENTS = quickOrLong(5, 20);
-const SAMPLES = quickOrLong(5, 30);
+const SAMPLES = quickOrLong(2, 30);
 const MAX_RATIO = 3;
 const POLL_MS = 1;
 
