@@ -1,3 +1,5 @@
+import { vi } from 'vitest';
+
 /** A clock that moves only when a test advances it: `startTestService({ clock: clock.read })`. */
 export class TestClock {
   #now: number;
@@ -11,6 +13,11 @@ export class TestClock {
   advance(milliseconds: number): void {
     this.#now += milliseconds;
   }
+}
+
+/** Stops `performance.now` until disposal: nothing gets older, however long a busy machine takes. */
+export function stopTimer(): Disposable {
+  return vi.spyOn(performance, 'now').mockReturnValue(performance.now());
 }
 
 export const SECOND = 1_000;

@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test, vi } from 'vitest';
 import { Database, DatabaseUnavailableError, type Run } from '../../../src/database/database.ts';
 import { generateApiKey } from '../../../src/domain/api-keys/api-key.ts';
 import { ApiKeys } from '../../../src/domain/api-keys/api-keys.ts';
+import { stopTimer } from '../../support/clock.ts';
 import { countStatements } from '../../support/count-statements.ts';
 import { HttpPool } from '../../support/http.ts';
 import { holdLock } from '../../support/lock.ts';
@@ -29,7 +30,7 @@ describe('a known key', () => {
     const tenant = await createTenant(service);
     const { run, count } = countStatements(database);
     const apiKeys = new ApiKeys(run);
-    using _clock = stopClock();
+    using _clock = stopTimer();
     const callers = Array.from({ length: 200 }, () => apiKeys.authenticate(tenant.apiKey, withTime()));
     expect(new Set((await Promise.all(callers)).map(({ application }) => application.id))).toEqual(
       new Set([tenant.id]),
@@ -58,7 +59,7 @@ describe('a known key', () => {
     const apiKeys = new ApiKeys((statement, parameters) =>
       isGone ? new Promise(() => {}) : run(statement, parameters),
     );
-    using _clock = stopClock();
+    using _clock = stopTimer();
     await apiKeys.authenticate(tenant.apiKey, withTime());
     const guesses = Array.from({ length: 1_000 }, () => refusalOf(apiKeys.authenticate(generateApiKey(), withTime())));
     await Promise.all(guesses);
@@ -91,7 +92,7 @@ test('an unknown key is looked up once and remembered', async () => {
   const { run, count } = countStatements(database);
   const apiKeys = new ApiKeys(run);
   const unknown = generateApiKey();
-  using _clock = stopClock();
+  using _clock = stopTimer();
   const refuse = () => refusalOf(apiKeys.authenticate(unknown, withTime()));
   expect(await Promise.all(Array.from({ length: 50 }, refuse))).toEqual(Array(50).fill(INVALID_API_KEY));
   for (let call = 0; call < 50; call++) expect(await refuse()).toEqual(INVALID_API_KEY);
@@ -183,11 +184,6 @@ function getWebhook(pool: HttpPool) {
 
 function outcomeOf(promise: Promise<unknown>): Promise<unknown> {
   return promise.catch((error: unknown) => error);
-}
-
-/** Nothing gets older, however long a busy machine takes. */
-function stopClock() {
-  return vi.spyOn(performance, 'now').mockReturnValue(performance.now());
 }
 
 function withTime() {

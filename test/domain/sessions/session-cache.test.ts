@@ -1,10 +1,10 @@
 /** How fresh a session check is, and what it costs. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { Database, DatabaseUnavailableError, type Run } from '../../../src/database/database.ts';
 import { LiveSessions } from '../../../src/domain/sessions/live-sessions.ts';
-import { MINUTE, TestClock } from '../../support/clock.ts';
+import { MINUTE, stopTimer, TestClock } from '../../support/clock.ts';
 import { countStatements } from '../../support/count-statements.ts';
 import { holdLock } from '../../support/lock.ts';
 import { beginSession, clientsOf, createTenant, createTestUser, startTestService } from '../../support/service.ts';
@@ -34,16 +34,11 @@ function openCache() {
   return { live, find, count };
 }
 
-/** Nothing gets older, however long a busy machine takes. */
-function stopClock() {
-  return vi.spyOn(performance, 'now').mockReturnValue(performance.now());
-}
-
 describe('a session check', () => {
   test('costs one statement however many callers make it, and reads nothing again within the bound', async () => {
     const { find, count } = openCache();
     const { sessionId, userId } = await begin();
-    using _clock = stopClock();
+    using _clock = stopTimer();
     const callers = await Promise.all(Array.from({ length: 200 }, () => find(sessionId, 5_000)));
     expect(new Set(callers)).toEqual(new Set([userId]));
     for (let call = 0; call < 100; call++) expect(await find(sessionId, 5_000)).toBe(userId);
@@ -121,7 +116,7 @@ describe('a session check', () => {
     const { run, count } = countStatements(database);
     const { sessionId, userId } = await begin();
     let isBehind = true;
-    using _clock = stopClock();
+    using _clock = stopTimer();
     const live = new LiveSessions(async (statement, parameters) => {
       const rows = await run(statement, parameters);
       // An old primary has not heard of the session. An empty list fits every statement.
@@ -176,7 +171,7 @@ test('without Postgres there is an answer within the bound, then an error, and n
     isGone ? Promise.reject(new DatabaseUnavailableError(new Error('gone'))) : run(statement, parameters),
   );
   const { sessionId, userId } = await begin();
-  using _clock = stopClock();
+  using _clock = stopTimer();
   await live.find(tenant.id, sessionId, 5_000);
   isGone = true;
   expect((await live.find(tenant.id, sessionId, 5_000))?.userId).toBe(userId);
