@@ -2,6 +2,9 @@ import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { FAULTS } from '../mutants/faults/faults.ts';
 
+/** The files that import each file. */
+type Importers = ReadonlyMap<string, readonly string[]>;
+
 /** Tests that take longer than anybody waits after each change. */
 const SLOW = /^test\/(robustness|scale|histories|database\/plans)\b/;
 
@@ -10,8 +13,7 @@ const SLOW = /^test\/(robustness|scale|histories|database\/plans)\b/;
  * If there are none, returns those that are nearest to the files that import it. Most tests load all of Usher, so
  * imports alone would select them all.
  */
-export function findNearestTests(file: string): readonly string[] {
-  const importers = readImporters();
+export function findNearestTests(file: string, importers: Importers): readonly string[] {
   const seen = new Set([file]);
   for (let files = [file]; files.length > 0; ) {
     const tests = new Set(files.flatMap((each) => testsOf(each, importers)));
@@ -22,15 +24,15 @@ export function findNearestTests(file: string): readonly string[] {
   return [];
 }
 
-function testsOf(file: string, importers: ReadonlyMap<string, readonly string[]>): string[] {
+function testsOf(file: string, importers: Importers): string[] {
   const noticing = FAULTS.filter((fault) => fault.file === file).map(({ test }) => test);
   return [file, ...noticing, ...(importers.get(file) ?? [])].filter(
     (path) => path.endsWith('.test.ts') && !SLOW.test(path),
   );
 }
 
-/** Returns the files that import each file. */
-function readImporters(): ReadonlyMap<string, readonly string[]> {
+/** Reads the imports of all files. */
+export function readImporters(): Importers {
   const imports = globSync('{src,test}/**/*.ts').flatMap((importer) =>
     [...readFileSync(importer, 'utf8').matchAll(/(?:from|import) '(\.[^']+)'|import\('(\.[^']+)'\)/g)].map(
       ([, path, loaded]) => ({ importer, file: join(dirname(importer), path ?? loaded ?? '') }),

@@ -3,16 +3,17 @@
  * and finds most mistakes, not all: `npm test` and the other tiers run the rest.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { findNearestTests } from './find-tests.ts';
+import { findNearestTests, readImporters } from './find-tests.ts';
 
 /** Of each changed file, so that the run takes seconds. */
 const MAX_TESTS = 3;
 
 const named = process.argv.slice(2);
 const files = named.length > 0 ? named : listChanged();
+const importers = readImporters();
 const tests = new Set<string>();
 for (const file of files) {
-  const nearest = findNearestTests(file);
+  const nearest = findNearestTests(file, importers);
   const first = nearest.slice(0, MAX_TESTS);
   const more = nearest.length > first.length ? ` and ${nearest.length - first.length} more, which do not run` : '';
   process.stdout.write(`${file}: ${first.join(', ') || 'no test is near'}${more}\n`);
