@@ -1,10 +1,18 @@
 /** What is compared: how users sign in to each server, and how it checks their sessions. */
 import { BETTER_AUTH_URL } from '../baselines/better-auth.ts';
 import { addressAt, type Fixtures, userAt } from '../fixtures.ts';
-import type { Step } from '../scenario.ts';
+import type { Client } from '../load/client.ts';
+import type { Facts, Step } from '../scenario.ts';
 import type { Inbox } from './inbox.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
+
+/** Returns who signs in, in a browser without cookies at an address of its own. */
+function arrive(client: Client, facts: Facts) {
+  client.forgetCookies();
+  const number = Number(facts.number);
+  return { number, email: userAt(number).email, browser: { 'x-forwarded-for': addressAt(number) } };
+}
 
 /** An application begins the login, a browser signs in on the pages, and the application exchanges the token. */
 export function createUsherSteps({ apiKey, application }: Fixtures, inbox: Inbox): Step[] {
@@ -22,10 +30,7 @@ export function createUsherSteps({ apiKey, application }: Fixtures, inbox: Inbox
   const logIn: Step = {
     name: 'login',
     async run(client, facts) {
-      client.forgetCookies();
-      const number = Number(facts.number);
-      const { email } = userAt(number);
-      const browser = { 'x-forwarded-for': addressAt(number) };
+      const { number, email, browser } = arrive(client, facts);
       const submit = (path: string, fields: Record<string, string>) =>
         client.browse(
           {
@@ -64,14 +69,11 @@ export function createUsherSteps({ apiKey, application }: Fixtures, inbox: Inbox
 
 /** The page of the application sends both forms, and keeps the cookie. */
 export function createBetterAuthSteps(inbox: Inbox): Step[] {
-  const browser = { ...JSON_TYPE, origin: BETTER_AUTH_URL };
   const logIn: Step = {
     name: 'login',
     async run(client, facts) {
-      client.forgetCookies();
-      const number = Number(facts.number);
-      const { email } = userAt(number);
-      const headers = { ...browser, 'x-forwarded-for': addressAt(number) };
+      const { email, browser } = arrive(client, facts);
+      const headers = { ...JSON_TYPE, origin: BETTER_AUTH_URL, ...browser };
       const post = (path: string, body: object) => client.browse({ path, headers, body: JSON.stringify(body) });
 
       const received = inbox.receive(email);
