@@ -45,7 +45,9 @@ const ON_CITUS = ['contract', 'delivery', 'domain', 'jobs', 'login-page', 'metri
 export default defineConfig(({ mode }) => {
   const isSoak = mode === 'soak';
   const isHistories = mode === 'histories';
-  const isOnCitus = mode === 'cluster' && process.env.CITUS_URL !== undefined;
+  const isOnCitus = mode === 'cluster' && Boolean(process.env.CITUS_URL);
+  /** One test may take minutes, and reports what it has measured. */
+  const doesReport = isSoak || isHistories || mode === 'cluster';
   // A path that somebody names is run, whatever its tier.
   const isNamed = process.argv.some((argument) => argument.startsWith('test/'));
   const tiers: Readonly<Record<string, string[]>> = {
@@ -77,15 +79,12 @@ export default defineConfig(({ mode }) => {
       testTimeout: isSoak || isHistories ? 900_000 : 300_000,
       hookTimeout: 300_000,
       expect: { poll: { timeout: 60_000 } },
-      reporters:
-        isSoak || mode === 'cluster' || isHistories
-          ? [
-              './test/support/skip-reporter.ts',
-              'verbose',
-              './test/support/repeat-reporter.ts',
-              './test/support/soak-reporter.ts',
-            ]
-          : ['./test/support/skip-reporter.ts', 'default', './test/support/repeat-reporter.ts'],
+      reporters: [
+        './test/support/skip-reporter.ts',
+        doesReport ? 'verbose' : 'default',
+        './test/support/repeat-reporter.ts',
+        ...(doesReport ? ['./test/support/soak-reporter.ts'] : []),
+      ],
       // Lines of single tests are for those that fail.
       slowTestThreshold: Number.POSITIVE_INFINITY,
       coverage: {
