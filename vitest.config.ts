@@ -23,7 +23,7 @@ const INTEGRATION = [
   .map((folder) => `test/${folder}/**/*.test.ts`)
   .concat(
     'test/api/openapi/*.test.ts',
-    'test/contract/{audit-export,audit-to-log,check-in-export,idempotency-keys,lists,repeated-calls,tenants}.test.ts',
+    'test/contract/{audit-export,check-in-export,idempotency-keys,lists,repeated-calls,tenants}.test.ts',
     'test/login-page/{account*,continue,contract-wallet,international-addresses,notices,passkeys-*,provider*,young-*}.test.ts',
     'test/log.test.ts',
   );

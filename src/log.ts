@@ -66,21 +66,14 @@ export function durationMsSince(instant: number): number {
   return Math.round((performance.now() - instant) * 100) / 100;
 }
 
-/**
- * Writes all buffered lines, and resolves to whether that succeeded in time. If the log has no reader, that counts as a
- * success unless `needsReader`.
- */
-export function flushLog(
-  logger: Logger,
-  timeoutMs: number,
-  { needsReader = false }: { readonly needsReader?: boolean } = {},
-): Promise<boolean> {
+/** Writes all buffered lines, and resolves to whether that succeeded in time, or the log has no reader. */
+export function flushLog(logger: Logger, timeoutMs: number): Promise<boolean> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve(false), timeoutMs);
     logger.flush((error?: NodeJS.ErrnoException) => {
       clearTimeout(timer);
       // Only a failed `write` is a failure: `fsync` fails on pipes and terminals. EPIPE means that there is no reader.
-      resolve(error?.syscall !== 'write' || (error.code === 'EPIPE' && !needsReader));
+      resolve(error?.syscall !== 'write' || error.code === 'EPIPE');
     });
   });
 }

@@ -28,7 +28,6 @@ import type { Revocations } from './domain/sessions/live-sessions.ts';
 import { AddressPolicy, createBlockList, LOOPBACK } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import { openListener } from './http/listener.ts';
-import { AuditLogWriter } from './jobs/audit-log-writer.ts';
 import { readUsedKeyIds, requireKeys } from './jobs/key-rotation.ts';
 import { MemoryCounts } from './jobs/memory-counts.ts';
 import { runJobs } from './jobs/run-jobs.ts';
@@ -81,10 +80,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const recorder = config.metricsPort === undefined ? undefined : new Recorder();
   stack.defer(() => recorder?.close());
   const { recordCall, recordStatement } = recorder ?? {};
-  const auditLog = new AuditLogWriter(config);
   const database = new Database(databaseUrl, {
     clock: overrides.clock,
-    divert: auditLog.divert,
     connections: config.databaseConnections,
     onNoLeases: (err) => logger.warn({ err }, 'no leases, so an old primary may answer'),
     recordStatement,
@@ -94,7 +91,6 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   stack.defer(() => database.close());
   const time = await openClock((deadline) => database.readTime(deadline), overrides.clock);
   const clock = time.read;
-  stack.defer(auditLog.start({ clock, database, logger }));
   const cipher = new SigningKeyCipher(secrets.encryptionKeys);
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
   requireKeys(cipher, usedKeyIds);
@@ -104,7 +100,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   const webhookParts = { cipher, webhooksPerApplication };
   const oidc = createOidcProvider(secrets);
   const logoutTokens = oidc && createLogoutTokens(() => publicUrl, oidc.signingKeys);
-  const deliveryParts = { cipher, clock, divert: auditLog.divert, logger, logoutTokens, policy, recordStatement };
+  const deliveryParts = { cipher, clock, logger, logoutTokens, policy, recordStatement };
   const delivery = openDelivery({ ...config, databaseUrl }, deliveryParts);
   stack.defer(() => delivery.close());
   const { mailer, openNotices } = openMail(config, logger, overrides.sendMail);

@@ -344,7 +344,7 @@ test('a flush that succeeds has written each line, though the process is killed 
     import { createLogger, flushLog } from './src/log.ts';
     const logger = createLogger('info');
     for (let line = 0; line < ${lines}; line++) logger.info({ text: 'x'.repeat(200) }, 'line');
-    if (await flushLog(logger, 60_000, { needsReader: true })) process.kill(process.pid, 'SIGKILL');`;
+    if (await flushLog(logger, 60_000)) process.kill(process.pid, 'SIGKILL');`;
   const { stdout } = await runShell('node --input-type=module --eval "$PROGRAM"; true', { PROGRAM: program });
   expect(stdout.match(/"msg":"line"}\n/g)).toHaveLength(lines);
 });

@@ -1,12 +1,9 @@
-import { integerBetween, parseOneOf } from './parse-setting.ts';
+import { integerBetween } from './parse-setting.ts';
 import { setting } from './setting.ts';
 
 const MAX_DAYS = 36_500;
 
 export const AUDIT_SETTINGS = {
-  auditLog: setting('AUDIT_LOG', parseOneOf(['table', 'log']), '`log`: audit events go to the log, not to Postgres.', {
-    default: 'table',
-  }),
   auditLogDays: setting('AUDIT_LOG_DAYS', integerBetween(1, MAX_DAYS), 'Days that the audit log keeps events.', {
     default: 400,
   }),

@@ -18,7 +18,6 @@ import { TransactionPool } from './transaction-pool.ts';
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 export {
   type Deadline,
-  type Divert,
   type PlaceholderValues,
   placeholdersOf,
   type RowOf,
@@ -104,7 +103,7 @@ export class Database {
     deadline: Deadline,
     caller: Pick<StatementExecution<Rows>, 'onLockWait' | 'mayStart'> = {},
   ): Promise<Rows> {
-    return this.#runner.run(statement, parameters, (given, values) => this.#run(given, values, deadline, caller));
+    return this.#runner.run(statement, parameters, (values) => this.#run(statement, values, deadline, caller));
   }
 
   /** Runs `work` in one transaction: its statements take effect together, or not at all. @throws as `run` does */
@@ -114,8 +113,8 @@ export class Database {
   ): Promise<Result> {
     const result = this.#transactions.run(of, (run) =>
       work((statement, parameters) =>
-        this.#runner.run(statement, parameters, (given, values) =>
-          run({ statement: given, parameters: values, deadline: of.deadline }),
+        this.#runner.run(statement, parameters, (values) =>
+          run({ statement, parameters: values, deadline: of.deadline }),
         ),
       ),
     );

@@ -1,4 +1,4 @@
-import type { Divert, PlaceholderValues, Statement } from './statement.ts';
+import type { PlaceholderValues, Statement } from './statement.ts';
 import { traceStatement } from './statement-span.ts';
 
 /** Called when a statement has ended. The time includes retries. `errorType` is the class of the error, or empty. */
@@ -8,10 +8,9 @@ export interface StatementRunnerOptions {
   readonly recordStatement?: RecordStatement | undefined;
   /** Replaces the clock of Postgres, in tests. */
   readonly clock?: (() => Date) | undefined;
-  readonly divert?: Divert | undefined;
 }
 
-/** Does what every execution of a statement needs, on whichever connection: the diversion, a span and metrics. */
+/** Does what every execution of a statement needs, on whichever connection: a span and metrics. */
 export class StatementRunner {
   readonly #options: StatementRunnerOptions;
 
@@ -22,17 +21,15 @@ export class StatementRunner {
   run<Rows>(
     statement: Statement<Rows>,
     parameters: PlaceholderValues,
-    execute: (given: Statement<Rows>, values: PlaceholderValues) => Promise<Rows>,
+    execute: (values: PlaceholderValues) => Promise<Rows>,
   ): Promise<Rows> {
-    const { clock, divert, recordStatement } = this.#options;
+    const { clock, recordStatement } = this.#options;
     const values = clock ? { ...parameters, instant: clock() } : parameters;
-    const executeGiven = (given: Statement<Rows>) => () => execute(given, values);
-    const run = (given: Statement<Rows>) =>
-      traceStatement(
-        given,
-        recordStatement ? measure(recordStatement, given, executeGiven(given)) : executeGiven(given),
-      );
-    return divert ? divert(statement, values, run) : run(statement);
+    const executeWithValues = () => execute(values);
+    return traceStatement(
+      statement,
+      recordStatement ? measure(recordStatement, statement, executeWithValues) : executeWithValues,
+    );
   }
 }
 

@@ -16,13 +16,6 @@ interface PreparedStatement<Rows> {
 
 export type RowOf<Columns extends SelectedFields> = SelectResultFields<Columns>;
 
-/** Runs a variant of a statement in its place, such as one that writes audit events to another table. */
-export type Divert = <Rows>(
-  statement: Statement<Rows>,
-  parameters: PlaceholderValues,
-  run: (diverted: Statement<Rows>) => Promise<Rows>,
-) => Promise<Rows>;
-
 /** The values of a statement's placeholders, by name. */
 export type PlaceholderValues = Record<string, unknown>;
 

@@ -57,17 +57,13 @@ function createStatement<Rows>(name: string, rowType: RowType | undefined, build
     },
   });
   const named = Object.defineProperty(prepare, 'name', { value: toCamelCase(name) });
-  const reword = (change: (text: string) => string) =>
-    createStatement<Rows>(name, rowType, () => ({ ...getQuery(), sql: change(getQuery().sql) }));
-  return Object.assign(named, { queryName: name, rowType, text: () => getQuery().sql, reword });
+  return Object.assign(named, { queryName: name, rowType, text: () => getQuery().sql });
 }
 
 export interface Template<Rows> extends Statement<Rows> {
   readonly queryName: string;
   readonly rowType: RowType | undefined;
   text(): string;
-  /** Returns the same statement with another text. */
-  reword(change: (text: string) => string): Template<Rows>;
 }
 
 const asIs = <Value>(sqlType: string): ComputedType<Value> => ({ sqlType, decode: (value) => value as Value });

@@ -1,7 +1,7 @@
 /** Opens the delivery of a process, with its own connections to Postgres and to endpoints. */
 import type { Config } from '../config/config.ts';
 import { VERSION } from '../config/version.ts';
-import { Database, type Divert, type RecordStatement } from '../database/database.ts';
+import { Database, type RecordStatement } from '../database/database.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import { createResolve } from './address-lookup.ts';
 import { Sender } from './attempt.ts';
@@ -18,7 +18,6 @@ const SHUTDOWN_SHARE = 0.8;
 export interface DeliveryDependencies extends Pick<DeliveryParts, 'cipher' | 'clock' | 'logger' | 'logoutTokens'> {
   readonly policy: AddressPolicy;
   readonly recordStatement?: RecordStatement | undefined;
-  readonly divert?: Divert | undefined;
 }
 
 export interface DeliveryRunner {
@@ -36,7 +35,7 @@ export interface DeliveryRunner {
 /** Returns a runner, which delivers once `run` is called. With `WEBHOOK_DELIVERY=false` it never delivers. */
 export function openDelivery(
   settings: Config & { readonly databaseUrl: string },
-  { policy, recordStatement, divert, ...parts }: DeliveryDependencies,
+  { policy, recordStatement, ...parts }: DeliveryDependencies,
 ): DeliveryRunner {
   const outcomes = { pending: 0, succeeded: 0, failed: 0 };
   if (!settings.webhookDelivery) return { outcomes, database: undefined, wake() {}, async run() {}, async close() {} };
@@ -45,7 +44,6 @@ export function openDelivery(
     connections: CONNECTIONS,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     recordStatement,
-    divert,
     schema: settings.databaseSchema,
   });
   const sender = new Sender({ policy, resolve: createResolve(), timeoutMs, proxyUrl });

@@ -68,7 +68,6 @@ test.each<[string, Environment]>([
     webhookConcurrency: 128,
     webhookTimeoutMs: 15_000,
     webhookRetrySchedule: [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400],
-    auditLog: 'table',
     auditLogDays: 400,
     signInLogDays: 90,
     webhookLogDays: 14,

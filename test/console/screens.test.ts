@@ -1,7 +1,7 @@
 /** What single screens show beside the rows of their lists. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
-import { ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
+import { OPERATORS } from '../support/console-fixture.ts';
 import { fillPath, openSampledConsole } from '../support/console-samples.ts';
 import { textOf } from '../support/login-browser.ts';
 import { clientsOf, createTestUser } from '../support/service.ts';
@@ -172,14 +172,4 @@ test('health tells which migrations are applied', async () => {
   const [last] = await sql`delete from usher_migrations where id = (select max(id) from usher_migrations) returning *`;
   expect((await open('/health')).text).toMatch(/Migrations1 of \d+ pending/);
   await sql`insert into usher_migrations (id, hash, created_at) values (${last?.id}, ${last?.hash}, ${last?.created_at})`;
-});
-
-test('with AUDIT_LOG=log every list of events says that new ones are elsewhere', async () => {
-  await using other = await ConsoleFixture.open({ config: { auditLog: 'log' } });
-  const admin = await other.signIn(OPERATORS.admin);
-  const { location } = await admin.open(`/search?q=${encodeURIComponent(OPERATORS.admin)}`);
-  for (const path of ['/', '/audit', location ?? '', `/search?q=${randomUUID()}`]) {
-    expect((await admin.open(path)).text, path).toContain('AUDIT_LOG=log');
-  }
-  expect((await browser.open('/audit')).text).not.toContain('AUDIT_LOG');
 });

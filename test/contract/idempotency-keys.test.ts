@@ -281,11 +281,8 @@ it('a call that has timed out takes no effect later, and can be repeated', async
   expect(await countWebhooks()).toBe(before + 1);
 });
 
-it.each([
-  ['behind a pooler', (url: string) => ({ databaseUrl: `${url}?pgbouncer=true` })],
-  ['with an audit log that goes to the log', (url: string) => ({ databaseUrl: url, auditLog: 'log' as const })],
-])('a key makes one change %s, also beside many calls', async (_, configOf) => {
-  const config = { ...configOf(database.url), requestTimeoutMs: 60_000 };
+it('a key makes one change behind a pooler, also beside many calls', async () => {
+  const config = { databaseUrl: `${database.url}?pgbouncer=true`, requestTimeoutMs: 60_000 };
   await using special = await startTestService({ clock: clock.read, database, like: service.config, config });
   const fields = await webhookFields();
   const before = await countWebhooks();

@@ -25,7 +25,6 @@ import { findLogo } from '../../src/domain/applications/find-logo.ts';
 import { setApplicationLogo } from '../../src/domain/applications/set-application-logo.ts';
 import { readApplicationVersion } from '../../src/domain/applications/update-application.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
-import { findEvents, findLateEvents, removeEvents } from '../../src/domain/audit/audit-outbox.ts';
 import { listAuditEvents, listOperatorEvents } from '../../src/domain/audit/list-audit-events.ts';
 import { countCheckIns } from '../../src/domain/events/count-check-ins.ts';
 import { HourlyCounts } from '../../src/domain/hourly-counts/hourly-counts.ts';
@@ -113,7 +112,6 @@ const JOBS = [
   'select_due_notices',
   'select_due_queues',
   'select_encrypted',
-  'select_late_audit_outbox',
   'select_unsent_messages',
 ];
 
@@ -314,7 +312,6 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select tenants.id, gen_random_uuid(), now() - interval '90 days' + people.n * interval '1 second',
         'api_key', 'key ' || people.n, 'AuthService/ExchangeToken', people.id, '::1', 'request'
       from people join tenants on tenants.n = people.n % 50;
-    insert into audit_outbox select * from audit_events where actor_type = 'api_key';
     insert into sessions (application_id, user_id, id, email, wallet_address, ip_address, user_agent, method,
         authenticated_at, began_at, created_at, expires_at)
       select tenants.id, people.id, gen_random_uuid(), 'a@b', 'wallet', '::1', '', 'page', now(), now(), now(),
@@ -486,11 +483,6 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await service.database.sql`update applications set single_sign_on = true where id = ${tenant.id}`;
   await useRememberedSignIns(call, tokens, { service, tenant });
   await useAuthorization(call, await createTenant(service, { openIdConnect: true }));
-
-  const ids = [randomUUID()];
-  await findEvents(run, ids);
-  await findLateEvents(run, now);
-  await removeEvents(run, ids);
 
   const usage = new ApiKeyUsage();
   usage.record(tenant.apiKeyId, new Date());

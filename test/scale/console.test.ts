@@ -7,8 +7,6 @@ import { removeExpired } from '../../src/jobs/expiry.ts';
 import { type ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
 import { type ConsoleSamples, createConsoleSamples, fillPath } from '../support/console-samples.ts';
 import { cloneDatabase } from '../support/database.ts';
-import { RecordedLog } from '../support/recorded-log.ts';
-import { adminClient, startTestService } from '../support/service.ts';
 import { lacks } from '../support/tools.ts';
 
 describe.skipIf(lacks('CITUS'))('on Citus', () => {
@@ -70,25 +68,5 @@ describe.skipIf(lacks('CITUS'))('on Citus', () => {
     expect(status).toBe(200);
     const inOne = new URLSearchParams({ ...filters, application: samples.params.a } as Record<string, string>);
     expect((await browser.open(`${path}?${inOne}`)).status).toBe(200);
-  });
-
-  test('AUDIT_LOG=log brings events of every shard to the log, and leaves none', async () => {
-    const log = new RecordedLog('error');
-    const { config, database: shared } = fixture.service;
-    const service = await startTestService({
-      database: shared,
-      like: { ...config, consolePort: undefined },
-      config: { auditLog: 'log' },
-      logger: log.logger,
-    });
-    stack.defer(() => service.close());
-    const emails = Array.from({ length: 20 }, (_, n) => `log${n}@example.com`);
-    for (const email of emails) await adminClient(service).createUser({ email, walletAddress: '' });
-    const name = 'To the log';
-    const redirectUris = ['https://app.test/callback'];
-    for (let n = 0; n < 4; n++) await adminClient(service).createApplication({ name, redirectUris });
-    await expect.poll(() => log.parsed.filter(({ msg }) => msg === 'audit event').length, { timeout: 60_000 }).toBe(24);
-    await expect.poll(async () => (await shared.sql`select from audit_outbox`).length, { timeout: 60_000 }).toBe(0);
-    expect(log.parsed.filter(({ msg }) => msg !== 'audit event')).toEqual([]);
   });
 });

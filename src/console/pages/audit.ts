@@ -43,7 +43,6 @@ export async function showAudit({ call, operator, parts, query }: ConsoleRequest
     title: 'Audit log',
     section: 'audit',
     body: html`<div class="bar"><h1 id="audit">Audit log</h1><p class="small"><a href="/audit?actor=${operator.userId}">What you did</a> · Download all as ${link('csv')} or ${link('jsonl')}</p></div>
-${renderLogNote(parts)}
 ${renderFilters(query, FILTERS)}
 ${renderRows({ labelledBy: 'audit', columns: AUDIT_COLUMNS, rows, empty: 'No events match.' }, 'panel table log')}
 ${renderPager('/audit', query, nextPageToken)}`,
@@ -57,14 +56,6 @@ export const exportAudit =
     await sendAuditLog(parts, context, format, readFilters(query));
     return 'sent';
   };
-
-/** Renders a note with `AUDIT_LOG=log`: the list has no new events then. */
-export function renderLogNote({ config }: ConsoleRequest['parts']): Html | false {
-  return (
-    config.auditLog === 'log' &&
-    html`<p class="alert warn">New events are not listed here: with <code>AUDIT_LOG=log</code> they go to the log of Usher. This list has only earlier events.</p>`
-  );
-}
 
 const WHEN_AND_WHO = [
   column('When (UTC)', ({ occurredAt }: AuditEvent) => renderMoment(occurredAt)),

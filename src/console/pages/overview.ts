@@ -15,7 +15,7 @@ import { renderMoment } from '../parts/moment.ts';
 import { column, renderRows, wideColumn } from '../parts/table.ts';
 import type { Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
-import { AUDIT_COLUMNS, renderLogNote } from './audit.ts';
+import { AUDIT_COLUMNS } from './audit.ts';
 import { renderWebhookState } from './webhooks.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -164,6 +164,5 @@ const DISABLED_COLUMNS = [
 async function renderLastEvents({ call, parts }: ConsoleRequest): Promise<Html> {
   const { rows } = await listOperatorEvents(call, parts.pageTokens, { pageSize: SHOWN_ROWS });
   return html`<h2 id="events">What operators did last</h2>
-${renderLogNote(parts)}
 ${renderRows({ labelledBy: 'events', columns: AUDIT_COLUMNS, rows, empty: 'Nothing yet.' }, 'panel table log')}`;
 }

@@ -9,13 +9,12 @@ import { html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, findApplication } from '../console-request.ts';
 import type { Reply } from '../route.ts';
-import { renderLogNote } from './audit.ts';
 
 export async function search(request: ConsoleRequest): Promise<Reply> {
   // Removes the quotes and commas around a value that was copied from the log.
   const text = (request.query.get('q') ?? '').replace(/^[\s"',]+|[\s"',]+$/g, '');
   const path = await findPath(request, text);
-  return path === undefined ? showNothing(request, text) : { redirect: path };
+  return path === undefined ? showNothing(text) : { redirect: path };
 }
 
 async function findPath(request: ConsoleRequest, text: string): Promise<string | undefined> {
@@ -81,12 +80,11 @@ async function exists(find: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-function showNothing({ parts }: ConsoleRequest, text: string): Reply {
+function showNothing(text: string): Reply {
   return {
     title: 'Nothing found',
     status: 404,
     body: html`<h1>Nothing found</h1>
-${renderLogNote(parts)}
 <p class="soft">Nothing has the address or ID ${isolate(text)}. Type the whole ID, or at least the beginning of an e-mail address. To find a message, open its webhook: the log has the ID of the webhook beside that of the message. To find a request, search the log of calls, or a download of the <a href="/audit">audit log</a>.</p>`,
   };
 }

@@ -14,7 +14,7 @@ import { renderBrowser } from '../parts/people.ts';
 import { type Column, column, renderRows, wideColumn } from '../parts/table.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
-import { EVENT_COLUMNS, renderLogNote } from './audit.ts';
+import { EVENT_COLUMNS } from './audit.ts';
 
 /** The length of each list on the page of the user. A link leads to the whole list. */
 const SHORT_LIST = 10;
@@ -54,7 +54,10 @@ ${renderPanel(
 ${renderPanel(
   'done',
   'Changes of this user',
-  html`${renderLogNote(parts)}${renderRows({ labelledBy: 'done', columns: EVENT_COLUMNS, rows: events.rows, empty: 'No events in the log.' }, 'table log')}`,
+  renderRows(
+    { labelledBy: 'done', columns: EVENT_COLUMNS, rows: events.rows, empty: 'No events in the log.' },
+    'table log',
+  ),
   log,
 )}`;
 }
