@@ -18,13 +18,14 @@ import { createLogoutTokens } from './delivery/logout-tokens.ts';
 import { openDelivery } from './delivery/open-delivery.ts';
 import { createDemoApplication } from './demo/application.ts';
 import { type Demo, openDemo } from './demo/demo.ts';
-import { AdminKeys } from './domain/admin-keys.ts';
-import { createAuthTokens } from './domain/login/create-auth-tokens.ts';
+import { createAuthorizationAnswers } from './domain/oidc/authorization-answer.ts';
 import { createOidcProvider } from './domain/oidc/provider.ts';
+import { deriveTokenKeys } from './domain/oidc/token-keys.ts';
+import { AdminKeys } from './domain/operators/admin-keys.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
-import { pause } from './domain/pause.ts';
 import { LoginProviders } from './domain/providers/login-providers.ts';
 import type { Revocations } from './domain/sessions/live-sessions.ts';
+import { createAuthTokens } from './domain/tokens/create-auth-tokens.ts';
 import { AddressPolicy, createBlockList, LOOPBACK } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import { openListener } from './http/listener.ts';
@@ -37,6 +38,7 @@ import { openMail } from './mail/open-mail.ts';
 import type { MailSender } from './mail/send-mail.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
+import { pause } from './timing/pause.ts';
 
 /** How long the look-up of the encryption keys in use may take. */
 const START_TIMEOUT_MS = 10_000;
@@ -120,7 +122,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
 
   // The handlers of requests.
   const publicUrl = config.publicUrl ?? url;
-  const tokens = await createAuthTokens(publicUrl, secrets, config.authIssuer);
+  const answers = createAuthorizationAnswers(publicUrl, deriveTokenKeys(secrets.encryptionKeys).code);
+  const tokens = await createAuthTokens(publicUrl, secrets, config.authIssuer, answers);
   const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
   const readiness = new Readiness(database, shutdown.signal);
   const callLog = { ...createLineLimits(logger), count: counts.count, logger, usage: counts.usage };

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 const ROOT = join(import.meta.dirname, '..');
 
 interface SourceFile {
-  /** From the root of the project, as `src/domain/errors.ts`. */
+  /** From the root of the project, as `src/domain/core/errors.ts`. */
   readonly path: string;
   readonly text: string;
   /** What it imports: a path from the root, or the name of a package. */
@@ -32,7 +32,8 @@ const LAYERS = [
   ['mail'],
   ['domain'],
   ['database', 'log', 'texts'],
-  ['http', 'config', 'client'],
+  ['http', 'config', 'client', 'crypto', 'cache', 'timing'],
+  ['encoding'],
 ];
 
 /** What the files of a folder may import of ours, beside each other. */
@@ -40,10 +41,17 @@ const ALLOWED = [
   { folder: 'config', allowed: /^$/ },
   { folder: 'http', allowed: /^$/ },
   { folder: 'client', allowed: /^gen\/usher\// },
-  { folder: 'domain', allowed: /^src\/(database\/|config\/email-address\.ts$)/ },
+  { folder: 'domain', allowed: /^src\/((crypto|cache|database|encoding|timing)\/|config\/email-address\.ts$)/ },
+  { folder: 'crypto', allowed: /^src\/encoding\// },
+  { folder: 'cache', allowed: /^$/ },
+  { folder: 'encoding', allowed: /^$/ },
+  { folder: 'timing', allowed: /^$/ },
   { folder: 'api/rest', allowed: /^(gen|src)\/(?!api\/rpc\/)/ },
   { folder: 'api/rpc', allowed: /^(gen|src)\/(?!api\/rest\/)/ },
 ];
+
+/** Folders whose files and folders import each other in one direction only. */
+const orders = ['src', 'src/console', 'src/database', 'src/delivery', 'src/domain', 'src/texts'].map(findOrder);
 
 describe('the layers', () => {
   test('hold every folder of src', () => {
@@ -58,6 +66,10 @@ describe('the layers', () => {
     );
     expect(upward).toEqual([]);
   });
+
+  for (const { folder, order, circles } of orders) {
+    test(`of ${folder} have an order, from the bottom: ${order}`, () => expect(circles).toEqual([]));
+  }
 
   test.each(ALLOWED)('let src/$folder import $allowed', ({ folder, allowed }) => {
     const isForeign = (name: string) => isOurs(name) && !name.startsWith(`src/${folder}/`) && !allowed.test(name);
@@ -159,6 +171,29 @@ function arrowsFrom(folder: string, select: (file: SourceFile) => readonly strin
 /** The folder below `src`, or the name of a file that stands alone. */
 function folderOf(path: string): string {
   return path.split('/')[1]?.replace(/\.ts$/, '') ?? '';
+}
+
+/**
+ * Finds the order of what is in a folder, from the bottom: files and folders that import nothing beside them, then those
+ * that import only these, and so on. What is left imports itself in a circle.
+ */
+function findOrder(folder: string) {
+  const left = new Map<string, Set<string>>();
+  const partOf = (path: string) => path.slice(folder.length + 1).split('/')[0] ?? '';
+  for (const { path, imports } of sources.filter((file) => file.path.startsWith(`${folder}/`))) {
+    const beside = imports.filter((name) => name.startsWith(`${folder}/`)).map(partOf);
+    const imported = left.get(partOf(path)) ?? new Set();
+    left.set(partOf(path), new Set([...imported, ...beside.filter((part) => part !== partOf(path))]));
+  }
+  const levels: string[][] = [];
+  for (;;) {
+    const level = [...left].filter(([, imported]) => ![...imported].some((part) => left.has(part)));
+    if (level.length === 0) break;
+    for (const [part] of level) left.delete(part);
+    levels.push(level.map(([part]) => part).sort());
+  }
+  const circles = [...left].map(([part, imported]) => `${part} -> ${[...imported].filter((name) => left.has(name))}`);
+  return { folder, order: levels.map((level) => level.join(' ')).join(' | '), circles };
 }
 
 function layerOf(folder: string): number {

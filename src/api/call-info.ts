@@ -1,6 +1,6 @@
 /** The facts of a call for log, metrics and deadline, the same for every protocol. */
 import type { Span } from '@opentelemetry/api';
-import type { ErrorCode, ErrorReason } from '../domain/errors.ts';
+import type { ErrorCode, ErrorReason } from '../domain/core/errors.ts';
 import type { OidcErrorName } from '../domain/oidc/oidc-error.ts';
 import type { HttpErrorReason } from '../http/errors.ts';
 

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { CountName } from '../domain/hourly-counts/hourly-counts.ts';
+import type { CountName } from '../domain/core/call.ts';
 import type { RequestContext } from '../http/http-context.ts';
 import { durationMsSince } from '../log.ts';
 import type { CallInfo, CallOutcome, CallRoute, Protocol } from './call-info.ts';

@@ -1,10 +1,10 @@
 /** Checks the credential of a request before its body is read, on every protocol. */
 import type { DescMethod } from '@bufbuild/protobuf';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
-import type { AdminKeys } from '../domain/admin-keys.ts';
 import type { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
 import type { ApiKeys, KeyOwner } from '../domain/api-keys/api-keys.ts';
-import { ServiceError } from '../domain/errors.ts';
+import { ServiceError } from '../domain/core/errors.ts';
+import type { AdminKeys } from '../domain/operators/admin-keys.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
 import { OPENED_BY } from './admin-rights.ts';
 

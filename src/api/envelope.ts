@@ -1,5 +1,5 @@
 /** The envelope: the JSON shape of every REST response, errors included. */
-import type { ErrorReason } from '../domain/errors.ts';
+import type { ErrorReason } from '../domain/core/errors.ts';
 import { HTTP_ERRORS, type HttpErrorReason } from '../http/errors.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { sendJson } from '../http/response.ts';

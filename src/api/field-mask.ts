@@ -1,7 +1,7 @@
 /** Reads which fields an update changes: the present fields, or the fields that its mask names. */
 import { type DescField, type DescMessage, isMessage } from '@bufbuild/protobuf';
 import { type FieldMask, FieldMaskSchema } from '@bufbuild/protobuf/wkt';
-import { invalidField } from '../domain/errors.ts';
+import { invalidField } from '../domain/core/errors.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 

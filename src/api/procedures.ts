@@ -7,9 +7,9 @@ import type {
   MessageInitShape,
   MessageShape,
 } from '@bufbuild/protobuf';
-import { OWN_APPLICATION_IDS } from '../domain/applications/own-applications.ts';
-import type { ApplicationCall, Call } from '../domain/call.ts';
-import { ServiceError } from '../domain/errors.ts';
+import type { ApplicationCall, Call } from '../domain/core/call.ts';
+import { ServiceError } from '../domain/core/errors.ts';
+import { OWN_APPLICATION_IDS } from '../domain/core/own-applications.ts';
 import type { Peer } from '../domain/sessions/session.ts';
 import { isFieldMask, toChanges } from './field-mask.ts';
 

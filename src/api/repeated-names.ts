@@ -2,7 +2,7 @@
  * Refuses JSON objects that have a name twice: parsers differ in the value that they take (RFC 8259, section 4). Over
  * RPC, Protobuf refuses them.
  */
-import { ServiceError } from '../domain/errors.ts';
+import { ServiceError } from '../domain/core/errors.ts';
 import { shorten } from './unknown-fields.ts';
 
 /** A name with its colon, another string, or the begin or end of an object. */

@@ -1,6 +1,6 @@
 /** Refuses fields that a call does not have: otherwise a misspelt field would have no effect, and nobody would know. */
 import type { DescMessage } from '@bufbuild/protobuf';
-import { ServiceError } from '../domain/errors.ts';
+import { ServiceError } from '../domain/core/errors.ts';
 
 /** Enough to correct a request. A hostile request may have thousands of unknown fields. */
 const MAX_NAMED = 10;

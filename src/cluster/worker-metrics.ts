@@ -1,8 +1,8 @@
 /** Merges the metrics of all workers, as if they were those of one process. */
 import { Registry } from '@prometheus-io/client';
-import { pause } from '../domain/pause.ts';
 import type { Collect, Snapshot } from '../metrics/collect.ts';
 import { PRIMARY } from '../metrics/definitions.ts';
+import { pause } from '../timing/pause.ts';
 import type { WorkerProcess } from './worker-process.ts';
 
 /** How long a scrape waits for a worker. */

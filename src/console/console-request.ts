@@ -3,10 +3,10 @@ import type { DescMessage, DescMethodUnary, MessageInitShape } from '@bufbuild/p
 import { type Fields, requireProcedure } from '../api/procedures.ts';
 import type { ApplicationDetails } from '../domain/applications/application.ts';
 import { getApplication } from '../domain/applications/get-application.ts';
-import { OWN_APPLICATION_IDS } from '../domain/applications/own-applications.ts';
 import { withAudit } from '../domain/audit/audit-event.ts';
-import type { Call } from '../domain/call.ts';
-import { ServiceError } from '../domain/errors.ts';
+import type { Call } from '../domain/core/call.ts';
+import { ServiceError } from '../domain/core/errors.ts';
+import { OWN_APPLICATION_IDS } from '../domain/core/own-applications.ts';
 import { type HttpContext, headerOf } from '../http/http-context.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import type { SignedInOperator } from './signed-in-operator.ts';

@@ -1,6 +1,6 @@
 /** The cookies of the console: session and last sign-in of the operator, and the logins that this browser has begun. */
-import { openToken, sealToken } from '../domain/aes-gcm.ts';
-import { CONSOLE_MAX_AGE_SECONDS } from '../domain/operators/console-application.ts';
+import { openToken, sealToken } from '../crypto/aes-gcm.ts';
+import { CONSOLE_MAX_AGE_SECONDS } from '../domain/applications/console-application.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { cookieName, readCookie, setCookie } from '../login-page/browser-cookie.ts';
 import type { ConsoleKeys } from './keys.ts';

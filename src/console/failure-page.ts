@@ -1,6 +1,6 @@
 /** Renders errors as pages: the problem, the request ID, and a form with the typed values. */
 import type { Role } from '../config/operators.ts';
-import { ServiceError } from '../domain/errors.ts';
+import { ServiceError } from '../domain/core/errors.ts';
 import type { HttpError } from '../http/errors.ts';
 import { type Html, html } from '../http/html.ts';
 import type { ConsoleRequest } from './console-request.ts';

@@ -1,13 +1,13 @@
 /** Signs operators in to the console, which is an application of Usher: the login is that of any application. */
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { toOwnPath } from '../client/own-path.ts';
-import { ServiceError } from '../domain/errors.ts';
+import { CONSOLE_CLIENT_ID, consoleApplication } from '../domain/applications/console-application.ts';
+import { ServiceError } from '../domain/core/errors.ts';
 import { completeLogin } from '../domain/login/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl } from '../domain/login/generate-auth-url.ts';
 import { hmac } from '../domain/login/login-code.ts';
 import { siteOf } from '../domain/login/network.ts';
 import { type RateLimit, takePermit } from '../domain/login/rate-limit.ts';
-import { CONSOLE_CLIENT_ID, consoleApplication } from '../domain/operators/console-application.ts';
 import { countsForOperators } from '../domain/passkeys/counts-for-operators.ts';
 import { vouchForOperator } from '../domain/passkeys/vouch-for-operator.ts';
 import { exchangeToken } from '../domain/sessions/exchange-token.ts';

@@ -1,12 +1,12 @@
 /** The operator who is signed in to the console, and their rights. */
 import type { Operator, Role } from '../config/operators.ts';
-import type { ApplicationCall, Call } from '../domain/call.ts';
-import { ServiceError } from '../domain/errors.ts';
-import type { SignInMethod } from '../domain/login/verify-token.ts';
-import { CONSOLE_APPLICATION_ID } from '../domain/operators/console-application.ts';
+import type { ApplicationCall, Call } from '../domain/core/call.ts';
+import { ServiceError } from '../domain/core/errors.ts';
+import { CONSOLE_APPLICATION_ID } from '../domain/core/own-applications.ts';
+import { UUID } from '../domain/core/validation.ts';
 import { renewSession } from '../domain/sessions/renew-session.ts';
+import type { SignInMethod } from '../domain/tokens/verify-token.ts';
 import { getUser } from '../domain/users/get-user.ts';
-import { UUID } from '../domain/validation.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { hasSignedInHere, readSessionCookie, writeSessionCookie } from './cookies.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { instant } from './schema.ts';
+import { instant } from './column-types.ts';
 
 /**
  * The application ID of events that concern no single application. Not null, because the table is distributed by it.

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { boolean, foreignKey, index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { applicationIdColumn, instant } from './schema.ts';
+import { instant } from './column-types.ts';
+import { applicationIdColumn } from './schema.ts';
 
 /** Rows are never removed: no later event can have the ID of a deleted one. */
 export const events = pgTable(

@@ -1,5 +1,6 @@
 import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { bytes, instant, users } from './schema.ts';
+import { bytes, instant } from './column-types.ts';
+import { users } from './schema.ts';
 
 /**
  * The accounts at other providers with which users sign in. E-mail addresses are not stored, because they change

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
-import { applications, bytes, instant } from './schema.ts';
+import { bytes, instant } from './column-types.ts';
+import { applications } from './schema.ts';
 
 /**
  * The logos of the login page. `applications` also has their digests and sizes, so a page needs no second statement.

@@ -1,5 +1,5 @@
 import { index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
-import { instant } from './schema.ts';
+import { instant } from './column-types.ts';
 
 /**
  * E-mails about changes of an account, until the mail server has taken them. The statement that makes a change inserts

@@ -1,5 +1,5 @@
 import { index, integer, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
-import { instant } from './schema.ts';
+import { instant } from './column-types.ts';
 
 /**
  * The sign-ins for which applications have tokens of OpenID Connect. Like a session, a grant ends when it expires, or

@@ -1,6 +1,6 @@
 /** Tables about Usher's own operation. */
 import { bigint, index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { bytes, instant } from './schema.ts';
+import { bytes, instant } from './column-types.ts';
 import { encryptionKeyIdOf } from './webhook-schema.ts';
 
 /** The answers to calls with an `Idempotency-Key`, for a day. A foreign key would protect nothing for so short a time. */

@@ -1,5 +1,5 @@
 import { bigint, boolean, index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { bytes, instant } from './schema.ts';
+import { bytes, instant } from './column-types.ts';
 
 /**
  * Passkeys of users. The primary key is the credential ID, because a sign-in knows nothing else, and Citus demands that

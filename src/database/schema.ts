@@ -3,27 +3,8 @@
  * application read only its own rows, and the tables can be distributed by application.
  */
 import { sql } from 'drizzle-orm';
-import {
-  boolean,
-  customType,
-  index,
-  integer,
-  pgTable,
-  primaryKey,
-  smallint,
-  text,
-  timestamp,
-  uniqueIndex,
-  uuid,
-} from 'drizzle-orm/pg-core';
-
-export const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
-
-/** Several ranges of instants. Only statements read them. */
-const instantRanges = customType<{ data: string }>({ dataType: () => 'tstzmultirange' });
-
-/** Returns a column of whole milliseconds, so that an answer shows exactly what is stored. */
-export const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: 'date' });
+import { boolean, index, integer, pgTable, primaryKey, smallint, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { bytes, instant, instantRanges } from './column-types.ts';
 
 /** Returns a user's profile columns, which a session copies. */
 export const profileColumns = () => ({
@@ -33,6 +14,9 @@ export const profileColumns = () => ({
   /** Empty if the user has none. */
   walletAddress: text('wallet_address').notNull(),
 });
+
+/** The lifetime of a session in seconds. Sessions of an application with it cannot be renewed once they have expired. */
+export const DEFAULT_IDLE_SECONDS = 900;
 
 export const applications = pgTable(
   'applications',
@@ -46,7 +30,7 @@ export const applications = pgTable(
     /** Null for the default, SESSION_MAX_AGE. */
     sessionMaxAgeSeconds: integer('session_max_age_seconds'),
     /** How long after its expiry a session can be renewed. The default, the lifetime of a session, means not at all. */
-    sessionIdleSeconds: integer('session_idle_seconds').notNull().default(900),
+    sessionIdleSeconds: integer('session_idle_seconds').notNull().default(DEFAULT_IDLE_SECONDS),
     /** As `#rrggbb`. */
     accentColor: text('accent_color'),
     termsUri: text('terms_uri'),

@@ -1,7 +1,8 @@
 /** Sessions, the cut-offs that end them, and the users of an application. */
 import { sql } from 'drizzle-orm';
 import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { applicationIdColumn, bytes, instant, profileColumns, users } from './schema.ts';
+import { bytes, instant } from './column-types.ts';
+import { applicationIdColumn, DEFAULT_IDLE_SECONDS, profileColumns, users } from './schema.ts';
 
 /**
  * The newest session of each user in each application. A renewal replaces the ID and the instants. No index contains
@@ -147,3 +148,6 @@ export const addedUsers = pgTable(
     index('added_users_user_id_idx').on(table.userId, table.applicationId),
   ],
 );
+
+/** How long after its expiry a session of application `a` can be renewed, as an interval. */
+export const renewableFor = sql`coalesce(nullif(a.session_idle_seconds, ${sql.raw(String(DEFAULT_IDLE_SECONDS))}), 0) * interval '1 second'`;

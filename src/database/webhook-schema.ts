@@ -15,7 +15,8 @@ import {
   text,
   uuid,
 } from 'drizzle-orm/pg-core';
-import { applicationIdColumn, bytes, instant, users } from './schema.ts';
+import { bytes, instant } from './column-types.ts';
+import { applicationIdColumn, users } from './schema.ts';
 
 /** Returns SQL for the ID of the encryption key, with which an encrypted signing key begins. */
 export function encryptionKeyIdOf(signingKey: AnyPgColumn): SQL<Buffer> {

@@ -1,6 +1,6 @@
 import type { Run } from '../database/database.ts';
 import { p, statement } from '../database/template.ts';
-import { findUserOf, removeBodiesOfErased } from '../domain/webhooks/response-bodies.ts';
+import { findUserOf, removeBodiesOfErased } from '../domain/users/response-bodies.ts';
 import type { EndedAttempt } from './delivery-state.ts';
 
 export async function logAttempts(

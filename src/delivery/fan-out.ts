@@ -3,9 +3,9 @@ import { sql } from 'drizzle-orm';
 import type { Run } from '../database/database.ts';
 import { p, statement, t } from '../database/template.ts';
 import { webhookMessages } from '../database/webhook-schema.ts';
+import { isSubscribed } from '../domain/outbox/insert-message.ts';
+import { wakeQueues } from '../domain/outbox/wake-queue.ts';
 import { isErasedUser } from '../domain/users/user.ts';
-import { isSubscribed } from '../domain/webhooks/insert-message.ts';
-import { wakeQueues } from '../domain/webhooks/wake-queue.ts';
 
 /** Limits of one statement: the messages that it reads, and the deliveries that it inserts. */
 const MAX_MESSAGES = 200;

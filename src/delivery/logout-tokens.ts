@@ -1,7 +1,7 @@
 /** Logout tokens: OpenID Connect Back-Channel Logout 1.0, section 2.4. */
 import { randomUUID } from 'node:crypto';
 import type { OidcSigningKeys } from '../domain/oidc/signing-keys.ts';
-import type { LogoutData } from '../domain/webhooks/logout-message.ts';
+import type { LogoutData } from '../domain/outbox/logout-message.ts';
 
 const LIFETIME_SECONDS = 120;
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';

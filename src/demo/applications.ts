@@ -5,7 +5,7 @@ import { getApplication } from '../domain/applications/get-application.ts';
 import { isRegistered, isRegistrable } from '../domain/applications/redirect-uri.ts';
 import { setApplicationLogo } from '../domain/applications/set-application-logo.ts';
 import { updateApplication } from '../domain/applications/update-application.ts';
-import type { Call } from '../domain/call.ts';
+import type { Call } from '../domain/core/call.ts';
 import { CAFE, type Site } from './pages.ts';
 
 const DAY_SECONDS = 24 * 60 * 60;

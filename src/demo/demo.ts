@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts';
 import { readOrCreateFile } from '../config/read-or-create-file.ts';
 import { p, statement } from '../database/template.ts';
 import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
-import type { ApplicationCall, Call } from '../domain/call.ts';
+import type { ApplicationCall, Call } from '../domain/core/call.ts';
 import { createEvent } from '../domain/events/create-event.ts';
 import { getEvent } from '../domain/events/get-event.ts';
 import { createUser } from '../domain/users/create-user.ts';

@@ -1,8 +1,8 @@
 /** Opens the webhook of the demo. It sends messages to the demo application. */
-import type { ApplicationCall } from '../domain/call.ts';
+import type { ApplicationCall } from '../domain/core/call.ts';
+import { EVERY_TYPE } from '../domain/outbox/event-types.ts';
 import { addApplicationUser } from '../domain/users/add-application-user.ts';
 import { createWebhook } from '../domain/webhooks/create-webhook.ts';
-import { EVERY_TYPE } from '../domain/webhooks/event-types.ts';
 import { getWebhook } from '../domain/webhooks/get-webhook.ts';
 import { updateWebhook } from '../domain/webhooks/update-webhook.ts';
 import { findUrlProblem } from '../domain/webhooks/webhook-url.ts';

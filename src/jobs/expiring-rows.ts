@@ -19,7 +19,7 @@ import { loginIntents } from '../database/schema.ts';
 import { browserCutoffs, sessionCutoffs, sessionIds, userCutoffs } from '../database/session-schema.ts';
 import { p, statement } from '../database/template.ts';
 import { webhookAttempts, webhookDeliveries, webhookMessages, webhookSigningKeys } from '../database/webhook-schema.ts';
-import { OWN_APPLICATION_IDS } from '../domain/applications/own-applications.ts';
+import { OWN_APPLICATION_IDS } from '../domain/core/own-applications.ts';
 
 /** Until then a late login gets `Login intent expired` instead of `Login intent not found`. */
 const INTENT_GRACE_MS = 60 * 60_000;

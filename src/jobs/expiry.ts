@@ -3,7 +3,7 @@ import { getTableName, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Database, Run, Statement } from '../database/database.ts';
 import { p, statement, t } from '../database/template.ts';
-import { pause } from '../domain/pause.ts';
+import { pause } from '../timing/pause.ts';
 import { BATCH_SIZES, nextBatchSize, pauseAfterBatch } from './batch-pace.ts';
 import { DAY_MS, EXPIRING, type ExpiringRows, isInBatch, type LogDays } from './expiring-rows.ts';
 import { moveExpiryMark, readExpiryMark } from './expiry-marks.ts';

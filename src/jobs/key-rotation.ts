@@ -3,8 +3,8 @@ import { sql } from 'drizzle-orm';
 import type { Database, Run } from '../database/database.ts';
 import { p, type RowOfType, statement, t } from '../database/template.ts';
 import { webhooks } from '../database/webhook-schema.ts';
-import { pause } from '../domain/pause.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
+import { pause } from '../timing/pause.ts';
 
 const INTERVAL_MS = 3_000;
 const INTERVAL_AFTER_FAILURE_MS = 60_000;

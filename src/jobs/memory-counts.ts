@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
 import { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
-import { type CountName, HourlyCounts } from '../domain/hourly-counts/hourly-counts.ts';
-import { pause } from '../domain/pause.ts';
+import type { CountName } from '../domain/core/call.ts';
+import { HourlyCounts } from '../domain/hourly-counts/hourly-counts.ts';
+import { pause } from '../timing/pause.ts';
 
 const INTERVAL_MS = 60_000;
 const SAVE_TIMEOUT_MS = 5_000;

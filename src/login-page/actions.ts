@@ -93,7 +93,7 @@ async function redeemSignature(request: LoginRequest): Promise<void> {
 
 async function cancel(request: LoginRequest): Promise<void> {
   const { call, parts, fields } = request;
-  sendRedirect(request.context, (await cancelLogin(call, parts.tokens.issuer, fields)).redirectUrl);
+  sendRedirect(request.context, (await cancelLogin(call, parts.tokens, fields)).redirectUrl);
 }
 
 /** Redirects after a completed login. Otherwise redirects to the form that the login still needs. */

@@ -1,5 +1,5 @@
 /** The alerts that pages show about problems. */
-import type { ServiceError } from '../domain/errors.ts';
+import type { ServiceError } from '../domain/core/errors.ts';
 import type { Language, TextKey } from '../texts/texts.ts';
 import type { CodeFigures } from './code-figures.ts';
 

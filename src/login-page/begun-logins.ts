@@ -1,6 +1,6 @@
 /** The logins that a browser has begun at one of Usher's own applications, in a cookie that only Usher can read. */
 import { hash, randomBytes } from 'node:crypto';
-import { openToken, sealToken } from '../domain/aes-gcm.ts';
+import { openToken, sealToken } from '../crypto/aes-gcm.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { cookieName, isSameText, readCookie, setCookie } from './browser-cookie.ts';
 

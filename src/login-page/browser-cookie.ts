@@ -1,7 +1,7 @@
 /** The cookie that binds a login to one browser, and the form token that binds forms to the cookie. */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { parseCookie, stringifySetCookie } from 'cookie';
-import type { Browser } from '../domain/login/browser.ts';
+import type { Browser } from '../domain/sessions/browser.ts';
 import { type HttpContext, headerOf } from '../http/http-context.ts';
 
 /** The secrets of the logins that a browser completes, as `bindAnswer` returns them. */

@@ -1,7 +1,7 @@
 import type { CallInfo } from '../api/call-info.ts';
 import type { CallLog } from '../api/call-log.ts';
 import { withAudit } from '../domain/audit/audit-event.ts';
-import type { Call } from '../domain/call.ts';
+import type { Call } from '../domain/core/call.ts';
 import type { LanguageChoice } from './language-choice.ts';
 import type { LoginPageParts } from './login-request.ts';
 

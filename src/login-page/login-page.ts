@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import type { Secrets } from '../config/secrets.ts';
 import { deriveAccountKeys } from '../domain/account/account-keys.ts';
-import { ServiceError } from '../domain/errors.ts';
+import { ServiceError } from '../domain/core/errors.ts';
 import { EthereumNode } from '../domain/login/ethereum-node.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
 import type { OidcProvider } from '../domain/oidc/provider.ts';

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { ApiParts } from '../api/api.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import type { AccountKeys } from '../domain/account/account-keys.ts';
-import type { Call } from '../domain/call.ts';
+import type { Call } from '../domain/core/call.ts';
 import type { WalletSettings } from '../domain/login/verify-wallet-signature.ts';
 import type { RelyingParty } from '../domain/passkeys/relying-party.ts';
 import type { ProviderLoginSettings } from '../domain/providers/begin-provider-login.ts';

@@ -3,7 +3,7 @@ import { readAuthorization } from '../domain/providers/authorization-state.ts';
 import { beginProviderLogin } from '../domain/providers/begin-provider-login.ts';
 import { isRefusedByPerson, toProviderError } from '../domain/providers/oauth-errors.ts';
 import { redeemProviderAnswer } from '../domain/providers/redeem-provider-answer.ts';
-import { toUuid } from '../domain/uuid-bytes.ts';
+import { toUuid } from '../encoding/uuid-bytes.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { finishLink } from './account/account-providers.ts';
 import type { Action, Remark } from './actions.ts';

@@ -1,6 +1,6 @@
 /** The redirect to the page that follows a form. */
-import type { ServiceError } from '../domain/errors.ts';
-import { UUID } from '../domain/validation.ts';
+import type { ServiceError } from '../domain/core/errors.ts';
+import { UUID } from '../domain/core/validation.ts';
 import { setEmailCookie } from './browser-cookie.ts';
 import type { CodeFigures } from './code-figures.ts';
 import { type LoginRequest, loginPathOf } from './login-request.ts';

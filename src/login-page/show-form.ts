@@ -1,13 +1,14 @@
 /** Shows the forms of a login, and the problems of refused forms. */
-import { ACCOUNT_APPLICATION_ID } from '../domain/account/account-application.ts';
+
 import { allowsMethod } from '../domain/applications/branding.ts';
-import type { ServiceError } from '../domain/errors.ts';
+import type { ServiceError } from '../domain/core/errors.ts';
+import { ACCOUNT_APPLICATION_ID } from '../domain/core/own-applications.ts';
+import { UUID } from '../domain/core/validation.ts';
 import { findLatestCode, type StoredLoginCode } from '../domain/login/find-latest-code.ts';
 import { findLoginState } from '../domain/login/find-login-state.ts';
 import { LINK_WALLET } from '../domain/login/find-to-link.ts';
 import { findLoginIntent } from '../domain/login/login-intent.ts';
 import { findRememberedSignIn } from '../domain/remembered-sign-ins/find-remembered-sign-in.ts';
-import { UUID } from '../domain/validation.ts';
 import { redirect } from './account/account-request.ts';
 import { alertFor, EMAIL_NOT_SENT, problemOf } from './alerts.ts';
 import { createFormNonce, keepAnswer } from './answer-cookie.ts';

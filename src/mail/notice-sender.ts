@@ -6,9 +6,9 @@
 import type { Logger } from 'pino';
 import { showEmail } from '../config/email-address.ts';
 import type { Database, Run } from '../database/database.ts';
-import { ACCOUNT_APPLICATION_ID } from '../domain/account/account-application.ts';
 import type { AccountKeys } from '../domain/account/account-keys.ts';
 import { createUndoToken, UNDO_DAYS } from '../domain/account/undo-address-change.ts';
+import { ACCOUNT_APPLICATION_ID } from '../domain/core/own-applications.ts';
 import {
   claimNotice,
   type DueNotice,
@@ -17,8 +17,8 @@ import {
   removeNotice,
 } from '../domain/notices/due-notices.ts';
 import { createPasskeyToken } from '../domain/passkeys/passkey-link.ts';
-import { pause } from '../domain/pause.ts';
 import { ENGLISH, LANGUAGES, type Language } from '../texts/texts.ts';
+import { pause } from '../timing/pause.ts';
 import type { Mail } from './mail.ts';
 import { toMailError } from './mail-error.ts';
 import { createNotice } from './notice.ts';

@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { deriveAccountKeys } from '../domain/account/account-keys.ts';
-import type { NoticeSettings } from '../domain/call.ts';
+import type { NoticeSettings } from '../domain/core/call.ts';
 import { ENGLISH } from '../texts/texts.ts';
 import { MailQueue } from './mail-queue.ts';
 import { type NoticeParts, NoticeSender } from './notice-sender.ts';

@@ -6,8 +6,8 @@ import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { TOKEN_LIFETIME_SECONDS, TOKEN_TYPE, toSeconds } from '../../src/domain/login/verify-token.ts';
-import { UUID } from '../../src/domain/validation.ts';
+import { UUID } from '../../src/domain/core/validation.ts';
+import { TOKEN_LIFETIME_SECONDS, TOKEN_TYPE, toSeconds } from '../../src/domain/tokens/verify-token.ts';
 import { signToken } from '../support/issuer.ts';
 import {
   AUTH_PAGE_URL,

@@ -1,7 +1,7 @@
 /** The rows in the database of the benchmark. Everything about a row follows from its number. */
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
-import { generateApiKey } from '../../src/domain/api-keys/api-key.ts';
-import type { Application } from '../../src/domain/call.ts';
+import { generateApiKey } from '../../src/domain/applications/api-key.ts';
+import type { Application } from '../../src/domain/core/call.ts';
 
 /** How many webhooks and open events the calls use in turn. */
 export const WEBHOOKS = 250;

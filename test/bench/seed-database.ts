@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import { digestOf } from '../../src/domain/api-keys/api-key.ts';
+import { digestOf } from '../../src/domain/applications/api-key.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
 import { onServer } from '../support/on-server.ts';
 import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, sessionIdAt, userAt, WEBHOOKS, webhookAt } from './fixtures.ts';

@@ -5,7 +5,7 @@ import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
-import { generateApiKey } from '../../src/domain/api-keys/api-key.ts';
+import { generateApiKey } from '../../src/domain/applications/api-key.ts';
 import { refusal } from '../support/answers.ts';
 import {
   answerOf,
@@ -72,7 +72,7 @@ describe('An operation of applications', () => {
   );
 });
 
-// Mistyped keys: test/domain/api-keys/api-key.test.ts. Malformed headers: test/robustness/rest-malformed.test.ts.
+// Mistyped keys: test/domain/applications/api-key.test.ts. Malformed headers: test/robustness/rest-malformed.test.ts.
 it.each<[string, Record<string, string>]>([
   ['has been revoked', { 'x-api-key': revokedKey }],
   ['of a deleted application has been revoked', { 'x-api-key': revokedKeyOfDeleted }],

@@ -5,7 +5,7 @@ import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { Code } from '@connectrpc/connect';
 import { describe, expect, it } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
-import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
+import { AuthTokens } from '../../src/domain/tokens/auth-tokens.ts';
 import { refusal, validationFailed } from '../support/answers.ts';
 import { MINUTE, SECOND, TestClock } from '../support/clock.ts';
 import { call, PROTOCOLS } from '../support/protocols.ts';

@@ -3,8 +3,8 @@
 import { expect, test } from 'vitest';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { openClient } from '../../src/database/open-client.ts';
-import { ACCOUNT_CLIENT_ID } from '../../src/domain/account/account-application.ts';
-import { CONSOLE_CLIENT_ID } from '../../src/domain/operators/console-application.ts';
+import { ACCOUNT_CLIENT_ID } from '../../src/domain/applications/account-application.ts';
+import { CONSOLE_CLIENT_ID } from '../../src/domain/applications/console-application.ts';
 import { cloneDatabase, describeTables, type TestDatabase } from '../support/database.ts';
 import { createFormerDatabase } from '../support/version-0.1.ts';
 

@@ -2,7 +2,7 @@
 import { afterAll, expect, it } from 'vitest';
 import type { Run, Statement } from '../../src/database/database.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
-import { endUserSessions } from '../../src/domain/users/end-user-sessions.ts';
+import { endUserSessions } from '../../src/domain/lifecycle/end-user-sessions.ts';
 import { openAccount, tokenOf } from '../support/account-page.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
 import { holdLock, waitForLockWaiters } from '../support/lock.ts';

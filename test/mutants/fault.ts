@@ -1,7 +1,7 @@
 /** A fault of the kind that a bad merge makes, and the test that must notice it. */
 export interface Fault {
   readonly what: string;
-  /** The file with the fault. */
+  /** The file with the fault, from the root of the project. */
   readonly file: string;
   /** A text that the file has exactly once. */
   readonly find: string;
@@ -10,11 +10,6 @@ export interface Fault {
   readonly test: string;
   /** The full title of a test that must fail, without its numbers, matches this. It has no flags: Vitest takes none. */
   readonly title: RegExp;
-}
-
-/** Returns the faults of an area, all of them in one folder. */
-export function inFolder(folder: string, faults: readonly Fault[]): readonly Fault[] {
-  return faults.map((fault) => ({ ...fault, file: `${folder}/${fault.file}` }));
 }
 
 /** Returns the name that a function of the operation has. */

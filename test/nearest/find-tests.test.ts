@@ -5,7 +5,7 @@ import { findNearestTests, readImporters } from './find-tests.ts';
 const importers = readImporters();
 
 test('the test that imports a file is near', () => {
-  expect(findNearestTests('src/domain/validation.ts', importers)).toEqual(['test/domain/validation.test.ts']);
+  expect(findNearestTests('src/domain/core/validation.ts', importers)).toEqual(['test/domain/core/validation.test.ts']);
 });
 
 test('a test that notices a planted fault is near, though it imports all of Usher', () => {
@@ -18,5 +18,7 @@ test('a file without tests of its own has those of its importers', () => {
 });
 
 test('a changed test is near itself', () => {
-  expect(findNearestTests('test/domain/validation.test.ts', importers)).toEqual(['test/domain/validation.test.ts']);
+  expect(findNearestTests('test/domain/core/validation.test.ts', importers)).toEqual([
+    'test/domain/core/validation.test.ts',
+  ]);
 });

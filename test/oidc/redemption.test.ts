@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { sidOf } from '../../src/domain/oidc/sid.ts';
+import { sidOf } from '../../src/domain/sessions/sid.ts';
 import { SECOND, TestClock } from '../support/clock.ts';
 import { request } from '../support/http.ts';
 import { createRsaJwk } from '../support/oidc.ts';

@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { generateApiKey } from '../../src/domain/api-keys/api-key.ts';
+import { generateApiKey } from '../../src/domain/applications/api-key.ts';
 import type { HttpReply } from '../support/http.ts';
 import { openHttp2Session, readReply } from '../support/http2-session.ts';
 import { type Call, PROTOCOLS, type Protocol, send, supports, toRequest } from '../support/protocols.ts';

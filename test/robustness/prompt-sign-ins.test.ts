@@ -2,12 +2,12 @@
 import { afterAll, expect, test } from 'vitest';
 import { Database } from '../../src/database/database.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
-import type { ApplicationCall } from '../../src/domain/call.ts';
-import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
+import type { ApplicationCall } from '../../src/domain/core/call.ts';
+import { reactivateUser } from '../../src/domain/lifecycle/end-user.ts';
 import { completeLogin } from '../../src/domain/login/complete-login.ts';
 import { revokeSession } from '../../src/domain/sessions/revoke-session.ts';
 import { revokeUserSessions } from '../../src/domain/sessions/revoke-user-sessions.ts';
-import { reactivateUser } from '../../src/domain/users/end-user.ts';
+import { AuthTokens } from '../../src/domain/tokens/auth-tokens.ts';
 import {
   adminClient,
   beginSession,

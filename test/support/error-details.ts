@@ -1,7 +1,7 @@
 /** Reads error details by the original schema of Google's, and checks the reason of every error. */
 import type { ConnectError } from '@connectrpc/connect';
 import { BadRequest, ErrorInfo } from 'nice-grpc-error-details';
-import { ERRORS } from '../../src/domain/errors.ts';
+import { ERRORS } from '../../src/domain/core/errors.ts';
 import { HTTP_ERRORS } from '../../src/http/errors.ts';
 
 /** Returns the reason, and which fields are wrong. @throws if there is not exactly one reason, in Usher's domain */

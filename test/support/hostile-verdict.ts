@@ -1,5 +1,5 @@
 /** Says what is wrong with the reply to a hostile request. */
-import { ERRORS } from '../../src/domain/errors.ts';
+import { ERRORS } from '../../src/domain/core/errors.ts';
 import type { HostileRequest } from './hostile-requests.ts';
 import { decodeBase64, protocolNamed, type RawReply } from './protocols.ts';
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 import { decodeJwt } from 'jose';
 import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
-import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
+import { AuthTokens } from '../../src/domain/tokens/auth-tokens.ts';
 import {
   adminClient,
   clientsOf,

@@ -1,10 +1,7 @@
 /** The domain of passkeys on a real database, without pages: sign-ins, challenges and software passkeys. */
 import { Database } from '../../src/database/database.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
-import type { Call } from '../../src/domain/call.ts';
-import type { CountName } from '../../src/domain/hourly-counts/hourly-counts.ts';
-import { AuthTokens } from '../../src/domain/login/auth-tokens.ts';
-import { type Browser, toSignInOrigin } from '../../src/domain/login/browser.ts';
+import type { Call, CountName } from '../../src/domain/core/call.ts';
 import { completeLogin } from '../../src/domain/login/complete-login.ts';
 import { deriveLoginCodeKeys } from '../../src/domain/login/login-code.ts';
 import { createChallenge } from '../../src/domain/passkeys/challenge.ts';
@@ -13,6 +10,8 @@ import { listOwnPasskeys } from '../../src/domain/passkeys/list-passkeys.ts';
 import { redeemPasskey } from '../../src/domain/passkeys/redeem-passkey.ts';
 import { createRelyingParty, type RelyingParty } from '../../src/domain/passkeys/relying-party.ts';
 import { storePasskey } from '../../src/domain/passkeys/store-passkey.ts';
+import { type Browser, toSignInOrigin } from '../../src/domain/sessions/browser.ts';
+import { AuthTokens } from '../../src/domain/tokens/auth-tokens.ts';
 import { TestClock } from './clock.ts';
 import { newAddress } from './login-browser.ts';
 import { newBrowser } from './new-browser.ts';

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../src/domain/errors.ts';
+import { ServiceError } from '../../src/domain/core/errors.ts';
 
 /** Returns what the ServiceError says that the promise rejects with. @throws for any other outcome. */
 export async function refusalOf(promise: Promise<unknown>) {

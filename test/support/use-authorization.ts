@@ -1,6 +1,6 @@
 /** Every statement of the pages of OpenID Connect, for tests that go over all statements. */
 import { randomUUID } from 'node:crypto';
-import type { Call } from '../../src/domain/call.ts';
+import type { Call } from '../../src/domain/core/call.ts';
 import { readAnswerTarget, readAuthorizationRequest } from '../../src/domain/oidc/authorization-request.ts';
 import { beginAuthorization } from '../../src/domain/oidc/begin-authorization.ts';
 import { endGrantsOfBrowser } from '../../src/domain/oidc/end-grants.ts';

@@ -1,13 +1,13 @@
 /** Every statement of identities at other providers, for tests that go over all statements. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import type { Call } from '../../src/domain/call.ts';
+import type { Call } from '../../src/domain/core/call.ts';
+import { deleteUserIdentity } from '../../src/domain/identities/delete-identity.ts';
+import { linkIdentity } from '../../src/domain/identities/link-identity.ts';
+import { listUserIdentities } from '../../src/domain/identities/list-identities.ts';
 import type { EmailLoginParts } from '../../src/domain/login/complete-email-login.ts';
 import { createLoginCode } from '../../src/domain/login/create-login-code.ts';
 import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
-import { deleteUserIdentity } from '../../src/domain/providers/delete-identity.ts';
-import { linkIdentity } from '../../src/domain/providers/link-identity.ts';
-import { listUserIdentities } from '../../src/domain/providers/list-identities.ts';
 import { redeemProviderAnswer } from '../../src/domain/providers/redeem-provider-answer.ts';
 import { newBrowser } from './new-browser.ts';
 import { reasonOf } from './refusals.ts';

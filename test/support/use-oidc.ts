@@ -1,6 +1,6 @@
 /** Sends every statement of tokens once, for the test of plans. */
 import { randomUUID } from 'node:crypto';
-import type { ApplicationCall } from '../../src/domain/call.ts';
+import type { ApplicationCall } from '../../src/domain/core/call.ts';
 import { beginGrant } from '../../src/domain/oidc/begin-grant.ts';
 import { endGrant, endGrantsOfBrowser } from '../../src/domain/oidc/end-grants.ts';
 import { continueGrantedSession } from '../../src/domain/oidc/granted-session.ts';

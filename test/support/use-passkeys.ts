@@ -1,7 +1,6 @@
 /** Every statement of passkeys, for tests that go over all statements. */
 import { expect } from 'vitest';
-import type { Call } from '../../src/domain/call.ts';
-import { toSignInOrigin } from '../../src/domain/login/browser.ts';
+import type { Call } from '../../src/domain/core/call.ts';
 import type { EmailLoginParts } from '../../src/domain/login/complete-email-login.ts';
 import { completeLogin } from '../../src/domain/login/complete-login.ts';
 import { createChallenge } from '../../src/domain/passkeys/challenge.ts';
@@ -14,6 +13,7 @@ import { createRelyingParty } from '../../src/domain/passkeys/relying-party.ts';
 import { renamePasskey } from '../../src/domain/passkeys/rename-passkey.ts';
 import { storePasskey } from '../../src/domain/passkeys/store-passkey.ts';
 import { vouchForOperator } from '../../src/domain/passkeys/vouch-for-operator.ts';
+import { toSignInOrigin } from '../../src/domain/sessions/browser.ts';
 import { newBrowser } from './new-browser.ts';
 import { SoftwarePasskey } from './passkey.ts';
 import { reasonOf } from './refusals.ts';

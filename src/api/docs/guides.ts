@@ -1,5 +1,5 @@
 /** The guides of the API reference. The page shows them before the operations. */
-import { ERRORS } from '../../domain/errors.ts';
+import { ERRORS } from '../../domain/core/errors.ts';
 import { type Html, html } from '../../http/html.ts';
 import { statusOfError } from '../rest/rest.ts';
 import { CONCEPTS } from './concepts.ts';

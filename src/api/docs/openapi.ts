@@ -1,7 +1,7 @@
 /** Reads operations from the OpenAPI documents. Returns their fields as flat lists, as the reference shows them. */
 import { readFileSync } from 'node:fs';
 import type { DescService } from '@bufbuild/protobuf';
-import type { Rule } from '../../domain/rule.ts';
+import type { Rule } from '../../domain/core/rule.ts';
 import type { Operation } from '../catalogue.ts';
 import { pathOf } from '../procedures.ts';
 

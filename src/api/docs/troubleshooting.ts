@@ -1,5 +1,5 @@
 /** The guide to common mistakes of the first day. */
-import { ERRORS } from '../../domain/errors.ts';
+import { ERRORS } from '../../domain/core/errors.ts';
 import { renderTable } from './text.ts';
 
 const messageOf = (reason: keyof typeof ERRORS) => `\`${ERRORS[reason][1]}\``;

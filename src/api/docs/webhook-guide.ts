@@ -1,6 +1,6 @@
 /** The guide to webhooks: the form of messages, and how to verify them. */
 import type { JsonObject } from '@bufbuild/protobuf';
-import type { EventType } from '../../domain/webhooks/event-types.ts';
+import type { EventType } from '../../domain/outbox/event-types.ts';
 import { html } from '../../http/html.ts';
 import { renderCodeBlock, renderTable } from './text.ts';
 

@@ -15,6 +15,11 @@ import { listApplications } from '../../domain/applications/list-applications.ts
 import { setApplicationLogo } from '../../domain/applications/set-application-logo.ts';
 import { updateApplication } from '../../domain/applications/update-application.ts';
 import { type AuditEvent, listAuditEvents } from '../../domain/audit/list-audit-events.ts';
+import { deleteUserIdentity } from '../../domain/identities/delete-identity.ts';
+import { listUserIdentities } from '../../domain/identities/list-identities.ts';
+import { deactivateUser, deleteUser, eraseUser, reactivateUser } from '../../domain/lifecycle/end-user.ts';
+import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
+import { removeApplicationUser } from '../../domain/lifecycle/remove-application-user.ts';
 import { cancelLogin } from '../../domain/login/cancel-login.ts';
 import { completeLogin } from '../../domain/login/complete-login.ts';
 import { getLoginIntent } from '../../domain/login/get-login-intent.ts';
@@ -23,17 +28,12 @@ import { listUserGrants } from '../../domain/oidc/list-grants.ts';
 import { deletePasskey } from '../../domain/passkeys/delete-passkey.ts';
 import { listPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import type { Passkey } from '../../domain/passkeys/passkey.ts';
-import { deleteUserIdentity } from '../../domain/providers/delete-identity.ts';
-import { listUserIdentities } from '../../domain/providers/list-identities.ts';
 import { listUserSessions } from '../../domain/sessions/list-user-sessions.ts';
 import { addApplicationUser } from '../../domain/users/add-application-user.ts';
 import { createUser } from '../../domain/users/create-user.ts';
-import { deactivateUser, deleteUser, eraseUser, reactivateUser } from '../../domain/users/end-user.ts';
-import { endUserSessions } from '../../domain/users/end-user-sessions.ts';
 import { getUser } from '../../domain/users/get-user.ts';
 import { listUserApplications } from '../../domain/users/list-user-applications.ts';
 import { listUsers } from '../../domain/users/list-users.ts';
-import { removeApplicationUser } from '../../domain/users/remove-application-user.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
 import type { ServiceHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../services.ts';
@@ -128,7 +128,7 @@ export function createAdminHandlers({
       const { authToken, redirectUrl } = await completeLogin(call, tokens, fields);
       return { authToken, redirectUrl };
     },
-    cancelLogin: (call, fields) => cancelLogin(call, tokens.issuer, fields),
+    cancelLogin: (call, fields) => cancelLogin(call, tokens, fields),
 
     listAuditEvents: async (call, fields) =>
       toPage('auditEvents', await listAuditEvents(call, pageTokens, fields), toAuditEvent),

@@ -1,8 +1,9 @@
 /** The endpoints of OpenID Connect at which clients get tokens, use them, and ask about them. */
-import type { AuthTokens } from '../../domain/login/auth-tokens.ts';
+
 import type { LiveGrants } from '../../domain/oidc/live-grants.ts';
 import type { OidcProvider } from '../../domain/oidc/provider.ts';
 import type { LiveSessions } from '../../domain/sessions/live-sessions.ts';
+import type { AuthTokens } from '../../domain/tokens/auth-tokens.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
 import type { ClientParts } from './run-as-client.ts';
 import { createTokenEndpoint } from './token-endpoint.ts';

@@ -1,12 +1,12 @@
 /** The pipeline of a call to an endpoint of OpenID Connect: deadline, errors, log, metrics and trace. */
 import type { Database } from '../../database/database.ts';
 import { type AuditContext, withAudit } from '../../domain/audit/audit-event.ts';
-import type { Call } from '../../domain/call.ts';
-import type { ServiceError } from '../../domain/errors.ts';
+import type { Call } from '../../domain/core/call.ts';
+import type { ServiceError } from '../../domain/core/errors.ts';
 import { OidcError } from '../../domain/oidc/oidc-error.ts';
-import { withDeadline } from '../../domain/with-deadline.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpContext } from '../../http/http-context.ts';
+import { withDeadline } from '../../timing/with-deadline.ts';
 import { toCallError, unavailable } from '../call-errors.ts';
 import type { CallOutcome, CallRoute } from '../call-info.ts';
 import { beginCall, type CallLog } from '../call-log.ts';

@@ -1,10 +1,11 @@
 /** Revocation (RFC 7009) and introspection (RFC 7662) of a client's own tokens. */
-import { toSeconds } from '../../domain/login/verify-token.ts';
+
 import { readAccessToken } from '../../domain/oidc/access-token.ts';
 import { endGrant } from '../../domain/oidc/end-grants.ts';
 import { type FoundToken, findAccessToken, findRefreshToken, type TokenParts } from '../../domain/oidc/find-token.ts';
 import { readRefreshToken } from '../../domain/oidc/refresh-token.ts';
 import { presentScope } from '../../domain/oidc/scope.ts';
+import { toSeconds } from '../../domain/tokens/verify-token.ts';
 import { invalidClient } from './client-credentials.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
 import { requireField } from './read-form.ts';

@@ -1,5 +1,5 @@
 /** The OpenAPI document of the RPCs over Connect with JSON, from the schema and the rules of requests. */
-import { ERRORS } from '../../domain/errors.ts';
+import { ERRORS } from '../../domain/core/errors.ts';
 import { OPERATIONS, SERVICES } from '../catalogue.ts';
 import { isFieldMask } from '../field-mask.ts';
 import { type Procedures, pathOf, requireProcedure } from '../procedures.ts';

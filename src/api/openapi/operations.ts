@@ -1,7 +1,7 @@
 /** The parts of an operation that both OpenAPI documents share. */
 import type { DescMethodUnary } from '@bufbuild/protobuf';
-import { ERRORS } from '../../domain/errors.ts';
-import type { Rule } from '../../domain/rule.ts';
+import { ERRORS } from '../../domain/core/errors.ts';
+import type { Rule } from '../../domain/core/rule.ts';
 import { ignoresUnknownFields } from '../documented-calls.ts';
 import { IDEMPOTENCY_HEADER, takesIdempotencyKey } from '../idempotency.ts';
 import type { JsonSchema, ReadComment } from './json-schema.ts';

@@ -1,4 +1,4 @@
-import { checkedRules, type Rule } from '../../domain/rule.ts';
+import { checkedRules, type Rule } from '../../domain/core/rule.ts';
 import { isFieldMask } from '../field-mask.ts';
 import type { Procedure } from '../procedures.ts';
 

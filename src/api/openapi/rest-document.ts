@@ -1,6 +1,6 @@
 /** The OpenAPI document of the REST API, from the routes, the schema and the rules of requests. */
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
-import { ERRORS } from '../../domain/errors.ts';
+import { ERRORS } from '../../domain/core/errors.ts';
 import { HTTP_ERRORS } from '../../http/errors.ts';
 import { SERVICES } from '../catalogue.ts';
 import { type Procedures, requireProcedure } from '../procedures.ts';

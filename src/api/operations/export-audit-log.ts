@@ -1,7 +1,7 @@
 /** The audit log as a download: CSV or JSON lines, newest first, read page by page as the client takes it. */
 import type { Database } from '../../database/database.ts';
 import { type AuditEvent, listAuditEvents, presentAuditEvent } from '../../domain/audit/list-audit-events.ts';
-import { invalidField } from '../../domain/errors.ts';
+import { invalidField } from '../../domain/core/errors.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import type { CallLog } from '../call-log.ts';

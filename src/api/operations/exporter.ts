@@ -1,7 +1,7 @@
 /** Sends lists as downloads. Reads a page when the client has taken the previous one, so memory holds few pages. */
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import type { Page } from '../../domain/pages/read-page.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 

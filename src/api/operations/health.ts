@@ -5,7 +5,7 @@ import {
   type HealthCheckRequest,
   HealthCheckResponse_ServingStatus as Status,
 } from '../../../gen/health/v1/health_pb.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import { SERVED_SERVICES } from '../catalogue.ts';
 import type { ServiceHandlers } from '../procedures.ts';
 import type { Readiness } from './readiness.ts';

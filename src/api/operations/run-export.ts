@@ -1,4 +1,4 @@
-import { ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { toCallError } from '../call-errors.ts';
 import type { CallInfo, CallOutcome } from '../call-info.ts';

@@ -1,7 +1,7 @@
 /** Reads the fields of an RPC from an HTTP request, before validation: a field of the body may be any JSON. */
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
-import { invalidField } from '../../domain/errors.ts';
-import { isObject } from '../../domain/json.ts';
+import { invalidField } from '../../domain/core/errors.ts';
+import { isObject } from '../../encoding/json.ts';
 import { HttpError } from '../../http/errors.ts';
 import { type HttpContext, headerOf, type NodeRequest } from '../../http/http-context.ts';
 import { checkContentLength, readBody } from '../../http/read-body.ts';

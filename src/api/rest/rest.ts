@@ -1,5 +1,5 @@
 /** The REST edge: finds the route, runs its RPC through the pipeline, and answers in the envelope. */
-import { type ErrorCode, ServiceError } from '../../domain/errors.ts';
+import { type ErrorCode, ServiceError } from '../../domain/core/errors.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpContext, HttpHandler, PathHandler } from '../../http/http-context.ts';
 import { sendEnvelope, sendFailure } from '../envelope.ts';

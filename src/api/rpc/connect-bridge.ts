@@ -6,7 +6,7 @@ import {
   type UniversalServerRequest,
   type UniversalServerResponse,
 } from '@connectrpc/connect/protocol';
-import { ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import type { ReadRequest, ResponseMessage } from '../pipeline.ts';
 import type { Fields } from '../procedures.ts';
 import { toConnectError, toDecodingError } from './connect-errors.ts';

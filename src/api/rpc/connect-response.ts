@@ -4,7 +4,7 @@ import { encodeEnvelope, type UniversalServerResponse } from '@connectrpc/connec
 import { endStreamFlag, errorToJson } from '@connectrpc/connect/protocol-connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { universalResponseToNodeResponse } from '@connectrpc/connect-node';
-import { ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import { HTTP_ERRORS, type HttpErrorReason } from '../../http/errors.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { mustClose, send, sendJson } from '../../http/response.ts';

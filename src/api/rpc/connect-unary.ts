@@ -6,7 +6,7 @@
 import { create } from '@bufbuild/protobuf';
 import { type Compression, compressionNegotiate, createMethodSerializationLookup } from '@connectrpc/connect/protocol';
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
-import { ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import { HttpError } from '../../http/errors.ts';
 import { type HttpContext, headerOf, type PathHandler } from '../../http/http-context.ts';
 import { readBody } from '../../http/read-body.ts';

@@ -5,7 +5,7 @@
  */
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { ConnectError } from '@connectrpc/connect';
-import type { ErrorReason, Violation } from '../../domain/errors.ts';
+import type { ErrorReason, Violation } from '../../domain/core/errors.ts';
 import type { HttpErrorReason } from '../../http/errors.ts';
 
 type Detail = ConnectError['details'][number];

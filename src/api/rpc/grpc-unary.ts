@@ -7,7 +7,7 @@ import { constants } from 'node:http2';
 import { create, type DescMessage, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import type { Logger } from 'pino';
-import { ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import type { StreamContext, StreamHandler } from '../../http/http-context.ts';
 import { endUnreadStream } from '../../http/http2-server.ts';
 import { malformedMessage } from '../call-errors.ts';

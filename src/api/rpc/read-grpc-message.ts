@@ -1,5 +1,5 @@
 import type { ServerHttp2Stream } from 'node:http2';
-import { ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import { malformedMessage } from '../call-errors.ts';
 import { messageTooLarge } from './connect-errors.ts';
 

@@ -5,7 +5,7 @@ import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { Code } from '@connectrpc/connect';
 import type { ServerReflectionRequest } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import type { ServerReflectionRequest as AlphaRequest } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import { SERVED_SERVICES } from '../catalogue.ts';
 
 /** A message of neither version, which Connect turns into one of the right version. */

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { ServerReflection as ServerReflectionAlpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
 import { Health } from '../../../gen/health/v1/health_pb.ts';
-import type { ServiceError } from '../../domain/errors.ts';
+import type { ServiceError } from '../../domain/core/errors.ts';
 import { outcomeOf } from '../call-errors.ts';
 import type { CallOutcome } from '../call-info.ts';
 import type { HealthMonitor } from '../operations/health.ts';

@@ -1,7 +1,7 @@
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
 import { listApplications } from '../../domain/applications/list-applications.ts';
-import type { Call } from '../../domain/call.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import type { Call } from '../../domain/core/call.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import { html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, findApplication } from '../console-request.ts';

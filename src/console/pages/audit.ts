@@ -1,9 +1,9 @@
 /** The audit log: who changed what, when, and from where. */
 import { sendAuditLog } from '../../api/operations/export-audit-log.ts';
 import { isFrequentAction, NO_APPLICATION } from '../../database/audit-schema.ts';
-import { OWN_APPLICATION_IDS } from '../../domain/applications/own-applications.ts';
 import { type AuditEvent, listAuditEvents } from '../../domain/audit/list-audit-events.ts';
-import { UUID } from '../../domain/validation.ts';
+import { OWN_APPLICATION_IDS } from '../../domain/core/own-applications.ts';
+import { UUID } from '../../domain/core/validation.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';

@@ -2,7 +2,7 @@
 
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import { showEmail } from '../../config/email-address.ts';
-import { invalidField } from '../../domain/errors.ts';
+import { invalidField } from '../../domain/core/errors.ts';
 import { getUser } from '../../domain/users/get-user.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { createAction } from '../parts/action.ts';

@@ -1,7 +1,7 @@
 /** The API keys of an application. Usher stores only the hash of a key, so the console shows it once. */
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import { listApiKeys } from '../../domain/api-keys/list-api-keys.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, findApplication, perform } from '../console-request.ts';

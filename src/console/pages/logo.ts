@@ -2,7 +2,7 @@
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
 import { MAX_LOGO_BYTES } from '../../domain/applications/logo-image.ts';
-import { invalidField } from '../../domain/errors.ts';
+import { invalidField } from '../../domain/core/errors.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, findApplication } from '../console-request.ts';

@@ -1,7 +1,7 @@
 /** The figures of the last 24 hours. If a part cannot be read, an alert takes its place, and the other parts are shown. */
 import { listApplications } from '../../domain/applications/list-applications.ts';
 import { listOperatorEvents } from '../../domain/audit/list-audit-events.ts';
-import type { CountName } from '../../domain/hourly-counts/hourly-counts.ts';
+import type { CountName } from '../../domain/core/call.ts';
 import { type HourlyCount, readHourlyCounts } from '../../domain/hourly-counts/read-hourly-counts.ts';
 import { countWaiting } from '../../domain/webhooks/count-deliveries.ts';
 import { listDisabledWebhooks } from '../../domain/webhooks/list-disabled-webhooks.ts';

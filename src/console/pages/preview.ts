@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
 import { allowsMethod } from '../../domain/applications/branding.ts';
-import type { Call } from '../../domain/call.ts';
+import type { Call } from '../../domain/core/call.ts';
 import { send } from '../../http/response.ts';
 import { type PageApplication, toPageApplication } from '../../login-page/page-application.ts';
 import { renderChoice } from '../../login-page/pages/choice.ts';

@@ -1,10 +1,10 @@
 /** The search box: recognizes an ID or address by its format, and redirects to its page. */
 import { listAuditEvents } from '../../domain/audit/list-audit-events.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
+import { UUID } from '../../domain/core/validation.ts';
 import { findApplicationOfClient } from '../../domain/login/find-login-application.ts';
 import { getUser } from '../../domain/users/get-user.ts';
 import { listUsers } from '../../domain/users/list-users.ts';
-import { UUID } from '../../domain/validation.ts';
 import { html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type ConsoleRequest, findApplication } from '../console-request.ts';

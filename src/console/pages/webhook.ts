@@ -2,9 +2,9 @@
 
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { showEmail } from '../../config/email-address.ts';
+import { EVERY_TYPE } from '../../domain/outbox/event-types.ts';
 import { countDeliveries } from '../../domain/webhooks/count-deliveries.ts';
 import { MAX_REDELIVERY_AGE_MS } from '../../domain/webhooks/delivery.ts';
-import { EVERY_TYPE } from '../../domain/webhooks/event-types.ts';
 import { getWebhook } from '../../domain/webhooks/get-webhook.ts';
 import { readQueueState } from '../../domain/webhooks/read-queue-state.ts';
 import { readWebhookVersion } from '../../domain/webhooks/update-webhook.ts';

@@ -1,8 +1,8 @@
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { showEmail } from '../../config/email-address.ts';
-import { invalidField } from '../../domain/errors.ts';
+import { invalidField } from '../../domain/core/errors.ts';
+import { EVENT_TYPES, EVERY_TYPE } from '../../domain/outbox/event-types.ts';
 import { listApplicationUsers } from '../../domain/users/list-application-users.ts';
-import { EVENT_TYPES, EVERY_TYPE } from '../../domain/webhooks/event-types.ts';
 import { listWebhooks } from '../../domain/webhooks/list-webhooks.ts';
 import type { WebhookSummary } from '../../domain/webhooks/webhook.ts';
 import { type Html, html } from '../../http/html.ts';

@@ -1,5 +1,5 @@
 /** Pages that ask before an irreversible change: they describe the change, and the operator has to type the name. */
-import { invalidField } from '../../domain/errors.ts';
+import { invalidField } from '../../domain/core/errors.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate, withoutDirectionControls } from '../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';

@@ -1,6 +1,6 @@
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
 import { findLogo } from '../../domain/applications/find-logo.ts';
-import type { Call } from '../../domain/call.ts';
+import type { Call } from '../../domain/core/call.ts';
 
 /** Returns a logo as a data URI, so that it also loads if the browser cannot reach the port of the API. */
 export async function readLogoUri(

@@ -1,4 +1,4 @@
-import { deriveKeys } from '../derive-keys.ts';
+import { deriveKeys } from '../../crypto/derive-keys.ts';
 
 /** The keys of the account page's cookie and of undo links. The first key encrypts, and all keys decrypt. */
 export type AccountKeys = readonly Buffer[];

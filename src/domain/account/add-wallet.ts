@@ -1,12 +1,12 @@
 /** Adds a wallet on the account page: the wallet must sign a message. */
-import type { Call } from '../call.ts';
-import type { Browser } from '../login/browser.ts';
+import type { Call } from '../core/call.ts';
+import { check, type Unchecked } from '../core/validation.ts';
 import { addressRules, type ChallengeSettings, createMessage } from '../login/create-wallet-challenge.ts';
 import { signatureRules, withLatestChallenge } from '../login/redeem-wallet-signature.ts';
 import { requireWalletSignature, type WalletSettings } from '../login/verify-wallet-signature.ts';
 import { requireRecentSignIn } from '../passkeys/recent-sign-in.ts';
+import type { Browser } from '../sessions/browser.ts';
 import { linkWallet } from '../users/update-user.ts';
-import { check, type Unchecked } from '../validation.ts';
 
 const STATEMENT = 'Link this wallet to your account.';
 

@@ -1,8 +1,10 @@
 /** Users change their e-mail address on the account page, with a code that Usher sends to the new address. */
 import { hash, randomUUID } from 'node:crypto';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import type { Browser } from '../login/browser.ts';
+import { toUuid } from '../../encoding/uuid-bytes.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { ACCOUNT_APPLICATION_ID } from '../core/own-applications.ts';
+import { check, emailAddress, text, type Unchecked } from '../core/validation.ts';
 import { insertNewCode } from '../login/create-login-code.ts';
 import { findLatestCode } from '../login/find-latest-code.ts';
 import { findFamiliarity } from '../login/known-origins.ts';
@@ -11,13 +13,11 @@ import { admitLoginCode } from '../login/login-code-limits.ts';
 import { isMutedFor } from '../login/muted-addresses.ts';
 import { enteredCode } from '../login/read-login-code.ts';
 import { requireRightCode } from '../login/require-right-code.ts';
+import type { Browser } from '../sessions/browser.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
 import { markEmailVerified } from '../users/mark-email-verified.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { changeOwnEmail, type EmailChange } from '../users/update-user.ts';
-import { toUuid } from '../uuid-bytes.ts';
-import { check, emailAddress, text, type Unchecked } from '../validation.ts';
-import { ACCOUNT_APPLICATION_ID } from './account-application.ts';
 
 export interface AddressCode {
   /** Identifies the change. */

@@ -1,5 +1,5 @@
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
 import { hmac, type LoginCodeKeys } from '../login/login-code.ts';
 import { type RateLimit, takePermit } from '../login/rate-limit.ts';
 

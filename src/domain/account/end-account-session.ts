@@ -1,7 +1,7 @@
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
+import { UUID } from '../core/validation.ts';
 import { endGrantsOfBrowser } from '../oidc/end-grants.ts';
 import { endOwnSessions } from '../sessions/revoke-user-sessions.ts';
-import { UUID } from '../validation.ts';
 import { listAccountSessions } from './list-account-sessions.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
 import { endGrantsOfBrowser } from '../oidc/end-grants.ts';
 import { isOfBrowser, listAccountSessions } from './list-account-sessions.ts';
 

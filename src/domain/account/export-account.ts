@@ -1,8 +1,8 @@
 import { applications, loginIntents } from '../../database/schema.ts';
 import { nullable, p, statement, t } from '../../database/template.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
+import { selectIdentities } from '../identities/list-identities.ts';
 import { selectPasskeys } from '../passkeys/list-passkeys.ts';
-import { selectIdentities } from '../providers/list-identities.ts';
 import type { User } from '../users/user.ts';
 import { listAccountSessions } from './list-account-sessions.ts';
 

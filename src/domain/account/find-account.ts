@@ -1,12 +1,12 @@
 import { users } from '../../database/schema.ts';
 import { columnsOf, p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
-import type { Browser } from '../login/browser.ts';
-import type { SignInMethod } from '../login/verify-token.ts';
+import type { Call } from '../core/call.ts';
+import { ACCOUNT_APPLICATION_ID } from '../core/own-applications.ts';
+import type { Browser } from '../sessions/browser.ts';
 import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
 import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
+import type { SignInMethod } from '../tokens/verify-token.ts';
 import { type User, userColumns } from '../users/user.ts';
-import { ACCOUNT_APPLICATION_ID } from './account-application.ts';
 
 /** A sign-in to the account page. */
 export interface AccountSignIn {

@@ -1,12 +1,11 @@
 import { oidcGrants } from '../../database/oidc-schema.ts';
 import { applications } from '../../database/schema.ts';
-import { sessions } from '../../database/session-schema.ts';
+import { renewableFor, sessions } from '../../database/session-schema.ts';
 import { p, type RowOfType, statement, t } from '../../database/template.ts';
-import type { Call } from '../call.ts';
-import type { SignInMethod } from '../login/verify-token.ts';
-import { sidOf } from '../oidc/sid.ts';
+import type { Call } from '../core/call.ts';
 import { isGrantAfterEveryCutoff } from '../sessions/cutoffs.ts';
-import { renewableFor } from '../sessions/session.ts';
+import { sidOf } from '../sessions/sid.ts';
+import type { SignInMethod } from '../tokens/verify-token.ts';
 
 const columns = {
   applicationId: sessions.applicationId,

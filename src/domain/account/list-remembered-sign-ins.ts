@@ -1,7 +1,7 @@
 import { rememberedSignIns } from '../../database/login-schema.ts';
 import { p, type RowOfType, statement, t } from '../../database/template.ts';
-import type { Call } from '../call.ts';
-import type { SignInMethod } from '../login/verify-token.ts';
+import type { Call } from '../core/call.ts';
+import type { SignInMethod } from '../tokens/verify-token.ts';
 
 const columns = {
   tokenDigest: rememberedSignIns.tokenDigest,

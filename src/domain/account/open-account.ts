@@ -1,8 +1,9 @@
 import { p, statement, t } from '../../database/template.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import type { AuthTokens } from '../login/auth-tokens.ts';
-import { ACCOUNT_APPLICATION_ID, ACCOUNT_CLIENT_ID } from './account-application.ts';
+import { ACCOUNT_CLIENT_ID } from '../applications/account-application.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { ACCOUNT_APPLICATION_ID } from '../core/own-applications.ts';
+import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import type { AccountSignIn } from './find-account.ts';
 
 /**

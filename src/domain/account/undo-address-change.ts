@@ -1,21 +1,21 @@
 /** The link that restores the old e-mail address, for a user whose address somebody else has changed. */
 import { type SQL, sql } from 'drizzle-orm';
+import { openToken, sealToken } from '../../crypto/aes-gcm.ts';
 import { isUniqueViolation } from '../../database/errors.ts';
 import { columnsOf, p, statement, t } from '../../database/template.ts';
-import { openToken, sealToken } from '../aes-gcm.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
 import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
+import { loggedOutEverywhere } from '../outbox/logout-message.ts';
+import { sessionsRevoked, userMessage } from '../outbox/user-messages.ts';
 import { cutOffUserSessions, runCutoff } from '../sessions/cutoffs.ts';
 import { endLateSessions } from '../sessions/late-sessions.ts';
 import { nextEmailChange, rangeOf } from '../users/email-changes.ts';
 import { isSameEmail, spellingsOf } from '../users/same-email.ts';
 import type { EmailChange } from '../users/update-user.ts';
 import { userColumns } from '../users/user.ts';
-import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
-import { loggedOutEverywhere } from '../webhooks/logout-message.ts';
-import { sessionsRevoked, userMessage } from '../webhooks/user-messages.ts';
 
 /** How long the link works. */
 export const UNDO_DAYS = 7;

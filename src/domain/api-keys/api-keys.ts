@@ -1,13 +1,13 @@
+import { BatchLoader } from '../../cache/batch-loader.ts';
+import { RevalidatingCache } from '../../cache/revalidating-cache.ts';
 import type { Deadline, Run } from '../../database/database.ts';
 import { createLateError } from '../../database/errors.ts';
 import { apiKeys } from '../../database/schema.ts';
 import { p, type RowOfType, statement, t } from '../../database/template.ts';
+import { withDeadline } from '../../timing/with-deadline.ts';
+import { digestOf, isApiKey } from '../applications/api-key.ts';
 import { callerColumns } from '../applications/application.ts';
-import { BatchLoader } from '../batch-loader.ts';
-import { type ErrorReason, ServiceError } from '../errors.ts';
-import { RevalidatingCache } from '../revalidating-cache.ts';
-import { withDeadline } from '../with-deadline.ts';
-import { digestOf, isApiKey } from './api-key.ts';
+import { type ErrorReason, ServiceError } from '../core/errors.ts';
 import type { KeyUse } from './key-use.ts';
 
 const KEY_OWNER = {

@@ -1,13 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
+import { newApiKey } from '../applications/new-api-key.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { type Rule, rule, Unacceptable } from '../rule.ts';
-import { oneOf } from '../text-rules.ts';
-import { check, identifier, optional, textOrEmpty, type Unchecked, uuid } from '../validation.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { type Rule, rule, Unacceptable } from '../core/rule.ts';
+import { oneOf } from '../core/text-rules.ts';
+import { check, identifier, optional, textOrEmpty, type Unchecked, uuid } from '../core/validation.ts';
 import { KEY_USES } from './key-use.ts';
-import { newApiKey } from './new-api-key.ts';
 
 type Field = 'applicationId' | 'name' | 'expiresAt' | 'use';
 

@@ -2,8 +2,8 @@ import { sql } from 'drizzle-orm';
 import { apiKeys } from '../../database/schema.ts';
 import { p } from '../../database/template.ts';
 import { getApplication } from '../applications/get-application.ts';
+import { uuid } from '../core/validation.ts';
 import { createList } from '../pages/list.ts';
-import { uuid } from '../validation.ts';
 
 const { id: apiKeyId, name, createdAt, expiresAt, revokedAt, lastUsedAt, replacedBy, use } = apiKeys;
 

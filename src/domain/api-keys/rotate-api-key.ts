@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
+import { newApiKey } from '../applications/new-api-key.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { check, integer, orDefault, type Unchecked, uuid } from '../validation.ts';
-import { newApiKey } from './new-api-key.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, integer, orDefault, type Unchecked, uuid } from '../core/validation.ts';
 
 const DAY_SECONDS = 24 * 60 * 60;
 const rules = {

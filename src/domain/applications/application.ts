@@ -1,7 +1,6 @@
 import type { RowOf } from '../../database/database.ts';
-import { applications } from '../../database/schema.ts';
-import { DEFAULT_IDLE_SECONDS } from '../sessions/session.ts';
-import { boolean, identifier, integer, listOf, optional, orDefault } from '../validation.ts';
+import { applications, DEFAULT_IDLE_SECONDS } from '../../database/schema.ts';
+import { boolean, identifier, integer, listOf, optional, orDefault } from '../core/validation.ts';
 import { brandingColumns, brandingRules, chosenBrandingColumns } from './branding.ts';
 import { openIdConnectColumns, openIdConnectFlags, openIdConnectRules } from './open-id-connect.ts';
 import { redirectUri } from './redirect-uri-rule.ts';

@@ -1,13 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { columnsOf, p, statement } from '../../database/template.ts';
-import { newApiKey } from '../api-keys/new-api-key.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { Call } from '../call.ts';
-import { check, orDefault, type Unchecked } from '../validation.ts';
-import { insertLogoutEndpoint } from '../webhooks/logout-endpoint.ts';
+import type { Call } from '../core/call.ts';
+import { check, orDefault, type Unchecked } from '../core/validation.ts';
+import { insertLogoutEndpoint } from '../outbox/logout-endpoint.ts';
 import { type ApplicationDetails, chosenColumns, flagRules, optionalRules, requiredRules } from './application.ts';
 import { type IsKnownMethod, requireKnownMethods } from './known-methods.ts';
+import { newApiKey } from './new-api-key.ts';
 
 const rules = {
   ...requiredRules,

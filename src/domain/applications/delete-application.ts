@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { cutOffApplicationSessions, runCutoff } from '../sessions/cutoffs.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
 
 const rules = { applicationId: uuid };
 

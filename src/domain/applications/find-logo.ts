@@ -1,7 +1,7 @@
 import { type Statement, whereEqual } from '../../database/database.ts';
 import { applicationLogos } from '../../database/login-schema.ts';
-import type { Call } from '../call.ts';
-import { UUID } from '../validation.ts';
+import type { Call } from '../core/call.ts';
+import { UUID } from '../core/validation.ts';
 
 interface Logo {
   readonly mediaType: string;

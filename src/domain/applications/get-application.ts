@@ -1,7 +1,7 @@
 import { columnsOf, p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { type ApplicationDetails, applicationColumns } from './application.ts';
 
 const rules = { applicationId: uuid };

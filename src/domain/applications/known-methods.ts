@@ -1,4 +1,4 @@
-import { invalidField } from '../errors.ts';
+import { invalidField } from '../core/errors.ts';
 
 /** Returns whether the name is a login method of Usher or a provider in the settings. */
 export type IsKnownMethod = (name: string) => boolean;

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { applications } from '../../database/schema.ts';
+import { OWN_APPLICATION_IDS } from '../core/own-applications.ts';
 import { createList } from '../pages/list.ts';
 import { applicationColumns } from './application.ts';
-import { OWN_APPLICATION_IDS } from './own-applications.ts';
 
 /** Returns a page of the applications that are not deleted. */
 export const listApplications = createList('select_applications', {

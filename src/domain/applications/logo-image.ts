@@ -3,7 +3,7 @@
  * that decode it. Other content of the file does no harm: Usher serves the file as an image, with `nosniff` and a
  * content security policy that lets nothing run.
  */
-import { ServiceError } from '../errors.ts';
+import { ServiceError } from '../core/errors.ts';
 
 /** A request has at most 64 KiB, and JSON has the logo in base64. */
 export const MAX_LOGO_BYTES = 40 * 1024;

@@ -1,5 +1,5 @@
 import { applications } from '../../database/schema.ts';
-import { boolean, listOf, optional, orDefault } from '../validation.ts';
+import { boolean, listOf, optional, orDefault } from '../core/validation.ts';
 import { webRedirectUri } from './branding.ts';
 import { redirectUri } from './redirect-uri-rule.ts';
 

@@ -1,4 +1,4 @@
-import { textThat } from '../validation.ts';
+import { textThat } from '../core/validation.ts';
 import { isRegistrable } from './redirect-uri.ts';
 
 /** Accepts a URI that an application may register. */

@@ -2,11 +2,11 @@ import { hash } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import { columnsOf, p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { type Rule, rule, Unacceptable } from '../rule.ts';
-import { oneOf } from '../text-rules.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { type Rule, rule, Unacceptable } from '../core/rule.ts';
+import { oneOf } from '../core/text-rules.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { type ApplicationDetails, applicationColumns } from './application.ts';
 import { readLogoImage } from './logo-image.ts';
 

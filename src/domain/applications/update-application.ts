@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm';
 import { columnsOf, p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { Call } from '../call.ts';
-import { changedValues, changeParameters, changes, isChanged } from '../changes.ts';
-import { ServiceError } from '../errors.ts';
-import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../row-version.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
-import { storeLogoutEndpoint } from '../webhooks/logout-endpoint.ts';
+import type { Call } from '../core/call.ts';
+import { changedValues, changeParameters, changes, isChanged } from '../core/changes.ts';
+import { ServiceError } from '../core/errors.ts';
+import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../core/row-version.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
+import { storeLogoutEndpoint } from '../outbox/logout-endpoint.ts';
 import {
   type ApplicationDetails,
   applicationColumns,

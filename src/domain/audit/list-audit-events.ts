@@ -1,10 +1,10 @@
 import { getTableColumns, type SQL, sql } from 'drizzle-orm';
 import { auditEvents, isAct, isFrequentAction, isOperatorAct, NO_APPLICATION } from '../../database/audit-schema.ts';
 import { p } from '../../database/template.ts';
+import { type Rule, rule, Unacceptable } from '../core/rule.ts';
+import { instantText } from '../core/text-rules.ts';
+import { optional, text, uuid } from '../core/validation.ts';
 import { createList, selectPage } from '../pages/list.ts';
-import { type Rule, rule, Unacceptable } from '../rule.ts';
-import { instantText } from '../text-rules.ts';
-import { optional, text, uuid } from '../validation.ts';
 
 export type AuditEvent = typeof auditEvents.$inferSelect;
 

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { p, statement, t } from '../../database/template.ts';
-import type { ApplicationCall } from '../call.ts';
+import type { ApplicationCall } from '../core/call.ts';
 
 export const MAX_CHECK_INS_COUNTED = 10_000;
 

@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { ApplicationCall } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { check, identifier, optional, pathIdentifier, type Unchecked } from '../validation.ts';
-import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, identifier, optional, pathIdentifier, type Unchecked } from '../core/validation.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { type Event, eventData } from './event.ts';
 
 const rules = { eventId: pathIdentifier, name: optional(identifier) };

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { RowOf } from '../../database/database.ts';
 import { events } from '../../database/event-schema.ts';
 import { p } from '../../database/template.ts';
-import { jsonObject, toIsoText } from '../webhooks/insert-message.ts';
+import { jsonObject, toIsoText } from '../outbox/insert-message.ts';
 
 export const eventColumns = { eventId: events.id, name: events.name, createdAt: events.createdAt };
 

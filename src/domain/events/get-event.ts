@@ -1,8 +1,8 @@
 import type { Statement } from '../../database/database.ts';
 import { events } from '../../database/event-schema.ts';
-import type { ApplicationCall } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { check, identifier, type Unchecked } from '../validation.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, identifier, type Unchecked } from '../core/validation.ts';
 import { type Event, eventColumns, isOpenEvent } from './event.ts';
 
 const rules = { eventId: identifier };

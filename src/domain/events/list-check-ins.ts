@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { checkIns } from '../../database/event-schema.ts';
 import { p } from '../../database/template.ts';
+import { identifier } from '../core/validation.ts';
 import { createList, ofApplication } from '../pages/list.ts';
-import { identifier } from '../validation.ts';
 import { isOpenEvent } from './event.ts';
 import { getEvent } from './get-event.ts';
 

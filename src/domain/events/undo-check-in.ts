@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { nullable, p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { ApplicationCall } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { check, identifier, type Unchecked } from '../validation.ts';
-import { announce, HAS_MESSAGES, jsonObject, messagesOf, notified } from '../webhooks/insert-message.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, identifier, type Unchecked } from '../core/validation.ts';
+import { announce, HAS_MESSAGES, jsonObject, messagesOf, notified } from '../outbox/insert-message.ts';
 import { checkInResource, shareEvent } from './event.ts';
 
 const rules = { eventId: identifier, attendeeId: identifier };

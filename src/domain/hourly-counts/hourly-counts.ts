@@ -1,15 +1,7 @@
 import { hourlyCounts } from '../../database/operations-schema.ts';
 import type { Run } from '../../database/statement.ts';
 import { p, statement } from '../../database/template.ts';
-
-export type CountName =
-  | 'sign_ins'
-  | 'sign_ups'
-  | 'wrong_codes'
-  | 'emails'
-  | 'failed_emails'
-  | 'webhook_attempts'
-  | 'failed_webhook_attempts';
+import type { CountName } from '../core/call.ts';
 
 const HOUR_MS = 60 * 60_000;
 

@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import type { Database, Run } from '../../database/database.ts';
 import { idempotencyKeys } from '../../database/operations-schema.ts';
 import { p, statement, t } from '../../database/template.ts';
-import { ServiceError } from '../errors.ts';
+import { ServiceError } from '../core/errors.ts';
 import type { SigningKeyCipher } from '../webhooks/signing-key-cipher.ts';
 
 const LIFETIME_MS = 24 * 60 * 60_000;

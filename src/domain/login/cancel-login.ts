@@ -1,7 +1,7 @@
 import { addToQuery } from '../applications/redirect-uri.ts';
-import type { Call } from '../call.ts';
-import { errorUrlOf, isOidcIntent } from '../oidc/authorization-answer.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
+import type { Call } from '../core/call.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
+import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { requireOpenIntent } from './login-intent.ts';
 
 const rules = { loginIntentId: uuid };
@@ -14,11 +14,13 @@ const rules = { loginIntentId: uuid };
  */
 export async function cancelLogin(
   call: Call,
-  issuer: string,
+  tokens: AuthTokens,
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ redirectUrl: string }> {
   const intent = await requireOpenIntent(call, check(request, rules).loginIntentId);
-  if (isOidcIntent(intent)) return { redirectUrl: errorUrlOf(issuer, intent, 'access_denied') };
+  const error = 'access_denied';
+  const protocol = tokens.protocolOf(intent);
+  if (protocol) return { redirectUrl: protocol.toErrorUrl(intent, error) };
   const { redirectUri, state } = intent;
-  return { redirectUrl: addToQuery(redirectUri, { error: 'access_denied', state, iss: issuer }) };
+  return { redirectUrl: addToQuery(redirectUri, { error, state, iss: tokens.issuer }) };
 }

@@ -1,11 +1,11 @@
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { findProvedIdentityById, linkIdentity } from '../providers/link-identity.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { findProvedIdentityById, linkIdentity } from '../identities/link-identity.ts';
+import { type Browser, toSignInOrigin } from '../sessions/browser.ts';
+import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { findUserToSignIn } from '../users/find-user-by-email.ts';
 import { markEmailVerified } from '../users/mark-email-verified.ts';
 import { linkWallet } from '../users/update-user.ts';
-import type { AuthTokens } from './auth-tokens.ts';
-import { type Browser, toSignInOrigin } from './browser.ts';
 import { type Completion, completeLogin } from './complete-login.ts';
 import type { StoredLoginCode } from './find-latest-code.ts';
 import { rememberOrigin } from './known-origins.ts';

@@ -5,16 +5,15 @@ import { applications, loginIntents } from '../../database/schema.ts';
 import { columnsOf, p, type RowOfType, statement, t } from '../../database/template.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { codeUrlOf, isOidcIntent } from '../oidc/authorization-answer.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, optional, text, textThat, type Unchecked, uuid } from '../core/validation.ts';
+import { type SignInOrigin, shortenUserAgent } from '../sessions/browser.ts';
+import type { AuthTokens } from '../tokens/auth-tokens.ts';
+import type { SignInMethod } from '../tokens/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { isSameEmail, spellingsOf } from '../users/same-email.ts';
-import { check, optional, text, textThat, type Unchecked, uuid } from '../validation.ts';
-import type { AuthTokens } from './auth-tokens.ts';
-import { type SignInOrigin, shortenUserAgent } from './browser.ts';
 import { requireOpenIntent } from './login-intent.ts';
-import type { SignInMethod } from './verify-token.ts';
 
 /** Accepts the longest header. `shortenUserAgent` cuts what is stored. */
 const userAgentText = text({ max: 8_192, min: 0 });
@@ -101,7 +100,8 @@ export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Pr
     login;
   const signIn = { applicationId, userId, method, authenticatedAt: completedAt };
   const shared = { prompt, ...(singleSignOn && !authenticatedAt && { signIn }) };
-  if (isOidcIntent(login)) return { authToken: '', redirectUrl: codeUrlOf(tokens, login), ...shared };
+  const protocol = tokens.protocolOf(login);
+  if (protocol) return { authToken: '', redirectUrl: protocol.toCompletedUrl(login), ...shared };
   const authToken = await tokens.mint({
     ...login,
     authenticatedAt: authenticatedAt ?? completedAt,

@@ -1,10 +1,10 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { placeholdersOf, type Statement } from '../../database/database.ts';
 import { walletChallenges } from '../../database/login-schema.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { check, textThat, type Unchecked, uuid } from '../validation.ts';
-import type { Browser } from './browser.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, textThat, type Unchecked, uuid } from '../core/validation.ts';
+import type { Browser } from '../sessions/browser.ts';
 import { formatSignInMessage } from './ethereum.ts';
 import { requireOpenIntent } from './login-intent.ts';
 import { takePermit } from './rate-limit.ts';

@@ -1,7 +1,7 @@
 import { loginCodes } from '../../database/login-schema.ts';
 import { columnsOf, type RowOfType, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
-import { type InBrowser, isInBrowser } from './browser.ts';
+import type { Call } from '../core/call.ts';
+import { type InBrowser, isInBrowser } from '../sessions/browser.ts';
 
 /** How often a code may be entered. */
 export const ATTEMPTS = 5;

@@ -2,8 +2,8 @@ import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { RowOf, Statement } from '../../database/database.ts';
 import { applications } from '../../database/schema.ts';
 import { type Branding, brandingColumns } from '../applications/branding.ts';
-import type { Call } from '../call.ts';
-import { UUID } from '../validation.ts';
+import type { Call } from '../core/call.ts';
+import { UUID } from '../core/validation.ts';
 import { findLoginIntent } from './login-intent.ts';
 
 /** The application of a login that cannot continue, and the URIs to which its error page may link. */

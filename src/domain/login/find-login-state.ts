@@ -1,14 +1,13 @@
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
-import { isCodeLive, isOidcIntent } from '../oidc/authorization-answer.ts';
+import type { Call } from '../core/call.ts';
+import { UUID } from '../core/validation.ts';
+import { type Browser, hasCompleted } from '../sessions/browser.ts';
 import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
 import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
-import { UUID } from '../validation.ts';
-import type { AuthTokens } from './auth-tokens.ts';
-import { type Browser, hasCompleted } from './browser.ts';
+import type { AuthTokens } from '../tokens/auth-tokens.ts';
+import { TOKEN_LIFETIME_SECONDS, toSeconds } from '../tokens/verify-token.ts';
 import { answerLogin } from './complete-login.ts';
 import { findLoginIntent, type LoginIntent, statusOf } from './login-intent.ts';
-import { TOKEN_LIFETIME_SECONDS, toSeconds } from './verify-token.ts';
 
 export type LoginState =
   | (LoginIntent & { readonly kind: 'open' | 'expired' | 'completed' })
@@ -28,7 +27,7 @@ export async function findLoginState(
   const status = statusOf(intent, call.now);
   if (status === 'open') return { ...intent, kind: status };
   const { completedAt, userId, method, browserDigest } = intent;
-  if (!completedAt || !isAnswerLive({ ...intent, completedAt }, call.now)) return { ...intent, kind: status };
+  if (!completedAt || !isAnswerLive(tokens, { ...intent, completedAt }, call.now)) return { ...intent, kind: status };
   if (!userId || !method || !browserDigest || !hasCompleted(browser, intent)) return { ...intent, kind: status };
   if (!(await isSignedIn(call, { ...intent, userId, browserDigest, completedAt }))) return { ...intent, kind: status };
   const { redirectUrl } = await answerLogin(tokens, {
@@ -45,8 +44,9 @@ export async function findLoginState(
  * Returns whether the code or auth token is valid. A code works once, and for a shorter time. The auth token of the
  * account page works once, too.
  */
-function isAnswerLive(intent: LoginIntent & { readonly completedAt: Date }, now: Date): boolean {
-  if (isOidcIntent(intent)) return isCodeLive(intent, now);
+function isAnswerLive(tokens: AuthTokens, intent: LoginIntent & { readonly completedAt: Date }, now: Date): boolean {
+  const protocol = tokens.protocolOf(intent);
+  if (protocol) return protocol.isLive(intent, now);
   if (intent.redeemedAt) return false;
   return toSeconds(now) < toSeconds(intent.completedAt) + TOKEN_LIFETIME_SECONDS;
 }

@@ -1,8 +1,8 @@
 import { walletChallenges } from '../../database/login-schema.ts';
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
-import { findProvedIdentity } from '../providers/link-identity.ts';
-import { type InBrowser, isInBrowser } from './browser.ts';
+import type { Call } from '../core/call.ts';
+import { findProvedIdentity } from '../identities/link-identity.ts';
+import { type InBrowser, isInBrowser } from '../sessions/browser.ts';
 
 /** The wallet or identity that a login by code links to its user. */
 export interface ToLink {

@@ -1,10 +1,10 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { p, statement } from '../../database/template.ts';
 import { isRegistered } from '../applications/redirect-uri.ts';
-import type { ApplicationCall } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { oneOf } from '../text-rules.ts';
-import { check, integer, optional, text, textOrEmpty, type Unchecked } from '../validation.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { oneOf } from '../core/text-rules.ts';
+import { check, integer, optional, text, textOrEmpty, type Unchecked } from '../core/validation.ts';
 
 export const INTENT_LIFETIME_MS = 30 * 60_000;
 

@@ -1,6 +1,6 @@
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { findLoginIntent, type LoginIntent, statusOf } from './login-intent.ts';
 
 const rules = { loginIntentId: uuid };

@@ -2,9 +2,9 @@
 import { domainToASCII, domainToUnicode } from 'node:url';
 import { knownOrigins } from '../../database/login-schema.ts';
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
+import type { Browser } from '../sessions/browser.ts';
 import { removeIfErased } from '../users/personal-data.ts';
-import type { Browser } from './browser.ts';
 import { hmac, type LoginCodeKeys } from './login-code.ts';
 import { networkOf } from './network.ts';
 

@@ -3,10 +3,10 @@
  * address has permits of its own, so that strangers cannot lock it out. The README of the login page has the odds of a
  * guess.
  */
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { CONSOLE_APPLICATION_ID } from '../operators/console-application.ts';
-import type { Browser } from './browser.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { CONSOLE_APPLICATION_ID } from '../core/own-applications.ts';
+import type { Browser } from '../sessions/browser.ts';
 import { type Familiarity, foldEmail } from './known-origins.ts';
 import { type CodeLength, hmac, type LoginCodeKeys, type LoginCodeSettings } from './login-code.ts';
 import { networkOf, siteOf } from './network.ts';

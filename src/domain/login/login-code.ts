@@ -3,7 +3,7 @@
  * derived from its ID, so that Usher can send it again without storing it.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { deriveKeys } from '../derive-keys.ts';
+import { deriveKeys } from '../../crypto/derive-keys.ts';
 
 /** The first key creates codes and digests, all keys verify them. */
 export type LoginCodeKeys = readonly Buffer[];

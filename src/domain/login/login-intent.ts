@@ -2,9 +2,9 @@ import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { RowOf, Statement } from '../../database/database.ts';
 import { applications, loginIntents } from '../../database/schema.ts';
 import { allowsMethod, brandingColumns } from '../applications/branding.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import type { SignInMethod } from './verify-token.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import type { SignInMethod } from '../tokens/verify-token.ts';
 
 const columns = {
   id: loginIntents.id,

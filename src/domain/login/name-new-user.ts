@@ -1,7 +1,7 @@
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { check, identifier, type Unchecked, uuid } from '../validation.ts';
-import type { Browser } from './browser.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, identifier, type Unchecked, uuid } from '../core/validation.ts';
+import type { Browser } from '../sessions/browser.ts';
 import { completeEmailLogin, type EmailLoginParts } from './complete-email-login.ts';
 import type { Completion } from './complete-login.ts';
 import { findLatestCode } from './find-latest-code.ts';

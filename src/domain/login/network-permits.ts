@@ -1,6 +1,6 @@
-import type { Call } from '../call.ts';
-import { type ErrorReason, ServiceError } from '../errors.ts';
-import type { Browser } from './browser.ts';
+import type { Call } from '../core/call.ts';
+import { type ErrorReason, ServiceError } from '../core/errors.ts';
+import type { Browser } from '../sessions/browser.ts';
 import { hmac, type LoginCodeSettings } from './login-code.ts';
 import { networkOf, siteOf } from './network.ts';
 import { type RateLimit, takePermit } from './rate-limit.ts';

@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import { expandIPv6 } from '../ipv6.ts';
+import { expandIPv6 } from '../../encoding/ipv6.ts';
 
 /**
  * Returns the network that a single caller usually controls: an IPv4 address, or the /64 of an IPv6 address (RFC 6177).

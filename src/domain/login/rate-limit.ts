@@ -1,6 +1,6 @@
 import { rateLimits } from '../../database/login-schema.ts';
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
 
 /** A leaky bucket: `burst` permits at once, then another one per interval. */
 export interface RateLimit {

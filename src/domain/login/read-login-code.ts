@@ -2,7 +2,7 @@
  * Reads codes as people enter them: pasted with other words, in groups of digits, or in the digits of another script.
  */
 
-import { text } from '../validation.ts';
+import { text } from '../core/validation.ts';
 
 /** The rule of the code field. People may paste the whole text of the e-mail. */
 export const enteredCode = text({ max: 1_000 });

@@ -1,6 +1,6 @@
 import { loginCodes } from '../../database/login-schema.ts';
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
 import type { CodeRow } from './create-login-code.ts';
 
 /**

@@ -4,7 +4,7 @@
  */
 import { sql } from 'drizzle-orm';
 import { p } from '../../database/template.ts';
-import { ServiceError } from '../errors.ts';
+import { ServiceError } from '../core/errors.ts';
 
 const INTERVAL_SECONDS = 30;
 

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { loginCodes } from '../../database/login-schema.ts';
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
 import { ATTEMPTS, type StoredLoginCode } from './find-latest-code.ts';
 import { isLoginCode, type LoginCodeSettings } from './login-code.ts';
 import { readLoginCode } from './read-login-code.ts';

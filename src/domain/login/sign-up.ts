@@ -3,9 +3,9 @@ import { sql } from 'drizzle-orm';
 import { isUniqueViolation } from '../../database/errors.ts';
 import { BY_POSTGRES } from '../../database/instants.ts';
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
+import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { isEmailTaken, spellingsOf } from '../users/same-email.ts';
-import type { AuthTokens } from './auth-tokens.ts';
 import {
   answerLogin,
   COMPLETED_INTENT,

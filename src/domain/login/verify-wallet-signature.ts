@@ -1,6 +1,6 @@
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import type { Browser } from './browser.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import type { Browser } from '../sessions/browser.ts';
 import { isSignedByContract } from './contract-wallet.ts';
 import { digestText, recoverSigner } from './ethereum.ts';
 import { type EthereumNode, NodeError } from './ethereum-node.ts';

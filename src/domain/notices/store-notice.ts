@@ -5,8 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import { p } from '../../database/template.ts';
-import { ACCOUNT_APPLICATION_ID } from '../account/account-application.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
+import { ACCOUNT_APPLICATION_ID } from '../core/own-applications.ts';
 
 export type NoticeKind =
   | 'accountDeleted'

@@ -3,8 +3,8 @@
  * stores none.
  */
 
-import { toUuid, toUuidBytes } from '../uuid-bytes.ts';
-import { openBytes, type SealKeys, sealBytes } from './sealed-bytes.ts';
+import { openBytes, type SealKeys, sealBytes } from '../../crypto/sealed-bytes.ts';
+import { toUuid, toUuidBytes } from '../../encoding/uuid-bytes.ts';
 
 export interface AccessToken {
   /** Bits, as in `scope.ts`. */

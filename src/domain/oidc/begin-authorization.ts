@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
 import { INTENT_LIFETIME_MS } from '../login/generate-auth-url.ts';
 import type { AnswerTarget, AuthorizationRequest } from './authorization-request.ts';
 import type { OidcClient } from './oidc-clients.ts';

@@ -1,11 +1,13 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { SealKeys } from '../../crypto/sealed-bytes.ts';
 import { loginIntents } from '../../database/schema.ts';
 import { p, statement, t } from '../../database/template.ts';
-import type { ApplicationCall } from '../call.ts';
-import type { SignInMethod } from '../login/verify-token.ts';
+import type { ApplicationCall } from '../core/call.ts';
 import { findOrBegin, type SignInColumns } from '../sessions/find-or-begin-session.ts';
 import { newSession, type Peer } from '../sessions/session.ts';
 import type { OriginColumns } from '../sessions/session-origin.ts';
+import { computeSid } from '../sessions/sid.ts';
+import type { SignInMethod } from '../tokens/verify-token.ts';
 import { beginGrantedSession, FOUND, type GrantedSession, insertGrant, type NewGrant } from './granted-session.ts';
 import { OidcError } from './oidc-error.ts';
 import {
@@ -16,8 +18,6 @@ import {
   redeemCode,
   redeemedIntent,
 } from './redeem-code.ts';
-import type { SealKeys } from './sealed-bytes.ts';
-import { computeSid } from './sid.ts';
 
 interface BeginParts {
   readonly codeKeys: SealKeys;

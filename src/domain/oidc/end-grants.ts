@@ -5,12 +5,12 @@ import { presentInstant } from '../../database/instants.ts';
 import { oidcGrants } from '../../database/oidc-schema.ts';
 import { nullable, p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { ApplicationCall, Call } from '../call.ts';
+import type { ApplicationCall, Call } from '../core/call.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
+import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../outbox/insert-message.ts';
+import { loggedOutOfBrowsers } from '../outbox/logout-message.ts';
 import { cutOffSid, runCutoff } from '../sessions/cutoffs.ts';
 import { forgetLateSignInsOfBrowser, forgetSignIns, isRememberedIn } from '../sessions/forget-sign-ins.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
-import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../webhooks/insert-message.ts';
-import { loggedOutOfBrowsers } from '../webhooks/logout-message.ts';
 
 /**
  * The expiry of a grant that was ended. With the present instant, it would still be live on a replica with a slower

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
 import { isSidCutOff } from '../sessions/cutoffs.ts';
 import { LONG_AGO } from './end-grants.ts';
 

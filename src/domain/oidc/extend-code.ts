@@ -1,7 +1,7 @@
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
-import type { Browser } from '../login/browser.ts';
-import { UUID } from '../validation.ts';
+import type { Call } from '../core/call.ts';
+import { UUID } from '../core/validation.ts';
+import type { Browser } from '../sessions/browser.ts';
 
 /** The time for which a user may change passkeys after a sign-in. */
 const LIMIT_MS = 10 * 60_000;

@@ -1,14 +1,14 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { nullable, p, type RowOfType, statement, t } from '../../database/template.ts';
-import type { ApplicationCall } from '../call.ts';
-import type { SignInMethod } from '../login/verify-token.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { announce, HAS_MESSAGES, type HasMessages } from '../outbox/insert-message.ts';
 import { FOUND_SESSION, findOrBegin } from '../sessions/find-or-begin-session.ts';
 import { endLateSession } from '../sessions/late-sessions.ts';
 import { newSession, type Peer } from '../sessions/session.ts';
 import { ORIGINS } from '../sessions/session-origin.ts';
 import { updateSignIn } from '../sessions/update-sign-in.ts';
+import type { SignInMethod } from '../tokens/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
-import { announce, HAS_MESSAGES, type HasMessages } from '../webhooks/insert-message.ts';
 import { endLateGrant } from './end-late-grant.ts';
 import { OidcError } from './oidc-error.ts';
 import { isCodeOfSignedIn } from './redeem-code.ts';

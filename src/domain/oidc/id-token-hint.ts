@@ -1,4 +1,4 @@
-import { UUID } from '../validation.ts';
+import { UUID } from '../core/validation.ts';
 import type { OidcSigningKeys } from './signing-keys.ts';
 
 /** The claims of an ID token that an application passes as `id_token_hint`. */

@@ -1,5 +1,5 @@
 /** ID tokens: OpenID Connect Core 1.0, section 2. */
-import { type SignInMethod, toSeconds } from '../login/verify-token.ts';
+import { type SignInMethod, toSeconds } from '../tokens/verify-token.ts';
 import { hasScope } from './scope.ts';
 import type { Claims } from './signing-keys.ts';
 

@@ -1,6 +1,6 @@
 /** Issues the tokens of OpenID Connect, for a code or a refresh token. */
-import type { ApplicationCall } from '../call.ts';
-import { ServiceError } from '../errors.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
 import { renewSession } from '../sessions/renew-session.ts';
 import type { Peer } from '../sessions/session.ts';
 import { createAccessToken } from './access-token.ts';

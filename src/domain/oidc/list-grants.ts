@@ -3,11 +3,11 @@ import { sql } from 'drizzle-orm';
 import { oidcGrants } from '../../database/oidc-schema.ts';
 import { applications } from '../../database/schema.ts';
 import { columnsOf, p, t } from '../../database/template.ts';
-import type { SignInMethod } from '../login/verify-token.ts';
+import { optional, uuid } from '../core/validation.ts';
 import { createList, ofApplication, selectPage } from '../pages/list.ts';
 import { isGrantAfterEveryCutoff, latestCutoff } from '../sessions/cutoffs.ts';
+import type { SignInMethod } from '../tokens/verify-token.ts';
 import { getUser } from '../users/get-user.ts';
-import { optional, uuid } from '../validation.ts';
 
 const columns = {
   grantId: oidcGrants.id,

@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
+import { createApplicationCache } from '../../cache/application-cache.ts';
+import type { RevalidatingCache } from '../../cache/revalidating-cache.ts';
 import { anyOf } from '../../database/any-of.ts';
 import type { Run } from '../../database/database.ts';
 import { oidcGrants } from '../../database/oidc-schema.ts';
 import { applications } from '../../database/schema.ts';
 import { nullable, p, type RowOfType, statement, t } from '../../database/template.ts';
-import { createApplicationCache } from '../application-cache.ts';
-import type { RevalidatingCache } from '../revalidating-cache.ts';
 import { latestCutoff } from '../sessions/cutoffs.ts';
 import type { LiveSessions } from '../sessions/live-sessions.ts';
 import { isActiveUser } from '../users/user.ts';

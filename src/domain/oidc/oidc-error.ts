@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../errors.ts';
+import type { ErrorCode } from '../core/errors.ts';
 
 /**
  * The errors of OpenID Connect by their standard names: the code that Usher logs, the HTTP status if the error is not

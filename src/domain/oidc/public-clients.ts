@@ -1,11 +1,11 @@
+import { BatchLoader } from '../../cache/batch-loader.ts';
+import { RevalidatingCache } from '../../cache/revalidating-cache.ts';
 import { anyOf } from '../../database/any-of.ts';
 import type { Deadline, Run } from '../../database/database.ts';
 import { createLateError } from '../../database/errors.ts';
 import { columnsOf, p, type RowOfType, statement } from '../../database/template.ts';
+import { withDeadline } from '../../timing/with-deadline.ts';
 import { callerColumns } from '../applications/application.ts';
-import { BatchLoader } from '../batch-loader.ts';
-import { RevalidatingCache } from '../revalidating-cache.ts';
-import { withDeadline } from '../with-deadline.ts';
 
 type PublicClient = RowOfType<typeof callerColumns>;
 

@@ -1,17 +1,17 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { SealKeys } from '../../crypto/sealed-bytes.ts';
 import { loginIntents } from '../../database/schema.ts';
 import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { ApplicationCall } from '../call.ts';
-import type { SignInMethod } from '../login/verify-token.ts';
+import type { ApplicationCall } from '../core/call.ts';
 import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
 import { isSidCutOff } from '../sessions/cutoffs.ts';
+import { sidOf } from '../sessions/sid.ts';
+import type { SignInMethod } from '../tokens/verify-token.ts';
 import { CODE_LIFETIME_MS } from './authorization-answer.ts';
 import { readCode } from './code.ts';
 import { OidcError } from './oidc-error.ts';
 import { challengeOf } from './pkce.ts';
-import type { SealKeys } from './sealed-bytes.ts';
-import { sidOf } from './sid.ts';
 
 export interface CodeRequest {
   readonly code: string;

@@ -1,7 +1,8 @@
 /** Refresh tokens: `urt_` and a sealed sign-in. They are opaque to applications, and Usher stores none. */
-import type { SignInMethod } from '../login/verify-token.ts';
-import { toUuid, toUuidBytes } from '../uuid-bytes.ts';
-import { openBytes, type SealKeys, sealBytes } from './sealed-bytes.ts';
+
+import { openBytes, type SealKeys, sealBytes } from '../../crypto/sealed-bytes.ts';
+import { toUuid, toUuidBytes } from '../../encoding/uuid-bytes.ts';
+import type { SignInMethod } from '../tokens/verify-token.ts';
 
 export interface RefreshToken {
   /** Bits, as in `scope.ts`. */

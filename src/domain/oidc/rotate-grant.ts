@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { oidcGrants } from '../../database/oidc-schema.ts';
 import { p, statement } from '../../database/template.ts';
-import type { ApplicationCall } from '../call.ts';
+import type { ApplicationCall } from '../core/call.ts';
 import { endGrant } from './end-grants.ts';
 import { OidcError } from './oidc-error.ts';
 import type { RefreshToken } from './refresh-token.ts';

@@ -5,7 +5,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { JWK } from 'jose';
-import { parseObject } from '../json.ts';
+import { parseObject } from '../../encoding/json.ts';
 
 interface SigningKey {
   readonly kid: string;

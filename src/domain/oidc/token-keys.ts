@@ -1,6 +1,6 @@
 import { createSecretKey } from 'node:crypto';
-import { deriveKeys } from '../derive-keys.ts';
-import type { SealKeys } from './sealed-bytes.ts';
+import { deriveKeys } from '../../crypto/derive-keys.ts';
+import type { SealKeys } from '../../crypto/sealed-bytes.ts';
 
 export interface TokenKeys {
   readonly code: SealKeys;

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { statement, t } from '../../database/template.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
 
 const JOURNAL = new URL('../../../drizzle/meta/_journal.json', import.meta.url);
 

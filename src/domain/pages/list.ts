@@ -3,9 +3,9 @@ import { getTableName, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Statement } from '../../database/database.ts';
 import { columnsOf, p, type RowOfType, statement, type TableRowType, toSnakeCase } from '../../database/template.ts';
-import type { ApplicationCall, Call } from '../call.ts';
-import type { Rule } from '../rule.ts';
-import { type Checked, check, type Unchecked } from '../validation.ts';
+import type { ApplicationCall, Call } from '../core/call.ts';
+import type { Rule } from '../core/rule.ts';
+import { type Checked, check, type Unchecked } from '../core/validation.ts';
 import type { PageScope, PageTokens, Position } from './page-tokens.ts';
 import { maxPageLimit, type Page, pageRules, readPage } from './read-page.ts';
 

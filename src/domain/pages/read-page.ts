@@ -4,7 +4,7 @@
  * belong on a page that was read before.
  */
 import { sql } from 'drizzle-orm';
-import { integer, optional, text } from '../validation.ts';
+import { integer, optional, text } from '../core/validation.ts';
 import type { PageScope, PageTokens, Position } from './page-tokens.ts';
 
 const DEFAULT_PAGE_SIZE = 50;

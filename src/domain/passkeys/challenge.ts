@@ -4,8 +4,8 @@
  * intent is completed once. So a replayed answer is worthless, which a signature alone would not achieve.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Browser } from '../login/browser.ts';
 import { INTENT_LIFETIME_MS } from '../login/generate-auth-url.ts';
+import type { Browser } from '../sessions/browser.ts';
 
 /** A sign-in may begin at any time of the login: browsers suggest passkeys on a page that has been idle. */
 const LIFETIMES_MS = { 'passkey get': INTENT_LIFETIME_MS, 'passkey create': 10 * 60_000 };

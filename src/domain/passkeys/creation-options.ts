@@ -1,7 +1,7 @@
 import { showEmail } from '../../config/email-address.ts';
-import type { Call } from '../call.ts';
-import type { Browser } from '../login/browser.ts';
-import { toUuidBytes } from '../uuid-bytes.ts';
+import { toUuidBytes } from '../../encoding/uuid-bytes.ts';
+import type { Call } from '../core/call.ts';
+import type { Browser } from '../sessions/browser.ts';
 import { createChallenge } from './challenge.ts';
 import type { Passkey } from './passkey.ts';
 import type { RecentSignIn } from './recent-sign-in.ts';

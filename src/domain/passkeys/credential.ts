@@ -1,7 +1,7 @@
 /** The answer of a browser to a challenge: a PublicKeyCredential as JSON (WebAuthn, section 5.1). */
-import { decodeBase64Url } from '../base64url.ts';
-import { ServiceError } from '../errors.ts';
-import { isObject, parseObject } from '../json.ts';
+import { decodeBase64Url } from '../../encoding/base64url.ts';
+import { isObject, parseObject } from '../../encoding/json.ts';
+import { ServiceError } from '../core/errors.ts';
 import { type ChallengeUse, isChallenge } from './challenge.ts';
 import type { RelyingParty } from './relying-party.ts';
 

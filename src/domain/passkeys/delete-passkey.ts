@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
 import type { LoginIntent } from '../login/login-intent.ts';
 import { type NoticeOrigin, noticeParameters, noticesOf } from '../notices/store-notice.ts';
-import { cutoffParameter, isStillSignedIn } from '../sessions/cutoffs.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
+import { cutoffParameter, isStillSignedIn } from '../users/still-signed-in.ts';
 
 const rules = { userId: uuid, passkeyId: uuid };
 

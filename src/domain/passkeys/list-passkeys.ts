@@ -1,7 +1,7 @@
 import { columnsOf, p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { getUser } from '../users/get-user.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
 import { type Passkey, passkeyColumns } from './passkey.ts';
 import type { RecentSignIn } from './recent-sign-in.ts';
 import type { RelyingParty } from './relying-party.ts';

@@ -1,8 +1,8 @@
 /** The link in the notice of a new passkey. It removes the passkey, which somebody else may have added. */
-import { openToken, sealToken } from '../aes-gcm.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { endUserSessions } from '../users/end-user-sessions.ts';
+import { openToken, sealToken } from '../../crypto/aes-gcm.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { endUserSessions } from '../lifecycle/end-user-sessions.ts';
 import { deletePasskey } from './delete-passkey.ts';
 import { YOUNG_PASSKEY_DAYS } from './passkey.ts';
 

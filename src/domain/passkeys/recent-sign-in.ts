@@ -1,12 +1,12 @@
 import { users } from '../../database/schema.ts';
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { type Browser, hasCompleted } from '../login/browser.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { findLoginIntent, type LoginIntent, statusOf } from '../login/login-intent.ts';
+import { type Browser, hasCompleted } from '../sessions/browser.ts';
 import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
 import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
 
 const LIFETIME_MS = 10 * 60_000;
 

@@ -4,9 +4,9 @@ import { passkeys } from '../../database/passkey-schema.ts';
 import { users } from '../../database/schema.ts';
 import { p, type RowOfType, statement } from '../../database/template.ts';
 import { isForPasskeysOnly } from '../applications/branding.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { type Browser, toSignInOrigin } from '../login/browser.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, text, type Unchecked, uuid } from '../core/validation.ts';
 import type { EmailLoginParts } from '../login/complete-email-login.ts';
 import {
   answerLogin,
@@ -18,8 +18,8 @@ import {
 } from '../login/complete-login.ts';
 import { rememberOrigin } from '../login/known-origins.ts';
 import { requireOpenIntent } from '../login/login-intent.ts';
+import { type Browser, toSignInOrigin } from '../sessions/browser.ts';
 import { isActiveUser } from '../users/user.ts';
-import { check, text, type Unchecked, uuid } from '../validation.ts';
 import { toUserHandle } from './creation-options.ts';
 import { parseCredential, requireOwnRequest, requireValid } from './credential.ts';
 import type { RelyingParty } from './relying-party.ts';

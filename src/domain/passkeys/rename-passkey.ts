@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { rule } from '../rule.ts';
-import { cutoffParameter, isStillSignedIn } from '../sessions/cutoffs.ts';
-import { check, identifier, text, type Unchecked, uuid } from '../validation.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { rule } from '../core/rule.ts';
+import { check, identifier, text, type Unchecked, uuid } from '../core/validation.ts';
+import { cutoffParameter, isStillSignedIn } from '../users/still-signed-in.ts';
 
 /** In characters. */
 export const MAX_PASSKEY_NAME = 64;

@@ -4,10 +4,10 @@
  * is stored.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { decodeBase64Url } from '../base64url.ts';
-import { deriveKeys } from '../derive-keys.ts';
-import { toSeconds } from '../login/verify-token.ts';
-import { toUuid, toUuidBytes } from '../uuid-bytes.ts';
+import { deriveKeys } from '../../crypto/derive-keys.ts';
+import { decodeBase64Url } from '../../encoding/base64url.ts';
+import { toUuid, toUuidBytes } from '../../encoding/uuid-bytes.ts';
+import { toSeconds } from '../tokens/verify-token.ts';
 import type { AuthorizationSecrets } from './login-provider.ts';
 
 const LIFETIME_SECONDS = 600;

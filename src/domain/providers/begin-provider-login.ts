@@ -1,7 +1,7 @@
-import type { Call } from '../call.ts';
-import type { Browser } from '../login/browser.ts';
+import type { Call } from '../core/call.ts';
+import { check, text, type Unchecked, uuid } from '../core/validation.ts';
 import { requireOpenIntent } from '../login/login-intent.ts';
-import { check, text, type Unchecked, uuid } from '../validation.ts';
+import type { Browser } from '../sessions/browser.ts';
 import { type AuthorizationKeys, createAuthorization } from './authorization-state.ts';
 import type { LoginProviders } from './login-providers.ts';
 import { freshnessOf, requireAskable } from './provider-freshness.ts';

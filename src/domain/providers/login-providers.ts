@@ -1,5 +1,5 @@
 /** The providers at which people may sign in, with limits of time and concurrency for each. */
-import { ServiceError } from '../errors.ts';
+import { ServiceError } from '../core/errors.ts';
 import {
   type AuthorizationOptions,
   type AuthorizationSecrets,

@@ -1,12 +1,12 @@
 /** Logins that need a recent sign-in at a provider. Usher asks the provider for one, and checks `auth_time`. */
 import { sql } from 'drizzle-orm';
 import { p, statement, t } from '../../database/template.ts';
-import { ACCOUNT_APPLICATION_ID } from '../account/account-application.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { ACCOUNT_APPLICATION_ID } from '../core/own-applications.ts';
 import type { LoginIntent } from '../login/login-intent.ts';
-import { sidOf } from '../oidc/sid.ts';
 import { latestCutoff } from '../sessions/cutoffs.ts';
+import { sidOf } from '../sessions/sid.ts';
 import type { Authorization } from './authorization-state.ts';
 import type { Freshness, Identity, LoginProvider } from './login-provider.ts';
 

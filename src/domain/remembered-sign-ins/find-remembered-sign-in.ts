@@ -1,6 +1,6 @@
 import { users } from '../../database/schema.ts';
 import { type RowOfType, statement, t } from '../../database/template.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
 import type { LoginIntent } from '../login/login-intent.ts';
 import { mayContinue, type SharingSettings, signInParameters, usableSignIn } from './usable-sign-in.ts';
 

@@ -1,6 +1,6 @@
 import { rememberedSignIns } from '../../database/login-schema.ts';
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
 import { digestSignInToken } from './sign-in-token.ts';
 
 /** Returns the ID of the user whose sign-in a browser with this token remembers. */

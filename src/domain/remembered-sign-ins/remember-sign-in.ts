@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
-import type { Browser } from '../login/browser.ts';
+import type { Call } from '../core/call.ts';
 import type { OwnSignIn } from '../login/complete-login.ts';
-import { sidOf } from '../oidc/sid.ts';
+import type { Browser } from '../sessions/browser.ts';
 import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
 import { isSidCutOff, isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
+import { sidOf } from '../sessions/sid.ts';
 import { createSignInToken, digestSignInToken } from './sign-in-token.ts';
 
 /**

@@ -7,7 +7,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { presentInstant } from '../../database/instants.ts';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
 import { onConflictMove, runCutoff } from './cutoffs.ts';
 
 /** Everything that it ends lives for a day at most. The sign-out deletes the remembered sign-in, which lives longer. */

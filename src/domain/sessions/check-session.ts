@@ -1,5 +1,5 @@
-import type { ApplicationCall } from '../call.ts';
-import { check, identifier, integer, optional, type Unchecked, UUID } from '../validation.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { check, identifier, integer, optional, type Unchecked, UUID } from '../core/validation.ts';
 import { type LiveSessions, MAX_STALENESS_MS } from './live-sessions.ts';
 import type { Session } from './session.ts';
 

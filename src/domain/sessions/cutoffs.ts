@@ -6,8 +6,8 @@ import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PlaceholderValues, Statement } from '../../database/database.ts';
 import { BY_POSTGRES, presentInstant } from '../../database/instants.ts';
 import { p } from '../../database/template.ts';
-import type { Call } from '../call.ts';
-import { pause } from '../pause.ts';
+import { pause } from '../../timing/pause.ts';
+import type { Call } from '../core/call.ts';
 import { isActiveUser } from '../users/user.ts';
 import { forgetSignIns } from './forget-sign-ins.ts';
 
@@ -57,17 +57,6 @@ export function isSidCutOff(sid: SQL, authenticatedAt: SQL): SQL {
  */
 export function isSignInAfterEveryCutoff(authenticatedAt: SQL): SQL {
   return sql`users.id = ${p.uuid('userId')} and ${isActiveUser} and ${authenticatedAt} > ${latestCutoff(sql`users.id`)}`;
-}
-
-/**
- * The condition that no cut-off has ended every sign-in of the user since the caller found the user signed in. Only for
- * a statement that locks the row of `users`: of the tables of cut-offs, a statement that has waited sees old rows.
- * Parameter: `cutoffParameter`.
- */
-export const isStillSignedIn = sql`users.cutoff_count = coalesce(${p.integer('cutoffCount')}, users.cutoff_count)`;
-
-export function cutoffParameter({ cutoffCount }: Call): { readonly cutoffCount: number | null } {
-  return { cutoffCount: cutoffCount ?? null };
 }
 
 /** The condition that no cut-off has ended a row of `oidc_grants`, whatever its application. */

@@ -1,11 +1,11 @@
 import { type RowOfType, statement } from '../../database/template.ts';
-import type { ApplicationCall } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import type { AuthTokens } from '../login/auth-tokens.ts';
-import { InvalidTokenError } from '../login/verify-token.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, textOfBytes, type Unchecked } from '../core/validation.ts';
+import { announce, HAS_MESSAGES, type HasMessages } from '../outbox/insert-message.ts';
+import type { AuthTokens } from '../tokens/auth-tokens.ts';
+import { InvalidTokenError } from '../tokens/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
-import { check, textOfBytes, type Unchecked } from '../validation.ts';
-import { announce, HAS_MESSAGES, type HasMessages } from '../webhooks/insert-message.ts';
 import { FOUND_SESSION, findOrBegin } from './find-or-begin-session.ts';
 import { endLateSession } from './late-sessions.ts';
 import { type BegunSession, newSession, type Peer } from './session.ts';

@@ -1,8 +1,8 @@
 /** Revocations also delete the sign-ins that browsers remember. Otherwise, "Continue as" would undo a sign-out. */
 import { type SQL, sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
-import { computeSid } from '../oidc/sid.ts';
+import type { Call } from '../core/call.ts';
+import { computeSid } from './sid.ts';
 
 /**
  * Returns the CTE `forgotten`, which deletes remembered sign-ins. In the condition, `r` is `remembered_sign_ins`, and

@@ -6,11 +6,11 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Statement } from '../../database/database.ts';
 import { p, statement, t } from '../../database/template.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
+import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../outbox/insert-message.ts';
+import { loggedOut, loggedOutOfSessions } from '../outbox/logout-message.ts';
+import { sessionRevoked, sessionsRevoked } from '../outbox/user-messages.ts';
 import { isErasedUser } from '../users/user.ts';
-import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../webhooks/insert-message.ts';
-import { loggedOut, loggedOutOfSessions } from '../webhooks/logout-message.ts';
-import { sessionRevoked, sessionsRevoked } from '../webhooks/user-messages.ts';
 import { latestCutoff } from './cutoffs.ts';
 
 interface LateSession {

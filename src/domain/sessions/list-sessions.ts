@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { sessions } from '../../database/session-schema.ts';
 import { columnsOf, p, statement } from '../../database/template.ts';
+import { optional, uuid } from '../core/validation.ts';
 import { createList, ofApplication } from '../pages/list.ts';
-import { optional, uuid } from '../validation.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { lastSignIn, sessionColumns } from './session.ts';
 

@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm';
 import { applications } from '../../database/schema.ts';
-import { sessions } from '../../database/session-schema.ts';
+import { renewableFor, sessions } from '../../database/session-schema.ts';
 import { p, t } from '../../database/template.ts';
-import type { SignInMethod } from '../login/verify-token.ts';
+import { uuid } from '../core/validation.ts';
 import { createList } from '../pages/list.ts';
+import type { SignInMethod } from '../tokens/verify-token.ts';
 import { getUser } from '../users/get-user.ts';
-import { uuid } from '../validation.ts';
-import { lastSignIn, renewableFor } from './session.ts';
+import { lastSignIn } from './session.ts';
 
 /**
  * Returns a page of the sessions of a user that are live or can be renewed, in all applications.

@@ -3,9 +3,9 @@ import { type SQL, sql } from 'drizzle-orm';
 import { sessions } from '../../database/session-schema.ts';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { ApplicationCall } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { check, identifier, type Unchecked, UUID } from '../validation.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, identifier, type Unchecked, UUID } from '../core/validation.ts';
 import { latestEnd, parametersOf, renewableSession, SESSION_LIFETIME_MS, type SessionSettings } from './session.ts';
 
 const rules = { sessionId: identifier };

@@ -1,11 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { ApplicationCall, Call } from '../call.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
-import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
-import { loggedOutIfKnown } from '../webhooks/logout-message.ts';
-import { sessionRevoked } from '../webhooks/user-messages.ts';
+import type { ApplicationCall, Call } from '../core/call.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
+import { loggedOutIfKnown } from '../outbox/logout-message.ts';
+import { sessionRevoked } from '../outbox/user-messages.ts';
 import { cutOffSessions, isGrantAfterEveryCutoff, runCutoff } from './cutoffs.ts';
 import { forgetLateSignIns, forgetSignIns } from './forget-sign-ins.ts';
 import { endLateSession } from './late-sessions.ts';

@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { loginIntents } from '../../database/schema.ts';
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
 
 /** Address and user agent are null if the page of the sign-in has not passed them on. */
 export interface SessionOrigin {

@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
+import { DEFAULT_IDLE_SECONDS } from '../../database/schema.ts';
 import { sessions } from '../../database/session-schema.ts';
 import { p, type RowOfType, t } from '../../database/template.ts';
-import type { Application, ApplicationCall } from '../call.ts';
-import type { SignInMethod } from '../login/verify-token.ts';
+import type { Application, ApplicationCall } from '../core/call.ts';
+import type { SignInMethod } from '../tokens/verify-token.ts';
 import type { Profile } from '../users/user.ts';
 import { latestCutoff } from './cutoffs.ts';
 
-export const SESSION_LIFETIME_MS = 15 * 60_000;
-
-/** The default of an application. With it, sessions cannot be renewed once they have expired. */
-export const DEFAULT_IDLE_SECONDS = SESSION_LIFETIME_MS / 1_000;
+export const SESSION_LIFETIME_MS = DEFAULT_IDLE_SECONDS * 1_000;
 
 /** Returns how long after its expiry a session can be renewed. */
 function graceSecondsOf({ sessionIdleSeconds = DEFAULT_IDLE_SECONDS }: Application): number {
@@ -29,9 +27,6 @@ export function newSession({ application, now }: ApplicationCall, latestEnd?: Da
     graceSeconds: graceSecondsOf(application),
   };
 }
-
-/** How long after its expiry a session of application `a` can be renewed, as an interval. */
-export const renewableFor = sql`coalesce(nullif(a.session_idle_seconds, ${sql.raw(String(DEFAULT_IDLE_SECONDS))}), 0) * interval '1 second'`;
 
 /** The address and user agent of the caller, which a session records. */
 export interface Peer {

@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
-import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
-import { userAdded } from '../webhooks/user-messages.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
+import { userAdded } from '../outbox/user-messages.ts';
 import { removeIfErased } from './personal-data.ts';
 
 const rules = { applicationId: uuid, userId: uuid };

@@ -3,11 +3,11 @@ import { sql } from 'drizzle-orm';
 import { anyOf } from '../../database/any-of.ts';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { check, listOf, optional, type Unchecked, uuid } from '../validation.ts';
-import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
-import { userAdded } from '../webhooks/user-messages.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, listOf, optional, type Unchecked, uuid } from '../core/validation.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
+import { userAdded } from '../outbox/user-messages.ts';
 import { isEmailTaken, spellingsOf } from './same-email.ts';
 import { profileRules, type User } from './user.ts';
 

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { users } from '../../database/schema.ts';
 import { columnsOf, type RowOfType, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
-import { ServiceError } from '../errors.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
 import { canonicalFirst, isSameEmail, spellingsOf } from './same-email.ts';
 
 const columns = { id: users.id, email: users.email, deactivatedAt: users.deactivatedAt };

@@ -1,7 +1,7 @@
 import { p, statement } from '../../database/template.ts';
-import type { ApplicationCall } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { type ApplicationUser, applicationUserColumns, shownColumns } from './application-user.ts';
 
 const rules = { userId: uuid };

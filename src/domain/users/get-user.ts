@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { columnsOf, p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
-import { invalidField, ServiceError } from '../errors.ts';
-import { rule } from '../rule.ts';
-import { check, optional, text, type Unchecked, uuid } from '../validation.ts';
+import type { Call } from '../core/call.ts';
+import { invalidField, ServiceError } from '../core/errors.ts';
+import { rule } from '../core/rule.ts';
+import { check, optional, text, type Unchecked, uuid } from '../core/validation.ts';
 import { canonicalFirst, isSameEmail, spellingsOf } from './same-email.ts';
 import { type User, userColumns } from './user.ts';
 

@@ -2,8 +2,8 @@ import { sql } from 'drizzle-orm';
 import { applications } from '../../database/schema.ts';
 import { applicationUsers } from '../../database/session-schema.ts';
 import { p } from '../../database/template.ts';
+import { uuid } from '../core/validation.ts';
 import { createList } from '../pages/list.ts';
-import { uuid } from '../validation.ts';
 import { getUser } from './get-user.ts';
 
 /** Returns a page of the applications that a user has signed in to. @throws ServiceError `User not found` */

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { columnsOf, p, statement, t } from '../../database/template.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
 import { type Page, readPage } from '../pages/read-page.ts';
 import { foldedEmail } from './same-email.ts';

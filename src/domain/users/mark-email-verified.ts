@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
 import { isSameEmail, spellingsOf } from './same-email.ts';
 
 /** Stores that the user has proved to own the e-mail address, if the user still has it. */

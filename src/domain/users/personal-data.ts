@@ -7,8 +7,8 @@ import { passkeys } from '../../database/passkey-schema.ts';
 import { addedUsers, applicationUsers, browserCutoffs, sessions } from '../../database/session-schema.ts';
 import { p, statement } from '../../database/template.ts';
 import { webhookMessages } from '../../database/webhook-schema.ts';
-import type { Call } from '../call.ts';
-import { removeResponseBodies } from '../webhooks/response-bodies.ts';
+import type { Call } from '../core/call.ts';
+import { removeResponseBodies } from './response-bodies.ts';
 import { isErasedUser } from './user.ts';
 
 /**

@@ -3,18 +3,18 @@ import { isUniqueViolation } from '../../database/errors.ts';
 import { users } from '../../database/schema.ts';
 import { columnsOf, p, statement, t } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
-import type { Call } from '../call.ts';
-import { changedValues, changeParameters, changes } from '../changes.ts';
-import { type ErrorReason, ServiceError } from '../errors.ts';
+import type { Call } from '../core/call.ts';
+import { changedValues, changeParameters, changes } from '../core/changes.ts';
+import { type ErrorReason, ServiceError } from '../core/errors.ts';
+import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../core/row-version.ts';
+import { rule } from '../core/rule.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { type NoticeOrigin, noticeParameters, noticesOf } from '../notices/store-notice.ts';
-import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../row-version.ts';
-import { rule } from '../rule.ts';
-import { cutoffParameter, isStillSignedIn } from '../sessions/cutoffs.ts';
-import { check, type Unchecked, uuid } from '../validation.ts';
-import { announce, HAS_MESSAGES, messagesOf, notified } from '../webhooks/insert-message.ts';
-import { userMessage } from '../webhooks/user-messages.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
+import { userMessage } from '../outbox/user-messages.ts';
 import { nextEmailChange, rangeOf } from './email-changes.ts';
 import { isSameEmail, spellingsOf } from './same-email.ts';
+import { cutoffParameter, isStillSignedIn } from './still-signed-in.ts';
 import { profileRules, type User, userColumns } from './user.ts';
 
 /** Null clears the wallet address. */

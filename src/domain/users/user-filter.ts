@@ -2,8 +2,8 @@
 import { sql } from 'drizzle-orm';
 import { listSpellings, toEmailKey } from '../../config/email-address.ts';
 import { p } from '../../database/template.ts';
-import { rule } from '../rule.ts';
-import { identifier, optional, text } from '../validation.ts';
+import { rule } from '../core/rule.ts';
+import { identifier, optional, text } from '../core/validation.ts';
 import { isSameEmail } from './same-email.ts';
 
 const anyText = text({ max: 254 });

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { RowOf } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
-import { emailAddress, identifier, optional, textOrEmpty, webUrl } from '../validation.ts';
+import { emailAddress, identifier, optional, textOrEmpty, webUrl } from '../core/validation.ts';
 
 /** What an application learns of a user. */
 export interface Profile {

@@ -1,6 +1,6 @@
 /** Which addresses webhooks may be delivered to: public ones, and the networks that the operator allows. */
 import { BlockList, isIP } from 'node:net';
-import { expandIPv6 } from '../ipv6.ts';
+import { expandIPv6 } from '../../encoding/ipv6.ts';
 
 /** IANA's special-purpose registry, multicast, and the metadata service of Azure, which has a public address. */
 const FORBIDDEN_V4 = createBlockList([

@@ -1,7 +1,7 @@
 /** Counts deliveries for operators. A count ends at a limit, so that a large backlog takes no longer. */
 import { sql } from 'drizzle-orm';
 import { p, statement, t } from '../../database/template.ts';
-import type { ApplicationCall, Call } from '../call.ts';
+import type { ApplicationCall, Call } from '../core/call.ts';
 import type { DeliveryStatus } from './delivery.ts';
 
 /** The limit of each count. */

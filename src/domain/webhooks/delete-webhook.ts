@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { ApplicationCall } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { check, type Unchecked } from '../validation.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, type Unchecked } from '../core/validation.ts';
 import { webhookId } from './ids.ts';
 
 const rules = { webhookId };

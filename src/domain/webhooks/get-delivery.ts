@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { nullable, p, type RowOfType, statement, t } from '../../database/template.ts';
 import { webhookAttempts } from '../../database/webhook-schema.ts';
-import type { ApplicationCall } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { check, type Unchecked } from '../validation.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, type Unchecked } from '../core/validation.ts';
 import { DELIVERY, type Delivery, selectDeliveriesFrom } from './delivery.ts';
 import { requireWebhook } from './get-webhook.ts';
 import { messageId, webhookId } from './ids.ts';

@@ -1,8 +1,8 @@
 import { p, type RowOfType, statement } from '../../database/template.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
-import type { ApplicationCall } from '../call.ts';
-import { ServiceError } from '../errors.ts';
-import { check, type Unchecked } from '../validation.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, type Unchecked } from '../core/validation.ts';
 import { webhookId } from './ids.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { summaryColumns, summarySelection, type Webhook } from './webhook.ts';

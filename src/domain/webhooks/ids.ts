@@ -2,9 +2,9 @@
  * IDs of webhooks and of messages. A message ID is `msg_` and a number by which the messages of an application are
  * ordered.
  */
-import { ServiceError } from '../errors.ts';
-import { type Rule, rule } from '../rule.ts';
-import { anyString, textThat } from '../validation.ts';
+import { ServiceError } from '../core/errors.ts';
+import { type Rule, rule } from '../core/rule.ts';
+import { anyString, textThat } from '../core/validation.ts';
 
 /** Accepts the ID of a webhook and returns it in lower case. @throws ServiceError `Invalid webhook ID format` */
 export const webhookId: Rule<string> = rule(anyString.schema, (value) => {

@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
-import type { ApplicationCall } from '../call.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { instantText, oneOf } from '../core/text-rules.ts';
+import { check, optional, orDefault, type Unchecked } from '../core/validation.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
 import { maxPageLimit, type Page, pageRules, readPage } from '../pages/read-page.ts';
-import { instantText, oneOf } from '../text-rules.ts';
-import { check, optional, orDefault, type Unchecked } from '../validation.ts';
 import { DELIVERY, DELIVERY_STATUSES, type Delivery, type DeliveryStatus, selectDeliveriesFrom } from './delivery.ts';
 import { requireWebhook } from './get-webhook.ts';
 import { numberOf, webhookId } from './ids.ts';

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { applications } from '../../database/schema.ts';
 import { columnsOf, type RowOfType, statement } from '../../database/template.ts';
 import { webhookQueues, webhooks } from '../../database/webhook-schema.ts';
-import type { Call } from '../call.ts';
+import type { Call } from '../core/call.ts';
 
 const { applicationId, id, url, ownerId } = webhooks;
 const own = { applicationId, id, url, ownerId };

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { nullable, p, statement, t } from '../../database/template.ts';
-import type { ApplicationCall } from '../call.ts';
+import type { ApplicationCall } from '../core/call.ts';
 import { URGENT } from './delivery.ts';
 
 interface QueueState {

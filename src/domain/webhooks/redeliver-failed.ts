@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { ApplicationCall } from '../call.ts';
-import { type Rule, rule, Unacceptable } from '../rule.ts';
-import { instantText } from '../text-rules.ts';
-import { check, type Unchecked } from '../validation.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { type Rule, rule, Unacceptable } from '../core/rule.ts';
+import { instantText } from '../core/text-rules.ts';
+import { check, type Unchecked } from '../core/validation.ts';
 import { MAX_REDELIVERY_AGE_MS } from './delivery.ts';
 import { explainRefusal } from './get-webhook.ts';
 import { webhookId as webhookIdRule } from './ids.ts';

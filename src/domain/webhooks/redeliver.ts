@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import type { ApplicationCall } from '../call.ts';
-import { check, type Unchecked } from '../validation.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { check, type Unchecked } from '../core/validation.ts';
+import { wakeQueues } from '../outbox/wake-queue.ts';
 import { asDueAgain, MAX_REDELIVERY_AGE_MS, URGENT } from './delivery.ts';
 import { explainRefusal } from './get-webhook.ts';
 import { messageId, webhookId } from './ids.ts';
-import { wakeQueues } from './wake-queue.ts';
 import { lockActive } from './webhook.ts';
 
 const rules = { webhookId, messageId };

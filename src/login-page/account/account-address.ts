@@ -1,7 +1,7 @@
 import { showEmail } from '../../config/email-address.ts';
 import { changeAddress, createAddressCode, findNewAddress } from '../../domain/account/change-address.ts';
 import { readUndoToken, undoAddressChange } from '../../domain/account/undo-address-change.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import { createMuteToken } from '../../domain/login/muted-addresses.ts';
 import { html } from '../../http/html.ts';
 import { createAddressCodeMail } from '../../mail/address-code-mail.ts';

@@ -1,7 +1,8 @@
 /** The cookie of the account page: who signed in, when and how. Only Usher can read or write it. */
+
+import { openToken, sealToken } from '../../crypto/aes-gcm.ts';
 import type { AccountKeys } from '../../domain/account/account-keys.ts';
 import type { AccountSignIn } from '../../domain/account/find-account.ts';
-import { openToken, sealToken } from '../../domain/aes-gcm.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { cookieName, type IdentifiedBrowser, readCookie, setCookie } from '../browser-cookie.ts';
 

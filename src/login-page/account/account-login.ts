@@ -1,7 +1,8 @@
 /** Signing in to the account page: a login at an application of Usher's own. */
-import { ACCOUNT_CLIENT_ID, accountApplication } from '../../domain/account/account-application.ts';
+
 import { openAccount } from '../../domain/account/open-account.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import { ACCOUNT_CLIENT_ID, accountApplication } from '../../domain/applications/account-application.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import { createAuthPageLink, generateAuthUrl } from '../../domain/login/generate-auth-url.ts';
 import { hmac } from '../../domain/login/login-code.ts';
 import { siteOf } from '../../domain/login/network.ts';

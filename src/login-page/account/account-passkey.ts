@@ -1,5 +1,5 @@
 /** The page behind the link in the notice of a new passkey. */
-import { ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import { readPasskeyToken, removeAddedPasskey } from '../../domain/passkeys/passkey-link.ts';
 import { html } from '../../http/html.ts';
 import type { LoginRequest } from '../login-request.ts';

@@ -1,5 +1,7 @@
 /** Accounts at other providers, on the account page: linking one after a sign-in there, and removing one. */
-import { ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
+import { deleteUserIdentity } from '../../domain/identities/delete-identity.ts';
+import { linkIdentity } from '../../domain/identities/link-identity.ts';
 import { takeNetworkPermits } from '../../domain/login/network-permits.ts';
 import { findRecentSignIn, requireRecentSignIn } from '../../domain/passkeys/recent-sign-in.ts';
 import {
@@ -7,8 +9,6 @@ import {
   createAuthorization,
   readAuthorization,
 } from '../../domain/providers/authorization-state.ts';
-import { deleteUserIdentity } from '../../domain/providers/delete-identity.ts';
-import { linkIdentity } from '../../domain/providers/link-identity.ts';
 import { isRefusedByPerson, toProviderError } from '../../domain/providers/oauth-errors.ts';
 import { PROVIDER_ANSWERS } from '../../domain/providers/redeem-provider-answer.ts';
 import type { Remark } from '../actions.ts';

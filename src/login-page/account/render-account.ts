@@ -1,7 +1,7 @@
 import { showEmail } from '../../config/email-address.ts';
 import { type AccountSession, isOfBrowser } from '../../domain/account/list-account-sessions.ts';
 import { siteOf } from '../../domain/login/network.ts';
-import type { SignInMethod } from '../../domain/login/verify-token.ts';
+import type { SignInMethod } from '../../domain/tokens/verify-token.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import type { Language, TextKey } from '../../texts/texts.ts';

@@ -1,6 +1,7 @@
 /** The authorization endpoint: checks the request of an application and redirects to the login page. */
 
 import { isRegistered } from '../../domain/applications/redirect-uri.ts';
+import { emailAddress } from '../../domain/core/validation.ts';
 import { createAuthPageLink } from '../../domain/login/generate-auth-url.ts';
 import {
   type AnswerTarget,
@@ -11,7 +12,6 @@ import {
 import { beginAuthorization } from '../../domain/oidc/begin-authorization.ts';
 import type { OidcClient } from '../../domain/oidc/oidc-clients.ts';
 import { OidcError } from '../../domain/oidc/oidc-error.ts';
-import { emailAddress } from '../../domain/validation.ts';
 import { setEmailCookie } from '../browser-cookie.ts';
 import { sendRedirect } from '../responses.ts';
 import { continueSilently } from './continue-silently.ts';

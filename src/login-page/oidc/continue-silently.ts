@@ -1,5 +1,5 @@
 /** The answer to `prompt=none`: continues the sign-in that this browser remembers, without a page. */
-import { ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import type { AuthorizationRequest } from '../../domain/oidc/authorization-request.ts';
 import { createCode } from '../../domain/oidc/code.ts';
 import { readIdTokenHint } from '../../domain/oidc/id-token-hint.ts';

@@ -5,8 +5,8 @@ import { findApplicationOfClient } from '../../domain/login/find-login-applicati
 import { endGrantsOfBrowser } from '../../domain/oidc/end-grants.ts';
 import type { IdTokenHint } from '../../domain/oidc/id-token-hint.ts';
 import type { OidcClient } from '../../domain/oidc/oidc-clients.ts';
-import { sidOf } from '../../domain/oidc/sid.ts';
 import { revokeUserSessions } from '../../domain/sessions/revoke-user-sessions.ts';
+import { sidOf } from '../../domain/sessions/sid.ts';
 import { type IdentifiedBrowser, identifyKnownBrowser, isOwnForm } from '../browser-cookie.ts';
 import { loginPathOf } from '../login-request.ts';
 import { toPageApplication } from '../page-application.ts';

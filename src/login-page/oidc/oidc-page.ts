@@ -1,6 +1,6 @@
 /** The request, parts and errors that the pages of OpenID Connect share. */
 import type { OidcCall } from '../../api/oidc/oidc-call.ts';
-import type { Call } from '../../domain/call.ts';
+import type { Call } from '../../domain/core/call.ts';
 import type { OidcClients } from '../../domain/oidc/oidc-clients.ts';
 import { OidcError, type OidcErrorName } from '../../domain/oidc/oidc-error.ts';
 import type { Parameters } from '../../domain/oidc/parameters.ts';

@@ -1,8 +1,9 @@
 /** The page that posts the answer to applications with `response_mode=form_post` (OAuth 2.0 Form Post Response Mode). */
+
+import { UUID } from '../../domain/core/validation.ts';
 import { findLoginIntent, type LoginIntent } from '../../domain/login/login-intent.ts';
 import { isCodeLive } from '../../domain/oidc/authorization-answer.ts';
 import { readCode } from '../../domain/oidc/code.ts';
-import { UUID } from '../../domain/validation.ts';
 import { type OidcPageRequest, PageProblem } from './oidc-page.ts';
 import { sendAnswer } from './send-answer.ts';
 

@@ -8,7 +8,7 @@ import quickStarts from '../../../gen/quick-starts.json' with { type: 'json' };
 import { anchorOf, OPERATIONS } from '../../../src/api/catalogue.ts';
 import { SETUPS } from '../../../src/api/docs/quick-starts.ts';
 import { SEARCH_WORDS } from '../../../src/api/docs/search-words.ts';
-import { ERRORS } from '../../../src/domain/errors.ts';
+import { ERRORS } from '../../../src/domain/core/errors.ts';
 import { html } from '../../../src/http/html.ts';
 import { request } from '../../support/http.ts';
 import { REPOSITORY } from '../../support/process.ts';

@@ -1,5 +1,5 @@
-import { digestOf, isApiKey } from '../../../src/domain/api-keys/api-key.ts';
-import { ServiceError } from '../../../src/domain/errors.ts';
+import { digestOf, isApiKey } from '../../../src/domain/applications/api-key.ts';
+import { ServiceError } from '../../../src/domain/core/errors.ts';
 import { type Owner, type Query, SELECT_OWNER } from './statements.ts';
 
 /** As in Usher: a revoked key must stop working within five seconds. */

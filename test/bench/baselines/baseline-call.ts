@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { Code } from '@connectrpc/connect';
 import type { Logger } from 'pino';
-import { ServiceError } from '../../../src/domain/errors.ts';
+import { ServiceError } from '../../../src/domain/core/errors.ts';
 import type { Owner } from './statements.ts';
 
 export class BaselineCall {

@@ -1,9 +1,8 @@
 import { createPublicKey, type JsonWebKey, randomUUID, randomUUIDv7 } from 'node:crypto';
 import type { Config } from '../../../src/config/config.ts';
 import { isRegistered } from '../../../src/domain/applications/redirect-uri.ts';
-import { ServiceError } from '../../../src/domain/errors.ts';
-import { verifyToken } from '../../../src/domain/login/verify-token.ts';
-import { oneOf } from '../../../src/domain/text-rules.ts';
+import { ServiceError } from '../../../src/domain/core/errors.ts';
+import { oneOf } from '../../../src/domain/core/text-rules.ts';
 import {
   check,
   identifier,
@@ -12,7 +11,8 @@ import {
   text,
   textOfBytes,
   textOrEmpty,
-} from '../../../src/domain/validation.ts';
+} from '../../../src/domain/core/validation.ts';
+import { verifyToken } from '../../../src/domain/tokens/verify-token.ts';
 import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
 import { ApiKeyCache } from './api-key-cache.ts';
 import {

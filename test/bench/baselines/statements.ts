@@ -2,7 +2,7 @@
  * The statements of all baselines as SQL by hand. They do the same work as Usher's: changes are in the audit log and, if
  * a webhook subscribes, in a message to it.
  */
-import type { Application } from '../../../src/domain/call.ts';
+import type { Application } from '../../../src/domain/core/call.ts';
 
 /** Runs a statement, which is prepared once per connection, and returns its rows. */
 export type Query = <Row extends object>(

@@ -1,7 +1,7 @@
 /** A mix of calls over REST and gRPC. Most of them succeed, and some are refused. */
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
-import { generateApiKey } from '../../../src/domain/api-keys/api-key.ts';
+import { generateApiKey } from '../../../src/domain/applications/api-key.ts';
 import { findCall } from '../calls.ts';
 import type { Fixtures } from '../fixtures.ts';
 import { type PreparedRequest, prepareRequests } from '../load/prepare-requests.ts';

@@ -3,9 +3,8 @@ import { randomBytes } from 'node:crypto';
 import type postgres from 'postgres';
 import type { Database } from '../../../src/database/database.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
-import type { CountName } from '../../../src/domain/hourly-counts/hourly-counts.ts';
+import type { CountName } from '../../../src/domain/core/call.ts';
 import { completeLogin } from '../../../src/domain/login/complete-login.ts';
-import { createAuthTokens } from '../../../src/domain/login/create-auth-tokens.ts';
 import type { AuthorizationRequest } from '../../../src/domain/oidc/authorization-request.ts';
 import { beginAuthorization } from '../../../src/domain/oidc/begin-authorization.ts';
 import { tokensForCode } from '../../../src/domain/oidc/issue-tokens.ts';
@@ -13,6 +12,7 @@ import { createOidcProvider } from '../../../src/domain/oidc/provider.ts';
 import { readScope } from '../../../src/domain/oidc/scope.ts';
 import { rememberSignIn } from '../../../src/domain/remembered-sign-ins/remember-sign-in.ts';
 import { renewSession } from '../../../src/domain/sessions/renew-session.ts';
+import { createAuthTokens } from '../../../src/domain/tokens/create-auth-tokens.ts';
 import { createRsaJwk } from '../../support/oidc.ts';
 import { type Fixtures, ISSUER, SIGNED_IN_USERS, userAt } from '../fixtures.ts';
 
@@ -40,7 +40,7 @@ export async function signInForLong(
       session_max_age_seconds = ${sessionIdleSeconds}`;
   const authSigningKeys = [{ ...tokenKey.export({ format: 'jwk' }), kid: 'key', alg: 'EdDSA' }];
   const encryptionKeys = [encryptionKey];
-  const tokens = await createAuthTokens(ISSUER, { authSigningKeys, encryptionKeys }, undefined);
+  const tokens = await createAuthTokens(ISSUER, { authSigningKeys }, undefined);
   const provider = createOidcProvider({ oidcSigningKeys: [createRsaJwk()], encryptionKeys });
   if (!provider) throw new Error('There is no provider');
   const sessionMaxAgeSeconds = DAY_SECONDS / 2;

@@ -9,13 +9,13 @@ import { startEmbeddedPostgres } from '../../../src/database/embedded-postgres.t
 import { migrateDatabase } from '../../../src/database/migrate.ts';
 import { openClient } from '../../../src/database/open-client.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
-import { AuthTokens } from '../../../src/domain/login/auth-tokens.ts';
 import { createLoginCode } from '../../../src/domain/login/create-login-code.ts';
 import { createAuthPageLink, generateAuthUrl } from '../../../src/domain/login/generate-auth-url.ts';
 import { deriveLoginCodeKeys } from '../../../src/domain/login/login-code.ts';
 import { redeemLoginCode } from '../../../src/domain/login/redeem-login-code.ts';
 import { exchangeToken } from '../../../src/domain/sessions/exchange-token.ts';
 import { renewSession } from '../../../src/domain/sessions/renew-session.ts';
+import { AuthTokens } from '../../../src/domain/tokens/auth-tokens.ts';
 import { removeExpired } from '../../../src/jobs/expiry.ts';
 import {
   AUTH_PAGE_URL,

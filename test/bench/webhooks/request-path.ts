@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type postgres from 'postgres';
 import { openClient } from '../../../src/database/open-client.ts';
-import { digestOf, generateApiKey } from '../../../src/domain/api-keys/api-key.ts';
+import { digestOf, generateApiKey } from '../../../src/domain/applications/api-key.ts';
 import { findCall } from '../calls.ts';
 import type { Fixtures } from '../fixtures.ts';
 import { measureCall, quantile } from '../measure-load.ts';

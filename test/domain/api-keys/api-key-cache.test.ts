@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { Database, DatabaseUnavailableError, type Run } from '../../../src/database/database.ts';
-import { generateApiKey } from '../../../src/domain/api-keys/api-key.ts';
 import { ApiKeys } from '../../../src/domain/api-keys/api-keys.ts';
+import { generateApiKey } from '../../../src/domain/applications/api-key.ts';
 import { stopTimer } from '../../support/clock.ts';
 import { countStatements } from '../../support/count-statements.ts';
 import { HttpPool } from '../../support/http.ts';

@@ -1,7 +1,7 @@
 /** Which images are logos, by their headers. */
 import { describe, expect, it } from 'vitest';
 import { readLogoImage } from '../../../src/domain/applications/logo-image.ts';
-import { ServiceError } from '../../../src/domain/errors.ts';
+import { ServiceError } from '../../../src/domain/core/errors.ts';
 import { jpeg, png, webp } from '../../support/images.ts';
 
 const KIB = 1024;

@@ -1,10 +1,10 @@
 /** What codes and tokens carry, and that nobody else can write one. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import type { SealKeys } from '../../../src/crypto/sealed-bytes.ts';
 import { createAccessToken, readAccessToken } from '../../../src/domain/oidc/access-token.ts';
 import { createCode, readCode } from '../../../src/domain/oidc/code.ts';
 import { createRefreshToken, readRefreshToken } from '../../../src/domain/oidc/refresh-token.ts';
-import type { SealKeys } from '../../../src/domain/oidc/sealed-bytes.ts';
 import { deriveTokenKeys } from '../../../src/domain/oidc/token-keys.ts';
 
 const older = randomBytes(32);

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { Browser } from '../../../src/domain/login/browser.ts';
 import { createChallenge, isChallenge } from '../../../src/domain/passkeys/challenge.ts';
+import type { Browser } from '../../../src/domain/sessions/browser.ts';
 import { MINUTE } from '../../support/clock.ts';
 
 const [keys, now] = [[randomBytes(32)], new Date()];

@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { Database, type PlaceholderValues, type Run } from '../../../src/database/database.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
-import type { Call } from '../../../src/domain/call.ts';
-import { createAuthTokens } from '../../../src/domain/login/create-auth-tokens.ts';
+import type { Call } from '../../../src/domain/core/call.ts';
+import { linkIdentity } from '../../../src/domain/identities/link-identity.ts';
 import { deriveLoginCodeKeys } from '../../../src/domain/login/login-code.ts';
-import { linkIdentity } from '../../../src/domain/providers/link-identity.ts';
 import type { LoginProvider } from '../../../src/domain/providers/login-provider.ts';
 import { redeemProviderAnswer } from '../../../src/domain/providers/redeem-provider-answer.ts';
+import { createAuthTokens } from '../../../src/domain/tokens/create-auth-tokens.ts';
 import { markEmailVerified } from '../../../src/domain/users/mark-email-verified.ts';
 import { newBrowser } from '../../support/new-browser.ts';
 import {
@@ -29,7 +29,7 @@ const { sql } = service.database;
 const tenant = await createTenant(service);
 const { authSigningKeys = [], encryptionKeys = [] } = service.config.secrets;
 const parts = {
-  tokens: await createAuthTokens('https://usher.test', { authSigningKeys, encryptionKeys }, undefined),
+  tokens: await createAuthTokens('https://usher.test', { authSigningKeys }, undefined),
   codes: { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor: 1 },
   hasEmail: true,
 };

@@ -2,11 +2,11 @@
 import { afterAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { Database } from '../../../src/database/database.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
-import type { ApplicationCall } from '../../../src/domain/call.ts';
+import type { ApplicationCall } from '../../../src/domain/core/call.ts';
+import { deactivateUser } from '../../../src/domain/lifecycle/end-user.ts';
+import { removeApplicationUser } from '../../../src/domain/lifecycle/remove-application-user.ts';
 import { revokeSession } from '../../../src/domain/sessions/revoke-session.ts';
 import { revokeUserSessions } from '../../../src/domain/sessions/revoke-user-sessions.ts';
-import { deactivateUser } from '../../../src/domain/users/end-user.ts';
-import { removeApplicationUser } from '../../../src/domain/users/remove-application-user.ts';
 import { HOUR } from '../../support/clock.ts';
 import {
   adminClient,

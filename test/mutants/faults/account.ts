@@ -1,4 +1,4 @@
-import { type Fault, inFolder } from '../fault.ts';
+import type { Fault } from '../fault.ts';
 
 const young = 'test/login-page/young-passkeys.test.ts';
 const ended = 'test/login-page/passkeys-ended.test.ts';
@@ -9,10 +9,10 @@ const account = 'test/login-page/account.test.ts';
 const undo = 'test/login-page/account-undo.test.ts';
 
 /** Take-overs by way of the account page, of another browser and of young passkeys. */
-export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
+export const ACCOUNT_FAULTS: readonly Fault[] = [
   {
     what: 'A young passkey signs in to applications for passkeys',
-    file: 'domain/passkeys/redeem-passkey.ts',
+    file: 'src/domain/passkeys/redeem-passkey.ts',
     find: "and (not ${p.boolean('isYoung')} or a.login_methods <> array['passkey'])",
     replace: '',
     test: young,
@@ -20,7 +20,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A young passkey reaches level 3',
-    file: 'domain/passkeys/redeem-passkey.ts',
+    file: 'src/domain/passkeys/redeem-passkey.ts',
     find: 'isUserVerified && !isYoung ? 3 : 1',
     replace: 'isUserVerified ? 3 : 1',
     test: young,
@@ -28,7 +28,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A passkey reaches level 3 without verification of the person',
-    file: 'domain/passkeys/redeem-passkey.ts',
+    file: 'src/domain/passkeys/redeem-passkey.ts',
     find: 'isUserVerified && !isYoung ? 3 : 1',
     replace: 'isYoung ? 1 : 3',
     test: young,
@@ -36,7 +36,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'The sign-in of a young passkey is remembered',
-    file: 'domain/passkeys/redeem-passkey.ts',
+    file: 'src/domain/passkeys/redeem-passkey.ts',
     find: 'isYoung ? {} : completion',
     replace: 'completion',
     test: young,
@@ -44,7 +44,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A passkey in place of a removed one counts at once',
-    file: 'domain/passkeys/store-passkey.ts',
+    file: 'src/domain/passkeys/store-passkey.ts',
     find: "or ${count} = 0 and coalesce(users.passkey_removed_at <= ${p.instant('removedBefore')}, true)",
     replace: 'or ${count} = 0',
     test: young,
@@ -52,7 +52,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'The link in the notice of a passkey leaves the sign-ins',
-    file: 'domain/passkeys/passkey-link.ts',
+    file: 'src/domain/passkeys/passkey-link.ts',
     find: 'await endUserSessions(call, added);',
     replace: '',
     test: young,
@@ -60,7 +60,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'The link in the notice of a passkey works for ever',
-    file: 'domain/passkeys/passkey-link.ts',
+    file: 'src/domain/passkeys/passkey-link.ts',
     find: 'now.getTime() < expiresAt ? ',
     replace: 'expiresAt ? ',
     test: young,
@@ -68,7 +68,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'Opening the link in the notice of a passkey removes the passkey',
-    file: 'login-page/account/account-actions.ts',
+    file: 'src/login-page/account/account-actions.ts',
     find: "path: '/account/passkey', form: 'choice', run: showAddedPasskey",
     replace: "path: '/account/passkey', form: 'choice', run: dropAddedPasskey",
     test: young,
@@ -76,7 +76,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A sign-out leaves the pages of passkeys open',
-    file: 'domain/passkeys/recent-sign-in.ts',
+    file: 'src/domain/passkeys/recent-sign-in.ts',
     find: " and ${isSignedInHere(p.instant('completedAt'))}",
     replace: '',
     test: ended,
@@ -84,7 +84,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A revocation leaves the pages of passkeys open',
-    file: 'domain/passkeys/recent-sign-in.ts',
+    file: 'src/domain/passkeys/recent-sign-in.ts',
     find: "${isSignInAfterEveryCutoff(p.instant('completedAt'))}",
     replace: "id = ${p.uuid('userId')}",
     test: ended,
@@ -92,7 +92,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A user removes the passkey of another',
-    file: 'domain/passkeys/delete-passkey.ts',
+    file: 'src/domain/passkeys/delete-passkey.ts',
     find: 'k.user_id = owner.id and ',
     replace: '',
     test: creation,
@@ -100,7 +100,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A user renames the passkey of another',
-    file: 'domain/passkeys/rename-passkey.ts',
+    file: 'src/domain/passkeys/rename-passkey.ts',
     find: 'k.user_id = owner.id and ',
     replace: '',
     test: creation,
@@ -108,7 +108,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'The pages list passkeys for another host',
-    file: 'domain/passkeys/list-passkeys.ts',
+    file: 'src/domain/passkeys/list-passkeys.ts',
     find: 'passkeys.filter((passkey) => passkey.rpId === rpId)',
     replace: 'passkeys.filter(() => rpId)',
     test: creation,
@@ -116,7 +116,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: "A stranger signs a browser in to the stranger's account",
-    file: 'login-page/account/account-login.ts',
+    file: 'src/login-page/account/account-login.ts',
     find: 'const isOwn = endLogin(context, begunLoginsOf(request), fields.state) !== undefined;',
     replace: 'const isOwn = true;',
     test: signOut,
@@ -124,7 +124,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A stranger signs a browser in that has begun its own sign-in',
-    file: 'login-page/begun-logins.ts',
+    file: 'src/login-page/begun-logins.ts',
     find: 'isSameText(state, stateOf(cookie, secret))',
     replace: 'isSameText(state.slice(0, 0), stateOf(cookie, secret).slice(0, 0))',
     test: signOut,
@@ -132,7 +132,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'The cookie of the account page works in any browser',
-    file: 'login-page/account/account-cookie.ts',
+    file: 'src/login-page/account/account-cookie.ts',
     find: "return `account ${digest.toString('hex')}`;",
     replace: 'return `account ${digest.length}`;',
     test: account,
@@ -140,7 +140,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'The account page ignores the sign-outs of its browser',
-    file: 'domain/account/find-account.ts',
+    file: 'src/domain/account/find-account.ts',
     find: " and ${isSignedInHere(p.instant('authenticatedAt'))}",
     replace: '',
     test: signOut,
@@ -148,7 +148,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A sign-out forgets the browser only in its cookies',
-    file: 'login-page/sign-out-here.ts',
+    file: 'src/login-page/sign-out-here.ts',
     find: 'const userId = await forgetHere(request);',
     replace: 'const userId = signIn?.userId;',
     test: continued,
@@ -156,7 +156,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: '"Sign out everywhere" ends nothing',
-    file: 'login-page/account/account-actions.ts',
+    file: 'src/login-page/account/account-actions.ts',
     find: 'await endUserSessions(request.call, { userId: user.id });',
     replace: '',
     test: account,
@@ -164,7 +164,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'The undo of a change leaves the wallet of the intruder',
-    file: 'domain/account/undo-address-change.ts',
+    file: 'src/domain/account/undo-address-change.ts',
     find: "case when u.wallet_linked_at >= ${p.instant('addedSince')} and not w.is_void then ''",
     replace: "case when false then ''",
     test: undo,
@@ -172,7 +172,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'The undo of a change removes the wallet from before',
-    file: 'domain/account/undo-address-change.ts',
+    file: 'src/domain/account/undo-address-change.ts',
     find: "u.wallet_linked_at >= ${p.instant('addedSince')} and not w.is_void",
     replace: 'not w.is_void',
     test: undo,
@@ -180,7 +180,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'The undo of a change removes the passkeys from before',
-    file: 'domain/account/undo-address-change.ts',
+    file: 'src/domain/account/undo-address-change.ts',
     find: " and t.created_at >= ${p.instant('addedSince')}",
     replace: '',
     test: undo,
@@ -188,7 +188,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'The link that undoes a change works for ever',
-    file: 'domain/account/undo-address-change.ts',
+    file: 'src/domain/account/undo-address-change.ts',
     find: 'now.getTime() < expiresAt ? ',
     replace: 'expiresAt ? ',
     test: account,
@@ -196,7 +196,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'An old sign-in changes the account',
-    file: 'login-page/account/account-request.ts',
+    file: 'src/login-page/account/account-request.ts',
     find: ' < FRESH_MS',
     replace: ' < Infinity',
     test: account,
@@ -204,7 +204,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'The account page stays open for ever',
-    file: 'login-page/account/account-cookie.ts',
+    file: 'src/login-page/account/account-cookie.ts',
     find: 'Math.min(seenAt + IDLE_SECONDS * 1_000, openedAt + LONGEST_MS)',
     replace: 'openedAt + LONGEST_MS',
     test: account,
@@ -212,10 +212,10 @@ export const ACCOUNT_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'Whoever is at the browser deletes the account without its address',
-    file: 'login-page/account/account-actions.ts',
+    file: 'src/login-page/account/account-actions.ts',
     find: 'if (toEmailKey(fields.email) !== toEmailKey(user.email)) {',
     replace: 'if (!fields.email) {',
     test: account,
     title: /deletes the account by typing the address/,
   },
-]);
+];

@@ -1,4 +1,4 @@
-import { type Fault, inFolder } from '../fault.ts';
+import type { Fault } from '../fault.ts';
 
 const browsers = 'test/client/browser-sessions.test.ts';
 const checks = 'test/client/session-checks.test.ts';
@@ -7,10 +7,10 @@ const ownSignIn = 'test/client/own-sign-in.test.ts';
 const webhooks = 'test/client/verify-webhook.test.ts';
 
 /** What applications do with the client package: sessions of browsers, logins, and messages of webhooks. */
-export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
+export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = [
   {
     what: 'A maxStalenessMs of 0 counts as 5000',
-    file: 'session-checks.ts',
+    file: 'src/client/session-checks.ts',
     find: 'options.maxStalenessMs ?? MAX_STALENESS_MS',
     replace: 'options.maxStalenessMs || MAX_STALENESS_MS',
     test: checks,
@@ -18,7 +18,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'An application that asks for it shows revoked sessions for a minute',
-    file: 'session-checks.ts',
+    file: 'src/client/session-checks.ts',
     find: 'Math.floor(Math.min(options.maxStalenessMs ?? MAX_STALENESS_MS, MAX_STALENESS_MS) / 2)',
     replace: 'Math.floor((options.maxStalenessMs ?? MAX_STALENESS_MS) / 2)',
     test: checks,
@@ -26,7 +26,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A browser gets the session of another one',
-    file: 'session-checks.ts',
+    file: 'src/client/session-checks.ts',
     find: 'const entry = this.#entries.get(sessionId);',
     replace: 'const entry = [...this.#entries.values()].at(-1);',
     test: checks,
@@ -34,7 +34,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A browser that has signed out is signed in for as long as an answer is kept',
-    file: 'session-checks.ts',
+    file: 'src/client/session-checks.ts',
     find: 'this.#entries.delete(sessionId);\n    if (sessionId)',
     replace: 'if (sessionId)',
     test: checks,
@@ -42,7 +42,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A failure of a check is kept',
-    file: 'session-checks.ts',
+    file: 'src/client/session-checks.ts',
     find: 'if (this.#entries.get(sessionId)?.result === result) this.#entries.delete(sessionId);',
     replace: '',
     test: checks,
@@ -50,7 +50,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'Made-up sessions fill the memory of an application',
-    file: 'session-checks.ts',
+    file: 'src/client/session-checks.ts',
     find: 'map.size > MAX_ENTRIES ? map.keys() : []',
     replace: 'map.size < 0 ? map.keys() : []',
     test: checks,
@@ -58,7 +58,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'Whoever was signed out everywhere a moment ago still pays',
-    file: 'browser-sessions.ts',
+    file: 'src/client/browser-sessions.ts',
     find: 'await this.#checks.findNow(sessionId)',
     replace: 'await this.#checks.find(sessionId)',
     test: browsers,
@@ -66,7 +66,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A maximum age of 0 counts as none',
-    file: 'browser-sessions.ts',
+    file: 'src/client/browser-sessions.ts',
     find: "{ maxAgeSeconds, prompt: 'LOGIN', returnTo }",
     replace: "{ ...(maxAgeSeconds && { maxAgeSeconds }), prompt: 'LOGIN', returnTo }",
     test: browsers,
@@ -74,7 +74,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'An empty issuer counts as the default',
-    file: 'login.ts',
+    file: 'src/client/login.ts',
     find: 'withoutSlash(iss) !== withoutSlash(issuer)',
     replace: 'withoutSlash(iss) !== withoutSlash(issuer || client.baseUrl)',
     test: login,
@@ -82,7 +82,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A redirect without a state ends a login that nobody started',
-    file: 'login.ts',
+    file: 'src/client/login.ts',
     find: "if (!state || query.get('state') !== state)",
     replace: "if ((query.get('state') ?? undefined) !== state)",
     test: login,
@@ -90,7 +90,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A lifetime of 0 keeps the cookie of a session that has ended',
-    file: 'session-cookies.ts',
+    file: 'src/client/session-cookies.ts',
     find: "seconds === undefined ? '' :",
     replace: "!seconds ? '' :",
     test: browsers,
@@ -98,7 +98,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'Scripts of the application read the session',
-    file: 'session-cookies.ts',
+    file: 'src/client/session-cookies.ts',
     find: 'Path=/; HttpOnly; SameSite=Lax',
     replace: 'Path=/; SameSite=Lax',
     test: browsers,
@@ -106,7 +106,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A sign-out leaves a recent sign-in in the browser',
-    file: 'session-cookies.ts',
+    file: 'src/client/session-cookies.ts',
     find: "return [this.writeSession(''), ...signIn];",
     replace: "return signIn.length < 0 ? signIn : [this.writeSession('')];",
     test: browsers,
@@ -114,7 +114,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A login leads to another site',
-    file: 'browser-sessions.ts',
+    file: 'src/client/browser-sessions.ts',
     find: "return toOwnPath(returnTo ?? '', new URL(redirectUri).origin) ?? homePath;",
     replace: 'return returnTo || homePath;',
     test: browsers,
@@ -122,7 +122,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A browser that keeps no cookies starts logins without end',
-    file: 'browser-sessions.ts',
+    file: 'src/client/browser-sessions.ts',
     find: 'if (state.startsWith(RESTARTED)) throw error;',
     replace: '',
     test: browsers,
@@ -130,7 +130,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A sign-out that Usher refuses looks like one that it has done',
-    file: 'browser-sessions.ts',
+    file: 'src/client/browser-sessions.ts',
     find: 'await revoke().catch(ignoreUnavailable)',
     replace: 'await revoke().catch(() => undefined)',
     test: browsers,
@@ -138,7 +138,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A late renewal signs the user before in again',
-    file: 'browser-sessions.ts',
+    file: 'src/client/browser-sessions.ts',
     find: 'renewedId !== sessionId && !this.#checks.wasLeftSince(sessionId, start)',
     replace: 'renewedId !== sessionId',
     test: browsers,
@@ -146,7 +146,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A sign-in that was continued counts as one of this browser',
-    file: 'own-sign-in.ts',
+    file: 'src/client/own-sign-in.ts',
     find: 'Number.isSafeInteger(iat) && (authTime === undefined || Math.floor(authTime / 1_000) === iat)',
     replace: 'Number.isSafeInteger(iat)',
     test: ownSignIn,
@@ -154,7 +154,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'The recent sign-in of another user of the browser counts',
-    file: 'own-sign-in.ts',
+    file: 'src/client/own-sign-in.ts',
     find: 'sign-in of ${userId} at',
     replace: 'sign-in at',
     test: ownSignIn,
@@ -162,7 +162,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A cache keeps the cookies that Express sets',
-    file: 'express.ts',
+    file: 'src/client/express.ts',
     find: "{ location, 'cache-control': 'no-store' }",
     replace: '{ location }',
     test: browsers,
@@ -170,7 +170,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A cache keeps the cookies that Hono sets',
-    file: 'hono.ts',
+    file: 'src/client/hono.ts',
     find: "c.header('cache-control', 'no-store');",
     replace: '',
     test: browsers,
@@ -178,7 +178,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A cache keeps the cookies of a Response of the web',
-    file: 'web.ts',
+    file: 'src/client/web.ts',
     find: "new Headers({ 'cache-control': 'no-store' })",
     replace: 'new Headers()',
     test: browsers,
@@ -186,7 +186,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A Response of the web sets the last of its cookies alone',
-    file: 'web.ts',
+    file: 'src/client/web.ts',
     find: "headers.append('set-cookie', cookie)",
     replace: "headers.set('set-cookie', cookie)",
     test: browsers,
@@ -194,7 +194,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'Express sends users after the sign-in to a page that takes a POST only',
-    file: 'express.ts',
+    file: 'src/client/express.ts',
     find: "return method === 'GET' ? (originalUrl ?? url) : undefined;",
     replace: 'return method && (originalUrl ?? url);',
     test: browsers,
@@ -202,7 +202,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'Hono sends users after the sign-in to a page that takes a POST only',
-    file: 'hono.ts',
+    file: 'src/client/hono.ts',
     find: "return req.method === 'GET' ? pathname + search : undefined;",
     replace: 'return pathname + search;',
     test: browsers,
@@ -210,7 +210,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'Messages of webhooks are refused where clocks differ by minutes',
-    file: 'verify-webhook.ts',
+    file: 'src/client/verify-webhook.ts',
     find: 'const TOLERANCE_SECONDS = 5 * 60;',
     replace: 'const TOLERANCE_SECONDS = 60;',
     test: webhooks,
@@ -218,7 +218,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A message of a webhook that comes from the future is believed',
-    file: 'verify-webhook.ts',
+    file: 'src/client/verify-webhook.ts',
     find: 'Math.abs(Date.now() / 1000 - Number(timestamp))',
     replace: 'Date.now() / 1000 - Number(timestamp)',
     test: webhooks,
@@ -226,7 +226,7 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'Messages fail while a signing key is being replaced',
-    file: 'verify-webhook.ts',
+    file: 'src/client/verify-webhook.ts',
     find: 'for (const signature of signatures) {',
     replace: 'for (const signature of signatures.slice(0, 1)) {',
     test: webhooks,
@@ -234,10 +234,10 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = inFolder('src/client', [
   },
   {
     what: 'A message is replayed under another ID',
-    file: 'verify-webhook.ts',
+    file: 'src/client/verify-webhook.ts',
     find: 'encode(`${id}.${timestamp}.${text}`)',
     replace: "encode(`${id && 'msg_1'}.${timestamp}.${text}`)",
     test: webhooks,
     title: /refuses a message with another ID/,
   },
-]);
+];

@@ -1,10 +1,10 @@
-import { type Fault, inFolder } from '../fault.ts';
+import type { Fault } from '../fault.ts';
 
 /** Statements, the connections that they wait for, deadlines, locks and migrations. */
-export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
+export const DATABASE_FAULTS: readonly Fault[] = [
   {
     what: 'A statement is sent after its deadline',
-    file: 'database.ts',
+    file: 'src/database/database.ts',
     find: 'if (performance.now() >= deadline) throw createLateError();',
     replace: '',
     test: 'test/database/connections.test.ts',
@@ -12,7 +12,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A statement takes effect though its caller has gone while its connection opened',
-    file: 'connection.ts',
+    file: 'src/database/connection.ts',
     find: 'if (sent.isAbandoned) return Promise.reject(new DeadlinePassedError());',
     replace: '',
     test: 'test/database/connections.test.ts',
@@ -20,7 +20,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A caller waits for longer than its deadline',
-    file: 'connection.ts',
+    file: 'src/database/connection.ts',
     find: 'if (sent.execution.deadline > now || sent.isAbandoned) continue;',
     replace: 'if (sent.execution.deadline + 5_000 > now || sent.isAbandoned) continue;',
     test: 'test/database/connections.test.ts',
@@ -28,7 +28,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A statement that the driver refuses leaves its connection in use',
-    file: 'connection.ts',
+    file: 'src/database/connection.ts',
     find: "return new ConnectionFailedError('The driver refused a statement', { cause });",
     replace: 'return cause;',
     test: 'test/database/results.test.ts',
@@ -36,7 +36,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'Rows that a failed statement has lost leave holes in the next result',
-    file: 'mend-results.ts',
+    file: 'src/database/mend-results.ts',
     find: '          dropHoles(result);\n',
     replace: '',
     test: 'test/database/results.test.ts',
@@ -44,7 +44,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A connection that has failed is tried again at once',
-    file: 'pipelined-connection.ts',
+    file: 'src/database/pipelined-connection.ts',
     find: "if (this.isBackingOff) throw new DatabaseUnavailableError('The connection has just failed');",
     replace: '',
     test: 'test/database/connections.test.ts',
@@ -52,7 +52,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A lost connection that was idle is not replaced',
-    file: 'pipelined-connection.ts',
+    file: 'src/database/pipelined-connection.ts',
     find: 'if (this.#connection.isLost && this.pending === 0) this.#replace(this.#connection);',
     replace: '',
     test: 'test/database/connections.test.ts',
@@ -60,7 +60,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A connection that falls silent is kept',
-    file: 'pipelined-connection.ts',
+    file: 'src/database/pipelined-connection.ts',
     find: 'this.#silentTicks > this.#maxSilentTicks && ',
     replace: 'this.#silentTicks > Number.MAX_SAFE_INTEGER && ',
     test: 'test/database/connections.test.ts',
@@ -68,7 +68,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'Any number of statements may wait for a connection',
-    file: 'connection-pool.ts',
+    file: 'src/database/connection-pool.ts',
     find: "if (this.#queue.length >= MAX_PENDING) throw new DatabaseUnavailableError('Too many statements wait');",
     replace: '',
     test: 'test/database/connections.test.ts',
@@ -76,7 +76,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A statement that lock_timeout has ended is not run again on its own connection',
-    file: 'connection-pool.ts',
+    file: 'src/database/connection-pool.ts',
     find: 'if (!isLockTimeout(error)) throw error;',
     replace: 'throw error;',
     test: 'test/database/lock-isolation.test.ts',
@@ -84,7 +84,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A statement that no lock_timeout ends is not isolated',
-    file: 'connection-pool.ts',
+    file: 'src/database/connection-pool.ts',
     find: '    this.#isolateSlow();\n',
     replace: '',
     test: 'test/database/lock-isolation.test.ts',
@@ -92,7 +92,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'An application with many statements delays those of the others',
-    file: 'statement-queue.ts',
+    file: 'src/database/statement-queue.ts',
     find: '      this.#waiting.delete(applicationId);\n      this.#keep(applicationId, waiting);',
     replace: '      this.#keep(applicationId, waiting);',
     test: 'test/database/statement-queue.test.ts',
@@ -100,7 +100,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A statement that has waited for a connection until after its deadline is sent',
-    file: 'statement-queue.ts',
+    file: 'src/database/statement-queue.ts',
     find: 'if (first.execution.deadline <= performance.now()) first.reject(createLateError());\n    else first.start(run);',
     replace: 'first.start(run);',
     test: 'test/database/statement-queue.test.ts',
@@ -108,7 +108,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'Any number of statements may wait for one lock',
-    file: 'lock-isolation.ts',
+    file: 'src/database/lock-isolation.ts',
     find: 'this.#countWaitingLike(execution) >= MAX_WAITING',
     replace: 'this.#countWaitingLike(execution) > Number.MAX_SAFE_INTEGER',
     test: 'test/database/lock-isolation.test.ts',
@@ -116,7 +116,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'One statement takes all connections for locks',
-    file: 'lock-isolation.ts',
+    file: 'src/database/lock-isolation.ts',
     find: 'return ofStatement < 2 * free && ',
     replace: 'return free > 0 && ',
     test: 'test/database/lock-isolation.test.ts',
@@ -124,7 +124,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A statement that waits for a table is isolated for each application apart',
-    file: 'lock-isolation.ts',
+    file: 'src/database/lock-isolation.ts',
     find: 'applications.size > MAX_WAITING_APPLICATIONS || ',
     replace: '',
     test: 'test/database/lock-isolation.test.ts',
@@ -132,7 +132,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A statement stays isolated for ever',
-    file: 'lock-isolation.ts',
+    file: 'src/database/lock-isolation.ts',
     find: 'if (until < now) applications.delete(applicationId);',
     replace: 'if (until < 0) applications.delete(applicationId);',
     test: 'test/database/lock-isolation.test.ts',
@@ -140,7 +140,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A statement on a connection of its own runs without a limit',
-    file: 'isolated-connection.ts',
+    file: 'src/database/isolated-connection.ts',
     find: 'Math.max(1, Math.min(remainingMs, this.options.statementTimeoutMs))',
     replace: 'Math.max(0, Math.min(remainingMs, this.options.statementTimeoutMs))',
     test: 'test/database/isolated-connection.test.ts',
@@ -148,7 +148,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'Connections use the tables of another schema',
-    file: 'connection-settings.ts',
+    file: 'src/database/connection-settings.ts',
     find: 'return `${set} search_path = "${this.#schema}"; ${timeouts}`;',
     replace: 'return timeouts;',
     test: 'test/database/isolated-connection.test.ts',
@@ -156,7 +156,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A statement that inserts counts as one that only reads',
-    file: 'read-detector.ts',
+    file: 'src/database/read-detector.ts',
     find: '(insert into|',
     replace: '(',
     test: 'test/database/plans.test.ts',
@@ -164,7 +164,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'Parameters of one name and different types share a number',
-    file: 'template.ts',
+    file: 'src/database/template.ts',
     find: 'one.encoder === other.encoder && ',
     replace: '',
     test: 'test/database/template.test.ts',
@@ -172,7 +172,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A parameter without a value is sent as undefined',
-    file: 'template.ts',
+    file: 'src/database/template.ts',
     find: '    if (!(name in parameters)) throw new Error(`The parameter ${name} has no value`);\n',
     replace: '',
     test: 'test/database/template.test.ts',
@@ -180,7 +180,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'Replicas that start together migrate at the same time',
-    file: 'migrate.ts',
+    file: 'src/database/migrate.ts',
     find: 'if (!lock?.isOurs) return `another',
     replace: 'if (!lock) return `another',
     test: 'test/database/migrate.test.ts',
@@ -188,7 +188,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A migration is recorded before what it does is certain',
-    file: 'migrate.ts',
+    file: 'src/database/migrate.ts',
     find: '`begin isolation level read committed; set local lock_timeout',
     replace: '`set local lock_timeout',
     test: 'test/database/migrate.test.ts',
@@ -196,7 +196,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A start without migrations does not notice that some are pending',
-    file: 'migrate.ts',
+    file: 'src/database/migrate.ts',
     find: "if (pending.length > 0) throw new Error('Some migrations",
     replace: "if (pending.length < 0) throw new Error('Some migrations",
     test: 'test/robustness/database-roles.test.ts',
@@ -204,7 +204,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'An invalid index that an interrupted migration has left is kept',
-    file: 'concurrent-indexes.ts',
+    file: 'src/database/concurrent-indexes.ts',
     find: 'if (index?.isValid) continue;',
     replace: 'if (index) continue;',
     test: 'test/database/concurrent-indexes.test.ts',
@@ -212,7 +212,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A database is taken over while version 0.1 runs on it',
-    file: 'migrate.ts',
+    file: 'src/database/migrate.ts',
     find: "if (isTakenOver && (await isInUse(client))) return 'version 0.1 runs on the database: stop it first';",
     replace: '',
     test: 'test/database/take-over.test.ts',
@@ -220,7 +220,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A revocation that finds nothing trusts an old primary',
-    file: 'primary-lease.ts',
+    file: 'src/database/primary-lease.ts',
     find: 'mayWrite && !hasFound ? now : now - LEASE_MS',
     replace: 'now - LEASE_MS',
     test: 'test/database/lease.test.ts',
@@ -228,7 +228,7 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A new primary gets statements while leases on the old one run',
-    file: 'primary-finder.ts',
+    file: 'src/database/primary-finder.ts',
     find: 'await sleep(Math.max(0, seenAt + HANDOVER_MS - performance.now()));',
     replace: 'await sleep(Math.max(0, seenAt - performance.now()));',
     test: 'test/database/lease.test.ts',
@@ -236,10 +236,10 @@ export const DATABASE_FAULTS: readonly Fault[] = inFolder('src/database', [
   },
   {
     what: 'A clock that is ahead deletes too early',
-    file: 'database-clock.ts',
+    file: 'src/database/database-clock.ts',
     find: 'new Date(Math.min(this.#systemClock(), this.read().getTime()))',
     replace: 'new Date(this.#systemClock())',
     test: 'test/database/database-clock.test.ts',
     title: /deletes by the earlier of both clocks/,
   },
-]);
+];

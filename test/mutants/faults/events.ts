@@ -1,14 +1,14 @@
-import { type Fault, inFolder } from '../fault.ts';
+import type { Fault } from '../fault.ts';
 
 const events = 'test/contract/events.test.ts';
 const race = 'test/domain/events/check-in-race.test.ts';
 const audit = 'test/contract/audit-log.test.ts';
 
 /** Events, check-ins and the audit log of changes. */
-export const EVENT_FAULTS: readonly Fault[] = inFolder('src/domain', [
+export const EVENT_FAULTS: readonly Fault[] = [
   {
     what: 'A check-in does not lock its event',
-    file: 'events/event.ts',
+    file: 'src/domain/events/event.ts',
     find: ' and ${eventLock.shared} for share',
     replace: '',
     test: race,
@@ -16,7 +16,7 @@ export const EVENT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'Somebody checks in to a deleted event',
-    file: 'events/event.ts',
+    file: 'src/domain/events/event.ts',
     find: 'and deleted_at is null',
     replace: '',
     test: events,
@@ -24,7 +24,7 @@ export const EVENT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'A repeated check-in has a new time',
-    file: 'events/check-in.ts',
+    file: 'src/domain/events/check-in.ts',
     find: 'do update set is_repeated = true',
     replace: 'do update set is_repeated = true, checked_in_at = excluded.checked_in_at',
     test: events,
@@ -32,7 +32,7 @@ export const EVENT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'The ID of a deleted event is given out again',
-    file: 'events/create-event.ts',
+    file: 'src/domain/events/create-event.ts',
     find: 'on conflict do nothing',
     replace: 'on conflict (application_id, id) do update set deleted_at = null',
     test: events,
@@ -40,7 +40,7 @@ export const EVENT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'UndoCheckIn removes every check-in of the event',
-    file: 'events/undo-check-in.ts',
+    file: 'src/domain/events/undo-check-in.ts',
     find: "and attendee_id = ${p.text('attendeeId')}",
     replace: '',
     test: events,
@@ -48,7 +48,7 @@ export const EVENT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'DeleteEvent has no event in the audit log',
-    file: 'events/delete-event.ts',
+    file: 'src/domain/events/delete-event.ts',
     find: '${auditEvent({ resource: sql`id`, from: sql`deleted` })},',
     replace: '',
     test: audit,
@@ -56,7 +56,7 @@ export const EVENT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'A repeated check-in has an event in the audit log',
-    file: 'events/check-in.ts',
+    file: 'src/domain/events/check-in.ts',
     find: 'auditEvent({ resource: checkInResource, from: created.from })',
     replace: 'auditEvent({ resource: checkInResource, from: sql`checked_in` })',
     test: audit,
@@ -64,7 +64,7 @@ export const EVENT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'The audit log shows the events of every application',
-    file: 'audit/list-audit-events.ts',
+    file: 'src/domain/audit/list-audit-events.ts',
     find: ': sql`application_id = ${application}`',
     replace: ': sql`${application} is not null`',
     test: audit,
@@ -72,7 +72,7 @@ export const EVENT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'The last row of a page is the first of the next one',
-    file: 'pages/list.ts',
+    file: 'src/domain/pages/list.ts',
     find: '(${at}, ${id}) < (',
     replace: '(${at}, ${id}) <= (',
     test: 'test/contract/lists.test.ts',
@@ -80,7 +80,7 @@ export const EVENT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'A page skips rows of one millisecond',
-    file: 'pages/list.ts',
+    file: 'src/domain/pages/list.ts',
     find: "(${at}, ${id}) < (${p.instant('afterAt')}, ${p.of(id, 'afterId')})",
     replace: "${at} < ${p.instant('afterAt')} and ${id}::text is distinct from ${p.of(id, 'afterId')}::text",
     test: 'test/contract/lists.test.ts',
@@ -88,10 +88,10 @@ export const EVENT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'The last page has a token',
-    file: 'pages/read-page.ts',
+    file: 'src/domain/pages/read-page.ts',
     find: 'found.length > size',
     replace: 'found.length >= size',
     test: 'test/contract/lists.test.ts',
     title: /says so when a page is the last, even if it is full/,
   },
-]);
+];

@@ -1,10 +1,10 @@
-import { type Fault, inFolder } from '../fault.ts';
+import type { Fault } from '../fault.ts';
 
 /** What no area of its own has: a sample of small slips. */
-export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
+export const OTHER_FAULTS: readonly Fault[] = [
   {
     what: 'A path leads to another site once it is normalised',
-    file: 'client/own-path.ts',
+    file: 'src/client/own-path.ts',
     find: 'return isOfOrigin(pathname, origin) ? pathname + search : undefined;',
     replace: 'return pathname + search;',
     test: 'test/client/own-path.test.ts',
@@ -12,7 +12,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A misspelt right ends a key that has all rights',
-    file: 'config/admin-rights.ts',
+    file: 'src/config/admin-rights.ts',
     find: 'isOneEditAway(right, word.toLowerCase())',
     replace: 'right === word',
     test: 'test/config/secrets.test.ts',
@@ -20,7 +20,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'An idempotency key answers another request',
-    file: 'domain/idempotency/answer-once.ts',
+    file: 'src/domain/idempotency/answer-once.ts',
     find: "if (text.slice(0, DIGEST_LENGTH) !== digest) throw new ServiceError('IDEMPOTENCY_KEY_REUSED');",
     replace: '',
     test: 'test/contract/idempotency-keys.test.ts',
@@ -28,7 +28,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'An answer is kept for longer than a day',
-    file: 'domain/idempotency/answer-once.ts',
+    file: 'src/domain/idempotency/answer-once.ts',
     find: " and expires_at > ${p.instant('now')}`;",
     replace: '`;',
     test: 'test/contract/idempotency-keys.test.ts',
@@ -36,7 +36,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A transaction is committed after nobody waits for it',
-    file: 'database/transaction-pool.ts',
+    file: 'src/database/transaction-pool.ts',
     find: 'if (performance.now() >= deadline) throw createLateError();',
     replace: '',
     test: 'test/database/transactions.test.ts',
@@ -44,7 +44,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'Answers with secrets may be stored by caches',
-    file: 'http/http-context.ts',
+    file: 'src/http/http-context.ts',
     find: "'cache-control': 'no-store',",
     replace: '',
     test: 'test/contract/operations.test.ts',
@@ -52,7 +52,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A rotated key outlives its own expiry',
-    file: 'domain/api-keys/rotate-api-key.ts',
+    file: 'src/domain/api-keys/rotate-api-key.ts',
     find: "least(k.expires_at, ${p.instant('endsAt')})",
     replace: "${p.instant('endsAt')}",
     test: 'test/contract/api-keys.test.ts',
@@ -60,7 +60,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A replaced key is rotated again',
-    file: 'domain/api-keys/rotate-api-key.ts',
+    file: 'src/domain/api-keys/rotate-api-key.ts',
     find: ' and k.replaced_by is null',
     replace: '',
     test: 'test/contract/api-keys.test.ts',
@@ -68,7 +68,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'ListDeliveries lists deliveries of every status',
-    file: 'domain/webhooks/list-deliveries.ts',
+    file: 'src/domain/webhooks/list-deliveries.ts',
     find: "coalesce(${p.text('status')}, ${own}) = ${own}",
     replace: "${p.text('status')} is not distinct from ${p.text('status')}",
     test: 'test/contract/webhooks.test.ts',
@@ -76,7 +76,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'ListDeliveries lists deliveries from before the instant that is asked for',
-    file: 'domain/webhooks/list-deliveries.ts',
+    file: 'src/domain/webhooks/list-deliveries.ts',
     find: "(status, created_at) >= (${own}, ${p.instant('since')})",
     replace: "status = ${own} and ${p.instant('since')} is not null",
     test: 'test/contract/webhooks.test.ts',
@@ -84,7 +84,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'RedeliverFailed redelivers what has succeeded',
-    file: 'delivery/redeliver-batch.ts',
+    file: 'src/delivery/redeliver-batch.ts',
     find: "message_id = any(array(select message_id from chosen)) and status = 'failed'",
     replace: 'created_at >= (select min(created_at) from chosen)',
     test: 'test/delivery/redelivery.test.ts',
@@ -92,7 +92,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A permit more than allowed is taken',
-    file: 'domain/login/rate-limit.ts',
+    file: 'src/domain/login/rate-limit.ts',
     find: 'latestEmptyMs: now.getTime() + limit.burst * intervalMs,',
     replace: 'latestEmptyMs: now.getTime() + (limit.burst + 1) * intervalMs,',
     test: 'test/login-page/email.test.ts',
@@ -100,7 +100,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'An address without a user gets an e-mail',
-    file: 'domain/login/create-login-code.ts',
+    file: 'src/domain/login/create-login-code.ts',
     find: '(!user && !allowSignUp) || hasMuted',
     replace: '(!user && allowSignUp) || hasMuted',
     test: 'test/login-page/email.test.ts',
@@ -108,7 +108,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A code from an address without a user signs in',
-    file: 'domain/login/require-right-code.ts',
+    file: 'src/domain/login/require-right-code.ts',
     find: 'codeDigest) && wasSent;',
     replace: 'codeDigest) && wasSent !== undefined;',
     test: 'test/login-page/email.test.ts',
@@ -116,7 +116,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A signature is valid twice',
-    file: 'domain/login/redeem-wallet-signature.ts',
+    file: 'src/domain/login/redeem-wallet-signature.ts',
     find: 'await run(deleteChallenge, { ...login, id: challenge.id }).catch(() => {});',
     replace: '',
     test: 'test/login-page/wallet.test.ts',
@@ -124,7 +124,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A message to sign is valid for an hour',
-    file: 'domain/login/redeem-wallet-signature.ts',
+    file: 'src/domain/login/redeem-wallet-signature.ts',
     find: " and expires_at > ${p.instant('now')}",
     replace: '',
     test: 'test/login-page/wallet.test.ts',
@@ -132,7 +132,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A signature of another wallet is accepted',
-    file: 'domain/login/verify-wallet-signature.ts',
+    file: 'src/domain/login/verify-wallet-signature.ts',
     find: 'signer?.address === address',
     replace: 'signer !== undefined',
     test: 'test/login-page/wallet.test.ts',
@@ -140,7 +140,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'The request ID of the caller is replaced',
-    file: 'http/http-context.ts',
+    file: 'src/http/http-context.ts',
     find: "const given = headers['x-request-id'];",
     replace: "const given = headers['x-request-id-of-none'];",
     test: 'test/contract/rest.test.ts',
@@ -148,7 +148,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'Minutes of gRPC are seconds',
-    file: 'api/rpc/timeout.ts',
+    file: 'src/api/rpc/timeout.ts',
     find: 'M: 60_000',
     replace: 'M: 1_000',
     test: 'test/api/rpc/timeout.test.ts',
@@ -156,7 +156,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'The audit log has no address of who made the call',
-    file: 'domain/audit/audit-event.ts',
+    file: 'src/domain/audit/audit-event.ts',
     find: 'auditIpAddress: ipAddress,',
     replace: "auditIpAddress: ipAddress && '',",
     test: 'test/contract/audit-log.test.ts',
@@ -164,7 +164,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A renewal keeps the old profile',
-    file: 'domain/sessions/renew-session.ts',
+    file: 'src/domain/sessions/renew-session.ts',
     find: 'name: sql`target.name`,',
     replace: '',
     test: 'test/contract/renew-session.test.ts',
@@ -172,7 +172,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'An e-mail has another code than the one to enter',
-    file: 'mail/code-mail.ts',
+    file: 'src/mail/code-mail.ts',
     find: 'digits: code,',
     replace: 'digits: `${Number(code)}`,',
     test: 'test/mail/code-mail.test.ts',
@@ -180,7 +180,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'An address that nobody may sign in with gets an e-mail over SMTP',
-    file: 'mail/send-mail.ts',
+    file: 'src/mail/send-mail.ts',
     find: 'isDecoy ? connection.pretendToSend() : ',
     replace: '',
     test: 'test/mail/mail-queue.test.ts',
@@ -188,7 +188,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A worker says that it has forgotten a user before it has',
-    file: 'cluster/revocation-channel.ts',
+    file: 'src/cluster/revocation-channel.ts',
     find: 'await this.#forget(userId);',
     replace: 'void this.#forget(userId);',
     test: 'test/cluster/revocation-channel.test.ts',
@@ -196,7 +196,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A worker forgets nobody',
-    file: 'cluster/revocation-channel.ts',
+    file: 'src/cluster/revocation-channel.ts',
     find: 'this.#forget = forget;',
     replace: '',
     test: 'test/cluster/revocation-channel.test.ts',
@@ -204,7 +204,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'A revocation waits for ever for a process that is stalled',
-    file: 'cluster/revocation-channel.ts',
+    file: 'src/cluster/revocation-channel.ts',
     find: 'const timer = setTimeout(resolve, TIMEOUT_MS);',
     replace: 'const timer = setTimeout(resolve, TIMEOUT_MS * 1_000);',
     test: 'test/cluster/revocation-channel.test.ts',
@@ -212,7 +212,7 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'The rotation of encryption keys leaves the earlier signing keys',
-    file: 'jobs/key-rotation.ts',
+    file: 'src/jobs/key-rotation.ts',
     find: "  createSecretTable('webhook_signing_keys', 'webhook_id'),\n",
     replace: '',
     test: 'test/jobs/webhooks.test.ts',
@@ -220,10 +220,10 @@ export const OTHER_FAULTS: readonly Fault[] = inFolder('src', [
   },
   {
     what: 'Every path of the metrics port is a scrape',
-    file: 'metrics/metrics-server.ts',
+    file: 'src/metrics/metrics-server.ts',
     find: "url.split('?', 1)[0] !== '/metrics'",
     replace: "url === ''",
     test: 'test/metrics/metrics.test.ts',
     title: /^is all that its port serves/,
   },
-]);
+];

@@ -1,14 +1,14 @@
-import { type Fault, inFolder } from '../fault.ts';
+import type { Fault } from '../fault.ts';
 
 const test = 'test/contract/lists.test.ts';
 const ofOther = (list: string) => new RegExp(`^${list} .* page token of another event, webhook or application of its`);
 const ofFilter = (list: string) => new RegExp(`^${list} .* page token of the list with another filter`);
 
 /** Pages of lists and their tokens. */
-export const PAGE_FAULTS: readonly Fault[] = inFolder('src/domain', [
+export const PAGE_FAULTS: readonly Fault[] = [
   {
     what: 'A page token of another event is accepted',
-    file: 'pages/list.ts',
+    file: 'src/domain/pages/list.ts',
     find: '[name, ...Object.values(parameters)]',
     replace: '[name, ...Object.values(of?.(call) ?? {})]',
     test,
@@ -16,7 +16,7 @@ export const PAGE_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'A page token of another webhook is accepted',
-    file: 'webhooks/list-deliveries.ts',
+    file: 'src/domain/webhooks/list-deliveries.ts',
     find: "['deliveries', applicationId, webhookId, status,",
     replace: "['deliveries', applicationId, status,",
     test,
@@ -24,7 +24,7 @@ export const PAGE_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'A page token of deliveries with another status is accepted',
-    file: 'webhooks/list-deliveries.ts',
+    file: 'src/domain/webhooks/list-deliveries.ts',
     find: "['deliveries', applicationId, webhookId, status, since.getTime()]",
     replace: "['deliveries', applicationId, webhookId, since.getTime()]",
     test,
@@ -32,7 +32,7 @@ export const PAGE_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'A page token of sessions of all users is accepted for those of one',
-    file: 'pages/list.ts',
+    file: 'src/domain/pages/list.ts',
     find: '[name, ...Object.values(parameters)]',
     replace: '[name, ...Object.values(of?.(call) ?? {})]',
     test,
@@ -40,7 +40,7 @@ export const PAGE_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'A page token of the audit log of another application is accepted',
-    file: 'pages/list.ts',
+    file: 'src/domain/pages/list.ts',
     find: '[name, ...Object.values(parameters)]',
     replace: '[name, ...Object.values(of?.(call) ?? {})]',
     test,
@@ -48,10 +48,10 @@ export const PAGE_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'A page token of another application is accepted',
-    file: 'pages/list.ts',
+    file: 'src/domain/pages/list.ts',
     find: '[name, ...Object.values(parameters)]',
     replace: '[name, ...Object.values(filters)]',
     test,
     title: /^ListEvents .*of another list or of another application$/,
   },
-]);
+];

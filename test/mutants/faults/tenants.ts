@@ -1,14 +1,14 @@
-import { type Fault, inFolder } from '../fault.ts';
+import type { Fault } from '../fault.ts';
 
 const test = 'test/contract/tenants.test.ts';
 const nothing = (name: string) => new RegExp(`^${name} .*changes nothing`);
 const twins = (name: string) => new RegExp(`^${name} .*the same IDs`);
 
 /** The application is left out of a condition. */
-export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
+export const TENANT_FAULTS: readonly Fault[] = [
   {
     what: 'DeleteWebhook deletes a webhook of another application',
-    file: 'webhooks/delete-webhook.ts',
+    file: 'src/domain/webhooks/delete-webhook.ts',
     find: "delete from webhooks where application_id = ${p.uuid('applicationId')} and id",
     replace: 'delete from webhooks where id',
     test,
@@ -16,7 +16,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'ListCheckIns lists those of the event with the same ID of another application',
-    file: 'events/list-check-ins.ts',
+    file: 'src/domain/events/list-check-ins.ts',
     find: "application_id = ${p.uuid('applicationId')} and event_id",
     replace: 'event_id',
     test,
@@ -24,7 +24,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'UndoCheckIn undoes that to the event with the same ID of another application',
-    file: 'events/undo-check-in.ts',
+    file: 'src/domain/events/undo-check-in.ts',
     find: "application_id = ${p.uuid('applicationId')} and event_id = (",
     replace: 'event_id = (',
     test,
@@ -32,7 +32,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'DeleteEvent deletes the event with the same ID of another application',
-    file: 'events/delete-event.ts',
+    file: 'src/domain/events/delete-event.ts',
     find: "e.application_id = ${p.uuid('applicationId')} and e.id",
     replace: 'e.id',
     test,
@@ -40,7 +40,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'RenewSession takes the ID of a session of the same user in another application',
-    file: 'sessions/session.ts',
+    file: 'src/domain/sessions/session.ts',
     find: "i.application_id = ${p.uuid('applicationId')} and i.id",
     replace: 'i.id',
     test,
@@ -48,7 +48,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'RevokeSession takes the ID of a session of the same user in another application',
-    file: 'sessions/session.ts',
+    file: 'src/domain/sessions/session.ts',
     find: "i.application_id = ${p.uuid('applicationId')} and i.id",
     replace: 'i.id',
     test,
@@ -56,7 +56,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'RevokeUserSessions ends the sessions of the user in every application',
-    file: 'sessions/cutoffs.ts',
+    file: 'src/domain/sessions/cutoffs.ts',
     find: "where s.application_id = ${p.uuid('applicationId')} and s.user_id = cutoff.user_id",
     replace: 'where s.user_id = cutoff.user_id',
     test,
@@ -64,7 +64,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'CheckSession finds a session of another application',
-    file: 'sessions/live-sessions.ts',
+    file: 'src/domain/sessions/live-sessions.ts',
     find: "i.application_id = ${p.uuid('applicationId')} and i.id = ",
     replace: 'i.id = ',
     test,
@@ -72,7 +72,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'ListSessions lists those of other applications',
-    file: 'sessions/list-sessions.ts',
+    file: 'src/domain/sessions/list-sessions.ts',
     find: "application_id = ${p.uuid('applicationId')} and expires_at",
     replace: 'expires_at',
     test,
@@ -80,7 +80,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'ListEvents lists those of other applications',
-    file: 'events/list-events.ts',
+    file: 'src/domain/events/list-events.ts',
     find: "application_id = ${p.uuid('applicationId')} and deleted_at is null",
     replace: 'deleted_at is null',
     test,
@@ -88,7 +88,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'ListWebhooks lists those of other applications',
-    file: 'webhooks/list-webhooks.ts',
+    file: 'src/domain/webhooks/list-webhooks.ts',
     find: "where: sql`application_id = ${p.uuid('applicationId')}`,",
     replace: '',
     test,
@@ -96,7 +96,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'ListDeliveries and GetWebhook show what belongs to another application',
-    file: 'webhooks/get-webhook.ts',
+    file: 'src/domain/webhooks/get-webhook.ts',
     find: "application_id = ${p.uuid('applicationId')} and webhooks.id",
     replace: 'webhooks.id',
     test,
@@ -104,7 +104,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'SendTestMessage sends one to a webhook of another application',
-    file: 'webhooks/webhook.ts',
+    file: 'src/domain/webhooks/webhook.ts',
     find: "where application_id = ${p.uuid('applicationId')} and id =",
     replace: 'where id =',
     test,
@@ -112,7 +112,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'CheckIn checks in to the event with the same ID of another application',
-    file: 'events/event.ts',
+    file: 'src/domain/events/event.ts',
     find: "application_id = ${p.uuid('applicationId')} and id = ",
     replace: 'id = ',
     test,
@@ -120,7 +120,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'GetUser shows a user who has not signed in to the application',
-    file: 'users/get-application-user.ts',
+    file: 'src/domain/users/get-application-user.ts',
     find: "application_id = ${p.uuid('applicationId')} and user_id",
     replace: 'user_id',
     test,
@@ -128,7 +128,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'ListUsers finds a user who has not signed in to the application',
-    file: 'users/list-application-users.ts',
+    file: 'src/domain/users/list-application-users.ts',
     find: "where application_id = ${p.uuid('applicationId')} and user_id = users.id",
     replace: 'where user_id = users.id limit 1',
     test: 'test/contract/users.test.ts',
@@ -136,7 +136,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'ListUsers lists the users of every application',
-    file: 'users/list-application-users.ts',
+    file: 'src/domain/users/list-application-users.ts',
     find: "application_id = ${p.uuid('applicationId')} and deleted_at is null",
     replace: 'deleted_at is null',
     test,
@@ -144,7 +144,7 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'A user of another application owns a webhook, which shows the profile',
-    file: 'webhooks/webhook.ts',
+    file: 'src/domain/webhooks/webhook.ts',
     find: " and ${isUserOfApplication(p.uuid('ownerId'))}",
     replace: " and ${p.uuid('applicationId')} is not null",
     test,
@@ -152,10 +152,10 @@ export const TENANT_FAULTS: readonly Fault[] = inFolder('src/domain', [
   },
   {
     what: 'GenerateAuthUrl takes the client ID of another application',
-    file: 'login/generate-auth-url.ts',
+    file: 'src/domain/login/generate-auth-url.ts',
     find: 'clientId !== application.clientId',
     replace: "clientId === ''",
     test,
     title: nothing('GenerateAuthUrl'),
   },
-]);
+];

@@ -1,0 +1,63 @@
+import type { Run } from '../../database/database.ts';
+
+/** What operators see in charts, per hour. */
+export type CountName =
+  | 'sign_ins'
+  | 'sign_ups'
+  | 'wrong_codes'
+  | 'emails'
+  | 'failed_emails'
+  | 'webhook_attempts'
+  | 'failed_webhook_attempts';
+
+/** What a function of the domain knows about the call that it serves. */
+export interface Call {
+  /** Runs a statement. It ends at the deadline of the call at the latest. */
+  readonly run: Run;
+  /** The time of the call, by the clock of this process. All expiry times are compared with it. */
+  readonly now: Date;
+  /** Called when the call has waited for something that delays no other call, such as a row lock. */
+  readonly onWait?: (() => void) | undefined;
+  /** Adds one to a count that operators see in a chart. */
+  readonly count?: ((name: CountName) => void) | undefined;
+  /** The version of the row that the caller has seen. An update of another version is refused. */
+  readonly ifVersion?: string | undefined;
+  /**
+   * How many cut-offs had ended every sign-in of the user when this request found the user signed in. The user's own
+   * changes are refused after another one. Absent for changes by others.
+   */
+  readonly cutoffCount?: number | undefined;
+  /** Called after a webhook message of the application was inserted, to wake delivery. */
+  readonly onMessage?: ((applicationId: string) => void) | undefined;
+  /** Absent if Usher sends no e-mails: then changes store no notices. */
+  readonly notices?: NoticeSettings | undefined;
+}
+
+/** How a call stores notices. */
+export interface NoticeSettings {
+  /** Returns the tag of the language for the user. @param locale the languages that the application wants */
+  toLanguage(locale?: string | null): string;
+  /** Called after a notice was stored, to send it without waiting for the next poll. */
+  wake(): void;
+}
+
+/** A call made with an application's API key. */
+export interface ApplicationCall extends Call {
+  readonly application: Application;
+}
+
+/** The application whose API key authenticates a call. */
+export interface Application {
+  readonly id: string;
+  readonly name: string;
+  readonly clientId: string;
+  readonly redirectUris: readonly string[];
+  /** How long after the sign-in its sessions can be renewed. If null or absent, the default of the settings applies. */
+  readonly sessionMaxAgeSeconds?: number | null;
+  /** How long after their expiry its sessions can be renewed. With the default of 900, expired sessions cannot. */
+  readonly sessionIdleSeconds?: number;
+  /** Whether it shares sign-ins with other applications. If so, browsers remember its sign-ins. */
+  readonly singleSignOn?: boolean;
+  /** Whether it may use OpenID Connect. */
+  readonly openIdConnect?: boolean;
+}

@@ -1,0 +1,40 @@
+/** Partial updates: an undefined field keeps its value, and null clears a field. */
+import { type SQL, sql } from 'drizzle-orm';
+import type { PgColumn } from 'drizzle-orm/pg-core';
+import { p } from '../../database/template.ts';
+import { type Rule, rule } from './rule.ts';
+
+type Changes<Rules> = {
+  readonly [Name in keyof Rules]: Rules[Name] extends Rule<infer Value> ? Rule<Value | undefined> : never;
+};
+
+/** Returns the rules of an update: a field may be missing, but its value must pass the given rule. */
+export function changes<Rules extends Readonly<Record<string, Rule<unknown>>>>(rules: Rules): Changes<Rules> {
+  return Object.fromEntries(Object.entries(rules).map(([name, inner]) => [name, change(inner)])) as Changes<Rules>;
+}
+
+function change<T>(inner: Rule<T>): Rule<T | undefined> {
+  const { schema, isNullable } = inner;
+  return rule(schema, (value) => (value === undefined ? undefined : inner(value)), { isOptional: true, isNullable });
+}
+
+/** Lists the values of a row after the update, as `case ... end as name`. Parameters: all of `changeParameters`. */
+export function changedValues(columns: Readonly<Record<string, PgColumn>>): SQL {
+  const values = Object.entries(columns).map(([name, column]) => {
+    const own = sql.raw(column.name);
+    return sql`case when ${isChanged(name)} then ${p.of(column, name)} else ${own} end as ${own}`;
+  });
+  return sql.join(values, sql`, `);
+}
+
+/** Returns the condition that the request names the field. Parameter: `changed` of `changeParameters`. */
+export function isChanged(name: string): SQL {
+  return sql`'${sql.raw(name)}' = any(${p.texts('changed')})`;
+}
+
+/** Returns the value of each field, and as `changed` the names of the fields that the request names. */
+export function changeParameters(changes: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const changed = Object.keys(changes).filter((name) => changes[name] !== undefined);
+  const values = Object.entries(changes).map(([name, value]) => [name, value ?? null]);
+  return { ...Object.fromEntries(values), changed };
+}

@@ -1,0 +1,40 @@
+import { sql } from 'drizzle-orm';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent, noApplication } from '../audit/audit-event.ts';
+import type { Call } from '../core/call.ts';
+import { check, text, type Unchecked, uuid } from '../core/validation.ts';
+import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
+import { getUser } from '../users/get-user.ts';
+import { cutoffParameter, isStillSignedIn } from '../users/still-signed-in.ts';
+
+const rules = { userId: uuid, issuer: text({ max: 2_048 }), subject: text({ max: 255 }) };
+
+/**
+ * Removes an identity of a user if the user has it. Sessions that began with it live on.
+ *
+ * @throws ServiceError `User not found`
+ */
+export async function deleteUserIdentity(call: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
+  const { userId, issuer, subject } = check(request, rules);
+  const parameters = { userId, issuer, subject, ...cutoffParameter(call), ...noticeParameters(call) };
+  const [deleted] = await call.run(removeIdentity, parameters);
+  if (deleted) call.notices?.wake();
+  else await getUser(call, { userId });
+}
+
+const removeIdentity = statement('delete_identity')`
+  with owner as (
+    select id, email from users where id = ${p.uuid('userId')} and ${isStillSignedIn} for no key update
+  ), deleted as (
+    delete from user_identities i using owner
+    where i.issuer = ${p.text('issuer')} and i.subject = ${p.text('subject')} and i.user_id = owner.id
+    returning i.user_id, i.provider, owner.email
+  ), ${auditEvent({ resource: sql`user_id`, from: sql`deleted`, applicationId: noApplication })},
+  ${noticesOf({
+    kind: 'identityRemoved',
+    from: sql`deleted`,
+    userId: sql`deleted.user_id`,
+    recipient: sql`deleted.email`,
+    value: sql`deleted.provider`,
+  })}
+  select from deleted`;

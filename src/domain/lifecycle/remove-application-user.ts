@@ -1,0 +1,45 @@
+import { sql } from 'drizzle-orm';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
+import type { Call } from '../core/call.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
+import { loggedOut } from '../outbox/logout-message.ts';
+import { sessionRevoked } from '../outbox/user-messages.ts';
+import { cutOffSessions, runCutoff } from '../sessions/cutoffs.ts';
+import { endLateSession } from '../sessions/late-sessions.ts';
+import { FOUND_BOTH, foundBoth, requireBoth } from '../users/add-application-user.ts';
+
+const rules = { applicationId: uuid, userId: uuid };
+
+/**
+ * Removes a user from the application, ends the user's sessions and unused auth tokens there, and returns the user's
+ * ID. Webhooks keep their owner.
+ *
+ * @throws ServiceError `Application not found`, `User not found`
+ */
+export async function removeApplicationUser(call: Call, request: Unchecked<keyof typeof rules>): Promise<string> {
+  const parameters = check(request, rules);
+  const found = await runCutoff(call, deleteApplicationUser, parameters);
+  announce(call.onMessage, requireBoth(found));
+  await endLateSession(call, { ...parameters, leaves: true });
+  return parameters.userId;
+}
+
+const deleteApplicationUser = statement('delete_application_user', { ...FOUND_BOTH, ...HAS_MESSAGES })`
+  with target as (
+    select u.id as user_id, s.authenticated_at
+    from users u left join sessions s on s.application_id = ${p.uuid('applicationId')} and s.user_id = u.id
+    where u.id = ${p.uuid('userId')} and u.deleted_at is null
+  ), removed as (
+    delete from added_users where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
+    returning user_id
+  ), left_application as (
+    delete from application_users where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
+    returning user_id
+  ), gone as (
+    select user_id from removed union select user_id from left_application
+  ), ${auditEvent({ resource: sql`user_id`, from: sql`gone` })},
+  ${cutOffSessions(sql`target`)},
+  ${messagesOf(sessionRevoked(sql`ended`), ...loggedOut(sql`left_application`))}
+  select ${foundBoth}, ${notified}`;

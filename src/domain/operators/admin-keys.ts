@@ -1,0 +1,39 @@
+import { hash, timingSafeEqual } from 'node:crypto';
+import { ServiceError } from '../core/errors.ts';
+
+export interface AdminKey {
+  /** Identifies the key in the audit log. */
+  readonly name: string;
+  readonly key: string;
+  /** If absent, the key has every right. */
+  readonly rights?: readonly string[];
+}
+
+export interface AdminKeyHolder {
+  readonly name: string;
+  readonly rights: readonly string[];
+}
+
+export class AdminKeys {
+  readonly #keys: readonly (AdminKeyHolder & { digest: Buffer })[];
+
+  constructor(keys: readonly AdminKey[]) {
+    this.#keys = keys.map(({ name, key, rights = ['all'] }) => ({ name, rights, digest: digestOf(key) }));
+  }
+
+  /**
+   * Returns the name and rights of a key. Compares digests in constant time.
+   *
+   * @throws ServiceError `Invalid admin key`
+   */
+  authenticate(given: string | undefined): AdminKeyHolder {
+    const digest = digestOf(given ?? '');
+    const [found] = this.#keys.filter((key) => timingSafeEqual(key.digest, digest));
+    if (given === undefined || !found) throw new ServiceError('INVALID_ADMIN_KEY');
+    return found;
+  }
+}
+
+function digestOf(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
+}

@@ -1,0 +1,125 @@
+/**
+ * Signs and verifies auth tokens: JWTs that say who signed in to which application. OpenID Connect uses codes instead.
+ */
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { type CryptoKey, importJWK, type JWK, SignJWT } from 'jose';
+import type { ExternalIssuer } from './external-issuer.ts';
+import type { AskedLogin, ProtocolAnswers } from './protocol-answers.ts';
+import {
+  type Algorithm,
+  type Issuer,
+  isAlgorithm,
+  type LoginClaims,
+  TOKEN_LIFETIME_SECONDS,
+  TOKEN_TYPE,
+  toSeconds,
+  verifyToken,
+} from './verify-token.ts';
+
+interface SigningKey {
+  readonly kid: string;
+  readonly alg: Algorithm;
+  readonly privateKey: CryptoKey;
+  readonly publicKey: KeyObject;
+}
+
+export class AuthTokens implements Issuer {
+  readonly issuer: string;
+  readonly isUsher = true;
+  readonly #signer: SigningKey;
+  readonly #keys: ReadonlyMap<string, SigningKey>;
+  readonly #issuers: readonly Issuer[];
+  readonly #protocol: ProtocolAnswers | undefined;
+
+  private constructor(
+    issuer: string,
+    [signer, keys]: readonly [SigningKey, readonly SigningKey[]],
+    external?: ExternalIssuer,
+    protocol?: ProtocolAnswers,
+  ) {
+    this.issuer = issuer;
+    this.#signer = signer;
+    this.#keys = new Map(keys.map((key) => [key.kid, key]));
+    this.#issuers = external ? [external, this] : [this];
+    this.#protocol = protocol;
+  }
+
+  /** Imports private JWKs: the first signs, all verify. Also accepts tokens of the external issuer, if there is one. */
+  static async create(
+    issuer: string,
+    jwks: readonly JWK[],
+    external?: ExternalIssuer,
+    protocol?: ProtocolAnswers,
+  ): Promise<AuthTokens> {
+    const keys = await Promise.all(jwks.map(importSigningKey));
+    const [signer] = keys;
+    if (!signer) throw new Error('There is no key to sign auth tokens with');
+    if (new Set(keys.map(({ kid }) => kid)).size < keys.length) throw new Error('Two signing keys have the same kid');
+    return new AuthTokens(issuer, [signer, keys], external, protocol);
+  }
+
+  /** The public halves of the keys, as a JWK Set (RFC 7517). */
+  get publicJwks(): { keys: JWK[] } {
+    const keys = [...this.#keys.values()];
+    return {
+      keys: keys.map(({ kid, alg, publicKey }) => ({ ...publicKey.export({ format: 'jwk' }), kid, alg, use: 'sig' })),
+    };
+  }
+
+  /** Returns undefined for a login that an auth token answers. */
+  protocolOf({ responseMode }: Pick<AskedLogin, 'responseMode'>): ProtocolAnswers | undefined {
+    if (responseMode === '') return undefined;
+    if (!this.#protocol) throw new Error('The login was begun by a protocol that is off');
+    return this.#protocol;
+  }
+
+  /**
+   * Signs a JWT for the user. `auth_time` is the instant of the sign-in in milliseconds, because cut-offs are compared
+   * with it (OpenID Connect has seconds). `issuedAt` is that instant unless it is given.
+   */
+  async mint({
+    userId,
+    loginIntentId,
+    clientId,
+    authenticatedAt,
+    method,
+    ...times
+  }: LoginClaims & { readonly issuedAt?: Date }): Promise<string> {
+    const issuedAt = toSeconds(times.issuedAt ?? authenticatedAt);
+    return new SignJWT({ auth_time: authenticatedAt.getTime(), amr: [method] })
+      .setProtectedHeader({ alg: this.#signer.alg, typ: TOKEN_TYPE, kid: this.#signer.kid })
+      .setIssuer(this.issuer)
+      .setAudience(clientId)
+      .setSubject(userId)
+      .setJti(loginIntentId)
+      .setIssuedAt(issuedAt)
+      .setExpirationTime(issuedAt + TOKEN_LIFETIME_SECONDS)
+      .sign(this.#signer.privateKey);
+  }
+
+  /**
+   * Returns the claims of a valid token for this client.
+   *
+   * @throws ServiceError `Invalid or expired token` for every reason
+   * @throws IssuerUnavailableError if the keys of the external issuer cannot be fetched
+   */
+  async verify(token: string, clientId: string, now: Date, onWait?: () => void): Promise<LoginClaims> {
+    return verifyToken(token, this.#issuers, { clientId, now, onWait });
+  }
+
+  findKey(kid: string, alg: Algorithm): KeyObject | undefined {
+    const key = this.#keys.get(kid);
+    return key?.alg === alg ? key.publicKey : undefined;
+  }
+}
+
+/** @throws Error if the key has no `kid` or `alg`, or does not fit its algorithm, which `importJWK` checks */
+async function importSigningKey(jwk: JWK): Promise<SigningKey> {
+  const { kid, alg } = jwk;
+  if (!kid || !isAlgorithm(alg)) {
+    throw new Error('An auth token signing key must have a kid and an alg: EdDSA or ES256');
+  }
+  const privateKey = await importJWK(jwk, alg);
+  if (privateKey instanceof Uint8Array) throw new Error('An auth token signing key must be asymmetric');
+  return { kid, alg, privateKey, publicKey: createPublicKey({ key: { ...jwk }, format: 'jwk' }) };
+}

@@ -1,0 +1,140 @@
+import { createPrivateKey, randomUUID } from 'node:crypto';
+import { decodeJwt, decodeProtectedHeader, type JWK } from 'jose';
+import { describe, expect, test } from 'vitest';
+import { AuthTokens } from '../../../src/domain/tokens/auth-tokens.ts';
+import { generateIssuerKey, signToken } from '../../support/issuer.ts';
+import { refusalOf } from '../../support/refusals.ts';
+import { attacksOn } from '../../support/token-attacks.ts';
+import { createTokenForge } from '../../support/token-forge.ts';
+
+const ISSUER = 'https://usher.test';
+const CLIENT_ID = 'client_0123456789abcdef0123456789abcdef';
+const NOW = new Date('2026-03-01T12:00:00.250Z');
+const SECOND = Math.floor(NOW.getTime() / 1000);
+const LIFETIME_SECONDS = 900;
+
+const REFUSAL = {
+  code: 'unauthenticated',
+  message: 'Invalid or expired token',
+  violations: [],
+  reason: 'INVALID_TOKEN',
+};
+
+const edwards = createJwk('EdDSA', 'edwards-key');
+const curve = createJwk('ES256', 'curve-key');
+
+const tokens = await AuthTokens.create(ISSUER, [edwards, curve]);
+const login = {
+  userId: randomUUID(),
+  loginIntentId: randomUUID(),
+  clientId: CLIENT_ID,
+  authenticatedAt: NOW,
+  method: 'email',
+} as const;
+const valid = await tokens.mint(login);
+
+// Its header and claims: test/contract/login.test.ts.
+describe('a minted token', () => {
+  test('may lack when and how the user signed in', async () => {
+    const { auth_time: _, amr: __, ...claims } = decodeJwt(valid);
+    const shorter = signToken(decodeProtectedHeader(valid), claims, {
+      alg: 'EdDSA',
+      privateKey: toPrivateKey(edwards),
+    });
+    const read = { ...login, authenticatedAt: new Date(SECOND * 1000), method: 'issuer' };
+    expect(await tokens.verify(shorter, CLIENT_ID, NOW)).toEqual(read);
+  });
+
+  test.each([edwards, curve])('verifies when $alg signs it', async (key) => {
+    const issuer = await AuthTokens.create(ISSUER, [key]);
+    expect(await issuer.verify(await issuer.mint(login), CLIENT_ID, NOW)).toEqual(login);
+  });
+
+  test('verifies until the second it expires in', async () => {
+    const last = new Date((SECOND + LIFETIME_SECONDS) * 1000 - 1);
+    expect(await tokens.verify(valid, CLIENT_ID, last)).toEqual(login);
+    expect(await refusalOf(tokens.verify(valid, CLIENT_ID, new Date(last.getTime() + 1)))).toEqual(REFUSAL);
+  });
+});
+
+// Over the protocols, and of another issuer: test/robustness/tokens.test.ts.
+describe.each([
+  ['EdDSA', 'ES256'],
+  ['ES256', 'EdDSA'],
+] as const)('a token signed with %s', (alg, otherAlg) => {
+  const [key, otherKey] = [generateIssuerKey(alg, 'the-key'), generateIssuerKey(otherAlg, 'the-other-key')];
+  const forge = createTokenForge({
+    key,
+    otherKey,
+    issuer: ISSUER,
+    clientId: CLIENT_ID,
+    userId: login.userId,
+    second: SECOND,
+  });
+  const jwks = [key, otherKey].map((each) => ({
+    ...each.privateKey.export({ format: 'jwk' }),
+    kid: each.kid,
+    alg: each.alg,
+  }));
+
+  test('is accepted when valid', async () => {
+    const issuer = await AuthTokens.create(ISSUER, jwks);
+    expect(await issuer.verify(forge.token(), CLIENT_ID, NOW)).toMatchObject({ userId: login.userId });
+  });
+
+  test.each(attacksOn(alg))('is refused with %s', async (_name, attack) => {
+    const issuer = await AuthTokens.create(ISSUER, jwks);
+    expect(await refusalOf(issuer.verify(attack(forge), CLIENT_ID, NOW))).toEqual(REFUSAL);
+  });
+
+  test('is refused by another application', async () => {
+    const issuer = await AuthTokens.create(ISSUER, jwks);
+    expect(await refusalOf(issuer.verify(forge.token(), `${CLIENT_ID}0`, NOW))).toEqual(REFUSAL);
+  });
+});
+
+describe('when keys are rotated', () => {
+  test('the first key signs and the second still verifies', async () => {
+    const rotated = await AuthTokens.create(ISSUER, [curve, edwards]);
+    expect(decodeProtectedHeader(await rotated.mint(login))).toEqual({
+      alg: 'ES256',
+      typ: 'login+jwt',
+      kid: 'curve-key',
+    });
+    expect(await rotated.verify(valid, CLIENT_ID, NOW)).toEqual(login);
+  });
+
+  test('a token of a removed key is refused', async () => {
+    const rotated = await AuthTokens.create(ISSUER, [curve]);
+    expect(await refusalOf(rotated.verify(valid, CLIENT_ID, NOW))).toEqual(REFUSAL);
+  });
+});
+
+test('the published keys are the public halves of all keys, in order', () => {
+  const { x, crv, kty } = edwards;
+  expect(tokens.publicJwks).toStrictEqual({
+    keys: [
+      { kty, crv, x, kid: 'edwards-key', alg: 'EdDSA', use: 'sig' },
+      { kty: 'EC', crv: 'P-256', x: curve.x, y: curve.y, kid: 'curve-key', alg: 'ES256', use: 'sig' },
+    ],
+  });
+});
+
+test.each<[string, JWK[]]>([
+  ['there are none', []],
+  ['one has no ID', [{ ...edwards, kid: '' }]],
+  ['one has no algorithm', [{ ...edwards, alg: '' }]],
+  ['one has another algorithm', [{ ...edwards, alg: 'RS256' }]],
+  ['one is symmetric', [{ kty: 'oct', k: 'AAAA', alg: 'HS256', kid: 'x' }]],
+  ['two share an ID', [edwards, { ...curve, kid: 'edwards-key' }]],
+])('signing keys are rejected if %s', async (_title, jwks) => {
+  await expect(AuthTokens.create(ISSUER, jwks)).rejects.toThrow(Error);
+});
+
+function toPrivateKey(jwk: JWK) {
+  return createPrivateKey({ key: { ...jwk }, format: 'jwk' });
+}
+
+function createJwk(alg: 'EdDSA' | 'ES256', kid: string): JWK {
+  return { ...generateIssuerKey(alg, kid).privateKey.export({ format: 'jwk' }), kid, alg };
+}

@@ -1,0 +1,36 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { withDeadline } from '../../src/timing/with-deadline.ts';
+
+const timeout = () => new Error('too late');
+
+test('resolves to the result, or rejects with the error, of work that ends in time', async () => {
+  const deadline = performance.now() + 60_000;
+  expect(await withDeadline(deadline, async () => 'result', timeout)).toBe('result');
+  await expect(withDeadline(deadline, () => Promise.reject(new Error('failed')), timeout)).rejects.toThrow('failed');
+});
+
+test('rejects when the deadline passes, and does not begin after it', async () => {
+  const pending = Promise.withResolvers<void>();
+  await expect(withDeadline(performance.now() + 10, () => pending.promise, timeout)).rejects.toThrow('too late');
+  let begun = false;
+  const begin = async () => {
+    begun = true;
+  };
+  await expect(withDeadline(performance.now() - 1, begin, timeout)).rejects.toThrow('too late');
+  expect(begun).toBe(false);
+});
+
+test('leaves no timer behind if work throws before it returns a promise', async () => {
+  let timeouts = 0;
+  const throwing = () => {
+    throw new Error('thrown');
+  };
+  const run = withDeadline(performance.now() + 10, throwing, () => {
+    timeouts++;
+    return timeout();
+  });
+  await expect(run).rejects.toThrow('thrown');
+  await sleep(50);
+  expect(timeouts).toBe(0);
+});
