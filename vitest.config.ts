@@ -26,10 +26,12 @@ const INTEGRATION = [
     'test/contract/{audit-export,check-in-export,idempotency-keys,lists,repeated-calls,tenants}.test.ts',
     'test/login-page/{account*,continue,contract-wallet,international-addresses,notices,passkeys-*,provider*,young-*}.test.ts',
     'test/log.test.ts',
+    'test/packages/install-packages.test.ts',
   );
 
 /** The tests of faults and attacks: `--mode robustness` runs their short forms, `--mode soak` their long ones. */
-const ROBUSTNESS = ['test/robustness/**/*.test.ts'];
+const ROBUSTNESS_FOLDER = 'test/robustness';
+const ROBUSTNESS = [`${ROBUSTNESS_FOLDER}/**/*.test.ts`];
 
 /** Tests with standbys, poolers and distributed Postgres, which need more than npm installs: `--mode cluster`. */
 const SCALE = ['test/scale/**/*.test.ts'];
@@ -57,6 +59,8 @@ export default defineConfig(({ mode }) => {
     cluster: isOnCitus ? [...SCALE, ...ON_CITUS] : SCALE,
     histories: HISTORIES,
   };
+  const needsPackages =
+    isSoak || mode === 'robustness' || process.argv.some((argument) => argument.startsWith(ROBUSTNESS_FOLDER));
   const others = [...SCALE, ...HISTORIES, ...(isNamed ? [] : [...ROBUSTNESS, ...INTEGRATION])];
   return {
     // Examples import the package as applications do.
@@ -68,8 +72,8 @@ export default defineConfig(({ mode }) => {
     },
     test: {
       include: tiers[mode] ?? ['test/**/*.test.ts'],
-      exclude: tiers[mode] ? [] : others,
-      globalSetup: 'test/support/postgres.ts',
+      exclude: ['**/node_modules/**', ...(tiers[mode] ? [] : others)],
+      globalSetup: [...(needsPackages ? ['test/packages/install-packages.ts'] : []), 'test/support/postgres.ts'],
       provide: { isSoak },
       // More workers load and warm up the code more often; tests of these tiers wait more than they work.
       maxWorkers: isSoak || isHistories || isOnCitus ? 1 : mode === 'integration' || mode === 'robustness' ? 4 : 2,

@@ -7,6 +7,7 @@ import {
   integerBetween,
   parseBoolean,
   parseDatabaseUrlText,
+  parseEthereumUrl,
   parseForeignUrl,
   parseLoginMethods,
   parseNetworks,
@@ -18,7 +19,6 @@ import {
   parseSessionMaxAge,
   parseSingleSignOnMaxAge,
   parseSmtpUrl,
-  parseUrlWithCredentials,
 } from './parse-setting.ts';
 import { parseAdminKey, parseEncryptionKeys } from './secrets.ts';
 import { setting } from './setting.ts';
@@ -115,8 +115,8 @@ export const SETTINGS = {
   mailFrom: setting('MAIL_FROM', String, 'Sender of the e-mails.', { requiredWith: 'SMTP_URL' }),
   ethereumRpcUrl: setting(
     'ETHEREUM_RPC_URL',
-    parseUrlWithCredentials,
-    'Ethereum node that checks signatures of contract wallets.',
+    parseEthereumUrl,
+    'Ethereum node that checks signatures of contract wallets. Needs an [optional package](src/README.md#packages).',
     {
       isSecret: true,
     },

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -26,7 +27,8 @@ export class ScratchCopy {
     const { stdout } = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard']);
     const files = stdout.split('\0').filter((name) => name !== '');
     for (const file of files) await cp(file, join(directory, file)).catch(ignoreDeleted);
-    await symlink(resolve('node_modules'), join(directory, 'node_modules'));
+    for (const modules of ['node_modules', 'test/node_modules'].filter((path) => existsSync(path)))
+      await symlink(resolve(modules), join(directory, modules));
     return new ScratchCopy(directory, env);
   }
 

@@ -33,7 +33,7 @@ function testsOf(file: string, importers: Importers): string[] {
 
 /** Reads the imports of all files. */
 export function readImporters(): Importers {
-  const imports = globSync('{src,test}/**/*.ts').flatMap((importer) =>
+  const imports = globSync('{src,test}/**/*.ts', { exclude: ['**/node_modules'] }).flatMap((importer) =>
     [...readFileSync(importer, 'utf8').matchAll(/(?:from|import) '(\.[^']+)'|import\('(\.[^']+)'\)/g)].map(
       ([, path, loaded]) => ({ importer, file: join(dirname(importer), path ?? loaded ?? '') }),
     ),

@@ -7,7 +7,6 @@ import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chro
 import { PERSON } from '../support/openid/provider.ts';
 import { servePages } from '../support/openid/serve-pages.ts';
 import { startUsherProvider, trustCertificate } from '../support/openid/usher-provider.ts';
-import { REPOSITORY } from '../support/process.ts';
 import { adminClient } from '../support/service.ts';
 
 const TIMEOUT_MS = 60_000;
@@ -46,7 +45,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   let script: string;
 
   beforeAll(async () => {
-    const stdin = { contents: SCRIPT, resolveDir: REPOSITORY };
+    const stdin = { contents: SCRIPT, resolveDir: import.meta.dirname };
     const { outputFiles } = await build({ stdin, bundle: true, format: 'esm', write: false });
     script = outputFiles[0]?.text ?? '';
     chrome = await launchChromium();

@@ -14,7 +14,8 @@ import { createSecretFiles, TEST_ENV, testConfig } from './service.ts';
 
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 
-const PATH = `${join(REPOSITORY, 'node_modules/.bin')}:${process.env.PATH}`;
+const BIN = ['node_modules/.bin', 'test/node_modules/.bin'].map((path) => join(REPOSITORY, path));
+const PATH = [...BIN, process.env.PATH].join(':');
 
 /** The limit for a start, for an exit, and for the end of the processes that an exit leaves. Tests take a little longer. */
 const TIMEOUT_MS = 110_000;

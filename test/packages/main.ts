@@ -1,0 +1,9 @@
+/** `npm run test:packages`: other scripts run it before what needs the packages of `test/package.json`. */
+import { installPackages } from './install-packages.ts';
+
+try {
+  installPackages();
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
+  process.exitCode = 1;
+}
