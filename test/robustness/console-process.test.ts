@@ -29,9 +29,7 @@ async function startConsole(databaseUrl: string, env: Record<string, string> = {
   const operators = join(directory, 'operators');
   await writeFile(operators, `${ADA} admin\n`);
   const port = await findFreePort();
-  // A busy machine may be slow, and a call that is late is refused.
-  const slow = { REQUEST_TIMEOUT_MS: '60000' };
-  const consoleEnv = { CONSOLE_PORT: String(port), OPERATORS_FILE: operators, ...slow, ...env };
+  const consoleEnv = { CONSOLE_PORT: String(port), OPERATORS_FILE: operators, ...env };
   const usher = await startUsher(databaseUrl, consoleEnv);
   return { usher, port, url: `http://127.0.0.1:${port}` };
 }

@@ -36,7 +36,7 @@ test.runIf(quickOrLong(false, true)).for(LOADS)(
   async ({ connections, attendees, commitMs }, context) => {
     await using database = await cloneDatabase();
     await delayCommits(database, commitMs);
-    await using service = await startUsher(database.url);
+    await using service = await startUsher(database.url, { REQUEST_TIMEOUT_MS: '5000' });
     const [busy, other] = [await createTenant(service), await createTenant(service)];
     using busyPool = new HttpPool(service, { 'x-api-key': busy.apiKey }, { connections });
     using otherPool = new HttpPool(service, { 'x-api-key': other.apiKey }, { connections: CALLS });

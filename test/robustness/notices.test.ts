@@ -17,7 +17,7 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]();
 });
 
-const env = { LOGIN_METHODS: 'email', MAIL_FROM: 'Usher <login@usher.test>', REQUEST_TIMEOUT_MS: '60000' };
+const env = { LOGIN_METHODS: 'email', MAIL_FROM: 'Usher <login@usher.test>' };
 
 test('kill -9 of the process that makes changes loses no notice of an acknowledged one', {
   timeout: 120_000,

@@ -29,7 +29,6 @@ const database = stack.use(await cloneDatabase());
 const { files = {}, env } = optionsFor(database.url, {
   OIDC_SIGNING_KEYS_FILE: 'oidc.json',
   TRUSTED_PROXIES: '127.0.0.1',
-  REQUEST_TIMEOUT_MS: '60000',
 });
 const usher = stack.use(
   await UsherProcess.start({ files: { ...files, 'oidc.json': JSON.stringify({ keys: [jwk] }) }, env, keepsLog: false }),

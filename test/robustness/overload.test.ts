@@ -60,7 +60,7 @@ describe.runIf(quickOrLong(false, true))('beside operators,', () => {
 
   beforeAll(async () => {
     database = await cloneDatabase();
-    service = await startUsher(database.url, { DATABASE_CONNECTIONS: '2' });
+    service = await startUsher(database.url, { DATABASE_CONNECTIONS: '2', REQUEST_TIMEOUT_MS: String(DEADLINE_MS) });
   });
   afterAll(async () => {
     await service?.[Symbol.asyncDispose]();

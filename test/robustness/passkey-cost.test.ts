@@ -38,7 +38,6 @@ test('a sign-in with a passkey costs at most 1.3 times the CPU of one by code, a
     SMTP_URL: mail.url,
     MAIL_FROM: 'login@usher.test',
     TRUSTED_PROXIES: '127.0.0.1',
-    REQUEST_TIMEOUT_MS: '60000',
     WEBHOOK_DELIVERY: 'false',
     NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(PROBE)}`,
   });

@@ -30,7 +30,6 @@ test('sign-ins at a provider ask once for its metadata, and cost at most twice t
     SMTP_URL: mail.url,
     MAIL_FROM: 'login@usher.test',
     TRUSTED_PROXIES: '127.0.0.1',
-    REQUEST_TIMEOUT_MS: '60000',
     WEBHOOK_DELIVERY: 'false',
   });
   const tenant = await createTenant(usher);

@@ -155,6 +155,7 @@ describe.skipIf(SKIPS_DEBIAN_POSTGRES)('with a synchronous standby', () => {
     receiver.respond = (_, response) => void sleep(ANSWER_MS).then(() => response.writeHead(204).end());
     await using usher = await startUsher(`postgres://usher@${two.address},${one.address}/deliveries`, {
       WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+      REQUEST_TIMEOUT_MS: '5000',
       WEBHOOK_TIMEOUT_MS: '5000',
     });
     await two.sql('deliveries', watchLeases);

@@ -33,7 +33,7 @@ export interface Run {
 }
 
 export interface MainOptions {
-  /** The whole environment besides `PATH`. */
+  /** The whole environment besides `PATH` and the request timeout. */
   readonly env: Record<string, string>;
   /** Files in its working directory, by name. */
   readonly files?: Record<string, string>;
@@ -69,7 +69,8 @@ export class UsherProcess implements AsyncDisposable {
     const child = spawn(program, args, {
       cwd: directory,
       // As below npm, it ends with its parent.
-      env: { PATH, npm_lifecycle_event: 'start', ...env },
+      // A call that is late on a busy machine is refused, as are more calls while calls are slow.
+      env: { PATH, npm_lifecycle_event: 'start', REQUEST_TIMEOUT_MS: '60000', ...env },
       stdio: ['ignore', stdoutFd ?? 'pipe', 'pipe'],
     });
     this.#child = child;
