@@ -2,7 +2,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { expect, test, vi } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
+import { cloneDatabase } from '../support/database.ts';
 import { createDirectory } from '../support/directory.ts';
 import { type HttpRequest, openHttpClient, request } from '../support/http.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
@@ -13,8 +14,6 @@ import { Prometheus } from '../support/prometheus.ts';
 import { createTenant, createTestWebhook } from '../support/service.ts';
 import { quickOrLong } from '../support/soak.ts';
 import { answeringWorkers, startWorkers, waitForWorkers, workerPids } from '../support/workers.ts';
-
-vi.setConfig({ testTimeout: 180_000 });
 
 /** A call of each shape, all of whose free parts are random. */
 function hostileCalls(apiKey: string): HttpRequest[] {
@@ -53,10 +52,23 @@ function hostileCalls(apiKey: string): HttpRequest[] {
   ];
 }
 
-const ROUNDS = quickOrLong(60, 6_000);
+const ROUNDS = quickOrLong(10, 6_000);
+/** Clients of each kind that hold the metrics port, which accepts 32. */
+const HELD = quickOrLong(20, 200);
+
+const fixture = await LoginFixture.open({ config: MEASURED });
+afterAll(() => fixture.close());
+
+// First, before others have asked for the backlog.
+test('scrapes at the same time share one', async () => {
+  await using metrics = await openMetrics(fixture.service);
+  const texts = await Promise.all(Array.from({ length: 20 }, async () => (await fetch(metrics.url)).text()));
+  expect(new Set(texts).size).toBe(1);
+  const found = await scrape(metrics);
+  expect(found.sum('db_client_operation_duration_seconds_count', { db_query_summary: 'selectBacklog' })).toBe(1);
+});
 
 test('hostile calls add no series, however many', async () => {
-  await using fixture = await LoginFixture.open({ config: MEASURED });
   const { service, tenant } = fixture;
   await using metrics = await openMetrics(service);
   using client = openHttpClient(service.url, { httpVersion: '1.1' });
@@ -80,8 +92,8 @@ test('hostile calls add no series, however many', async () => {
 });
 
 test('clients of the metrics port cannot take the service away, nor the port for long', async () => {
-  await using fixture = await LoginFixture.open();
-  await using main = await startUsher(fixture.service.database.url, { METRICS_PORT: '0' }, { keepsLog: true });
+  await using database = await cloneDatabase();
+  await using main = await startUsher(database.url, { METRICS_PORT: '0' }, { keepsLog: true });
   const { origin, port } = new URL(await metricsUrlOf(main));
   const status = (options: HttpRequest) => request(origin, options).then((reply) => reply.status);
   expect(await status({ path: '/metrics' })).toBe(200);
@@ -96,41 +108,25 @@ test('clients of the metrics port cannot take the service away, nor the port for
   const call = { path: `/api/webhooks/${webhookId}`, headers: { 'x-api-key': tenant.apiKey } };
   const [line, header] = ['GET /metrics HTTP/1.1\r\n', `X: ${'x'.repeat(4_000)}`];
   const body = 'POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999999\r\n\r\nx';
-  for (const text of [
-    '',
-    line + header,
-    line + `${header}\r\n`.repeat(100),
-    body,
-    `${line}Host: a\r\n\r\n`.repeat(100),
-  ]) {
-    const sockets = await Promise.all(Array.from({ length: 1_000 }, () => hold(Number(port), text)));
-    for (let count = 0; count < 20; count++) expect((await request(main.url, call)).status).toBe(200);
-    // Those that hold the port are closed after 5 seconds.
-    await expect.poll(() => status({ path: '/metrics' }).catch(() => 0)).toBe(200);
-    for (const socket of sockets) socket.destroy();
-  }
+  const held = ['', line + header, line + `${header}\r\n`.repeat(100), body, `${line}Host: a\r\n\r\n`.repeat(100)];
+  const texts = Array.from({ length: HELD }, () => held).flat();
+  const sockets = await Promise.all(texts.map((text) => hold(Number(port), text)));
+  for (let count = 0; count < 20; count++) expect((await request(main.url, call)).status).toBe(200);
+  await expect.poll(() => status({ path: '/metrics' }).catch(() => 0)).toBe(200);
+  // Each of them is closed, those that hold the port after 5 seconds.
+  await Promise.all(sockets.map(untilClosed));
   expect(main.errors).toBe('');
 });
 
 test('a connection to the metrics port has one response at most, however many requests it sends', async () => {
-  await using fixture = await LoginFixture.open({ config: MEASURED });
   await using metrics = await openMetrics(fixture.service);
   const socket = await hold(metrics.port, 'GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2_000));
   let received = '';
   socket.setEncoding('utf8').on('data', (text) => {
     received += text;
   });
-  await new Promise((resolve) => socket.resume().once('close', resolve));
+  await untilClosed(socket);
   expect(received.match(/HTTP\/1\.1 \d+/g)?.length ?? 0).toBeLessThanOrEqual(1);
-});
-
-test('scrapes at the same time share one', async () => {
-  await using fixture = await LoginFixture.open({ config: MEASURED });
-  await using metrics = await openMetrics(fixture.service);
-  const texts = await Promise.all(Array.from({ length: 20 }, async () => (await fetch(metrics.url)).text()));
-  expect(new Set(texts).size).toBe(1);
-  const found = await scrape(metrics);
-  expect(found.sum('db_client_operation_duration_seconds_count', { db_query_summary: 'selectBacklog' })).toBe(1);
 });
 
 test('workers are counted together, and a scrape goes on without one that hangs or crashes', async () => {
@@ -174,8 +170,7 @@ test('workers are counted together, and a scrape goes on without one that hangs 
 test.skipIf(SKIPS_PROMETHEUS)(
   'a real Prometheus answers every query of the dashboard and evaluates every alert',
   async () => {
-    await using fixture = await LoginFixture.open();
-    const { database } = fixture.service;
+    await using database = await cloneDatabase();
     await using main = await startUsher(
       database.url,
       { METRICS_PORT: '0', WORKERS: '2', LOGIN_METHODS: 'wallet' },
@@ -196,10 +191,14 @@ test.skipIf(SKIPS_PROMETHEUS)(
       })
       .toBe(1);
 
-    const empty: string[] = [];
-    for (const { title, expr } of readDashboard()) if ((await prometheus.query(expr)).length === 0) empty.push(title);
-    // Nothing of the kind has happened.
-    expect(empty.filter((title) => !['Failed statements', 'Expired rows'].includes(title))).toEqual([]);
+    const findEmpty = async () => {
+      const empty: string[] = [];
+      for (const { title, expr } of readDashboard()) if ((await prometheus.query(expr)).length === 0) empty.push(title);
+      return empty;
+    };
+    // Nothing of the kind has happened. On a busy machine a scrape may be late, after which gauges have no value.
+    const unused = ['Failed statements', 'Expired rows'];
+    await expect.poll(async () => (await findEmpty()).filter((title) => !unused.includes(title))).toEqual([]);
     await expect.poll(() => prometheus.failedRules()).toEqual([]);
     expect((await prometheus.query('ALERTS{alertstate="firing"}')).map(({ metric }) => metric.alertname)).toEqual([]);
   },
@@ -218,4 +217,9 @@ async function hold(port: number, text: string): Promise<Socket> {
   await once(socket, 'connect');
   socket.write(text);
   return socket;
+}
+
+/** Reads until the service has closed the connection, or has reset it. */
+async function untilClosed(socket: Socket): Promise<void> {
+  if (!socket.closed) await new Promise((resolve) => socket.resume().once('close', resolve));
 }
