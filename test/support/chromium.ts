@@ -4,6 +4,9 @@ import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { CHROMIUM_PATH, lacks } from './tools.ts';
 
+/** For what hangs: on a busy machine, a page may take half a minute. */
+export const PAGE_TIMEOUT_MS = 120_000;
+
 const ARGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'];
 
 export const SKIPS_CHROMIUM = lacks('CHROMIUM');
