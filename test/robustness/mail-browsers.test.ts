@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toHtmlText } from '../../src/mail/html-text.ts';
 import { LANGUAGES } from '../../src/texts/texts.ts';
 import { MAILS } from '../preview/mails.ts';
-import { expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { expectAccessible, expectContrast, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { quickOrLong } from '../support/soak.ts';
 
 /** Screenshots are written there, if it is set. */
@@ -39,7 +39,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
           await page.emulateMedia({ colorScheme });
           await page.setViewportSize({ width: 320, height: 800 });
           expect(await page.evaluate('document.documentElement.scrollWidth'), name).toBeLessThanOrEqual(320);
-          if (looksAt) await expectAccessible(page);
+          if (looksAt) await (colorScheme === 'light' ? expectAccessible(page) : expectContrast(page));
           await page.setViewportSize({ width: 700, height: 800 });
           const table = await page.locator('.sheet').boundingBox();
           expect(table?.width, name).toBe(480);

@@ -4,7 +4,13 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import {
+  collectProblems,
+  expectAccessible,
+  launchChromium,
+  PAGE_TIMEOUT_MS,
+  SKIPS_CHROMIUM,
+} from '../support/chromium.ts';
 import { createDirectory } from '../support/directory.ts';
 import { startExample } from '../support/example-application.ts';
 import { findFreePort } from '../support/free-port.ts';
@@ -16,7 +22,6 @@ import { startUsherProvider, trustCertificate, type UsherProvider } from '../sup
 import { REPOSITORY } from '../support/process.ts';
 import { ADMIN_KEY } from '../support/service.ts';
 
-const TIMEOUT_MS = 60_000;
 const PASSWORD = 'correct horse';
 
 describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
@@ -41,7 +46,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       ...options,
     });
     onTestFinished(() => context.close());
-    context.setDefaultTimeout(TIMEOUT_MS);
+    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const page = await context.newPage();
     const redirectUri = `${origin}/callback`;

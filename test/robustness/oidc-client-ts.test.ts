@@ -3,13 +3,11 @@ import { build } from 'esbuild';
 import type { UserManager } from 'oidc-client-ts';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { collectProblems, launchChromium, PAGE_TIMEOUT_MS, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { PERSON } from '../support/openid/provider.ts';
 import { servePages } from '../support/openid/serve-pages.ts';
 import { startUsherProvider, trustCertificate } from '../support/openid/usher-provider.ts';
 import { adminClient } from '../support/service.ts';
-
-const TIMEOUT_MS = 60_000;
 
 /** The whole client. Its callback ends a sign-in, in the page or in a hidden frame of it. */
 const SCRIPT = `
@@ -64,7 +62,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     onTestFinished(() => provider[Symbol.asyncDispose]());
     const context = await chrome.newContext({ viewport: { width: 360, height: 740 }, ignoreHTTPSErrors: true });
     onTestFinished(() => context.close());
-    context.setDefaultTimeout(TIMEOUT_MS);
+    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const page = await context.newPage();
     await visit(page, origin);

@@ -3,7 +3,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { LANGUAGES, type TextKey } from '../../src/texts/texts.ts';
 import { createCertificate } from '../support/certificate.ts';
-import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { collectProblems, launchChromium, PAGE_TIMEOUT_MS, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { beginLogin, newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import {
@@ -16,7 +16,6 @@ import {
 } from '../support/service.ts';
 import { addAuthenticator } from '../support/virtual-authenticator.ts';
 
-const TIMEOUT_MS = 60_000;
 const CALLBACK = 'http://127.0.0.1/callback';
 const METHODS = ['email', 'passkey'] as const;
 
@@ -48,7 +47,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   async function openBrowser(locale: string) {
     const headers = { 'x-forwarded-for': newAddress() };
     context = await chrome.newContext({ ignoreHTTPSErrors: true, locale, extraHTTPHeaders: headers });
-    context.setDefaultTimeout(TIMEOUT_MS);
+    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     problems = collectProblems(context);
     await context.route(`${CALLBACK}?**`, (route) =>
       route.fulfill({ contentType: 'text/html', body: '<h1>Signed in</h1>' }),

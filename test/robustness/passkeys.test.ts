@@ -1,13 +1,18 @@
 /** Passkeys in Chromium, with the virtual authenticator of its debugging protocol. */
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import {
+  collectProblems,
+  expectAccessible,
+  launchChromium,
+  PAGE_TIMEOUT_MS,
+  SKIPS_CHROMIUM,
+} from '../support/chromium.ts';
 import { beginLogin, newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { createTestUser, type TestUser } from '../support/service.ts';
 import { addAuthenticator } from '../support/virtual-authenticator.ts';
 
-const TIMEOUT_MS = 30_000;
 const CALLBACK = 'http://127.0.0.1/callback';
 
 describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
@@ -33,7 +38,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   /** Opens a browser with an authenticator. The application is a page that says so. */
   async function openBrowser() {
     context = await chrome.newContext({ extraHTTPHeaders: { 'x-forwarded-for': newAddress() } });
-    context.setDefaultTimeout(TIMEOUT_MS);
+    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     problems = collectProblems(context);
     await context.route(`${CALLBACK}?**`, (route) =>
       route.fulfill({ contentType: 'text/html', body: '<h1>Shop</h1>' }),
@@ -138,7 +143,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     expect(await fixture.isCompleted(second)).toBe(false);
     await other.bringToFront();
     await enterCode(other, user);
-    await expect.poll(() => fixture.isCompleted(second), { timeout: TIMEOUT_MS }).toBe(true);
+    await expect.poll(() => fixture.isCompleted(second), { timeout: PAGE_TIMEOUT_MS }).toBe(true);
   });
 
   it('a passkey that was removed is refused, and the browser forgets it', async () => {

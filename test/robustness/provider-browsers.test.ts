@@ -1,7 +1,13 @@
 /** Signing in at other providers in Chromium: at another Usher, and at a certified provider. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import {
+  collectProblems,
+  expectAccessible,
+  launchChromium,
+  PAGE_TIMEOUT_MS,
+  SKIPS_CHROMIUM,
+} from '../support/chromium.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { beginLogin, newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
@@ -9,8 +15,6 @@ import { PERSON } from '../support/openid/provider.ts';
 import { startReferenceProvider } from '../support/openid/reference-provider.ts';
 import { startUsherProvider, trustCertificate, type UsherProvider } from '../support/openid/usher-provider.ts';
 import { adminClient, clientsOf, createTestUser } from '../support/service.ts';
-
-const TIMEOUT_MS = 30_000;
 
 describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   let chrome: Browser;
@@ -52,7 +56,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       extraHTTPHeaders: { 'x-forwarded-for': newAddress() },
       ignoreHTTPSErrors: true,
     });
-    context.setDefaultTimeout(TIMEOUT_MS);
+    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const page = await context.newPage();
     const { path } = await beginLogin(fixture.service, fixture.tenant, { redirectUri });

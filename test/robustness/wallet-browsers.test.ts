@@ -2,14 +2,19 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { LANGUAGES } from '../../src/texts/texts.ts';
-import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import {
+  collectProblems,
+  expectAccessible,
+  launchChromium,
+  PAGE_TIMEOUT_MS,
+  SKIPS_CHROMIUM,
+} from '../support/chromium.ts';
 import { ContractWallet } from '../support/contract-wallet.ts';
 import { ContractWalletFixture, FACTORY } from '../support/contract-wallet-fixture.ts';
 import { beginLogin, newAddress } from '../support/login-browser.ts';
 import { createTestUser, REDIRECT_URI, type TestService } from '../support/service.ts';
 import { Wallet } from '../support/wallet.ts';
 
-const TIMEOUT_MS = 30_000;
 const PNG =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 const svg = (color: string, content = '') =>
@@ -82,7 +87,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       locale: language,
       ...options,
     });
-    context.setDefaultTimeout(TIMEOUT_MS);
+    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const hosts = new Set<string>();
     context.on('request', (request) => {
