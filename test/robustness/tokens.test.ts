@@ -1,7 +1,7 @@
 /** Attacks on auth tokens, sent to a running service over REST and gRPC. */
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { refusal } from '../support/answers.ts';
 import { cloneDatabase } from '../support/database.ts';
@@ -73,21 +73,27 @@ const cases = [
 const protocols = [REST, protocolNamed('gRPC over HTTP/2')];
 
 describe.each(protocols)('over $name', (protocol) => {
-  describe.each(cases)('a token %s, signed with %s,', (owner, alg, keys) => {
+  let refused: ReturnType<typeof comparable>;
+  beforeAll(async () => {
+    refused = comparable(await exchange(protocol, 'not-a-token'));
+  });
+
+  // A protocol only carries the token: in the short form, one sends every attack on every key.
+  const isWhole = protocol === REST || quickOrLong(false, true);
+  describe.each(isWhole ? cases : cases.slice(0, 1))('a token %s, signed with %s,', (owner, alg, keys) => {
     it('is accepted when valid', async () => {
       const reply = await exchange(protocol, forgeWith(keys, alg).token());
       expect(answerOf(protocol, exchangeToken, reply)).toMatchObject({ data: { user: { email: user.email } } });
     });
 
-    it.each(attacksOn(alg))('is refused with %s', async (_, attack) => {
+    it.each(isWhole ? attacksOn(alg) : attacksOn(alg).slice(-1))('is refused with %s', async (_, attack) => {
       const reply = await exchange(protocol, attack(forgeWith(keys, alg)));
       expect(answerOf(protocol, exchangeToken, reply)).toEqual(refusal('unauthenticated', 'Invalid or expired token'));
-      expect(comparable(reply)).toEqual(comparable(await exchange(protocol, 'not-a-token')));
+      expect(comparable(reply)).toEqual(refused);
     });
 
     it(`is refused with any change, ${CHANGES} tried`, async (context) => {
       const valid = forgeWith(keys, alg).token();
-      const refused = comparable(await exchange(protocol, 'not-a-token'));
       const others: string[] = [];
       for (const change of fc.sample(changes, { seed: SEED, numRuns: CHANGES })) {
         const token = change(valid);

@@ -15,7 +15,7 @@ export interface HttpReply {
 }
 
 /** How long to wait for a reply, and for the end of a stream. */
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 120_000;
 
 export interface Http2Session extends Disposable {
   readonly session: ClientHttp2Session;

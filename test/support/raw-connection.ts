@@ -7,7 +7,7 @@ import type { HttpReply } from './http2-session.ts';
 export type RawReply = Omit<HttpReply, 'cookies'>;
 
 /** The limit for a reply and for the end of the connection. */
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 120_000;
 
 export class RawConnection implements Disposable {
   readonly socket: Socket;
