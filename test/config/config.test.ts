@@ -149,6 +149,7 @@ const KEY_PAIR = 'TLS_CERT_FILE and TLS_KEY_FILE must hold a certificate and its
 
 describe('refuses', () => {
   test.each([
+    ...each('METRICS_PORT', 'must be a whole number from 0 to 65535', ['metrics', '65536']),
     ...each('PORT', 'must be a whole number from 0 to 65535', ['-1', '65536', '1.5', ' 80', '1e3', '0x50', '+80']),
     ...each('PUBLIC_URL', WEB_URL, ['usher.test', '/base', 'ftp://usher.test', 'https://', 'https://usher.test/#']),
     ...each('PUBLIC_URL', 'must have neither query nor user information', [

@@ -22,11 +22,24 @@ export async function openDemoFixture(loginMethods: readonly LoginMethod[] = ['w
   const logger = createLogger('silent');
   const base = stack.use(await bootstrap(config, { logger }));
   const [clock, mailbox] = [new TestClock(), new Mailbox()];
-  const service = await startServer(
-    { ...config, databaseUrl: undefined },
-    { bootstrap: base, clock: clock.read, sendMail: mailbox.sendMail, logger },
-  );
-  stack.defer(() => service.close());
   const all = stack.move();
-  return { clock, mailbox, service, [Symbol.asyncDispose]: () => all.disposeAsync() };
+  const start = async () => {
+    const service = await startServer(
+      { ...config, databaseUrl: undefined },
+      { bootstrap: base, clock: clock.read, sendMail: mailbox.sendMail, logger },
+    );
+    all.defer(() => service.close());
+    return service;
+  };
+  const service = await start();
+  return {
+    clock,
+    mailbox,
+    service,
+    /** Holds the file of the demo. */
+    dataDir,
+    /** Starts another service with the same data. */
+    startAgain: start,
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
 }
