@@ -31,13 +31,26 @@ import { readDemo } from '../support/workers.ts';
 const POLL = { interval: 20, timeout: 60_000 };
 
 const directory = await createDirectory();
-/** Holds what a first start has made. */
 const dataDir = join(directory, 'data');
 
-{
+test('SIGTERM during the first start leaves no process, and the next start has a demo, with the code in the terminal', async () => {
+  await runMain({ env: { PORT: '0', DATA_DIR: dataDir } }, async (kill) => {
+    const commands = async () => [...(await processesWith(dataDir)).values()];
+    await expect.poll(async () => (await commands()).some(isPostgres), POLL).toBe(true);
+    kill('SIGTERM');
+  });
+  expect(await survivorsOf(await processesWith(dataDir))).toEqual([]);
+
   await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir } });
-  await main.end('SIGTERM');
-}
+  await readWebhook(main.url, dataDir);
+  const [, email = ''] = /sign in as (\S+),/.exec(main.stdout) ?? [];
+  expect(main.stdout).toContain(`${main.url}/demo    sign in as ${email}, `);
+  const printed = new RegExp(`^ *E-MAIL to ${email}: (\\d{6}) is your code for Demo$`, 'm');
+  await signInToDemo(main, email, async () => {
+    await expect.poll(() => main.stdout).toMatch(printed);
+    return printed.exec(main.stdout)?.[1] ?? '';
+  });
+});
 
 test('a start after kill -9 has everything that was acknowledged, and the old Postgres is gone', async () => {
   const env = { PORT: '0', DATA_DIR: dataDir };
@@ -63,19 +76,6 @@ test('a start after kill -9 has everything that was acknowledged, and the old Po
   expect(await survivorsOf(descendants)).toEqual([]);
   const { events } = clientsOf(main, demo);
   await Promise.all(acknowledged.map((eventId) => events.checkIn({ eventId, attendeeId: 'ada' })));
-});
-
-test('SIGTERM during the first start leaves no process, and the next start succeeds', async () => {
-  const interrupted = join(directory, 'interrupted');
-  await runMain({ env: { PORT: '0', DATA_DIR: interrupted } }, async (kill) => {
-    const commands = async () => [...(await processesWith(interrupted)).values()];
-    await expect.poll(async () => (await commands()).some(isPostgres), POLL).toBe(true);
-    kill('SIGTERM');
-  });
-  expect(await survivorsOf(await processesWith(interrupted))).toEqual([]);
-
-  await using main = await startMain({ env: { PORT: '0', DATA_DIR: interrupted } });
-  await readWebhook(main.url, interrupted);
 });
 
 const ownUid = process.getuid?.();
@@ -207,41 +207,29 @@ test.each([
 
 const OF_ANOTHER_DATABASE = JSON.stringify({ applicationId: randomUUID(), userId: randomUUID(), redirectUris: [] });
 
-test('at the next start, the demo works if its file is of a version without a second application', async () => {
-  await dropCafe(join(dataDir, 'demo.json'));
-  await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir } });
-  const [, email = ''] = /sign in as (\S+),/.exec(main.stdout) ?? [];
-  expect(main.stdout).toContain(`${main.url}/demo    sign in as ${email}, `);
-  // The code is in the terminal.
-  const printed = new RegExp(`^ *E-MAIL to ${email}: (\\d{6}) is your code for Demo$`, 'm');
-  const browser = await signInToDemo(main, email, async () => {
-    await expect.poll(() => main.stdout).toMatch(printed);
-    return printed.exec(main.stdout)?.[1] ?? '';
-  });
+test.each<[string, (file: string) => Promise<void>]>([
+  ['works if its file is of a version without a second application', dropCafe],
+  ['is created again if its file was truncated', (file) => truncate(file, 20)],
+  ['is created again if its file is of another database', (file) => writeFile(file, OF_ANOTHER_DATABASE)],
+])('at the next start, the demo %s', async (_, spoil) => {
+  await using fixture = await openDemoFixture();
+  await spoil(join(fixture.dataDir, 'demo.json'));
+  const service = await fixture.startAgain();
+  const email = service.demo?.email ?? '';
+  const url = service.url.replace('localhost', '127.0.0.1');
+  const browser = await signInToDemo({ url }, email, async () => fixture.mailbox.codeFor(email));
   const { location: second = '' } = await browser.submit(await browser.open('/demo/cafe'), '/demo/cafe/login');
   const offer = new URL(second);
   expect((await browser.open(offer.pathname + offer.search)).body).toContain('action="/login/continue"');
-  expect(await main.end('SIGTERM')).toBe(0);
 });
 
-test.each<[string, (file: string) => Promise<void>]>([
-  ['was truncated', (file) => truncate(file, 20)],
-  ['is of another database', (file) => writeFile(file, OF_ANOTHER_DATABASE)],
-])('at the next start, the demo is created again if its file %s', async (_, spoil) => {
-  await using fixture = await openDemoFixture();
-  await spoil(join(fixture.dataDir, 'demo.json'));
-  const { demo, url } = await fixture.startAgain();
-  const email = demo?.email ?? '';
-  expect(email).toMatch(/^ada\./);
-  await signInToDemo({ url: url.replace('localhost', '127.0.0.1') }, email, async () => fixture.mailbox.codeFor(email));
-});
-
+/** Signs the user of the demo in by code, and returns the browser. */
 async function signInToDemo(
-  service: { readonly url: string },
+  { url }: { readonly url: string },
   email: string,
   readCode: () => Promise<string>,
 ): Promise<LoginBrowser> {
-  const browser = new LoginBrowser({ url: service.url });
+  const browser = new LoginBrowser({ url });
   const { location: login = '' } = await browser.submit(await browser.open('/demo'), '/demo/login');
   const { pathname, search } = new URL(login);
   const codePage = await browser.submit(await browser.open(pathname + search), '/login/email', { email });
