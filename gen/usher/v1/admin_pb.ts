@@ -2542,9 +2542,9 @@ export const DeletePasskeyResponseSchema: GenMessage<DeletePasskeyResponse> = /*
 
 /**
  * For operators and login pages. Every call carries an admin key in the header
- * X-Admin-Key. A call without one fails with UNAUTHENTICATED "Invalid admin key". If
- * the key lacks the right to the RPC, the call fails with PERMISSION_DENIED "Missing
- * right", and for invalid fields with INVALID_ARGUMENT "Validation failed".
+ * X-Admin-Key. A call without one fails with INVALID_ADMIN_KEY. If the key
+ * lacks the right to the RPC, the call fails with MISSING_RIGHT, and for
+ * invalid fields with VALIDATION_FAILED.
  *
  * @generated from service usher.v1.AdminService
  */
@@ -2562,7 +2562,7 @@ export const AdminService: GenService<{
   /**
    * Returns one application.
    *
-   * NOT_FOUND "Application not found".
+   * APPLICATION_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.GetApplication
    */
@@ -2584,7 +2584,7 @@ export const AdminService: GenService<{
   /**
    * Changes an application. Every replica knows the change within 5 seconds.
    *
-   * NOT_FOUND "Application not found".
+   * APPLICATION_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.UpdateApplication
    */
@@ -2596,8 +2596,7 @@ export const AdminService: GenService<{
   /**
    * Sets the logo that the login page shows for an application, or removes it.
    *
-   * INVALID_ARGUMENT "Invalid logo", with the reason as a field violation;
-   * NOT_FOUND "Application not found".
+   * INVALID_LOGO, with the reason as a field violation; APPLICATION_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.SetApplicationLogo
    */
@@ -2609,7 +2608,7 @@ export const AdminService: GenService<{
   /**
    * Deletes an application. Its API keys stop working within 5 seconds.
    *
-   * NOT_FOUND "Application not found".
+   * APPLICATION_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.DeleteApplication
    */
@@ -2621,7 +2620,7 @@ export const AdminService: GenService<{
   /**
    * Creates another API key of an application.
    *
-   * NOT_FOUND "Application not found".
+   * APPLICATION_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.CreateApiKey
    */
@@ -2634,7 +2633,7 @@ export const AdminService: GenService<{
    * Lists the API keys of an application, newest first, including keys that have
    * expired or were revoked.
    *
-   * NOT_FOUND "Application not found".
+   * APPLICATION_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.ListApiKeys
    */
@@ -2647,8 +2646,7 @@ export const AdminService: GenService<{
    * Replaces an API key by a new one with the same name, use and expiry. The old key
    * works until the overlap ends or until it expires, whichever is first.
    *
-   * NOT_FOUND "API key not found", also for a key that has ended;
-   * FAILED_PRECONDITION "API key already replaced".
+   * API_KEY_NOT_FOUND, also for a key that has ended; API_KEY_REPLACED.
    *
    * @generated from rpc usher.v1.AdminService.RotateApiKey
    */
@@ -2660,7 +2658,7 @@ export const AdminService: GenService<{
   /**
    * Revokes an API key. It stops working within 5 seconds.
    *
-   * NOT_FOUND "API key not found".
+   * API_KEY_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.RevokeApiKey
    */
@@ -2672,8 +2670,8 @@ export const AdminService: GenService<{
   /**
    * Creates a user.
    *
-   * ALREADY_EXISTS "User already exists" when a user has that e-mail address or
-   * wallet address, in upper or lower case; NOT_FOUND "Application not found".
+   * USER_ALREADY_EXISTS when a user has that e-mail address or wallet address,
+   * in upper or lower case; APPLICATION_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.CreateUser
    */
@@ -2685,7 +2683,7 @@ export const AdminService: GenService<{
   /**
    * Returns one user.
    *
-   * NOT_FOUND "User not found".
+   * USER_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.GetUser
    */
@@ -2707,8 +2705,8 @@ export const AdminService: GenService<{
   /**
    * Changes a user's profile. Sessions keep the profile with which they began.
    *
-   * NOT_FOUND "User not found"; ALREADY_EXISTS "User already exists" when another
-   * user has that e-mail address or wallet address.
+   * USER_NOT_FOUND; USER_ALREADY_EXISTS when another user has that e-mail
+   * address or wallet address.
    *
    * @generated from rpc usher.v1.AdminService.UpdateUser
    */
@@ -2721,7 +2719,7 @@ export const AdminService: GenService<{
    * Ends a user's sessions and unused auth tokens in every application, and prevents
    * new sign-ins. Also succeeds for a user who is already deactivated.
    *
-   * NOT_FOUND "User not found".
+   * USER_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.DeactivateUser
    */
@@ -2734,7 +2732,7 @@ export const AdminService: GenService<{
    * Lets a deactivated user sign in again. Sessions and auth tokens from before the
    * deactivation stay ended.
    *
-   * NOT_FOUND "User not found".
+   * USER_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.ReactivateUser
    */
@@ -2748,7 +2746,7 @@ export const AdminService: GenService<{
    * addresses and user agents everywhere, and deletes the user. Only the ID stays.
    * Works for deleted users, too.
    *
-   * NOT_FOUND "User not found" for an ID that no user has ever had.
+   * USER_NOT_FOUND for an ID that no user has ever had.
    *
    * @generated from rpc usher.v1.AdminService.EraseUser
    */
@@ -2760,7 +2758,7 @@ export const AdminService: GenService<{
   /**
    * Deletes a user and ends the user's sessions.
    *
-   * NOT_FOUND "User not found".
+   * USER_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.DeleteUser
    */
@@ -2772,7 +2770,7 @@ export const AdminService: GenService<{
   /**
    * Lists the passkeys of a user, oldest first. A user can have ten.
    *
-   * NOT_FOUND "User not found".
+   * USER_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.ListPasskeys
    */
@@ -2784,7 +2782,7 @@ export const AdminService: GenService<{
   /**
    * Removes a passkey of a user, who can no longer sign in with it. Sessions stay.
    *
-   * NOT_FOUND "Passkey not found".
+   * PASSKEY_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.DeletePasskey
    */
@@ -2796,7 +2794,7 @@ export const AdminService: GenService<{
   /**
    * Lists the accounts at other providers with which a user signs in, oldest first.
    *
-   * NOT_FOUND "User not found".
+   * USER_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.ListUserIdentities
    */
@@ -2809,7 +2807,7 @@ export const AdminService: GenService<{
    * Removes an identity of a user, who can no longer sign in with it. Sessions stay.
    * Also succeeds if the user does not have the identity.
    *
-   * NOT_FOUND "User not found".
+   * USER_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.DeleteUserIdentity
    */
@@ -2823,7 +2821,7 @@ export const AdminService: GenService<{
    * webhook of the application. UserService shows the user only after the first
    * sign-in. Also succeeds for a user who is already in the application.
    *
-   * NOT_FOUND "Application not found" or "User not found".
+   * APPLICATION_NOT_FOUND or USER_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.AddApplicationUser
    */
@@ -2837,7 +2835,7 @@ export const AdminService: GenService<{
    * tokens there. Webhooks keep their owner. A new sign-in adds the user again.
    * Also succeeds for a user who is not in the application.
    *
-   * NOT_FOUND "Application not found" or "User not found".
+   * APPLICATION_NOT_FOUND or USER_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.RemoveApplicationUser
    */
@@ -2850,8 +2848,8 @@ export const AdminService: GenService<{
    * Completes a login intent for a user whom the login page has authenticated.
    * Returns the auth token and the URL to send the browser to. Works once per intent.
    *
-   * NOT_FOUND "Login intent not found" or "User not found";
-   * FAILED_PRECONDITION "Login intent expired" or "Login intent already completed".
+   * LOGIN_INTENT_NOT_FOUND or USER_NOT_FOUND; LOGIN_INTENT_EXPIRED or
+   * LOGIN_INTENT_COMPLETED.
    *
    * @generated from rpc usher.v1.AdminService.CompleteLogin
    */
@@ -2863,7 +2861,7 @@ export const AdminService: GenService<{
   /**
    * Returns the data of a login intent that a login page needs.
    *
-   * NOT_FOUND "Login intent not found".
+   * LOGIN_INTENT_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.GetLoginIntent
    */
@@ -2876,8 +2874,7 @@ export const AdminService: GenService<{
    * Returns the URL to send a user to who cancels the login. The intent stays open,
    * so the user may come back and sign in.
    *
-   * NOT_FOUND "Login intent not found";
-   * FAILED_PRECONDITION "Login intent expired" or "Login intent already completed".
+   * LOGIN_INTENT_NOT_FOUND; LOGIN_INTENT_EXPIRED or LOGIN_INTENT_COMPLETED.
    *
    * @generated from rpc usher.v1.AdminService.CancelLogin
    */
@@ -2889,7 +2886,7 @@ export const AdminService: GenService<{
   /**
    * Lists the live sessions of a user in every application, newest first.
    *
-   * NOT_FOUND "User not found".
+   * USER_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.ListUserSessions
    */
@@ -2902,7 +2899,7 @@ export const AdminService: GenService<{
    * Ends a user's sessions and unused auth tokens in every application. The user may
    * sign in again. Also succeeds for a user without sessions.
    *
-   * NOT_FOUND "User not found".
+   * USER_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.EndUserSessions
    */
@@ -2915,7 +2912,7 @@ export const AdminService: GenService<{
    * Lists the grants of a user in every application, newest first. A grant is a
    * sign-in by OpenID Connect for which an application has tokens.
    *
-   * NOT_FOUND "User not found".
+   * USER_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.ListUserGrants
    */
@@ -2939,7 +2936,7 @@ export const AdminService: GenService<{
    * Lists the applications that a user has signed in to, by the user's first sign-in
    * there, newest first.
    *
-   * NOT_FOUND "User not found".
+   * USER_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AdminService.ListUserApplications
    */

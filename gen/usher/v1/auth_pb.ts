@@ -246,8 +246,8 @@ export const AuthService: GenService<{
    * Starts a login. Creates an intent that expires after 30 minutes and returns
    * the URL to send the user to.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed",
-   * "Client ID mismatch" or "Invalid redirect URI".
+   * INVALID_API_KEY; VALIDATION_FAILED, CLIENT_ID_MISMATCH or
+   * INVALID_REDIRECT_URI.
    *
    * @generated from rpc usher.v1.AuthService.GenerateAuthUrl
    */
@@ -261,8 +261,7 @@ export const AuthService: GenService<{
    * and a session. While the user has a live session, every exchange returns it
    * unchanged.
    *
-   * UNAUTHENTICATED "Invalid API key" or "Invalid or expired token";
-   * INVALID_ARGUMENT "Validation failed"; NOT_FOUND "User not found".
+   * INVALID_API_KEY or INVALID_TOKEN; VALIDATION_FAILED; USER_NOT_FOUND.
    *
    * @generated from rpc usher.v1.AuthService.ExchangeToken
    */

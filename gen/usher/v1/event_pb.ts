@@ -385,8 +385,7 @@ export const EventService: GenService<{
   /**
    * Soft-deletes an event. After the response, no check-in to it succeeds.
    *
-   * UNAUTHENTICATED "Invalid API key" or "Application not found";
-   * INVALID_ARGUMENT "Validation failed"; NOT_FOUND "Event not found".
+   * INVALID_API_KEY or APPLICATION_DELETED; VALIDATION_FAILED; EVENT_NOT_FOUND.
    *
    * @generated from rpc usher.v1.EventService.DeleteEvent
    */
@@ -399,8 +398,7 @@ export const EventService: GenService<{
    * Creates an event with an ID that the application chooses. The ID of a
    * deleted event cannot be used again.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed";
-   * ALREADY_EXISTS "Event already exists".
+   * INVALID_API_KEY; VALIDATION_FAILED; EVENT_ALREADY_EXISTS.
    *
    * @generated from rpc usher.v1.EventService.CreateEvent
    */
@@ -412,8 +410,8 @@ export const EventService: GenService<{
   /**
    * Returns one event.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed";
-   * NOT_FOUND "Event not found", also for a deleted event.
+   * INVALID_API_KEY; VALIDATION_FAILED; EVENT_NOT_FOUND, also for a deleted
+   * event.
    *
    * @generated from rpc usher.v1.EventService.GetEvent
    */
@@ -425,7 +423,7 @@ export const EventService: GenService<{
   /**
    * Lists the events that are not deleted, newest first.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed".
+   * INVALID_API_KEY; VALIDATION_FAILED.
    *
    * @generated from rpc usher.v1.EventService.ListEvents
    */
@@ -437,8 +435,7 @@ export const EventService: GenService<{
   /**
    * Checks an attendee in. A repeated call returns the first check-in.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed";
-   * NOT_FOUND "Event not found".
+   * INVALID_API_KEY; VALIDATION_FAILED; EVENT_NOT_FOUND.
    *
    * @generated from rpc usher.v1.EventService.CheckIn
    */
@@ -451,8 +448,7 @@ export const EventService: GenService<{
    * Lists the check-ins of an event, newest first. `GET
    * /api/events/{eventId}/check-ins.csv` and `.jsonl` download all of them.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed";
-   * NOT_FOUND "Event not found".
+   * INVALID_API_KEY; VALIDATION_FAILED; EVENT_NOT_FOUND.
    *
    * @generated from rpc usher.v1.EventService.ListCheckIns
    */
@@ -464,9 +460,8 @@ export const EventService: GenService<{
   /**
    * Removes a check-in. The attendee may check in again.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed";
-   * NOT_FOUND "Event not found", or "Check-in not found" for an attendee who is
-   * not checked in.
+   * INVALID_API_KEY; VALIDATION_FAILED; EVENT_NOT_FOUND;
+   * CHECK_IN_NOT_FOUND for an attendee who is not checked in.
    *
    * @generated from rpc usher.v1.EventService.UndoCheckIn
    */

@@ -495,8 +495,8 @@ export const GrantSchema: GenMessage<Grant> = /*@__PURE__*/
 /**
  * The sessions of an application's users. Every call carries the application's
  * API key in the header X-API-Key and reaches only that application's sessions.
- * A call fails with UNAUTHENTICATED "Invalid API key", and with INVALID_ARGUMENT
- * "Validation failed" for invalid fields.
+ * A call fails with INVALID_API_KEY, and with VALIDATION_FAILED for invalid
+ * fields.
  *
  * @generated from service usher.v1.SessionService
  */
@@ -506,8 +506,8 @@ export const SessionService: GenService<{
    * expired or revoked, or belongs to another application or a deactivated user.
    * The response does not tell which of these applies.
    *
-   * UNAVAILABLE "Service unavailable" if Usher cannot get an answer that is fresh
-   * enough. The session may be active then.
+   * SERVICE_UNAVAILABLE if Usher cannot get an answer that is fresh enough. The
+   * session may be active then.
    *
    * @generated from rpc usher.v1.SessionService.CheckSession
    */
@@ -529,7 +529,7 @@ export const SessionService: GenService<{
    * returns the user's newest live session in the application, or creates a
    * successor.
    *
-   * UNAUTHENTICATED "Session expired" for any other session.
+   * SESSION_EXPIRED for any other session.
    *
    * @generated from rpc usher.v1.SessionService.RenewSession
    */

@@ -173,10 +173,9 @@ export const ApplicationUserSchema: GenMessage<ApplicationUser> = /*@__PURE__*/
 
 /**
  * The users who have signed in to an application. Every call carries the
- * application's API key in the header X-API-Key. It does not find deleted users, or
- * users who have not yet signed in to the application. A call fails with
- * UNAUTHENTICATED "Invalid API key", and with INVALID_ARGUMENT "Validation failed"
- * for invalid fields.
+ * application's API key in the header X-API-Key. It does not find deleted
+ * users, or users who have not yet signed in to the application. A call fails
+ * with INVALID_API_KEY, and with VALIDATION_FAILED for invalid fields.
  *
  * @generated from service usher.v1.UserService
  */
@@ -184,7 +183,7 @@ export const UserService: GenService<{
   /**
    * Returns one user.
    *
-   * NOT_FOUND "User not found".
+   * USER_NOT_FOUND.
    *
    * @generated from rpc usher.v1.UserService.GetUser
    */

@@ -972,8 +972,8 @@ export const WebhookService: GenService<{
   /**
    * Returns one webhook.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
-   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found".
+   * INVALID_API_KEY; VALIDATION_FAILED or INVALID_WEBHOOK_ID;
+   * WEBHOOK_NOT_FOUND.
    *
    * @generated from rpc usher.v1.WebhookService.GetWebhook
    */
@@ -985,10 +985,9 @@ export const WebhookService: GenService<{
   /**
    * Creates an active webhook with a new signing key.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed";
-   * NOT_FOUND "User not found" for an owner who has neither signed in to the
-   * application nor been added to it by the operator; RESOURCE_EXHAUSTED "Too
-   * many webhooks" if the application has as many as the operator allows.
+   * INVALID_API_KEY; VALIDATION_FAILED; USER_NOT_FOUND for an owner who has
+   * neither signed in to the application nor been added to it by the operator;
+   * TOO_MANY_WEBHOOKS if the application has as many as the operator allows.
    *
    * @generated from rpc usher.v1.WebhookService.CreateWebhook
    */
@@ -1000,7 +999,7 @@ export const WebhookService: GenService<{
   /**
    * Lists the application's webhooks, newest first, without their signing keys.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed".
+   * INVALID_API_KEY; VALIDATION_FAILED.
    *
    * @generated from rpc usher.v1.WebhookService.ListWebhooks
    */
@@ -1013,9 +1012,8 @@ export const WebhookService: GenService<{
    * Changes a webhook; absent fields stay as they are. If the webhook becomes active
    * again, its pending deliveries resume.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
-   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found", or "User not
-   * found" for a new owner as in CreateWebhook.
+   * INVALID_API_KEY; VALIDATION_FAILED or INVALID_WEBHOOK_ID;
+   * WEBHOOK_NOT_FOUND; USER_NOT_FOUND for a new owner as in CreateWebhook.
    *
    * @generated from rpc usher.v1.WebhookService.UpdateWebhook
    */
@@ -1027,8 +1025,8 @@ export const WebhookService: GenService<{
   /**
    * Deletes a webhook with its pending deliveries.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
-   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found".
+   * INVALID_API_KEY; VALIDATION_FAILED or INVALID_WEBHOOK_ID;
+   * WEBHOOK_NOT_FOUND.
    *
    * @generated from rpc usher.v1.WebhookService.DeleteWebhook
    */
@@ -1041,10 +1039,9 @@ export const WebhookService: GenService<{
    * Gives the webhook a new signing key. Until the overlap ends, messages are also
    * signed with the current key.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
-   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found";
-   * FAILED_PRECONDITION "Too many signing keys" while three keys still sign, unless
-   * the overlap is 0.
+   * INVALID_API_KEY; VALIDATION_FAILED or INVALID_WEBHOOK_ID;
+   * WEBHOOK_NOT_FOUND; TOO_MANY_SIGNING_KEYS while three keys still sign,
+   * unless the overlap is 0.
    *
    * @generated from rpc usher.v1.WebhookService.RotateSigningKey
    */
@@ -1056,9 +1053,8 @@ export const WebhookService: GenService<{
   /**
    * Sends a message of type "webhook.test", whatever the webhook subscribes to.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
-   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found";
-   * FAILED_PRECONDITION "Webhook is not active".
+   * INVALID_API_KEY; VALIDATION_FAILED or INVALID_WEBHOOK_ID;
+   * WEBHOOK_NOT_FOUND; WEBHOOK_NOT_ACTIVE.
    *
    * @generated from rpc usher.v1.WebhookService.SendTestMessage
    */
@@ -1070,8 +1066,8 @@ export const WebhookService: GenService<{
   /**
    * Lists the deliveries of a webhook, newest first.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
-   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found".
+   * INVALID_API_KEY; VALIDATION_FAILED or INVALID_WEBHOOK_ID;
+   * WEBHOOK_NOT_FOUND.
    *
    * @generated from rpc usher.v1.WebhookService.ListDeliveries
    */
@@ -1083,9 +1079,8 @@ export const WebhookService: GenService<{
   /**
    * Returns one delivery with its attempts.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
-   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found" or "Delivery not
-   * found".
+   * INVALID_API_KEY; VALIDATION_FAILED or INVALID_WEBHOOK_ID; WEBHOOK_NOT_FOUND
+   * or DELIVERY_NOT_FOUND.
    *
    * @generated from rpc usher.v1.WebhookService.GetDelivery
    */
@@ -1098,9 +1093,8 @@ export const WebhookService: GenService<{
    * Delivers a message of the last 14 days again, whether or not it succeeded.
    * Its retry schedule starts again.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
-   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found" or "Delivery not
-   * found"; FAILED_PRECONDITION "Webhook is not active".
+   * INVALID_API_KEY; VALIDATION_FAILED or INVALID_WEBHOOK_ID; WEBHOOK_NOT_FOUND
+   * or DELIVERY_NOT_FOUND; WEBHOOK_NOT_ACTIVE.
    *
    * @generated from rpc usher.v1.WebhookService.Redeliver
    */
@@ -1112,9 +1106,8 @@ export const WebhookService: GenService<{
   /**
    * Delivers all failed messages again, in the background.
    *
-   * UNAUTHENTICATED "Invalid API key"; INVALID_ARGUMENT "Validation failed" or
-   * "Invalid webhook ID format"; NOT_FOUND "Webhook not found";
-   * FAILED_PRECONDITION "Webhook is not active".
+   * INVALID_API_KEY; VALIDATION_FAILED or INVALID_WEBHOOK_ID;
+   * WEBHOOK_NOT_FOUND; WEBHOOK_NOT_ACTIVE.
    *
    * @generated from rpc usher.v1.WebhookService.RedeliverFailed
    */

@@ -8,21 +8,18 @@ export interface DocumentedError {
   readonly when: string;
 }
 
-const CODES = [...new Set(Object.values(ERRORS).map(([code]) => code.toUpperCase()))];
-const CODE = new RegExp(`\\b(?=(?:${CODES.join('|')})\\b)`);
+const REASON = `\\b(?:${Object.keys(ERRORS).join('|')})\\b`;
+/** A reason, and the words after it up to the next reason or the end of the clause. */
+const NAMED = new RegExp(`(${REASON})((?:(?!${REASON})[^;.])*)`, 'g');
 
-/** Returns the errors that a comment of the schema names. @throws Error if `ERRORS` lacks one of them */
+/** Returns the errors whose reasons a comment of the schema names. */
 export function readErrors(comment: string): DocumentedError[] {
-  return comment.split(CODE).flatMap((part) => {
-    const code = CODES.find((each) => new RegExp(`^${each}\\b`).test(part))?.toLowerCase();
-    if (!code) return [];
-    return [...part.matchAll(/"([^"]+)"([^";.]*)/g)].map(([, message = '', rest = '']) => {
-      const found = Object.entries(ERRORS).find(([, error]) => error[0] === code && error[1] === message);
-      if (!found) throw new Error(`There is no error ${code} "${message}"`);
-      const when = rest.replace(/^[,\s]+|[,\s]*\b(?:or|and|and with)?[,\s]*$/g, '');
-      // The key comes from ERRORS, so it is a reason.
-      return { reason: found[0] as ErrorReason, code: found[1][0], message, when };
-    });
+  return [...comment.matchAll(NAMED)].map(([, named = '', rest = '']) => {
+    // The pattern consists of the reasons.
+    const reason = named as ErrorReason;
+    const [code, message] = ERRORS[reason];
+    const when = rest.replace(/^[,\s]+|[,\s]*\b(?:or|and|and with)?[,\s]*$/g, '');
+    return { reason, code, message, when };
   });
 }
 
@@ -30,7 +27,7 @@ export function readErrors(comment: string): DocumentedError[] {
 export function withoutErrors(comment: string): string {
   const paragraphs = comment.split('\n\n').map((paragraph) => {
     const sentences = paragraph.split(/(?<=\.)\s+/);
-    return sentences.filter((sentence) => !CODE.test(sentence)).join(' ');
+    return sentences.filter((sentence) => readErrors(sentence).length === 0).join(' ');
   });
   return paragraphs.filter((paragraph) => paragraph !== '').join('\n\n');
 }

@@ -1,6 +1,6 @@
 /** The OpenAPI document of the REST API, from the routes, the schema and the rules of requests. */
+import type { DescMethodUnary } from '@bufbuild/protobuf';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
-import { ERRORS } from '../../domain/core/errors.ts';
 import { HTTP_ERRORS } from '../../http/errors.ts';
 import { SERVICES } from '../catalogue.ts';
 import { type Procedures, requireProcedure } from '../procedures.ts';
@@ -22,29 +22,6 @@ import {
 } from './operations.ts';
 import { type RequestRules, readRequestRules } from './request-rules.ts';
 import { describeWebhooks } from './webhooks.ts';
-
-const FAILURE: JsonSchema = {
-  type: 'object',
-  properties: {
-    status: { type: 'boolean', const: false },
-    message: { type: 'string', description: 'For people. It may become clearer.' },
-    reason: {
-      type: 'string',
-      enum: [...new Set([...Object.keys(ERRORS), ...Object.keys(HTTP_ERRORS)])],
-      description: 'For programs. It never changes.',
-    },
-    errors: {
-      type: 'array',
-      description: 'What is wrong, field by field. Only with `VALIDATION_FAILED`.',
-      items: {
-        type: 'object',
-        properties: { field: { type: 'string' }, message: { type: 'string' } },
-        required: ['field', 'message'],
-      },
-    },
-  },
-  required: ['status', 'message', 'reason'],
-};
 
 export async function describeRest(procedures: Procedures, commentOf: ReadComment, info: JsonSchema) {
   const schemas = new MessageSchemas('rest', commentOf);
@@ -72,9 +49,41 @@ export async function describeRest(procedures: Procedures, commentOf: ReadCommen
     webhooks: describeWebhooks(),
     components: {
       securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' } },
-      schemas: { ...schemas.all, Failure: FAILURE },
+      schemas: { ...schemas.all, Failure: describeFailure(commentOf) },
     },
   };
+}
+
+/** Lists what a route can answer: what the comments name, and the errors that every call can have. */
+function describeFailure(commentOf: ReadComment): JsonSchema {
+  const named = routes.flatMap(({ rpc }) => errorsOf(rpc, commentOf)).map(({ reason }) => reason);
+  return {
+    type: 'object',
+    properties: {
+      status: { type: 'boolean', const: false },
+      message: { type: 'string', description: 'For people. It may become clearer.' },
+      reason: {
+        type: 'string',
+        enum: [...new Set([...named, 'SERVICE_UNAVAILABLE', ...Object.keys(HTTP_ERRORS)])],
+        description: 'For programs. It never changes.',
+      },
+      errors: {
+        type: 'array',
+        description: 'What is wrong, field by field. Only with `VALIDATION_FAILED`.',
+        items: {
+          type: 'object',
+          properties: { field: { type: 'string' }, message: { type: 'string' } },
+          required: ['field', 'message'],
+        },
+      },
+    },
+    required: ['status', 'message', 'reason'],
+  };
+}
+
+function errorsOf(rpc: DescMethodUnary, commentOf: ReadComment) {
+  const comments = [rpc.parent.typeName, `${rpc.parent.typeName}.${rpc.name}`].map(commentOf);
+  return [...comments.flatMap(readErrors), ...idempotencyErrorsOf(rpc)];
 }
 
 function describeRoute(route: Route, rules: RequestRules, schemas: MessageSchemas, commentOf: ReadComment): JsonSchema {
@@ -115,8 +124,7 @@ function describeResponses(route: Route, schemas: MessageSchemas, commentOf: Rea
   const content = toContent({ type: 'object', properties, required: Object.keys(properties) });
   const success = { description: message, content };
   const reasons = new Map<number, Set<string>>([400, 401, 500, 503].map((each) => [each, new Set()]));
-  const comments = [rpc.parent.typeName, `${rpc.parent.typeName}.${rpc.name}`].map(commentOf);
-  for (const { code, reason } of [...comments.flatMap(readErrors), ...idempotencyErrorsOf(rpc)]) {
+  for (const { code, reason } of errorsOf(rpc, commentOf)) {
     const each = statusOfError(code, reason);
     reasons.set(each, (reasons.get(each) ?? new Set()).add(reason));
   }

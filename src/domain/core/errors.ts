@@ -1,8 +1,10 @@
+import { PAGE_ERRORS } from './page-errors.ts';
+
 /**
- * Every error by its reason. Clients match the reason, so it never changes. Each error also has a row in the table of
- * `src/api/README.md`.
+ * The errors of calls by their reasons. Clients match the reason, so it never changes. Each error also has a row in the
+ * table of `src/api/README.md`.
  */
-export const ERRORS = {
+const CALL_ERRORS = {
   VALIDATION_FAILED: ['invalid_argument', 'Validation failed'],
   CLIENT_ID_MISMATCH: ['invalid_argument', 'Client ID mismatch'],
   INVALID_REDIRECT_URI: ['invalid_argument', 'Invalid redirect URI'],
@@ -36,9 +38,6 @@ export const ERRORS = {
   IDEMPOTENCY_KEY_REUSED: ['failed_precondition', 'Idempotency key used for another request'],
   IDEMPOTENCY_KEY_IN_USE: ['aborted', 'Call with this idempotency key is running'],
 
-  // Errors of the console.
-  CHANGED_MEANWHILE: ['failed_precondition', 'Changed meanwhile'],
-
   API_KEY_REPLACED: ['failed_precondition', 'API key already replaced'],
   LOGIN_INTENT_COMPLETED: ['failed_precondition', 'Login intent already completed'],
   LOGIN_INTENT_EXPIRED: ['failed_precondition', 'Login intent expired'],
@@ -46,31 +45,6 @@ export const ERRORS = {
   TOO_MANY_SIGNING_KEYS: ['failed_precondition', 'Too many signing keys'],
   TOO_MANY_WEBHOOKS: ['resource_exhausted', 'Too many webhooks'],
   WEBHOOK_NOT_ACTIVE: ['failed_precondition', 'Webhook is not active'],
-
-  // Errors of the login page.
-  ACCOUNT_CLOSED: ['failed_precondition', 'Account closed'],
-  CODE_NOT_VALID: ['unauthenticated', 'Code no longer valid'],
-  CODE_SENT_TOO_OFTEN: ['resource_exhausted', 'Code sent too often'],
-  CONTRACT_WALLET_NOT_SUPPORTED: ['failed_precondition', 'Contract wallet not supported'],
-  INVALID_PASSKEY: ['unauthenticated', 'Invalid passkey'],
-  LOGIN_METHOD_NOT_ENABLED: ['failed_precondition', 'Login method not enabled'],
-  INVALID_SIGNATURE: ['unauthenticated', 'Invalid signature'],
-  PASSKEY_TOO_NEW: ['failed_precondition', 'Passkey too new'],
-  PASSKEY_ALREADY_EXISTS: ['already_exists', 'Passkey already exists'],
-  PROVIDER_UNAVAILABLE: ['unavailable', 'Provider unavailable'],
-  SIGNATURE_NOT_CHECKED: ['unavailable', 'Signature not checked'],
-  TOO_MANY_CHALLENGES: ['resource_exhausted', 'Too many challenges'],
-  TOO_MANY_CHANGES: ['resource_exhausted', 'Too many changes'],
-  TOO_MANY_CODES: ['resource_exhausted', 'Too many codes'],
-  TOO_MANY_PASSKEYS: ['failed_precondition', 'Too many passkeys'],
-  TOO_MANY_SIGN_INS: ['resource_exhausted', 'Too many sign-ins'],
-  TOO_MANY_SIGNATURES: ['resource_exhausted', 'Too many signatures'],
-  UNKNOWN_IDENTITY: ['not_found', 'Unknown identity'],
-  UNKNOWN_PASSKEY: ['not_found', 'Unknown passkey'],
-  UNKNOWN_WALLET: ['not_found', 'Unknown wallet'],
-  SIGN_IN_NOT_FRESH: ['failed_precondition', 'Sign-in not fresh'],
-  SIGN_IN_NOT_REMEMBERED: ['unauthenticated', 'Sign-in not remembered'],
-  WRONG_CODE: ['unauthenticated', 'Wrong code'],
 
   HTTP2_REQUIRED: ['unimplemented', 'This method needs HTTP/2'],
   TOO_MANY_MESSAGES: ['resource_exhausted', 'Too many messages on one stream'],
@@ -86,6 +60,8 @@ export const ERRORS = {
   SERVICE_UNAVAILABLE: ['unavailable', 'Service unavailable'],
   UNKNOWN_SERVICE: ['not_found', 'Unknown service'],
 } as const satisfies Record<string, readonly [code: string, message: string]>;
+
+export const ERRORS = { ...CALL_ERRORS, ...PAGE_ERRORS };
 
 export type ErrorReason = keyof typeof ERRORS;
 

@@ -1,7 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import restDocument from '../../../gen/openapi/rest.json' with { type: 'json' };
+import { KEY_USES } from '../../../src/domain/api-keys/key-use.ts';
 import { ERRORS } from '../../../src/domain/core/errors.ts';
+import { PAGE_ERRORS } from '../../../src/domain/core/page-errors.ts';
 import { HTTP_ERRORS } from '../../../src/http/errors.ts';
 import { REPOSITORY } from '../../support/process.ts';
 
@@ -24,4 +27,21 @@ test('a reason that HTTP shares has the same message', () => {
   );
   const shared = Object.entries(ERRORS).filter(([reason]) => messages.has(reason));
   expect(shared.map(([reason]) => messages.get(reason))).toEqual(shared.map(([, [, message]]) => message));
+});
+
+test('the comments of RPCs name no reason that does not exist', () => {
+  const settings = readFileSync(join(REPOSITORY, 'README.md'), 'utf8').match(/(?<=`)[A-Z_]+(?=`)/g) ?? [];
+  const known: readonly string[] = [...Object.keys(ERRORS), ...settings, ...KEY_USES];
+  const comments = readdirSync(join(REPOSITORY, 'proto/usher/v1')).flatMap((name) =>
+    readFileSync(join(REPOSITORY, 'proto/usher/v1', name), 'utf8').match(/^ *\/\/.*$/gm),
+  );
+  const named = comments.join('\n').match(/\b[A-Z]+_[A-Z_]+\b/g) ?? [];
+  expect(named).toContain('EVENT_NOT_FOUND');
+  expect(named.filter((word) => !known.includes(word))).toEqual([]);
+});
+
+test('the document of REST names no reason of pages', () => {
+  const { enum: reasons } = restDocument.components.schemas.Failure.properties.reason;
+  expect(reasons).toContain('EVENT_NOT_FOUND');
+  expect(reasons.filter((reason) => reason in PAGE_ERRORS)).toEqual([]);
 });
