@@ -7,13 +7,13 @@ import {
   expectAccessible,
   expectContrast,
   launchChromium,
+  PAGE_TIMEOUT_MS,
   SKIPS_CHROMIUM,
 } from '../support/chromium.ts';
 import { newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { adminClient, createTestUser, type TestUser } from '../support/service.ts';
-
-const TIMEOUT_MS = 30_000;
+import { quickOrLong } from '../support/soak.ts';
 
 /** Markup, a change of direction that nothing ends, and a word without a break. */
 const HOSTILE = `<img src=x onerror=alert(1)>\u202e\u2066${'W'.repeat(200)}`;
@@ -43,7 +43,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       extraHTTPHeaders: { 'x-forwarded-for': newAddress() },
       ...options,
     });
-    context.setDefaultTimeout(TIMEOUT_MS);
+    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const hosts = new Set<string>();
     context.on('request', (request) => void hosts.add(new URL(request.url()).host));
@@ -82,33 +82,37 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   const heading = (page: Page, text: string) => page.getByRole('heading', { name: text, exact: true }).waitFor();
 
-  it.each([true, false])('a person does everything with the keyboard (JavaScript: %s)', async (javaScriptEnabled) => {
-    const user = await createTestUser(fixture.service, { name: 'Ada' });
-    await beginSession(fixture, user);
-    const { page, problems, hosts } = await open({ javaScriptEnabled });
-    await signIn(page, user);
-    await press(page, 'a[href$="/name"]');
-    await page.locator('#name').waitFor();
-    await page.locator('#name').focus();
-    await page.keyboard.press('Control+A');
-    await page.keyboard.type('Countess');
-    await page.keyboard.press('Enter');
-    await heading(page, 'Countess');
-    expect(await page.getByRole('status').first().textContent()).toBe('Your name is changed.');
-    await press(page, 'form[action$="/sessions/end"] button');
-    await page.getByText('You are signed out there.').waitFor();
-    await press(page, 'a[href$="/delete"]');
-    await page.locator('#email').waitFor();
-    await page.locator('#email').focus();
-    await page.keyboard.type(user.email);
-    await page.keyboard.press('Enter');
-    await heading(page, 'Your account is deleted');
-    await expect(adminClient(fixture.service).getUser({ userId: user.id })).rejects.toThrow('User not found');
-    expect(problems).toEqual([]);
-    expect([...hosts]).toEqual([`localhost:${fixture.service.port}`]);
-  });
+  // Forms without JavaScript: test/login-page/account.test.ts.
+  it.each(quickOrLong([true], [true, false]))(
+    'a person does everything with the keyboard (JavaScript: %s)',
+    async (javaScriptEnabled) => {
+      const user = await createTestUser(fixture.service, { name: 'Ada' });
+      await beginSession(fixture, user);
+      const { page, problems, hosts } = await open({ javaScriptEnabled });
+      await signIn(page, user);
+      await press(page, 'a[href$="/name"]');
+      await page.locator('#name').waitFor();
+      await page.locator('#name').focus();
+      await page.keyboard.press('Control+A');
+      await page.keyboard.type('Countess');
+      await page.keyboard.press('Enter');
+      await heading(page, 'Countess');
+      expect(await page.getByRole('status').first().textContent()).toBe('Your name is changed.');
+      await press(page, 'form[action$="/sessions/end"] button');
+      await page.getByText('You are signed out there.').waitFor();
+      await press(page, 'a[href$="/delete"]');
+      await page.locator('#email').waitFor();
+      await page.locator('#email').focus();
+      await page.keyboard.type(user.email);
+      await page.keyboard.press('Enter');
+      await heading(page, 'Your account is deleted');
+      await expect(adminClient(fixture.service).getUser({ userId: user.id })).rejects.toThrow('User not found');
+      expect(problems).toEqual([]);
+      expect([...hosts]).toEqual([`localhost:${fixture.service.port}`]);
+    },
+  );
 
-  it.each([true, false])(
+  it.each(quickOrLong([true], [true, false]))(
     'the Back button signs nobody in after a sign-out (JavaScript: %s)',
     async (javaScriptEnabled) => {
       const user = await createTestUser(fixture.service, { name: 'Ada' });
@@ -130,7 +134,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     },
   );
 
-  it.each(['en', 'ar'])('names of others stay text and inside the page (%s)', async (locale) => {
+  it.each(quickOrLong(['ar'], ['en', 'ar']))('names of others stay text and inside the page (%s)', async (locale) => {
     const user = await createTestUser(fixture.service, { name: HOSTILE });
     const sessionId = await beginSession(fixture, user);
     const { sql } = fixture.service.database;

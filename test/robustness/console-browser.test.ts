@@ -7,13 +7,13 @@ import {
   expectAccessible,
   expectContrast,
   launchChromium,
+  PAGE_TIMEOUT_MS,
   SKIPS_CHROMIUM,
 } from '../support/chromium.ts';
 import { ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
 import { type ConsoleSamples, createConsoleSamples, fillPath } from '../support/console-samples.ts';
 import { adminClient } from '../support/service.ts';
 
-const TIMEOUT_MS = 30_000;
 /** 320 px at 200 %. */
 const SMALL = { viewport: { width: 320, height: 640 }, deviceScaleFactor: 2 };
 
@@ -40,7 +40,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   async function signIn(options: BrowserContextOptions = {}, email: string = OPERATORS.admin) {
     context = await chrome.newContext(options);
-    context.setDefaultTimeout(TIMEOUT_MS);
+    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const hosts = new Set<string>();
     context.on('request', (request) => void hosts.add(new URL(request.url()).host));

@@ -1,12 +1,10 @@
 /** Uploaded logos in a real browser, under the policy of the page. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { collectProblems, launchChromium, PAGE_TIMEOUT_MS, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { png } from '../support/images.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { adminClient } from '../support/service.ts';
 
-/** For what hangs: a busy machine may take half a minute for a page. */
-const TIMEOUT_MS = 120_000;
 const LOGOS = [
   { colorScheme: 'light', width: 120 },
   { colorScheme: 'dark', width: 90 },
@@ -25,7 +23,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', async () => {
     const { login } = await fixture.arrive();
     const chrome = stack.adopt(await launchChromium(), (browser) => browser.close());
     const context = await chrome.newContext();
-    context.setDefaultTimeout(TIMEOUT_MS);
+    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const hosts = new Set<string>();
     context.on('request', (request) => void hosts.add(new URL(request.url()).host));

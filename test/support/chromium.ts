@@ -12,7 +12,7 @@ const ARGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-back
 export const SKIPS_CHROMIUM = lacks('CHROMIUM');
 
 export function launchChromium() {
-  return chromium.launch({ executablePath: CHROMIUM_PATH, args: ARGS });
+  return chromium.launch({ executablePath: CHROMIUM_PATH, args: ARGS, timeout: PAGE_TIMEOUT_MS });
 }
 
 /** Returns a list that gets what goes wrong on the pages, such as a script that the policy forbids. */
