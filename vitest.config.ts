@@ -6,19 +6,7 @@ import { defineConfig } from 'vitest/config';
  */
 const INTEGRATION = [
   ...['console', 'login-page/oidc', 'oidc'],
-  ...[
-    'cluster',
-    'database',
-    'delivery',
-    'demo',
-    'examples',
-    'histories/checker',
-    'http',
-    'jobs',
-    'mail',
-    'main',
-    'metrics',
-  ],
+  ...['database', 'delivery', 'demo', 'examples', 'histories/checker', 'http', 'jobs', 'mail', 'main', 'metrics'],
 ]
   .map((folder) => `test/${folder}/**/*.test.ts`)
   .concat(

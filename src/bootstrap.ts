@@ -1,4 +1,4 @@
-/** Prepares the migrated database and the secrets, which every serving process needs. */
+/** Prepares the migrated database and the secrets. */
 import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
 import { completeSecrets, type Secrets } from './config/secrets.ts';

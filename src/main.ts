@@ -1,17 +1,17 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
 import type { Logger } from 'pino';
-import type { WorkersOptions } from './cluster/primary.ts';
-import { createShutdown } from './cluster/shutdown.ts';
 import { blame } from './config/blame.ts';
 import { type Config, readConfig, readDatabaseSchema } from './config/config.ts';
 import { findMisspeltSettings } from './config/misspelt-settings.ts';
+import { findRemovedSettings } from './config/removed-settings.ts';
 import { distributeTables } from './database/distribute.ts';
 import { migrateDatabase } from './database/migrate.ts';
 import { describeFailure } from './database/start-failure.ts';
 import { renderFirstScreen } from './demo/first-screen.ts';
 import { createLogger } from './log.ts';
-import { startServer, type UsherServer } from './server.ts';
+import { startServer } from './server.ts';
+import { createShutdown } from './shutdown.ts';
 
 const PARENT_CHECK_MS = 500;
 
@@ -51,27 +51,17 @@ async function printConsoleLink(email: string | undefined): Promise<void> {
 async function serve(): Promise<void> {
   const config = readEnvironment();
   const logger = createLogger(config.logLevel);
-  for (const found of findMisspeltSettings(Object.keys(process.env))) logger.warn(found, 'setting is unknown');
+  const variables = Object.keys(process.env);
+  for (const found of findMisspeltSettings(variables)) logger.warn(found, 'setting is unknown');
+  for (const found of findRemovedSettings(variables)) logger.warn(found, 'setting has no effect any more');
   if (config.databaseUrl && !process.env.PUBLIC_URL) logger.warn('PUBLIC_URL is not set, so logins lead to localhost');
   const fatal = Promise.withResolvers<void>();
   // Set before the start, because the first process of a container ignores signals that have no handler.
   let close = async (exitCode: number): Promise<void> => process.exit(exitCode);
-  let shutdown: Promise<void> | undefined;
-  for (const signal of ['SIGTERM', 'SIGINT']) {
-    process.on(signal, () => {
-      shutdown ??= close(0);
-    });
-  }
+  for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => close(0));
   // Opened first, so that a start with an unusable port fails at once.
   const metrics = await openMetrics(config, logger);
-  const onServing = (workers: Pick<UsherServer, 'close'>) => {
-    close = createShutdown(workers, logger, config);
-  };
-  const server = await start(config, { logger, onFatal: fatal.resolve, onServing }).catch(async (error: unknown) => {
-    // The start also fails if a signal ends it. Then the shutdown exits.
-    await shutdown;
-    throw error;
-  });
+  const server = await startServer(config, { logger, onFatal: fatal.resolve });
   if (server.collect) metrics?.serve(server.collect);
   close = createShutdown(server, logger, config);
   if (process.env.npm_lifecycle_event) closeWithParent(() => close(0));
@@ -90,13 +80,6 @@ async function serve(): Promise<void> {
 
 function readEnvironment(): Config {
   return readConfig(process.env, (path) => readFileSync(path, 'utf8'));
-}
-
-async function start(config: Config, options: WorkersOptions): Promise<UsherServer> {
-  if (config.workers === 1) return startServer(config, options);
-  // A single process does not load the modules for workers.
-  const { startWorkers } = await import('./cluster/primary.ts');
-  return startWorkers(config, options);
 }
 
 async function openMetrics({ metricsHost: host, metricsPort: port }: Config, logger: Logger) {

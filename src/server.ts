@@ -24,7 +24,6 @@ import { deriveTokenKeys } from './domain/oidc/token-keys.ts';
 import { AdminKeys } from './domain/operators/admin-keys.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
 import { LoginProviders } from './domain/providers/login-providers.ts';
-import type { Revocations } from './domain/sessions/live-sessions.ts';
 import { createAuthTokens } from './domain/tokens/create-auth-tokens.ts';
 import { AddressPolicy, createBlockList, LOOPBACK } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
@@ -56,14 +55,12 @@ export interface UsherServer {
   close(): Promise<void>;
 }
 
-/** Parts that a test replaces or a worker gets from its primary. */
+/** Parts that a test replaces. */
 export interface Overrides {
   readonly bootstrap?: Bootstrap;
-  readonly demo?: Demo | undefined;
   /** Replaces the clock of Postgres. */
   readonly clock?: () => Date;
   readonly logger?: Logger;
-  readonly revocations?: Revocations;
   readonly sendMail?: MailSender['send'];
   /** Called when the embedded Postgres has lost its directory: Usher can no longer serve anything. */
   readonly onFatal?: (() => void) | undefined;
@@ -138,17 +135,16 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     adminKeys: new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]),
     closing: closing.signal,
     hasLoginPage: config.authPageUrl === undefined,
-    revocations: overrides.revocations,
   });
   const loginAdmission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
   const onSignedOut = (userId: string) => api.caches.sessions.forgetUser(userId);
   const loginParts = { ...handlerParts, admission: loginAdmission, onSignedOut };
   const handlers = [...api.handlers, ...createLoginHandlers(config, secrets, loginParts)];
   const operatorConsole = stack.use(await openConsole(config, secrets, { ...callParts, api, trustedProxies }));
-  let { demo } = overrides;
+  let demo: Demo | undefined;
   if (isEmbedded) {
     const demoParts = { ...handlerParts, url, consoleLink: operatorConsole?.link };
-    demo ??= await openDemo(config, demoParts);
+    demo = await openDemo(config, demoParts);
     handlers.unshift(createDemoApplication(demo, demoParts, (text) => process.stdout.write(text)));
   }
 
@@ -177,10 +173,8 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     pathsWithoutHost: PROBE_PATHS,
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   });
-  // In the embedded mode, a single process shows the URL on the first screen instead.
-  if (!isEmbedded || config.workers > 1) {
-    logger.info({ url, publicUrl, database: isEmbedded ? 'embedded' : 'external' }, 'listening');
-  }
+  // In the embedded mode, the first screen shows the URL instead.
+  if (!isEmbedded) logger.info({ url, publicUrl }, 'listening');
   const collect =
     recorder &&
     createCollect({

@@ -8,12 +8,12 @@ process.on('SIGUSR1', () => {});
 
 if (checkNodeVersion()) {
   // Enables the cache before any TypeScript is loaded: for a file that the cache lacks, Node loads a compiler of 20 MB.
-  // Workers inherit the variable. The place is safe: whoever can write to `node_modules` can change the code anyway.
-  process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../node_modules/.cache/usher', import.meta.url));
-  module.enableCompileCache();
+  // The place is safe: whoever can write to `node_modules` can change the code anyway.
+  const directory = fileURLToPath(new URL('../node_modules/.cache/usher', import.meta.url));
+  module.enableCompileCache(process.env.NODE_COMPILE_CACHE || directory);
   // The exit code if the event loop ends before the start has settled, as Node sets it for a pending top-level await.
   process.exitCode = 13;
-  import('./cluster/import-fast.ts')
+  import('./import-fast.ts')
     .then(({ importFast }) => importFast(() => import('./main.ts')))
     .then(() => {
       process.exitCode = undefined;

@@ -22,8 +22,7 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
 /** From top to bottom. An import leads to a lower layer or stays in its own folder. */
 const LAYERS = [
   ['main'],
-  ['cluster'],
-  ['server'],
+  ['server', 'shutdown'],
   ['metrics'],
   ['demo', 'bootstrap'],
   ['console'],
@@ -32,7 +31,7 @@ const LAYERS = [
   ['mail'],
   ['domain'],
   ['database', 'log', 'texts'],
-  ['http', 'config', 'client', 'crypto', 'cache', 'timing'],
+  ['http', 'config', 'client', 'crypto', 'cache', 'timing', 'import-fast'],
   ['encoding'],
 ];
 

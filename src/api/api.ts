@@ -4,7 +4,7 @@ import { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import { LiveGrants } from '../domain/oidc/live-grants.ts';
 import type { OidcProvider } from '../domain/oidc/provider.ts';
 import { PublicClients } from '../domain/oidc/public-clients.ts';
-import { LiveSessions, type Revocations } from '../domain/sessions/live-sessions.ts';
+import { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import { Admission } from './admission.ts';
 import { createOidcEndpoints } from './oidc/endpoints.ts';
 import { createOidcEdge } from './oidc/oidc-edge.ts';
@@ -37,7 +37,6 @@ export interface ApiParts
   readonly oidc: OidcProvider | undefined;
   readonly readiness: Readiness;
   /** Undefined if this is the only process of the replica. */
-  readonly revocations: Revocations | undefined;
 }
 
 export type Api = ReturnType<typeof createApi>;
@@ -47,7 +46,7 @@ export function createApi(parts: ApiParts) {
   const runShared: Run = (statement, parameters) =>
     database.run(statement, parameters, performance.now() + requestTimeoutMs);
   const apiKeys = new ApiKeys(runShared, clock);
-  const liveSessions = new LiveSessions(runShared, parts.revocations);
+  const liveSessions = new LiveSessions(runShared);
   const admission = new Admission(APPLICATION_LIMITS, requestTimeoutMs);
   const lookUps = new Admission(LOOK_UP_LIMITS, requestTimeoutMs);
   const pipeline = new Pipeline({ ...parts, admission, apiKeys, lookUps });

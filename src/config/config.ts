@@ -40,12 +40,7 @@ type ReadFile = (path: string) => string;
 /** The default of PUBLIC_URL, without the port: the checks of passkeys need only the host. */
 const LOCALHOST = 'http://localhost';
 
-/** The embedded Postgres accepts 400 connections, and a process needs more than DATABASE_CONNECTIONS. */
-const MAX_EMBEDDED_CONNECTIONS = 128;
 const ROWS: readonly [string, Setting<unknown>][] = Object.entries(SETTINGS);
-
-/** The variables that may hold a secret themselves, not the path of its file. */
-export const SECRET_SETTINGS = ROWS.filter(([, { isSecret }]) => isSecret).map(([, { name }]) => name);
 
 /** Reads the settings from the environment. `readFile` returns the text of a file. @throws ConfigError */
 export function readConfig(env: Environment, readFile: ReadFile): Config {
@@ -83,10 +78,6 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
   if (issuer && issuer === env.PUBLIC_URL) problems.push('AUTH_ISSUER must not be PUBLIC_URL');
   if (others.adminKeys.some(({ key }) => key === adminKey)) {
     problems.push('ADMIN_KEYS_FILE must not hold the key of ADMIN_KEY');
-  }
-  if (!env.DATABASE_URL && others.workers * others.databaseConnections > MAX_EMBEDDED_CONNECTIONS) {
-    const limit = `at most ${MAX_EMBEDDED_CONNECTIONS} without DATABASE_URL`;
-    problems.push(`WORKERS times DATABASE_CONNECTIONS must be ${limit}`);
   }
   if (problems.length > 0) throw new ConfigError(problems);
 

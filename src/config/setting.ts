@@ -12,8 +12,6 @@ interface Options {
   readonly defaultText?: string;
   /** The variable is the path of a file. `parse` gets the content of the file. */
   readonly isFile?: true;
-  /** The variable itself may hold a secret, such as a password in a URL. */
-  readonly isSecret?: true;
   /** The name of another setting. If that one is set, this one is required. */
   readonly requiredWith?: string;
 }
@@ -22,8 +20,8 @@ type Parse<Value> = (text: string) => Value;
 type WithDefault<Value> = Options & { readonly default: Value };
 
 function setting<V>(name: string, parse: Parse<V>, description: string, options: WithDefault<V>): Setting<V>;
-function setting<V>(name: string, parse: Parse<V>, description: string, options: Options): Setting<V | undefined>;
-function setting<V>(name: string, parse: Parse<V>, description: string, options: Options & { default?: V }) {
+function setting<V>(name: string, parse: Parse<V>, description: string, options?: Options): Setting<V | undefined>;
+function setting<V>(name: string, parse: Parse<V>, description: string, options?: Options & { default?: V }) {
   return { name, parse, description, default: undefined, ...options };
 }
 

@@ -39,7 +39,6 @@ export const SETTINGS = {
   }),
   databaseUrl: setting('DATABASE_URL', parseDatabaseUrlText, '`postgres://user:password@host/database`.', {
     defaultText: 'embedded Postgres',
-    isSecret: true,
   }),
   databaseSchema: setting('DATABASE_SCHEMA', parseSchema, 'Schema of tables.', { default: DEFAULT_SCHEMA }),
   databaseConnections: setting('DATABASE_CONNECTIONS', integerBetween(1, 64), 'Connections per process.', {
@@ -51,7 +50,6 @@ export const SETTINGS = {
   dataDir: setting('DATA_DIR', String, 'Directory of embedded Postgres and generated secrets.', { default: '.data' }),
   adminKey: setting('ADMIN_KEY', parseAdminKey, 'Key of `AdminService`, at least 32 characters.', {
     defaultText: 'generated',
-    isSecret: true,
     requiredWith: 'DATABASE_URL',
   }),
   adminKeys: setting(
@@ -109,7 +107,6 @@ export const SETTINGS = {
   ),
   smtpUrl: setting('SMTP_URL', parseSmtpUrl, 'Mail server for login codes: `smtps://user:password@host`.', {
     defaultText: 'the terminal, if embedded',
-    isSecret: true,
     requiredWith: 'MAIL_FROM',
   }),
   mailFrom: setting('MAIL_FROM', String, 'Sender of the e-mails.', { requiredWith: 'SMTP_URL' }),
@@ -117,9 +114,6 @@ export const SETTINGS = {
     'ETHEREUM_RPC_URL',
     parseEthereumUrl,
     'Ethereum node that checks signatures of contract wallets. Needs an [optional package](src/README.md#packages).',
-    {
-      isSecret: true,
-    },
   ),
   ethereumChainId: setting(
     'ETHEREUM_CHAIN_ID',
@@ -162,7 +156,6 @@ export const SETTINGS = {
     default: [],
     defaultText: 'none',
   }),
-  workers: setting('WORKERS', integerBetween(1, 64), 'Processes that serve requests.', { default: 1 }),
   metricsPort: setting('METRICS_PORT', integerBetween(0, 65_535), 'Port of `/metrics` for Prometheus.', {
     requiredWith: 'METRICS_HOST',
   }),

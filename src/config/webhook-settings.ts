@@ -23,7 +23,6 @@ export const WEBHOOK_SETTINGS = {
     'WEBHOOK_PROXY_URL',
     parseUrlWithCredentials,
     'HTTP proxy through which webhooks are sent. Then the proxy must refuse internal addresses.',
-    { isSecret: true },
   ),
   webhooksPerApplication: setting(
     'WEBHOOKS_PER_APPLICATION',

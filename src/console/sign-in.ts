@@ -172,7 +172,7 @@ export async function endSignIn({ context, parts }: ConsoleRequest): Promise<Rep
     const call = createOperatorCall(context, parts, found.userId, 'SessionService/RevokeSession');
     const application = consoleApplication(redirectUriOf(parts));
     await revokeSession({ ...call, application }, parts, found);
-    await parts.liveSessions.forgetUser(found.userId);
+    parts.liveSessions.forgetUser(found.userId);
   }
   return { redirect: '/login?out' };
 }

@@ -13,7 +13,7 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
       'USAGE on its schema and SELECT, INSERT, UPDATE and DELETE on its tables.',
   ],
   [/^25006/, 'Name the primary in DATABASE_URL, and leave default_transaction_read_only off.'],
-  [/^53300/, 'Raise max_connections, or lower DATABASE_CONNECTIONS or WORKERS.'],
+  [/^53300/, 'Raise max_connections, or lower DATABASE_CONNECTIONS or the number of replicas.'],
   [/^42P07|^42710/, 'Tables of the same name exist. Name another schema in DATABASE_SCHEMA.'],
 ];
 

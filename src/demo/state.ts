@@ -1,4 +1,4 @@
-/** The `state` of the demo's logins. The demo signs it, so that every worker process recognizes it. */
+/** The `state` of the demo's logins. The demo signs it, so that it has none to keep. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 export function createState(apiKey: string): string {

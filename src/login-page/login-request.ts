@@ -31,7 +31,7 @@ export interface LoginPageParts
   readonly notices: Call['notices'];
   readonly methods: readonly LoginMethod[];
   /** Called after sessions of a user have ended. */
-  readonly onSignedOut: (userId: string) => Promise<void>;
+  readonly onSignedOut: (userId: string) => void;
   readonly relyingParty: RelyingParty;
 }
 

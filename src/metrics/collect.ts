@@ -1,5 +1,5 @@
-/** Collects the metrics of this process, in a format that the Prometheus client library can merge. */
-import type { Aggregator, MetricType } from '@prometheus-io/client';
+/** Collects the metrics, in the format of Prometheus's client library. */
+import type { MetricType } from '@prometheus-io/client';
 import type { Database } from '../database/database.ts';
 import { createBacklogReader } from './backlog-reader.ts';
 import { DURATIONS, SAMPLED } from './definitions.ts';
@@ -7,11 +7,10 @@ import type { DurationMetric, SampledMetric } from './metric.ts';
 import { BUCKETS, type Durations, type LabelValues } from './series.ts';
 import type { Sources } from './sources.ts';
 
-export interface Snapshot {
+interface Snapshot {
   readonly name: string;
   readonly help: string;
   readonly type: MetricType;
-  readonly aggregator: Aggregator;
   readonly values: readonly SnapshotValue[];
 }
 
@@ -22,14 +21,12 @@ interface SnapshotValue {
   readonly metricName?: string;
 }
 
-/** Collects the metrics of one process, or of all workers. `withShared` includes metrics with the same value in all processes. */
-export type Collect = (options: { readonly withShared: boolean }) => Promise<Snapshot[]>;
+export type Collect = () => Promise<Snapshot[]>;
 
 export function createCollect(given: Omit<Sources, 'readBacklog'> & { databases: { calls: Database } }): Collect {
   const sources = { ...given, readBacklog: createBacklogReader(given.databases.calls) };
-  return async ({ withShared }) => {
-    const sampled = SAMPLED.filter(({ isShared }) => withShared || !isShared);
-    const snapshots = await Promise.all(sampled.map((metric) => readSampled(metric, sources)));
+  return async () => {
+    const snapshots = await Promise.all(SAMPLED.map((metric) => readSampled(metric, sources)));
     sources.recorder.eventLoopDelay.reset();
     return [...DURATIONS.map((metric) => readDurations(metric, sources)), ...snapshots];
   };
@@ -47,11 +44,11 @@ function readDurations({ read, labels, ...metric }: DurationMetric, { recorder }
   const values = [...read(recorder)].flatMap((series) =>
     toHistogram(metric.name, toObject(labels, series.labels), series.value),
   );
-  return { ...describe({ ...metric, aggregator: 'sum' }), values };
+  return { ...describe(metric), values };
 }
 
-function describe({ name, help, type, aggregator }: Omit<Snapshot, 'values'>): Omit<Snapshot, 'values'> {
-  return { name, help, type, aggregator };
+function describe({ name, help, type }: Omit<Snapshot, 'values'>): Omit<Snapshot, 'values'> {
+  return { name, help, type };
 }
 
 function toHistogram(name: string, labels: Readonly<Record<string, string>>, { counts, sum }: Durations) {

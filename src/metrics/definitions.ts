@@ -48,131 +48,103 @@ export const DURATIONS: readonly DurationMetric[] = [
 ];
 
 export const SAMPLED: readonly SampledMetric[] = [
-  gauge('usher_ready', 'Whether every process can read and write the database.', [], {
-    aggregator: 'min',
-    read: async ({ readiness }) => single(Number(await readiness.read())),
-  }),
-  gauge('usher_admission_limit', 'How many calls may be in flight.', ['kind'], {
-    read: ({ admissions }) => each(admissions, ({ load }) => load.limit),
-  }),
-  gauge('usher_admission_calls', 'How many calls are in flight.', ['kind'], {
-    read: ({ admissions }) => each(admissions, ({ load }) => load.inFlight),
-  }),
-  counter('usher_admission_refusals_total', 'Calls refused beyond the limit.', ['kind'], {
-    read: ({ admissions }) => each(admissions, ({ load }) => load.refused),
-  }),
-  counter('usher_cache_lookups_total', 'Look-ups in a cache: `hit` or `miss`.', ['cache', 'result'], {
-    read: ({ caches }) =>
-      Object.entries(caches).flatMap(([cache, { lookUps }]) => [
-        { labels: [cache, 'hit'], value: lookUps.hits },
-        { labels: [cache, 'miss'], value: lookUps.misses },
-      ]),
-  }),
+  gauge('usher_ready', 'Whether Usher can read and write the database.', [], async ({ readiness }) =>
+    single(Number(await readiness.read())),
+  ),
+  gauge('usher_admission_limit', 'How many calls may be in flight.', ['kind'], ({ admissions }) =>
+    each(admissions, ({ load }) => load.limit),
+  ),
+  gauge('usher_admission_calls', 'How many calls are in flight.', ['kind'], ({ admissions }) =>
+    each(admissions, ({ load }) => load.inFlight),
+  ),
+  counter('usher_admission_refusals_total', 'Calls refused beyond the limit.', ['kind'], ({ admissions }) =>
+    each(admissions, ({ load }) => load.refused),
+  ),
+  counter('usher_cache_lookups_total', 'Look-ups in a cache: `hit` or `miss`.', ['cache', 'result'], ({ caches }) =>
+    Object.entries(caches).flatMap(([cache, { lookUps }]) => [
+      { labels: [cache, 'hit'], value: lookUps.hits },
+      { labels: [cache, 'miss'], value: lookUps.misses },
+    ]),
+  ),
   gauge(
     'usher_database_statements',
     'Statements in flight, and statements that wait for a connection.',
     ['client', 'pool', 'state'],
-    { read: ({ databases }) => Object.entries(databases).flatMap(statementsOf) },
+    ({ databases }) => Object.entries(databases).flatMap(statementsOf),
   ),
-  counter('usher_database_reconnects_total', 'Connections to Postgres that were replaced.', ['client'], {
-    read: ({ databases }) => each(databases, (database) => database?.load.reconnects ?? 0),
-  }),
-  gauge('usher_http_connections', 'Open connections of clients.', ['protocol'], {
-    read: ({ listener }) => each(listener.connectionCounts, (count) => count),
-  }),
+  counter(
+    'usher_database_reconnects_total',
+    'Connections to Postgres that were replaced.',
+    ['client'],
+    ({ databases }) => each(databases, (database) => database?.load.reconnects ?? 0),
+  ),
+  gauge('usher_http_connections', 'Open connections of clients.', ['protocol'], ({ listener }) =>
+    each(listener.connectionCounts, (count) => count),
+  ),
   counter(
     'usher_login_steps_total',
     'Requests of the login page. The outcome is `ok` or a reason.',
     ['step', 'outcome'],
-    {
-      read: ({ recorder }) => recorder.loginSteps,
-    },
+    ({ recorder }) => recorder.loginSteps,
   ),
-  counter('usher_emails_total', 'E-mails and decoys: `sent` or `failed`.', ['outcome'], {
-    read: ({ mailer }) => each(mailer.outcomes, (count) => count),
-  }),
+  counter('usher_emails_total', 'E-mails and decoys: `sent` or `failed`.', ['outcome'], ({ mailer }) =>
+    each(mailer.outcomes, (count) => count),
+  ),
   counter(
     'usher_webhook_attempts_total',
     'Webhook attempts, by the status of the delivery afterwards: `succeeded`, `failed` or still `pending`.',
     ['outcome'],
-    { read: ({ delivery }) => each(delivery.outcomes, (count) => count) },
+    ({ delivery }) => each(delivery.outcomes, (count) => count),
   ),
-  gauge('usher_webhook_pending_deliveries', 'Pending deliveries, up to 10,000.', [], {
-    aggregator: 'max',
-    isShared: true,
-    read: async ({ readBacklog }) => {
-      const backlog = await readBacklog();
-      return backlog ? single(backlog.pending) : [];
-    },
-  }),
-  gauge('usher_webhook_oldest_due_seconds', 'How long the oldest delivery has been due.', ['endpoints'], {
-    aggregator: 'max',
-    isShared: true,
-    read: async ({ clock, readBacklog }) => latenessOf(await readBacklog(), clock()),
-  }),
-  counter('usher_expired_rows_total', 'Expired rows that were deleted.', ['table'], {
-    read: ({ recorder }) => recorder.expiredRows,
-  }),
-  gauge('usher_build_info', 'Always 1.', ['version', 'node_version'], {
-    aggregator: 'max',
-    read: () => [{ labels: [VERSION, process.versions.node], value: 1 }],
+  gauge('usher_webhook_pending_deliveries', 'Pending deliveries, up to 10,000.', [], async ({ readBacklog }) => {
+    const backlog = await readBacklog();
+    return backlog ? single(backlog.pending) : [];
   }),
   gauge(
-    'nodejs_eventloop_delay_p99_seconds',
-    'The 99th percentile of event loop delay since the last scrape, in the slowest process.',
-    [],
-    {
-      aggregator: 'max',
-      read: ({ recorder }) => single(recorder.eventLoopDelay.percentile(99) / 1e9),
-    },
+    'usher_webhook_oldest_due_seconds',
+    'How long the oldest delivery has been due.',
+    ['endpoints'],
+    async ({ clock, readBacklog }) => latenessOf(await readBacklog(), clock()),
   ),
-  gauge('nodejs_eventloop_delay_max_seconds', 'The longest event loop delay since the last scrape.', [], {
-    aggregator: 'max',
-    read: ({ recorder }) => single(recorder.eventLoopDelay.max / 1e9),
+  counter(
+    'usher_expired_rows_total',
+    'Expired rows that were deleted.',
+    ['table'],
+    ({ recorder }) => recorder.expiredRows,
+  ),
+  gauge('usher_build_info', 'Always 1.', ['version', 'node_version'], () => [
+    { labels: [VERSION, process.versions.node], value: 1 },
+  ]),
+  gauge(
+    'nodejs_eventloop_delay_p99_seconds',
+    'The 99th percentile of event loop delay since the last scrape.',
+    [],
+    ({ recorder }) => single(recorder.eventLoopDelay.percentile(99) / 1e9),
+  ),
+  gauge(
+    'nodejs_eventloop_delay_max_seconds',
+    'The longest event loop delay since the last scrape.',
+    [],
+    ({ recorder }) => single(recorder.eventLoopDelay.max / 1e9),
+  ),
+  counter('process_cpu_seconds_total', 'CPU time of the process.', [], () => {
+    const { user, system } = process.cpuUsage();
+    return single((user + system) / 1e6);
   }),
-  counter('process_cpu_seconds_total', 'CPU time of all serving processes.', [], {
-    read: () => {
-      const { user, system } = process.cpuUsage();
-      return single((user + system) / 1e6);
-    },
+  gauge('process_resident_memory_bytes', 'Resident memory of the process.', [], () =>
+    single(process.memoryUsage.rss()),
+  ),
+  gauge('nodejs_heap_size_used_bytes', 'JavaScript heap in use.', [], () => single(getHeapStatistics().used_heap_size)),
+  gauge('nodejs_heap_size_limit_bytes', 'Limit of the JavaScript heap.', [], () =>
+    single(getHeapStatistics().heap_size_limit),
+  ),
+  gauge('nodejs_heap_fullness_ratio', 'Heap in use by its limit.', [], () => {
+    const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
+    return single(used / limit);
   }),
-  gauge('process_resident_memory_bytes', 'Memory of all serving processes.', [], {
-    read: () => single(process.memoryUsage.rss()),
-  }),
-  gauge('nodejs_heap_size_used_bytes', 'JavaScript heap in use, of all serving processes.', [], {
-    read: () => single(getHeapStatistics().used_heap_size),
-  }),
-  gauge('nodejs_heap_size_limit_bytes', 'Limit of the JavaScript heap, of all serving processes.', [], {
-    read: () => single(getHeapStatistics().heap_size_limit),
-  }),
-  gauge('nodejs_heap_fullness_ratio', 'Heap in use by its limit, in the fullest process.', [], {
-    aggregator: 'max',
-    read: () => {
-      const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
-      return single(used / limit);
-    },
-  }),
-  gauge('nodejs_external_memory_bytes', 'Memory of buffers outside the heap, of all serving processes.', [], {
-    read: () => single(process.memoryUsage().external),
-  }),
+  gauge('nodejs_external_memory_bytes', 'Memory of buffers outside the heap.', [], () =>
+    single(process.memoryUsage().external),
+  ),
 ];
 
-/** Metrics of the primary process, which exists only with `WORKERS` above 1. */
-export const PRIMARY = {
-  workers: {
-    name: 'usher_workers',
-    type: 'gauge',
-    help: 'Workers that `answered` this scrape, or were `silent`. Only with `WORKERS` above 1.',
-    labels: ['state'],
-    aggregator: 'sum',
-  },
-  exits: {
-    name: 'usher_worker_exits_total',
-    type: 'counter',
-    help: 'Workers that have exited. Only with `WORKERS` above 1.',
-    labels: [],
-    aggregator: 'sum',
-  },
-} as const;
-
-export const METRICS: readonly Definition[] = [...DURATIONS, ...SAMPLED, ...Object.values(PRIMARY)];
+export const METRICS: readonly Definition[] = [...DURATIONS, ...SAMPLED];

@@ -19,10 +19,6 @@ export interface Definition {
 
 export interface SampledMetric extends Definition {
   readonly type: 'counter' | 'gauge';
-  /** How a scrape merges the values of several processes. */
-  readonly aggregator: 'sum' | 'min' | 'max';
-  /** All processes have the same value, so a scrape reads it from one. */
-  readonly isShared?: true;
   read(sources: Sources): Iterable<Sample> | Promise<Iterable<Sample>>;
 }
 
@@ -31,16 +27,16 @@ export interface DurationMetric extends Definition {
   read(recorder: Recorder): DurationSeries;
 }
 
-type Options = Pick<SampledMetric, 'read' | 'isShared'> & { readonly aggregator?: SampledMetric['aggregator'] };
+type Read = SampledMetric['read'];
 
 /** Defines a metric whose value may fall. */
-export function gauge(name: string, help: string, labels: readonly string[], options: Options): SampledMetric {
-  return { name, type: 'gauge', help, labels, aggregator: 'sum', ...options };
+export function gauge(name: string, help: string, labels: readonly string[], read: Read): SampledMetric {
+  return { name, type: 'gauge', help, labels, read };
 }
 
 /** Defines a metric whose value only grows. */
-export function counter(name: string, help: string, labels: readonly string[], options: Options): SampledMetric {
-  return { name, type: 'counter', help, labels, aggregator: 'sum', ...options };
+export function counter(name: string, help: string, labels: readonly string[], read: Read): SampledMetric {
+  return { name, type: 'counter', help, labels, read };
 }
 
 /** Returns the only sample of a metric without labels. */

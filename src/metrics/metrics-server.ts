@@ -73,7 +73,7 @@ export async function openMetricsServer({ host, port, logger }: MetricsServerOpt
 }
 
 async function scrapeNow(collect: Collect) {
-  const registry = Registry.aggregate([await collect({ withShared: true })]);
+  const registry = Registry.aggregate([await collect()]);
   return { contentType: registry.contentType, text: await registry.metrics() };
 }
 

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { SECRET_SETTINGS } from '../../src/config/config.ts';
 import type { Setting } from '../../src/config/setting.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
 import { REPOSITORY } from '../support/process.ts';
@@ -11,16 +10,6 @@ test('the README lists every setting with its default and description', () => {
   const [, table = ''] = readme.split('| Name | Default | Meaning |\n|---|---|---|\n');
   const rows = Object.values(SETTINGS).map(formatRow);
   expect(/^(\|.*\n)*/.exec(table)?.[0].trim().split('\n')).toEqual(rows);
-});
-
-test('the settings that hold a secret are known', () => {
-  expect(SECRET_SETTINGS.sort()).toEqual([
-    'ADMIN_KEY',
-    'DATABASE_URL',
-    'ETHEREUM_RPC_URL',
-    'SMTP_URL',
-    'WEBHOOK_PROXY_URL',
-  ]);
 });
 
 function formatRow(setting: Setting<unknown>): string {

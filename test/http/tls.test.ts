@@ -1,11 +1,14 @@
-/** What Usher speaks over TLS. A renewed certificate: test/robustness/certificate-renewal.test.ts. */
+/** What Usher speaks over TLS. */
 import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
 import { type ConnectionOptions, connect, getCiphers, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { STRICT_TRANSPORT_SECURITY } from '../../src/http/tls.ts';
-import { createCertificate } from '../support/certificate.ts';
+import { createCertificate, writeCertificate } from '../support/certificate.ts';
+import { createDirectory } from '../support/directory.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import { RawConnection } from '../support/raw-connection.ts';
+import { RecordedLog } from '../support/recorded-log.ts';
 import { startTestService } from '../support/service.ts';
 import { serveListener } from './serve-listener.ts';
 
@@ -130,4 +133,29 @@ describe('Strict-Transport-Security', () => {
       expect(answered, headers[':path']).toMatchObject({ 'strict-transport-security': STRICT_TRANSPORT_SECURITY });
     }
   });
+});
+
+test('the service takes a renewed certificate from its files, and keeps the one before if it is broken', async () => {
+  const directory = await createDirectory();
+  const paths = await writeCertificate(directory);
+  const files = { cert: paths.TLS_CERT_FILE, key: paths.TLS_KEY_FILE };
+  const log = new RecordedLog();
+  const [cert, key] = await Promise.all([readFile(files.cert, 'utf8'), readFile(files.key, 'utf8')]);
+  await using service = await log.start({ config: { tls: { cert, key, files } } });
+  const readFingerprint = async () => {
+    const socket = await openTls(service.port);
+    const { fingerprint256 } = socket.getPeerCertificate();
+    socket.destroy();
+    return fingerprint256;
+  };
+  const said = (message: string) => log.lines.filter((line) => line.includes(`"msg":"${message}"`));
+  const first = await readFingerprint();
+
+  await writeFile(files.cert, 'no certificate');
+  await expect.poll(() => said('certificate not renewed')).toHaveLength(1);
+  expect(await readFingerprint()).toBe(first);
+
+  await writeCertificate(directory);
+  await expect.poll(() => said('certificate renewed')).toHaveLength(1);
+  expect(await readFingerprint()).not.toBe(first);
 });

@@ -85,12 +85,11 @@ test('every function that CONTRIBUTING.md links to is in its file', () => {
 });
 
 test('CONTRIBUTING.md tells how many lines the parts have that look removable, to a tenth', () => {
-  const told = [...readPage('CONTRIBUTING.md').matchAll(/\((`[^)]*?)( without fast imports)?, ([\d,]+)\s+lines\b/g)];
-  expect(told.length).toBeGreaterThan(4);
-  for (const [text, names = '', isWithout, lines = ''] of told) {
+  const told = [...readPage('CONTRIBUTING.md').matchAll(/\((`[^)]*?), ([\d,]+)\s+lines\b/g)];
+  expect(told.length).toBeGreaterThan(3);
+  for (const [text, names = '', lines = ''] of told) {
     const paths = [...names.matchAll(/`([^`]+)`/g)].flatMap(([, name = '']) => findSources(name));
-    const counted = paths.filter((path) => !isWithout || !path.endsWith('import-fast.ts'));
-    const sum = counted.reduce((total, path) => total + readPage(path).split('\n').length - 1, 0);
+    const sum = paths.reduce((total, path) => total + readPage(path).split('\n').length - 1, 0);
     expect(Math.abs(Number(lines.replaceAll(',', '')) / sum - 1), `${text}: has ${sum}`).toBeLessThan(0.1);
   }
 });

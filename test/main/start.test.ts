@@ -24,7 +24,7 @@ import {
   survivorsOf,
   type UsherProcess,
 } from '../support/process.ts';
-import { readDemo } from '../support/workers.ts';
+import { readDemo } from '../support/read-demo.ts';
 
 const directory = await createDirectory();
 const dataDir = join(directory, 'deeper', 'data');
@@ -201,6 +201,15 @@ test('a start on a database without a URL for people is warned of in the log', a
     await using usher = await startUsher(database.url, env, { keepsLog: true });
     expect(usher.stdout.includes(warning)).toBe(isWarned);
   }
+});
+
+test('a setting of an earlier version is warned of in the log, with what does its work now', async () => {
+  await using database = await cloneDatabase();
+  await using usher = await startUsher(database.url, { WORKERS: '2' }, { keepsLog: true });
+  expect(usher.stdout).toContain(
+    '"variable":"WORKERS","instead":"for more cores run replicas behind a proxy","msg":"setting has no effect any more"',
+  );
+  expect(usher.stdout.match(/has no effect/g)).toHaveLength(1);
 });
 
 /** A process of our own Node that claims to be an older one. */

@@ -42,7 +42,7 @@ async function emailsFor(email: string): Promise<ReceivedEmail[]> {
 
 /** How many e-mails were sent, or have failed. */
 async function countHandled(): Promise<number> {
-  const metrics = (await service.collect?.({ withShared: false })) ?? [];
+  const metrics = (await service.collect?.()) ?? [];
   const { values } = metrics.find(({ name }) => name === 'usher_emails_total') ?? { values: [] };
   return values.reduce((sum, { value }) => sum + value, 0);
 }

@@ -1,10 +1,9 @@
-/** Metrics under attack, with workers that hang or crash, and as a real Prometheus sees them. */
+/** Metrics under attack, and as a real Prometheus sees them. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, expect, test } from 'vitest';
 import { cloneDatabase } from '../support/database.ts';
-import { createDirectory } from '../support/directory.ts';
 import { type HttpRequest, openHttpClient, request } from '../support/http.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { readDashboard, SKIPS_PROMETHEUS } from '../support/metric-documents.ts';
@@ -13,7 +12,6 @@ import { startUsher, type UsherProcess } from '../support/process.ts';
 import { Prometheus } from '../support/prometheus.ts';
 import { createTenant, createTestWebhook } from '../support/service.ts';
 import { quickOrLong } from '../support/soak.ts';
-import { answeringWorkers, startWorkers, waitForWorkers, workerPids } from '../support/workers.ts';
 
 /** A call of each shape, all of whose free parts are random. */
 function hostileCalls(apiKey: string): HttpRequest[] {
@@ -129,51 +127,13 @@ test('a connection to the metrics port has one response at most, however many re
   expect(received.match(/HTTP\/1\.1 \d+/g)?.length ?? 0).toBeLessThanOrEqual(1);
 });
 
-test('workers are counted together, and a scrape goes on without one that hangs or crashes', async () => {
-  await using main = await startWorkers(await createDirectory(), { METRICS_PORT: '0' });
-  const metrics = { url: await metricsUrlOf(main) };
-  const refused = { http_route: '/api/webhooks/:webhookId', http_response_status_code: '401' };
-  const countCalls = (found: Scrape) => found.sum('http_server_request_duration_seconds_count', refused);
-
-  /** Scrapes until so many workers are in the state: on a busy machine one may be silent that does not hang. */
-  const scrapeUntil = async (state: 'answered' | 'silent', workers: number) => {
-    let found: Scrape | undefined;
-    const read = async () => {
-      found = await scrape(metrics);
-      return { calls: countCalls(found), workers: found.sum('usher_workers', { state }) };
-    };
-    await expect.poll(read).toEqual({ calls: 24, workers });
-    return found as unknown as Scrape;
-  };
-
-  await answeringWorkers(main, 24);
-  const all = await scrapeUntil('answered', 2);
-  expect(all.sum('usher_ready')).toBe(1);
-  expect(
-    all.sum('db_client_operation_duration_seconds_count', { db_query_summary: 'selectBacklog' }),
-  ).toBeLessThanOrEqual(1);
-
-  const [hung = 0, other = 0] = await workerPids(main);
-  process.kill(hung, 'SIGSTOP');
-  await scrapeUntil('silent', 1);
-  process.kill(hung, 'SIGCONT');
-  await scrapeUntil('silent', 0);
-
-  process.kill(other, 'SIGKILL');
-  await waitForWorkers(main, 2);
-  await expect.poll(async () => (await scrape(metrics)).sum('usher_worker_exits_total')).toBe(1);
-  const later = await scrape(metrics);
-  expect(countCalls(later)).toBeGreaterThanOrEqual(24);
-  expect(later.sum('process_cpu_seconds_total')).toBeGreaterThan(all.sum('process_cpu_seconds_total'));
-});
-
 test.skipIf(SKIPS_PROMETHEUS)(
   'a real Prometheus answers every query of the dashboard and evaluates every alert',
   async () => {
     await using database = await cloneDatabase();
     await using main = await startUsher(
       database.url,
-      { METRICS_PORT: '0', WORKERS: '2', LOGIN_METHODS: 'wallet' },
+      { METRICS_PORT: '0', LOGIN_METHODS: 'wallet' },
       { keepsLog: true },
     );
     await using prometheus = await Prometheus.start(new URL(await metricsUrlOf(main)).host);

@@ -22,10 +22,10 @@ import {
   survivorsOf,
   UsherProcess,
 } from '../support/process.ts';
+import { readDemo } from '../support/read-demo.ts';
 import { clientsOf, createSecretFiles, TEST_ENV } from '../support/service.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { Wallet } from '../support/wallet.ts';
-import { readDemo } from '../support/workers.ts';
 
 /** A first start on a busy machine takes seconds. */
 const POLL = { interval: 20, timeout: 60_000 };
@@ -195,7 +195,6 @@ test.each([
     const { exitCode, stderr, stdout } = await runShell(`${AS_USER} node src/start.js`, {
       PORT: '0',
       DATA_DIR: unused,
-      WORKERS: '2',
       METRICS_PORT: String(other.port),
       ...env,
     });

@@ -91,7 +91,7 @@ export function createAdminHandlers({
     updateUser: async (call, fields) => ({ user: toMessage(await updateUser(call, fields)) }),
     async deactivateUser(call, fields) {
       const user = await deactivateUser(call, fields);
-      await liveSessions.forgetUser(user.id);
+      liveSessions.forgetUser(user.id);
       return { user: toMessage(user) };
     },
     reactivateUser: async (call, fields) => ({ user: toMessage(await reactivateUser(call, fields)) }),
@@ -104,7 +104,7 @@ export function createAdminHandlers({
     listUserGrants: async (call, fields) => toPage('grants', await listUserGrants(call, pageTokens, fields), toGrant),
     async endUserGrant(call, fields) {
       const userId = await endUserGrant(call, fields);
-      if (userId) await liveSessions.forgetUser(userId);
+      if (userId) liveSessions.forgetUser(userId);
     },
     listUserApplications: async (call, fields) =>
       toPage('applications', await listUserApplications(call, pageTokens, fields), toMessage),

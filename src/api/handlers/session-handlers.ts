@@ -24,13 +24,13 @@ export function createSessionHandlers(parts: Parts): ApplicationHandlers<typeof 
     listSessions: async (call, fields) => toPage('sessions', await listSessions(call, pageTokens, fields), toSession),
     async revokeSession(call, fields) {
       const userId = await revokeSession(call, parts, fields);
-      if (userId) await liveSessions.forgetUser(userId);
+      if (userId) liveSessions.forgetUser(userId);
     },
     revokeUserSessions: async (call, fields) => liveSessions.forgetUser(await revokeUserSessions(call, fields)),
     listGrants: async (call, fields) => toPage('grants', await listGrants(call, pageTokens, fields), toGrant),
     async endGrant(call, fields) {
       const userId = await endGrant(call, fields);
-      if (userId) await liveSessions.forgetUser(userId);
+      if (userId) liveSessions.forgetUser(userId);
     },
   };
 }

@@ -43,7 +43,7 @@ async function revoke(call: ClientCall, { liveSessions, tokenKeys }: StatusParts
   const { application } = call;
   if (token?.applicationId !== application.id) return;
   const userId = await endGrant(call, token);
-  if (userId) await liveSessions.forgetUser(userId);
+  if (userId) liveSessions.forgetUser(userId);
 }
 
 /** Demands a secret, because anybody can call as a public client. */

@@ -25,7 +25,7 @@ export async function showHealth({ call, parts }: ConsoleRequest): Promise<Conso
     title: 'Health',
     section: 'health',
     body: html`<h1>Health</h1>
-<p class="soft small">These are the figures of the process that answered. With <code>METRICS_PORT</code>, the metrics cover all processes.</p>
+<p class="soft small">These are the figures of the replica that answered. With <code>METRICS_PORT</code>, the metrics cover all replicas.</p>
 ${renderPanel(
   'process',
   'Process',
@@ -33,7 +33,6 @@ ${renderPanel(
     ['Version', VERSION],
     ['Ready', isReady ? 'yes' : html`<span class="tag bad">no</span>`],
     ['Started', renderMoment(since)],
-    ['Processes', String(config.workers)],
     ['Node', process.version],
     ['Event loop', `${Math.round(performance.eventLoopUtilization().utilization * 100)} % busy since the start`],
     ['Memory', `${Math.round(process.memoryUsage().rss / MEGABYTE)} MB`],

@@ -25,7 +25,7 @@ export interface IssuingParts {
 
 export interface RefreshingParts extends IssuingParts {
   /** Makes this replica read the user's sessions and grants again. */
-  readonly forgetUser: (userId: string) => Promise<void>;
+  readonly forgetUser: (userId: string) => void;
 }
 
 /** A call of a client. Public clients send no secret, and their refresh tokens rotate. */

@@ -9,14 +9,6 @@ import { p, statement } from '../../database/template.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { lastSignIn, type Session, sessionColumns } from './session.ts';
 
-/** Sends revocations to the other processes of this replica. Each process has its own cache of sessions. */
-export interface Revocations {
-  /** Resolves when the other processes have forgotten the user. */
-  forgetUser(userId: string): Promise<void>;
-  /** Sets the function to call for each user whose sessions another process has ended. */
-  onForget(forget: (userId: string) => void): void;
-}
-
 /** The oldest answer that a caller can accept. */
 export const MAX_STALENESS_MS = 5_000;
 
@@ -33,19 +25,12 @@ export class LiveSessions {
    */
   readonly #revokedAt = createLruCache<number>(MAX_REVOKED, { ttl: MAX_STALENESS_MS });
 
-  readonly #revocations: Revocations | undefined;
-
-  /**
-   * @param run reads without the deadline of a caller, because several callers share an answer
-   * @param revocations undefined if this is the only process of the replica
-   */
-  constructor(run: Run, revocations?: Revocations) {
+  /** @param run reads without the deadline of a caller, because several callers share an answer */
+  constructor(run: Run) {
     this.#cache = createApplicationCache(async (applicationId, ids) => {
       const rows = await run(selectSessions, { applicationId, sessionIds: ids });
       return new Map(rows.map(({ id, ...session }) => [id, session]));
     });
-    this.#revocations = revocations;
-    revocations?.onForget((userId) => this.#distrust(userId));
   }
 
   /** How many sessions the cache knew, and how many had to be looked up. */
@@ -77,12 +62,7 @@ export class LiveSessions {
   }
 
   /** Makes this replica read the user's sessions again, so that a revocation takes effect here at once. */
-  async forgetUser(userId: string): Promise<void> {
-    this.#distrust(userId);
-    await this.#revocations?.forgetUser(userId);
-  }
-
-  #distrust(userId: string): void {
+  forgetUser(userId: string): void {
     this.#revokedAt.set(userId, performance.now());
   }
 }

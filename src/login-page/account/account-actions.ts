@@ -139,14 +139,14 @@ async function changeName(request: LoginRequest, { user }: Account): Promise<voi
 async function endSession(request: LoginRequest, { user }: Account): Promise<void> {
   const { call, fields, parts } = request;
   await endAccountSession(call, { userId: user.id, applicationId: fields.application, sid: fields.sid });
-  await parts.onSignedOut(user.id);
+  parts.onSignedOut(user.id);
   redirect(request, '', { done: 'session' });
 }
 
 /** Also ends this sign-in to the account page. */
 async function endSessions(request: LoginRequest, { user }: Account): Promise<void> {
   await endUserSessions(request.call, { userId: user.id });
-  await request.parts.onSignedOut(user.id);
+  request.parts.onSignedOut(user.id);
   removeAccountCookie(request.context, request.browser);
   redirect(request, '', { done: 'sessions' });
 }
@@ -178,7 +178,7 @@ async function deleteAccount(request: LoginRequest, { user }: Account): Promise<
     return redirect(request, '/delete', { problem: 'Wrong address' });
   }
   await eraseUser(call, { userId: user.id });
-  await parts.onSignedOut(user.id);
+  parts.onSignedOut(user.id);
   removeAccountCookie(context, browser);
   sendPage(context, 200, renderAccountMessage(viewOf(request), 'account.deleted', 'account.deleted.text'));
 }

@@ -85,7 +85,7 @@ export async function undoChange(request: LoginRequest): Promise<void> {
   try {
     if (!change) throw new ServiceError('USER_NOT_FOUND');
     await undoAddressChange(call, change);
-    await parts.onSignedOut(change.userId);
+    parts.onSignedOut(change.userId);
     sendPage(context, 200, renderAccountMessage(view, 'account.undo.done', 'account.undo.done.text'));
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;

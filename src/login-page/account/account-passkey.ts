@@ -28,7 +28,7 @@ export async function dropAddedPasskey(request: LoginRequest): Promise<void> {
   try {
     if (!added) throw new ServiceError('USER_NOT_FOUND');
     await removeAddedPasskey(call, added);
-    await parts.onSignedOut(added.userId);
+    parts.onSignedOut(added.userId);
     sendPage(context, 200, renderAccountMessage(viewOf(request), 'account.passkey.removed', 'account.undo.done.text'));
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;

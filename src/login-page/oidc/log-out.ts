@@ -47,7 +47,7 @@ export async function logOut(request: OidcPageRequest): Promise<void> {
   await signOutHere(own);
   for (const userId of signedIn) {
     await endLoginsOfBrowser(call, { userId, browserDigest: own.browser.digest });
-    await parts.onSignedOut(userId);
+    parts.onSignedOut(userId);
   }
   await leadBack(request, login);
 }
@@ -72,7 +72,7 @@ function isOf(browser: IdentifiedBrowser | undefined, { id }: OidcClient, { sid,
 async function endLogin({ call, parts }: OidcPageRequest, client: OidcClient, { userId, sid }: IdTokenHint) {
   if (sid !== undefined) await endGrantsOfBrowser(call, { applicationId: client.id, userId, sid });
   else await revokeUserSessions({ ...call, application: { ...client, name: '' } }, { userId });
-  await parts.onSignedOut(userId);
+  parts.onSignedOut(userId);
 }
 
 async function ask(request: OidcPageRequest, { formToken }: IdentifiedBrowser, login: NamedLogin | undefined) {

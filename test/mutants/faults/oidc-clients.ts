@@ -14,7 +14,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   {
     what: 'A revoked token works for seconds',
     file: 'src/api/oidc/token-status-endpoints.ts',
-    find: 'if (userId) await liveSessions.forgetUser(userId);',
+    find: 'if (userId) liveSessions.forgetUser(userId);',
     replace: 'await Promise.resolve(liveSessions && userId);',
     test: clients,
     title: /revocation by the access_token ends that sign-in/,

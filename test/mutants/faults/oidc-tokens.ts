@@ -46,7 +46,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   {
     what: 'Tokens work for seconds after a logout',
     file: 'src/login-page/oidc/log-out.ts',
-    find: "name: '' } }, { userId });\n  await parts.onSignedOut(userId);",
+    find: "name: '' } }, { userId });\n  parts.onSignedOut(userId);",
     replace: "name: '' } }, { userId });",
     test: logOut,
     title: /ends tokens at once that were in use/,

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { Config } from '../config/config.ts';
-import { flushLog } from '../log.ts';
+import type { Config } from './config/config.ts';
+import { flushLog } from './log.ts';
 
 /** How long the server may take to close after the last call. */
 const CLOSE_TIMEOUT_MS = 5_000;

@@ -1,0 +1,10 @@
+/** Settings of earlier versions, and what does their work now. */
+const REMOVED = Object.entries({
+  AUDIT_LOG: 'audit events are always in Postgres',
+  WORKERS: 'for more cores run replicas behind a proxy',
+}).map(([variable, instead]) => ({ variable, instead }));
+
+/** Finds environment variables that have no effect any more, so that nobody relies on them unawares. */
+export function findRemovedSettings(variables: readonly string[]): { variable: string; instead: string }[] {
+  return REMOVED.filter(({ variable }) => variables.includes(variable));
+}
