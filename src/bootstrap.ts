@@ -26,10 +26,12 @@ export interface BootstrapOptions {
 export async function bootstrap(config: Config, options: BootstrapOptions): Promise<Bootstrap & AsyncDisposable> {
   await using stack = new AsyncDisposableStack();
   const databaseUrl = config.databaseUrl ?? (await startOwnPostgres(config, options, stack));
-  const secrets = await completeSecrets(config.secrets, config.dataDir);
   const onWait = (reason: string) => options.logger.warn({ reason }, 'migrations wait');
-  const migration = { schema: config.databaseSchema, applies: config.migrateOnStart, onWait };
+  const dataDir = config.databaseUrl === undefined ? config.dataDir : undefined;
+  const migration = { schema: config.databaseSchema, dataDir, applies: config.migrateOnStart, onWait };
   const { isOnCitus } = await migrateDatabase(databaseUrl, migration);
+  // Afterwards, because it writes missing files into a directory that a migration may have to leave untouched.
+  const secrets = await completeSecrets(config.secrets, config.dataDir);
   const disposables = stack.move();
   return { databaseUrl, isOnCitus, secrets, [Symbol.asyncDispose]: () => disposables.disposeAsync() };
 }

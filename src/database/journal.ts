@@ -2,7 +2,7 @@
 import type { MigrationMeta } from 'drizzle-orm/migrator';
 import type postgres from 'postgres';
 
-/** Differs from the table of Drizzle's own migrator, which other applications use and version 0.1 used. */
+/** Differs from the table of Drizzle's own migrator, which other applications use. */
 export const JOURNAL = 'usher_migrations';
 
 /** Creates the journal, and its schema if that is missing. */

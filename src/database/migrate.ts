@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
@@ -8,15 +9,16 @@ import { distributeNewTables, HANDLE_SHARDS_IN_TURN, isOnCitus } from './distrib
 import { createJournal, hasTable, JOURNAL, selectPending } from './journal.ts';
 import { describeServer, readTarget } from './open-client.ts';
 import { openSingleConnection } from './open-single-connection.ts';
-import { requirePreparedStatements, requireUsable } from './require-usable.ts';
+import { requirePreparedStatements, requireReleased, requireUsable } from './require-usable.ts';
 import { describeFailure } from './start-failure.ts';
 import { awaitCancelledVacuum, isLockConflict, TABLE_LOCK_TIMEOUT_MS } from './table-locks.ts';
-import { isInUse, isOfVersion01, readTakeOver } from './take-over.ts';
 import { isNetworkError, type WaitOptions, waitForPrimary } from './wait-for-primary.ts';
 
 export interface MigrationOptions {
   /** The Postgres schema of the tables. */
   readonly schema?: string | undefined;
+  /** The directory of the embedded Postgres, which messages name instead of its socket. */
+  readonly dataDir?: string | undefined;
   /** If false, nothing is applied: a pending migration is an error. */
   readonly applies?: boolean;
   readonly folder?: string;
@@ -56,7 +58,7 @@ export interface MigratedDatabase {
  */
 export async function migrateDatabase(
   url: string,
-  { schema, folder = MIGRATIONS, applies = true, timeoutMs = TIMEOUT_MS, onWait }: MigrationOptions = {},
+  { schema, dataDir, folder = MIGRATIONS, applies = true, timeoutMs = TIMEOUT_MS, onWait }: MigrationOptions = {},
 ): Promise<MigratedDatabase> {
   const target = readTarget(url, schema);
   const connection = { application_name: 'usher migration' };
@@ -72,15 +74,16 @@ export async function migrateDatabase(
     const openOther = () => openSingleConnection(target, options, primary);
     const migration = { client, openOther, schema: target.schema, migrations };
     const { length: migrated } = await selectPending(client, target.schema, migrations);
+    if (migrated === migrations.length) await requireReleased(client, target.schema, dataDir);
     if (applies) await migrate(migration, { timeoutMs, onWait });
     else await requireNonePending(migration);
     const onCitus = await isOnCitus(client);
     if (applies && onCitus) await turnStatisticsOff(client, migrations, target.schema);
     return { isOnCitus: onCitus, migrated };
   } catch (error) {
-    const servers = target.servers.map(describeServer).join(', ');
+    const place = dataDir ? `in ${resolve(dataDir)}` : `at ${target.servers.map(describeServer).join(', ')}`;
     const problem = isNetworkError(error) ? 'reached' : 'used';
-    throw new Error(`The database at ${servers} cannot be ${problem}: ${describeFailure(error)}`);
+    throw new Error(`The database ${place} cannot be ${problem}: ${describeFailure(error)}`);
   }
 }
 
@@ -152,13 +155,10 @@ async function applyFirstPending(migration: Migration, isPatient: boolean): Prom
     const [lock] = await client`select pg_try_advisory_xact_lock(${ADVISORY_LOCK}) as "isOurs"`;
     if (!lock?.isOurs) return `another process migrates the database${await describeHolder(client)}`;
     if (isPatient) await awaitCancelledVacuum(client);
-    const isNew = !(await hasTable(client, schema, JOURNAL));
-    const isTakenOver = isNew && (await isOfVersion01(client, schema));
-    if (isTakenOver && (await isInUse(client))) return 'version 0.1 runs on the database: stop it first';
-    if (isNew) await createJournal(client, schema);
+    if (!(await hasTable(client, schema, JOURNAL))) await createJournal(client, schema);
     await client.unsafe(`set local search_path = "${schema}"`);
     const [first] = await selectPending(client, schema, migrations);
-    if (first) await apply(isTakenOver ? { ...first, sql: await readTakeOver() } : first, migration);
+    if (first) await apply(first, migration);
     await client.unsafe('commit');
     return undefined;
   } catch (error) {

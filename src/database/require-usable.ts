@@ -19,6 +19,25 @@ export async function requireUsable(client: postgres.Sql): Promise<void> {
 }
 
 /**
+ * Call it before the first migration.
+ *
+ * @throws Error with advice if the database has tables from before 1.0.0, which had another journal
+ */
+export async function requireReleased(client: postgres.Sql, schema: string, dataDir?: string): Promise<void> {
+  const [former] = await client`
+    select current_database() as name from information_schema.columns
+    where table_name = 'login_intents' and column_name = 'redirect_uri' and table_schema in (${schema}, 'public')
+      and exists (
+        select from pg_tables where tablename = '__drizzle_migrations' and schemaname in (${schema}, 'drizzle'))`;
+  if (!former) return;
+  throw new Error(
+    `${dataDir ? 'Its tables' : `The tables in ${former.name}`} are from before 1.0.0. There was no release before ` +
+      '1.0.0, so no version carries them over. They were left untouched. To start beside them, ' +
+      `set ${dataDir ? 'DATA_DIR to another directory' : 'DATABASE_URL to another database'}`,
+  );
+}
+
+/**
  * A pooler may run each transaction on another connection to Postgres. Then it must prepare the statements of its
  * clients on each of these connections, which it does under names of its own.
  *

@@ -3,10 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { openClient } from '../../src/database/open-client.ts';
-import { cloneDatabase, createDatabase, type TestDatabase, withServer } from '../support/database.ts';
+import { cloneDatabase, createDatabase, describeTables, type TestDatabase, withServer } from '../support/database.ts';
+import { dumpTables } from '../support/dump.ts';
 import { holdLock } from '../support/lock.ts';
 import { migrateWith } from '../support/migrations.ts';
 import { type ProxyMode, TcpProxy } from '../support/tcp-proxy.ts';
+import { createUnreleasedTables } from '../support/unreleased-tables.ts';
 
 /** The key of the advisory lock of every version of Usher. */
 const KEY = 7_580_447;
@@ -188,6 +190,30 @@ test.each<[string, Unusable]>([
   expect(said).not.toContain('\n');
   expect(said).not.toContain('Failed query');
 });
+
+test.each([
+  ['usher', 'usher'],
+  ['public', 'drizzle'],
+])(
+  'refuses tables from before 1.0.0 in the schema %s, with their journal in %s, and changes nothing',
+  async (...schemas) => {
+    await using database = await createDatabase('');
+    await createUnreleasedTables(database, ...schemas);
+    const read = async () => [
+      await describeTables(database, ['usher', 'public', 'drizzle']),
+      await dumpTables(database),
+    ];
+    const before = await read();
+    const name = new URL(database.url).pathname.slice(1);
+    for (const applies of [true, false]) {
+      await expect(migrateDatabase(database.url, { applies })).rejects.toThrow(
+        ` cannot be used: The tables in ${name} are from before 1.0.0. There was no release before 1.0.0, so no version ` +
+          'carries them over. They were left untouched. To start beside them, set DATABASE_URL to another database',
+      );
+    }
+    expect(await read()).toEqual(before);
+  },
+);
 
 /** Creates a role that may connect and nothing else. */
 async function createRole(database: TestDatabase) {

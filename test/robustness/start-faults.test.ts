@@ -3,12 +3,15 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
+import { openDatabase } from '../support/database.ts';
 import { openDemoFixture } from '../support/demo-fixture.ts';
 import { createDirectory } from '../support/directory.ts';
+import { type Dump, dumpTables } from '../support/dump.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { startSocketServer } from '../support/mail-server.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';
@@ -25,6 +28,7 @@ import {
 import { readDemo } from '../support/read-demo.ts';
 import { clientsOf, createSecretFiles, TEST_ENV } from '../support/service.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
+import { createUnreleasedTables } from '../support/unreleased-tables.ts';
 import { Wallet } from '../support/wallet.ts';
 
 /** A first start on a busy machine takes seconds. */
@@ -76,6 +80,36 @@ test('a start after kill -9 has everything that was acknowledged, and the old Po
   expect(await survivorsOf(descendants)).toEqual([]);
   const { events } = clientsOf(main, demo);
   await Promise.all(acknowledged.map((eventId) => events.checkIn({ eventId, attendeeId: 'ada' })));
+});
+
+test('data from before 1.0.0 are refused in one line that names their directory, and left untouched', async () => {
+  const unreleased = join(directory, 'unreleased');
+  const open = async () => {
+    const postgres = await startEmbeddedPostgres(unreleased);
+    const database = openDatabase(postgres.url);
+    const close = async () => {
+      await database[Symbol.asyncDispose]();
+      await postgres.close();
+    };
+    return { database, [Symbol.asyncDispose]: close };
+  };
+  let before: Dump;
+  {
+    await using opened = await open();
+    await createUnreleasedTables(opened.database);
+    before = await dumpTables(opened.database);
+  }
+  const files = await readdir(unreleased);
+  const { exitCode, stderr, stdout } = await runMain({ env: { PORT: '0', DATA_DIR: unreleased } });
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+  expect(stderr).toBe(
+    `usher: The database in ${unreleased} cannot be used: Its tables are from before 1.0.0. There was no release ` +
+      'before 1.0.0, so no version carries them over. They were left untouched. To start beside them, ' +
+      'set DATA_DIR to another directory\n',
+  );
+  expect(await readdir(unreleased)).toEqual(files);
+  await using opened = await open();
+  expect(await dumpTables(opened.database)).toEqual(before);
 });
 
 const ownUid = process.getuid?.();

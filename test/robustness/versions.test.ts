@@ -4,21 +4,11 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { longestOf, startLoad } from '../support/load.ts';
-import { beginLogin } from '../support/login-browser.ts';
 import { migrateWith } from '../support/migrations.ts';
 import { REPOSITORY } from '../support/process.ts';
-import {
-  adminClient,
-  clientsOf,
-  createTenant,
-  createTestUser,
-  logIn,
-  startTestService,
-  testConfig,
-} from '../support/service.ts';
+import { startTestService, testConfig } from '../support/service.ts';
 import { runSmokeTest } from '../support/smoke-test.ts';
 import { quickOrLong, report } from '../support/soak.ts';
-import { createFormerDatabase } from '../support/version-0.1.ts';
 
 const MIGRATIONS = join(REPOSITORY, 'drizzle');
 const BASELINE = '0000_init.sql';
@@ -98,39 +88,6 @@ describe('beside a newer version', () => {
   });
 });
 
-describe('after version 0.1', () => {
-  it('replicas that start together take over its database and keep its sessions, webhooks and logins', async () => {
-    await using former = await startTestService();
-    const tenant = await createTenant(former);
-    const user = await createTestUser(former);
-    const authToken = await logIn(former, tenant, user);
-    const { auth, webhooks } = clientsOf(former, tenant);
-    const { session } = await auth.exchangeToken({ authToken });
-    const { webhook } = await webhooks.createWebhook({
-      url: 'https://app.test/hook',
-      ownerId: user.id,
-      eventTypes: ['webhook.test'],
-    });
-    const { loginIntentId } = await beginLogin(former, tenant);
-
-    await using database = await createFormerDatabase();
-    await former.database.sql`update login_intents set method = '' where method is null`;
-    await copyRows(former.database, database);
-    expect(await describeColumns(database)).not.toEqual(await describeColumns(former.database));
-    await using started = await startTogether(2, database, former.config);
-    expect(await describeColumns(database)).toEqual(await describeColumns(former.database));
-    for (const service of started.services) {
-      const { auth, sessions, webhooks } = clientsOf(service, tenant);
-      expect((await auth.exchangeToken({ authToken })).session).toEqual(session);
-      expect(await sessions.checkSession({ sessionId: session?.id ?? '' })).toMatchObject({ active: true });
-      expect((await webhooks.getWebhook({ webhookId: webhook?.webhookId ?? '' })).webhook).toEqual(webhook);
-      await runSmokeTest(service);
-    }
-    const [first] = started.services;
-    if (first) await adminClient(first).completeLogin({ loginIntentId, userId: user.id });
-  });
-});
-
 it('no migration after the first removes what a running version uses, or requires what it does not write', async () => {
   const files = (await readdir(MIGRATIONS)).filter((name) => /^\d+_.*\.sql$/.test(name) && name !== BASELINE);
   for (const file of files) {
@@ -182,25 +139,4 @@ async function describeColumns({ sql }: TestDatabase): Promise<readonly unknown[
   return sql`
     select table_name, column_name, data_type, is_nullable from information_schema.columns
     where table_schema = 'usher' order by table_name, column_name`;
-}
-
-/** Copies all rows into a database of another version. */
-async function copyRows(from: TestDatabase, to: TestDatabase): Promise<void> {
-  const known = await to.sql`
-    select table_name || '.' || column_name as name from information_schema.columns where table_schema = 'usher'`;
-  // Without the tables and columns that have come since.
-  const columns = await from.sql`
-    select table_name, array_agg(column_name::text) as names from information_schema.columns
-    where table_schema = 'usher' and table_name || '.' || column_name = any(${known.map(({ name }) => name)})
-    group by table_name`;
-  await to.sql.begin(async (transaction) => {
-    await transaction`set local session_replication_role = replica`;
-    for (const { table_name, names } of columns) {
-      // As JSON, because no Date of JavaScript is infinite.
-      const [all] = await from.sql`select jsonb_agg(each)::text as rows from ${from.sql(table_name)} as each`;
-      await transaction`
-        insert into ${to.sql(table_name)} (${to.sql(names)}) overriding system value
-        select ${to.sql(names)} from jsonb_populate_recordset(null::${to.sql(table_name)}, ${all?.rows}::text::jsonb)`;
-    }
-  });
 }

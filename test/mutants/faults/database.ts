@@ -211,12 +211,12 @@ export const DATABASE_FAULTS: readonly Fault[] = [
     title: /an index that an interrupted migration has left is replaced/,
   },
   {
-    what: 'A database is taken over while version 0.1 runs on it',
-    file: 'src/database/migrate.ts',
-    find: "if (isTakenOver && (await isInUse(client))) return 'version 0.1 runs on the database: stop it first';",
-    replace: '',
-    test: 'test/database/take-over.test.ts',
-    title: /waits for version 0.1 to be stopped, and says so/,
+    what: 'A start on data from before 1.0.0 begins anew beside them',
+    file: 'src/database/require-usable.ts',
+    find: "and table_schema in (${schema}, 'public')",
+    replace: 'and table_schema in (${schema})',
+    test: 'test/database/migrate.test.ts',
+    title: /refuses tables from before 1.0.0 in the schema public/,
   },
   {
     what: 'A revocation that finds nothing trusts an old primary',
