@@ -1,7 +1,6 @@
 /** Versions of Usher one after the other on tables that are distributed. Needs CITUS_URL. */
 import { describe, expect, inject, test } from 'vitest';
 import { distributeTables } from '../../src/database/distribute.ts';
-import { JOURNAL } from '../../src/database/journal.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { connectServers } from '../support/citus.ts';
 import { createDatabase, type TestDatabase } from '../support/database.ts';
@@ -14,7 +13,7 @@ import { startTestService, testConfig } from '../support/service.ts';
 import { runSmokeTest } from '../support/smoke-test.ts';
 import { report } from '../support/soak.ts';
 import { lacks } from '../support/tools.ts';
-import { createFormerTables } from '../support/version-0.1.ts';
+import { configOfRelease, fillReleasedDatabase } from '../support/version-1.0.0.ts';
 
 const ROWS = 50;
 
@@ -31,18 +30,18 @@ const LATER = [
 ];
 
 describe.skipIf(lacks('CITUS'))('on Citus', () => {
-  test('takes over the tables that version 0.1 has distributed, with their rows', async () => {
+  test('carries over the tables that version 1.0.0 has distributed, with their rows', async () => {
     await using database = await createCitusDatabase();
     const { url, sql } = database;
-    await createFormerTables(database);
-    await distributeFormerTables(database);
+    await fillReleasedDatabase(database);
+    await distributeTables(url);
     await fill(database);
 
-    await using service = await startTestService({ database });
+    await using service = await startTestService({ database, like: configOfRelease(url) });
     expect(await distributeTables(url)).toEqual([]);
     const [counts] = await sql`
-      select (select count(*) from applications where client_id like 'client %')::int as applications, (select count(*) from sessions)::int as sessions,
-        (select count(*) from events)::int as events`;
+      select (select count(*) from applications where client_id like 'client %')::int as applications, (select count(*) from sessions where user_agent = '')::int as sessions,
+        (select count(*) from events where name = 'old')::int as events`;
     expect(counts).toEqual({ applications: ROWS, sessions: ROWS, events: ROWS });
     await runSmokeTest(service);
 
@@ -124,15 +123,7 @@ async function createCitusDatabase(): Promise<TestDatabase> {
   return database;
 }
 
-/** Version 0.1 had a reference table more, and another journal, which stays on the coordinator. */
-async function distributeFormerTables({ url, sql }: TestDatabase): Promise<void> {
-  await sql`select create_reference_table('shared_wallet_addresses')`;
-  await sql`alter table __drizzle_migrations rename to ${sql(JOURNAL)}`;
-  await distributeTables(url);
-  await sql`alter table ${sql(JOURNAL)} rename to __drizzle_migrations`;
-}
-
-/** Inserts rows that this version and version 0.1 may have. */
+/** Inserts rows that this version and version 1.0.0 may have. */
 async function fill({ sql }: TestDatabase): Promise<void> {
   await sql.begin((transaction) =>
     transaction.unsafe(`

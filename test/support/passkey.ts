@@ -52,8 +52,9 @@ export class SoftwarePasskey {
     algorithm = 'ES256',
     id = randomBytes(20),
     aaguid = GOOGLE_PASSWORD_MANAGER,
-  }: { algorithm?: PasskeyAlgorithm; id?: Buffer; aaguid?: string } = {}) {
-    const { privateKey, publicKey } = KEY_PAIRS[algorithm]();
+    keyPair = KEY_PAIRS[algorithm](),
+  }: { algorithm?: PasskeyAlgorithm; id?: Buffer; aaguid?: string; keyPair?: KeyPair } = {}) {
+    const { privateKey, publicKey } = keyPair;
     [this.id, this.algorithm, this.aaguid] = [id, algorithm, aaguid];
     [this.#privateKey, this.#publicKey] = [privateKey, publicKey];
   }
@@ -106,7 +107,12 @@ export class SoftwarePasskey {
   }
 }
 
-const KEY_PAIRS: Readonly<Record<PasskeyAlgorithm, () => { privateKey: KeyObject; publicKey: KeyObject }>> = {
+interface KeyPair {
+  readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
+}
+
+const KEY_PAIRS: Readonly<Record<PasskeyAlgorithm, () => KeyPair>> = {
   ES256: () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
   ES384: () => generateKeyPairSync('ec', { namedCurve: 'P-384' }),
   EdDSA: () => generateKeyPairSync('ed25519'),
