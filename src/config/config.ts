@@ -1,5 +1,5 @@
 import { type CertificateTexts, isKeyPair } from './certificate.ts';
-import { DEFAULT_LOGIN_METHODS, isLoginMethod, LOGIN_METHODS, type LoginMethod } from './login-methods.ts';
+import { isLoginMethod, LOGIN_METHODS, type LoginMethod } from './login-methods.ts';
 import { allowsPasskeys, isRelyingPartyOf } from './passkey-host.ts';
 import type { Secrets } from './secrets.ts';
 import type { Setting } from './setting.ts';
@@ -50,9 +50,11 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
   const { adminKey, authSigningKeys, encryptionKeys, oidcSigningKeys, ...values } = all;
   const { smtpUrl, mailFrom, issuer, jwksUrl, tlsCert, tlsKey, loginMethods: methods, ...others } = values;
   const publicUrl = others.publicUrl ?? LOCALHOST;
-  const loginMethods = methods?.filter(isLoginMethod) ?? chooseLoginMethods(env, publicUrl);
-  const loginProviderIds = methods?.filter((name) => !isLoginMethod(name));
+  // The embedded mode shows codes in the terminal.
   const canMail = !env.DATABASE_URL || Boolean(env.SMTP_URL);
+  const isPossible = { wallet: true, email: canMail, passkey: allowsPasskeys(publicUrl) };
+  const loginMethods = methods?.filter(isLoginMethod) ?? LOGIN_METHODS.filter((method) => isPossible[method]);
+  const loginProviderIds = methods?.filter((name) => !isLoginMethod(name));
   const files = { cert: env.TLS_CERT_FILE ?? '', key: env.TLS_KEY_FILE ?? '' };
   const tls = tlsCert !== undefined && tlsKey !== undefined ? { cert: tlsCert, key: tlsKey, files } : undefined;
 
@@ -61,7 +63,7 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
   if (!env.AUTH_PAGE_URL && methods?.includes('email') && !canMail) {
     problems.push('SMTP_URL is required with DATABASE_URL for LOGIN_METHODS with email');
   }
-  if (!env.AUTH_PAGE_URL && methods?.includes('passkey') && !allowsPasskeys(publicUrl)) {
+  if (!env.AUTH_PAGE_URL && methods?.includes('passkey') && !isPossible.passkey) {
     problems.push('PUBLIC_URL must be https with a host name, or be on localhost, for LOGIN_METHODS with passkey');
   }
   if (others.passkeyRpId && !isRelyingPartyOf(others.passkeyRpId, publicUrl)) {
@@ -91,19 +93,13 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
       ...(adminKey && { adminKey }),
       ...(authSigningKeys && { authSigningKeys }),
       ...(encryptionKeys && { encryptionKeys }),
-      // Replicas of an earlier version may lack OpenID Connect. So it stays off until the operator sets its keys.
+      // All replicas need the same keys, so Usher generates them only in the embedded mode.
       ...((oidcSigningKeys || env.DATABASE_URL) && { oidcSigningKeys: oidcSigningKeys ?? [] }),
     },
     smtp: smtpUrl && mailFrom ? { url: smtpUrl, from: mailFrom } : undefined,
     authIssuer: issuer && jwksUrl ? { issuer, jwksUrl } : undefined,
     tls,
   };
-}
-
-function chooseLoginMethods({ DATABASE_URL: databaseUrl, SMTP_URL: smtpUrl }: Environment, publicUrl: string) {
-  // The embedded mode shows codes in the terminal, and has no replicas of another version.
-  if (!databaseUrl) return allowsPasskeys(publicUrl) ? LOGIN_METHODS : DEFAULT_LOGIN_METHODS;
-  return smtpUrl ? DEFAULT_LOGIN_METHODS : (['wallet'] as const);
 }
 
 /** Reads only the database schema, for commands that need no other setting. @throws ConfigError */

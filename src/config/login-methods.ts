@@ -6,9 +6,6 @@ export const PROVIDER_ID = /^[a-z][a-z0-9-]{0,30}$/;
 
 export type LoginMethod = (typeof LOGIN_METHODS)[number];
 
-/** Without passkeys: replicas of an earlier version would answer the forms of passkeys with 404. */
-export const DEFAULT_LOGIN_METHODS: readonly LoginMethod[] = ['wallet', 'email'];
-
 export function isLoginMethod(name: string): name is LoginMethod {
   return LOGIN_METHODS.some((method) => method === name);
 }

@@ -87,9 +87,7 @@ export const SETTINGS = {
     'LOGIN_METHODS',
     parseLoginMethods,
     'Sign-in methods of the login page, comma-separated: `wallet`, `email`, `passkey`, IDs of `LOGIN_PROVIDERS_FILE`.',
-    {
-      defaultText: '`wallet,email`, all providers, and `passkey` if embedded; no `email` without `SMTP_URL`',
-    },
+    { defaultText: 'all; `email` needs `SMTP_URL` with `DATABASE_URL`, `passkey` https or localhost' },
   ),
   loginProviders: setting(
     'LOGIN_PROVIDERS_FILE',

@@ -100,16 +100,20 @@ test.each<[Environment, Partial<Config>]>([
   [{ AUTH_SIGNING_KEYS_FILE: 'keys.json' }, { secrets: { authSigningKeys: [{ ...jwk, alg: 'EdDSA' }] } }],
   [{ OIDC_SIGNING_KEYS_FILE: 'rsa.json' }, { secrets: { oidcSigningKeys: [{ ...rsa, alg: 'RS256' }] } }],
   [{ ENCRYPTION_KEY_FILE: 'encryption-key' }, { secrets: { encryptionKeys: [encryptionKey] } }],
-  [production, { databaseUrl: production.DATABASE_URL, loginMethods: ['wallet'], smtp: undefined }],
+  [production, { databaseUrl: production.DATABASE_URL, loginMethods: ['wallet', 'passkey'], smtp: undefined }],
   [production, { secrets: expect.objectContaining({ oidcSigningKeys: [] }) }],
   [{ ...production, DATABASE_URL: 'postgresql://db.test' }, { databaseUrl: 'postgresql://db.test' }],
   [{ LOGIN_METHODS: ' wallet , email ' }, { loginMethods: ['wallet', 'email'] }],
   [{ ...production, LOGIN_METHODS: 'email', AUTH_PAGE_URL: 'https://login.test' }, { loginMethods: ['email'] }],
   [
     { ...production, SMTP_URL: 'smtps://user:secret@mail.test', MAIL_FROM: 'usher@usher.test' },
-    { loginMethods: ['wallet', 'email'], smtp: { url: 'smtps://user:secret@mail.test', from: 'usher@usher.test' } },
+    {
+      loginMethods: ['wallet', 'email', 'passkey'],
+      smtp: { url: 'smtps://user:secret@mail.test', from: 'usher@usher.test' },
+    },
   ],
   [{ PUBLIC_URL: 'http://192.0.2.1:8080' }, { loginMethods: ['wallet', 'email'] }],
+  [{ ...production, PUBLIC_URL: 'http://usher.internal' }, { loginMethods: ['wallet'] }],
   [
     { PUBLIC_URL: 'https://login.example.com', LOGIN_METHODS: 'wallet,passkey', PASSKEY_RP_ID: 'example.com' },
     { loginMethods: ['wallet', 'passkey'], passkeyRpId: 'example.com' },
