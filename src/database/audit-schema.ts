@@ -95,7 +95,7 @@ export const auditEvents = pgTable('audit_events', columns, (table) => [
   index('audit_events_resource_idx').on(table.resource).where(sql`${table.ipAddress} <> ''`),
 ]);
 
-/** For the previous version, which could send events to its log. A later version drops it. */
+/** For version 1.0.0, which could send events to its log. A later version drops it. */
 export const auditOutbox = pgTable('audit_outbox', columns, (table) => [
   primaryKey({ columns: [table.id, table.applicationId] }),
   index('audit_outbox_late_idx').on(table.occurredAt, table.id),

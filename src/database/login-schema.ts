@@ -143,7 +143,7 @@ export const rememberedSignIns = pgTable(
     /** SHA-256 of the browser's cookie. */
     tokenDigest: bytes('token_digest').primaryKey(),
     userId: uuid('user_id').notNull(),
-    /** The browser, as in login intents. Null if the previous version has remembered the sign-in. */
+    /** The browser, as in login intents. Null if version 1.0.0 has remembered the sign-in. */
     browserDigest: bytes('browser_digest'),
     method: text('method').notNull(),
     authenticatedAt: instant('authenticated_at').notNull(),

@@ -123,7 +123,7 @@ export const users = pgTable(
     deletedAt: instant('deleted_at'),
   },
   (table) => [
-    // Of the previous version, as users_email_prefix_idx: the locale of Postgres decides which letters lower() changes.
+    // Of version 1.0.0, as users_email_prefix_idx: the locale of Postgres decides which letters lower() changes.
     uniqueIndex('users_email_key').on(sql`lower(${table.email})`).where(sql`${table.deletedAt} is null`),
     // Finds users by their address, or by its beginning: in the collation "C", the texts with a prefix are a range.
     uniqueIndex('users_folded_email_key')
@@ -165,8 +165,8 @@ export const loginIntents = pgTable(
     /** SHA-256 of the browser that completed the intent on the login page. */
     browserDigest: bytes('browser_digest'),
     /**
-     * SHA-256 of the secret that this browser got at the completion. Null on a page other than Usher's, and if the
-     * previous version has completed the intent.
+     * SHA-256 of the secret that this browser got at the completion. Null on a page other than Usher's, and if
+     * version 1.0.0 has completed the intent.
      */
     answerDigest: bytes('answer_digest'),
     /** The user's address at the sign-in, which the session copies. Null if the login page has not sent it. */

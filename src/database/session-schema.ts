@@ -56,15 +56,11 @@ export const sessionIds = pgTable(
     authenticatedAt: instant('authenticated_at').notNull(),
     createdAt: instant('created_at').notNull(),
     expiresAt: instant('expires_at').notNull(),
-    /**
-     * When the row is removed. The previous version inserts the default; its sessions cannot be renewed after expiry.
-     */
-    keptUntil: instant('kept_until').notNull().default(sql`now() + interval '15 minutes'`),
+    /** When the row is removed. */
+    keptUntil: instant('kept_until').notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.id] }),
-    // For the previous version, which removes sessions when they expire.
-    index('session_ids_expires_at_idx').on(table.expiresAt),
     index('session_ids_kept_until_idx').on(table.keptUntil),
   ],
 );

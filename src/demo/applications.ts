@@ -4,7 +4,6 @@ import { createApplication } from '../domain/applications/create-application.ts'
 import { getApplication } from '../domain/applications/get-application.ts';
 import { isRegistered, isRegistrable } from '../domain/applications/redirect-uri.ts';
 import { setApplicationLogo } from '../domain/applications/set-application-logo.ts';
-import { updateApplication } from '../domain/applications/update-application.ts';
 import type { Call } from '../domain/core/call.ts';
 import { CAFE, type Site } from './pages.ts';
 
@@ -45,11 +44,6 @@ export async function registerApplication(call: Call, site: Site, url: string): 
 export async function openCafe(call: Call, url: string, kept: DemoApplication | undefined): Promise<DemoApplication> {
   const isKept = kept && (await getApplication(call, kept).catch(() => undefined));
   return isKept ? kept : registerApplication(call, CAFE, url);
-}
-
-/** Gives the first application the settings of a new one. An earlier version may have created it without them. */
-export async function shareSignIns(call: Call, applicationId: string): Promise<void> {
-  await updateApplication(call, { applicationId, ...SETTINGS });
 }
 
 /**

@@ -11,7 +11,7 @@ import type { ApplicationCall, Call } from '../domain/core/call.ts';
 import { createEvent } from '../domain/events/create-event.ts';
 import { getEvent } from '../domain/events/get-event.ts';
 import { createUser } from '../domain/users/create-user.ts';
-import { type DemoApplication, findCallback, openCafe, registerApplication, shareSignIns } from './applications.ts';
+import { type DemoApplication, findCallback, openCafe, registerApplication } from './applications.ts';
 import { CAFE, DEMO } from './pages.ts';
 import { openWebhook } from './webhook.ts';
 
@@ -21,7 +21,7 @@ const TIMEOUT_MS = 10_000;
 
 /** The content of `demo.json`, which is kept between starts. */
 interface KeptDemo extends DemoApplication {
-  /** Shares sign-ins with the first application. Undefined in files of earlier versions. */
+  /** Shares sign-ins with the first application. Undefined until it is created. */
   readonly cafe?: DemoApplication | undefined;
   readonly userId: string;
   readonly email: string;
@@ -76,7 +76,6 @@ export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> 
   const application = { id: applicationId, name: kept.applicationName, clientId, redirectUris };
   const applicationCall = { ...call, application };
   const cafe = await openCafe(call, parts.tokens.issuer, kept.cafe);
-  if (!kept.cafe) await shareSignIns(call, applicationId);
   const events = Array.from({ length: EVENTS }, (_, index) => openEvent(applicationCall, kept.eventIds[index]));
   const eventIds = await Promise.all(events);
   const webhookId = await openWebhook(applicationCall, parts, kept);

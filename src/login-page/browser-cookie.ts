@@ -63,7 +63,7 @@ export function cookieName(name: `usher${string}`, { isSecure }: Pick<KnownBrows
 }
 
 const EMAIL_COOKIE = 'usher-email';
-/** The login of the address. A cookie of its own, because the previous version reads the other as an address. */
+/** The login of the address. A cookie of its own, because version 1.0.0 reads the other as an address. */
 const EMAIL_LOGIN_COOKIE = 'usher-email-login';
 const EMAIL_SECONDS = 600;
 /** The length of the longest valid address. Browsers drop cookies above 4 KiB. */

@@ -63,8 +63,8 @@ async function insertSessions(sql: postgres.Sql, { application, createdAt }: Fix
   });
   await sql`insert into sessions ${sql(rows)}`;
   await sql`
-    insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at)
-    select application_id, id, user_id, created_at, created_at, expires_at from sessions`;
+    insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at, kept_until)
+    select application_id, id, user_id, created_at, created_at, expires_at, expires_at from sessions`;
 }
 
 async function insertEvents(sql: postgres.Sql, { application, createdAt }: Fixtures, deletable: number): Promise<void> {

@@ -24,7 +24,7 @@ const ada = await createTestUser(service, {
 });
 const bob = await createTestUser(service, { email: 'bob@example.com', walletAddress: '0xb0b' });
 const webhook = await createTestWebhook(service, tenant, { ownerId: ada.id, url: 'https://hooks.test/usher?a=b' });
-// Earlier versions created webhooks without event types.
+// The recorded calls create webhooks without event types.
 await service.database.sql`update webhooks set event_types = '{}'`;
 for (let event = 1; event <= 3; event++) await createTestEvent(service, tenant, `event-${event}`);
 

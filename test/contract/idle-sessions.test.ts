@@ -201,7 +201,7 @@ describe('RevokeSession', () => {
   });
 });
 
-it('a sign-out whose cut-off the version before has removed keeps its sessions ended', async () => {
+it('a sign-out keeps its sessions ended after its cut-off was removed', async () => {
   const { user, sessionId } = await begin();
   clock.advance(LIFETIME);
   await sessions.revokeSession({ sessionId });

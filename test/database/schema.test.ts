@@ -31,7 +31,7 @@ const GLOBAL_KEYS = {
   // Of no application: counts of everything, and how far the expiry job has come.
   hourly_counts_hour_name_pk: 'hour',
   expiry_marks_pkey: 'name',
-  // Of the previous version.
+  // Of version 1.0.0.
   audit_outbox_id_application_id_pk: 'id',
   // A browser continues its sign-in in any application that shares sign-ins.
   remembered_sign_ins_pkey: 'token_digest',

@@ -115,7 +115,7 @@ test('each attempt has another token, until the endpoint takes it', async () => 
   expect(new Set(ids).size).toBe(3);
 });
 
-test('is late, and not lost, if a process of an older version claims its queue, which cannot sign it', async () => {
+test('is late, and not lost, if another process has claimed its queue and has ended', async () => {
   const { tenant, user } = await signIn();
   const { sql } = service.database;
   await sql`

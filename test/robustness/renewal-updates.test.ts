@@ -49,7 +49,8 @@ test('at least 80 % of the updates of renewals are HOT', async () => {
       ${beganAt}, ${beganAt}, ${beganAt}, ${new Date(beganAt.getTime() + 15 * MINUTE)}
     from users`;
   await sql`
-    insert into session_ids select application_id, id, user_id, authenticated_at, created_at, expires_at from sessions`;
+    insert into session_ids
+      select application_id, id, user_id, authenticated_at, created_at, expires_at, expires_at from sessions`;
   const rows = await sql`select id from sessions order by md5(id::text)`;
 
   let ids: string[] = rows.map(({ id }) => id);

@@ -27,7 +27,7 @@ export function hasCompleted(
 ): boolean {
   const { answerDigest: expected } = intent;
   if (!intent.browserDigest?.equals(digest)) return false;
-  // The previous version stores no digest of an answer.
+  // Version 1.0.0 stores no digest of an answer.
   if (!expected) return true;
   return [answerDigest, ...knownAnswers].some((known) => known.equals(expected));
 }

@@ -21,7 +21,7 @@ export function readAccountCookie(
 ): AccountSignIn | undefined {
   const text = openToken(keys, readCookie(context, cookieName(COOKIE, browser)) ?? '', aadOf(browser));
   if (text === undefined) return undefined;
-  // The previous version writes neither `openedAt` nor `isContinued`.
+  // Version 1.0.0 writes neither `openedAt` nor `isContinued`.
   const [userId, method, authenticatedAt, seenAt, loginIntentId, ...rest] = JSON.parse(text);
   const [openedAt = authenticatedAt, isContinued = true] = rest;
   const isLive = now.getTime() < Math.min(seenAt + IDLE_SECONDS * 1_000, openedAt + LONGEST_MS);

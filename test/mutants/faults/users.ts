@@ -24,7 +24,7 @@ export const USER_FAULTS: readonly Fault[] = [
     title: /a Kelvin sign, which lower/,
   },
   {
-    what: 'Users whom an earlier version stored in Unicode are not found',
+    what: 'Users whom version 1.0.0 stored in Unicode are not found',
     file: 'src/config/email-address.ts',
     find: 'return [...new Set(spellings)];',
     replace: 'return [key];',
