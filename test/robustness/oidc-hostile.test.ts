@@ -153,6 +153,7 @@ test('a byte of a form costs about the same, whatever is in it', async () => {
   const plain = `a=${'x'.repeat(16_000)}`;
   await cost(plain);
   const usual = await cost(plain);
+  // The cheapest of several tries: a pause of the process counts too.
   for (const filler of [
     'a&'.repeat(8_000),
     '&'.repeat(16_000),
@@ -160,5 +161,5 @@ test('a byte of a form costs about the same, whatever is in it', async () => {
     '=&'.repeat(8_000),
     'scope= '.repeat(2_000),
   ])
-    expect(await cost(filler)).toBeLessThan(usual * 40);
+    await expect.poll(() => cost(filler)).toBeLessThan(usual * 40);
 });

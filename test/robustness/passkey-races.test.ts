@@ -6,7 +6,7 @@ import { quickOrLong } from '../support/soak.ts';
 const races = await PasskeyRaces.open();
 afterAll(() => races[Symbol.asyncDispose]());
 
-const rounds = quickOrLong(24, 300);
+const rounds = quickOrLong(12, 300);
 const timeout = 3_600_000;
 
 test('a user who adds several at once never has more than ten, and has those that were added', { timeout }, () =>

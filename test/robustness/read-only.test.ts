@@ -97,7 +97,10 @@ async function setReadOnly(value: 'on' | 'off'): Promise<void> {
     // Postgres reloads later. When a new connection has the setting, all others have been sent the signal to read it.
     const readSetting = () =>
       onServer(postgres.url, async (other) => (await other`show default_transaction_read_only`)[0]);
-    await vi.waitFor(async () => expect(await readSetting()).toEqual({ default_transaction_read_only: value }), 30_000);
+    await vi.waitFor(
+      async () => expect(await readSetting()).toEqual({ default_transaction_read_only: value }),
+      120_000,
+    );
   });
 }
 

