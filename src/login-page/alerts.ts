@@ -1,68 +1,80 @@
 /** The alerts that pages show about problems. */
-import type { ServiceError } from '../domain/core/errors.ts';
+import type { ErrorReason, ServiceError } from '../domain/core/errors.ts';
 import type { Language, TextKey } from '../texts/texts.ts';
 import type { CodeFigures } from './code-figures.ts';
 
-const OTHER_PROBLEM = 'Other';
-export const EMAIL_NOT_SENT = 'E-mail not sent';
-/** The sign-in at the provider was cancelled, took too long, or ended in another browser. */
-export const PROVIDER_REFUSED = 'Provider refused';
+/** The texts of alerts, by the name of an invalid field. */
+const OF_FIELDS = {
+  email: 'alert.email',
+  code: 'alert.code',
+  address: 'alert.address',
+  name: 'alert.name',
+  signature: 'alert.signature',
+} as const satisfies Record<string, TextKey>;
 
-/** The texts of alerts, by the message of an error or the name of an invalid field. */
-const ALERTS: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
-  ['email', 'alert.email'],
-  ['code', 'alert.code'],
-  ['address', 'alert.address'],
-  ['name', 'alert.name'],
-  ['signature', 'alert.signature'],
-  ['Too many codes', 'alert.tooManyCodes'],
-  ['Code sent just now', 'alert.codeSentTooSoon'],
-  ['Code sent too often', 'alert.codeSentTooOften'],
-  ['Too many changes', 'alert.tooManySignIns'],
-  ['Too many challenges', 'alert.tooManyChallenges'],
-  ['Wrong code', 'alert.wrongCode'],
-  ['Code no longer valid', 'alert.codeNotValid'],
-  ['Login method not enabled', 'alert.methodNotEnabled'],
-  ['Invalid signature', 'alert.invalidSignature'],
-  ['Invalid passkey', 'alert.passkeyInvalid'],
-  ['Passkey already exists', 'alert.passkeyAlreadyExists'],
-  ['Passkey too new', 'alert.passkeyTooNew'],
-  ['Too many passkeys', 'alert.tooManyPasskeys'],
-  ['Unknown passkey', 'alert.unknownPasskey'],
-  ['Contract wallet not supported', 'wallet.contract.unsupported'],
-  ['Signature not checked', 'wallet.contract.unchecked'],
-  ['Too many signatures', 'wallet.contract.tooMany'],
-  ['Wallet already linked', 'alert.walletAlreadyLinked'],
-  ['Identity already linked', 'alert.identityAlreadyLinked'],
-  ['Unknown identity', 'alert.unknownIdentity'],
-  ['Provider unavailable', 'alert.providerUnavailable'],
-  ['Sign-in not fresh', 'alert.providerNotFresh'],
-  ['Too many sign-ins', 'alert.tooManySignIns'],
-  [PROVIDER_REFUSED, 'alert.providerRefused'],
-  ['Sign-in not remembered', 'alert.signInNotRemembered'],
-  ['Unknown wallet', 'alert.unknownWallet'],
-  [EMAIL_NOT_SENT, 'alert.emailNotSent'],
-  ['Too many logins', 'account.alert.tooManyLogins'],
-  ['Wrong address', 'account.alert.wrongAddress'],
-  [OTHER_PROBLEM, 'alert.other'],
-]);
+/** The texts of alerts, by the reason of an error. */
+const OF_ERRORS = {
+  TOO_MANY_CODES: 'alert.tooManyCodes',
+  CODE_SENT_JUST_NOW: 'alert.codeSentTooSoon',
+  CODE_SENT_TOO_OFTEN: 'alert.codeSentTooOften',
+  TOO_MANY_CHANGES: 'alert.tooManySignIns',
+  TOO_MANY_CHALLENGES: 'alert.tooManyChallenges',
+  WRONG_CODE: 'alert.wrongCode',
+  CODE_NOT_VALID: 'alert.codeNotValid',
+  LOGIN_METHOD_NOT_ENABLED: 'alert.methodNotEnabled',
+  INVALID_SIGNATURE: 'alert.invalidSignature',
+  INVALID_PASSKEY: 'alert.passkeyInvalid',
+  PASSKEY_ALREADY_EXISTS: 'alert.passkeyAlreadyExists',
+  PASSKEY_TOO_NEW: 'alert.passkeyTooNew',
+  TOO_MANY_PASSKEYS: 'alert.tooManyPasskeys',
+  UNKNOWN_PASSKEY: 'alert.unknownPasskey',
+  CONTRACT_WALLET_NOT_SUPPORTED: 'wallet.contract.unsupported',
+  SIGNATURE_NOT_CHECKED: 'wallet.contract.unchecked',
+  TOO_MANY_SIGNATURES: 'wallet.contract.tooMany',
+  WALLET_ALREADY_LINKED: 'alert.walletAlreadyLinked',
+  IDENTITY_ALREADY_LINKED: 'alert.identityAlreadyLinked',
+  UNKNOWN_IDENTITY: 'alert.unknownIdentity',
+  PROVIDER_UNAVAILABLE: 'alert.providerUnavailable',
+  SIGN_IN_NOT_FRESH: 'alert.providerNotFresh',
+  TOO_MANY_SIGN_INS: 'alert.tooManySignIns',
+  SIGN_IN_NOT_REMEMBERED: 'alert.signInNotRemembered',
+  UNKNOWN_WALLET: 'alert.unknownWallet',
+} as const satisfies Partial<Record<ErrorReason, TextKey>>;
+
+/** The texts of alerts about problems that only pages know. */
+const OF_PAGES = {
+  EMAIL_NOT_SENT: 'alert.emailNotSent',
+  // The sign-in at the provider was cancelled, took too long, or ended in another browser.
+  PROVIDER_REFUSED: 'alert.providerRefused',
+  TOO_MANY_LOGINS: 'account.alert.tooManyLogins',
+  WRONG_ADDRESS: 'account.alert.wrongAddress',
+  OTHER: 'alert.other',
+} as const satisfies Record<string, TextKey>;
+
+const ALERTS = { ...OF_FIELDS, ...OF_ERRORS, ...OF_PAGES };
+
+/** Identifies an alert in the query of a redirect. */
+export type AlertKey = keyof typeof ALERTS;
 
 /** Returns the key of the alert for an error. A redirect passes it to the page in the query. */
-export function problemOf({ violations, message }: ServiceError): string {
-  const field = violations.find((violation) => ALERTS.has(violation.field))?.field;
-  return field ?? (ALERTS.has(message) ? message : OTHER_PROBLEM);
+export function alertKeyOf({ violations, reason }: ServiceError): AlertKey {
+  return [...violations.map(({ field }) => field), reason].find(isAlertKey) ?? 'OTHER';
 }
 
 /** Returns the text for the key of an alert, or an empty string. @param provider a name that some alerts show */
 export function alertFor(
-  problem: string,
+  key: string,
   language: Language,
-  { left }: Partial<CodeFigures> = {},
+  { left, minutes = 1 }: Partial<CodeFigures> = {},
   provider = '',
 ): string {
-  if (problem === 'Wrong code' && left) {
+  if (!isAlertKey(key)) return '';
+  if (key === 'WRONG_CODE' && left) {
     return left === 1 ? language.text('alert.wrongCode.last') : language.text('alert.wrongCode.left', { count: left });
   }
-  const key = ALERTS.get(problem);
-  return key ? language.text(key, { duration: language.duration(20, 'minute'), provider }) : '';
+  return language.text(ALERTS[key], { duration: language.duration(minutes, 'minute'), provider });
+}
+
+export function isAlertKey(key: string): key is AlertKey {
+  return Object.hasOwn(ALERTS, key);
 }

@@ -8,7 +8,10 @@ export interface PagePlace {
 }
 
 /** The parameters that a page keeps when its language changes. */
-const KEPT = ['client_id', 'digits', 'intent', 'left', 'link', 'problem', 'then', 't'];
+const KEPT = [
+  ...['change', 'client_id', 'digits', 'done', 'intent', 'left', 'link', 'minutes', 'problem', 'provider'],
+  ...['then', 't'],
+];
 /** Matches all values that Usher itself writes. Others are dropped. */
 const OWN_VALUE = /^[\w .:-]{1,255}$/;
 

@@ -4,8 +4,8 @@ import type { LoginRequest } from './login-request.ts';
 import type { PasskeyView } from './pages/view.ts';
 
 const PROBLEMS: ReadonlyMap<string, PasskeyView['problem']> = new Map([
-  ['Invalid passkey', 'invalid'],
-  ['Unknown passkey', 'unknown'],
+  ['INVALID_PASSKEY', 'invalid'],
+  ['UNKNOWN_PASSKEY', 'unknown'],
 ] as const);
 
 /** Returns the request for a passkey, or undefined if people cannot sign in to the application with one. */

@@ -7,7 +7,6 @@ import { toUuid } from '../encoding/uuid-bytes.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { finishLink } from './account/account-providers.ts';
 import type { Action, Remark } from './actions.ts';
-import { PROVIDER_REFUSED } from './alerts.ts';
 import { readEmailCookie } from './browser-cookie.ts';
 import { leaveSignedIn } from './leave-signed-in.ts';
 import type { LoginRequest } from './login-request.ts';
@@ -63,7 +62,7 @@ async function comeBack(given: LoginRequest): Promise<Remark | undefined> {
   const fields = { ...given.fields, next: toPasskeys ? ('passkeys' as const) : ('' as const) };
   const request = { ...given, fields };
   if (!authorization || isRefusedByPerson(error)) {
-    redirectToForm(request, 'choice', { problem: PROVIDER_REFUSED });
+    redirectToForm(request, 'choice', { problem: 'PROVIDER_REFUSED' });
     return undefined;
   }
   if (error) throw toProviderError(error);

@@ -1,6 +1,7 @@
 /** The redirect to the page that follows a form. */
 import type { ServiceError } from '../domain/core/errors.ts';
 import { UUID } from '../domain/core/validation.ts';
+import type { AlertKey } from './alerts.ts';
 import { setEmailCookie } from './browser-cookie.ts';
 import type { CodeFigures } from './code-figures.ts';
 import { type LoginRequest, loginPathOf } from './login-request.ts';
@@ -19,19 +20,19 @@ export function pageOf(
   // A name completes the login only with a valid code.
   if (reason === 'CODE_NOT_VALID' && form === 'name') return 'code';
   // A code was just sent, whichever form has asked for it.
-  return reason === 'CODE_SENT_TOO_OFTEN' ? 'code' : form;
+  return reason === 'CODE_SENT_JUST_NOW' || reason === 'CODE_SENT_TOO_OFTEN' ? 'code' : form;
 }
 
 /** Returns whether the error needs no alert: the person entered an address again to which a code was just sent. */
-export function isExpected({ reason, figures }: ServiceError, form: FormPage | PasskeyPage): boolean {
-  return reason === 'CODE_SENT_TOO_OFTEN' && form !== 'code' && figures.wait !== undefined;
+export function isExpected({ reason }: ServiceError, form: FormPage | PasskeyPage): boolean {
+  return reason === 'CODE_SENT_JUST_NOW' && form !== 'code';
 }
 
 /** Redirects after a form, so that the browser can reload the page without sending the form again. */
 export function redirectToForm(
   request: LoginRequest,
   form: FormPage | PasskeyPage,
-  { problem, figures = {} }: { problem?: string; figures?: Partial<CodeFigures> } = {},
+  { problem, figures = {} }: { problem?: AlertKey; figures?: Partial<CodeFigures> } = {},
 ): void {
   const { context, browser, languages, fields, parts } = request;
   const { loginIntentId: intent, clientId, link, next, provider } = fields;
@@ -44,7 +45,9 @@ export function redirectToForm(
     ...(problem && { problem, ...(provider && { provider }) }),
   });
   if (next) query.set('then', next);
-  if (form === 'code') for (const [name, value] of Object.entries(figures)) if (value) query.set(name, String(value));
+  const { digits, ...others } = figures;
+  const shown = form === 'code' ? figures : others;
+  for (const [name, value] of Object.entries(shown)) if (value) query.set(name, String(value));
   const page = loginPathOf(parts);
   sendRedirect(context, `${form === 'choice' ? page : `${page}/${form}`}?${query}`);
 }

@@ -10,7 +10,7 @@ import { LINK_WALLET } from '../domain/login/find-to-link.ts';
 import { findLoginIntent } from '../domain/login/login-intent.ts';
 import { findRememberedSignIn } from '../domain/remembered-sign-ins/find-remembered-sign-in.ts';
 import { redirect } from './account/account-request.ts';
-import { alertFor, EMAIL_NOT_SENT, problemOf } from './alerts.ts';
+import { alertFor, alertKeyOf } from './alerts.ts';
 import { createFormNonce, keepAnswer } from './answer-cookie.ts';
 import { readEmailCookie } from './browser-cookie.ts';
 import { showDeadEnd } from './dead-end.ts';
@@ -56,7 +56,7 @@ export async function showForm(request: LoginRequest, form: FormPage) {
     // Forms send this back in a hidden field, so that a form that is sent twice leads to the passkeys both times.
     const next = state.prompt === 'PASSKEYS' ? 'passkeys' : fields.next;
     const view = {
-      ...viewLogin(request, state, fields.problem || (latest?.isUnsent ? EMAIL_NOT_SENT : '')),
+      ...viewLogin(request, state, fields.problem || (latest?.isUnsent ? 'EMAIL_NOT_SENT' : '')),
       allowSignUp: state.allowSignUp,
       methods,
       email,
@@ -89,7 +89,7 @@ function findCode(
 /** Redirects to the page that shows the problem of a form, or answers the script of the page. */
 export async function answerProblem(request: LoginRequest, form: Form, error: ServiceError): Promise<void> {
   const { context, call, browser, languages, fields, parts } = request;
-  const problem = problemOf(error);
+  const problem = alertKeyOf(error);
   if (form !== 'script') {
     if (!UUID.test(fields.loginIntentId)) return showDeadEnd(request, 'unknown');
     // The same form has completed the login before, and its reply may have been lost.

@@ -153,6 +153,25 @@ describe('the change of the e-mail address', () => {
     return (await stranger.submit(await stranger.open(link), '/account/undo')).heading;
   }
 
+  it('goes on in another language, with the alert', async () => {
+    const { browser, codePage } = await askForCode(await createTestUser(service), newAddress());
+    const wrong = await browser.submit(codePage, '/account/email/code', { code: '' });
+    const german = await browser.switchLanguage(wrong, 'de');
+    expect(german).toMatchObject({
+      heading: 'Sehen Sie in Ihre E-Mails',
+      alert: 'Bitte geben Sie die Ziffern aus der E-Mail ein.',
+    });
+  });
+
+  it('tells how long to wait after too many codes', async () => {
+    const { browser } = await openAccount(await createTestUser(service));
+    const email = newAddress();
+    const ask = async () => browser.submit(await browser.open('/account/email'), '/account/email', { email });
+    let { alert } = await ask();
+    for (let count = 2; count <= 6; count++) ({ alert } = await ask());
+    expect(alert).toMatch(/^Too many codes were requested.*20 minutes/);
+  });
+
   it('takes a code that goes to the new address, and tells the old one, which can bring itself back', async () => {
     const user = await createTestUser(service);
     const email = newAddress();

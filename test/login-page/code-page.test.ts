@@ -104,24 +104,24 @@ describe('the redirect to the page for a code', () => {
     clock.advance(10 * SECOND);
     expect(await ask()).toEqual({ digits: '6', wait: '20' });
     const again = '/login/email/again';
-    expect(await ask(again)).toEqual({ digits: '6', wait: '20', problem: 'Code sent just now' });
+    expect(await ask(again)).toEqual({ digits: '6', wait: '20', problem: 'CODE_SENT_JUST_NOW' });
     clock.advance(25 * SECOND);
     expect(await ask(again)).toEqual({ digits: '6', wait: '25' });
     clock.advance(30 * SECOND);
     expect(await ask(again)).toEqual({ digits: '6' });
-    expect(await ask(again)).toEqual({ digits: '6', problem: 'Code sent too often' });
+    expect(await ask(again)).toEqual({ digits: '6', problem: 'CODE_SENT_TOO_OFTEN' });
     const lefts = [];
     for (let miss = 1; miss <= 4; miss++) {
       const { left, problem } = await redirectAfter(arrived, '/login/code', {
         code: wrongFor(email, miss),
         digits: '6',
       });
-      expect(problem).toBe('Wrong code');
+      expect(problem).toBe('WRONG_CODE');
       lefts.push(left);
     }
     expect(lefts).toEqual(['4', '3', '2', '1']);
     const last = await redirectAfter(arrived, '/login/code', { code: wrongFor(email, 5), digits: '6' });
-    expect(last).toEqual({ digits: '6', problem: 'Code no longer valid' });
+    expect(last).toEqual({ digits: '6', problem: 'CODE_NOT_VALID' });
   });
 
   const wrongFor = (email: string, miss: number) => wrongCode(mailbox.sentTo(email).at(-1)?.code ?? '000000', miss);
@@ -158,7 +158,7 @@ it.each([
   ['wait', '99999999999'],
 ])('a link with the %s %s shows the page for the code as usual', async (name, value) => {
   const { browser, login } = await fixture.askForCode();
-  const query = new URLSearchParams({ intent: login.loginIntentId, problem: 'Wrong code', [name]: value });
+  const query = new URLSearchParams({ intent: login.loginIntentId, problem: 'WRONG_CODE', [name]: value });
   const page = await browser.open(`/login/code?${query}`);
   const alert = 'That is not the code we sent. Please check it and try again.';
   expect(page).toMatchObject({ status: 200, heading: 'Check your e-mail', alert });

@@ -219,7 +219,7 @@ test('parameters of the answer choose neither where the browser goes nor what th
   const extra = new URLSearchParams({
     redirect_uri: 'https://evil.test',
     returnTo: 'https://evil.test',
-    problem: 'Wrong code',
+    problem: 'WRONG_CODE',
     error_description: 'Call +1 555 0100',
     error_uri: 'https://evil.test',
   });

@@ -1,4 +1,5 @@
 /** Fields of forms, with the typed values and their errors. */
+import type { ErrorReason } from '../../domain/core/errors.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleRequest, Problem } from '../console-request.ts';
@@ -93,9 +94,8 @@ export function renderProblem(
 }
 
 /** The field that an error without violations belongs to. */
-const FIELDS_OF_ERRORS: Readonly<Record<string, string>> = {
+const FIELDS_OF_ERRORS: Partial<Record<ErrorReason, string>> = {
   USER_ALREADY_EXISTS: 'email',
-  ADDRESS_NOT_ALLOWED: 'url',
   EVENT_ALREADY_EXISTS: 'eventId',
 };
 

@@ -2,6 +2,7 @@
 export const PAGE_ERRORS = {
   ACCOUNT_CLOSED: ['failed_precondition', 'Account closed'],
   CODE_NOT_VALID: ['unauthenticated', 'Code no longer valid'],
+  CODE_SENT_JUST_NOW: ['resource_exhausted', 'Code sent just now'],
   CODE_SENT_TOO_OFTEN: ['resource_exhausted', 'Code sent too often'],
   CONTRACT_WALLET_NOT_SUPPORTED: ['failed_precondition', 'Contract wallet not supported'],
   INVALID_PASSKEY: ['unauthenticated', 'Invalid passkey'],

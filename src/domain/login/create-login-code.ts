@@ -61,8 +61,8 @@ export interface LoginCodeFacts {
  * time. With `link`, the login by this code links the wallet, or the identity at a provider, that this browser has
  * proved to have.
  *
- * @throws ServiceError `Too many codes`; `Code sent too often` after three e-mails, or with the seconds to wait if the
- * last one is too recent; and as `requireOpenIntent` does
+ * @throws ServiceError `Too many codes`; `Code sent too often` after three e-mails; `Code sent just now` with the seconds to
+ * wait; and as `requireOpenIntent` does
  */
 export async function createLoginCode(
   call: Call,

@@ -59,7 +59,7 @@ export interface Asker {
 /**
  * Admits a new code and returns its length. Codes for the console have 8 digits, because operators have more rights.
  *
- * @throws ServiceError `Too many codes`
+ * @throws ServiceError `Too many codes`, with the minutes to wait
  */
 export async function admitLoginCode(
   call: Call,
@@ -81,7 +81,7 @@ export async function admitLoginCode(
 /**
  * Admits another e-mail with the same code. That allows no more guesses, but a stranger could flood a mailbox.
  *
- * @throws ServiceError `Too many codes`
+ * @throws ServiceError `Too many codes`, with the minutes to wait
  */
 export async function admitRepetition(call: Call, settings: LoginCodeSettings, asker: Asker): Promise<void> {
   if (asker.familiarity === 'stranger') await requirePermit(call, settings, asker, STRANGERS_FOR_ADDRESS);
@@ -100,7 +100,8 @@ async function requirePermit(
     site: siteOf(browser.address),
   };
   const limit = { burst: burst * limitFactor, intervalMs };
-  if (!(await takePermit(call, keyOf(keys, subjectOf(origin)), limit))) throw new ServiceError('TOO_MANY_CODES');
+  if (await takePermit(call, keyOf(keys, subjectOf(origin)), limit)) return;
+  throw new ServiceError('TOO_MANY_CODES', { figures: { minutes: Math.ceil(intervalMs / MINUTE_MS) } });
 }
 
 /** Returns an HMAC, so that nobody with access to the database alone learns who has asked for codes. */

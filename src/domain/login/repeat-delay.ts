@@ -34,5 +34,5 @@ export function refuseRepeat(now: Date, sent: SentCode, limit: number): ServiceE
   if (sent.sends >= limit) return new ServiceError('CODE_SENT_TOO_OFTEN', { figures: { digits } });
   // Zero if a concurrent request has sent the code since this row was read.
   const wait = secondsUntilRepeat(now, sent) || INTERVAL_SECONDS;
-  return new ServiceError('CODE_SENT_TOO_OFTEN', { message: 'Code sent just now', figures: { digits, wait } });
+  return new ServiceError('CODE_SENT_JUST_NOW', { figures: { digits, wait } });
 }

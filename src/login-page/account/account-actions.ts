@@ -175,7 +175,7 @@ async function deleteAccount(request: LoginRequest, { user }: Account): Promise<
   const { context, call, browser, fields, parts } = request;
   if (!parts.allowAccountDeletion) return redirect(request, '');
   if (toEmailKey(fields.email) !== toEmailKey(user.email)) {
-    return redirect(request, '/delete', { problem: 'Wrong address' });
+    return redirect(request, '/delete', { problem: 'WRONG_ADDRESS' });
   }
   await eraseUser(call, { userId: user.id });
   parts.onSignedOut(user.id);

@@ -6,6 +6,7 @@ import { createMuteToken } from '../../domain/login/muted-addresses.ts';
 import { html } from '../../http/html.ts';
 import { createAddressCodeMail } from '../../mail/address-code-mail.ts';
 import { isolate } from '../../texts/isolate.ts';
+import { isAlertKey } from '../alerts.ts';
 import type { LoginRequest } from '../login-request.ts';
 import { sendPage } from '../responses.ts';
 import { type Account, envelopeFor, redirect, viewOf } from './account-request.ts';
@@ -43,7 +44,7 @@ export async function showAddressCode(request: LoginRequest, { user }: Account):
   const { changeId, problem } = request.fields;
   const address = await findNewAddress(request.call, request.browser, user.id, changeId);
   // The code has expired, or the change is of another person or browser.
-  if (!address) return redirect(request, '/email', problem ? { problem } : {});
+  if (!address) return redirect(request, '/email', isAlertKey(problem) ? { problem } : {});
   const email = html`<strong>${isolate(showEmail(address))}</strong>`;
   const duration = language.duration(10, 'minute');
   const fields = html`<input type="hidden" name="change" value="${changeId}"><label for="code">${language.text('code.field')}</label>

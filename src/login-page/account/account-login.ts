@@ -21,7 +21,7 @@ export async function beginAccountLogin(request: LoginRequest): Promise<void> {
   const { call, browser, context, fields, parts } = request;
   const key = hmac(parts.codes.keys[0], `account logins: ${siteOf(browser.address)}`);
   const isAdmitted = parts.logins.take(browser.address, call.now) && (await takePermit(call, key, LOGINS));
-  if (!isAdmitted) return redirect(request, '', { problem: 'Too many logins' });
+  if (!isAdmitted) return redirect(request, '', { problem: 'TOO_MANY_LOGINS' });
   const redirectUri = `${accountUrlOf(request)}/return`;
   const state = beginLogin(context, begunLoginsOf(request), '');
   const { authUrl } = await generateAuthUrl(
@@ -40,7 +40,7 @@ export async function finishAccountLogin(request: LoginRequest): Promise<void> {
   if (signIn) writeAccountCookie(context, browser, parts.accountKeys, signIn, call.now);
   // Whoever opens an old address while signed in sees the account.
   const isOpen = signIn !== undefined || (await readAccount(request)) !== undefined;
-  redirect(request, '', isOpen || fields.error ? {} : { problem: 'Other' });
+  redirect(request, '', isOpen || fields.error ? {} : { problem: 'OTHER' });
 }
 
 async function open({ call, fields, parts }: LoginRequest) {

@@ -12,7 +12,7 @@ import {
 import { isRefusedByPerson, toProviderError } from '../../domain/providers/oauth-errors.ts';
 import { PROVIDER_ANSWERS } from '../../domain/providers/redeem-provider-answer.ts';
 import type { Remark } from '../actions.ts';
-import { PROVIDER_REFUSED, problemOf } from '../alerts.ts';
+import { alertKeyOf } from '../alerts.ts';
 import type { LoginRequest } from '../login-request.ts';
 import { callbackOf, toRemark } from '../provider-callback.ts';
 import { sendRedirect } from '../responses.ts';
@@ -50,7 +50,7 @@ export async function finishLink(request: LoginRequest): Promise<{ problem: Rema
   let problem: Remark | undefined;
   if (!isSame) redirect(request, '');
   else if (isRefusedByPerson(fields.error))
-    redirect(request, '', { problem: PROVIDER_REFUSED, provider: fields.provider });
+    redirect(request, '', { problem: 'PROVIDER_REFUSED', provider: fields.provider });
   else {
     const linking = link({ ...request, call: account.call }, account, authorization);
     problem = await linking.catch((error: unknown) => showProblem(request, error));
@@ -81,7 +81,7 @@ async function link(
 
 function showProblem(request: LoginRequest, error: unknown): ServiceError {
   if (!(error instanceof ServiceError)) throw error;
-  redirect(request, '', { problem: problemOf(error), provider: request.fields.provider });
+  redirect(request, '', { problem: alertKeyOf(error), provider: request.fields.provider });
   return error;
 }
 

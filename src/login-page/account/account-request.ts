@@ -5,7 +5,7 @@ import type { Call } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import type { User } from '../../domain/users/user.ts';
 import type { Action } from '../actions.ts';
-import { alertFor, problemOf } from '../alerts.ts';
+import { type AlertKey, alertFor, alertKeyOf } from '../alerts.ts';
 import type { LoginRequest } from '../login-request.ts';
 import { sendRedirect } from '../responses.ts';
 import { readAccountCookie, writeAccountCookie } from './account-cookie.ts';
@@ -58,8 +58,13 @@ export function changing(form: string, run: Run): Action['run'] {
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       const { provider, changeId: change } = request.fields;
-      const query = { problem: problemOf(error), ...(provider && { provider }), ...(change && { change }) };
-      redirect(request, form && `/${form}`, query);
+      const { minutes } = error.figures;
+      redirect(request, form && `/${form}`, {
+        problem: alertKeyOf(error),
+        ...(minutes && { minutes: String(minutes) }),
+        ...(provider && { provider }),
+        ...(change && { change }),
+      });
     }
   });
 }
@@ -74,7 +79,7 @@ export function viewOf(request: LoginRequest): AccountFormView {
     path: url.pathname,
     host: url.host,
     formToken: browser.formToken,
-    alert: alertFor(fields.problem, language, {}, parts.providers.nameOf(fields.provider)),
+    alert: alertFor(fields.problem, language, fields.figures, parts.providers.nameOf(fields.provider)),
   };
 }
 
@@ -89,7 +94,12 @@ export function accountUrlOf({ parts }: LoginRequest): string {
   return parts.authPageUrl.replace(/\/login$/, '/account');
 }
 
-export function redirect(request: LoginRequest, path: '' | `/${string}`, query: Record<string, string> = {}): void {
+interface AccountQuery {
+  readonly problem?: AlertKey;
+  readonly [name: string]: string;
+}
+
+export function redirect(request: LoginRequest, path: '' | `/${string}`, query: AccountQuery = {}): void {
   const search = new URLSearchParams(query).toString();
   sendRedirect(request.context, `${new URL(accountUrlOf(request)).pathname}${path}${search && `?${search}`}`);
 }

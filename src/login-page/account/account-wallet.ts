@@ -4,7 +4,7 @@ import { ServiceError } from '../../domain/core/errors.ts';
 import { findRecentSignIn } from '../../domain/passkeys/recent-sign-in.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
 import { html } from '../../http/html.ts';
-import { alertFor, problemOf } from '../alerts.ts';
+import { alertFor, alertKeyOf } from '../alerts.ts';
 import type { LoginRequest } from '../login-request.ts';
 import { sendPage, sendScriptResponse } from '../responses.ts';
 import { type Account, readAccount, redirect, viewOf } from './account-request.ts';
@@ -42,7 +42,7 @@ export async function challengeNewWallet(request: LoginRequest): Promise<void> {
     sendScriptResponse(context, 200, await createLinkMessage(call, parts, browser, asked));
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    sendScriptResponse(context, 400, { error: alertFor(problemOf(error), languages.languageFor()) });
+    sendScriptResponse(context, 400, { error: alertFor(alertKeyOf(error), languages.languageFor()) });
   }
 }
 
