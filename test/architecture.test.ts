@@ -40,7 +40,10 @@ const ALLOWED = [
   { folder: 'config', allowed: /^$/ },
   { folder: 'http', allowed: /^$/ },
   { folder: 'client', allowed: /^gen\/usher\// },
-  { folder: 'domain', allowed: /^src\/((crypto|cache|database|encoding|timing)\/|config\/email-address\.ts$)/ },
+  {
+    folder: 'domain',
+    allowed: /^src\/((crypto|cache|database|encoding|timing)\/|config\/(email-address|login-providers)\.ts$)/,
+  },
   { folder: 'crypto', allowed: /^src\/encoding\// },
   { folder: 'cache', allowed: /^$/ },
   { folder: 'encoding', allowed: /^$/ },

@@ -2,22 +2,29 @@
 import { toDomainKey } from './email-address.ts';
 import { LOGIN_METHODS, PROVIDER_ID } from './login-methods.ts';
 
-export interface LoginProviderSetting {
+/** The settings of an identity provider at which the operator has registered Usher. */
+export interface LoginProvider {
+  /** Part of the path of the callback, and the method of sign-ins at the provider. */
   readonly id: string;
+  /** The label of its button. */
   readonly name: string;
   readonly type: 'openid' | 'github';
+  /** Must equal `iss`, byte for byte. */
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
+  /** Whether an address that the provider has verified signs its user in without a code. */
   readonly trustEmail: boolean;
+  /** The domains of `trustEmail`, in any spelling. Addresses of other domains need a code. Empty for all domains. */
   readonly emailDomains: readonly string[];
+  /** Undefined: as the metadata of the provider say. */
   readonly tokenEndpointAuthMethod?: TokenEndpointAuthMethod | undefined;
 }
 
 const TOKEN_ENDPOINT_AUTH_METHODS = ['client_secret_basic', 'client_secret_post'] as const;
 
 /** How the client secret is sent, in the words of OpenID Connect. */
-type TokenEndpointAuthMethod = (typeof TOKEN_ENDPOINT_AUTH_METHODS)[number];
+export type TokenEndpointAuthMethod = (typeof TOKEN_ENDPOINT_AUTH_METHODS)[number];
 
 const FIELDS = [
   'id',
@@ -37,7 +44,7 @@ const GITHUB_ISSUER = 'https://github.com/login/oauth';
 const RESERVED_IDS: readonly string[] = [...LOGIN_METHODS, 'page', 'issuer'];
 
 /** Returns the providers in the order of the file. @throws Error whose message continues the name of the setting */
-export function parseLoginProviders(text: string): readonly LoginProviderSetting[] {
+export function parseLoginProviders(text: string): readonly LoginProvider[] {
   const entries = parseJson(text);
   if (!Array.isArray(entries) || entries.length > MAX_PROVIDERS)
     throw new Error(`must hold a JSON array of at most ${MAX_PROVIDERS} providers`);
@@ -54,7 +61,7 @@ export function parseLoginProviders(text: string): readonly LoginProviderSetting
   return providers;
 }
 
-function parseProvider(entry: unknown, place: string): LoginProviderSetting {
+function parseProvider(entry: unknown, place: string): LoginProvider {
   if (typeof entry !== 'object' || entry === null) throw new Error(`${place} must be an object`);
   const given: Readonly<Record<string, unknown>> = { type: 'openid', trustEmail: false, emailDomains: [], ...entry };
   if (Object.keys(given).some((field) => !FIELDS.includes(field))) throw new Error(`${place} has an unknown field`);
@@ -78,7 +85,7 @@ function parseProvider(entry: unknown, place: string): LoginProviderSetting {
   require(isMethod, `tokenEndpointAuthMethod must be ${TOKEN_ENDPOINT_AUTH_METHODS.join(' or ')}`);
   require(method === undefined || type === 'openid', 'tokenEndpointAuthMethod is for the type openid only');
   const setting = { id, name, type, issuer, clientId, clientSecret, trustEmail, emailDomains };
-  return { ...setting, ...(method !== undefined && { tokenEndpointAuthMethod: method }) } as LoginProviderSetting;
+  return { ...setting, ...(method !== undefined && { tokenEndpointAuthMethod: method }) } as LoginProvider;
 }
 
 const DOMAIN = /^(?=.{1,253}$)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$/;

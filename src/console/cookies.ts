@@ -1,6 +1,7 @@
 /** The cookies of the console: session and last sign-in of the operator, and the logins that this browser has begun. */
 import { openToken, sealToken } from '../crypto/aes-gcm.ts';
 import { CONSOLE_MAX_AGE_SECONDS } from '../domain/applications/console-application.ts';
+import { FRESH_MINUTES } from '../domain/login/sign-in-age.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { cookieName, readCookie, setCookie } from '../login-page/browser-cookie.ts';
 import type { ConsoleKeys } from './keys.ts';
@@ -8,7 +9,7 @@ import type { ConsoleKeys } from './keys.ts';
 const SESSION = 'usher-console';
 const SIGN_IN = 'usher-console-sign-in';
 /** The maximum age of a sign-in for a sensitive route. */
-export const FRESH_SECONDS = 15 * 60;
+export const FRESH_SECONDS = FRESH_MINUTES * 60;
 
 /** The cookie of the logins that this browser has begun. */
 export const CONSOLE_LOGINS = { name: 'usher-console-login', purpose: 'console logins' } as const;

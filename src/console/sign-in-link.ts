@@ -2,7 +2,7 @@
 import { openToken, sealToken } from '../crypto/aes-gcm.ts';
 import type { ConsoleKeys } from './keys.ts';
 
-const LIFETIME_MS = 15 * 60_000;
+export const LINK_MINUTES = 15;
 const PURPOSE = 'console link';
 /** The length of the nonce at the start of the token. It is unique, so it identifies the link. */
 const NONCE_CHARACTERS = 16;
@@ -12,13 +12,13 @@ export interface SignInLink {
   readonly email: string;
 }
 
-/** Returns a short URL that works for 15 minutes. The console accepts it once. */
+/** Returns a short URL that works for some minutes. The console accepts it once. */
 export function createSignInLink(keys: ConsoleKeys, consoleUrl: string, email: string, now: Date): string {
-  const endsAt = Math.floor((now.getTime() + LIFETIME_MS) / 1_000);
+  const endsAt = Math.floor((now.getTime() + LINK_MINUTES * 60_000) / 1_000);
   return `${consoleUrl}/callback?link=${sealToken(keys, `${endsAt.toString(36)} ${email}`, PURPOSE)}`;
 }
 
-/** Returns undefined unless the link was created with one of the keys in the last 15 minutes. */
+/** Returns undefined unless the link was created with one of the keys, and still works. */
 export function openSignInLink(keys: ConsoleKeys, token: string, now: Date): SignInLink | undefined {
   const [, endsAt = '', email = ''] = /^(\w+) (.*)$/.exec(openToken(keys, token, PURPOSE) ?? '') ?? [];
   if (!(now.getTime() < Number.parseInt(endsAt, 36) * 1_000)) return undefined;

@@ -4,7 +4,7 @@ import { toOwnPath } from '../client/own-path.ts';
 import { CONSOLE_CLIENT_ID, consoleApplication } from '../domain/applications/console-application.ts';
 import { ServiceError } from '../domain/core/errors.ts';
 import { completeLogin } from '../domain/login/complete-login.ts';
-import { createAuthPageLink, generateAuthUrl } from '../domain/login/generate-auth-url.ts';
+import { createAuthPageLink, generateAuthUrl, INTENT_LIFETIME_MS } from '../domain/login/generate-auth-url.ts';
 import { hmac } from '../domain/login/login-code.ts';
 import { siteOf } from '../domain/login/network.ts';
 import { type RateLimit, takePermit } from '../domain/login/rate-limit.ts';
@@ -29,13 +29,13 @@ import {
 } from './cookies.ts';
 import { sendCard, sendNonOperatorPage } from './frame.ts';
 import type { Reply } from './route.ts';
-import { openSignInLink } from './sign-in-link.ts';
+import { LINK_MINUTES, openSignInLink } from './sign-in-link.ts';
 import { findOperator, findSignedIn } from './signed-in-operator.ts';
 
 /** Limits the logins that a network may start, because each stores a row for half an hour. */
 const LOGINS: RateLimit = { burst: 100, intervalMs: 10_000 };
 /** A link works once: its permit comes back only after the link has expired. */
-const LINK_USES: RateLimit = { burst: 1, intervalMs: 30 * 60_000 };
+const LINK_USES: RateLimit = { burst: 1, intervalMs: 2 * LINK_MINUTES * 60_000 };
 /** Three paths of this length, encrypted, fit into a cookie of 4096 bytes, the limit of browsers. */
 const MAX_RETURN_PATH = 600;
 
@@ -71,7 +71,7 @@ export async function finishSignIn(request: ConsoleRequest): Promise<Reply> {
       context,
       400,
       'This sign-in cannot be used',
-      'It was started in another browser, or more than 30 minutes ago.',
+      `It was started in another browser, or more than ${INTENT_LIFETIME_MS / 60_000} minutes ago.`,
     );
   }
   if (query.has('error'))
@@ -153,7 +153,7 @@ async function addPasskey({ context, parts }: ConsoleRequest, userId: string): P
 }
 
 function refuseLink(context: ConsoleRequest['context']): Reply {
-  const text = html`A link works once, and for 15 minutes. <code>npm run console</code> prints a new one.`;
+  const text = html`A link works once, and for ${String(LINK_MINUTES)} minutes. <code>npm run console</code> prints a new one.`;
   return sendSignInCard(context, 403, 'This link cannot be used', text);
 }
 

@@ -10,7 +10,7 @@ import { redeemLoginCode } from '../domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../domain/login/redeem-wallet-signature.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { leaveSignedIn } from './leave-signed-in.ts';
-import type { LoginRequest } from './login-request.ts';
+import { type LoginRequest, pickFields } from './login-request.ts';
 import { mute, showMute, unmute } from './mute.ts';
 import { PASSKEY_ACTIONS } from './passkey-actions.ts';
 import { PROVIDER_ACTIONS } from './provider-actions.ts';
@@ -73,22 +73,30 @@ async function sendCode(request: LoginRequest): Promise<void> {
 
 async function redeemCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  await continueAfter(request, await redeemLoginCode(call, parts, browser, fields), 'name');
+  await continueAfter(
+    request,
+    await redeemLoginCode(call, parts, browser, { ...fields, ...pickFields(request, 'code') }),
+    'name',
+  );
 }
 
 async function nameUser(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  await continueAfter(request, await nameNewUser(call, parts, browser, fields));
+  const name = pickFields(request, 'name').name.trim();
+  await continueAfter(request, await nameNewUser(call, parts, browser, { ...fields, name }));
 }
 
-async function challengeWallet({ call, parts, browser, fields, context }: LoginRequest): Promise<void> {
-  sendScriptResponse(context, 200, await createWalletChallenge(call, parts, browser, fields));
+async function challengeWallet(request: LoginRequest): Promise<void> {
+  const { call, parts, browser, context, fields } = request;
+  const asked = { ...fields, ...pickFields(request, 'address') };
+  sendScriptResponse(context, 200, await createWalletChallenge(call, parts, browser, asked));
 }
 
 async function redeemSignature(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
   const walletParts = { ...parts, hasEmail: parts.methods.includes('email') };
-  await continueAfter(request, await redeemWalletSignature(call, walletParts, browser, fields), 'link');
+  const signed = { ...fields, ...pickFields(request, 'signature') };
+  await continueAfter(request, await redeemWalletSignature(call, walletParts, browser, signed), 'link');
 }
 
 async function cancel(request: LoginRequest): Promise<void> {

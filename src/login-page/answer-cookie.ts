@@ -3,13 +3,15 @@
  * gets its answer again, and may add passkeys. The cookie that identifies the browser is older than the sign-in, so
  * somebody may have copied it before, as on a shared computer.
  */
+
 import { hash, randomBytes } from 'node:crypto';
+import { TOKEN_LIFETIME_SECONDS } from '../domain/tokens/verify-token.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { type Answers, cookieName, type KnownBrowser, readCookie, setCookie } from './browser-cookie.ts';
 
 const COOKIE = 'usher-answer';
 /** As long as an auth token is valid. */
-const SECONDS = 15 * 60;
+const SECONDS = TOKEN_LIFETIME_SECONDS;
 /** The logins that a person may complete at once, in the tabs of a browser. */
 const MAX_LOGINS = 4;
 

@@ -1,11 +1,13 @@
 /** The logins that a browser has begun at one of Usher's own applications, in a cookie that only Usher can read. */
+
 import { hash, randomBytes } from 'node:crypto';
 import { openToken, sealToken } from '../crypto/aes-gcm.ts';
+import { INTENT_LIFETIME_MS } from '../domain/login/generate-auth-url.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { cookieName, isSameText, readCookie, setCookie } from './browser-cookie.ts';
 
 /** As long as a login intent can be completed. */
-const LOGIN_SECONDS = 30 * 60;
+const LOGIN_SECONDS = INTENT_LIFETIME_MS / 1_000;
 /** Concurrent logins in the tabs of a browser. More would not fit into a cookie. */
 const MAX_LOGINS = 3;
 

@@ -22,7 +22,7 @@ export interface KnownBrowser extends Browser, Answers {
 }
 
 /** The longest lifetime that browsers allow (RFC 6265bis, section 5.5). A browser is known for a shorter time. */
-const BROWSER_SECONDS = 400 * 24 * 60 * 60;
+export const MAX_COOKIE_SECONDS = 400 * 24 * 60 * 60;
 
 /** Returns the browser of the request. Sets a cookie if the browser has none. */
 export function identifyBrowser(context: HttpContext, isSecure: boolean): IdentifiedBrowser {
@@ -30,7 +30,7 @@ export function identifyBrowser(context: HttpContext, isSecure: boolean): Identi
   const given = readCookie(context, name);
   const known = given !== undefined && /^[\w-]{43}$/.test(given) ? given : undefined;
   const secret = known ?? randomBytes(32).toString('base64url');
-  if (!known) setCookie(context, name, secret, BROWSER_SECONDS, isSecure);
+  if (!known) setCookie(context, name, secret, MAX_COOKIE_SECONDS, isSecure);
   return {
     digest: hash('sha256', `browser ${secret}`, 'buffer'),
     formToken: hash('sha256', `form ${secret}`, 'base64url'),

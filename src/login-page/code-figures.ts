@@ -1,4 +1,5 @@
 /** The numbers in the query of a page about a code. The forms of the page for the code send them back. */
+import { LOGIN_CODE_MINUTES } from '../domain/login/login-code.ts';
 
 export interface CodeFigures {
   /** 6 or 8. */
@@ -12,7 +13,7 @@ export interface CodeFigures {
 }
 
 /** No code lives longer. */
-const MAX_WAIT_SECONDS = 600;
+const MAX_WAIT_SECONDS = LOGIN_CODE_MINUTES * 60;
 const MAX_MINUTES = 60;
 
 /** Reads and limits the numbers: anybody can write the query. */

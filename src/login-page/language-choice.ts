@@ -5,7 +5,7 @@
 import { type HttpContext, headerOf } from '../http/http-context.ts';
 import { matchHeader, matchTags } from '../texts/match-language.ts';
 import { ENGLISH, type Language } from '../texts/texts.ts';
-import { readCookie, setCookie } from './browser-cookie.ts';
+import { MAX_COOKIE_SECONDS, readCookie, setCookie } from './browser-cookie.ts';
 
 export interface LanguageChoice {
   /** The tag of the language that the person has chosen at this login, or an empty string. */
@@ -15,8 +15,6 @@ export interface LanguageChoice {
 }
 
 const COOKIE = 'usher-lang';
-/** The longest lifetime that browsers allow (RFC 6265bis, section 5.5). */
-const COOKIE_SECONDS = 400 * 24 * 60 * 60;
 
 /** @param form the posted form, or the query */
 export function readLanguageChoice(context: HttpContext, form: string): LanguageChoice {
@@ -34,5 +32,6 @@ export function readLanguageChoice(context: HttpContext, form: string): Language
 
 /** Remembers the language that the person has chosen, for logins at applications that want none. */
 export function rememberLanguage(context: HttpContext, { chosen }: LanguageChoice, isSecure: boolean): void {
-  if (chosen && readCookie(context, COOKIE) !== chosen) setCookie(context, COOKIE, chosen, COOKIE_SECONDS, isSecure);
+  if (chosen && readCookie(context, COOKIE) !== chosen)
+    setCookie(context, COOKIE, chosen, MAX_COOKIE_SECONDS, isSecure);
 }

@@ -4,7 +4,7 @@ import { hasPasskey } from '../domain/passkeys/list-passkeys.ts';
 import { requireRecentSignIn } from '../domain/passkeys/recent-sign-in.ts';
 import { keepAnswer } from './answer-cookie.ts';
 import { readCookie, setCookie } from './browser-cookie.ts';
-import type { LoginRequest } from './login-request.ts';
+import { type LoginRequest, pickFields } from './login-request.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { rememberCompletion } from './remembered-sign-in.ts';
 import { sendRedirect } from './responses.ts';
@@ -29,8 +29,10 @@ export async function leaveSignedIn(
 }
 
 /** Whether this device can save a passkey, and the person has none and has not declined the offer in the last 90 days. */
-async function isOfferDue({ call, browser, context, fields, parts }: LoginRequest): Promise<boolean> {
-  if (fields.passkey !== '1' || readCookie(context, LATER_COOKIE) !== undefined) return false;
+async function isOfferDue(request: LoginRequest): Promise<boolean> {
+  const { call, browser, context, fields, parts } = request;
+  // The script of the page sends it if the browser can save a passkey on this device.
+  if (pickFields(request, 'passkey').passkey !== '1' || readCookie(context, LATER_COOKIE) !== undefined) return false;
   const signIn = await requireRecentSignIn(call, browser, fields);
   return !(await hasPasskey(call, signIn, parts.relyingParty));
 }

@@ -24,7 +24,7 @@ import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
 import { createLoginCall } from './create-login-call.ts';
 import { showDeadEnd } from './dead-end.ts';
 import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
-import { type LoginPageParts, type LoginRequest, loginPathOf, toFields } from './login-request.ts';
+import { type LoginPageParts, type LoginRequest, loginPathOf, readLoginFields } from './login-request.ts';
 import { createLogoHandler } from './logo.ts';
 import { NetworkLimit } from './oidc/network-limit.ts';
 import { createOidcPages } from './oidc/oidc-pages.ts';
@@ -43,62 +43,65 @@ export const LOGIN_LIMITS = { min: 100, max: 100 };
 /** Raises the limits if the terminal shows the codes, because people who try Usher sign in many times. */
 const TRIAL_FACTOR = 100;
 
-interface LoginPageOptions extends LoginPageParts, CallLog {
+/** What the login page shares with the rest of the server. */
+interface LoginPageServices
+  extends CallLog,
+    Pick<
+      LoginPageParts,
+      | 'authPageUrl'
+      | 'clock'
+      | 'database'
+      | 'mailer'
+      | 'notices'
+      | 'onSignedOut'
+      | 'providers'
+      | 'sessionMaxAgeSeconds'
+      | 'tokens'
+    > {
   readonly admission: Admission;
   readonly requestTimeoutMs: number;
 }
 
-type GivenParts = Omit<
-  LoginPageOptions,
-  | 'accountKeys'
-  | 'allowAccountDeletion'
-  | 'authorizationKeys'
-  | 'chainId'
-  | 'codes'
-  | 'logins'
-  | 'methods'
-  | 'node'
-  | 'relyingParty'
-  | 'singleSignOnMaxAgeSeconds'
->;
+type LoginPageOptions = LoginPageServices & LoginPageParts;
 
 /** Returns the handlers of logos, of OpenID Connect and, unless `AUTH_PAGE_URL` is set, of the login page. */
 export function createLoginHandlers(
   config: Config,
-  secrets: Pick<Secrets, 'encryptionKeys'>,
-  given: GivenParts & { readonly oidc: OidcProvider | undefined },
+  { encryptionKeys }: Pick<Secrets, 'encryptionKeys'>,
+  { oidc, ...services }: LoginPageServices & { readonly oidc: OidcProvider | undefined },
 ): PathHandler[] {
-  const handlers = [createLogoHandler(given)];
+  const handlers = [createLogoHandler(services)];
   const { singleSignOnMaxAgeSeconds } = config;
-  const accountKeys = deriveAccountKeys(secrets.encryptionKeys);
-  const parts = { ...given, accountKeys, logins: new NetworkLimit(), singleSignOnMaxAgeSeconds };
-  if (given.oidc) handlers.push(createOidcPages({ ...parts, oidc: given.oidc }));
-  if (config.authPageUrl === undefined) handlers.push(createLoginPage(config, secrets, parts));
+  const accountKeys = deriveAccountKeys(encryptionKeys);
+  const shared = { ...services, accountKeys, logins: new NetworkLimit(), singleSignOnMaxAgeSeconds };
+  if (oidc) handlers.push(createOidcPages({ ...shared, oidc }));
+  if (config.authPageUrl === undefined) {
+    handlers.push(createLoginPage({ ...shared, ...createSignInParts(config, encryptionKeys, services) }));
+  }
   return handlers;
 }
 
-function createLoginPage(
+/** Returns the settings and keys of the methods to sign in, and of the account page. */
+function createSignInParts(
   config: Config,
-  { encryptionKeys }: Pick<Secrets, 'encryptionKeys'>,
-  parts: GivenParts & Pick<LoginPageParts, 'accountKeys' | 'logins' | 'singleSignOnMaxAgeSeconds'>,
-): PathHandler {
-  const { databaseUrl, ethereumChainId: chainId, ethereumRpcUrl, loginMethods: methods, smtp } = config;
+  encryptionKeys: Secrets['encryptionKeys'],
+  { authPageUrl, requestTimeoutMs }: Pick<LoginPageServices, 'authPageUrl' | 'requestTimeoutMs'>,
+) {
+  const { databaseUrl, ethereumChainId: chainId, ethereumRpcUrl: url, smtp } = config;
   const limitFactor = databaseUrl === undefined && !smtp ? TRIAL_FACTOR : 1;
-  const codes = { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor };
-  const { requestTimeoutMs } = parts;
-  const node = ethereumRpcUrl ? new EthereumNode({ url: ethereumRpcUrl, chainId, requestTimeoutMs }) : undefined;
-  const relyingParty = createRelyingParty(parts.authPageUrl, config.passkeyRpId, encryptionKeys);
-  const options = {
-    ...parts,
+  return {
     allowAccountDeletion: config.allowAccountDeletion,
     authorizationKeys: deriveAuthorizationKeys(encryptionKeys),
     chainId,
-    codes,
-    methods,
-    node,
-    relyingParty,
+    codes: { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor },
+    methods: config.loginMethods,
+    node: url ? new EthereumNode({ url, chainId, requestTimeoutMs }) : undefined,
+    relyingParty: createRelyingParty(authPageUrl, config.passkeyRpId, encryptionKeys),
   };
-  const isSecure = parts.authPageUrl.startsWith('https:');
+}
+
+function createLoginPage(options: LoginPageOptions): PathHandler {
+  const isSecure = options.authPageUrl.startsWith('https:');
   return async (context) => {
     if (!/^\/(?:login|account)(?:\/|$)/.test(context.path)) return false;
     // From now on the browser uses https only (RFC 6797).
@@ -147,17 +150,18 @@ async function serve(
   const identified = identifyBrowser(context, isSecure);
   try {
     if (action.method === 'POST') form = await readPostedForm(context, MAX_FORM_BYTES, call.deadline);
-    const fields = { ...toFields(form), ...action.readFields?.(context, form) };
+    const parameters = new URLSearchParams(form);
+    const fields = { ...readLoginFields(parameters), ...action.readFields?.(context, form) };
     const browser = bindAnswer(context, identified, action.method === 'POST' ? form : undefined);
     const languages = readLanguageChoice(context, form);
     rememberLanguage(context, languages, isSecure);
     const place = placeOf(context, form, loginPathOf(parts));
     const domainCall = createLoginCall({ ...parts, count }, name, call, languages);
     // Admission begins here, so that a browser that sends its form slowly does not count.
-    const request = { context, logger, call: domainCall, browser, languages, place, fields, parts };
-    const isForeign = action.method === 'POST' && !isOwnForm(browser, fields.token);
-    if (isForeign) outcome = { code: 'unauthenticated' };
-    const work = () => (isForeign ? refuseForm(action, request) : runAction(action, request));
+    const request = { context, logger, call: domainCall, browser, languages, place, form: parameters, fields, parts };
+    const isForged = action.method === 'POST' && !isOwnForm(browser, fields.token);
+    if (isForged) outcome = { code: 'unauthenticated' };
+    const work = () => (isForged ? refuseForm(action, request) : runAction(action, request));
     const remark = await runInSpan(call.span, () => admission.run('', work));
     if (remark) outcome = { code: 'ok', reason: remark.reason, detail: remark.detail };
   } catch (cause) {

@@ -39,53 +39,32 @@ export function loginPathOf({ authPageUrl }: Pick<LoginPageParts, 'authPageUrl'>
   return new URL(authPageUrl).pathname;
 }
 
-/** Parses a form or a query. Missing fields are empty strings. */
-export function toFields(text: string) {
-  const form = new URLSearchParams(text);
+/** Reads the fields that lead through all pages of a login. Missing ones are empty strings. @param form or the query */
+export function readLoginFields(form: URLSearchParams) {
   const field = (name: string) => form.get(name) ?? '';
   return {
     loginIntentId: field('intent'),
     clientId: field('client_id'),
     token: field('token'),
     email: field('email').trim(),
-    code: field('code'),
-    address: field('address'),
-    signature: field('signature'),
-    name: field('name').trim(),
     /** What the user with the e-mail address gets: `1` for the wallet that has signed, a provider's ID for an account. */
     link: /^[a-z0-9-]{1,31}$/.test(field('link')) ? field('link') : '',
     /** The ID of the provider to sign in at. */
     provider: field('provider'),
-    /** Issuer and subject of the identity that the account page removes. */
-    issuer: field('issuer'),
-    subject: field('subject'),
-    /** The token in the link of an e-mail. */
-    linkToken: field('t'),
-    /** The ID of the application whose session the account page ends. */
-    application: field('application'),
-    /** The browser whose login at that application the account page ends. */
-    sid: field('sid'),
-    /** The answer of the login page to the account page: `authToken` and `state`, or `error` and `state`. */
-    authToken: field('authToken'),
-    state: field('state'),
-    error: field('error'),
-    /** The `prompt` of the login that the account page begins. */
-    prompt: field('prompt'),
-    /** Identifies a change of address on the account page. */
-    changeId: field('change'),
-    /** The change that the account page confirms. */
-    done: field('done'),
-    /** The answer of a passkey, as JSON. */
-    credential: field('credential'),
-    passkeyId: field('id'),
-    /** `1` if the browser can save a passkey on this device. */
-    passkey: field('passkey'),
     /** `passkeys` if the person wants to see their passkeys after the sign-in. */
     next: field('then') === 'passkeys' ? 'passkeys' : '',
     /** The key of the alert that the page shows, because the previous form was refused. */
     problem: field('problem'),
     figures: readCodeFigures(field),
   };
+}
+
+/** Reads the fields of one action. Missing ones are empty strings. */
+export function pickFields<Name extends string>(
+  { form }: Pick<LoginRequest, 'form'>,
+  ...names: readonly Name[]
+): Readonly<Record<Name, string>> {
+  return Object.fromEntries(names.map((name) => [name, form.get(name) ?? ''])) as Record<Name, string>;
 }
 
 export interface LoginRequest {
@@ -95,6 +74,8 @@ export interface LoginRequest {
   readonly browser: KnownBrowser;
   readonly languages: LanguageChoice;
   readonly place: PagePlace;
-  readonly fields: ReturnType<typeof toFields>;
+  /** The posted form, or the query. */
+  readonly form: URLSearchParams;
+  readonly fields: ReturnType<typeof readLoginFields>;
   readonly parts: LoginPageParts;
 }

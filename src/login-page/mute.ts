@@ -1,13 +1,13 @@
 /** The page behind the link in an e-mail that stops such e-mails for a day. The page belongs to no login. */
 import { endMute, findMute, muteAddress } from '../domain/login/muted-addresses.ts';
-import { type LoginRequest, loginPathOf } from './login-request.ts';
+import { type LoginRequest, loginPathOf, pickFields } from './login-request.ts';
 import { renderMute } from './pages/mute.ts';
 import { sendPage, sendRedirect } from './responses.ts';
 
 /** Shows a button. To open the link changes nothing, because scanners of e-mails open links. */
 export async function showMute(request: LoginRequest): Promise<void> {
-  const { call, parts, fields } = request;
-  const until = await findMute(call, parts.codes.keys, fields.linkToken);
+  const { call, parts } = request;
+  const until = await findMute(call, parts.codes.keys, pickFields(request, 't').t);
   sendMutePage(request, until);
 }
 
@@ -20,10 +20,11 @@ export function unmute(request: LoginRequest): Promise<void> {
 }
 
 async function change(request: LoginRequest, verb: typeof muteAddress | typeof endMute): Promise<void> {
-  const { context, call, languages, parts, fields } = request;
-  const isKnown = await verb(call, parts.codes.keys, fields.linkToken);
+  const { context, call, languages, parts } = request;
+  const { t } = pickFields(request, 't');
+  const isKnown = await verb(call, parts.codes.keys, t);
   const query = new URLSearchParams({
-    t: fields.linkToken,
+    t,
     ...(languages.chosen && { lang: languages.chosen }),
   });
   if (isKnown) sendRedirect(context, `${pathOf(request)}?${query}`);
@@ -31,12 +32,12 @@ async function change(request: LoginRequest, verb: typeof muteAddress | typeof e
 }
 
 function sendMutePage(request: LoginRequest, until: Date | null | undefined): void {
-  const { context, call, browser, languages, place, fields } = request;
+  const { context, call, browser, languages, place } = request;
   const view = {
     language: languages.languageFor(),
     place,
     path: pathOf(request),
-    linkToken: fields.linkToken,
+    linkToken: pickFields(request, 't').t,
     formToken: browser.formToken,
     now: call.now,
     until,

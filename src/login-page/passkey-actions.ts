@@ -10,7 +10,7 @@ import { renamePasskey } from '../domain/passkeys/rename-passkey.ts';
 import { storePasskey } from '../domain/passkeys/store-passkey.ts';
 import type { Action, Remark } from './actions.ts';
 import { leaveSignedIn, postponeOffer } from './leave-signed-in.ts';
-import type { LoginRequest } from './login-request.ts';
+import { type LoginRequest, pickFields } from './login-request.ts';
 import type { PageContent } from './pages/document.ts';
 import { renderPasskeyList } from './pages/passkey-list.ts';
 import { renderPasskeyOffer } from './pages/passkey-offer.ts';
@@ -34,7 +34,10 @@ export const PASSKEY_ACTIONS: readonly Action[] = [
 
 async function signIn(request: LoginRequest): Promise<Remark | undefined> {
   const { call, parts, browser, context, fields, logger } = request;
-  const { hasSteppedBack, ...completion } = await redeemPasskey(call, parts, browser, fields);
+  const { hasSteppedBack, ...completion } = await redeemPasskey(call, parts, browser, {
+    ...fields,
+    ...pickFields(request, 'credential'),
+  });
   await leaveSignedIn(request, completion, { offersPasskey: false });
   if (!hasSteppedBack) return undefined;
   // The authenticator was copied, or counts wrongly, as old ones do. Neither is a reason to lock its owner out.
@@ -45,7 +48,8 @@ async function signIn(request: LoginRequest): Promise<Remark | undefined> {
 async function add(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields, languages } = request;
   const nameIn = (locale: string | null) => languages.languageFor(locale).text('passkey.defaultName');
-  await storePasskey(call, parts.relyingParty, browser, fields, nameIn);
+  const created = { ...fields, ...pickFields(request, 'credential') };
+  await storePasskey(call, parts.relyingParty, browser, created, nameIn);
   await goOn(request);
 }
 
@@ -58,7 +62,8 @@ async function rename(request: LoginRequest): Promise<void> {
   const { call, browser, fields, parts } = request;
   const { userId, cutoffCount } = await requireRecentSignIn(call, browser, fields);
   await takeChangePermit(call, parts.codes.keys, userId);
-  await renamePasskey({ ...call, cutoffCount }, { ...fields, userId });
+  const { id: passkeyId, name } = pickFields(request, 'id', 'name');
+  await renamePasskey({ ...call, cutoffCount }, { passkeyId, name: name.trim(), userId });
   redirectToForm(request, 'passkeys');
 }
 
@@ -66,7 +71,7 @@ async function remove(request: LoginRequest): Promise<void> {
   const { call, browser, fields, parts } = request;
   const { cutoffCount, intent, userId } = await requireRecentSignIn(call, browser, fields);
   await takeChangePermit(call, parts.codes.keys, userId);
-  await deletePasskey({ ...call, cutoffCount }, { ...fields, userId }, intent);
+  await deletePasskey({ ...call, cutoffCount }, { passkeyId: pickFields(request, 'id').id, userId }, intent);
   redirectToForm(request, 'passkeys');
 }
 

@@ -9,7 +9,7 @@ import { finishLink } from './account/account-providers.ts';
 import type { Action, Remark } from './actions.ts';
 import { readEmailCookie } from './browser-cookie.ts';
 import { leaveSignedIn } from './leave-signed-in.ts';
-import type { LoginRequest } from './login-request.ts';
+import { type LoginRequest, pickFields } from './login-request.ts';
 import { callbackOf, toRemark } from './provider-callback.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { sendRedirect } from './responses.ts';
@@ -46,7 +46,8 @@ async function leave(request: LoginRequest): Promise<void> {
 
 async function comeBack(given: LoginRequest): Promise<Remark | undefined> {
   const { call, parts, browser, context } = given;
-  const { provider: providerId, state, error } = given.fields;
+  const { provider: providerId } = given.fields;
+  const { state, error } = pickFields(given, 'state', 'error');
   const connection = parts.providers.require(providerId);
   const read = (purpose: 'login' | 'passkeys') =>
     readAuthorization(parts.authorizationKeys, state, {

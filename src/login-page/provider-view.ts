@@ -1,4 +1,4 @@
-import type { LoginProvider } from '../domain/providers/login-provider.ts';
+import type { LoginProvider } from '../config/login-providers.ts';
 import { markOf } from './pages/provider-buttons.ts';
 import type { ProviderView } from './pages/view.ts';
 

@@ -1,8 +1,6 @@
+import { LOGIN_CODE_MINUTES } from '../domain/login/login-code.ts';
 import type { Mail } from './mail.ts';
 import { createMuteLink } from './mute-link.ts';
-
-/** How long a code is valid. */
-const CODE_MINUTES = 10;
 
 interface AddressCodeMail extends Pick<Mail, 'to' | 'language' | 'application'> {
   readonly code: string;
@@ -14,7 +12,7 @@ interface AddressCodeMail extends Pick<Mail, 'to' | 'language' | 'application'> 
 
 /** Returns the e-mail with the code that a change of the address requires. It goes to the new address. */
 export function createAddressCodeMail({ code, host, muteUrl, ...envelope }: AddressCodeMail): Mail {
-  const duration = envelope.language.duration(CODE_MINUTES, 'minute');
+  const duration = envelope.language.duration(LOGIN_CODE_MINUTES, 'minute');
   return {
     ...envelope,
     kind: 'address code',

@@ -1,8 +1,6 @@
+import { LOGIN_CODE_MINUTES } from '../domain/login/login-code.ts';
 import type { Mail } from './mail.ts';
 import { createMuteLink } from './mute-link.ts';
-
-/** How long a code is valid. */
-const CODE_MINUTES = 10;
 
 interface CodeMail extends Pick<Mail, 'to' | 'language' | 'application'> {
   readonly code: string;
@@ -15,7 +13,7 @@ interface CodeMail extends Pick<Mail, 'to' | 'language' | 'application'> {
 export function createCodeMail({ code, host, muteUrl, ...envelope }: CodeMail): Mail {
   const { language } = envelope;
   const application = envelope.application.name;
-  const duration = language.duration(CODE_MINUTES, 'minute');
+  const duration = language.duration(LOGIN_CODE_MINUTES, 'minute');
   return {
     ...envelope,
     kind: 'login code',

@@ -1,7 +1,6 @@
+import { MUTE_HOURS } from '../domain/login/muted-addresses.ts';
 import type { Language } from '../texts/texts.ts';
 import type { Mail } from './mail.ts';
-
-const MUTE_HOURS = 24;
 
 /** Returns the link of an e-mail that a stranger may have caused. @param url the page that mutes the address */
 export function createMuteLink(language: Language, url: string): NonNullable<Mail['link']> {

@@ -1,6 +1,6 @@
 /** Signing in at other providers. What a lying provider gets is in `provider-lies.test.ts`. */
 import { afterAll, expect, test } from 'vitest';
-import type { LoginProviderSetting } from '../../src/config/login-providers.ts';
+import type { LoginProvider } from '../../src/config/login-providers.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { type Arrival, LoginFixture } from '../support/login-fixture.ts';
@@ -9,7 +9,7 @@ import { adminClient, clientsOf, createTenant, createTestUser } from '../support
 const acme = await FakeProvider.start();
 const trusted = await FakeProvider.start();
 const github = await FakeProvider.start();
-const loginProviders: readonly LoginProviderSetting[] = [
+const loginProviders: readonly LoginProvider[] = [
   acme.settings(),
   trusted.settings({ id: 'corp', name: 'Corp', trustEmail: true, emailDomains: ['corp.test'] }),
   github.settings({ id: 'github', name: 'GitHub', type: 'github', trustEmail: true }),

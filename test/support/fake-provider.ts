@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { LoginProviderSetting } from '../../src/config/login-providers.ts';
+import type { LoginProvider } from '../../src/config/login-providers.ts';
 import { createDirectory } from './directory.ts';
 import { generateIssuerKey, type IssuerKey, signToken } from './issuer.ts';
 
@@ -62,7 +62,7 @@ export class FakeProvider implements AsyncDisposable {
   }
 
   /** Returns how Usher knows it. */
-  settings(more: Partial<LoginProviderSetting> = {}): LoginProviderSetting {
+  settings(more: Partial<LoginProvider> = {}): LoginProvider {
     const { type = 'openid' } = more;
     return {
       id: 'acme',

@@ -86,7 +86,7 @@ export class PasskeyFixture implements AsyncDisposable {
     const use = begun ?? (await this.begin());
     const { loginIntentId, browser } = use;
     const how = { method: 'email', ...toSignInOrigin(browser) } as const;
-    await completeLogin(this.call, this.tokens, { loginIntentId, userId: user.id }, how);
+    await completeLogin(this.call, this.tokens, { loginIntentId, userId: user.id }, { how });
     return use;
   }
 

@@ -32,7 +32,7 @@ export async function usePasskeys(
   const { id: userId } = await createTestUser(service);
   const added = { loginIntentId: await createLoginIntent(service, tenant), browser };
   const how = { method: 'email', ...toSignInOrigin(browser) } as const;
-  await completeLogin(call, parts.tokens, { ...added, userId }, how);
+  await completeLogin(call, parts.tokens, { ...added, userId }, { how });
   const passkey = new SoftwarePasskey();
   const creation = createChallenge(keys, { purpose: 'passkey create', ...added, userId }, call.now);
   const asked = { rpId, origin, challenge: creation, userHandle: toUserHandle(userId) };

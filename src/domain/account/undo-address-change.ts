@@ -1,4 +1,5 @@
 /** The link that restores the old e-mail address, for a user whose address somebody else has changed. */
+
 import { type SQL, sql } from 'drizzle-orm';
 import { openToken, sealToken } from '../../crypto/aes-gcm.ts';
 import { isUniqueViolation } from '../../database/errors.ts';
@@ -6,6 +7,7 @@ import { columnsOf, p, statement, t } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
+import { FRESH_MINUTES } from '../login/sign-in-age.ts';
 import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { loggedOutEverywhere } from '../outbox/logout-message.ts';
@@ -22,8 +24,6 @@ export const UNDO_DAYS = 7;
 const DAY_MS = 24 * 60 * 60_000;
 const LIFETIME_MS = UNDO_DAYS * DAY_MS;
 const PURPOSE = 'undo a change of address';
-/** The greatest age of the sign-in that has made the change. */
-const SIGN_IN_MS = 15 * 60_000;
 
 export interface AddressChange extends EmailChange {
   readonly userId: string;
@@ -57,7 +57,7 @@ export async function undoAddressChange(call: Call, { userId, from, at }: Addres
   // No link is older. One day more, for clocks that differ.
   const oldestLinkAt = new Date(call.now.getTime() - LIFETIME_MS - DAY_MS);
   const spellings = spellingsOf(from);
-  const addedSince = new Date(at.getTime() - SIGN_IN_MS);
+  const addedSince = new Date(at.getTime() - FRESH_MINUTES * 60_000);
   const parameters = {
     userId,
     addedSince,

@@ -18,6 +18,15 @@ export interface EmailLoginParts {
   readonly tokens: AuthTokens;
 }
 
+interface EmailLogin {
+  readonly browser: Browser;
+  readonly intent: LoginIntent;
+  /** The code that was entered, with what it links. */
+  readonly code: StoredLoginCode;
+  /** The name that a new user has given. */
+  readonly name?: string;
+}
+
 /**
  * Completes the login of the person who entered the code, as the user with the e-mail address of the code or as a new
  * user. Returns undefined if a new user must give a name first.
@@ -28,19 +37,17 @@ export interface EmailLoginParts {
 export async function completeEmailLogin(
   call: Call,
   { codes, tokens }: EmailLoginParts,
-  browser: Browser,
-  intent: LoginIntent,
-  { userId: knownId, email, walletAddress, identityId }: StoredLoginCode,
-  name?: string,
+  { browser, intent, code, name }: EmailLogin,
 ): Promise<Completion | undefined> {
   const { id: loginIntentId, applicationId } = intent;
+  const { userId: knownId, email, walletAddress, identityId } = code;
   const at = { applicationId, loginIntentId, browserDigest: browser.digest };
   const identity = identityId ? await findProvedIdentityById(call, { ...at, id: identityId }) : undefined;
   const how = { method: 'email', ...toSignInOrigin(browser) } as const;
   const completeAs = async (userId: string) => {
     if (walletAddress) await linkWallet(call, { userId, walletAddress, email }, intent);
     if (identity) await linkIdentity(call, identity, { userId, email }, intent);
-    return completeLogin(call, tokens, { loginIntentId: intent.id, userId }, how, { email });
+    return completeLogin(call, tokens, { loginIntentId, userId }, { how, proved: { email } });
   };
   // Another login may have created a user with this address since the code was sent.
   let userId = knownId ?? (await findUserToSignIn(call, email))?.id;
@@ -48,7 +55,7 @@ export async function completeEmailLogin(
   if (!userId) {
     if (intent.askName && name === undefined) return undefined;
     const user = { email, name: name ?? null, walletAddress: walletAddress ?? '', identity };
-    const signedUp = await signUp(call, tokens, intent.id, user, how);
+    const signedUp = await signUp(call, tokens, loginIntentId, user, how);
     userId = signedUp?.userId ?? (await findExistingUser(call, user));
     completion = signedUp;
   }

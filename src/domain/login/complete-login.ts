@@ -44,8 +44,8 @@ export interface OwnSignIn {
 }
 
 /**
- * Completes a login intent, once, and returns the auth token and the URL to which the browser is redirected. Only the
- * login page passes `onPage` and `proved`. Its browser may ask for the same answer again.
+ * Completes a login intent, once, and returns the auth token and the URL to which the browser is redirected. The
+ * browser of a login page may ask for the same answer again.
  *
  * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`; `User not
  * found`, also if the proved wallet or identity no longer belongs to the user; `Code no longer valid` instead if an
@@ -55,10 +55,10 @@ export async function completeLogin(
   call: Call,
   tokens: AuthTokens,
   request: Unchecked<keyof typeof rules>,
-  onPage?: HowSignedIn,
-  { email = null, walletAddress = null, issuer = null, subject = null }: Proved = {},
+  { how: onPage, proved = {} }: OnLoginPage = {},
 ): Promise<Completion> {
   const { loginIntentId, userId, ipAddress, userAgent } = check(request, rules);
+  const { email = null, walletAddress = null, issuer = null, subject = null } = proved;
   const { run, now } = call;
   const how = onPage ?? {
     method: 'page',
@@ -116,6 +116,12 @@ export interface HowSignedIn extends SignInOrigin {
   readonly method: SignInMethod;
   /** The instant of the sign-in, if it was at a provider before this login. */
   readonly authenticatedAt?: Date | null | undefined;
+}
+
+/** What only the login page passes. */
+interface OnLoginPage {
+  readonly how?: HowSignedIn;
+  readonly proved?: Proved;
 }
 
 /** What the user has proved to have at this login. The login completes only if it still belongs to the user. */

@@ -14,6 +14,7 @@ import {
   type CodeLength,
   deriveLoginCode,
   digestLoginCode,
+  LOGIN_CODE_MINUTES,
   type LoginCodeSettings,
   recoverLoginCode,
 } from './login-code.ts';
@@ -22,7 +23,6 @@ import { type LoginIntent, requireOpenIntent } from './login-intent.ts';
 import { isMutedFor } from './muted-addresses.ts';
 import { isDueForRepeat, refuseRepeat, secondsUntilRepeat } from './repeat-delay.ts';
 
-const LIFETIME_MS = 10 * 60_000;
 /** How often one code is sent at most. */
 const MAX_SENDS = 3;
 
@@ -145,7 +145,7 @@ export async function insertNewCode(
     id,
     codeDigest: digestLoginCode(keys, id, code),
     createdAt: call.now,
-    expiresAt: new Date(call.now.getTime() + LIFETIME_MS),
+    expiresAt: new Date(call.now.getTime() + LOGIN_CODE_MINUTES * 60_000),
   });
   return { id, code, isUnsent: false, wait: secondsUntilRepeat(call.now, { createdAt: call.now, sends: 1 }) };
 }

@@ -5,6 +5,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { deriveKeys } from '../../crypto/derive-keys.ts';
 
+/** How long a code is valid. */
+export const LOGIN_CODE_MINUTES = 10;
+
 /** The first key creates codes and digests, all keys verify them. */
 export type LoginCodeKeys = readonly Buffer[];
 

@@ -11,10 +11,11 @@ import type { Call } from '../core/call.ts';
 import { type Familiarity, foldEmail } from './known-origins.ts';
 import { hmac, type LoginCodeKeys } from './login-code.ts';
 
-const DAY_MS = 24 * 60 * 60_000;
-const LIFETIME_MS = DAY_MS;
+/** How long an address is muted. */
+export const MUTE_HOURS = 24;
+const HOUR_MS = 60 * 60_000;
 /** How long a link works: whoever gets hold of an old e-mail cannot keep codes away from the address. */
-const LINK_LIFETIME_MS = 7 * DAY_MS;
+const LINK_LIFETIME_MS = 7 * 24 * HOUR_MS;
 /** A token is the digest of the address, the end of the link in seconds since 1970, and a MAC over both. */
 const [KEY_BYTES, EXPIRY_BYTES, MAC_BYTES] = [16, 4, 10];
 const EXPIRY_AT = KEY_BYTES + EXPIRY_BYTES;
@@ -32,7 +33,7 @@ export function createMuteToken([key]: LoginCodeKeys, email: string, now: Date):
 /** Mutes the address of the token for 24 hours from now. Returns false if the token is not valid. */
 export async function muteAddress({ run, now }: Call, keys: LoginCodeKeys, token: string): Promise<boolean> {
   const key = readMuteToken(keys, token, now);
-  if (key) await run(upsertMute, { key, expiresAt: new Date(now.getTime() + LIFETIME_MS) });
+  if (key) await run(upsertMute, { key, expiresAt: new Date(now.getTime() + MUTE_HOURS * HOUR_MS) });
   return key !== undefined;
 }
 

@@ -27,8 +27,9 @@ export async function nameNewUser(
   const { applicationId, allowSignUp } = intent;
   const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
   const isEntered = latest?.isRedeemed && latest.expiresAt > call.now && (latest.userId !== null || allowSignUp);
-  const completion =
-    isEntered && (await completeEmailLogin(call, parts, browser, intent, toLinkBy(latest, request.link ?? ''), name));
+  if (!isEntered) throw new ServiceError('CODE_NOT_VALID');
+  const code = toLinkBy(latest, request.link ?? '');
+  const completion = await completeEmailLogin(call, parts, { browser, intent, code, name });
   if (!completion) throw new ServiceError('CODE_NOT_VALID');
   return completion;
 }

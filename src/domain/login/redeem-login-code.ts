@@ -33,5 +33,5 @@ export async function redeemLoginCode(
   if (!latest) throw new ServiceError('CODE_NOT_VALID');
   const wasSent = latest.userId !== null || intent.allowSignUp;
   await requireRightCode(call, parts.codes, { applicationId, loginIntentId, latest, wasSent }, code);
-  return completeEmailLogin(call, parts, browser, intent, toLinkBy(latest, request.link ?? ''));
+  return completeEmailLogin(call, parts, { browser, intent, code: toLinkBy(latest, request.link ?? '') });
 }

@@ -56,7 +56,8 @@ export async function redeemWalletSignature(
     }
     if (!owner) throw new ServiceError('UNKNOWN_WALLET');
     const how = { method: 'wallet', ...toSignInOrigin(browser) } as const;
-    return completeLogin(call, tokens, { loginIntentId, userId: owner.id }, how, { walletAddress: address });
+    const proved = { walletAddress: address };
+    return completeLogin(call, tokens, { loginIntentId, userId: owner.id }, { how, proved });
   });
 }
 

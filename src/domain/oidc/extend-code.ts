@@ -1,10 +1,8 @@
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../core/call.ts';
 import { UUID } from '../core/validation.ts';
+import { RECENT_MINUTES } from '../login/sign-in-age.ts';
 import type { Browser } from '../sessions/browser.ts';
-
-/** The time for which a user may change passkeys after a sign-in. */
-const LIMIT_MS = 10 * 60_000;
 
 /**
  * Extends the code of a login by another minute, once: the browser was on the page for passkeys after the sign-in, and
@@ -12,7 +10,7 @@ const LIMIT_MS = 10 * 60_000;
  */
 export async function extendCode({ run, now }: Call, { digest }: Browser, loginIntentId: string): Promise<void> {
   if (!UUID.test(loginIntentId)) return;
-  const completedAfter = new Date(now.getTime() - LIMIT_MS);
+  const completedAfter = new Date(now.getTime() - RECENT_MINUTES * 60_000);
   await run(extend, { loginIntentId, browserDigest: digest, now, completedAfter });
 }
 

@@ -5,10 +5,11 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { INTENT_LIFETIME_MS } from '../login/generate-auth-url.ts';
+import { RECENT_MINUTES } from '../login/sign-in-age.ts';
 import type { Browser } from '../sessions/browser.ts';
 
 /** A sign-in may begin at any time of the login: browsers suggest passkeys on a page that has been idle. */
-const LIFETIMES_MS = { 'passkey get': INTENT_LIFETIME_MS, 'passkey create': 10 * 60_000 };
+const LIFETIMES_MS = { 'passkey get': INTENT_LIFETIME_MS, 'passkey create': RECENT_MINUTES * 60_000 };
 const INSTANT_BYTES = 6;
 
 export interface ChallengeUse {

@@ -8,7 +8,7 @@ import { deriveKeys } from '../../crypto/derive-keys.ts';
 import { decodeBase64Url } from '../../encoding/base64url.ts';
 import { toUuid, toUuidBytes } from '../../encoding/uuid-bytes.ts';
 import { toSeconds } from '../tokens/verify-token.ts';
-import type { AuthorizationSecrets } from './login-provider.ts';
+import type { AuthorizationSecrets } from './provider-client.ts';
 
 const LIFETIME_SECONDS = 600;
 /** A state has the ID of the login intent or user, seconds since 1970, random bytes and a MAC, in this order. */

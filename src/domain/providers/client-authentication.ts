@@ -1,8 +1,6 @@
 /** How Usher sends its client secret to the token endpoint of a provider. */
 import * as openid from 'openid-client';
-import type { LoginProvider } from './login-provider.ts';
-
-export type AuthMethod = NonNullable<LoginProvider['tokenEndpointAuthMethod']>;
+import type { LoginProvider, TokenEndpointAuthMethod } from '../../config/login-providers.ts';
 
 /**
  * Returns the method of the file, or else one that the provider lists. Providers that list none support Basic (OpenID
@@ -11,7 +9,7 @@ export type AuthMethod = NonNullable<LoginProvider['tokenEndpointAuthMethod']>;
 export function chooseAuthMethod(
   { tokenEndpointAuthMethod }: LoginProvider,
   { token_endpoint_auth_methods_supported: listed }: openid.ServerMetadata,
-): AuthMethod {
+): TokenEndpointAuthMethod {
   if (tokenEndpointAuthMethod) return tokenEndpointAuthMethod;
   return listed?.includes('client_secret_post') ? 'client_secret_post' : 'client_secret_basic';
 }

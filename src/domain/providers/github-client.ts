@@ -1,14 +1,15 @@
 /** Signs in at GitHub, which supports OAuth 2.0 without ID tokens. */
+
 import { createHash } from 'node:crypto';
+import type { LoginProvider } from '../../config/login-providers.ts';
+import { nameOAuthError } from './oauth-errors.ts';
 import {
   type AuthorizationOptions,
   type AuthorizationSecrets,
   type Identity,
-  type LoginProvider,
   type ProviderClient,
   ProviderError,
-} from './login-provider.ts';
-import { nameOAuthError } from './oauth-errors.ts';
+} from './provider-client.ts';
 import { createProviderFetch, isOnLoopback } from './provider-fetch.ts';
 
 /** An item of `GET /user/emails`. */

@@ -1,13 +1,13 @@
 /** The providers at which people may sign in, with limits of time and concurrency for each. */
+import type { LoginProvider } from '../../config/login-providers.ts';
 import { ServiceError } from '../core/errors.ts';
 import {
   type AuthorizationOptions,
   type AuthorizationSecrets,
   type Identity,
-  type LoginProvider,
   type ProviderClient,
   ProviderError,
-} from './login-provider.ts';
+} from './provider-client.ts';
 
 /**
  * Per provider and process. Further sign-ins are refused at once, so that a slow provider does not use up the capacity

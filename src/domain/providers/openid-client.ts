@@ -1,15 +1,16 @@
 /** Signs in at a provider of OpenID Connect. */
+
 import * as openid from 'openid-client';
+import type { LoginProvider } from '../../config/login-providers.ts';
 import { authenticateClient, chooseAuthMethod } from './client-authentication.ts';
+import { explainOpenIdFault, isRefusedRequest } from './openid-fault.ts';
 import {
   type AuthorizationOptions,
   type AuthorizationSecrets,
   type Identity,
-  type LoginProvider,
   type ProviderClient,
   ProviderError,
-} from './login-provider.ts';
-import { explainOpenIdFault, isRefusedRequest } from './openid-fault.ts';
+} from './provider-client.ts';
 import { createProviderFetch, isOnLoopback } from './provider-fetch.ts';
 import { type IdentityClaims, isEmailVerified } from './verified-email.ts';
 

@@ -1,7 +1,7 @@
 /** Says why a sign-in by OpenID Connect has failed. The log gets it, so it has no text that the provider wrote. */
 import * as openid from 'openid-client';
-import { ProviderError } from './login-provider.ts';
 import { nameOAuthError } from './oauth-errors.ts';
+import { ProviderError } from './provider-client.ts';
 
 /** Returns whether an endpoint has answered an explained request with another status than 200. */
 export function isRefusedRequest(error: unknown): error is ProviderError {

@@ -1,6 +1,6 @@
 /** Sends requests to providers, which may be slow, down or hostile. */
 import { readBounded } from '../../encoding/read-text.ts';
-import { ProviderError } from './login-provider.ts';
+import { ProviderError } from './provider-client.ts';
 
 /** The largest known key set has 20 KiB. */
 const MAX_BYTES = 262_144;

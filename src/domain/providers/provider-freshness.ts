@@ -1,5 +1,6 @@
 /** Logins that need a recent sign-in at a provider. Usher asks the provider for one, and checks `auth_time`. */
 import { sql } from 'drizzle-orm';
+import type { LoginProvider } from '../../config/login-providers.ts';
 import { p, statement, t } from '../../database/template.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
@@ -8,7 +9,7 @@ import type { LoginIntent } from '../login/login-intent.ts';
 import { latestCutoff } from '../sessions/cutoffs.ts';
 import { sidOf } from '../sessions/sid.ts';
 import type { Authorization } from './authorization-state.ts';
-import type { Freshness, Identity, LoginProvider } from './login-provider.ts';
+import type { Freshness, Identity } from './provider-client.ts';
 
 /** The clocks of Usher and a provider may differ. */
 const TOLERANCE_MS = 60_000;

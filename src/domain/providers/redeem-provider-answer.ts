@@ -1,3 +1,4 @@
+import type { LoginProvider } from '../../config/login-providers.ts';
 import { p, statement, t } from '../../database/template.ts';
 import { allowsMethod } from '../applications/branding.ts';
 import type { Call } from '../core/call.ts';
@@ -12,8 +13,8 @@ import { type Browser, toSignInOrigin } from '../sessions/browser.ts';
 import { findUserToSignIn } from '../users/find-user-by-email.ts';
 import { profileRules } from '../users/user.ts';
 import type { Authorization } from './authorization-state.ts';
-import type { Identity, LoginProvider } from './login-provider.ts';
 import type { ProviderConnection } from './login-providers.ts';
+import type { Identity } from './provider-client.ts';
 import { findEarlierSignIn, freshnessOf, moveAfterCutoffs } from './provider-freshness.ts';
 import { isOfDomains } from './verified-email.ts';
 
@@ -111,7 +112,7 @@ async function completeAs(
   const { applicationId, id: loginIntentId } = intent;
   const { authenticatedAt: given, browserDigest } = how;
   const authenticatedAt = given && (await moveAfterCutoffs(call, given, { applicationId, userId, browserDigest }));
-  return completeLogin(call, tokens, { loginIntentId, userId }, { ...how, authenticatedAt }, proved);
+  return completeLogin(call, tokens, { loginIntentId, userId }, { how: { ...how, authenticatedAt }, proved });
 }
 
 /** Returns undefined if the address is not trusted, or a new user must give a name. */

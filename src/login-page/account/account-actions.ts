@@ -14,7 +14,7 @@ import { html } from '../../http/html.ts';
 import { send } from '../../http/response.ts';
 import type { TextKey } from '../../texts/texts.ts';
 import type { Action } from '../actions.ts';
-import type { LoginRequest } from '../login-request.ts';
+import { type LoginRequest, pickFields } from '../login-request.ts';
 import { readSignInToken } from '../remembered-sign-in.ts';
 import { sendPage } from '../responses.ts';
 import {
@@ -88,10 +88,10 @@ const NOTES: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
 ]);
 
 async function showAccount(request: LoginRequest): Promise<void> {
-  const { browser, context, call, fields, parts } = request;
+  const { browser, context, call, parts } = request;
   const view = viewOf(request);
   const account = await readAccount(request);
-  const done = NOTES.get(fields.done);
+  const done = NOTES.get(pickFields(request, 'done').done);
   const note = done ? view.language.text(done) : '';
   if (!account) return sendPage(context, 200, renderAccountSignIn(view, note));
   const owner = { userId: account.user.id };
@@ -131,14 +131,15 @@ async function showName(request: LoginRequest, { user }: Account): Promise<void>
 }
 
 async function changeName(request: LoginRequest, { user }: Account): Promise<void> {
-  const name = request.fields.name;
+  const name = pickFields(request, 'name').name.trim();
   await updateUser(request.call, { userId: user.id, name });
   redirect(request, '', { done: 'name' });
 }
 
 async function endSession(request: LoginRequest, { user }: Account): Promise<void> {
-  const { call, fields, parts } = request;
-  await endAccountSession(call, { userId: user.id, applicationId: fields.application, sid: fields.sid });
+  const { call, parts } = request;
+  const { application: applicationId, sid } = pickFields(request, 'application', 'sid');
+  await endAccountSession(call, { userId: user.id, applicationId, sid });
   parts.onSignedOut(user.id);
   redirect(request, '', { done: 'session' });
 }

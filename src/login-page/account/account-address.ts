@@ -2,12 +2,13 @@ import { showEmail } from '../../config/email-address.ts';
 import { changeAddress, createAddressCode, findNewAddress } from '../../domain/account/change-address.ts';
 import { readUndoToken, undoAddressChange } from '../../domain/account/undo-address-change.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
+import { LOGIN_CODE_MINUTES } from '../../domain/login/login-code.ts';
 import { createMuteToken } from '../../domain/login/muted-addresses.ts';
 import { html } from '../../http/html.ts';
 import { createAddressCodeMail } from '../../mail/address-code-mail.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { isAlertKey } from '../alerts.ts';
-import type { LoginRequest } from '../login-request.ts';
+import { type LoginRequest, pickFields } from '../login-request.ts';
 import { sendPage } from '../responses.ts';
 import { type Account, envelopeFor, redirect, viewOf } from './account-request.ts';
 import { renderAccountForm, renderAccountMessage } from './render-account-form.ts';
@@ -41,12 +42,13 @@ export async function sendAddressCode(request: LoginRequest, { user }: Account):
 export async function showAddressCode(request: LoginRequest, { user }: Account): Promise<void> {
   const view = viewOf(request);
   const { language } = view;
-  const { changeId, problem } = request.fields;
+  const { problem } = request.fields;
+  const { change: changeId } = pickFields(request, 'change');
   const address = await findNewAddress(request.call, request.browser, user.id, changeId);
   // The code has expired, or the change is of another person or browser.
   if (!address) return redirect(request, '/email', isAlertKey(problem) ? { problem } : {});
   const email = html`<strong>${isolate(showEmail(address))}</strong>`;
-  const duration = language.duration(10, 'minute');
+  const duration = language.duration(LOGIN_CODE_MINUTES, 'minute');
   const fields = html`<input type="hidden" name="change" value="${changeId}"><label for="code">${language.text('code.field')}</label>
 <input id="code" class="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[\\p{Nd}\\s\\-]*" title="${language.text('code.field.title')}" dir="ltr" required autofocus>`;
   const text = language.html('account.address.sent', { email, duration });
@@ -56,19 +58,21 @@ export async function showAddressCode(request: LoginRequest, { user }: Account):
 
 /** Changes the address. The old one gets a notice. */
 export async function redeemAddressCode(request: LoginRequest, { user }: Account): Promise<void> {
-  const { call, browser, fields, parts } = request;
-  await changeAddress(call, parts.codes, browser, user.id, fields);
+  const { call, browser, parts } = request;
+  const { change: changeId, code } = pickFields(request, 'change', 'code');
+  await changeAddress(call, parts.codes, browser, user.id, { changeId, code });
   redirect(request, '', { done: 'email' });
 }
 
 /** Shows a button. To open the link changes nothing, because scanners of e-mails open links. */
 export async function showUndo(request: LoginRequest): Promise<void> {
-  const { call, context, fields, parts } = request;
+  const { call, context, parts } = request;
+  const { t: token } = pickFields(request, 't');
   const view = viewOf(request);
-  const change = readUndoToken(parts.accountKeys, fields.linkToken, call.now);
+  const change = readUndoToken(parts.accountKeys, token, call.now);
   if (!change) return sendPage(context, 200, renderAccountMessage(view, 'account.undo.invalid', 'account.undo.help'));
   const text = view.language.html('account.undo.text', { old: showEmail(change.from), new: showEmail(change.to) });
-  const hidden = html`<input type="hidden" name="t" value="${fields.linkToken}">`;
+  const hidden = html`<input type="hidden" name="t" value="${token}">`;
   const form = {
     action: 'undo',
     title: 'account.undo.title',
@@ -80,9 +84,10 @@ export async function showUndo(request: LoginRequest): Promise<void> {
 }
 
 export async function undoChange(request: LoginRequest): Promise<void> {
-  const { call, context, fields, parts } = request;
+  const { call, context, parts } = request;
+  const { t: token } = pickFields(request, 't');
   const view = viewOf(request);
-  const change = readUndoToken(parts.accountKeys, fields.linkToken, call.now);
+  const change = readUndoToken(parts.accountKeys, token, call.now);
   try {
     if (!change) throw new ServiceError('USER_NOT_FOUND');
     await undoAddressChange(call, change);

@@ -8,7 +8,7 @@ import { hmac } from '../../domain/login/login-code.ts';
 import { siteOf } from '../../domain/login/network.ts';
 import { type RateLimit, takePermit } from '../../domain/login/rate-limit.ts';
 import { type BegunLoginsCookie, beginLogin, endLogin } from '../begun-logins.ts';
-import type { LoginRequest } from '../login-request.ts';
+import { type LoginRequest, pickFields } from '../login-request.ts';
 import { sendRedirect } from '../responses.ts';
 import { signOutHere } from '../sign-out-here.ts';
 import { writeAccountCookie } from './account-cookie.ts';
@@ -17,8 +17,12 @@ import { accountUrlOf, readAccount, redirect } from './account-request.ts';
 /** Limits the logins that begin in a site, an IP prefix of 24 or 48 bits: each stores a row for half an hour. */
 const LOGINS: RateLimit = { burst: 100, intervalMs: 10_000 };
 
-export async function beginAccountLogin(request: LoginRequest): Promise<void> {
-  const { call, browser, context, fields, parts } = request;
+/** @param prompt `LOGIN` or `PASSKEYS`, or an empty string */
+export async function beginAccountLogin(
+  request: LoginRequest,
+  prompt: string = pickFields(request, 'prompt').prompt,
+): Promise<void> {
+  const { call, browser, context, parts } = request;
   const key = hmac(parts.codes.keys[0], `account logins: ${siteOf(browser.address)}`);
   const isAdmitted = parts.logins.take(browser.address, call.now) && (await takePermit(call, key, LOGINS));
   if (!isAdmitted) return redirect(request, '', { problem: 'TOO_MANY_LOGINS' });
@@ -27,24 +31,25 @@ export async function beginAccountLogin(request: LoginRequest): Promise<void> {
   const { authUrl } = await generateAuthUrl(
     { ...call, application: accountApplication(redirectUri) },
     createAuthPageLink(parts.authPageUrl),
-    { clientId: ACCOUNT_CLIENT_ID, redirectUri, state, prompt: fields.prompt },
+    { clientId: ACCOUNT_CLIENT_ID, redirectUri, state, prompt },
   );
   sendRedirect(context, authUrl);
 }
 
 /** Redeems the auth token with which the login page redirects to the account page, as to any application. */
 export async function finishAccountLogin(request: LoginRequest): Promise<void> {
-  const { context, call, browser, fields, parts } = request;
-  const isOwn = endLogin(context, begunLoginsOf(request), fields.state) !== undefined;
-  const signIn = isOwn ? await open(request) : undefined;
+  const { context, call, browser, parts } = request;
+  const { authToken, state, error } = pickFields(request, 'authToken', 'state', 'error');
+  const isOwn = endLogin(context, begunLoginsOf(request), state) !== undefined;
+  const signIn = isOwn ? await open(request, authToken) : undefined;
   if (signIn) writeAccountCookie(context, browser, parts.accountKeys, signIn, call.now);
   // Whoever opens an old address while signed in sees the account.
   const isOpen = signIn !== undefined || (await readAccount(request)) !== undefined;
-  redirect(request, '', isOpen || fields.error ? {} : { problem: 'OTHER' });
+  redirect(request, '', isOpen || error ? {} : { problem: 'OTHER' });
 }
 
-async function open({ call, fields, parts }: LoginRequest) {
-  return openAccount(call, parts.tokens, fields.authToken).catch((error: unknown) => {
+async function open({ call, parts }: LoginRequest, authToken: string) {
+  return openAccount(call, parts.tokens, authToken).catch((error: unknown) => {
     if (error instanceof ServiceError) return undefined;
     throw error;
   });

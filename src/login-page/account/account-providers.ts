@@ -13,7 +13,7 @@ import { isRefusedByPerson, toProviderError } from '../../domain/providers/oauth
 import { PROVIDER_ANSWERS } from '../../domain/providers/redeem-provider-answer.ts';
 import type { Remark } from '../actions.ts';
 import { alertKeyOf } from '../alerts.ts';
-import type { LoginRequest } from '../login-request.ts';
+import { type LoginRequest, pickFields } from '../login-request.ts';
 import { callbackOf, toRemark } from '../provider-callback.ts';
 import { sendRedirect } from '../responses.ts';
 import { beginAccountLogin } from './account-login.ts';
@@ -22,8 +22,7 @@ import { type Account, isFresh, readAccount, redirect } from './account-request.
 export async function beginLink(request: LoginRequest, { user, signIn }: Account): Promise<void> {
   const { browser, call, context, fields, parts } = request;
   // Without a recent sign-in, `link` would refuse the answer of the provider.
-  if (!(await findRecentSignIn(call, browser, signIn)))
-    return beginAccountLogin({ ...request, fields: { ...fields, prompt: 'LOGIN' } });
+  if (!(await findRecentSignIn(call, browser, signIn))) return beginAccountLogin(request, 'LOGIN');
   const connection = parts.providers.require(fields.provider);
   const authorization = createAuthorization(parts.authorizationKeys, user.id, bindingOf(request));
   const redirectUri = callbackOf(parts, fields.provider);
@@ -42,14 +41,18 @@ function bindingOf({ browser, call, fields }: LoginRequest) {
  */
 export async function finishLink(request: LoginRequest): Promise<{ problem: Remark | undefined } | undefined> {
   const { fields, parts } = request;
-  const authorization = readAuthorization(parts.authorizationKeys, fields.state, bindingOf(request));
+  const authorization = readAuthorization(
+    parts.authorizationKeys,
+    pickFields(request, 'state').state,
+    bindingOf(request),
+  );
   if (!authorization) return undefined;
   const account = await readAccount(request);
   // Somebody else may have signed in meanwhile.
   const isSame = account?.user.id === authorization.subjectId && isFresh(request, account);
   let problem: Remark | undefined;
   if (!isSame) redirect(request, '');
-  else if (isRefusedByPerson(fields.error))
+  else if (isRefusedByPerson(pickFields(request, 'error').error))
     redirect(request, '', { problem: 'PROVIDER_REFUSED', provider: fields.provider });
   else {
     const linking = link({ ...request, call: account.call }, account, authorization);
@@ -64,7 +67,8 @@ async function link(
   authorization: Authorization,
 ): Promise<Remark | undefined> {
   const { browser, call, context, fields, parts } = request;
-  if (fields.error) throw toProviderError(fields.error);
+  const { error } = pickFields(request, 'error');
+  if (error) throw toProviderError(error);
   await requireRecentSignIn(call, browser, signIn);
   await takeNetworkPermits(call, parts.codes, browser, PROVIDER_ANSWERS);
   const callback = new URL(`${callbackOf(parts, fields.provider)}?${context.query}`);
@@ -87,9 +91,8 @@ function showProblem(request: LoginRequest, error: unknown): ServiceError {
 
 /** Refuses if people cannot sign in with codes: the account may be the only way to sign in. */
 export async function unlink(request: LoginRequest, { user }: Account): Promise<void> {
-  const { call, fields, parts } = request;
+  const { call, parts } = request;
   if (!parts.methods.includes('email')) throw new ServiceError('LOGIN_METHOD_NOT_ENABLED');
-  const { issuer, subject } = fields;
-  await deleteUserIdentity(call, { userId: user.id, issuer, subject });
+  await deleteUserIdentity(call, { userId: user.id, ...pickFields(request, 'issuer', 'subject') });
   redirect(request, '', { done: 'identityRemoved' });
 }

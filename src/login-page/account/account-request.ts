@@ -3,16 +3,14 @@ import { takeChangePermit } from '../../domain/account/change-permits.ts';
 import { type AccountSignIn, findAccount } from '../../domain/account/find-account.ts';
 import type { Call } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
+import { FRESH_MINUTES } from '../../domain/login/sign-in-age.ts';
 import type { User } from '../../domain/users/user.ts';
 import type { Action } from '../actions.ts';
 import { type AlertKey, alertFor, alertKeyOf } from '../alerts.ts';
-import type { LoginRequest } from '../login-request.ts';
+import { type LoginRequest, pickFields } from '../login-request.ts';
 import { sendRedirect } from '../responses.ts';
 import { readAccountCookie, writeAccountCookie } from './account-cookie.ts';
 import type { AccountFormView } from './account-view.ts';
-
-/** The greatest age of a sign-in that allows changes. */
-const FRESH_MS = 15 * 60_000;
 
 export interface Account {
   readonly user: User;
@@ -36,7 +34,7 @@ export async function readAccount(request: LoginRequest): Promise<Account | unde
 
 /** Returns whether the person has signed in recently. Continuing a remembered sign-in proves nothing. */
 export function isFresh({ call }: LoginRequest, { signIn }: Account): boolean {
-  return !signIn.isContinued && call.now.getTime() - signIn.authenticatedAt.getTime() < FRESH_MS;
+  return !signIn.isContinued && call.now.getTime() - signIn.authenticatedAt.getTime() < FRESH_MINUTES * 60_000;
 }
 
 /** Returns an action that redirects people who are not signed in to the start of the account page. */
@@ -57,7 +55,7 @@ export function changing(form: string, run: Run): Action['run'] {
       await run(request, account);
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
-      const { provider, changeId: change } = request.fields;
+      const { provider, change } = pickFields(request, 'provider', 'change');
       const { minutes } = error.figures;
       redirect(request, form && `/${form}`, {
         problem: alertKeyOf(error),

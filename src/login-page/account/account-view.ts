@@ -1,8 +1,8 @@
+import type { LoginProvider } from '../../config/login-providers.ts';
 import type { AccountSession } from '../../domain/account/list-account-sessions.ts';
 import type { AccountRememberedSignIn } from '../../domain/account/list-remembered-sign-ins.ts';
 import type { UserIdentity } from '../../domain/identities/list-identities.ts';
 import type { Passkey } from '../../domain/passkeys/passkey.ts';
-import type { LoginProvider } from '../../domain/providers/login-provider.ts';
 import type { User } from '../../domain/users/user.ts';
 import type { PageView } from '../pages/view.ts';
 

@@ -5,7 +5,7 @@ import { findRecentSignIn } from '../../domain/passkeys/recent-sign-in.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
 import { html } from '../../http/html.ts';
 import { alertFor, alertKeyOf } from '../alerts.ts';
-import type { LoginRequest } from '../login-request.ts';
+import { type LoginRequest, pickFields } from '../login-request.ts';
 import { sendPage, sendScriptResponse } from '../responses.ts';
 import { type Account, readAccount, redirect, viewOf } from './account-request.ts';
 import { renderAccountForm } from './render-account-form.ts';
@@ -35,10 +35,10 @@ export async function showNewWallet(request: LoginRequest, { user, signIn }: Acc
 
 /** Answers the script of the page, which asks the wallet for a signature of the message. */
 export async function challengeNewWallet(request: LoginRequest): Promise<void> {
-  const { call, browser, context, fields, languages, parts } = request;
+  const { call, browser, context, languages, parts } = request;
   const account = await readAccount(request);
   try {
-    const asked = { address: fields.address, loginIntentId: account?.signIn.loginIntentId };
+    const asked = { ...pickFields(request, 'address'), loginIntentId: account?.signIn.loginIntentId };
     sendScriptResponse(context, 200, await createLinkMessage(call, parts, browser, asked));
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
@@ -48,8 +48,8 @@ export async function challengeNewWallet(request: LoginRequest): Promise<void> {
 
 export async function addNewWallet(request: LoginRequest, { user, signIn }: Account): Promise<void> {
   if (user.walletAddress) return redirect(request, '');
-  const { call, browser, fields, parts } = request;
+  const { call, browser, parts } = request;
   const { loginIntentId } = signIn;
-  await addWallet(call, parts, browser, { loginIntentId, signature: fields.signature });
+  await addWallet(call, parts, browser, { loginIntentId, ...pickFields(request, 'signature') });
   redirect(request, '', { done: 'walletAdded' });
 }

@@ -1,6 +1,7 @@
 import { showEmail } from '../../config/email-address.ts';
 import { type AccountSession, isOfBrowser } from '../../domain/account/list-account-sessions.ts';
 import { siteOf } from '../../domain/login/network.ts';
+import { FRESH_MINUTES } from '../../domain/login/sign-in-age.ts';
 import type { SignInMethod } from '../../domain/tokens/verify-token.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
@@ -51,7 +52,7 @@ ${renderData(view)}
 
 function renderStale(view: AccountView): Html {
   const { language } = view;
-  return html`<div class="alert warn bar"><span>${language.text('account.stale', { duration: language.duration(15, 'minute') })}</span>
+  return html`<div class="alert warn bar"><span>${language.text('account.stale', { duration: language.duration(FRESH_MINUTES, 'minute') })}</span>
 ${renderLoginButton(view, 'LOGIN', 'account.signInAgain')}</div>`;
 }
 

@@ -1,3 +1,4 @@
+import { RECENT_MINUTES } from '../../domain/login/sign-in-age.ts';
 import { html } from '../../http/html.ts';
 import type { PageContent } from '../pages/document.ts';
 import { renderFooter } from '../pages/footer.ts';
@@ -17,7 +18,7 @@ export function renderNewWallet(view: AccountFormView, { isRecent }: { readonly 
     isSecond: false,
     hidden: renderToken(view),
   });
-  const duration = language.duration(10, 'minute');
+  const duration = language.duration(RECENT_MINUTES, 'minute');
   return {
     language,
     title,

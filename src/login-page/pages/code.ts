@@ -1,4 +1,5 @@
 import { showEmail } from '../../config/email-address.ts';
+import { LOGIN_CODE_MINUTES } from '../../domain/login/login-code.ts';
 import { type Html, html } from '../../http/html.ts';
 import { readScript } from '../../http/inline-files.ts';
 import { isolate } from '../../texts/isolate.ts';
@@ -33,7 +34,7 @@ ${view.methods.length > 1 && renderOtherWay(view)}
 
 function renderWhere({ language, allowSignUp, email: address, applicationName: application }: FormView): Html {
   const email = html`<strong>${isolate(showEmail(address))}</strong>`;
-  const duration = language.duration(10, 'minute');
+  const duration = language.duration(LOGIN_CODE_MINUTES, 'minute');
   return html`${language.html(allowSignUp ? 'code.sent' : 'code.sent.ifKnown', { email })} ${language.html('code.text', { application, duration })}`;
 }
 

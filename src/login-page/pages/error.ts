@@ -1,3 +1,4 @@
+import { INTENT_LIFETIME_MS } from '../../domain/login/generate-auth-url.ts';
 import { html } from '../../http/html.ts';
 import type { Language, TextKey } from '../../texts/texts.ts';
 import { renderWaysOn } from './branding.ts';
@@ -49,5 +50,5 @@ export function describeError(kind: ErrorPage, language: Language): string {
 }
 
 function valuesIn(language: Language) {
-  return { duration: language.duration(30, 'minute') };
+  return { duration: language.duration(INTENT_LIFETIME_MS / 60_000, 'minute') };
 }

@@ -1,3 +1,4 @@
+import { MUTE_HOURS } from '../../domain/login/muted-addresses.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
@@ -15,7 +16,6 @@ export interface MuteView extends PageView {
 }
 
 const HOUR_MS = 60 * 60_000;
-const HOURS = 24;
 
 /** Renders the button that stops e-mails, or the message that they are stopped with the button that ends this. */
 export function renderMute(view: MuteView): PageContent {
@@ -32,7 +32,7 @@ ${until !== undefined && renderButton(view)}`,
 }
 
 function renderText({ language, until, now }: MuteView): Html {
-  const hours = until ? Math.ceil((until.getTime() - now.getTime()) / HOUR_MS) : HOURS;
+  const hours = until ? Math.ceil((until.getTime() - now.getTime()) / HOUR_MS) : MUTE_HOURS;
   const values = { duration: language.duration(hours, 'hour') };
   return html`<p>${language.html(until ? 'mute.done.text' : 'mute.text', values)}</p>`;
 }

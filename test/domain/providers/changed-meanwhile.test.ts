@@ -1,12 +1,12 @@
 /** What an answer of a provider links, and whom it signs in, if the user changes between two of its statements. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import type { LoginProvider } from '../../../src/config/login-providers.ts';
 import { Database, type PlaceholderValues, type Run } from '../../../src/database/database.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import type { Call } from '../../../src/domain/core/call.ts';
 import { linkIdentity } from '../../../src/domain/identities/link-identity.ts';
 import { deriveLoginCodeKeys } from '../../../src/domain/login/login-code.ts';
-import type { LoginProvider } from '../../../src/domain/providers/login-provider.ts';
 import { redeemProviderAnswer } from '../../../src/domain/providers/redeem-provider-answer.ts';
 import { createAuthTokens } from '../../../src/domain/tokens/create-auth-tokens.ts';
 import { markEmailVerified } from '../../../src/domain/users/mark-email-verified.ts';

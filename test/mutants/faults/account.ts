@@ -117,7 +117,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   {
     what: "A stranger signs a browser in to the stranger's account",
     file: 'src/login-page/account/account-login.ts',
-    find: 'const isOwn = endLogin(context, begunLoginsOf(request), fields.state) !== undefined;',
+    find: 'const isOwn = endLogin(context, begunLoginsOf(request), state) !== undefined;',
     replace: 'const isOwn = true;',
     test: signOut,
     title: /of a stranger signs in no browser that has not begun that sign-in/,
@@ -197,7 +197,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   {
     what: 'An old sign-in changes the account',
     file: 'src/login-page/account/account-request.ts',
-    find: ' < FRESH_MS',
+    find: ' < FRESH_MINUTES * 60_000',
     replace: ' < Infinity',
     test: account,
     title: /is good for changes for 15 minutes/,

@@ -24,8 +24,8 @@ export const LANGUAGE_FAULTS: readonly Fault[] = [
   {
     what: 'The language that the person chooses is forgotten at the next login',
     file: 'src/login-page/language-choice.ts',
-    find: 'if (chosen && readCookie(context, COOKIE) !== chosen) setCookie',
-    replace: 'if (chosen.length > 9) setCookie',
+    find: 'if (chosen && readCookie(context, COOKIE) !== chosen)',
+    replace: 'if (chosen.length > 9)',
     test: choice,
     title: /at the next login the one that the person has chosen/,
   },

@@ -166,8 +166,8 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   {
     what: 'A code lives on for whoever stays on the page for passkeys for a day',
     file: 'src/domain/oidc/extend-code.ts',
-    find: 'LIMIT_MS = 10 * 60_000',
-    replace: 'LIMIT_MS = 24 * 60 * 60_000',
+    find: 'RECENT_MINUTES * 60_000',
+    replace: '24 * 60 * 60_000',
     test: code,
     title: /lets the code live no longer for whoever leaves the offer 11 minutes/,
   },

@@ -1,22 +1,3 @@
-/** The settings of an identity provider at which the operator has registered Usher. */
-export interface LoginProvider {
-  /** Part of the path of the callback, and the method of sign-ins at the provider. */
-  readonly id: string;
-  /** The label of its button. */
-  readonly name: string;
-  readonly type: 'openid' | 'github';
-  /** Must equal `iss`, byte for byte. */
-  readonly issuer: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-  /** Whether an address that the provider has verified signs its user in without a code. */
-  readonly trustEmail: boolean;
-  /** The domains of `trustEmail`, in any spelling. Addresses of other domains need a code. Empty for all domains. */
-  readonly emailDomains: readonly string[];
-  /** How the client secret is sent. Undefined: as the metadata of the provider say. */
-  readonly tokenEndpointAuthMethod?: 'client_secret_basic' | 'client_secret_post' | undefined;
-}
-
 /**
  * The account that has signed in at a provider. Issuer and subject identify it. Its address may change, or be false.
  */
