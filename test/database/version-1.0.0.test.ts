@@ -96,19 +96,25 @@ describe('the service on it', async () => {
     }
   });
 
-  test('signs a user in by a code, by a passkey, and by the sign-in that the browser remembers', async () => {
+  test('signs a user in by a code, and by the sign-in that the browser remembers', async () => {
     const asked = await fixture.askForCode({
       of: SHOP,
       user: { ...ADA, name: '', profileImage: '', walletAddress: '' },
     });
     expect(await userOf((await asked.enter(mailbox.codeFor(ADA.email))).location)).toBe(ADA.id);
-    const arrived = await fixture.arrive({ of: SHOP });
-    expect(await userOf((await sendPasskey(arrived, openPasskeyOfAda(), PUBLIC_URL)).location)).toBe(ADA.id);
     const browser = new LoginBrowser(service);
     browser.cookie = ADA.cookie;
     const { page } = await fixture.arrive({ of: SHOP, browser });
     expect(page.heading).toBe('Welcome back');
     expect(await userOf((await browser.submit(page, '/login/continue')).location)).toBe(ADA.id);
+  });
+
+  test('signs a user in by a passkey where nothing else is enough', async () => {
+    await admin.updateApplication({ applicationId: SHOP.id, loginMethods: ['passkey'] });
+    const arrived = await fixture.arrive({ of: SHOP });
+    expect(await userOf((await sendPasskey(arrived, openPasskeyOfAda(), PUBLIC_URL)).location)).toBe(ADA.id);
+    const updateMask = { paths: ['login_methods'] };
+    await admin.updateApplication({ applicationId: SHOP.id, loginMethods: [], updateMask });
   });
 
   test('completes a login that has begun before', async () => {

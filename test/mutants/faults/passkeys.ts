@@ -135,4 +135,12 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
     test: races,
     title: /never has more than ten/,
   },
+  {
+    what: 'Passkeys of version 1.0.0 count as young',
+    file: 'src/domain/passkeys/redeem-passkey.ts',
+    find: 'passkey.countsFrom !== null && passkey.countsFrom > call.now',
+    replace: 'passkey.countsFrom === null || passkey.countsFrom > call.now',
+    test: 'test/database/version-1.0.0.test.ts',
+    title: /signs a user in by a passkey where nothing else is enough/,
+  },
 ];
