@@ -2,9 +2,8 @@
 import type { Logger } from 'pino';
 import { Admission } from './api/admission.ts';
 import { createApi } from './api/api.ts';
-import { askInOrder } from './api/ask-in-order.ts';
 import { createLineLimits } from './api/call-log.ts';
-import { allowOrigins } from './api/cors.ts';
+import { createCors } from './api/cors.ts';
 import { renderFailure } from './api/envelope.ts';
 import { PROBE_PATHS } from './api/operations/endpoints.ts';
 import { Readiness } from './api/operations/readiness.ts';
@@ -27,7 +26,7 @@ import { LoginProviders } from './domain/providers/login-providers.ts';
 import { createAuthTokens } from './domain/tokens/create-auth-tokens.ts';
 import { AddressPolicy, createBlockList, LOOPBACK } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
-import { openListener } from './http/listener.ts';
+import { Listener } from './http/listener.ts';
 import { readUsedKeyIds, requireKeys } from './jobs/key-rotation.ts';
 import { MemoryCounts } from './jobs/memory-counts.ts';
 import { runJobs } from './jobs/run-jobs.ts';
@@ -106,7 +105,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
   stack.defer(() => mailer.close());
   const trustedProxies = createBlockList(config.trustedProxies);
   const listening = { ...config, trustedProxies, renderError: renderFailure };
-  const listener = await openListener(listening).catch(blame('HOST', 'PORT'));
+  const listener = await Listener.open(listening).catch(blame('HOST', 'PORT'));
   const { url } = listener;
   const [shutdown, closing] = [new AbortController(), new AbortController()];
   const jobs: Promise<void>[] = [];
@@ -168,7 +167,7 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
     closing.abort();
   });
   listener.serve({
-    handle: allowOrigins(config.corsOrigins, askInOrder(api.rest, handlers)),
+    handlers: [...createCors(config.corsOrigins), ...handlers],
     handleStream: api.grpcStreams,
     pathsWithoutHost: PROBE_PATHS,
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),

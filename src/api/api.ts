@@ -64,10 +64,9 @@ export function createApi(parts: ApiParts) {
     exporter,
     procedures,
     caches: { api_keys: apiKeys, grants: liveGrants, public_clients: publicClients, sessions: liveSessions },
-    /** Answers everything below `/api`. */
-    rest: createRestHandler(procedures, pipeline, checkIns),
-    /** Answer the other paths. They are tried in this order. */
+    /** They are asked in this order. */
     handlers: [
+      createRestHandler(procedures, pipeline, checkIns),
       createConnectUnaryEdge(procedures, pipeline),
       createConnectEdge(procedures, pipeline, health, parts),
       createOperationsEndpoints(parts),

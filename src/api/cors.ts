@@ -1,6 +1,6 @@
 /** Lets pages of other origins call the API from a browser: https://fetch.spec.whatwg.org/#http-cors-protocol */
 import { cors } from '@connectrpc/connect';
-import { type HttpContext, type HttpHandler, headerOf } from '../http/http-context.ts';
+import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
 import { send } from '../http/response.ts';
 import { IDEMPOTENCY_HEADER } from './idempotency.ts';
 import { routes } from './rest/routes.ts';
@@ -22,20 +22,24 @@ const PREFLIGHT_HEADERS = {
 };
 const EXPOSED_HEADERS = [...cors.exposedHeaders, 'X-Request-Id', 'Retry-After'].join();
 
-/** Returns a handler that answers preflights of these origins, and lets them read the responses of `handle`. */
-export function allowOrigins(origins: readonly string[], handle: HttpHandler): HttpHandler {
-  if (origins.length === 0) return handle;
-  return (context) => {
+/** Returns a handler that answers preflights of these origins, and lets them read the responses of later handlers. */
+export function createCors(origins: readonly string[]): PathHandler[] {
+  if (origins.length === 0) return [];
+  const handle: PathHandler = async (context) => {
     const { response, path } = context;
-    if (!API_PATHS.test(path)) return handle(context);
+    if (!API_PATHS.test(path)) return false;
     response.setHeader('vary', 'Origin');
     const origin = headerOf(context, 'origin');
-    if (origin === undefined || !origins.includes(origin)) return handle(context);
+    if (origin === undefined || !origins.includes(origin)) return false;
     response.setHeader('access-control-allow-origin', origin);
-    if (isPreflight(context)) return send(context, 200, '', PREFLIGHT_HEADERS);
+    if (isPreflight(context)) {
+      send(context, 200, '', PREFLIGHT_HEADERS);
+      return true;
+    }
     response.setHeader('access-control-expose-headers', EXPOSED_HEADERS);
-    return handle(context);
+    return false;
   };
+  return [handle];
 }
 
 export function isPreflight(context: HttpContext): boolean {

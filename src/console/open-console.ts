@@ -6,7 +6,7 @@ import { blame } from '../config/blame.ts';
 import type { Config } from '../config/config.ts';
 import type { Secrets } from '../config/secrets.ts';
 import type { HttpHandler } from '../http/http-context.ts';
-import { openListener } from '../http/listener.ts';
+import { Listener } from '../http/listener.ts';
 import type { Certificate } from '../http/tls.ts';
 import type { SharedParts } from './console-parts.ts';
 import { defaultConsolePort, TRIAL_OPERATORS } from './embedded-defaults.ts';
@@ -54,10 +54,13 @@ export async function openConsole(
     return createConsoleHandler({ ...shared, config, consoleUrl, cookies, operators, readCertificate });
   };
   listener.serve({
-    async handle(context) {
-      handler ??= load();
-      await (await handler)(context);
-    },
+    handlers: [
+      async (context) => {
+        handler ??= load();
+        await (await handler)(context);
+        return true;
+      },
+    ],
     handleStream: () => false,
     pathsWithoutHost: new Set(),
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
@@ -83,7 +86,7 @@ export async function openConsole(
 function openPort(config: Config, trustedProxies: BlockList) {
   const { consolePort, consoleHost: host, port } = config;
   const open = (given: number) =>
-    openListener({ ...config, host, port: given, trustedProxies, renderError: renderFailure });
+    Listener.open({ ...config, host, port: given, trustedProxies, renderError: renderFailure });
   if (consolePort !== undefined) return open(consolePort).catch(blame('CONSOLE_HOST', 'CONSOLE_PORT'));
   return open(defaultConsolePort(port))
     .catch(() => open(0))

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { HttpError } from './errors.ts';
-import { headerOf, type NodeRequest } from './http-context.ts';
+import { headerOf, type NodeRequest, type NodeResponse } from './http-context.ts';
 
 /** Limits for the rest of a body that is read after the response. */
 const DISCARD_MS = 1_000;
@@ -58,4 +58,17 @@ export function discardBody(request: Readable, onDone: () => void): void {
   });
   request.once('end', finish).once('error', finish).once('close', finish);
   request.resume();
+}
+
+/**
+ * Sends `100 Continue` when a handler begins to read the body. The head may decide the answer, and then the client need
+ * not send the body (RFC 9110, section 10.1.1).
+ */
+export function continueWhenRead(request: NodeRequest, response: NodeResponse): void {
+  const onNewListener = (event: string) => {
+    if (event !== 'data' && event !== 'readable') return;
+    request.off('newListener', onNewListener);
+    if (!response.headersSent) response.writeContinue();
+  };
+  request.on('newListener', onNewListener);
 }

@@ -1,7 +1,7 @@
 /** The REST edge: finds the route, runs its RPC through the pipeline, and answers in the envelope. */
 import { type ErrorCode, ServiceError } from '../../domain/core/errors.ts';
 import { HttpError } from '../../http/errors.ts';
-import type { HttpContext, HttpHandler, PathHandler } from '../../http/http-context.ts';
+import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { sendEnvelope, sendFailure } from '../envelope.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Procedures } from '../procedures.ts';
@@ -10,22 +10,27 @@ import type { Route } from './route.ts';
 import { type PathParameters, type RestEndpoint, Router } from './router.ts';
 
 /** Answers every request below `/api`. Passes paths without a route to `download`. */
-export function createRestHandler(procedures: Procedures, pipeline: Pipeline, download: PathHandler): HttpHandler {
+export function createRestHandler(procedures: Procedures, pipeline: Pipeline, download: PathHandler): PathHandler {
   const router = new Router(procedures);
-  return (context) => {
-    const found = router.find(context.path);
-    if (!found) return answerOther(context, download);
+  return async (context) => {
+    const { path, request } = context;
+    if (path !== '/api' && !path.startsWith('/api/')) return false;
+    const found = router.find(path);
+    if (!found) {
+      if (!(await download(context))) sendFailure(context, 'NOT_FOUND');
+      return true;
+    }
     const { endpoints, parameters } = found;
-    const { method = '' } = context.request;
+    const { method = '' } = request;
     const endpoint = endpoints.get(method === 'HEAD' ? 'GET' : method);
-    if (endpoint) return serve(endpoint, parameters, context, pipeline);
-    const allowed = [...endpoints.keys(), ...(endpoints.has('GET') ? ['HEAD'] : [])];
-    sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: allowed.join(', ') });
+    if (endpoint) {
+      await serve(endpoint, parameters, context, pipeline);
+    } else {
+      const allowed = [...endpoints.keys(), ...(endpoints.has('GET') ? ['HEAD'] : [])];
+      sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: allowed.join(', ') });
+    }
+    return true;
   };
-}
-
-async function answerOther(context: HttpContext, download: PathHandler): Promise<void> {
-  if (!(await download(context))) sendFailure(context, 'NOT_FOUND');
 }
 
 async function serve(
