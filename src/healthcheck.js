@@ -5,7 +5,8 @@
 import http from 'node:http';
 import https from 'node:https';
 
-const { HOST = '0.0.0.0', PORT = '8080', TLS_CERT_FILE } = process.env;
+// The defaults of the settings, which a script without a compile cache does not load. A test compares them.
+const { HOST = '127.0.0.1', PORT = '8080', TLS_CERT_FILE } = process.env;
 const hostname = { '0.0.0.0': '127.0.0.1', '::': '::1' }[HOST] ?? HOST;
 // The certificate is not verified: it names the public host, and this connection does not leave the machine.
 const request = { hostname, port: PORT, path: '/readyz', rejectUnauthorized: false };

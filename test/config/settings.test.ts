@@ -12,6 +12,12 @@ test('the README lists every setting with its default and description', () => {
   expect(/^(\|.*\n)*/.exec(table)?.[0].trim().split('\n')).toEqual(rows);
 });
 
+test('the health check of the container image has the defaults of the settings', () => {
+  const { host, port } = SETTINGS;
+  const script = readFileSync(join(REPOSITORY, 'src/healthcheck.js'), 'utf8');
+  expect(script).toContain(`{ HOST = '${host.default}', PORT = '${port.default}', TLS_CERT_FILE } = process.env;`);
+});
+
 function formatRow(setting: Setting<unknown>): string {
   const { name, description, requiredWith } = setting;
   const shown = setting.defaultText ?? (setting.default === undefined ? 'none' : `\`${setting.default}\``);

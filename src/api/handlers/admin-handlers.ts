@@ -12,6 +12,7 @@ import { createApplication } from '../../domain/applications/create-application.
 import { deleteApplication } from '../../domain/applications/delete-application.ts';
 import { getApplication } from '../../domain/applications/get-application.ts';
 import { listApplications } from '../../domain/applications/list-applications.ts';
+import { logoPathOf } from '../../domain/applications/logo-path.ts';
 import { setApplicationLogo } from '../../domain/applications/set-application-logo.ts';
 import { updateApplication } from '../../domain/applications/update-application.ts';
 import { type AuditEvent, listAuditEvents } from '../../domain/audit/list-audit-events.ts';
@@ -37,7 +38,6 @@ import { listUsers } from '../../domain/users/list-users.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
 import type { ServiceHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../services.ts';
-import { createApplicationPresenter } from './present-application.ts';
 import { toGrant, toMessage, toPage } from './to-message.ts';
 
 export function createAdminHandlers({
@@ -148,4 +148,23 @@ function toPasskey({ id, isBackupEligible, isBackedUp, isUserVerified, ...passke
   const { credentialId: _, ...fields } = toMessage(passkey);
   const flags = { backupEligible: isBackupEligible, backedUp: isBackedUp, userVerified: isUserVerified };
   return { ...fields, ...flags, passkeyId: id };
+}
+
+interface Logos {
+  readonly logoDigest: Buffer | null;
+  readonly darkLogoDigest: Buffer | null;
+  readonly logoSize: unknown;
+  readonly darkLogoSize: unknown;
+}
+
+/** Returns a function that converts an application, or its branding, to a message with the URLs of its logos. */
+function createApplicationPresenter(publicUrl: string) {
+  const base = publicUrl.replace(/\/$/, '');
+  return <Row extends Logos>(row: Row, applicationId: string) => {
+    const { logoDigest, darkLogoDigest, logoSize: _, darkLogoSize: __, ...others } = row;
+    const uriOf = (theme: 'light' | 'dark', digest: Buffer | null) =>
+      digest && base + logoPathOf(applicationId, theme, digest);
+    const logos = { logoUri: uriOf('light', logoDigest), darkLogoUri: uriOf('dark', darkLogoDigest) };
+    return { ...toMessage(others), ...toMessage(logos) };
+  };
 }

@@ -15,15 +15,8 @@ const ONLY_IN_RPC: readonly string[] = [
   'usher.v1.ActiveSession.auth_time',
 ];
 
-const restFields = new WeakMap<DescMessage, readonly DescField[]>();
-
-export function restFieldsOf(schema: DescMessage): readonly DescField[] {
-  let fields = restFields.get(schema);
-  if (!fields) {
-    fields = schema.fields.filter(({ parent, name }) => !ONLY_IN_RPC.includes(`${parent.typeName}.${name}`));
-    restFields.set(schema, fields);
-  }
-  return fields;
+export function restFieldsOf(schema: DescMessage): DescField[] {
+  return schema.fields.filter(({ parent, name }) => !ONLY_IN_RPC.includes(`${parent.typeName}.${name}`));
 }
 
 type Values = Readonly<Record<string, unknown>>;
@@ -57,13 +50,9 @@ function presentFields(fields: readonly PresentedField[], message: Values, prese
   return presented;
 }
 
-const presentedFields = new WeakMap<DescMessage, readonly PresentedField[]>();
-
 function presentedFieldsOf(schema: DescMessage): readonly PresentedField[] {
-  const known = presentedFields.get(schema);
-  if (known) return known;
   const zero: Values = { ...create(schema) };
-  const fields = restFieldsOf(schema).map(({ jsonName, localName, fieldKind, message }) => {
+  return restFieldsOf(schema).map(({ jsonName, localName, fieldKind, message }) => {
     const presentOne = message ? presentAs(message) : (value: unknown) => value;
     return {
       jsonName,
@@ -73,14 +62,13 @@ function presentedFieldsOf(schema: DescMessage): readonly PresentedField[] {
       present: fieldKind === 'list' ? (items: unknown) => (items as unknown[]).map(presentOne) : presentOne,
     };
   });
-  presentedFields.set(schema, fields);
-  return fields;
 }
 
 /** The schema says that the value has this type. */
 function presentAs(type: DescMessage): (value: unknown) => unknown {
   if (type.typeName === TimestampSchema.typeName) return (time) => presentTime(time as Timestamp);
-  return (message) => presentFields(presentedFieldsOf(type), message as Values);
+  const fields = presentedFieldsOf(type);
+  return (message) => presentFields(fields, message as Values);
 }
 
 /** Returns ISO 8601 in UTC, always with three fractional digits. */

@@ -3,20 +3,26 @@
  * requests. Connect decodes and encodes; the pipeline runs unary calls.
  */
 import { EmptySchema } from '@bufbuild/protobuf/wkt';
-import { createConnectRouter, createContextKey, createContextValues } from '@connectrpc/connect';
-import type { UniversalHandler } from '@connectrpc/connect/protocol';
+import { type ContextValues, createConnectRouter, createContextKey, createContextValues } from '@connectrpc/connect';
+import {
+  assertByteStreamRequest,
+  type UniversalHandler,
+  type UniversalServerRequest,
+} from '@connectrpc/connect/protocol';
+import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { setCommonHeaders } from '../../http/response.ts';
 import type { CallOutcome, Protocol } from '../call-info.ts';
 import { beginCall, type CallLog } from '../call-log.ts';
+import { readMediaType } from '../media-type.ts';
 import type { HealthMonitor } from '../operations/health.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Procedure, Procedures } from '../procedures.ts';
 import { nameSupported } from './compression.ts';
 import { ConnectBridge } from './connect-bridge.ts';
 import { optionsOf, publicOptions } from './connect-options.ts';
-import { toConnectRequest } from './connect-request.ts';
 import { protocolOf, REFUSED_STATUSES, refuseStream, refuseUnknownMethod, writeResponse } from './connect-response.ts';
+import { decodeBase64, toBinaryType } from './grpc-web-text.ts';
 import { StreamLimits } from './stream-limits.ts';
 import { registerStreams, type StreamEnd, streamEndKey } from './streams.ts';
 import { dropEndlessTimeout, takeTimeout } from './timeout.ts';
@@ -115,4 +121,17 @@ function logOutsidePipeline(
 ): void {
   const call = { name: context.path.slice(1), protocol, requestTimeoutMs: Number.POSITIVE_INFINITY };
   beginCall(log, context, call, getOutcome);
+}
+
+/** Returns the request for Connect's handlers, which know few spellings of a media type, and no base64. */
+function toConnectRequest(context: HttpContext, values: ContextValues): UniversalServerRequest {
+  const request = universalRequestFromNodeRequest(context.request, context.response, undefined, values);
+  const { name, isUtf8 } = readMediaType(context);
+  // Connect refuses the header as it is.
+  if (name === '' || (name.endsWith('json') && !isUtf8)) return request;
+  const binaryType = toBinaryType(name);
+  request.header.set('content-type', binaryType ?? name);
+  if (binaryType === undefined) return request;
+  assertByteStreamRequest(request);
+  return { ...request, body: decodeBase64(request.body) };
 }
