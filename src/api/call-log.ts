@@ -1,11 +1,29 @@
+/** What remains of a call: its log line, its metrics, and its span if an SDK of OpenTelemetry is loaded. */
+import {
+  context as activeContext,
+  ProxyTracerProvider,
+  propagation,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { CountName } from '../domain/core/call.ts';
 import type { RequestContext } from '../http/http-context.ts';
 import { durationMsSince } from '../log.ts';
-import type { CallInfo, CallOutcome, CallRoute, Protocol } from './call-info.ts';
-import { endCallSpan, startCallSpan } from './call-span.ts';
+import { type CallInfo, type CallOutcome, type CallRoute, type Protocol, RPC_SYSTEMS } from './call-info.ts';
 import { LineSampler } from './line-sampler.ts';
 import { OutageLog } from './outage-log.ts';
+
+const tracer = trace.getTracer('usher');
+/** An SDK registers its provider before Usher is loaded. */
+const provider = trace.getTracerProvider();
+const hasSdk = !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer('usher') !== undefined;
+
+/** Codes that blame Usher, not the caller. They give the span the status ERROR. */
+const FAULTS: readonly CallOutcome['code'][] = ['internal', 'unavailable', 'deadline_exceeded'];
 
 export type RecordCall = (
   call: CallInfo,
@@ -84,4 +102,42 @@ function endCall(
 /** A late answer of the database also fails calls at the deadline of their caller. Then there is a detail. */
 function isNotServed({ code, detail }: CallOutcome): boolean {
   return code === 'unavailable' || (code === 'deadline_exceeded' && detail !== undefined);
+}
+
+/** Starts the span of a call. It continues the trace of a trusted proxy, and links to the trace of any other caller. */
+function startCallSpan(request: RequestContext, name: string, protocol: Protocol): Span | undefined {
+  if (!hasSdk) return undefined;
+  const remote = propagation.extract(ROOT_CONTEXT, request.headers);
+  const caller = trace.getSpanContext(remote);
+  const isContinued = caller !== undefined && request.isFromTrustedProxy();
+  const system = RPC_SYSTEMS[protocol];
+  const options = {
+    kind: SpanKind.SERVER,
+    startTime: request.receivedAt,
+    attributes: {
+      'usher.protocol': protocol,
+      'usher.request_id': request.requestId,
+      ...(system && { 'rpc.system.name': system, 'rpc.method': name }),
+    },
+    links: caller && !isContinued ? [{ context: caller }] : [],
+  };
+  return tracer.startSpan(name, options, isContinued ? remote : ROOT_CONTEXT);
+}
+
+/** Runs the work as part of the span: log lines have its trace ID, and statements have spans below it. */
+export function runInSpan<Result>(span: Span | undefined, work: () => Result): Result {
+  if (!span) return work();
+  return activeContext.with(trace.setSpan(activeContext.active(), span), work);
+}
+
+function endCallSpan(span: Span | undefined, { code, reason, applicationId }: CallOutcome, status: number): void {
+  if (!span?.isRecording()) return;
+  span.setAttributes({
+    'http.response.status_code': status,
+    'rpc.response.status_code': code.toUpperCase(),
+    ...(applicationId && { 'usher.application_id': applicationId }),
+    ...(reason && { 'error.type': reason }),
+  });
+  if (FAULTS.includes(code)) span.setStatus({ code: SpanStatusCode.ERROR });
+  span.end();
 }

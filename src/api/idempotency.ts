@@ -47,10 +47,10 @@ export function takesIdempotencyKey(method: DescMethod): boolean {
   return CREATING.includes(method);
 }
 
-/** Returns undefined for a call without a key, or that takes none. @throws ServiceError `Invalid idempotency key` */
-export function readIdempotencyKey(method: DescMethod, context: RequestContext): string | undefined {
+/** Returns undefined for a call without a key. @throws ServiceError `Invalid idempotency key` */
+export function readIdempotencyKey(context: RequestContext): string | undefined {
   const header = headerOf(context, 'idempotency-key');
-  if (header === undefined || !takesIdempotencyKey(method)) return undefined;
+  if (header === undefined) return undefined;
   const [, quoted, plain] = KEY.exec(header) ?? [];
   const key = plain ?? quoted?.replace(/\\(.)/g, '$1');
   if (key === undefined) throw new ServiceError('INVALID_IDEMPOTENCY_KEY');

@@ -14,8 +14,7 @@ import { withDeadline } from '../timing/with-deadline.ts';
 import type { Admission } from './admission.ts';
 import { deadlineExceeded, outcomeOf, toCallError, unavailable } from './call-errors.ts';
 import type { CallInfo, CallOutcome, CallRoute, Protocol } from './call-info.ts';
-import { beginCall, type CallLog } from './call-log.ts';
-import { runInSpan } from './call-span.ts';
+import { beginCall, type CallLog, runInSpan } from './call-log.ts';
 import { type Credentials, requireAdmin, requireApplication } from './credentials.ts';
 import { handleOnce, type KeyedCall, readIdempotencyKey } from './idempotency.ts';
 import type { Fields, Procedure } from './procedures.ts';
@@ -60,7 +59,7 @@ export class Pipeline {
     read: ReadRequest,
   ): Promise<ResponseMessage> {
     const { admission, logger, lookUps, requestTimeoutMs } = this.#parts;
-    const { method, name, action } = procedure;
+    const { method, name, action, takesKey } = procedure;
     const peer = toPeer(context);
     let outcome: CallOutcome = { code: 'ok' };
     let application: Application | undefined;
@@ -93,7 +92,7 @@ export class Pipeline {
         application = caller;
         isAuthenticated = true;
         admission.check(caller.id);
-        const key = readIdempotencyKey(method, context);
+        const key = takesKey ? readIdempotencyKey(context) : undefined;
         // Read the body before `run` takes a place: a caller with a slow body would occupy the place for long.
         const fields = await readFields();
         const actor = { ...origin, actorType: 'api_key', actor: owner.apiKeyId } as const;
@@ -106,7 +105,7 @@ export class Pipeline {
         ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context, method) } as const)
         : NOBODY;
       isAuthenticated = isAdmin;
-      const key = readIdempotencyKey(method, context);
+      const key = takesKey ? readIdempotencyKey(context) : undefined;
       const fields = await readFields();
       const handle = (own: Call) => procedure.handle(own, fields, peer);
       const scope = `${action} by ${actor.actor}`;

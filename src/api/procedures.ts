@@ -12,6 +12,7 @@ import { ServiceError } from '../domain/core/errors.ts';
 import { OWN_APPLICATION_IDS } from '../domain/core/own-applications.ts';
 import type { Peer } from '../domain/sessions/session.ts';
 import { isFieldMask, toChanges } from './field-mask.ts';
+import { takesIdempotencyKey } from './idempotency.ts';
 
 /** The fields of a request, before validation: over REST a value may be any JSON. */
 export type Fields<Input extends DescMessage = DescMessage> = {
@@ -46,6 +47,8 @@ export type Procedure = {
   readonly name: string;
   /** The name without its package, such as `WebhookService/GetWebhook`. */
   readonly action: string;
+  /** Whether a repeated call with the same `Idempotency-Key` gets the same answer. */
+  readonly takesKey: boolean;
 } & (
   | { readonly credential: 'apiKey'; readonly handle: AnyHandler<ApplicationCall> }
   | { readonly credential: 'adminKey' | 'none'; readonly handle: AnyHandler<Call> }
@@ -88,11 +91,12 @@ function bind<CallType>(
     const { input, localName, output, parent } = method;
     const handler = handlers[localName];
     if (!handler) throw new Error(`${method.name} has no handler`);
-    const names = { method, name: pathOf(method).slice(1), action: `${parent.name}/${method.name}` };
+    const name = pathOf(method).slice(1);
+    const facts = { method, name, action: `${parent.name}/${method.name}`, takesKey: takesIdempotencyKey(method) };
     // The type `Result` allows other results than messages only where the response has no fields.
     const handle = (output.fields.length === 0 ? withoutResult(handler) : handler) as AnyHandler<CallType>;
     const update: AnyHandler<CallType> = (call, fields, peer) => handle(call, toChanges(input, fields), peer);
-    return { ...names, handle: input.fields.some(isFieldMask) ? update : handle };
+    return { ...facts, handle: input.fields.some(isFieldMask) ? update : handle };
   });
 }
 

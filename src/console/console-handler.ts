@@ -2,8 +2,7 @@
 import { Admission } from '../api/admission.ts';
 import { outcomeOf, toCallError } from '../api/call-errors.ts';
 import type { CallOutcome } from '../api/call-info.ts';
-import { beginCall } from '../api/call-log.ts';
-import { runInSpan } from '../api/call-span.ts';
+import { beginCall, runInSpan } from '../api/call-log.ts';
 import { consoleApplication } from '../domain/applications/console-application.ts';
 import { ServiceError } from '../domain/core/errors.ts';
 import { HttpError } from '../http/errors.ts';

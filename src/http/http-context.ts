@@ -2,8 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2';
-import type { BlockList } from 'node:net';
-import { clientAddressOf, isTrustedProxy } from './client-address.ts';
+import { type BlockList, isIP } from 'node:net';
 import { STRICT_TRANSPORT_SECURITY } from './tls.ts';
 
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -129,4 +128,43 @@ function splitTarget(target: string): { path: string; query: string } {
   const rest = target.slice(origin.length);
   const end = rest.indexOf('?');
   return end < 0 ? { path: rest || '/', query: '' } : { path: rest.slice(0, end) || '/', query: rest.slice(end + 1) };
+}
+
+/**
+ * Returns the address of the client: the remote address, or, behind trusted proxies, the last address in
+ * X-Forwarded-For that is not a trusted proxy.
+ */
+export function clientAddressOf(
+  remoteAddress: string | undefined,
+  forwardedFor: string | string[] | undefined,
+  trustedProxies: BlockList,
+): string {
+  let address = withoutIPv4Mapping(remoteAddress ?? '');
+  if (forwardedFor === undefined || !isTrusted(address, trustedProxies)) return address;
+  for (const hop of String(forwardedFor).split(',').reverse()) {
+    const candidate = withoutIPv4Mapping(withoutPort(hop.trim()));
+    if (isIP(candidate) === 0) return address;
+    address = candidate;
+    if (!isTrusted(address, trustedProxies)) return address;
+  }
+  return address;
+}
+
+function isTrustedProxy(remoteAddress: string | undefined, trustedProxies: BlockList): boolean {
+  return isTrusted(withoutIPv4Mapping(remoteAddress ?? ''), trustedProxies);
+}
+
+function isTrusted(address: string, trustedProxies: BlockList): boolean {
+  const version = isIP(address);
+  return version !== 0 && trustedProxies.check(address, version === 4 ? 'ipv4' : 'ipv6');
+}
+
+/** Some proxies add a port: `192.0.2.1:1234` or `[2001:db8::1]:1234`. */
+function withoutPort(hop: string): string {
+  const [, address = hop] = /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(hop) ?? /^\[(.*)\](?::\d+)?$/.exec(hop) ?? [];
+  return address;
+}
+
+function withoutIPv4Mapping(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }

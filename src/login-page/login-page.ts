@@ -2,8 +2,7 @@
 import type { Admission } from '../api/admission.ts';
 import { outcomeOf, toCallError } from '../api/call-errors.ts';
 import type { CallOutcome } from '../api/call-info.ts';
-import { beginCall, type CallLog } from '../api/call-log.ts';
-import { runInSpan } from '../api/call-span.ts';
+import { beginCall, type CallLog, runInSpan } from '../api/call-log.ts';
 import type { Config } from '../config/config.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import type { Secrets } from '../config/secrets.ts';

@@ -9,8 +9,7 @@ import type { HttpContext } from '../../http/http-context.ts';
 import { withDeadline } from '../../timing/with-deadline.ts';
 import { toCallError, unavailable } from '../call-errors.ts';
 import type { CallOutcome, CallRoute } from '../call-info.ts';
-import { beginCall, type CallLog } from '../call-log.ts';
-import { runInSpan } from '../call-span.ts';
+import { beginCall, type CallLog, runInSpan } from '../call-log.ts';
 
 export interface OidcCallParts extends CallLog {
   readonly clock: () => Date;

@@ -6,12 +6,10 @@ import { HttpError } from '../../http/errors.ts';
 import { type HttpContext, headerOf, type NodeRequest } from '../../http/http-context.ts';
 import { checkContentLength, readBody } from '../../http/read-body.ts';
 import { MAX_MESSAGE_BYTES } from '../call-info.ts';
-import { ignoresUnknownFields } from '../documented-calls.ts';
 import { type MediaType, readMediaType } from '../media-type.ts';
 import { requireUniqueNames } from '../repeated-names.ts';
 import { findUnknownFields, unknownFields } from '../unknown-fields.ts';
-import type { Route } from './route.ts';
-import type { PathParameters } from './router.ts';
+import type { PathParameters, Route } from './route.ts';
 
 /** Replaces text with malformed percent-encoding. It is a lone surrogate, so that validation refuses the field. */
 const MALFORMED = '\uD800';
@@ -25,13 +23,12 @@ const MALFORMED = '\uD800';
  * repeated fields
  */
 export async function readFields(
-  { method, rpc, fields: sources }: Route,
+  { method, rpc, fields: sources, isLenient }: Route,
   parameters: PathParameters,
   { request, query }: HttpContext,
   deadline: number,
 ): Promise<Record<string, unknown>> {
   checkContentLength(request, MAX_MESSAGE_BYTES);
-  const isLenient = ignoresUnknownFields(rpc);
   // The body of a GET or DELETE has no meaning, whatever its type.
   const body = method === 'POST' || method === 'PATCH' ? await readJsonObject(request, deadline, { isLenient }) : {};
   if (!isLenient) requireKnown({ rpc, fields: sources }, body, query);

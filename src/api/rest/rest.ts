@@ -4,10 +4,23 @@ import { HttpError } from '../../http/errors.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { sendEnvelope, sendFailure } from '../envelope.ts';
 import type { Pipeline } from '../pipeline.ts';
-import type { Procedures } from '../procedures.ts';
+import { type Procedure, type Procedures, requireProcedure } from '../procedures.ts';
+import { createPresenter } from './present.ts';
 import { readFields } from './read-fields.ts';
-import type { Route } from './route.ts';
-import { type PathParameters, type RestEndpoint, Router } from './router.ts';
+import type { PathParameters, Route } from './route.ts';
+import { routes } from './routes.ts';
+
+interface RestEndpoint {
+  readonly route: Route;
+  readonly procedure: Procedure;
+  readonly present: ReturnType<typeof createPresenter>;
+}
+
+interface Pattern {
+  readonly segments: readonly string[];
+  /** By HTTP method. */
+  readonly endpoints: ReadonlyMap<string, RestEndpoint>;
+}
 
 /** Answers every request below `/api`. Passes paths without a route to `download`. */
 export function createRestHandler(procedures: Procedures, pipeline: Pipeline, download: PathHandler): PathHandler {
@@ -84,4 +97,49 @@ export function sendServiceError(context: HttpContext, { code, message, reason, 
 
 function statusOf({ status, existedBefore }: Route, response: Readonly<Record<string, unknown>>): number {
   return existedBefore !== undefined && response[existedBefore] === true ? 200 : status;
+}
+
+/** Finds the endpoints of a path. A segment of a route that begins with a colon matches any one segment. */
+class Router {
+  /** By `keyOf` the path, so that `find` compares few patterns. */
+  readonly #patterns: ReadonlyMap<string, readonly Pattern[]>;
+
+  constructor(procedures: Procedures) {
+    const toEndpoint = (route: Route): RestEndpoint => ({
+      route,
+      procedure: requireProcedure(procedures, route.rpc),
+      present: createPresenter(route),
+    });
+    const patterns = [...Map.groupBy(routes, ({ path }) => path)].map(([path, ofPath]) => ({
+      segments: path.split('/'),
+      endpoints: new Map(ofPath.map((route) => [route.method, toEndpoint(route)])),
+    }));
+    this.#patterns = Map.groupBy(patterns, ({ segments }) => keyOf(segments));
+  }
+
+  /** Returns undefined if no route has the path. */
+  find(path: string): (Pick<Pattern, 'endpoints'> & { readonly parameters: PathParameters }) | undefined {
+    const segments = path.split('/');
+    for (const { segments: expected, endpoints } of this.#patterns.get(keyOf(segments)) ?? []) {
+      const parameters = match(expected, segments);
+      if (parameters) return { endpoints, parameters };
+    }
+    return undefined;
+  }
+}
+
+/** Uses the first segment below `/api`, which is never a parameter. */
+function keyOf(segments: readonly string[]): string {
+  return `${segments.length} ${segments[2]}`;
+}
+
+function match(pattern: readonly string[], segments: readonly string[]): PathParameters | undefined {
+  const parameters: Record<string, string> = {};
+  let at = 0;
+  for (const expected of pattern) {
+    const segment = segments[at++] ?? '';
+    if (expected.startsWith(':')) parameters[expected.slice(1)] = segment;
+    else if (segment !== expected) return undefined;
+  }
+  return parameters;
 }

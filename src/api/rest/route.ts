@@ -1,4 +1,5 @@
 import type { DescMethodUnary, MessageShape } from '@bufbuild/protobuf';
+import { ignoresUnknownFields } from '../documented-calls.ts';
 import { isFieldMask } from '../field-mask.ts';
 
 /** The part of the HTTP request that holds a field, under the name of the field. */
@@ -17,9 +18,14 @@ export interface Route {
   readonly resource?: string;
   /** The field of the response that is true if the call has created nothing. Then the status is 200. */
   readonly existedBefore?: string;
+  /** Whether it ignores fields and query parameters that it does not know. */
+  readonly isLenient: boolean;
   /** If set, `data` has only these fields. */
   readonly documented?: readonly string[];
 }
+
+/** Percent-encoded values of a path's parameters, by name. */
+export type PathParameters = Readonly<Record<string, string>>;
 
 interface Options<Rpc extends DescMethodUnary> extends Pick<Route, 'documented'> {
   /** Fields that are in the query although the request has a body. */
@@ -46,5 +52,5 @@ export function route<Rpc extends DescMethodUnary>(
   };
   const names = rpc.input.fields.filter((field) => !isFieldMask(field)).map(({ localName }) => localName);
   const fields = Object.fromEntries(names.map((name) => [name, sourceOf(name)]));
-  return { method, path, rpc, message, status, fields, ...options };
+  return { method, path, rpc, message, status, fields, isLenient: ignoresUnknownFields(rpc), ...options };
 }
