@@ -21,25 +21,34 @@ import { servePages } from '../support/openid/serve-pages.ts';
 import { startUsherProvider, trustCertificate, type UsherProvider } from '../support/openid/usher-provider.ts';
 import { REPOSITORY } from '../support/process.ts';
 import { ADMIN_KEY } from '../support/service.ts';
+import { quickOrLong } from '../support/soak.ts';
 
 const PASSWORD = 'correct horse';
 
 describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
+  const stack = new AsyncDisposableStack();
   let chrome: Browser;
-  beforeAll(async () => {
-    chrome = await launchChromium();
-  });
-  afterAll(() => chrome?.close());
+  let pages: Awaited<ReturnType<typeof servePages>>;
+  let usher: UsherProvider;
 
-  /** Opens a client of Usher in a browser. Everything ends with the test. */
-  async function open({ authPageUrl, ...options }: BrowserContextOptions & { authPageUrl?: string } = {}) {
-    const { origin, forms } = await servePages();
-    const provider = await startUsherProvider({
+  beforeAll(async () => {
+    pages = stack.use(await servePages());
+    usher = stack.use(await startProvider());
+    chrome = stack.adopt(await launchChromium(), (browser) => browser.close());
+  });
+  afterAll(() => stack.disposeAsync());
+
+  const startProvider = async (authPageUrl?: string) =>
+    startUsherProvider({
       tls: await trustCertificate(),
-      redirectUris: [`${origin}/callback`],
+      redirectUris: [`${pages.origin}/callback`],
       ...(authPageUrl !== undefined && { authPageUrl }),
     });
-    onTestFinished(() => provider[Symbol.asyncDispose]());
+
+  /** Opens a client of Usher in a browser, which ends with the test. */
+  async function open({ provider = usher, ...options }: BrowserContextOptions & { provider?: UsherProvider } = {}) {
+    const { origin, forms } = pages;
+    forms.length = 0;
     const context = await chrome.newContext({
       viewport: { width: 360, height: 740 },
       ignoreHTTPSErrors: true,
@@ -80,7 +89,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     expect(await send(provider, url, { method: 'POST', headers, form })).toMatchObject({ status: 200 });
   }
 
-  test.each(['light', 'dark'] as const)(
+  test.each(quickOrLong(['dark'] as const, ['light', 'dark'] as const))(
     'the answer comes in a form that sends itself, in the %s theme',
     async (theme) => {
       const at = await open({ colorScheme: theme });
@@ -162,17 +171,21 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     expect(forms[0]?.get('error')).toBe('access_denied');
   });
 
-  test.each(['query', 'form_post'])('a login page of the operator answers by %s', async (mode) => {
+  test('a login page of the operator answers by query and in a form', async () => {
     const port = String(await findFreePort());
-    const at = await open({ authPageUrl: `http://localhost:${port}/` });
-    const { authorize, forms, page, problems, provider, redirectUri } = at;
+    await using provider = await startProvider(`http://localhost:${port}/`);
+    const at = await open({ provider });
+    const { authorize, forms, page, problems, redirectUri } = at;
     await startPage(provider, port);
-    await authorize({ response_mode: mode });
-    await page.getByLabel('E-mail address').fill(PERSON.email);
-    await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.waitForURL(`${redirectUri}**`);
-    await expectTokens(at, mode === 'query' ? new URL(page.url()).searchParams : forms[0]);
+    for (const mode of ['query', 'form_post']) {
+      await page.context().clearCookies();
+      await authorize({ response_mode: mode });
+      await page.getByLabel('E-mail address').fill(PERSON.email);
+      await page.getByLabel('Password').fill(PASSWORD);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.waitForURL(`${redirectUri}**`);
+      await expectTokens(at, mode === 'query' ? new URL(page.url()).searchParams : forms[0]);
+    }
     expect(problems).toEqual([]);
   });
 

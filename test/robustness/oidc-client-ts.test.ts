@@ -6,8 +6,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { collectProblems, launchChromium, PAGE_TIMEOUT_MS, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { PERSON } from '../support/openid/provider.ts';
 import { servePages } from '../support/openid/serve-pages.ts';
-import { startUsherProvider, trustCertificate } from '../support/openid/usher-provider.ts';
-import { adminClient } from '../support/service.ts';
+import { startUsherProvider, trustCertificate, type UsherProvider } from '../support/openid/usher-provider.ts';
+import { adminClient, createTestUser } from '../support/service.ts';
+import { quickOrLong } from '../support/soak.ts';
 
 /** The whole client. Its callback ends a sign-in, in the page or in a hidden frame of it. */
 const SCRIPT = `
@@ -39,27 +40,32 @@ const SCRIPT = `
 declare const manager: UserManager;
 
 describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
+  const stack = new AsyncDisposableStack();
   let chrome: Browser;
-  let script: string;
+  let pages: Awaited<ReturnType<typeof servePages>>;
+  let provider: UsherProvider;
 
   beforeAll(async () => {
     const stdin = { contents: SCRIPT, resolveDir: import.meta.dirname };
     const { outputFiles } = await build({ stdin, bundle: true, format: 'esm', write: false });
-    script = outputFiles[0]?.text ?? '';
-    chrome = await launchChromium();
+    pages = stack.use(await servePages(outputFiles[0]?.text));
+    const { origin } = pages;
+    provider = stack.use(
+      await startUsherProvider({
+        tls: await trustCertificate(),
+        redirectUris: [`${origin}/callback`],
+        loggedOutUris: [`${origin}/signed-out`],
+        isPublic: true,
+      }),
+    );
+    chrome = stack.adopt(await launchChromium(), (browser) => browser.close());
   });
-  afterAll(() => chrome?.close());
+  afterAll(() => stack.disposeAsync());
 
-  /** Opens the client on a phone. Everything ends with the test. */
+  /** Opens the client on a phone, for a new person. The browser ends with the test. */
   async function open() {
-    const { origin } = await servePages(script);
-    const provider = await startUsherProvider({
-      tls: await trustCertificate(),
-      redirectUris: [`${origin}/callback`],
-      loggedOutUris: [`${origin}/signed-out`],
-      isPublic: true,
-    });
-    onTestFinished(() => provider[Symbol.asyncDispose]());
+    const { origin } = pages;
+    const person = await createTestUser(provider.service, { name: PERSON.name });
     const context = await chrome.newContext({ viewport: { width: 360, height: 740 }, ignoreHTTPSErrors: true });
     onTestFinished(() => context.close());
     context.setDefaultTimeout(PAGE_TIMEOUT_MS);
@@ -69,7 +75,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     const client = `${provider.route.issuer} ${provider.client.clientId}`;
     await page.evaluate((value) => localStorage.setItem('client', value), client);
     await visit(page, origin);
-    return { context, origin, page, problems, provider };
+    return { context, origin, page, person, problems };
   }
 
   async function visit(page: Page, url: string): Promise<void> {
@@ -78,15 +84,15 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   }
 
   /** Signs the person in, on the page of Usher. */
-  async function signIn({ origin, page, provider }: Awaited<ReturnType<typeof open>>): Promise<void> {
+  async function signIn({ origin, page, person }: Awaited<ReturnType<typeof open>>): Promise<void> {
     await page.evaluate(() => void manager.signinRedirect());
-    await page.locator('#email').fill(PERSON.email);
+    await page.locator('#email').fill(person.email);
     await page.keyboard.press('Enter');
     await page.locator('#code').waitFor();
-    await page.locator('#code').fill(provider.mailbox.codeFor(PERSON.email));
+    await page.locator('#code').fill(provider.mailbox.codeFor(person.email));
     await page.keyboard.press('Enter');
     await page.waitForURL(`${origin}/callback?**`);
-    await page.getByText(PERSON.email).waitFor();
+    await page.getByText(person.email).waitFor();
   }
 
   const readUser = (page: Page) =>
@@ -114,10 +120,10 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   test('a page signs in with PKCE, and renews its tokens, also after a lost reply', async () => {
     const at = await open();
-    const { page, problems, provider } = at;
+    const { page, person, problems } = at;
     await signIn(at);
     const first = await readUser(page);
-    expect(first.profile).toMatchObject({ email: PERSON.email, name: PERSON.name, sub: provider.userId });
+    expect(first.profile).toMatchObject({ email: person.email, name: PERSON.name, sub: person.id });
     const second = await renew(page);
     expect(second).toMatch(/^urt_/);
     expect(second).not.toBe(first.refresh_token);
@@ -141,7 +147,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await signIn(at);
     const other = await at.context.newPage();
     await visit(other, at.origin);
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < quickOrLong(1, 3); round++) {
       const renewed = await Promise.all([renew(at.page), renew(other)]);
       for (const token of renewed) expect(token).toMatch(/^urt_/);
     }
@@ -172,9 +178,10 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   test('a page revokes its tokens, and learns that an operator has ended its grant', async () => {
     const at = await open();
-    const { page, provider } = at;
+    const { page } = at;
     const admin = adminClient(provider.service);
-    const { applicationId, userId } = provider;
+    const { applicationId } = provider;
+    const userId = at.person.id;
     await signIn(at);
     const { access_token: accessToken } = await readUser(page);
     expect((await admin.listUserGrants({ userId })).grants).toHaveLength(1);
@@ -195,9 +202,9 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     const at = await open();
     await signIn(at);
     const { refresh_token: refreshToken } = await readUser(at.page);
-    const { origin } = await servePages('globalThis.isReady = true');
+    await using other = await servePages('globalThis.isReady = true');
     const foreign = await at.context.newPage();
-    await visit(foreign, origin);
+    await visit(foreign, other.origin);
     const reply = await foreign.evaluate(
       async ([url, client_id, refresh_token]) => {
         const body = new URLSearchParams({ grant_type: 'refresh_token', client_id, refresh_token });
@@ -206,7 +213,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
           (error) => error.message,
         );
       },
-      [`${at.provider.route.issuer}/oidc/token`, at.provider.client.clientId, refreshToken ?? ''] as const,
+      [`${provider.route.issuer}/oidc/token`, provider.client.clientId, refreshToken ?? ''] as const,
     );
     expect(reply).toBe('Failed to fetch');
   });

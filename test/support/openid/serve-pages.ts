@@ -1,11 +1,10 @@
 /** A site that serves one page at every path, and keeps the forms that are posted to it. */
 import { createServer } from 'node:https';
 import { text } from 'node:stream/consumers';
-import { onTestFinished } from 'vitest';
 import { findFreePort } from '../free-port.ts';
 import { trustCertificate } from './usher-provider.ts';
 
-/** Returns the origin and the forms. The site ends with the test. */
+/** Returns the origin and the forms. */
 export async function servePages(script = '') {
   const port = await findFreePort();
   const forms: URLSearchParams[] = [];
@@ -15,9 +14,12 @@ export async function servePages(script = '') {
     response.setHeader('content-type', 'text/html').end(page);
   });
   await new Promise<void>((resolve) => server.listen(port, 'localhost', resolve));
-  onTestFinished(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
-  });
-  return { origin: `https://localhost:${port}`, forms };
+  return {
+    origin: `https://localhost:${port}`,
+    forms,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
 }
