@@ -1,4 +1,4 @@
-/** The packages of `test/package.json`: what benchmarks, browsers and OpenID Connect clients of others need. */
+/** The packages of `test/package.json`: what benchmarks, browsers, traces and OpenID Connect clients of others need. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
