@@ -2,16 +2,20 @@ import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
 import type { Logger } from 'pino';
 import { blame } from './config/blame.ts';
-import { type Config, readConfig, readDatabaseSchema } from './config/config.ts';
+import { type Config, readDatabaseSchema } from './config/config.ts';
 import { findMisspeltSettings } from './config/misspelt-settings.ts';
 import { findRemovedSettings } from './config/removed-settings.ts';
 import { distributeTables } from './database/distribute.ts';
 import { migrateDatabase } from './database/migrate.ts';
 import { describeFailure } from './database/start-failure.ts';
-import { renderFirstScreen } from './demo/first-screen.ts';
+import { renderFirstScreen } from './first-screen.ts';
 import { createLogger } from './log.ts';
+import type { Module } from './modules/module.ts';
+import { ALL_SETTINGS, type FullConfig, MODULES, readFullConfig } from './modules/modules.ts';
 import { startServer } from './server.ts';
 import { createShutdown } from './shutdown.ts';
+
+const SETTING_NAMES = Object.values(ALL_SETTINGS).map(({ name }) => name);
 
 const PARENT_CHECK_MS = 500;
 
@@ -19,8 +23,8 @@ if (existsSync('.env')) loadEnvFile('.env');
 
 try {
   if (process.argv[2] === 'migrate') await migrate(process.env.DATABASE_URL);
-  else if (process.argv[2] === 'console') await printConsoleLink(process.argv[3]);
   else if (process.argv[2] === 'distribute') await distribute(process.env.DATABASE_URL);
+  else if (process.argv[2]) await runCommand(process.argv[2], process.argv[3]);
   else await serve();
 } catch (error) {
   process.stderr.write(`usher: ${describeFailure(error)}\n`);
@@ -43,16 +47,19 @@ async function migrate(databaseUrl: string | undefined): Promise<void> {
   process.stdout.write(migrated === 0 ? 'No migration is pending\n' : `Migrations applied: ${migrated}\n`);
 }
 
-async function printConsoleLink(email: string | undefined): Promise<void> {
-  const { createConsoleLink } = await import('./console/create-console-link.ts');
-  process.stdout.write(await createConsoleLink(readEnvironment(), email));
+/** Runs a command of a module. */
+async function runCommand(name: string, argument: string | undefined): Promise<void> {
+  const modules: readonly Module<FullConfig>[] = MODULES;
+  const run = modules.flatMap(({ commands }) => commands?.[name] ?? [])[0];
+  if (!run) throw new Error(`There is no command ${name}`);
+  process.stdout.write(await run(readEnvironment(), argument));
 }
 
 async function serve(): Promise<void> {
   const config = readEnvironment();
   const logger = createLogger(config.logLevel);
   const variables = Object.keys(process.env);
-  for (const found of findMisspeltSettings(variables)) logger.warn(found, 'setting is unknown');
+  for (const found of findMisspeltSettings(SETTING_NAMES, variables)) logger.warn(found, 'setting is unknown');
   for (const found of findRemovedSettings(variables)) logger.warn(found, 'setting has no effect any more');
   if (config.databaseUrl && !process.env.PUBLIC_URL) logger.warn('PUBLIC_URL is not set, so logins lead to localhost');
   const fatal = Promise.withResolvers<void>();
@@ -67,19 +74,18 @@ async function serve(): Promise<void> {
   if (process.env.npm_lifecycle_event) closeWithParent(() => close(0));
   fatal.promise.then(() => close(1));
 
-  if (server.demo) {
+  if (config.databaseUrl === undefined) {
     // If the reader of stdout is gone, a write must not end the process.
     process.stdout.on('error', () => {});
-    const { url, demo, consoleLink } = server;
-    const publicUrl = config.publicUrl ?? url;
-    process.stdout.write(
-      renderFirstScreen({ url, publicUrl, demo, dataDir: config.dataDir, consoleLink, metricsUrl: metrics?.url }),
-    );
+    const { url, modules } = server;
+    const { dataDir, publicUrl = url } = config;
+    const { greetings } = modules;
+    process.stdout.write(renderFirstScreen({ url, publicUrl, greetings, dataDir, metricsUrl: metrics?.url }));
   }
 }
 
-function readEnvironment(): Config {
-  return readConfig(process.env, (path) => readFileSync(path, 'utf8'));
+function readEnvironment(): FullConfig {
+  return readFullConfig(process.env, (path) => readFileSync(path, 'utf8'));
 }
 
 async function openMetrics({ metricsHost: host, metricsPort: port }: Config, logger: Logger) {

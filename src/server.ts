@@ -9,17 +9,12 @@ import { PROBE_PATHS } from './api/operations/endpoints.ts';
 import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, bootstrap } from './bootstrap.ts';
 import { blame } from './config/blame.ts';
-import type { Config } from './config/config.ts';
-import { openConsole } from './console/open-console.ts';
 import { Database } from './database/database.ts';
 import { openClock } from './database/database-clock.ts';
 import { createLogoutTokens } from './delivery/logout-tokens.ts';
 import { openDelivery } from './delivery/open-delivery.ts';
-import { createDemoApplication } from './demo/application.ts';
-import { type Demo, openDemo } from './demo/demo.ts';
 import { createAuthorizationAnswers } from './domain/oidc/authorization-answer.ts';
 import { createOidcProvider } from './domain/oidc/provider.ts';
-import { deriveTokenKeys } from './domain/oidc/token-keys.ts';
 import { AdminKeys } from './domain/operators/admin-keys.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
 import { LoginProviders } from './domain/providers/login-providers.ts';
@@ -36,6 +31,8 @@ import { openMail } from './mail/open-mail.ts';
 import type { MailSender } from './mail/send-mail.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
+import type { FullConfig } from './modules/modules.ts';
+import { type OpenedModules, openModules } from './modules/open-modules.ts';
 import { pause } from './timing/pause.ts';
 
 /** How long the look-up of the encryption keys in use may take. */
@@ -44,10 +41,7 @@ const START_TIMEOUT_MS = 10_000;
 export interface UsherServer {
   /** The URL at which this machine reaches the server. */
   readonly url: string;
-  /** Defined if the server runs on the embedded Postgres. */
-  readonly demo: Demo | undefined;
-  /** A URL that signs an operator in to the console, once. Defined if the demo is. */
-  readonly consoleLink: string | undefined;
+  readonly modules: OpenedModules;
   /** Reads the metrics. Undefined without `METRICS_PORT`. */
   readonly collect: Collect | undefined;
   /** Accepts no new calls, finishes the calls in flight, and releases all resources. */
@@ -66,7 +60,7 @@ export interface Overrides {
 }
 
 /** @throws Error of one line if something cannot be started, or if the settings contradict each other */
-export async function startServer(config: Config, overrides: Overrides = {}): Promise<UsherServer> {
+export async function startServer(config: FullConfig, overrides: Overrides = {}): Promise<UsherServer> {
   const logger = overrides.logger ?? createLogger(config.logLevel);
   const { requestTimeoutMs, sessionMaxAgeSeconds, webhooksPerApplication } = config;
   const isEmbedded = config.databaseUrl === undefined;
@@ -95,7 +89,6 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
 
   // Parts that are closed after the last request, because requests use them.
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
-  const webhookParts = { cipher, webhooksPerApplication };
   const oidc = createOidcProvider(secrets);
   const logoutTokens = oidc && createLogoutTokens(() => publicUrl, oidc.signingKeys);
   const deliveryParts = { cipher, clock, logger, logoutTokens, policy, recordStatement };
@@ -118,44 +111,58 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
 
   // The handlers of requests.
   const publicUrl = config.publicUrl ?? url;
-  const answers = createAuthorizationAnswers(publicUrl, deriveTokenKeys(secrets.encryptionKeys).code);
+  const answers = createAuthorizationAnswers(publicUrl, secrets.encryptionKeys);
   const tokens = await createAuthTokens(publicUrl, secrets, config.authIssuer, answers);
   const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
   const readiness = new Readiness(database, shutdown.signal);
-  const callLog = { ...createLineLimits(logger), count: counts.count, logger, usage: counts.usage };
   const providers = new LoginProviders(config);
   const notices = openNotices(secrets.encryptionKeys, { authPageUrl, clock, database, providers });
-  const parts = { ...callLog, ...webhookParts, clock, database, isOnCitus, mailer, notices, oidc, providers };
-  const handlerParts = { ...parts, authPageUrl, policy, recordCall, requestTimeoutMs, sessionMaxAgeSeconds, tokens };
-  const pageTokens = new PageTokens(secrets.encryptionKeys);
-  const callParts = { ...handlerParts, onMessage: delivery.wake, pageTokens, readiness };
-  const api = createApi({
-    ...callParts,
+  const core = {
+    ...createLineLimits(logger),
     adminKeys: new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]),
+    authPageUrl,
+    cipher,
+    clock,
     closing: closing.signal,
+    count: counts.count,
+    database,
     hasLoginPage: config.authPageUrl === undefined,
-  });
+    isOnCitus,
+    logger,
+    mailer,
+    notices,
+    oidc,
+    onMessage: delivery.wake,
+    pageTokens: new PageTokens(secrets.encryptionKeys),
+    policy,
+    providers,
+    readiness,
+    recordCall,
+    requestTimeoutMs,
+    secrets,
+    sessionMaxAgeSeconds,
+    tokens,
+    trustedProxies,
+    url,
+    usage: counts.usage,
+    webhooksPerApplication,
+  };
+  const api = createApi(core);
   const loginAdmission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
   const onSignedOut = (userId: string) => api.caches.sessions.forgetUser(userId);
-  const loginParts = { ...handlerParts, admission: loginAdmission, onSignedOut };
-  const handlers = [...api.handlers, ...createLoginHandlers(config, secrets, loginParts)];
-  const operatorConsole = stack.use(await openConsole(config, secrets, { ...callParts, api, trustedProxies }));
-  let demo: Demo | undefined;
-  if (isEmbedded) {
-    const demoParts = { ...handlerParts, url, consoleLink: operatorConsole?.link };
-    demo = await openDemo(config, demoParts);
-    handlers.unshift(createDemoApplication(demo, demoParts, (text) => process.stdout.write(text)));
-  }
+  const loginHandlers = createLoginHandlers(config, secrets, { ...core, admission: loginAdmission, onSignedOut });
+  const modules = stack.use(await openModules(config, { ...core, api }));
+  const handlers = [...modules.handlers, ...api.handlers, ...loginHandlers];
 
   // Starts the jobs, and then serves requests.
   jobs.push(
     delivery.run(closing.signal),
     counts.run(closing.signal),
     runJobs(config, {
-      ...parts,
+      ...core,
       time,
       onRemoved: recorder?.recordExpiredRows,
-      setCertificate: (given) => [listener, operatorConsole].map((each) => each?.setCertificate(given)),
+      setCertificate: (given) => [listener, modules].map((each) => each.setCertificate(given)),
       signal: closing.signal,
       usedKeyIds,
     }),
@@ -188,5 +195,5 @@ export async function startServer(config: Config, overrides: Overrides = {}): Pr
       recorder,
     });
   const disposables = stack.move();
-  return { url, demo, consoleLink: operatorConsole?.link, collect, close: () => disposables.disposeAsync() };
+  return { url, modules, collect, close: () => disposables.disposeAsync() };
 }

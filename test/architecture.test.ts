@@ -22,10 +22,9 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
 /** From top to bottom. An import leads to a lower layer or stays in its own folder. */
 const LAYERS = [
   ['main'],
-  ['server', 'shutdown'],
+  ['server', 'shutdown', 'first-screen'],
   ['metrics'],
-  ['demo', 'bootstrap'],
-  ['console'],
+  ['modules', 'bootstrap'],
   ['login-page'],
   ['api', 'delivery', 'jobs'],
   ['mail'],
@@ -53,7 +52,16 @@ const ALLOWED = [
 ];
 
 /** Folders whose files and folders import each other in one direction only. */
-const orders = ['src', 'src/console', 'src/database', 'src/delivery', 'src/domain', 'src/texts'].map(findOrder);
+const orders = [
+  'src',
+  'src/database',
+  'src/delivery',
+  'src/domain',
+  'src/modules',
+  'src/modules/console',
+  'src/modules/demo',
+  'src/texts',
+].map(findOrder);
 
 /** State that a process has once, and why. */
 const MODULE_STATE = {
@@ -80,6 +88,14 @@ describe('the layers', () => {
   for (const { folder, order, circles } of orders) {
     test(`of ${folder} have an order, from the bottom: ${order}`, () => expect(circles).toEqual([]));
   }
+
+  test('let a module import no other, and nothing but the list import a module', () => {
+    const moduleOf = (path: string) => /^src\/modules\/([^/]+)\//.exec(path)?.[1];
+    const foreign = arrowsFrom('src/', ({ path, imports }) =>
+      imports.filter((name) => moduleOf(name) !== undefined && moduleOf(name) !== moduleOf(path)),
+    );
+    expect(foreign.filter((arrow) => !arrow.startsWith('src/modules/modules.ts -> '))).toEqual([]);
+  });
 
   test.each(ALLOWED)('let src/$folder import $allowed', ({ folder, allowed }) => {
     const isForeign = (name: string) => isOurs(name) && !name.startsWith(`src/${folder}/`) && !allowed.test(name);

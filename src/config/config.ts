@@ -2,7 +2,7 @@ import { type CertificateTexts, isKeyPair } from './certificate.ts';
 import { isLoginMethod, LOGIN_METHODS, type LoginMethod } from './login-methods.ts';
 import { allowsPasskeys, isRelyingPartyOf } from './passkey-host.ts';
 import type { Secrets } from './secrets.ts';
-import type { Setting } from './setting.ts';
+import type { Setting, Settings } from './setting.ts';
 import { SETTINGS, type SettingValues } from './settings.ts';
 
 type Secret = keyof Secrets;
@@ -21,8 +21,6 @@ export interface Config extends Omit<SettingValues, Secret | Paired | 'loginMeth
   readonly smtp: { readonly url: string; readonly from: string } | undefined;
   /** An issuer other than Usher whose auth tokens are accepted. */
   readonly authIssuer: { readonly issuer: string; readonly jwksUrl: string } | undefined;
-  /** The path of `OPERATORS_FILE`, which is read again when it changes. */
-  readonly operatorsFile?: string | undefined;
   /** In PEM. `files` has the paths, which are read again for renewed certificates. */
   readonly tls: (CertificateTexts & { readonly files?: CertificateTexts }) | undefined;
 }
@@ -34,19 +32,33 @@ export class ConfigError extends Error {
   }
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
 type ReadFile = (path: string) => string;
 
 /** The default of PUBLIC_URL, without the port: the checks of passkeys need only the host. */
 const LOCALHOST = 'http://localhost';
 
-const ROWS: readonly [string, Setting<unknown>][] = Object.entries(SETTINGS);
+/** What a module adds to the settings. */
+export interface ModuleSettings {
+  readonly settings: Settings;
+  /** Returns the fields that follow from the environment beside those of `settings`, and adds problems between settings. */
+  complete?(env: Environment, problems: string[]): object;
+}
 
-/** Reads the settings from the environment. `readFile` returns the text of a file. @throws ConfigError */
-export function readConfig(env: Environment, readFile: ReadFile): Config {
+/**
+ * Reads the settings from the environment. `readFile` returns the text of a file. The result also has the fields of the
+ * modules.
+ *
+ * @throws ConfigError
+ */
+export function readConfig(env: Environment, readFile: ReadFile, modules: readonly ModuleSettings[] = []): Config {
   const problems: string[] = [];
-  const read = (setting: Setting<unknown>) => readValue(setting, { env, readFile, problems });
-  const all = Object.fromEntries(ROWS.map(([key, setting]) => [key, read(setting)])) as SettingValues;
+  const readAll = (settings: Settings) =>
+    Object.fromEntries(
+      Object.entries(settings).map(([key, setting]) => [key, readValue(setting, { env, readFile, problems })]),
+    );
+  const all = readAll(SETTINGS) as SettingValues;
+  const ofModules = modules.map((module) => ({ ...readAll(module.settings), ...module.complete?.(env, problems) }));
   const { adminKey, authSigningKeys, encryptionKeys, oidcSigningKeys, ...values } = all;
   const { smtpUrl, mailFrom, issuer, jwksUrl, tlsCert, tlsKey, loginMethods: methods, ...others } = values;
   const publicUrl = others.publicUrl ?? LOCALHOST;
@@ -73,10 +85,6 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
   if (loginProviderIds?.some((id) => !providers.includes(id))) {
     problems.push('LOGIN_METHODS must list wallet, email, passkey or IDs of LOGIN_PROVIDERS_FILE, comma-separated');
   }
-  // The embedded mode has an operator of its own.
-  if (env.DATABASE_URL && env.CONSOLE_PORT && !env.OPERATORS_FILE) {
-    problems.push('OPERATORS_FILE is required with CONSOLE_PORT and DATABASE_URL');
-  }
   if (issuer && issuer === env.PUBLIC_URL) problems.push('AUTH_ISSUER must not be PUBLIC_URL');
   if (others.adminKeys.some(({ key }) => key === adminKey)) {
     problems.push('ADMIN_KEYS_FILE must not hold the key of ADMIN_KEY');
@@ -84,11 +92,11 @@ export function readConfig(env: Environment, readFile: ReadFile): Config {
   if (problems.length > 0) throw new ConfigError(problems);
 
   return {
+    ...Object.assign({}, ...ofModules),
     ...others,
     loginMethods,
     loginProviderIds,
     loginProvidersFile: env.LOGIN_PROVIDERS_FILE || undefined,
-    operatorsFile: env.OPERATORS_FILE || undefined,
     secrets: {
       ...(adminKey && { adminKey }),
       ...(authSigningKeys && { authSigningKeys }),

@@ -1,12 +1,14 @@
 /** Finds environment variables that have no effect because their name is a misspelt name of a setting. */
 import { isOneEditAway } from './is-one-edit-away.ts';
-import { SETTINGS } from './settings.ts';
 
 /** Shorter names, such as `PORT`, are one edit away from names that other programs use. */
 const MIN_LENGTH = 8;
 
-export function findMisspeltSettings(variables: readonly string[]): { variable: string; setting: string }[] {
-  const names = Object.values(SETTINGS).map(({ name }): string => name);
+/** `names` are those of all settings. */
+export function findMisspeltSettings(
+  names: readonly string[],
+  variables: readonly string[],
+): { variable: string; setting: string }[] {
   const known = new Set(names);
   const settings = names.filter((name) => name.length >= MIN_LENGTH);
   return variables

@@ -7,6 +7,12 @@ export interface Setting<Value> extends Options {
   readonly default: Value;
 }
 
+/** Settings by the names of their fields in the configuration. */
+export type Settings = Readonly<Record<string, Setting<unknown>>>;
+
+/** The parsed settings. A setting that has neither a value nor a default is undefined. */
+export type ValuesOf<Rows extends Settings> = { readonly [Key in keyof Rows]: Rows[Key]['default'] };
+
 interface Options {
   /** The default as the README shows it, if that is not the plain value. */
   readonly defaultText?: string;

@@ -1,6 +1,5 @@
 import { parseAdminKeys } from './admin-rights.ts';
 import { AUDIT_SETTINGS } from './audit-settings.ts';
-import { CONSOLE_SETTINGS } from './console-settings.ts';
 import { DEFAULT_SCHEMA } from './database-url.ts';
 import { parseLoginProviders } from './login-providers.ts';
 import {
@@ -21,7 +20,7 @@ import {
   parseSmtpUrl,
 } from './parse-setting.ts';
 import { parseAdminKey, parseEncryptionKeys } from './secrets.ts';
-import { setting } from './setting.ts';
+import { setting, type ValuesOf } from './setting.ts';
 import { parseAuthSigningKeys, parseOidcSigningKeys } from './signing-keys.ts';
 import { TIMEOUT_SETTINGS } from './timeout-settings.ts';
 import { WEBHOOK_SETTINGS } from './webhook-settings.ts';
@@ -30,7 +29,7 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 /** EIP-2294 allows chain IDs up to 2^63 - 37, but a JavaScript number is exact only up to here. */
 const MAX_CHAIN_ID = Number.MAX_SAFE_INTEGER;
 
-/** All settings, by the names of their fields in `Config`. */
+/** The settings of the core, by the names of their fields in `Config`. Modules have more. */
 export const SETTINGS = {
   host: setting('HOST', String, 'Address to listen on.', { default: '127.0.0.1' }),
   port: setting('PORT', integerBetween(0, 65_535), 'Port to listen on; `0` takes a free one.', { default: 8080 }),
@@ -160,7 +159,6 @@ export const SETTINGS = {
   metricsHost: setting('METRICS_HOST', String, 'Address of `/metrics`. Keep it off the internet.', {
     default: '127.0.0.1',
   }),
-  ...CONSOLE_SETTINGS,
   logLevel: setting('LOG_LEVEL', parseOneOf(LOG_LEVELS), `\`${LOG_LEVELS.join('`, `')}\`.`, { default: 'info' }),
   ...TIMEOUT_SETTINGS,
   ...WEBHOOK_SETTINGS,
@@ -171,7 +169,4 @@ export const SETTINGS = {
   tlsKey: setting('TLS_KEY_FILE', String, 'Private key in PEM.', { isFile: true, requiredWith: 'TLS_CERT_FILE' }),
 };
 
-/** The parsed settings. A setting that has neither a value nor a default is undefined. */
-export type SettingValues = {
-  readonly [Key in keyof typeof SETTINGS]: (typeof SETTINGS)[Key]['default'];
-};
+export type SettingValues = ValuesOf<typeof SETTINGS>;

@@ -1,7 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { type Config, ConfigError, readConfig } from '../../src/config/config.ts';
+import { type Config, ConfigError } from '../../src/config/config.ts';
 import { createBlockList } from '../../src/domain/webhooks/address-policy.ts';
+import { readFullConfig } from '../../src/modules/modules.ts';
 import { createCertificate } from '../support/certificate.ts';
 
 type Environment = Record<string, string | undefined>;
@@ -307,7 +308,7 @@ test('the error shows no secret', () => {
 });
 
 function read(env: Environment): Config {
-  return readConfig(env, (path) => {
+  return readFullConfig(env, (path) => {
     const text = files[path];
     if (text !== undefined) return text;
     throw Object.assign(new Error(`ENOENT: no such file or directory, open '${path}'`), { code: 'ENOENT' });

@@ -1,6 +1,6 @@
 /** The lines of OPERATORS_FILE. */
 import { expect, test } from 'vitest';
-import { parseOperators } from '../../src/config/operators.ts';
+import { parseOperators } from '../../src/modules/console/operators.ts';
 
 const ID = '018f2c7e-5a31-7c1e-9a57-2f8b1d3c4e60';
 const OTHER = '018f2c7e-5a31-7c1e-9a57-2f8b1d3c4e61';

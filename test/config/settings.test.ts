@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Setting } from '../../src/config/setting.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
+import { ALL_SETTINGS } from '../../src/modules/modules.ts';
 import { REPOSITORY } from '../support/process.ts';
 
 test('the README lists every setting with its default and description', () => {
   const readme = readFileSync(join(REPOSITORY, 'README.md'), 'utf8');
   const [, table = ''] = readme.split('| Name | Default | Meaning |\n|---|---|---|\n');
-  const rows = Object.values(SETTINGS).map(formatRow);
+  const rows = Object.values(ALL_SETTINGS).map(formatRow);
   expect(/^(\|.*\n)*/.exec(table)?.[0].trim().split('\n')).toEqual(rows);
 });
 

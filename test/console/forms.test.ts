@@ -1,6 +1,6 @@
 /** Every action of the console, by its forms without JavaScript. Each leaves an event in the audit log. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { ROUTES } from '../../src/console/routes.ts';
+import { ROUTES } from '../../src/modules/console/routes.ts';
 import { type ConsoleBrowser, ConsoleFixture, type ConsoleReply, OPERATORS } from '../support/console-fixture.ts';
 import { type ConsoleSamples, createConsoleSamples, fillPath } from '../support/console-samples.ts';
 import { adminClient, beginSession, clientsOf, createTestUser } from '../support/service.ts';

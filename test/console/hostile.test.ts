@@ -1,6 +1,6 @@
 /** Hostile texts in every stored field, on every page of the console. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ROUTES } from '../../src/console/routes.ts';
+import { ROUTES } from '../../src/modules/console/routes.ts';
 import { type ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
 import { fillPath } from '../support/console-samples.ts';
 import { TEXTS } from '../support/hostile-texts.ts';

@@ -1,9 +1,9 @@
 /** What the pages offer to a role: nothing that it may not do. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { findRoute, mayUse } from '../../src/console/route.ts';
-import { ROUTES } from '../../src/console/routes.ts';
-import type { SignedInOperator } from '../../src/console/signed-in-operator.ts';
+import { findRoute, mayUse } from '../../src/modules/console/route.ts';
+import { ROUTES } from '../../src/modules/console/routes.ts';
+import type { SignedInOperator } from '../../src/modules/console/signed-in-operator.ts';
 import { type ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
 import { type ConsoleSamples, createConsoleSamples, fillPath } from '../support/console-samples.ts';
 import { textOf } from '../support/login-browser.ts';

@@ -1,7 +1,7 @@
 /** Every route of the console, by its table: signed out, in each role, and from another site. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ROUTES } from '../../src/console/routes.ts';
+import { ROUTES } from '../../src/modules/console/routes.ts';
 import { ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
 import { type ConsoleSamples, createConsoleSamples, fillPath } from '../support/console-samples.ts';
 import { adminClient, createTenant } from '../support/service.ts';

@@ -1,7 +1,7 @@
 /** Forms that come twice, as a double click sends them where there is no JavaScript. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, describe, expect, test, vi } from 'vitest';
-import { ROUTES } from '../../src/console/routes.ts';
+import { ROUTES } from '../../src/modules/console/routes.ts';
 import { ConsoleBrowser, ConsoleFixture, type ConsoleReply, OPERATORS } from '../support/console-fixture.ts';
 import { fillPath, openSampledConsole } from '../support/console-samples.ts';
 

@@ -1,7 +1,7 @@
 /** Signing in to the console, and staying signed in. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createConsoleLink } from '../../src/console/create-console-link.ts';
+import { createConsoleLink } from '../../src/modules/console/create-console-link.ts';
 import { ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
 import { FOREIGN_PATHS } from '../support/foreign-paths.ts';
 import { LoginBrowser } from '../support/login-browser.ts';

@@ -12,8 +12,6 @@ import { ReadDetector } from '../../src/database/read-detector.ts';
 import type { RowType } from '../../src/database/template.ts';
 import { readBacklog } from '../../src/delivery/backlog.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
-import { openDemo } from '../../src/demo/demo.ts';
-import { makeExampleValues } from '../../src/demo/example-values.ts';
 import { exportAccount } from '../../src/domain/account/export-account.ts';
 import { findAccount } from '../../src/domain/account/find-account.ts';
 import { listRememberedSignIns } from '../../src/domain/account/list-remembered-sign-ins.ts';
@@ -64,6 +62,8 @@ import { readWebhookVersion } from '../../src/domain/webhooks/update-webhook.ts'
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
 import { createLogger } from '../../src/log.ts';
+import { openDemo } from '../../src/modules/demo/demo.ts';
+import { makeExampleValues } from '../../src/modules/demo/example-values.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { createDirectory } from '../support/directory.ts';
 import { newBrowser } from '../support/new-browser.ts';

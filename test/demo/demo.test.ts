@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { SESSION_IDLE_SECONDS } from '../../src/demo/applications.ts';
+import { SESSION_IDLE_SECONDS } from '../../src/modules/demo/applications.ts';
 import { MINUTE } from '../support/clock.ts';
 import { openDemoFixture } from '../support/demo-fixture.ts';
+import { demoOf } from '../support/demo-of.ts';
 import { LoginBrowser, type LoginPage, textOf } from '../support/login-browser.ts';
 import { startTestService } from '../support/service.ts';
 
@@ -32,7 +33,7 @@ describe('the demo application', () => {
   async function follow(browser: LoginBrowser, { status, location = '' }: LoginPage): Promise<LoginPage> {
     expect(status).toBe(303);
     const { origin, pathname, search } = new URL(location);
-    expect(origin + pathname).toBe(service.demo?.redirectUri);
+    expect(origin + pathname).toBe(demoOf(service).redirectUri);
     return browser.open(pathname + search);
   }
 
@@ -86,7 +87,7 @@ describe('the demo application', () => {
   });
 
   it('shows the profile of a person who signs in, and says so if the token does not work', async () => {
-    const { email = '' } = service.demo ?? {};
+    const { email } = demoOf(service);
     const { page } = await signIn(email);
     expect(page).toMatchObject({ status: 200, heading: 'Hello, Ada Lovelace' });
     expect(textOf(page.body)).toContain(`E-mail address${email}`);
@@ -118,7 +119,7 @@ describe('the demo application', () => {
   });
 
   it('signs a person in to its second application by one click', async () => {
-    const { email = '' } = service.demo ?? {};
+    const { email } = demoOf(service);
     const { browser } = await signIn(email);
     const cafe = await browser.open('/demo/cafe');
     expect(cafe.heading).toBe('Another application with the same people');
@@ -135,7 +136,7 @@ describe('the demo application', () => {
   });
 
   it('keeps a person signed in who comes back within a week, and no later', async () => {
-    const { email = '' } = service.demo ?? {};
+    const { email } = demoOf(service);
     clock.advance(1);
     const { browser } = await signIn(email);
     clock.advance(900_000 + SESSION_IDLE_SECONDS * 1_000 - 1_000);
@@ -145,11 +146,11 @@ describe('the demo application', () => {
   });
 
   it('links to the account page', async () => {
-    const { email = '' } = service.demo ?? {};
+    const { email } = demoOf(service);
     clock.advance(1);
     const { page } = await signIn(email);
-    expect(page.body).toContain(`href="${service.demo?.accountUrl}"`);
-    const { pathname } = new URL(service.demo?.accountUrl ?? '');
+    expect(page.body).toContain(`href="${demoOf(service).accountUrl}"`);
+    const { pathname } = new URL(demoOf(service).accountUrl ?? '');
     expect((await new LoginBrowser({ url }).open(pathname)).heading).toBe('Your account');
   });
 
@@ -168,7 +169,7 @@ describe('the demo application', () => {
   });
 
   it('lets a person who tries it sign in many times an hour', async () => {
-    const { email = '' } = service.demo ?? {};
+    const { email } = demoOf(service);
     for (let count = 0; count < 12; count++) {
       const { browser, page } = await beginLogin();
       expect(await browser.submit(page, '/login/email', { email })).toMatchObject({ heading: 'Check your e-mail' });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { SETTINGS } from '../../src/config/settings.ts';
+import { ALL_SETTINGS } from '../../src/modules/modules.ts';
 import { REPOSITORY } from '../support/process.ts';
 
 const read = (path: string) => readFileSync(join(REPOSITORY, path), 'utf8');
@@ -15,7 +16,7 @@ const [deployment, service, budget, policy] = parseAllDocuments(read('test/examp
 const { spec } = deployment.spec.template;
 const [container] = spec.containers;
 
-const settings: readonly string[] = Object.values(SETTINGS).map(({ name }) => name);
+const settings: readonly string[] = Object.values(ALL_SETTINGS).map(({ name }) => name);
 /** Without them a service with a Postgres of its own does not start. */
 const REQUIRED = ['DATABASE_URL', 'ADMIN_KEY', 'AUTH_SIGNING_KEYS_FILE', 'ENCRYPTION_KEY_FILE', 'PUBLIC_URL'];
 

@@ -1,7 +1,7 @@
 /** The console in a real browser: every page in both themes, and journeys of operators. */
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ROUTES } from '../../src/console/routes.ts';
+import { ROUTES } from '../../src/modules/console/routes.ts';
 import {
   collectProblems,
   expectAccessible,

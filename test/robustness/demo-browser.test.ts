@@ -10,6 +10,7 @@ import {
 } from '../support/chromium.ts';
 import { MINUTE } from '../support/clock.ts';
 import { type DemoFixture, openDemoFixture } from '../support/demo-fixture.ts';
+import { demoOf } from '../support/demo-of.ts';
 import { addAuthenticator } from '../support/virtual-authenticator.ts';
 import { Wallet } from '../support/wallet.ts';
 
@@ -40,7 +41,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   }
 
   async function readHeading(page: Page, path: string): Promise<string | null> {
-    await page.goto(new URL(path, demo.service.demo?.redirectUri).href);
+    await page.goto(new URL(path, demoOf(demo.service).redirectUri).href);
     return page.locator('h1').textContent();
   }
 

@@ -2,11 +2,12 @@ import { mkdtempDisposable, readdir, readFile, rename, rm, writeFile } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { readConfig } from '../../src/config/config.ts';
 import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 import { openClient } from '../../src/database/open-client.ts';
 import { createLogger } from '../../src/log.ts';
+import { readFullConfig } from '../../src/modules/modules.ts';
 import { startServer } from '../../src/server.ts';
+import { demoOf } from '../support/demo-of.ts';
 import { request } from '../support/http.ts';
 import { startMain, survivorsOf } from '../support/process.ts';
 
@@ -24,10 +25,10 @@ afterAll(() => parent.remove());
 test('an embedded Postgres is restarted after a crash, with nothing lost', async () => {
   await using disposables = new AsyncDisposableStack();
   // The demo prints the webhooks that it receives.
-  const config = readConfig({ PORT: '0', DATA_DIR: dataDir, WEBHOOK_DELIVERY: 'false' }, () => '');
+  const config = readFullConfig({ PORT: '0', DATA_DIR: dataDir, WEBHOOK_DELIVERY: 'false' }, () => '');
   const service = await startServer(config, { logger: createLogger('silent') });
   disposables.defer(() => service.close());
-  const { webhookId = '', apiKey = '' } = service.demo ?? {};
+  const { webhookId, apiKey } = demoOf(service);
   const getWebhook = () =>
     request(service.url, { path: `/api/webhooks/${webhookId}`, headers: { 'x-api-key': apiKey } }).then(
       ({ status, body }) => ({ status, body }),

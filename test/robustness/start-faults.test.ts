@@ -10,6 +10,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 import { openDatabase } from '../support/database.ts';
 import { openDemoFixture } from '../support/demo-fixture.ts';
+import { demoOf } from '../support/demo-of.ts';
 import { createDirectory } from '../support/directory.ts';
 import { type Dump, dumpTables } from '../support/dump.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
@@ -248,7 +249,7 @@ test.each<[string, (file: string) => Promise<void>]>([
   await using fixture = await openDemoFixture();
   await spoil(join(fixture.dataDir, 'demo.json'));
   const service = await fixture.startAgain();
-  const email = service.demo?.email ?? '';
+  const { email } = demoOf(service);
   const url = service.url.replace('localhost', '127.0.0.1');
   const browser = await signInToDemo({ url }, email, async () => fixture.mailbox.codeFor(email));
   const { location: second = '' } = await browser.submit(await browser.open('/demo/cafe'), '/demo/cafe/login');

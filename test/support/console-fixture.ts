@@ -2,9 +2,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../src/config/config.ts';
-import { parseOperators } from '../../src/config/operators.ts';
-import { deriveConsoleKeys } from '../../src/console/keys.ts';
-import { createSignInLink } from '../../src/console/sign-in-link.ts';
+import { deriveConsoleKeys } from '../../src/modules/console/keys.ts';
+import { parseOperators } from '../../src/modules/console/operators.ts';
+import { createSignInLink } from '../../src/modules/console/sign-in-link.ts';
 import { TestClock } from './clock.ts';
 import { createDirectory } from './directory.ts';
 import { findFreePort } from './free-port.ts';

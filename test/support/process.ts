@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { Config } from '../../src/config/config.ts';
+import type { FullConfig } from '../../src/modules/modules.ts';
 import { createDirectory } from './directory.ts';
 import { createSecretFiles, TEST_ENV, testConfig } from './service.ts';
 
@@ -210,7 +210,7 @@ export function optionsFor(databaseUrl: string, env: Record<string, string> = {}
 }
 
 /** Returns the configuration of a service in the process of the test, with the secrets of such processes. */
-export function configLikeProcesses(databaseUrl: string): Config {
+export function configLikeProcesses(databaseUrl: string): FullConfig {
   return testConfig(databaseUrl, {}, SECRETS);
 }
 

@@ -11,8 +11,8 @@ import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { type Config, readConfig } from '../../src/config/config.ts';
 import { createLogger } from '../../src/log.ts';
+import { type FullConfig, readFullConfig } from '../../src/modules/modules.ts';
 import { type Overrides, startServer } from '../../src/server.ts';
 import { cloneDatabase, type TestDatabase } from './database.ts';
 
@@ -29,8 +29,8 @@ export interface TestServiceOptions extends Overrides {
   /** Shares a database between two instances. */
   readonly database?: TestDatabase;
   /** The configuration of another instance, to share its secrets. */
-  readonly like?: Config;
-  readonly config?: Partial<Config>;
+  readonly like?: FullConfig;
+  readonly config?: Partial<FullConfig>;
   /** Turns OpenID Connect on. The first signs. */
   readonly oidcSigningKeys?: readonly JWK[];
 }
@@ -41,7 +41,7 @@ export async function startTestService(options: TestServiceOptions = {}) {
   const database = options.database ?? (await cloneDatabase());
   const base = options.like ?? testConfig(database.url);
   const { oidcSigningKeys } = options;
-  const config: Config = {
+  const config: FullConfig = {
     ...base,
     databaseUrl: database.url,
     ...(oidcSigningKeys && { secrets: { ...base.secrets, oidcSigningKeys } }),
@@ -89,8 +89,8 @@ export function testConfig(
   databaseUrl: string,
   env: Record<string, string> = {},
   files: Readonly<Record<string, string>> = createSecretFiles(),
-): Config {
-  return readConfig(
+): FullConfig {
+  return readFullConfig(
     {
       ...TEST_ENV,
       DATABASE_URL: databaseUrl,

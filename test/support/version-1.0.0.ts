@@ -1,7 +1,7 @@
 /** A database of version 1.0.0, with rows in its tables and the secrets that belong to them. */
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { Config } from '../../src/config/config.ts';
+import type { FullConfig } from '../../src/modules/modules.ts';
 import { createDatabase, type TestDatabase } from './database.ts';
 import { SoftwarePasskey } from './passkey.ts';
 import { createSecretFiles, testConfig } from './service.ts';
@@ -68,7 +68,7 @@ export function openPasskeyOfAda(): SoftwarePasskey {
 }
 
 /** Returns a configuration with the key that the dump was encrypted with. */
-export function configOfRelease(databaseUrl: string): Config {
+export function configOfRelease(databaseUrl: string): FullConfig {
   return testConfig(
     databaseUrl,
     {},

@@ -4,6 +4,7 @@ import type { SealKeys } from '../../crypto/sealed-bytes.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
 import type { AskedLogin, ProtocolAnswers } from '../tokens/protocol-answers.ts';
 import { createCode } from './code.ts';
+import { deriveTokenKeys } from './token-keys.ts';
 
 /** The path of the page that posts the answer (OAuth 2.0 Form Post Response Mode), relative to the public URL. */
 const RETURN_PATH = '/oidc/return';
@@ -34,7 +35,8 @@ export function answerOf(
 }
 
 /** Answers logins by a code that only Usher can make. */
-export function createAuthorizationAnswers(issuer: string, codeKeys: SealKeys): ProtocolAnswers {
+export function createAuthorizationAnswers(issuer: string, encryptionKeys: readonly Buffer[]): ProtocolAnswers {
+  const codeKeys = deriveTokenKeys(encryptionKeys).code;
   return {
     toCompletedUrl: (login) => codeUrlOf({ issuer, codeKeys }, login),
     toErrorUrl: (login, error) => errorUrlOf(issuer, login, error),

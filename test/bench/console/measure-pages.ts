@@ -2,13 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readConfig } from '../../../src/config/config.ts';
-import { deriveConsoleKeys } from '../../../src/console/keys.ts';
-import { createSignInLink } from '../../../src/console/sign-in-link.ts';
 import { startEmbeddedPostgres } from '../../../src/database/embedded-postgres.ts';
 import { migrateDatabase } from '../../../src/database/migrate.ts';
 import { openClient } from '../../../src/database/open-client.ts';
 import { createLogger } from '../../../src/log.ts';
+import { deriveConsoleKeys } from '../../../src/modules/console/keys.ts';
+import { createSignInLink } from '../../../src/modules/console/sign-in-link.ts';
+import { readFullConfig } from '../../../src/modules/modules.ts';
 import { startServer } from '../../../src/server.ts';
 import { findFreePort } from '../../support/free-port.ts';
 import { onServer } from '../../support/on-server.ts';
@@ -120,7 +120,7 @@ async function startConsole(stack: AsyncDisposableStack, directory: string, data
   const port = await findFreePort();
   const environment = await writeEnvironment(directory, databaseUrl, fixtures);
   const own = { PORT: '0', CONSOLE_PORT: String(port), OPERATORS_FILE: operators, WEBHOOK_DELIVERY: 'false' };
-  const config = readConfig({ ...environment, ...own }, (file) => readFileSync(file, 'utf8'));
+  const config = readFullConfig({ ...environment, ...own }, (file) => readFileSync(file, 'utf8'));
   const server = await startServer(config, { logger: createLogger('silent') });
   stack.defer(() => server.close());
   const consoleUrl = `http://127.0.0.1:${port}`;

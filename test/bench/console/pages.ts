@@ -1,5 +1,5 @@
 /** Every page of the console, with all that its filters can say. */
-import { ROUTES } from '../../../src/console/routes.ts';
+import { ROUTES } from '../../../src/modules/console/routes.ts';
 import { type Fixtures, userAt } from '../fixtures.ts';
 import { FILTER_VALUES, samplesOf } from './fill-tables.ts';
 

@@ -4,9 +4,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { Server } from 'node:net';
-import { readConfig } from '../../../src/config/config.ts';
 import { openClient } from '../../../src/database/open-client.ts';
 import { createLogger } from '../../../src/log.ts';
+import { readFullConfig } from '../../../src/modules/modules.ts';
 import { startServer } from '../../../src/server.ts';
 import { createNodeHttpServer } from '../baselines/node-http-server.ts';
 import { createOperations } from '../baselines/operations.ts';
@@ -30,7 +30,7 @@ await runBench(async (stack) => {
   const { fixtures, environment, directory } = await prepareDatabase(stack, CONNECTIONS, () => {});
   // It has no `.env`.
   process.chdir(directory);
-  const config = readConfig({ ...environment, HOST: '127.0.0.1', PORT: '0' }, (path) => readFileSync(path, 'utf8'));
+  const config = readFullConfig({ ...environment, HOST: '127.0.0.1', PORT: '0' }, (path) => readFileSync(path, 'utf8'));
   const sql = openClient(config.databaseUrl ?? '', { max: 1, fetch_types: false });
   stack.defer(() => sql.end());
   const listening = awaitListening();

@@ -21,7 +21,7 @@ function checkLate(check: string): Pick<Fault, 'file' | 'find' | 'replace'> {
     return run(asOperator, route);
   };`;
   return {
-    file: 'src/console/console-handler.ts',
+    file: 'src/modules/console/console-handler.ts',
     find: `${MAY_USE}\n  ${IS_FRESH}\n  ${REPLY}`,
     replace: `${others}\n  ${late}`,
   };
@@ -31,7 +31,7 @@ function checkLate(check: string): Pick<Fault, 'file' | 'find' | 'replace'> {
 export const CONSOLE_FAULTS: readonly Fault[] = [
   {
     what: "An operator gets the answer to another operator's form, with a new key in it",
-    file: 'src/console/sent-forms.ts',
+    file: 'src/modules/console/sent-forms.ts',
     find: 'JSON.stringify([operator.userId, context.path,',
     replace: 'JSON.stringify([context.path,',
     test: sentForms,
@@ -51,7 +51,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A new key is shown for a day to whoever sends the form again',
-    file: 'src/console/sent-forms.ts',
+    file: 'src/modules/console/sent-forms.ts',
     find: 'const KEPT_MS = 60_000;',
     replace: 'const KEPT_MS = 24 * 60 * 60_000;',
     test: sentForms,
@@ -59,7 +59,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A form that failed fails for as long as its answer is kept',
-    file: 'src/console/sent-forms.ts',
+    file: 'src/modules/console/sent-forms.ts',
     find: 'reply.catch(() => this.#replies.delete(sending));',
     replace: 'reply.catch(() => undefined);',
     test: sentForms,
@@ -67,7 +67,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Other values in a form get the answer to the first ones',
-    file: 'src/console/sent-forms.ts',
+    file: 'src/modules/console/sent-forms.ts',
     find: 'context.path, form.toString()]',
     replace: 'context.path, form.get(SENDING_FIELD)]',
     test: sentForms,
@@ -75,7 +75,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A page on another port of the host sends forms',
-    file: 'src/console/own-origin.ts',
+    file: 'src/modules/console/own-origin.ts',
     find: "return site === 'same-origin';",
     replace: "return site !== 'cross-site';",
     test: attacks,
@@ -83,7 +83,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A form needs no right Origin where the browser sends no Sec-Fetch-Site',
-    file: 'src/console/own-origin.ts',
+    file: 'src/modules/console/own-origin.ts',
     find: "return headerOf(context, 'origin') === consoleUrl;",
     replace: "return headerOf(context, 'origin') !== 'null';",
     test: routes,
@@ -91,7 +91,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Another site loads pages of the console into its own',
-    file: 'src/console/own-origin.ts',
+    file: 'src/modules/console/own-origin.ts',
     find: "['cross-site', 'same-site'].includes(",
     replace: "['same-site'].includes(",
     test: routes,
@@ -99,7 +99,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The recent sign-in of another operator is enough for sensitive actions',
-    file: 'src/console/cookies.ts',
+    file: 'src/modules/console/cookies.ts',
     find: 'signedInUserId === userId && now',
     replace: 'now',
     test: attacks,
@@ -107,7 +107,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An operator makes changes in a session that another replica has just ended',
-    file: 'src/console/signed-in-operator.ts',
+    file: 'src/modules/console/signed-in-operator.ts',
     find: 'POST: 0 }',
     replace: 'POST: 5_000 }',
     test: signIn,
@@ -115,7 +115,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An operator who needs a passkey gets in with a code',
-    file: 'src/console/signed-in-operator.ts',
+    file: 'src/modules/console/signed-in-operator.ts',
     find: "operator && (!operator.needsPasskey || method === 'passkey')",
     replace: 'operator',
     test: attacks,
@@ -123,7 +123,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A team uses the pages of every application',
-    file: 'src/console/route.ts',
+    file: 'src/modules/console/route.ts',
     find: 'return params.a !== undefined && applicationIds.includes(params.a.toLowerCase());',
     replace: 'return params.a !== undefined;',
     test: routes,
@@ -131,7 +131,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An admin changes the application that is the console itself',
-    file: 'src/console/console-request.ts',
+    file: 'src/modules/console/console-request.ts',
     find: "if (OWN_APPLICATION_IDS.some((own) => own === id)) throw new ServiceError('APPLICATION_NOT_FOUND');",
     replace: '',
     test: routes,
@@ -139,7 +139,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The link of the server signs in whoever uses it again',
-    file: 'src/console/sign-in.ts',
+    file: 'src/modules/console/sign-in.ts',
     find: 'const LINK_USES: RateLimit = { burst: 1,',
     replace: 'const LINK_USES: RateLimit = { burst: 10,',
     test: signIn,
@@ -147,7 +147,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The answer of another issuer signs an operator in',
-    file: 'src/console/sign-in.ts',
+    file: 'src/modules/console/sign-in.ts',
     find: "if (returnTo === undefined || !issuers.includes(query.get('iss') ?? '')) {",
     replace: 'if (returnTo === undefined) {',
     test: signIn,
@@ -155,7 +155,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The sign-in leads to any site',
-    file: 'src/console/sign-in.ts',
+    file: 'src/modules/console/sign-in.ts',
     find: "const path = toOwnPath(to, consoleUrl) ?? '/';",
     replace: "const path = to.startsWith('/') ? to : '/';",
     test: signIn,
@@ -163,7 +163,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A sign-out leaves the session of the other browsers',
-    file: 'src/console/sign-in.ts',
+    file: 'src/modules/console/sign-in.ts',
     find: 'await revokeSession({ ...call, application }, parts, found);',
     replace: '',
     test: signIn,
@@ -171,7 +171,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A key is revoked without its name',
-    file: 'src/console/pages/keys.ts',
+    file: 'src/modules/console/pages/keys.ts',
     find: 'requireName(request, nameOf(key));\n    return',
     replace: 'return',
     test: forms,
@@ -179,7 +179,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A viewer sees the payloads of webhooks',
-    file: 'src/console/pages/delivery.ts',
+    file: 'src/modules/console/pages/delivery.ts',
     find: '${isSupport ? renderContent(webhook, delivery)',
     replace: '${delivery ? renderContent(webhook, delivery)',
     test: forms,
@@ -187,7 +187,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A form overwrites what another operator has saved meanwhile',
-    file: 'src/console/parts/action.ts',
+    file: 'src/modules/console/parts/action.ts',
     find: 'await readFields(request), ifVersion)',
     replace: 'await readFields(request))',
     test: edits,

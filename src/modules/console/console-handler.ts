@@ -1,0 +1,169 @@
+/** The HTTP handler of the console: finds the route, authorizes the operator, runs the route, and renders errors. */
+import { Admission } from '../../api/admission.ts';
+import { outcomeOf, toCallError } from '../../api/call-errors.ts';
+import type { CallOutcome } from '../../api/call-info.ts';
+import { beginCall, runInSpan } from '../../api/call-log.ts';
+import { consoleApplication } from '../../domain/applications/console-application.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
+import { HttpError } from '../../http/errors.ts';
+import type { HttpContext, HttpHandler } from '../../http/http-context.ts';
+import type { ConsoleParts } from './console-parts.ts';
+import { type ConsoleRequest, createOperatorCall } from './console-request.ts';
+import { renderKept, sendFailurePage, sendProblem, sendRefusal, sendSignInPage } from './failure-page.ts';
+import { sendFramed, sendNonOperatorPage } from './frame.ts';
+import { isForeignPart, isOwnRequest } from './own-origin.ts';
+import { readConsoleForm } from './read-console-form.ts';
+import { redirectTo } from './responses.ts';
+import { type ConsoleRoute, type FoundRoute, findRoute, mayUse, type Reply } from './route.ts';
+import { ROUTES } from './routes.ts';
+import { SentForms } from './sent-forms.ts';
+import { redirectUriOf } from './sign-in.ts';
+import { findSignedIn, renewOperatorSession, type SignedInOperator } from './signed-in-operator.ts';
+
+/** Limits requests in flight, because the calls of applications use the same connections to Postgres. */
+const LIMITS = { min: 20, max: 20 };
+
+/** The route of all paths that have no page. */
+const NO_ROUTE: ConsoleRoute = {
+  method: 'GET',
+  path: '*',
+  role: 'anyone',
+  run: async () => {
+    throw new HttpError('NOT_FOUND');
+  },
+};
+
+export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
+  const admission = new Admission(LIMITS, parts.requestTimeoutMs);
+  const sentForms = new SentForms();
+  const { logger, outages, recordCall, requestTimeoutMs, sampler } = parts;
+  return async (context) => {
+    const method = context.request.method === 'HEAD' ? 'GET' : (context.request.method ?? '');
+    const found = findRoute(ROUTES, method, context.path) ?? { route: NO_ROUTE, params: {} };
+    const name = `${found.route.method} ${found.route.path}`;
+    const newCall = { name, protocol: 'console', route: found.route, requestTimeoutMs } as const;
+    let outcome: CallOutcome = { code: 'ok' };
+    const call = beginCall({ logger, outages, recordCall, sampler }, context, newCall, () => outcome);
+    let request = createRequest(context, parts, found, '');
+    try {
+      const isPost = found.route.method === 'POST';
+      if (isPost ? !isOwnRequest(context, parts.consoleUrl) : isForeignPart(context)) {
+        outcome = { code: 'unauthenticated' };
+        const heading = isPost
+          ? 'This form was not sent from the console'
+          : 'Pages of other origins cannot load this page';
+        return sendProblem(request, 403, heading, false);
+      }
+      // Reads the body before admission, so that a browser that sends its form slowly takes no place.
+      if (isPost) {
+        request = { ...request, ...(await readConsoleForm(context, call, found.route)) };
+      }
+      await runInSpan(call.span, () =>
+        admission.run('', () =>
+          answer(request, found, sentForms, (known) => {
+            request = known;
+          }),
+        ),
+      );
+    } catch (cause) {
+      const error = runInSpan(call.span, () => toCallError(cause, call, logger));
+      outcome = outcomeOf(error);
+      // Aborts a download that has begun, so that the browser reports it as incomplete.
+      if (context.response.headersSent) context.response.destroy();
+      else sendFailurePage(request, error);
+    }
+  };
+}
+
+async function answer(
+  request: ConsoleRequest,
+  found: FoundRoute,
+  sentForms: SentForms,
+  onSignedIn: (known: ConsoleRequest) => void,
+): Promise<void> {
+  const { context, parts, call } = request;
+  const { route } = found;
+  if (route.role === 'anyone') return sendReply(request, await run(request, route));
+  const signedIn = await findSignedIn(context, call, parts, route.method);
+  if (!signedIn) return askToSignIn(request, { to: pageOf(request, route) });
+  if (!('role' in signedIn)) return void sendNonOperatorPage(context, signedIn, renderKept(request));
+  const asOperator = {
+    ...createRequest(context, parts, found, signedIn.userId),
+    form: request.form,
+    upload: request.upload,
+    operator: signedIn,
+  };
+  // From here on, errors are shown inside the frame of the console.
+  onSignedIn(asOperator);
+  await renew(asOperator, signedIn);
+  if (!mayUse(found, signedIn)) return sendRefusal(asOperator, route.role);
+  if (route.isSensitive && !signedIn.isFresh) {
+    return askToSignIn(asOperator, { to: pageOf(request, route), fresh: '' });
+  }
+  const reply = () => run(asOperator, route);
+  const isForm = route.method === 'POST';
+  sendReply(asOperator, isForm ? await sentForms.answer(asOperator, pageOf(asOperator, route), reply) : await reply());
+}
+
+/** Redirects to the sign-in, except for a form with typed values: shows these, so that they can be sent again. */
+function askToSignIn(request: ConsoleRequest, query: Record<string, string>): void {
+  const kept = renderKept(request);
+  if (kept) sendSignInPage(request, 'fresh' in query, kept);
+  else redirectTo(request.context, `/login?${new URLSearchParams(query)}`);
+}
+
+/** Runs the route. Answers documented errors of a form with the page of the form, status 422. */
+async function run(request: ConsoleRequest, route: ConsoleRoute): Promise<Reply> {
+  return route.run(request).catch(async (error: unknown) => {
+    const isOfForm = error instanceof ServiceError && error.code !== 'unavailable' && error.code !== 'internal';
+    if (!isOfForm || !route.showForm) throw error;
+    const page = await route.showForm({ ...request, problem: { error, form: request.form } });
+    return typeof page === 'object' && 'body' in page ? { ...page, status: 422 } : page;
+  });
+}
+
+function sendReply(request: ConsoleRequest, reply: Reply): void {
+  if (reply === 'sent') return;
+  if ('redirect' in reply) redirectTo(request.context, reply.redirect);
+  else sendFramed(request, reply);
+}
+
+async function renew({ context, parts }: ConsoleRequest, operator: SignedInOperator): Promise<void> {
+  const call = createOperatorCall(context, parts, operator.userId, 'SessionService/RenewSession');
+  const application = consoleApplication(redirectUriOf(parts));
+  await renewOperatorSession(context, { ...call, application }, parts, operator);
+}
+
+/** Returns the page to return to after a sign-in. For a form, that is the page at its path, or else the nearest one above. */
+function pageOf({ context }: ConsoleRequest, { method }: ConsoleRoute): string {
+  if (method === 'GET') return context.query ? `${context.path}?${context.query}` : context.path;
+  const segments = context.path.split('/');
+  for (let length = segments.length; length > 1; length--) {
+    const path = segments.slice(0, length).join('/');
+    if (findRoute(ROUTES, 'GET', path)) return path;
+  }
+  return '/';
+}
+
+function createRequest(
+  context: HttpContext,
+  parts: ConsoleParts,
+  { params }: FoundRoute,
+  userId: string,
+): ConsoleRequest {
+  const call = createOperatorCall(context, parts, userId);
+  const query = new URLSearchParams(context.query);
+  return { context, parts, params, query, form: new URLSearchParams(), upload: undefined, call, operator: NOBODY };
+}
+
+/** The operator of a request before the session is checked. */
+const NOBODY: SignedInOperator = {
+  email: '',
+  role: 'viewer',
+  applicationIds: [],
+  needsPasskey: false,
+  userId: '',
+  name: null,
+  sessionId: '',
+  isFresh: false,
+};

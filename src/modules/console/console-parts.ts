@@ -1,0 +1,55 @@
+/** The dependencies of the console: parts of the API, and its own settings. */
+import type { Logger } from 'pino';
+import type { Api } from '../../api/api.ts';
+import type { RecordCall } from '../../api/call-log.ts';
+import type { LineSampler } from '../../api/line-sampler.ts';
+import type { Exporter } from '../../api/operations/exporter.ts';
+import type { Readiness } from '../../api/operations/readiness.ts';
+import type { OutageLog } from '../../api/outage-log.ts';
+import type { Procedures } from '../../api/procedures.ts';
+import type { Database } from '../../database/database.ts';
+import type { Call } from '../../domain/core/call.ts';
+import type { PageTokens } from '../../domain/pages/page-tokens.ts';
+import type { LoginProviders } from '../../domain/providers/login-providers.ts';
+import type { LiveSessions } from '../../domain/sessions/live-sessions.ts';
+import type { AuthTokens } from '../../domain/tokens/auth-tokens.ts';
+import type { SigningKeyCipher } from '../../domain/webhooks/signing-key-cipher.ts';
+import type { Certificate } from '../../http/tls.ts';
+import type { CookieSettings } from './cookies.ts';
+import type { OperatorsFile } from './operators-file.ts';
+import type { ConsoleConfig } from './settings.ts';
+
+/** The parts that the console shares with the API. */
+interface SharedParts {
+  readonly admissions: Api['admissions'];
+  readonly authPageUrl: string;
+  readonly cipher: SigningKeyCipher;
+  readonly clock: () => Date;
+  readonly config: ConsoleConfig;
+  readonly database: Database;
+  readonly exporter: Exporter;
+  readonly liveSessions: LiveSessions;
+  readonly isOnCitus: boolean;
+  readonly logger: Logger;
+  readonly notices: Call['notices'];
+  readonly onMessage: (applicationId: string) => void;
+  readonly pageTokens: PageTokens;
+  readonly procedures: Procedures;
+  readonly providers: LoginProviders;
+  readonly readiness: Readiness;
+  readonly recordCall?: RecordCall | undefined;
+  readonly requestTimeoutMs: number;
+  readonly outages: OutageLog;
+  readonly sampler: LineSampler;
+  readonly sessionMaxAgeSeconds: number;
+  readonly tokens: AuthTokens;
+}
+
+export interface ConsoleParts extends SharedParts {
+  /** The origin of the console in browsers. */
+  readonly consoleUrl: string;
+  readonly cookies: CookieSettings;
+  readonly operators: OperatorsFile;
+  /** Returns the certificate that new connections get, which may be newer than that of `config`. */
+  readonly readCertificate: () => Certificate | undefined;
+}

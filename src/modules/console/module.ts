@@ -1,0 +1,16 @@
+/** The console: pages of operators, on a port of their own. */
+import type { Module } from '../module.ts';
+import { openConsole } from './open-console.ts';
+import { type ConsoleConfig, ofConsole } from './settings.ts';
+
+export const consoleModule: Module<ConsoleConfig> = {
+  ...ofConsole,
+  name: 'console',
+  open: openConsole,
+  commands: {
+    async console(config, email) {
+      const { createConsoleLink } = await import('./create-console-link.ts');
+      return createConsoleLink(config, email);
+    },
+  },
+};

@@ -1,0 +1,130 @@
+/** The form of an application: required fields first, the others in groups that open. */
+import type { ApplicationDetails } from '../../../domain/applications/application.ts';
+import { allowsMethod } from '../../../domain/applications/branding.ts';
+import { isRegistrable } from '../../../domain/applications/redirect-uri.ts';
+import { type Html, html } from '../../../http/html.ts';
+import type { ConsoleRequest } from '../console-request.ts';
+import { renderCheck, renderField, textOrNull } from '../parts/field.ts';
+
+type Chosen = Omit<ApplicationDetails, 'id' | 'clientId' | 'createdAt'>;
+
+const METHODS = [
+  ['email', 'Code by e-mail'],
+  ['passkey', 'Passkey'],
+  ['wallet', 'Wallet'],
+] as const;
+
+/** Returns Usher's own methods, the providers, and stored methods of the application that no longer exist. */
+function methodsOf(
+  { parts }: ConsoleRequest,
+  application?: Pick<Chosen, 'loginMethods'>,
+): (readonly [string, string])[] {
+  const providers = parts.providers.all.map(({ id, name }) => [id, name] as const);
+  const known = [...METHODS, ...providers];
+  const others = (application?.loginMethods ?? []).filter((given) => known.every(([method]) => method !== given));
+  return [...known, ...others.map((given) => [given, given] as const)];
+}
+
+export const APPLICATION_FIELDS = [
+  ...['name', 'redirectUris', 'initiateLoginUri', 'accentColor', 'termsUri', 'privacyUri', 'supportUri'],
+  ...['sessionMaxAgeSeconds', 'sessionIdleSeconds', 'postLogoutRedirectUris', 'backchannelLogoutUri'],
+];
+
+/** Renders the fields of a new or an existing application. */
+export function renderApplicationFields(request: ConsoleRequest, application?: Chosen): Html {
+  const field = (
+    name: keyof Chosen & string,
+    label: string,
+    options: Partial<Parameters<typeof renderField>[1]> = {},
+  ) => {
+    const value = application?.[name];
+    const text = Array.isArray(value) ? value.join('\n') : value === null || value === undefined ? '' : String(value);
+    return renderField(request, { name, label, value: text, ...options });
+  };
+  const check = (
+    name: 'allowSignUp' | 'askName' | 'singleSignOn' | 'openIdConnect' | 'requirePkce' | 'publicClient',
+    label: string,
+  ) => renderCheck(request, { name, label, isChecked: application?.[name] ?? false });
+  const group = (title: string, content: Html, isOpen = request.problem !== undefined) =>
+    renderGroup(title, content, isOpen);
+  return html`${field('name', 'Name', { isRequired: true, note: 'Shown on the login page, and as the sender of e-mails.' })}
+${field('redirectUris', 'Redirect URIs', { isRequired: true, rows: 3, note: html`One per line.${describeRefused(request)}` })}
+${field('initiateLoginUri', 'Where a new sign-in starts', { note: '“Sign in again” on error pages leads here.' })}
+${group(
+  'Ways to sign in, and people',
+  html`<fieldset class="check field"><legend>Ways to sign in</legend>
+${methodsOf(request, application).map(([value, label]) => renderCheck(request, { name: 'loginMethods', value, label, isChecked: !application || allowsMethod(application, value) }))}<p>The login page offers those that this Usher has enabled.</p></fieldset>
+<fieldset class="check field"><legend>People</legend>
+${check('allowSignUp', 'New people may sign up')}${check('askName', 'Ask new people for their name')}${check('singleSignOn', 'Continue as: people who signed in to another application need no new code')}</fieldset>`,
+  true,
+)}
+${group(
+  'Look and links',
+  html`${field('accentColor', 'Accent colour', { placeholder: '#0f5e5a', note: 'Usher darkens or lightens it where text would be hard to read.' })}
+${field('termsUri', 'Terms', { type: 'url' })}
+${field('privacyUri', 'Privacy', { type: 'url' })}
+${field('supportUri', 'Help', { note: 'An https address, or mailto:. Replies to e-mails also go there.' })}
+${request.params.a === undefined && html`<p class="small soft">You can add a logo once the application is created.</p>`}`,
+)}
+${group(
+  'Sessions',
+  html`${field('sessionMaxAgeSeconds', 'Longest session, in seconds', { note: 'Empty: SESSION_MAX_AGE applies.' })}
+${field('sessionIdleSeconds', 'How long people can be idle, in seconds', { note: '900 signs them out after 15 minutes.' })}`,
+)}
+${group(
+  'OpenID Connect',
+  html`<fieldset class="check field"><legend>Clients</legend>
+${check('openIdConnect', 'May use OpenID Connect')}${check('requirePkce', 'Must send a code challenge (PKCE)')}${check('publicClient', 'May be a browser or mobile app without a secret')}</fieldset>
+${field('postLogoutRedirectUris', 'Allowed URLs after a logout', { rows: 2, note: 'One per line.' })}
+${field('backchannelLogoutUri', 'Back-channel logout', { type: 'url' })}`,
+)}`;
+}
+
+/** Renders a group of fields. In a refused form all groups are open, because any of them may have the error. */
+function renderGroup(title: string, content: Html, isOpen: boolean): Html {
+  return html`<details class="group"${isOpen && html` open`}><summary>${title}</summary><div class="fields">${content}</div></details>\n`;
+}
+
+function describeRefused({ problem }: ConsoleRequest): string {
+  if (!problem?.error.violations.some(({ field }) => field === 'redirectUris')) return '';
+  const lines = (problem.form.get('redirectUris') ?? '').split('\n').map((line) => line.trim());
+  const refused = lines.flatMap((line, index) => (line !== '' && !isRegistrable(line) ? [index + 1] : []));
+  return refused.length > 0 ? ` Refused: line ${refused.join(', ')}.` : '';
+}
+
+/** Returns the fields of the request. Empty fields are cleared. */
+export function readApplication(request: ConsoleRequest) {
+  const { form } = request;
+  const lines = (name: string) =>
+    (form.get(name) ?? '')
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => line !== '');
+  const methods = form.getAll('loginMethods');
+  return {
+    name: form.get('name') ?? '',
+    redirectUris: lines('redirectUris'),
+    initiateLoginUri: textOrNull(form, 'initiateLoginUri'),
+    // If all are checked, stores no restriction, so that methods that are enabled later also count.
+    loginMethods: methodsOf(request).every(([method]) => methods.includes(method)) ? [] : methods,
+    allowSignUp: form.has('allowSignUp'),
+    askName: form.has('askName'),
+    singleSignOn: form.has('singleSignOn'),
+    accentColor: textOrNull(form, 'accentColor'),
+    termsUri: textOrNull(form, 'termsUri'),
+    privacyUri: textOrNull(form, 'privacyUri'),
+    supportUri: textOrNull(form, 'supportUri'),
+    sessionMaxAgeSeconds: numberOrNull(form, 'sessionMaxAgeSeconds'),
+    sessionIdleSeconds: numberOrNull(form, 'sessionIdleSeconds'),
+    openIdConnect: form.has('openIdConnect'),
+    requirePkce: form.has('requirePkce'),
+    publicClient: form.has('publicClient'),
+    postLogoutRedirectUris: lines('postLogoutRedirectUris'),
+    backchannelLogoutUri: textOrNull(form, 'backchannelLogoutUri'),
+  };
+}
+
+function numberOrNull(form: URLSearchParams, name: string): number | null {
+  const text = textOrNull(form, name);
+  return text === null ? null : Number(text);
+}

@@ -1,0 +1,152 @@
+/** The API keys of an application. Usher stores only the hash of a key, so the console shows it once. */
+import { AdminService } from '../../../../gen/usher/v1/admin_pb.ts';
+import { listApiKeys } from '../../../domain/api-keys/list-api-keys.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { type Html, html } from '../../../http/html.ts';
+import { isolate } from '../../../texts/isolate.ts';
+import { type ConsoleRequest, findApplication, perform } from '../console-request.ts';
+import { createAction } from '../parts/action.ts';
+import { renderApplicationList } from '../parts/application-list.ts';
+import { renderConfirmation, requireName } from '../parts/confirmation.ts';
+import { renderField, renderSelect, textOrNull } from '../parts/field.ts';
+import { renderDay, renderMoment } from '../parts/moment.ts';
+import { pageFields } from '../parts/pager.ts';
+import { renderCopied } from '../parts/people.ts';
+import { actionsColumn, column, wideColumn } from '../parts/table.ts';
+import type { ConsolePage, Reply } from '../route.ts';
+import { includesRole } from '../signed-in-operator.ts';
+
+type ApiKey = Awaited<ReturnType<typeof listApiKeys>>['rows'][number];
+
+/** Shows the keys, and above them the key that was just created. */
+export async function showKeys(request: ConsoleRequest, created?: Html): Promise<ConsolePage> {
+  const { call, operator, parts, query } = request;
+  const application = await findApplication(call, request.params.a);
+  const path = `/applications/${application.id}/keys`;
+  const given = { applicationId: application.id, ...pageFields(query) };
+  const page = await listApiKeys(call, parts.pageTokens, given);
+  const isAdmin = includesRole(operator.role, 'admin');
+  const actions = actionsColumn((key: ApiKey) => renderActions(call.now, key, path));
+  const fields = html`${renderField(request, { name: 'name', label: 'Name', note: 'Distinguishes it from other keys.' })}
+${renderField(request, { name: 'expiresAt', label: 'Works until (UTC)', type: 'datetime-local', note: 'Empty: until it is revoked.' })}`;
+  return renderApplicationList(request, application, {
+    tab: 'keys',
+    heading: 'API keys',
+    page,
+    columns: isAdmin ? [...columnsAt(call.now), actions] : columnsAt(call.now),
+    empty: 'This application cannot call Usher.',
+    above: created,
+    form: isAdmin && { title: 'Create a key', shown: ['name', 'expiresAt'], fields },
+  });
+}
+
+function columnsAt(now: Date) {
+  return [
+    column(
+      'Name',
+      (key: ApiKey) =>
+        html`${isolate(key.name ?? '–')}<br>${renderCopied(key.apiKeyId, html`<code class="small soft">${key.apiKeyId}</code>`)}`,
+    ),
+    column('State', (key: ApiKey) => renderKeyState(now, key)),
+    wideColumn('Use', ({ use }: ApiKey) => use),
+    wideColumn('Created', ({ createdAt }: ApiKey) => renderDay(createdAt)),
+    wideColumn('Last used', ({ lastUsedAt }: ApiKey) => renderMoment(lastUsedAt, 'never')),
+    wideColumn('Works until', ({ expiresAt }: ApiKey) => renderMoment(expiresAt)),
+  ];
+}
+
+function renderKeyState(now: Date, { revokedAt, expiresAt, replacedBy }: ApiKey): Html {
+  if (revokedAt) return html`<span class="tag">Revoked</span>`;
+  if (expiresAt && expiresAt <= now) return html`<span class="tag">Expired</span>`;
+  return replacedBy ? html`<span class="tag warn" title="${replacedBy}">Replaced</span>` : html`Works`;
+}
+
+function renderActions(now: Date, { apiKeyId, revokedAt, expiresAt, replacedBy }: ApiKey, path: string): Html | string {
+  if (revokedAt || (expiresAt && expiresAt <= now)) return '';
+  const link = (action: string, label: string) => html`<a href="${path}/${apiKeyId}/${action}">${label}</a>`;
+  return html`${!replacedBy && html`${link('rotate', 'Rotate…')} `}${link('revoke', 'Revoke…')}`;
+}
+
+export async function createKey(request: ConsoleRequest): Promise<Reply> {
+  const { form, params } = request;
+  const given = form.get('expiresAt') ?? '';
+  // Passes malformed text on as an invalid date, which the RPC refuses.
+  const expiresAt = given === '' ? undefined : new Date(`${given}Z`);
+  const fields = { applicationId: params.a, name: textOrNull(form, 'name') ?? undefined, expiresAt };
+  const { apiKey } = await perform(request, AdminService.method.createApiKey, fields as object);
+  return showCreatedKey(request, apiKey);
+}
+
+/** Shows the new key in the answer to its form, not after a redirect: nothing has stored it. */
+export function showCreatedKey(request: ConsoleRequest, apiKey = ''): Promise<ConsolePage> {
+  const path = `/applications/${request.params.a}/keys`;
+  const created = html`<div class="alert note once" role="status" tabindex="-1" data-path="${path}"><p><strong>This key is shown once.</strong> Copy it now.</p>
+<p><code>${apiKey}</code> <button type="button" class="quiet" data-copy="${apiKey}" hidden>Copy</button></p></div>`;
+  return showKeys(request, created);
+}
+
+async function findKey({ call, params, parts }: ConsoleRequest): Promise<ApiKey> {
+  for (let pageToken = ''; ; ) {
+    const page = { applicationId: params.a, pageSize: 100, pageToken };
+    const { rows, nextPageToken } = await listApiKeys(call, parts.pageTokens, page);
+    const found = rows.find(({ apiKeyId }) => apiKeyId === params.k?.toLowerCase());
+    if (found) return found;
+    if (nextPageToken === '') throw new ServiceError('API_KEY_NOT_FOUND');
+    pageToken = nextPageToken;
+  }
+}
+
+const nameOf = ({ name, apiKeyId }: ApiKey) => name ?? apiKeyId;
+
+const OVERLAPS = [
+  ['86400', 'a day'],
+  ['3600', 'an hour'],
+  ['604800', 'a week'],
+  ['0', 'no time'],
+] as const;
+
+export async function showRotateKey(request: ConsoleRequest): Promise<ConsolePage> {
+  return renderConfirmation(request, {
+    title: 'Rotate a key',
+    section: 'applications',
+    text: 'Creates a new key. The old key keeps working for a while, so that you can replace it.',
+    fields: renderSelect(
+      'overlapSeconds',
+      'The old key works for',
+      OVERLAPS,
+      request.problem?.form.get('overlapSeconds') ?? '86400',
+    ),
+    name: nameOf(await findKey(request)),
+    submit: 'Rotate',
+    back: `/applications/${request.params.a}/keys`,
+  });
+}
+
+export async function rotateKey(request: ConsoleRequest): Promise<Reply> {
+  const key = await findKey(request);
+  requireName(request, nameOf(key));
+  const fields = { apiKeyId: key.apiKeyId, overlapSeconds: Number(request.form.get('overlapSeconds') ?? 86_400) };
+  const { apiKey } = await perform(request, AdminService.method.rotateApiKey, fields);
+  return showCreatedKey(request, apiKey);
+}
+
+export async function showRevokeKey(request: ConsoleRequest): Promise<ConsolePage> {
+  return renderConfirmation(request, {
+    title: 'Revoke a key',
+    section: 'applications',
+    text: 'Calls with this key fail within seconds.',
+    name: nameOf(await findKey(request)),
+    submit: 'Revoke',
+    back: `/applications/${request.params.a}/keys`,
+  });
+}
+
+export const revokeKey = createAction(
+  AdminService.method.revokeApiKey,
+  async (request) => {
+    const key = await findKey(request);
+    requireName(request, nameOf(key));
+    return { apiKeyId: key.apiKeyId };
+  },
+  ({ params }) => `/applications/${params.a}/keys?done=revoked`,
+);

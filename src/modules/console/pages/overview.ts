@@ -1,0 +1,168 @@
+/** The figures of the last 24 hours. If a part cannot be read, an alert takes its place, and the other parts are shown. */
+import { listApplications } from '../../../domain/applications/list-applications.ts';
+import { listOperatorEvents } from '../../../domain/audit/list-audit-events.ts';
+import type { CountName } from '../../../domain/core/call.ts';
+import { type HourlyCount, readHourlyCounts } from '../../../domain/hourly-counts/read-hourly-counts.ts';
+import { countWaiting } from '../../../domain/webhooks/count-deliveries.ts';
+import { listDisabledWebhooks } from '../../../domain/webhooks/list-disabled-webhooks.ts';
+import { type FailingWebhook, listFailingWebhooks } from '../../../domain/webhooks/list-failing-webhooks.ts';
+import { type Html, html } from '../../../http/html.ts';
+import { isolate } from '../../../texts/isolate.ts';
+import type { ConsoleRequest } from '../console-request.ts';
+import { type HourlyFigure, renderFigure, timeOf } from '../parts/bars.ts';
+import { describeMessages } from '../parts/messages.ts';
+import { renderMoment } from '../parts/moment.ts';
+import { column, renderRows, wideColumn } from '../parts/table.ts';
+import type { Reply } from '../route.ts';
+import { includesRole } from '../signed-in-operator.ts';
+import { AUDIT_COLUMNS } from './audit.ts';
+import { renderWebhookState } from './webhooks.ts';
+
+const HOUR_MS = 60 * 60_000;
+const HOURS = 24;
+const SHOWN_ROWS = 10;
+
+const FIGURES: readonly (readonly [name: CountName, title: string, isTrouble?: true])[] = [
+  ['sign_ins', 'Sign-ins'],
+  ['sign_ups', 'Sign-ups'],
+  ['wrong_codes', 'Wrong codes'],
+  ['emails', 'E-mails sent'],
+  ['webhook_attempts', 'Webhook attempts'],
+  ['failed_webhook_attempts', 'Failed attempts', true],
+];
+
+/** Shows the first page. Redirects a team to its applications. */
+export async function showOverview(request: ConsoleRequest): Promise<Reply> {
+  const { call, operator } = request;
+  if (operator.role === 'team') return { redirect: '/applications' };
+  const [figures, waiting, failing, disabled, lastEvents] = await Promise.all([
+    renderOrAlert('The figures', renderFigures(request)),
+    renderOrAlert('The backlog of webhooks', renderWaiting(request)),
+    renderOrAlert('The list of failing webhooks', renderFailing(request)),
+    renderOrAlert('The list of disabled webhooks', renderDisabled(request)),
+    renderOrAlert('The last changes by operators', renderLastEvents(request)),
+  ]);
+  const until = `Until ${timeOf({ hour: call.now })} UTC`;
+  return {
+    title: 'Overview',
+    section: 'overview',
+    body: html`<div class="bar"><h1>Last 24 hours</h1><p class="small soft">${until}, counted once a minute</p></div>
+${figures}
+${waiting}
+${failing}
+${disabled}
+${lastEvents}`,
+  };
+}
+
+async function renderOrAlert(subject: string, part: Promise<Html | false>): Promise<Html | false> {
+  return part.catch(() => html`<p class="alert warn">${subject} cannot be read at the moment.</p>`);
+}
+
+async function renderFigures(request: ConsoleRequest): Promise<Html> {
+  const counts = await readHourlyCounts(request.call);
+  if (counts.length === 0) return renderBeginning(request);
+  const figures = FIGURES.map(([name, title, isTrouble]) => ({
+    name,
+    title,
+    isTrouble,
+    hours: hoursOf(counts, name, request.call.now),
+  }));
+  return html`<div class="figures">
+${figures.map(({ name, title, isTrouble, hours }) => renderFigure(name, title, hours, isTrouble === true && hours.some(({ count }) => count > 0)))}
+</div>
+<details class="small"><summary>The same as a table</summary>
+${renderRows({ labelledBy: 'figures-title', columns: columnsOf(figures), rows: figures[0]?.hours.map((_, index) => index) ?? [], empty: '' }, 'table')}
+<p class="hide" id="figures-title">Figures by hour</p></details>`;
+}
+
+async function renderBeginning({ call, operator, parts }: ConsoleRequest): Promise<Html> {
+  const { rows } = await listApplications(call, parts.pageTokens, { pageSize: 1 });
+  const create =
+    includesRole(operator.role, 'admin') &&
+    html`<p><a class="button" href="/applications/new">Create an application</a></p>`;
+  const text =
+    rows.length === 0
+      ? 'Create an application to begin with.'
+      : 'The figures appear once an application sends people to the login page.';
+  return html`<div class="panel empty"><p><strong>Nobody has signed in yet.</strong> ${text}</p>${rows.length === 0 && create}</div>`;
+}
+
+function hoursOf(counts: readonly HourlyCount[], name: CountName, now: Date): HourlyFigure[] {
+  const thisHour = Math.floor(now.getTime() / HOUR_MS) * HOUR_MS;
+  const byHour = new Map(
+    counts.filter((each) => each.name === name).map(({ hour, count }) => [hour.getTime(), Number(count)]),
+  );
+  return Array.from({ length: HOURS }, (_, index) => {
+    const at = thisHour - (HOURS - 1 - index) * HOUR_MS;
+    return { hour: new Date(at), count: byHour.get(at) ?? 0 };
+  });
+}
+
+/** Returns the columns of a table with a row per hour. */
+function columnsOf(figures: readonly { readonly title: string; readonly hours: readonly HourlyFigure[] }[]) {
+  const hour = column('Hour (UTC)', (index: number) => timeOf(figures[0]?.hours[index]));
+  return [
+    hour,
+    ...figures.map(({ title, hours }) => ({ title, cell: (index: number) => String(hours[index]?.count ?? 0) })),
+  ];
+}
+
+async function renderWaiting({ call }: ConsoleRequest): Promise<Html> {
+  const count = await countWaiting(call);
+  if (count === 0) return html`<p class="soft">No message waits for a webhook.</p>`;
+  return html`<p>${describeMessages(count)} ${count === 1 ? 'waits' : 'wait'} for a webhook.</p>`;
+}
+
+/** The fields that both tables of webhooks have. */
+interface AnyWebhook {
+  readonly applicationId: string;
+  readonly applicationName: string;
+  readonly id: string;
+  readonly url: string;
+  /** Null for the endpoint of back-channel logout, which is a setting of the application. */
+  readonly ownerId: string | null;
+}
+
+const WEBHOOK_COLUMNS = [
+  column('URL', ({ applicationId, id, url, ownerId }: AnyWebhook) => {
+    const path = `/applications/${applicationId}`;
+    return html`<a href="${ownerId === null ? path : `${path}/webhooks/${id}`}">${isolate(url)}</a>`;
+  }),
+  wideColumn('Application', ({ applicationName }: AnyWebhook) => isolate(applicationName)),
+];
+
+async function renderFailing({ call }: ConsoleRequest): Promise<Html | false> {
+  const { rows, hasMore } = await listFailingWebhooks(call);
+  if (rows.length === 0) return false;
+  const more = `The ${rows.length} that have been failing longest. There are more.`;
+  return html`<div class="bar"><h2 id="failing">Webhooks that fail</h2>${hasMore && html`<p class="small soft">${more}</p>`}</div>
+${renderRows({ labelledBy: 'failing', columns: FAILING_COLUMNS, rows, empty: '' })}`;
+}
+
+const FAILING_COLUMNS = [
+  ...WEBHOOK_COLUMNS,
+  column('Since (UTC)', ({ failingSince }: FailingWebhook) => renderMoment(failingSince)),
+];
+
+async function renderDisabled({ call, parts }: ConsoleRequest): Promise<Html | false> {
+  const { rows, nextPageToken } = await listDisabledWebhooks(call, parts.pageTokens, { pageSize: SHOWN_ROWS });
+  if (rows.length === 0) return false;
+  const more = `The ${rows.length} that were disabled last. There are more.`;
+  return html`<div class="bar"><h2 id="disabled">Webhooks that Usher has disabled</h2>${nextPageToken !== '' && html`<p class="small soft">${more}</p>`}</div>
+${renderRows({ labelledBy: 'disabled', columns: DISABLED_COLUMNS, rows, empty: '' })}`;
+}
+
+type Disabled = Awaited<ReturnType<typeof listDisabledWebhooks>>['rows'][number];
+
+const DISABLED_COLUMNS = [
+  ...WEBHOOK_COLUMNS,
+  column('Why', ({ disabledReason }: Disabled) => renderWebhookState({ isActive: false, disabledReason })),
+  wideColumn('When (UTC)', ({ updatedAt }: Disabled) => renderMoment(updatedAt)),
+];
+
+async function renderLastEvents({ call, parts }: ConsoleRequest): Promise<Html> {
+  const { rows } = await listOperatorEvents(call, parts.pageTokens, { pageSize: SHOWN_ROWS });
+  return html`<h2 id="events">What operators did last</h2>
+${renderRows({ labelledBy: 'events', columns: AUDIT_COLUMNS, rows, empty: 'Nothing yet.' }, 'panel table log')}`;
+}

@@ -1,0 +1,113 @@
+/** Fields of forms, with the typed values and their errors. */
+import type { ErrorReason } from '../../../domain/core/errors.ts';
+import { type Html, html } from '../../../http/html.ts';
+import { isolate } from '../../../texts/isolate.ts';
+import type { ConsoleRequest, Problem } from '../console-request.ts';
+import { isOutdated } from './form.ts';
+
+interface Field {
+  /** The name of the field in the request of the RPC. */
+  readonly name: string;
+  readonly label: string;
+  readonly value?: string | null | undefined;
+  readonly note?: Html | string;
+  readonly type?: 'file' | 'text' | 'email' | 'url' | 'search' | 'number' | 'datetime-local';
+  readonly rows?: number;
+  readonly isRequired?: boolean;
+  readonly maxLength?: number;
+  readonly placeholder?: string;
+  /** The media types and the size limit of a file. */
+  readonly accept?: string;
+  readonly maxBytes?: number;
+}
+
+/** Renders a field with its label. In a refused form, it has the typed value. */
+export function renderField({ problem }: Pick<ConsoleRequest, 'problem'>, field: Field): Html {
+  const { name, label, note, rows, type = 'text', isRequired, maxLength, placeholder, accept, maxBytes } = field;
+  const value = problem ? (problem.form.get(name) ?? '') : (field.value ?? '');
+  const wrong = problemOf(problem, name);
+  const described = [wrong && `${name}-wrong`, note && `${name}-note`].filter(Boolean).join(' ');
+  const attributes = html` id="${name}" name="${name}" spellcheck="false"${isRequired && html` required`}${
+    maxLength !== undefined && html` maxlength="${String(maxLength)}"`
+  }${placeholder && html` placeholder="${placeholder}"`}${accept && html` accept="${accept}"`}${
+    maxBytes !== undefined && html` data-max-bytes="${String(maxBytes)}"`
+  }${wrong && html` aria-invalid="true"`}${described && html` aria-describedby="${described}"`}`;
+  const input =
+    rows === undefined
+      ? html`<input${attributes} type="${type}" value="${value}" autocomplete="off">`
+      : html`<textarea${attributes} rows="${String(rows)}">\n${value}</textarea>`;
+  return html`<div class="field"><label for="${name}">${label}</label>${input}${
+    wrong && html`<p class="wrong" id="${name}-wrong">${isolate(wrong)}</p>`
+  }${isOutdated(problem) && renderSaved(field.value ?? '', value)}${note && html`<p id="${name}-note">${note}</p>`}</div>\n`;
+}
+
+/** Renders a checkbox with its label. */
+export function renderCheck(
+  { problem }: Pick<ConsoleRequest, 'problem'>,
+  { name, label, value = 'on', isChecked }: { name: string; label: Html | string; value?: string; isChecked: boolean },
+): Html {
+  const checked = problem ? problem.form.getAll(name).includes(value) : isChecked;
+  const saved = isOutdated(problem) && checked !== isChecked && (isChecked ? 'Saved: yes' : 'Saved: no');
+  return html`<label><input type="checkbox" name="${name}" value="${value}"${checked && html` checked`}><span>${label}${saved && html` <span class="tag warn">${saved}</span>`}</span></label>\n`;
+}
+
+/** Renders the stored value if it differs from the typed one: somebody else may have changed it. */
+function renderSaved(saved: string, typed: string): Html | false {
+  // Browsers send line breaks as CR LF.
+  if (typed.replaceAll('\r\n', '\n').trim() === saved.trim()) return false;
+  return html`<p class="saved">Saved: ${saved === '' ? 'nothing' : isolate(saved)}</p>`;
+}
+
+/** Renders a drop-down list. */
+export function renderSelect(
+  name: string,
+  label: string,
+  options: readonly (readonly [value: string, label: string])[],
+  chosen: string,
+): Html {
+  const items = options.map(
+    ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
+  );
+  return html`<div class="field"><label for="${name}">${label}</label><select id="${name}" name="${name}">${items}</select></div>\n`;
+}
+
+const OUTDATED =
+  'Somebody has changed this since you opened it, so nothing is saved yet. What you typed is kept. Where it differs from ' +
+  'the saved values, you see those below. Save again to replace them.';
+
+/** Renders the error of a form as a whole, and errors of fields that the form does not show. */
+export function renderProblem(
+  { problem }: Pick<ConsoleRequest, 'problem'>,
+  shown: readonly string[] = [],
+): Html | false {
+  if (!problem) return false;
+  const { message, violations } = problem.error;
+  const others = violations.filter(({ field }) => !shown.includes(field));
+  const text = isOutdated(problem)
+    ? OUTDATED
+    : violations.length === 0
+      ? `${message}.`
+      : 'Nothing is saved yet: see the errors below.';
+  return html`<div class="alert" role="alert" tabindex="-1"><p>${text}</p>${others.map(
+    (violation) => html`<p>${violation.field}: ${violation.message}</p>`,
+  )}</div>`;
+}
+
+/** The field that an error without violations belongs to. */
+const FIELDS_OF_ERRORS: Partial<Record<ErrorReason, string>> = {
+  USER_ALREADY_EXISTS: 'email',
+  EVENT_ALREADY_EXISTS: 'eventId',
+};
+
+function problemOf(problem: Problem | undefined, name: string): string | undefined {
+  if (!problem) return undefined;
+  const { reason, message, violations } = problem.error;
+  const found = violations.filter(({ field }) => field === name).map((violation) => violation.message);
+  if (found.length > 0) return found.join('; ');
+  return FIELDS_OF_ERRORS[reason] === name ? message : undefined;
+}
+
+/** Returns the text of a field, or null if it is empty: in an update, null clears a field. */
+export function textOrNull(form: URLSearchParams, name: string): string | null {
+  return form.get(name)?.trim() || null;
+}

@@ -1,0 +1,64 @@
+import { type Html, html } from '../../../http/html.ts';
+import type { ConsoleRequest } from '../console-request.ts';
+import { renderForm } from './form.ts';
+
+/** Renders a panel with a heading, and optionally with a button or link beside it. */
+export function renderPanel(
+  id: string,
+  title: string,
+  content: Html,
+  button?: Html | false,
+  className = 'panel',
+): Html {
+  return html`<section class="${className}" aria-labelledby="${id}">
+<header class="bar"><h2 id="${id}">${title}</h2>${button}</header>
+${content}
+</section>`;
+}
+
+/** Renders names with their values. Leaves out names without a value. */
+export function renderFacts(
+  facts: readonly (readonly [name: string, value: Html | string | false | undefined])[],
+): Html {
+  const given = facts.filter(([, value]) => value !== undefined && value !== false);
+  return html`<dl class="facts">${given.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>\n`)}</dl>`;
+}
+
+/** Renders a button that sends its form without a question. `about` names the object for screen readers. */
+export function renderActionButton(path: string, label: string, kind = 'second', about?: Html | string): Html {
+  return renderForm(
+    path,
+    html`<button class="${kind}">${label}${about && html`<span class="hide"> ${about}</span>`}</button>`,
+  );
+}
+
+/** Renders a link that looks like a button, to a page with a form. */
+export function renderLinkButton(path: string, label: string, kind = 'second'): Html {
+  return html`<a class="button ${kind}" href="${path}">${label}</a>`;
+}
+
+const NOTES: Readonly<Record<string, string>> = {
+  created: 'Created.',
+  saved: 'Saved.',
+  deleted: 'Deleted.',
+  erased: 'Erased.',
+  ended: 'The sessions have ended.',
+  deactivated: 'Deactivated. Every session has ended.',
+  reactivated: 'Active again.',
+  revoked: 'The key no longer works.',
+  redelivered: 'The redelivery has started. Reload the page to see the answer.',
+  tested: 'A test message is on its way. Reload the page to see the answer.',
+  'checked-in': 'Checked in.',
+  undone: 'The check-in is undone.',
+};
+
+/** Renders the result of the form that redirected here, which the parameter `done` names. */
+export function renderNote({ query }: ConsoleRequest): Html | false {
+  const text = NOTES[query.get('done') ?? ''];
+  return text !== undefined && html`<p class="alert note" role="status" tabindex="-1">${text}</p>`;
+}
+
+/** Renders breadcrumbs: links to the pages above this one. */
+export function renderBreadcrumbs(...links: readonly (readonly [path: string, label: Html | string])[]): Html {
+  return html`<p class="small breadcrumbs">${links.map(([path, label], index) => html`${index > 0 && ' / '}<a href="${path}">${label}</a>`)}</p>`;
+}

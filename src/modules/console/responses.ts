@@ -1,0 +1,61 @@
+/** The responses of the console, with their security headers. */
+import { createHash } from 'node:crypto';
+import { Html, html, htmlDocument } from '../../http/html.ts';
+import type { HttpContext } from '../../http/http-context.ts';
+import { readScript, readStyle } from '../../http/inline-files.ts';
+import { send } from '../../http/response.ts';
+import { withoutDirectionControls } from '../../texts/isolate.ts';
+
+const styles = ['base', 'forms', 'panels'].map((name) => new URL(`../../http/styles/${name}.css`, import.meta.url));
+const style = readStyle(
+  ...styles,
+  new URL('../../http/styles/brand.css', import.meta.url),
+  new URL('tables.css', import.meta.url),
+  new URL('console.css', import.meta.url),
+  new URL('../../http/styles/preferences.css', import.meta.url),
+);
+const script = readScript(new URL('console.js', import.meta.url));
+
+const HEADERS = {
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+};
+
+/** Has no form-action: browsers would apply it to redirects after a form, too, and one leads to the login page. */
+const POLICY =
+  `default-src 'none'; style-src ${sourceOf(style)}; script-src ${sourceOf(script)}; connect-src 'self'; ` +
+  `frame-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'`;
+
+const head = html`<style>${new Html(style)}</style>`;
+const foot = html`<script type="module">${new Html(script)}</script>`;
+
+export function sendDocument(
+  context: HttpContext,
+  {
+    status = 200,
+    title,
+    body,
+    className = 'console',
+  }: { status?: number; title: string; body: Html; className?: string },
+): void {
+  const document = htmlDocument(`${withoutDirectionControls(title)} · Usher console`, head, html`${body}\n${foot}`, {
+    className,
+  });
+  const retryAfter = status === 503 ? { 'retry-after': '1' } : {};
+  send(context, status, document, {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': POLICY,
+    ...HEADERS,
+    ...retryAfter,
+  });
+}
+
+export function redirectTo(context: HttpContext, location: string): void {
+  send(context, 303, '', { location, ...HEADERS });
+}
+
+function sourceOf(text: string): string {
+  return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+}

@@ -1,0 +1,99 @@
+/** The rows of the table of routes, and how a request finds its row. */
+
+import type { Html } from '../../http/html.ts';
+import type { ConsoleRequest } from './console-request.ts';
+import type { Role } from './operators.ts';
+import { includesRole, type SignedInOperator } from './signed-in-operator.ts';
+
+export type Section = 'overview' | 'users' | 'applications' | 'audit' | 'health';
+
+export interface ConsolePage {
+  readonly title: string;
+  readonly section?: Section;
+  readonly body: Html;
+  readonly status?: number;
+}
+
+/** A page, a redirect to a path, or `sent` if the handler has sent the response itself. */
+export type Reply = ConsolePage | { readonly redirect: string } | 'sent';
+
+type Run = (request: ConsoleRequest) => Promise<Reply>;
+
+export interface ConsoleRoute {
+  readonly method: 'GET' | 'POST';
+  /** `:a` stands for the ID of an application, and so on. */
+  readonly path: string;
+  /** The lowest role that may use the route. `anyone` needs no session: the routes of the sign-in. */
+  readonly role: Exclude<Role, 'team'> | 'anyone';
+  /** Whether the route needs a sign-in of the last 15 minutes. */
+  readonly isSensitive?: true;
+  /** Whether a team may use the route although its path names no application. */
+  readonly isForTeams?: true;
+  /** Whether the form may contain a file. */
+  readonly takesFile?: true;
+  readonly run: Run;
+  /** Renders the page of the form, for a form that was refused. */
+  readonly showForm?: Run;
+}
+
+type Options = Pick<ConsoleRoute, 'isSensitive' | 'isForTeams' | 'takesFile'>;
+
+export function get(role: ConsoleRoute['role'], path: string, run: Run, options: Options = {}): ConsoleRoute {
+  return { method: 'GET', path, role, run, ...options };
+}
+
+export function post(role: ConsoleRoute['role'], path: string, run: Run, showForm?: Run, options: Options = {}) {
+  return { method: 'POST', path, role, run, ...(showForm && { showForm }), ...options } as const;
+}
+
+/** Returns two routes with the same path: the page with the form, and the handler of the form. */
+export function getAndPost(role: ConsoleRoute['role'], path: string, show: Run, run: Run, options: Options = {}) {
+  return [get(role, path, show, options), post(role, path, run, show, options)];
+}
+
+export interface FoundRoute {
+  readonly route: ConsoleRoute;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+export function findRoute(routes: readonly ConsoleRoute[], method: string, path: string): FoundRoute | undefined {
+  const segments = path.split('/');
+  for (const route of routes) {
+    const params = route.method === method ? match(route.path.split('/'), segments) : undefined;
+    if (params) return { route, params };
+  }
+  return undefined;
+}
+
+/** Returns whether the operator may use the route. A team has the rights of support in its own applications. */
+export function mayUse({ route, params }: FoundRoute, { role, applicationIds }: SignedInOperator): boolean {
+  if (route.role === 'anyone') return true;
+  if (!includesRole(role, route.role)) return false;
+  if (role !== 'team' || route.isForTeams) return true;
+  return params.a !== undefined && applicationIds.includes(params.a.toLowerCase());
+}
+
+function match(pattern: readonly string[], segments: readonly string[]): Record<string, string> | undefined {
+  if (pattern.length !== segments.length) return undefined;
+  const params: Record<string, string> = {};
+  for (const [index, part] of pattern.entries()) {
+    const segment = segments[index] ?? '';
+    if (!part.startsWith(':')) {
+      if (part !== segment) return undefined;
+      continue;
+    }
+    const text = decode(segment);
+    if (!text) return undefined;
+    params[part.slice(1)] = text;
+  }
+  return params;
+}
+
+/** Returns undefined if the segment is not percent-encoded UTF-8. */
+function decode(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
+  }
+}

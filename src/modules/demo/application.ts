@@ -1,0 +1,68 @@
+/** Routes the requests to the demo: its two applications, the receiver of its webhook, the home page and the API reference. */
+import { verifyWebhook, WebhookVerificationError } from '../../client/verify-webhook.ts';
+import type { PathHandler } from '../../http/http-context.ts';
+import { readBody } from '../../http/read-body.ts';
+import { sendJson } from '../../http/response.ts';
+import { sendPage } from '../../login-page/responses.ts';
+import type { Core } from '../module.ts';
+import type { Demo } from './demo.ts';
+import type { DemoParts } from './demo-parts.ts';
+import { CAFE, DEMO, renderMessage } from './pages.ts';
+import { createReferenceAction } from './reference.ts';
+import { type Actions, type CallUsher, createCall, createSite } from './site.ts';
+import { RECEIVER_PATH } from './webhook.ts';
+
+const MAX_WEBHOOK_BYTES = 256 * 1024;
+const WEBHOOK_TIMEOUT_MS = 5_000;
+
+/** Returns the handler. `print` writes to the terminal. */
+export function createDemoApplication(
+  demo: Demo,
+  parts: DemoParts & Pick<Core, 'greetings'>,
+  print: (text: string) => void,
+): PathHandler {
+  const { clock, url } = parts;
+  const { accountUrl, cafe, methods, webhookId } = demo;
+  const email = demo.canSignIn ? demo.email : undefined;
+  const shared = { accountUrl, email, methods };
+  const callAsDemo = createCall(url, demo.apiKey);
+  const actions: Actions = {
+    ...createSite(demo, { ...DEMO, ...shared, other: CAFE }, callAsDemo, clock),
+    ...createSite(cafe, { ...CAFE, ...shared, other: DEMO }, createCall(url, cafe.apiKey), clock),
+    ...createReceiver(webhookId, callAsDemo, print),
+    ...createReferenceAction(demo, parts),
+  };
+
+  return async (context) => {
+    const action = actions[`${context.request.method} ${context.path}`];
+    if (!action) return false;
+    try {
+      await action(context);
+    } catch (error) {
+      // Usher may be unreachable at its own URL, for example because its TLS certificate is self-signed or for another host.
+      const { cause = error } = error instanceof Error ? error : {};
+      sendPage(context, 502, renderMessage(DEMO, 'The demo cannot reach Usher', `${url}: ${cause}`));
+    }
+    return true;
+  };
+}
+
+/** Prints messages that Usher signed. Prints repeated messages, too; real receivers should handle each `id` once. */
+function createReceiver(webhookId: string, callUsher: CallUsher, print: (text: string) => void): Actions {
+  return {
+    async [`POST ${RECEIVER_PATH}`](context) {
+      // Reads the signing key each time, because the developer may have rotated it.
+      const { data: webhook, message } = await callUsher<{ signingKey: string }>(`/api/webhooks/${webhookId}`);
+      if (!webhook) throw new Error(message);
+      const body = await readBody(context.request, MAX_WEBHOOK_BYTES, performance.now() + WEBHOOK_TIMEOUT_MS);
+      try {
+        const { type, data } = await verifyWebhook(webhook.signingKey, context.headers, body);
+        print(`  WEBHOOK ${type} ${JSON.stringify(data)}\n`);
+        sendJson(context, 200, '{}');
+      } catch (error) {
+        if (!(error instanceof WebhookVerificationError)) throw error;
+        sendJson(context, 401, JSON.stringify({ error: error.message }));
+      }
+    },
+  };
+}

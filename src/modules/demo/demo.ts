@@ -1,0 +1,123 @@
+/** Opens the demo: two applications, a user, a webhook and three events to try Usher with. Only on the embedded Postgres. */
+import { randomUUID } from 'node:crypto';
+import { readFile, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Config } from '../../config/config.ts';
+import { readOrCreateFile } from '../../config/read-or-create-file.ts';
+import { p, statement } from '../../database/template.ts';
+import { BY_USHER, withAudit } from '../../domain/audit/audit-event.ts';
+import type { ApplicationCall, Call } from '../../domain/core/call.ts';
+import { createEvent } from '../../domain/events/create-event.ts';
+import { getEvent } from '../../domain/events/get-event.ts';
+import { createUser } from '../../domain/users/create-user.ts';
+import { type DemoApplication, findCallback, openCafe, registerApplication } from './applications.ts';
+import type { DemoParts } from './demo-parts.ts';
+import { CAFE, DEMO } from './pages.ts';
+import { openWebhook } from './webhook.ts';
+
+/** More than one, because the examples of the API reference delete an event. */
+const EVENTS = 3;
+const TIMEOUT_MS = 10_000;
+
+/** The content of `demo.json`, which is kept between starts. */
+interface KeptDemo extends DemoApplication {
+  /** Shares sign-ins with the first application. Undefined until it is created. */
+  readonly cafe?: DemoApplication | undefined;
+  readonly userId: string;
+  readonly email: string;
+  readonly webhookId: string;
+  readonly eventIds: readonly string[];
+}
+
+export interface Demo extends KeptDemo {
+  readonly adminKeyFile: string;
+  readonly redirectUri: string;
+  /** The first page of the demo. */
+  readonly homeUrl: string;
+  readonly cafe: DemoApplication & { readonly redirectUri: string };
+  /** The account page of Usher, if it has one. */
+  readonly accountUrl: string | undefined;
+  /** The sign-in methods of Usher's login page. Empty if people sign in elsewhere. */
+  readonly methods: readonly string[];
+  /**
+   * Whether people can sign in to the demo application: the terminal shows codes, and the redirect URI is registered.
+   */
+  readonly canSignIn: boolean;
+}
+
+/** Returns the demo in the data directory, or creates one and stores it there with mode 0600. */
+export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> {
+  const now = parts.clock();
+  const run = parts.database.within(performance.now() + TIMEOUT_MS);
+  const call: Call = { run: withAudit(run, { ...BY_USHER, action: 'demo', now }), now };
+  const file = join(config.dataDir, 'demo.json');
+  const found = await readDemo(file);
+  const isKept = found && (await call.run(selectDemo, { ...found })).length > 0;
+  const kept = isKept ? found : await createDemo(call, parts.tokens.issuer);
+  const { applicationId, clientId, redirectUris } = kept;
+  const application = { id: applicationId, name: kept.applicationName, clientId, redirectUris };
+  const applicationCall = { ...call, application };
+  const cafe = await openCafe(call, parts.tokens.issuer, kept.cafe);
+  const events = Array.from({ length: EVENTS }, (_, index) => openEvent(applicationCall, kept.eventIds[index]));
+  const eventIds = await Promise.all(events);
+  const webhookId = await openWebhook(applicationCall, parts, kept);
+  await rm(file, { force: true });
+  await readOrCreateFile(file, () => JSON.stringify({ ...kept, cafe, webhookId, eventIds }, null, 2));
+
+  const homeUrls = [parts.tokens.issuer, parts.url];
+  // The callback at PUBLIC_URL is registered if the demo was created with it.
+  const baseUrl = homeUrls.find((url) => findCallback(DEMO, url, redirectUris).canReturn) ?? parts.url;
+  const { redirectUri, canReturn } = findCallback(DEMO, baseUrl, redirectUris);
+
+  const showsCodes = config.authPageUrl === undefined && !config.smtp && config.loginMethods.includes('email');
+  const canSignIn = showsCodes && canReturn;
+  return {
+    ...kept,
+    adminKeyFile: resolve(config.dataDir, 'admin-key'),
+    cafe: { ...cafe, redirectUri: findCallback(CAFE, baseUrl, cafe.redirectUris).redirectUri },
+    accountUrl: config.authPageUrl === undefined ? parts.authPageUrl.replace(/\/login$/, '/account') : undefined,
+    methods: config.authPageUrl === undefined ? config.loginMethods : [],
+    webhookId,
+    eventIds,
+    redirectUri,
+    homeUrl: baseUrl.replace(/\/$/, '') + DEMO.path,
+    canSignIn,
+  };
+}
+
+/** Returns the kept event, or creates another one if it was deleted. */
+async function openEvent(call: ApplicationCall, kept: string | undefined): Promise<string> {
+  const exists = getEvent(call, { eventId: kept }).then(
+    () => true,
+    () => false,
+  );
+  if (kept && (await exists)) return kept;
+  const eventId = `demo-event-${randomUUID().slice(0, 8)}`;
+  await createEvent(call, { eventId, name: 'Demo event' });
+  return eventId;
+}
+
+/** Returns undefined if the file cannot be read. */
+async function readDemo(file: string): Promise<KeptDemo | undefined> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns no row if the application or its user is deleted, or the database is new. */
+const selectDemo = statement('select_demo')`
+  select from applications a, users u
+  where a.id = ${p.uuid('applicationId')} and a.deleted_at is null
+    and u.id = ${p.uuid('userId')} and u.deleted_at is null`;
+
+async function createDemo(call: Call, url: string): Promise<KeptDemo> {
+  const application = await registerApplication(call, DEMO, url);
+  const { applicationId } = application;
+  const profile = { name: 'Ada Lovelace', walletAddress: `0x${applicationId.replaceAll('-', '')}00ada000` };
+  const create = (email: string) => createUser(call, { ...profile, email });
+  // The user of an earlier demo may have the address.
+  const user = await create('ada@example.com').catch(() => create(`ada.${applicationId.slice(0, 8)}@example.com`));
+  return { ...application, userId: user.id, email: user.email, webhookId: '', eventIds: [] };
+}

@@ -1,0 +1,45 @@
+import type { BlockList } from 'node:net';
+import type { Api, ApiParts } from '../api/api.ts';
+import type { Config, ModuleSettings } from '../config/config.ts';
+import type { Secrets } from '../config/secrets.ts';
+import type { PathHandler } from '../http/http-context.ts';
+import type { Certificate } from '../http/tls.ts';
+
+/** An optional part of Usher. It lives in a folder of its own, and is named outside that only in `modules.ts`. */
+export interface Module<ItsConfig = Config> extends ModuleSettings {
+  readonly name: string;
+  /** Starts it. Returns undefined if the settings turn it off. @throws Error of one line */
+  open?(config: ItsConfig, core: Core): Promise<OpenedModule | undefined>;
+  /** Commands of `npm run`, by name. Each returns its output. @throws Error of one line */
+  readonly commands?: Readonly<Record<string, (config: ItsConfig, argument?: string) => Promise<string>>>;
+}
+
+/** What the running core gives to a module. */
+export interface Core extends ApiParts {
+  readonly api: Api;
+  readonly onMessage: (applicationId: string) => void;
+  readonly secrets: Secrets;
+  readonly trustedProxies: BlockList;
+  /** How this machine reaches the server. */
+  readonly url: string;
+  /** The greetings of the modules that were opened before. */
+  readonly greetings: readonly Greeting[];
+}
+
+export interface OpenedModule extends Partial<AsyncDisposable> {
+  /** Answers paths at the port of the API, before the API does. */
+  readonly handler?: PathHandler;
+  readonly greeting?: Greeting | undefined;
+  /** Takes effect for new connections. */
+  readonly setCertificate?: (certificate: Certificate) => void;
+}
+
+/** What `npm start` prints of a module, on the embedded Postgres. */
+export interface Greeting {
+  readonly title: string;
+  readonly url: string;
+  /** What follows the title: the URL, and how to use it. */
+  readonly text: string;
+  /** Shell variables for a first call, by name. */
+  readonly variables?: Readonly<Record<string, string>>;
+}

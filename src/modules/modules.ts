@@ -1,0 +1,27 @@
+import { type Config, readConfig } from '../config/config.ts';
+import type { Settings } from '../config/setting.ts';
+import { SETTINGS } from '../config/settings.ts';
+import { consoleModule } from './console/module.ts';
+import { demoModule } from './demo/module.ts';
+import type { Module } from './module.ts';
+
+/** The optional parts of Usher, in the order in which they open. Nothing else outside their folders names them. */
+export const MODULES = [consoleModule, demoModule];
+
+/** The settings of the core and of every module. */
+export type FullConfig = ConfigOf<(typeof MODULES)[number]>;
+
+/** The intersection of the configurations of all modules of a union. */
+type ConfigOf<Modules> = (Modules extends Module<infer ItsConfig> ? (config: ItsConfig) => void : never) extends (
+  config: infer All,
+) => void
+  ? All & Config
+  : never;
+
+/** All settings, by the names of their fields. */
+export const ALL_SETTINGS = Object.assign({}, SETTINGS, ...MODULES.map(({ settings }) => settings)) as Settings;
+
+/** Reads the settings of the core and of every module. @throws ConfigError */
+export function readFullConfig(...[env, readFile]: Parameters<typeof readConfig>): FullConfig {
+  return readConfig(env, readFile, MODULES) as FullConfig;
+}

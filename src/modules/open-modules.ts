@@ -1,0 +1,37 @@
+import type { PathHandler } from '../http/http-context.ts';
+import type { Certificate } from '../http/tls.ts';
+import type { Core, Greeting, Module, OpenedModule } from './module.ts';
+import { type FullConfig, MODULES } from './modules.ts';
+
+export interface OpenedModules extends AsyncDisposable {
+  readonly byName: ReadonlyMap<string, OpenedModule>;
+  readonly greetings: readonly Greeting[];
+  readonly handlers: readonly PathHandler[];
+  setCertificate(certificate: Certificate): void;
+}
+
+/** Opens the modules that the settings turn on, in order. Disposal closes them in reverse order. */
+export async function openModules(config: FullConfig, core: Omit<Core, 'greetings'>): Promise<OpenedModules> {
+  await using stack = new AsyncDisposableStack();
+  const byName = new Map<string, OpenedModule>();
+  const greetings: Greeting[] = [];
+  const modules: readonly Module<FullConfig>[] = MODULES;
+  for (const { name, open } of modules) {
+    const opened = await open?.(config, { ...core, greetings });
+    if (!opened) continue;
+    stack.defer(async () => opened[Symbol.asyncDispose]?.());
+    byName.set(name, opened);
+    if (opened.greeting) greetings.push(opened.greeting);
+  }
+  const all = [...byName.values()];
+  const disposables = stack.move();
+  return {
+    byName,
+    greetings,
+    handlers: all.flatMap(({ handler }) => handler ?? []),
+    setCertificate(certificate) {
+      for (const opened of all) opened.setCertificate?.(certificate);
+    },
+    [Symbol.asyncDispose]: () => disposables.disposeAsync(),
+  };
+}
