@@ -29,8 +29,8 @@ const PACKET_BYTES = 200;
  * requests cost 15 times as much, more on a busy machine; a decompressed body without a limit costs hundreds.
  */
 const MAX_COST_RATIO = quickOrLong(100, 20);
-/** The short form opens a fifth of the connections, and a tenth of the crowds. Only the long one judges memory. */
-const PART = quickOrLong(5, 1);
+/** The short form opens a tenth of the connections, and a twentieth of the crowds. Only the long one judges memory. */
+const PART = quickOrLong(10, 1);
 /** A process that does next to nothing for so long has done what it was asked for. */
 const CALM_MS = quickOrLong(50, 400);
 /** How long an attack is watched for at most. */
@@ -106,7 +106,7 @@ describe('crowds', async () => {
   const residentBefore = crowded.residentBytes();
   afterAll(() => crowded[Symbol.asyncDispose]());
 
-  const crowds = Object.entries(CROWDS).map(([what, connections]) => [what, connections / quickOrLong(10, 1)] as const);
+  const crowds = Object.entries(CROWDS).map(([what, connections]) => [what, connections / quickOrLong(20, 1)] as const);
   test.for(crowds)('outlives %s over %d connections', { timeout: 600_000 }, async ([what, connections], context) => {
     const bytes = requests.get(what)?.bytes ?? expect.unreachable();
     resetPeak(crowded);
@@ -131,8 +131,8 @@ describe('crowds', async () => {
     if (PART === 1 && typeof limits[1] === 'object') expect(growth).toBeLessThan(MAX_CROWD_BYTES);
   });
 
-  test('refuses no stream when 50 connections send a hundred requests each at once', async () => {
-    const sessions = Array.from({ length: 50 }, () => openHttp2Session(crowded.url));
+  test('refuses no stream when many connections send a hundred requests each at once', async () => {
+    const sessions = Array.from({ length: quickOrLong(20, 50) }, () => openHttp2Session(crowded.url));
     const call = { ':method': 'POST', ':path': pathOf(Health.method.check), 'content-type': 'application/json' };
     // Each has a reply, although some are told that the service is overloaded.
     const replies = await Promise.allSettled(

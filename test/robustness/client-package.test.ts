@@ -23,6 +23,11 @@ describe('the packed client package', () => {
     project = await ClientProject.create();
   }, INSTALL_TIMEOUT_MS);
 
+  test.each(['publint --strict', 'attw --profile esm-only'])('is clean by %s', async (command) => {
+    const { exitCode, stdout, stderr } = await runShell(`${command} ${project.tarball}`);
+    expect({ exitCode, output: exitCode === 0 ? '' : stdout + stderr }).toEqual({ exitCode: 0, output: '' });
+  });
+
   test('holds compiled JavaScript with types', async () => {
     const { stdout } = await runShell(`tar --list --file ${project.tarball}`);
     const files = stdout.trim().split('\n');
@@ -63,18 +68,13 @@ describe('the packed client package', () => {
 });
 
 describe.skipIf(lacks('NPM_REGISTRY'))('the installed client package', () => {
-  let project: ClientProject;
   let application: string;
 
   beforeAll(async () => {
-    project = await ClientProject.create({ usesRegistry: true });
+    // Its dependencies are those of the repository: see the test above of their versions.
+    const project = await ClientProject.create({ usesRegistry: quickOrLong(false, true) });
     application = await project.compile(join(REPOSITORY, 'test/examples/express/app.ts'));
   }, INSTALL_TIMEOUT_MS);
-
-  test.each(['publint --strict', 'attw --profile esm-only'])('is clean by %s', async (command) => {
-    const { exitCode, stdout, stderr } = await runShell(`${command} ${project.tarball}`);
-    expect({ exitCode, output: exitCode === 0 ? '' : stdout + stderr }).toEqual({ exitCode: 0, output: '' });
-  });
 
   // The test above runs the package on 24, which the repository has, and the long form on each.
   test.each(quickOrLong([20], [20, 22, 24]))(

@@ -7,8 +7,8 @@ import clientManifest from '../../src/client/package.json' with { type: 'json' }
 import { createDirectory } from './directory.ts';
 import { REPOSITORY, runShell } from './process.ts';
 
-/** An installation may take minutes on a busy machine. */
-export const INSTALL_TIMEOUT_MS = 300_000;
+/** An installation may take minutes on a busy machine, and some downloads hang until they are tried again. */
+export const INSTALL_TIMEOUT_MS = 900_000;
 /** What the example needs, apart from the client package: of the repository. */
 const DEVELOPMENT = ['@types/express', '@types/node', 'express', 'typescript'];
 
@@ -80,7 +80,8 @@ function pack(): Promise<string> {
 
 /** Installs packages from the registry, as the environment configures it. */
 export async function installPackages(directory: string, packages: readonly string[]): Promise<void> {
-  const parameters = ['install', '--prefix', directory, '--no-audit', '--no-fund', ...packages];
+  const patience = ['--prefer-offline', '--fetch-timeout', '30000', '--fetch-retries', '6'];
+  const parameters = ['install', '--prefix', directory, '--no-audit', '--no-fund', ...patience, ...packages];
   await promisify(execFile)('npm', parameters, { timeout: INSTALL_TIMEOUT_MS });
 }
 
