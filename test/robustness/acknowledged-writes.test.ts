@@ -8,7 +8,7 @@ import { createTenant } from '../support/service.ts';
 import { runSmokeTest } from '../support/smoke-test.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
-const KILLS = quickOrLong(2, 20);
+const KILLS = quickOrLong(1, 20);
 const CALLERS = 300;
 
 test('kill -9 of the service with hundreds of calls in flight loses no acknowledged write, and leaves none partial', {

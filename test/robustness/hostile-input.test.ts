@@ -10,7 +10,7 @@ import { RecordedLog } from '../support/recorded-log.ts';
 import { startTestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
-const REQUESTS = quickOrLong(3_200, 200_000);
+const REQUESTS = quickOrLong(1_600, 200_000);
 /** Set HOSTILE_SEED to the seed that a failure names to send the same requests again. */
 const SEED = Number(process.env.HOSTILE_SEED ?? Date.now() % 1e9);
 /** How many requests are generated at a time, and then sent over one connection. */

@@ -26,7 +26,7 @@ import {
 } from '../support/statement-explainer.ts';
 
 const FEW = quickOrLong(1_000, 10_000);
-const MANY = quickOrLong(50_000, Number(process.env.LIST_ROWS ?? 1_000_000));
+const MANY = quickOrLong(30_000, Number(process.env.LIST_ROWS ?? 1_000_000));
 const PAGE_SIZE = 50;
 /** When the first row was added. */
 const START = new Date(Date.now() - 60 * 60_000);
