@@ -1,5 +1,6 @@
 /** The benchmark of calls: each server answers as expected, and one that does not fails the benchmark. */
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
@@ -8,7 +9,7 @@ import { createFixtures, userAt } from '../bench/fixtures.ts';
 import { readOptions } from '../bench/options.ts';
 import { warmUntilSteady } from '../bench/warm-up.ts';
 import { createDirectory } from '../support/directory.ts';
-import { REPOSITORY, type Run } from '../support/process.ts';
+import { REPOSITORY, type Run, runShell } from '../support/process.ts';
 import { quickOrLong } from '../support/soak.ts';
 
 /** In the short form, one of the servers to compare with. */
@@ -27,6 +28,19 @@ test('npm run bench has a figure of each call to each server', async () => {
   // It was not named.
   expect(stdout).not.toContain('OpenID Connect');
   expect(exitCode).toBe(0);
+}, 300_000);
+
+test('CONTRIBUTING.md names the files that calls pass, down to the database', async () => {
+  const { stdout } = await runShell('node src/run.js test/bench/walk/main.ts');
+  const passed = [...stdout.matchAll(/^ {2}(\S+\.ts): /gm)].map(([, file = '']) => `src/${file}`);
+  const shown = passed.filter((file) => !/^src\/database\/(?!database(-clock)?\.ts)/.test(file));
+  const [, walk = ''] = readFileSync(join(REPOSITORY, 'CONTRIBUTING.md'), 'utf8').split(
+    '| Step | Files | What happens |',
+  );
+  const named = [...(/^(\|.*\n)*/m.exec(walk.trimStart())?.[0].matchAll(/\((src\/\S+?)\)/g) ?? [])].map(
+    ([, file]) => file,
+  );
+  expect(new Set(named)).toEqual(new Set(shown));
 }, 300_000);
 
 test('npm run bench exits with 1 when one server answers one call otherwise than expected', async () => {
