@@ -28,7 +28,8 @@ export function renderRequest({ route }: Operation, { request }: OperationDescri
   const rows = request.map((field) => {
     const place = route?.fields[field.name];
     const where = route && !place ? 'RPC only' : place === 'body' ? undefined : place;
-    return renderField(field, [where, field.isRequired ? 'required' : undefined]);
+    const others = field.alternatives.map((name) => `required without ${name}`);
+    return renderField(field, [where, field.isRequired ? 'required' : undefined, ...others]);
   });
   return html`<dl>${rows}</dl>`;
 }

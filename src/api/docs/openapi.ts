@@ -18,6 +18,7 @@ export interface SchemaObject extends Omit<RuleSchema, 'type' | 'enum' | 'items'
   readonly items?: SchemaObject;
   readonly properties?: Readonly<Record<string, SchemaObject>>;
   readonly required?: readonly string[];
+  readonly anyOf?: readonly SchemaObject[];
   readonly allOf?: readonly SchemaObject[];
 }
 
@@ -40,6 +41,8 @@ export interface Field {
   readonly name: string;
   readonly schema: SchemaObject;
   readonly isRequired: boolean;
+  /** The other fields of which a request needs one if it does not have this one. */
+  readonly alternatives: readonly string[];
 }
 
 export interface OperationDescription {
@@ -64,7 +67,7 @@ export class OpenApi {
     const path = route?.path.replace(/:(\w+)/g, '{$1}') ?? '';
     const rest = this.#rest.paths[path]?.[route?.method.toLowerCase() ?? ''];
     if (!rpc || (route && !rest)) throw new Error(`No document describes ${method.name}`);
-    const { properties = {}, required = [] } = rpc.requestBody?.content['application/json'].schema ?? {};
+    const { properties = {}, required = [], anyOf = [] } = rpc.requestBody?.content['application/json'].schema ?? {};
     const response = resolve(this.#connect, schemaOf(rpc, 200));
     return {
       description: rpc.description,
@@ -72,6 +75,7 @@ export class OpenApi {
         name,
         schema,
         isRequired: required.includes(name),
+        alternatives: alternativesOf(name, anyOf),
       })),
       response: flatten(response),
       reply: rest ? resolve(this.#rest, schemaOf(rest, route?.status ?? 200)) : response,
@@ -79,11 +83,16 @@ export class OpenApi {
   }
 }
 
+function alternativesOf(name: string, anyOf: readonly SchemaObject[]): string[] {
+  const names = anyOf.flatMap(({ required = [] }) => required);
+  return names.includes(name) ? names.filter((each) => each !== name) : [];
+}
+
 function flatten({ properties = {} }: SchemaObject, prefix = ''): Field[] {
   return Object.entries(properties).flatMap(([key, schema]) => {
     const name = `${prefix}${key}`;
     const inner = schema.items ? flatten(schema.items, `${name}[].`) : flatten(schema, `${name}.`);
-    return [{ name, schema, isRequired: false }, ...inner];
+    return [{ name, schema, isRequired: false, alternatives: [] }, ...inner];
   });
 }
 

@@ -28,12 +28,25 @@ export function describeFields(
     const rule = rules[name];
     return rule ? [[name, describeField(rule, commentOfField(method, name, commentOf))]] : [];
   });
+  const anyOf = names.flatMap((name) => describeAlternatives(name, rules));
   return {
     type: 'object',
     properties: Object.fromEntries(properties),
     ...(required.length > 0 && { required }),
+    ...(anyOf.length > 0 && { anyOf }),
     ...(!ignoresUnknownFields(method) && { additionalProperties: false }),
   };
+}
+
+/** Returns the schemas of which a request needs one, if another field may replace this one. */
+function describeAlternatives(name: string, rules: RequestRules): JsonSchema[] {
+  const alternative = rules[name]?.alternative;
+  if (alternative === undefined) return [];
+  return [name, alternative].map((each) => {
+    const { type } = rules[each]?.schema ?? {};
+    // Null does not count.
+    return { properties: { [each]: { type } }, required: [each] };
+  });
 }
 
 /** Returns the parameter of the header, if the operation takes it. */

@@ -24,6 +24,14 @@ export interface Rule<T> {
   readonly isOptional: boolean;
   /** Whether null is accepted. */
   readonly isNullable: boolean;
+  /** The field that may be there instead: a request has at least one of the two. */
+  readonly alternative: string | undefined;
+}
+
+interface RuleOptions {
+  readonly isOptional?: boolean;
+  readonly isNullable?: boolean;
+  readonly alternative?: string;
 }
 
 /** A diagnostics channel: `check` publishes its rules, and the generator of the API reference listens. */
@@ -40,9 +48,9 @@ export class Unacceptable extends Error {}
 export function rule<T>(
   schema: Schema,
   accept: (value: unknown) => T,
-  { isOptional = false, isNullable = false } = {},
+  { isOptional = false, isNullable = false, alternative }: RuleOptions = {},
 ): Rule<T> {
-  return Object.assign(accept, { schema, isOptional, isNullable });
+  return Object.assign(accept, { schema, isOptional, isNullable, alternative });
 }
 
 /** Returns a string. @throws Unacceptable for any other value */

@@ -8,8 +8,10 @@ import { canonicalFirst, isSameEmail, spellingsOf } from './same-email.ts';
 import { type User, userColumns } from './user.ts';
 
 const rules = {
-  // The API reference shows it as required, because it cannot say that an e-mail address can replace it.
-  userId: rule(uuid.schema, (value) => (value === undefined || value === '' ? null : uuid(value))),
+  userId: rule(uuid.schema, (value) => (value === undefined || value === '' ? null : uuid(value)), {
+    isOptional: true,
+    alternative: 'email',
+  }),
   email: optional(text({ max: 254 })),
 };
 

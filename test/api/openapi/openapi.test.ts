@@ -28,6 +28,8 @@ interface Schema {
   readonly items?: Schema;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
+  /** A request needs one of the fields, whose names each has. */
+  readonly anyOf?: readonly { readonly required: readonly string[] }[];
 }
 
 interface Parameter {
@@ -118,6 +120,8 @@ describe.each(cases)('$name', ({ protocol, operation }) => {
     const required = requiredOf(documented);
     if (required.length > 0) await expectRefused({}, required);
     for (const name of required) await expectRefused(without(sample, name), [name]);
+    const alternatives = alternativesOf(documented);
+    if (alternatives.length > 0) await expectRefused({}, alternatives.slice(0, 1));
     // Protobuf refuses what is no timestamp or no mask.
     const messages = method.input.fields.filter(({ fieldKind }) => fieldKind === 'message');
     const scalars = fieldsOf(documented).filter(({ name }) => !messages.some(({ jsonName }) => jsonName === name));
@@ -199,6 +203,11 @@ function requiredOf(documented: DocumentedOperation): string[] {
   return fieldsOf(documented).flatMap(({ name, required }) => (required ? [name] : []));
 }
 
+/** Returns the fields of which a request needs one. */
+function alternativesOf({ requestBody }: DocumentedOperation): string[] {
+  return (requestBody?.content['application/json'].schema.anyOf ?? []).flatMap(({ required }) => required);
+}
+
 /** Returns what a request has, wherever it is. */
 function fieldsOf({ parameters = [], requestBody }: DocumentedOperation): readonly Parameter[] {
   const { properties = {}, required = [] } = requestBody?.content['application/json'].schema ?? {};
@@ -215,7 +224,13 @@ function requestsOf(documented: DocumentedOperation): fc.Arbitrary<JsonObject> {
     // URL clients drop these segments.
     return [name, valuesOf(schema).filter((value) => place !== 'path' || !/^\.{1,2}$/.test(String(value)))];
   });
-  return fc.record(Object.fromEntries(schemas), { requiredKeys: requiredOf(documented) });
+  const alternatives = alternativesOf(documented);
+  const all: fc.Arbitrary<JsonObject> = fc.record(Object.fromEntries(schemas), {
+    requiredKeys: requiredOf(documented),
+  });
+  return all.filter(
+    (fields) => alternatives.length === 0 || alternatives.some((name) => (fields[name] ?? null) !== null),
+  );
 }
 
 /** Returns values that the schema does not allow. Outside of a body every value is text. */
