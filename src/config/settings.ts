@@ -110,7 +110,7 @@ export const SETTINGS = {
   ethereumRpcUrl: setting(
     'ETHEREUM_RPC_URL',
     parseEthereumUrl,
-    'Ethereum node that checks signatures of contract wallets. Needs an [optional package](src/README.md#packages).',
+    'Ethereum node that checks signatures of contract wallets. Needs an [optional package](src/OPERATIONS.md#packages).',
   ),
   ethereumChainId: setting(
     'ETHEREUM_CHAIN_ID',

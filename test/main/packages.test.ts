@@ -1,4 +1,4 @@
-/** The list of packages in src/README.md: what Usher may load, and what `npm start` loads. */
+/** The list of packages in src/OPERATIONS.md: what Usher may load, and what `npm start` loads. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -10,7 +10,7 @@ import { REPOSITORY, startMain } from '../support/process.ts';
 const REPORT = `import { registerHooks } from 'node:module';
 registerHooks({ load: (url, context, next) => (console.error(url), next(url, context)) });`;
 
-const [, section = ''] = readFileSync(join(REPOSITORY, 'src/README.md'), 'utf8').split(/^## Packages$/m);
+const [, section = ''] = readFileSync(join(REPOSITORY, 'src/OPERATIONS.md'), 'utf8').split(/^## Packages$/m);
 const [atStart, whenNeeded, optional] = ['At the start', 'When it is needed', 'Optional'].map((heading) => {
   const [, table = ''] = section.split(`| ${heading} | What for |\n|---|---|\n`);
   return [

@@ -67,7 +67,7 @@ test('the README is short enough to be read, beside its table of settings', () =
 });
 
 test('every link of a page leads to a file, and to a heading in it', () => {
-  const folders = globSync('{src,test}/**/README.md', { cwd: REPOSITORY, exclude: ['**/node_modules'] });
+  const folders = globSync('{.github,src,test}/**/*.md', { cwd: REPOSITORY, exclude: ['**/node_modules'] });
   const pages = ['README.md', 'CONTRIBUTING.md', ...folders];
   const links = pages.flatMap((page) =>
     [...readPage(page).matchAll(/\]\((?!https?:)([^)]+)\)/g)].map(([, link = '']) => ({ page, link })),

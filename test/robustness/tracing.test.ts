@@ -77,7 +77,7 @@ test('no span has a key', async () => {
 });
 
 test('the documentation shows the file as it is', async () => {
-  const page = await readFile(join(REPOSITORY, 'src/README.md'), 'utf8');
+  const page = await readFile(join(REPOSITORY, 'src/OPERATIONS.md'), 'utf8');
   expect(page.includes(`\`\`\`js\n${await readFile(TRACING, 'utf8')}\`\`\``)).toBe(true);
 });
 
