@@ -14,6 +14,7 @@ import {
   type TestService,
   type TestUser,
 } from '../support/service.ts';
+import { quickOrLong } from '../support/soak.ts';
 import { addAuthenticator } from '../support/virtual-authenticator.ts';
 
 const CALLBACK = 'http://127.0.0.1/callback';
@@ -77,7 +78,8 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await page.locator('input[name=code]').fill(fixture.mailbox.codeFor(user.email));
   }
 
-  it.each(['en', 'de', 'ar'])(
+  // In English: passkeys.test.ts.
+  it.each(quickOrLong(['ar'], ['en', 'de', 'ar']))(
     'over TLS, in %s, a person saves a passkey, continues in another application and signs in with the passkey',
     async (tag) => {
       const origin = `https://localhost:${secured.port}`;

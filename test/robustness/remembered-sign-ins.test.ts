@@ -7,5 +7,5 @@ import { quickOrLong } from '../support/soak.ts';
 test('nobody continues with a sign-in after its revocation has answered', { timeout: 5_400_000 }, async () => {
   await using fixture = await LoginFixture.open();
   // Each of the nine ways to end it.
-  await raceContinuations(fixture, quickOrLong(27, 9 * 300));
+  await raceContinuations(fixture, quickOrLong(18, 9 * 300));
 });
