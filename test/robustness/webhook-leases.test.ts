@@ -16,18 +16,21 @@ const ENV = {
   WEBHOOK_TIMEOUT_MS: String(ATTEMPT_TIMEOUT_MS),
 };
 
-const database = await cloneDatabase();
-await watchLeases(database.sql);
 const receiver = await WebhookReceiver.open();
-afterAll(async () => {
-  await receiver[Symbol.asyncDispose]();
-  await database[Symbol.asyncDispose]();
-});
+/** The paths of endpoints that answer. */
+const answering = new Set<string>();
+receiver.respond = ({ path }, response) => {
+  if (answering.has(path)) response.writeHead(204).end();
+};
+afterAll(() => receiver[Symbol.asyncDispose]());
 
-test.for<[held: string, ordered: boolean]>([
+// At the same time: they wait for leases to end.
+test.concurrent.for<[held: string, ordered: boolean]>([
   ['an ordered queue', true],
   ['a slow delivery', false],
 ])('kill -9 of the process that holds %s silences its endpoint for seconds', LONG, async ([held, ordered], context) => {
+  await using database = await cloneDatabase();
+  await watchLeases(database.sql);
   await using holder = await startUsher(database.url, ENV);
   const tenant = await createTenant(holder);
   const { webhooks, events } = clientsOf(holder, tenant);
@@ -35,7 +38,6 @@ test.for<[held: string, ordered: boolean]>([
   const path = `/${ordered}`;
   const fields = { url: `${receiver.url}${path}`, eventTypes: ['event.created'], ownerId, ordered };
   const webhookId = (await webhooks.createWebhook(fields)).webhook?.webhookId ?? '';
-  receiver.respond = () => {};
   await events.createEvent({ eventId: `${ordered}-1` });
   await expect.poll(() => receiver.at(path).length).toBe(1);
   const firstEnds = new Map<string, number>();
@@ -56,7 +58,7 @@ test.for<[held: string, ordered: boolean]>([
   const sent = receiver.at(path).length;
   expect(sent).toBeLessThanOrEqual(await countClaims(database.sql, webhookId));
 
-  receiver.answer(204);
+  answering.add(path);
   // Whichever holds the lease.
   await Promise.all([holder.end('SIGKILL'), other.end('SIGKILL')]);
   expect((await readLease()).leftMs).toBeLessThan(SILENCE_MS);
