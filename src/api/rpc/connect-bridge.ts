@@ -11,13 +11,21 @@ import type { ReadRequest, ResponseMessage } from '../pipeline.ts';
 import type { Fields } from '../procedures.ts';
 import { toConnectError, toDecodingError } from './connect-errors.ts';
 
+/** What the error of a request depends on that Connect cannot decode. */
+interface RequestFacts {
+  /** Of the request message. */
+  readonly schema: DescMessage;
+  /** Whether Connect refuses the timeout, before it reads the request. */
+  readonly hasMalformedTimeout: boolean;
+}
+
 /**
  * Bridges Connect and the pipeline. Connect decodes a request before it calls a handler, but the pipeline reads the
  * request after the credential is checked. So `serve` starts Connect's handler, the handler calls `admit` before it
  * decodes the request, and `handle` with the decoded request.
  */
 export class ConnectBridge {
-  readonly #schema: DescMessage;
+  readonly #facts: RequestFacts;
   readonly #runPipeline: (read: ReadRequest) => Promise<ResponseMessage>;
   readonly #admission = Promise.withResolvers<void>();
   readonly #request = Promise.withResolvers<Fields>();
@@ -29,9 +37,8 @@ export class ConnectBridge {
   /** Whether the pipeline waits for Connect to decode the request. */
   #isReading = false;
 
-  /** `schema` is the schema of the request. */
-  constructor(schema: DescMessage, runPipeline: (read: ReadRequest) => Promise<ResponseMessage>) {
-    this.#schema = schema;
+  constructor(facts: RequestFacts, runPipeline: (read: ReadRequest) => Promise<ResponseMessage>) {
+    this.#facts = facts;
     this.#runPipeline = runPipeline;
   }
 
@@ -87,7 +94,7 @@ export class ConnectBridge {
       if (!this.#isReading) throw error;
     }
     // Connect could not decode the request, and the pipeline still waits for it.
-    this.#request.reject(toDecodingError(this.#signal?.reason, this.#schema));
+    this.#request.reject(toDecodingError(this.#signal?.reason, this.#facts));
     return this.#readFailure.promise;
   }
 }

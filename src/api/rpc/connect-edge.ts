@@ -25,11 +25,13 @@ import { protocolOf, REFUSED_STATUSES, refuseStream, refuseUnknownMethod, writeR
 import { decodeBase64, toBinaryType } from './grpc-web-text.ts';
 import { StreamLimits } from './stream-limits.ts';
 import { registerStreams, type StreamEnd, streamEndKey } from './streams.ts';
-import { dropEndlessTimeout, takeTimeout } from './timeout.ts';
+import { dropEndlessTimeout, hasTimeout, takeTimeout } from './timeout.ts';
 
 /** The bridge of a call. `serveUnary` sets it for each call, so the default is never used. */
 const bridgeKey = createContextKey(
-  new ConnectBridge(EmptySchema, () => Promise.reject(new Error('The context has no call'))),
+  new ConnectBridge({ schema: EmptySchema, hasMalformedTimeout: false }, () =>
+    Promise.reject(new Error('The context has no call')),
+  ),
 );
 
 export function createConnectEdge(
@@ -72,7 +74,8 @@ async function serveUnary(
   const request = toConnectRequest(context, values);
   const protocol = protocolOf(context);
   const timeoutMs = takeTimeout(protocol, request.header);
-  const bridge = new ConnectBridge(procedure.method.input, (read) =>
+  const facts = { schema: procedure.method.input, hasMalformedTimeout: hasTimeout(protocol, request.header) };
+  const bridge = new ConnectBridge(facts, (read) =>
     pipeline.runUnary(procedure, context, { protocol, timeoutMs }, read),
   );
   values.set(bridgeKey, bridge);

@@ -43,7 +43,10 @@ const ERROR_CODES: ReadonlyMap<Code, ErrorCode> = new Map(
  * Returns the error for a request message of the schema that Connect cannot decode. For some of these messages Connect
  * reports `Internal`, as if the server had failed, but the request is wrong.
  */
-export function toDecodingError(error: unknown, schema: DescMessage): ServiceError {
+export function toDecodingError(
+  error: unknown,
+  { schema, hasMalformedTimeout = false }: { schema: DescMessage; hasMalformedTimeout?: boolean },
+): ServiceError {
   if (!(error instanceof ConnectError)) return malformedMessage();
   if (error.rawMessage === COMPRESSED) return new ServiceError('COMPRESSED_WITHOUT_ENCODING');
   const [, typeName, key] = UNKNOWN_KEY.exec(error.rawMessage) ?? [];
@@ -55,15 +58,17 @@ export function toDecodingError(error: unknown, schema: DescMessage): ServiceErr
     return invalidField(name, 'must be of the documented type');
   }
   // The timeout is the only header that Connect may find malformed. Its other errors are about the message.
-  const isTimeout = error.rawMessage.includes('timeout');
-  const isMalformed = error.code === Code.Internal || (error.code === Code.InvalidArgument && !isTimeout);
+  const isMalformed = error.code === Code.Internal || (error.code === Code.InvalidArgument && !hasMalformedTimeout);
   return isMalformed ? malformedMessage() : toServiceError(error);
 }
 
 /** Connect has only this text for a frame with the compressed flag in a request without an encoding. */
 const COMPRESSED = 'received compressed envelope, but do not know how to decompress';
 
-/** Protobuf reports the first unknown field with its message type, and only in this text. */
+/**
+ * Protobuf reports the first unknown field with its message type, and only in this text. Connect decodes compressed and
+ * enveloped messages itself, and passes on the error without the message, so that no walk of the JSON could find it.
+ */
 const UNKNOWN_KEY = /cannot decode message (\S+) from JSON: key "(.*)" is unknown$/s;
 
 /** Adds a reason to an error of Connect's own, such as an unknown compression. */

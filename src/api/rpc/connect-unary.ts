@@ -72,7 +72,7 @@ async function serve(
     try {
       return serialization.getI(isBinary).parse(bytes);
     } catch (error) {
-      throw toDecodingError(error, procedure.method.input);
+      throw toDecodingError(error, { schema: procedure.method.input });
     }
   };
   try {

@@ -40,7 +40,7 @@ function createErrorInterceptor(logger: Logger): Interceptor {
     try {
       if (!request.stream) return await next(request);
       const toRefusal = (error: unknown) => {
-        refusal = toDecodingError(error, request.method.input);
+        refusal = toDecodingError(error, { schema: request.method.input });
         return toConnectError(refusal);
       };
       const response = await next({ ...request, message: mapErrors(request.message, toRefusal) });

@@ -22,6 +22,11 @@ export function takeTimeout(protocol: RpcProtocol, headers: Headers): number | u
   return timeoutMs;
 }
 
+/** Returns whether the headers have a timeout. Once `takeTimeout` has taken it, one that is left is malformed. */
+export function hasTimeout(protocol: RpcProtocol, headers: Headers): boolean {
+  return headers.has(headerNameOf(protocol));
+}
+
 /** Returns milliseconds, or undefined if the headers have no timeout or a malformed one. */
 function timeoutIn(protocol: RpcProtocol, headers: Headers): number | undefined {
   const value = headers.get(headerNameOf(protocol)) ?? '';
