@@ -1,4 +1,4 @@
-/** An environment variable and its row in the README. */
+/** An environment variable and its row in the documentation. */
 export interface Setting<Value> extends Options {
   readonly name: string;
   /** @throws Error that names the problem without quoting a secret */
@@ -14,7 +14,9 @@ export type Settings = Readonly<Record<string, Setting<unknown>>>;
 export type ValuesOf<Rows extends Settings> = { readonly [Key in keyof Rows]: Rows[Key]['default'] };
 
 interface Options {
-  /** The default as the README shows it, if that is not the plain value. */
+  /** A first production needs it: it has a row in the README as well. */
+  readonly isEssential?: true;
+  /** The default as the documentation shows it, if that is not the plain value. */
   readonly defaultText?: string;
   /** The variable is the path of a file. `parse` gets the content of the file. */
   readonly isFile?: true;

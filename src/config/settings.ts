@@ -31,12 +31,17 @@ const MAX_CHAIN_ID = Number.MAX_SAFE_INTEGER;
 
 /** The settings of the core, by the names of their fields in `Config`. Modules have more. */
 export const SETTINGS = {
-  host: setting('HOST', String, 'Address to listen on.', { default: '127.0.0.1' }),
-  port: setting('PORT', integerBetween(0, 65_535), 'Port to listen on; `0` takes a free one.', { default: 8080 }),
+  host: setting('HOST', String, 'Address to listen on.', { isEssential: true, default: '127.0.0.1' }),
+  port: setting('PORT', integerBetween(0, 65_535), 'Port to listen on; `0` takes a free one.', {
+    isEssential: true,
+    default: 8080,
+  }),
   publicUrl: setting('PUBLIC_URL', parsePublicUrl, 'URL of Usher for callers; issuer of auth tokens.', {
+    isEssential: true,
     defaultText: '`http://localhost:<port>`',
   }),
   databaseUrl: setting('DATABASE_URL', parseDatabaseUrlText, '`postgres://user:password@host/database`.', {
+    isEssential: true,
     defaultText: 'embedded Postgres',
   }),
   databaseSchema: setting('DATABASE_SCHEMA', parseSchema, 'Schema of tables.', { default: DEFAULT_SCHEMA }),
@@ -48,6 +53,7 @@ export const SETTINGS = {
   }),
   dataDir: setting('DATA_DIR', String, 'Directory of embedded Postgres and generated secrets.', { default: '.data' }),
   adminKey: setting('ADMIN_KEY', parseAdminKey, 'Key of `AdminService`, at least 32 characters.', {
+    isEssential: true,
     defaultText: 'generated',
     requiredWith: 'DATABASE_URL',
   }),
@@ -65,19 +71,19 @@ export const SETTINGS = {
     'AUTH_SIGNING_KEYS_FILE',
     parseAuthSigningKeys,
     'Private JWK Set (Ed25519, P-256): the first signs, all verify.',
-    { defaultText: 'generated', isFile: true, requiredWith: 'DATABASE_URL' },
+    { isEssential: true, defaultText: 'generated', isFile: true, requiredWith: 'DATABASE_URL' },
   ),
   oidcSigningKeys: setting(
     'OIDC_SIGNING_KEYS_FILE',
     parseOidcSigningKeys,
     'Private JWK Set (RSA, 2048 bits or more) of OpenID Connect, which is off without it.',
-    { defaultText: 'generated if embedded', isFile: true },
+    { isEssential: true, defaultText: 'generated if embedded', isFile: true },
   ),
   encryptionKeys: setting(
     'ENCRYPTION_KEY_FILE',
     parseEncryptionKeys,
     'Base64 keys of 32 bytes, one per line: the first encrypts, all decrypt.',
-    { defaultText: 'generated', isFile: true, requiredWith: 'DATABASE_URL' },
+    { isEssential: true, defaultText: 'generated', isFile: true, requiredWith: 'DATABASE_URL' },
   ),
   authPageUrl: setting('AUTH_PAGE_URL', parseForeignUrl, 'Where users sign in. When set, Usher has no login page.', {
     defaultText: '`<PUBLIC_URL>/login`',
@@ -86,7 +92,10 @@ export const SETTINGS = {
     'LOGIN_METHODS',
     parseLoginMethods,
     'Sign-in methods of the login page, comma-separated: `wallet`, `email`, `passkey`, IDs of `LOGIN_PROVIDERS_FILE`.',
-    { defaultText: 'all; `email` needs `SMTP_URL` with `DATABASE_URL`, `passkey` https or localhost' },
+    {
+      isEssential: true,
+      defaultText: 'all; `email` needs `SMTP_URL` with `DATABASE_URL`, `passkey` https or localhost',
+    },
   ),
   loginProviders: setting(
     'LOGIN_PROVIDERS_FILE',
@@ -98,15 +107,14 @@ export const SETTINGS = {
     'PASSKEY_RP_ID',
     parseRelyingPartyId,
     'Host that passkeys belong to: that of `PUBLIC_URL`, or a parent domain of it.',
-    {
-      defaultText: 'host of `PUBLIC_URL`',
-    },
+    { isEssential: true, defaultText: 'host of `PUBLIC_URL`' },
   ),
   smtpUrl: setting('SMTP_URL', parseSmtpUrl, 'Mail server for login codes: `smtps://user:password@host`.', {
+    isEssential: true,
     defaultText: 'the terminal, if embedded',
     requiredWith: 'MAIL_FROM',
   }),
-  mailFrom: setting('MAIL_FROM', String, 'Sender of the e-mails.', { requiredWith: 'SMTP_URL' }),
+  mailFrom: setting('MAIL_FROM', String, 'Sender of the e-mails.', { isEssential: true, requiredWith: 'SMTP_URL' }),
   ethereumRpcUrl: setting(
     'ETHEREUM_RPC_URL',
     parseEthereumUrl,
@@ -147,16 +155,18 @@ export const SETTINGS = {
     'TRUSTED_PROXIES',
     parseNetworks,
     'Addresses or CIDR ranges, comma-separated, whose `X-Forwarded-For` Usher trusts.',
-    { default: [], defaultText: 'none' },
+    { isEssential: true, default: [], defaultText: 'none' },
   ),
   corsOrigins: setting('CORS_ORIGINS', parseOrigins, 'Origins, comma-separated, whose pages may call the API.', {
     default: [],
     defaultText: 'none',
   }),
   metricsPort: setting('METRICS_PORT', integerBetween(0, 65_535), 'Port of `/metrics` for Prometheus.', {
+    isEssential: true,
     requiredWith: 'METRICS_HOST',
   }),
   metricsHost: setting('METRICS_HOST', String, 'Address of `/metrics`. Keep it off the internet.', {
+    isEssential: true,
     default: '127.0.0.1',
   }),
   logLevel: setting('LOG_LEVEL', parseOneOf(LOG_LEVELS), `\`${LOG_LEVELS.join('`, `')}\`.`, { default: 'info' }),

@@ -6,11 +6,18 @@ import { SETTINGS } from '../../src/config/settings.ts';
 import { ALL_SETTINGS } from '../../src/modules/modules.ts';
 import { REPOSITORY } from '../support/process.ts';
 
-test('the README lists every setting with its default and description', () => {
-  const readme = readFileSync(join(REPOSITORY, 'README.md'), 'utf8');
-  const [, table = ''] = readme.split('| Name | Default | Meaning |\n|---|---|---|\n');
-  const rows = Object.values(ALL_SETTINGS).map(formatRow);
-  expect(/^(\|.*\n)*/.exec(table)?.[0].trim().split('\n')).toEqual(rows);
+const settings = Object.values(ALL_SETTINGS);
+
+test('the page of settings lists every setting with its default and description', () => {
+  // Links of descriptions lead from the root.
+  const rows = settings.map((setting) => formatRow(setting).replaceAll('](src/', '](../'));
+  expect(readRows('src/config/README.md')).toEqual(rows);
+});
+
+test('the README lists the settings of a first production, which are 15 at most', () => {
+  const rows = settings.filter(({ isEssential }) => isEssential).map(formatRow);
+  expect(readRows('README.md')).toEqual(rows);
+  expect(rows.length).toBeLessThanOrEqual(15);
 });
 
 test('the health check of the container image has the defaults of the settings', () => {
@@ -18,6 +25,14 @@ test('the health check of the container image has the defaults of the settings',
   const script = readFileSync(join(REPOSITORY, 'src/healthcheck.js'), 'utf8');
   expect(script).toContain(`{ HOST = '${host.default}', PORT = '${port.default}', TLS_CERT_FILE } = process.env;`);
 });
+
+/** Returns the rows of all tables of settings of a page. */
+function readRows(page: string): string[] {
+  const [, ...tables] = readFileSync(join(REPOSITORY, page), 'utf8').split(
+    '| Name | Default | Meaning |\n|---|---|---|\n',
+  );
+  return tables.flatMap((table) => /^(\|.*\n)*/.exec(table)?.[0].trim().split('\n') ?? []);
+}
 
 function formatRow(setting: Setting<unknown>): string {
   const { name, description, requiredWith } = setting;

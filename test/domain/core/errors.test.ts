@@ -30,7 +30,7 @@ test('a reason that HTTP shares has the same message', () => {
 });
 
 test('the comments of RPCs name no reason that does not exist', () => {
-  const settings = readFileSync(join(REPOSITORY, 'README.md'), 'utf8').match(/(?<=`)[A-Z_]+(?=`)/g) ?? [];
+  const settings = readFileSync(join(REPOSITORY, 'src/config/README.md'), 'utf8').match(/(?<=`)[A-Z_]+(?=`)/g) ?? [];
   const known: readonly string[] = [...Object.keys(ERRORS), ...settings, ...KEY_USES];
   const comments = readdirSync(join(REPOSITORY, 'proto/usher/v1')).flatMap((name) =>
     readFileSync(join(REPOSITORY, 'proto/usher/v1', name), 'utf8').match(/^ *\/\/.*$/gm),
