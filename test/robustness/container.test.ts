@@ -8,6 +8,7 @@ import { createDatabase } from '../support/database.ts';
 import { createDirectory } from '../support/directory.ts';
 import { ADMIN_KEY, PUBLIC_URL } from '../support/service.ts';
 import { runSmokeTest } from '../support/smoke-test.ts';
+import { quickOrLong } from '../support/soak.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { lacks } from '../support/tools.ts';
 
@@ -19,7 +20,7 @@ describe.skipIf(lacks('BUILDAH'))('the container image', () => {
   let image: ContainerImage;
 
   beforeAll(async () => {
-    image = await ContainerImage.build();
+    image = await ContainerImage.build({ usesRegistry: quickOrLong(false, true) });
   }, BUILD_TIMEOUT_MS);
 
   afterAll(() => image[Symbol.asyncDispose]());

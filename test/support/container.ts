@@ -2,13 +2,18 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, realpath } from 'node:fs/promises';
+import { mkdir, readFile, realpath, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { createDirectory } from './directory.ts';
 import { REPOSITORY } from './process.ts';
 
 const run = promisify(execFile);
+
+const RUNTIME_IMAGE = 'gcr.io/distroless/nodejs24-debian13:nonroot';
+const NPM = '/usr/local/lib/node_modules/npm/bin/npm-cli.js';
+/** Where a build without the registry finds the packages of the repository. */
+const PACKAGES = '/packages';
 
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
 const NODE = join(REPOSITORY, 'node_modules/node/bin/node');
@@ -61,12 +66,16 @@ export class ContainerImage implements AsyncDisposable {
     this.config = config;
   }
 
-  /** The images that the Dockerfile names cannot be pulled in a test, so others take their names. */
-  static async build(): Promise<ContainerImage> {
+  /**
+   * The images that the Dockerfile names cannot be pulled in a test, so others take their names. Without the registry,
+   * `npm ci` copies the packages that the repository has.
+   */
+  static async build({ usesRegistry }: { usesRegistry: boolean }): Promise<ContainerImage> {
     const store = await createDirectory();
-    await buildBase(store);
+    await buildBase(store, { usesRegistry });
     const options = ['--isolation', 'chroot', '--pull-never', '--format', 'docker'];
-    await buildah(store, 'build', ...options, '--tag', 'usher', REPOSITORY);
+    const packages = ['--volume', `${await realpath(join(REPOSITORY, 'node_modules'))}:${PACKAGES}:ro`];
+    await buildah(store, 'build', ...options, ...(usesRegistry ? [] : packages), '--tag', 'usher', REPOSITORY);
     const root = await buildah(store, 'mount', await buildah(store, 'from', '--pull-never', 'usher'));
     for (const directory of ['dev', 'proc']) await mkdir(join(root, directory), { recursive: true });
     const { Docker } = JSON.parse(await buildah(store, 'inspect', '--type', 'image', 'usher'));
@@ -109,19 +118,20 @@ export class ContainerImage implements AsyncDisposable {
 }
 
 /** Makes an image of Debian's libraries and Node for both names: with npm and a shell to build, without to run. */
-async function buildBase(store: string): Promise<void> {
+async function buildBase(store: string, { usesRegistry }: { usesRegistry: boolean }): Promise<void> {
   const debian = join(store, 'debian.tar');
   const packages = ['busybox-static', 'ca-certificates', 'libc6', 'libstdc++6'];
   const hook = '--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr';
   await run('mmdebstrap', ['--variant=extract', hook, `--include=${packages}`, 'bookworm', debian]);
 
-  const container = await buildah(store, 'from', 'scratch');
-  await buildah(store, 'add', container, debian);
-  await buildah(store, 'copy', container, NODE, '/nodejs/bin/node');
-  if (existsSync(CERTIFICATES)) await buildah(store, 'copy', container, CERTIFICATES, CERTIFICATES);
-  await buildah(store, 'config', '--user', '65532', '--entrypoint', '["/nodejs/bin/node"]', container);
-  await buildah(store, 'commit', container, 'gcr.io/distroless/nodejs24-debian13:nonroot');
+  const runtime = await buildah(store, 'from', 'scratch');
+  await buildah(store, 'add', runtime, debian);
+  await buildah(store, 'copy', runtime, NODE, '/nodejs/bin/node');
+  if (existsSync(CERTIFICATES)) await buildah(store, 'copy', runtime, CERTIFICATES, CERTIFICATES);
+  await buildah(store, 'config', '--user', '65532', '--entrypoint', '["/nodejs/bin/node"]', runtime);
+  await buildah(store, 'commit', runtime, RUNTIME_IMAGE);
 
+  const container = await buildah(store, 'from', '--pull-never', RUNTIME_IMAGE);
   const { stdout } = await run('sh', ['-c', 'command -v npm']);
   const npm = dirname(dirname(await realpath(stdout.trim())));
   await buildah(store, 'copy', container, npm, '/usr/local/lib/node_modules/npm');
@@ -130,9 +140,29 @@ async function buildBase(store: string): Promise<void> {
   const links = `
     busybox ln -s busybox /bin/sh; for name in env ln mkdir rm; do busybox ln -s /bin/busybox /usr/bin/$name; done
     mkdir -p /usr/local/bin; ln -s /nodejs/bin/node /usr/local/bin/node
-    ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm`;
+    ${usesRegistry ? `ln -s ${NPM} /usr/local/bin/npm` : ''}`;
   await buildah(store, 'run', '--isolation', 'chroot', container, '--', '/bin/busybox', 'sh', '-c', links);
+  if (!usesRegistry) {
+    const program = join(store, 'npm');
+    await writeFile(program, await copyingNpm());
+    await buildah(store, 'copy', '--chmod', '755', container, program, '/usr/local/bin/npm');
+  }
   await buildah(store, 'commit', container, 'docker.io/library/node:24-slim');
+}
+
+/** Returns a script that is npm, but copies the packages for production instead of downloading them. */
+async function copyingNpm(): Promise<string> {
+  const { packages }: { packages: Record<string, { dev?: true; optional?: true; devOptional?: true }> } = JSON.parse(
+    await readFile(join(REPOSITORY, 'package-lock.json'), 'utf8'),
+  );
+  const names = Object.entries(packages).flatMap(([path, { dev, optional, devOptional }]) => {
+    const [, name = '', ...within] = path.split('node_modules/');
+    return name === '' || within.length > 0 || dev || optional || devOptional ? [] : name;
+  });
+  return `#!/bin/sh
+[ "$1" = ci ] || exec ${NPM} "$@"
+mkdir node_modules && directory=$PWD && cd ${PACKAGES} && busybox cp -a --parents ${names.join(' ')} "$directory/node_modules"
+`;
 }
 
 /** Returns what it prints. */
