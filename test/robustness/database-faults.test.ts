@@ -90,13 +90,13 @@ const FAULTS: Faults = {
       expect(ended).toBeGreaterThan(0);
     }),
   'the link resets connections': failLink('reset'),
-  'the link closes connections': failLink('close'),
   'the link freezes': failLink('freeze'),
+};
+/** Only in the long form: the short one has a kind of each. */
+const MORE_FAULTS: Faults = {
+  'the link closes connections': failLink('close'),
   'the link passes a byte a second': failLink('trickle'),
   'the link adds latency': failLink('delay'),
-};
-/** Only in the long form. */
-const MORE_FAULTS: Faults = {
   'the link refuses connections': failLink('refuse'),
   'a table is locked': (isOver) =>
     onServer(postgres.url, async (sql) => {
