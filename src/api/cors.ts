@@ -8,6 +8,9 @@ import { routes } from './rest/routes.ts';
 /** REST, RPCs, the OpenAPI documents and `jwks.json`, but not the login page, which uses cookies. */
 const API_PATHS = /^\/(api\/.*|[\w.]+\.\w+\/\w+|\.well-known\/jwks\.json|(openapi|connect)\.json)$/;
 
+/** How long browsers keep the answer to a preflight. */
+export const PREFLIGHT_AGE = { 'access-control-max-age': '7200' } as const;
+
 // X-Admin-Key is absent, because no browser should have an admin key.
 const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': [...new Set([...cors.allowedMethods, ...routes.map(({ method }) => method)])].join(),
@@ -18,7 +21,7 @@ const PREFLIGHT_HEADERS = {
     'X-Request-Id',
     'Traceparent',
   ].join(),
-  'access-control-max-age': '7200',
+  ...PREFLIGHT_AGE,
 };
 const EXPOSED_HEADERS = [...cors.exposedHeaders, 'X-Request-Id', 'Retry-After'].join();
 

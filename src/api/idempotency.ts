@@ -40,8 +40,13 @@ const CREATING: readonly DescMethod[] = [
 ];
 
 export const IDEMPOTENCY_HEADER = 'Idempotency-Key';
+const MAX_KEY_LENGTH = 255;
+/** Of a quoted key whose characters are all escaped. */
+export const MAX_HEADER_LENGTH = 2 * MAX_KEY_LENGTH + 2;
 /** A string of RFC 9651, as the draft demands, or the plain text that many clients send. */
-const KEY = /^(?:"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"|([\w.~:/+=@-]{1,255}))$/;
+const KEY = new RegExp(
+  String.raw`^(?:"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,${MAX_KEY_LENGTH}})"|([\w.~:/+=@-]{1,${MAX_KEY_LENGTH}}))$`,
+);
 
 export function takesIdempotencyKey(method: DescMethod): boolean {
   return CREATING.includes(method);

@@ -5,6 +5,12 @@ import { discardBody } from './read-body.ts';
 /** If more of a request body than this is unread, the connection is closed after the response. */
 const MAX_UNREAD_BYTES = 65_536;
 
+/** Headers of an answer that another attempt may improve soon. */
+export const RETRY_SOON = { 'retry-after': '1' } as const;
+
+/** Headers of a document that is the same for everyone, and changes rarely. */
+export const CACHED_BRIEFLY = { 'cache-control': 'public, max-age=300' } as const;
+
 /** Sends a JSON response. The names of `headers` are in lower case; they override the defaults. */
 export function sendJson(
   context: HttpContext,

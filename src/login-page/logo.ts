@@ -8,7 +8,7 @@ import type { Database } from '../database/database.ts';
 import { findLogo } from '../domain/applications/find-logo.ts';
 import { LOGO_PATH } from '../domain/applications/logo-path.ts';
 import type { HttpContext, PathHandler } from '../http/http-context.ts';
-import { send } from '../http/response.ts';
+import { RETRY_SOON, send } from '../http/response.ts';
 
 const ROUTE = { method: 'GET', path: `${LOGO_PATH}/:applicationId/:theme/:digest` };
 
@@ -55,6 +55,6 @@ async function serve(context: HttpContext, { admission, clock, database, request
     const error = runInSpan(call.span, () => toCallError(cause, call, log.logger));
     outcome = outcomeOf(error);
     const envelope = { status: false, message: error.message, reason: error.reason };
-    sendEnvelope(context, outcome.code === 'internal' ? 500 : 503, envelope, { 'retry-after': '1' });
+    sendEnvelope(context, outcome.code === 'internal' ? 500 : 503, envelope, RETRY_SOON);
   }
 }

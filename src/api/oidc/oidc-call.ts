@@ -1,4 +1,5 @@
 /** The pipeline of a call to an endpoint of OpenID Connect: deadline, errors, log, metrics and trace. */
+
 import type { Database } from '../../database/database.ts';
 import { type AuditContext, withAudit } from '../../domain/audit/audit-event.ts';
 import type { Call } from '../../domain/core/call.ts';
@@ -6,6 +7,7 @@ import type { ServiceError } from '../../domain/core/errors.ts';
 import { OidcError } from '../../domain/oidc/oidc-error.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpContext } from '../../http/http-context.ts';
+import { RETRY_SOON } from '../../http/response.ts';
 import { withDeadline } from '../../timing/with-deadline.ts';
 import { toCallError, unavailable } from '../call-errors.ts';
 import type { CallOutcome, CallRoute } from '../call-info.ts';
@@ -80,7 +82,7 @@ function toOidcError(error: ServiceError | HttpError): OidcError {
     return new OidcError('invalid_request', { description: error.message, status });
   }
   if (error.code === 'unavailable')
-    return new OidcError('temporarily_unavailable', { headers: { 'retry-after': '1' }, detail: error.detail });
+    return new OidcError('temporarily_unavailable', { headers: RETRY_SOON, detail: error.detail });
   if (error.code === 'internal') return new OidcError('server_error');
   return new OidcError('invalid_request', { description: error.message, detail: error.reason });
 }

@@ -2,7 +2,7 @@
 import type { OidcError } from '../../domain/oidc/oidc-error.ts';
 import type { OidcProvider } from '../../domain/oidc/provider.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
-import { send, sendJson } from '../../http/response.ts';
+import { CACHED_BRIEFLY, send, sendJson } from '../../http/response.ts';
 import { createDocuments } from './metadata.ts';
 import { type OidcCall, type OidcCallParts, runOidcCall } from './oidc-call.ts';
 import { answerPreflight } from './page-cors.ts';
@@ -22,7 +22,7 @@ export interface OidcEndpoint {
 }
 
 /** Metadata and keys change rarely, and pages of every origin may read them. */
-const DOCUMENT_HEADERS = { 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*' };
+const DOCUMENT_HEADERS = { ...CACHED_BRIEFLY, 'access-control-allow-origin': '*' };
 
 /** Returns a handler of the documents and the endpoints. It answers in the form of RFC 6749, not in the envelope. */
 export function createOidcEdge(

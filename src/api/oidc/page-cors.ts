@@ -2,13 +2,13 @@
 import { isOriginOf } from '../../domain/oidc/page-origins.ts';
 import { type HttpContext, headerOf } from '../../http/http-context.ts';
 import { send } from '../../http/response.ts';
-import { isPreflight } from '../cors.ts';
+import { isPreflight, PREFLIGHT_AGE } from '../cors.ts';
 
 const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': 'GET, POST',
   // The asterisk means every header but this one: pages and libraries add their own.
   'access-control-allow-headers': '*, Authorization',
-  'access-control-max-age': '7200',
+  ...PREFLIGHT_AGE,
 };
 
 export const EXPOSED_HEADERS = 'WWW-Authenticate, X-Request-Id, Retry-After';

@@ -2,8 +2,9 @@
 import type { DescMethodUnary } from '@bufbuild/protobuf';
 import { ERRORS } from '../../domain/core/errors.ts';
 import type { Rule } from '../../domain/core/rule.ts';
+import { ANSWER_HOURS } from '../../domain/idempotency/answer-once.ts';
 import { ignoresUnknownFields } from '../documented-calls.ts';
-import { IDEMPOTENCY_HEADER, takesIdempotencyKey } from '../idempotency.ts';
+import { IDEMPOTENCY_HEADER, MAX_HEADER_LENGTH, takesIdempotencyKey } from '../idempotency.ts';
 import type { JsonSchema, ReadComment } from './json-schema.ts';
 import type { RequestRules } from './request-rules.ts';
 
@@ -52,9 +53,8 @@ function describeAlternatives(name: string, rules: RequestRules): JsonSchema[] {
 /** Returns the parameter of the header, if the operation takes it. */
 export function describeIdempotencyKey(method: DescMethodUnary): JsonSchema[] {
   if (!takesIdempotencyKey(method)) return [];
-  const description =
-    'Makes a repeated call safe: for 24 hours, a call with the same key and the same request gets the same answer.';
-  const schema = { type: 'string', minLength: 1, maxLength: 512 };
+  const description = `Makes a repeated call safe: for ${ANSWER_HOURS} hours, a call with the same key and the same request gets the same answer.`;
+  const schema = { type: 'string', minLength: 1, maxLength: MAX_HEADER_LENGTH };
   return [{ name: IDEMPOTENCY_HEADER, in: 'header', required: false, description, schema }];
 }
 

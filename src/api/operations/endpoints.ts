@@ -4,7 +4,7 @@
 import { readFile } from 'node:fs/promises';
 import type { JWK } from 'jose';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
-import { sendJson } from '../../http/response.ts';
+import { CACHED_BRIEFLY, RETRY_SOON, sendJson } from '../../http/response.ts';
 import { sendFailure } from '../envelope.ts';
 import { createTextEndpoint } from './generated-text.ts';
 import type { Readiness } from './readiness.ts';
@@ -34,7 +34,7 @@ export function createOperationsEndpoints({
     '/healthz': (context) => sendJson(context, 200, '{"status":"ok"}'),
     '/readyz': async (context) => {
       if (await readiness.read()) sendJson(context, 200, '{"status":"ready"}');
-      else sendJson(context, 503, '{"status":"not ready"}', { 'retry-after': '1' });
+      else sendJson(context, 503, '{"status":"not ready"}', RETRY_SOON);
     },
     // These pages load their modules at the first request, because most processes never get one.
     '/': createTextEndpoint(async () =>
@@ -43,7 +43,7 @@ export function createOperationsEndpoints({
     '/docs': createTextEndpoint(async () => (await import('../docs/page.ts')).renderReference({ publicUrl: issuer })),
     '/openapi.json': createDocumentEndpoint('rest.json'),
     '/connect.json': createDocumentEndpoint('connect.json'),
-    '/.well-known/jwks.json': (context) => sendJson(context, 200, jwks, { 'cache-control': 'public, max-age=300' }),
+    '/.well-known/jwks.json': (context) => sendJson(context, 200, jwks, CACHED_BRIEFLY),
   };
 
   return async (context) => {

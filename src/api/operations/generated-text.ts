@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { type HttpContext, headerOf } from '../../http/http-context.ts';
-import { send } from '../../http/response.ts';
+import { CACHED_BRIEFLY, send } from '../../http/response.ts';
 
 export interface StaticText {
   readonly text: string;
@@ -20,7 +20,7 @@ export function createTextEndpoint(load: () => Promise<StaticText>): (context: H
     });
     const { etag, headers, bodies } = await encoded;
     const vary = [context.response.getHeader('vary'), 'accept-encoding'].filter(Boolean).join(', ');
-    const common = { 'cache-control': 'public, max-age=300', etag, vary };
+    const common = { ...CACHED_BRIEFLY, etag, vary };
     if (matches(headerOf(context, 'if-none-match'), etag)) return send(context, 304, '', common);
     const coding = chooseCoding(headerOf(context, 'accept-encoding') ?? '');
     const encoding = coding !== 'identity' && { 'content-encoding': coding };

@@ -1,7 +1,9 @@
 /** The REST edge: finds the route, runs its RPC through the pipeline, and answers in the envelope. */
+
 import { type ErrorCode, ServiceError } from '../../domain/core/errors.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
+import { RETRY_SOON } from '../../http/response.ts';
 import { sendEnvelope, sendFailure } from '../envelope.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { type Procedure, type Procedures, requireProcedure } from '../procedures.ts';
@@ -92,7 +94,7 @@ export function sendServiceError(context: HttpContext, { code, message, reason, 
     return;
   }
   const envelope = { status: false, message, reason, ...(violations.length > 0 && { errors: violations }) };
-  sendEnvelope(context, statusOfError(code, reason), envelope, code === 'unavailable' ? { 'retry-after': '1' } : {});
+  sendEnvelope(context, statusOfError(code, reason), envelope, code === 'unavailable' ? RETRY_SOON : {});
 }
 
 function statusOf({ status, existedBefore }: Route, response: Readonly<Record<string, unknown>>): number {

@@ -3,6 +3,7 @@ import { type FieldError, isFieldError } from '@bufbuild/protobuf/reflect';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { Logger } from 'pino';
 import { type ErrorCode, type ErrorReason, invalidField, ServiceError } from '../../domain/core/errors.ts';
+import { RETRY_SOON } from '../../http/response.ts';
 import { malformedMessage } from '../call-errors.ts';
 import { pathInside, unknownFields } from '../unknown-fields.ts';
 import { toErrorDetails } from './error-details.ts';
@@ -25,7 +26,7 @@ const CODES: Record<ErrorCode, Code> = {
 
 /** Returns the error for Connect, with its reason and field violations as error details. */
 export function toConnectError({ code, message, reason, violations }: ServiceError): ConnectError {
-  const headers = code === 'unavailable' ? { 'retry-after': '1' } : undefined;
+  const headers = code === 'unavailable' ? RETRY_SOON : undefined;
   const error = new ConnectError(message, CODES[code], headers);
   error.details = toErrorDetails(reason, violations);
   return error;

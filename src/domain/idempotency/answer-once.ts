@@ -9,7 +9,9 @@ import { p, statement, t } from '../../database/template.ts';
 import { ServiceError } from '../core/errors.ts';
 import type { SigningKeyCipher } from '../webhooks/signing-key-cipher.ts';
 
-const LIFETIME_MS = 24 * 60 * 60_000;
+/** How long an answer is kept. */
+export const ANSWER_HOURS = 24;
+const LIFETIME_MS = ANSWER_HOURS * 60 * 60_000;
 const DIGEST_LENGTH = 64;
 
 export interface KeyedRequest {
@@ -25,7 +27,7 @@ export interface KeyedRequest {
 }
 
 /**
- * Returns the answer of `change`, or its answer to an earlier request with this key, up to 24 hours ago. If `change`
+ * Returns the answer of `change`, or its answer to an earlier request with this key, up to `ANSWER_HOURS` ago. If `change`
  * throws, nothing is kept.
  *
  * @throws ServiceError `Idempotency key used for another request`, `Call with this idempotency key is running`

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { Html, html, htmlDocument } from '../../http/html.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { readScript, readStyle } from '../../http/inline-files.ts';
-import { send } from '../../http/response.ts';
+import { RETRY_SOON, send } from '../../http/response.ts';
 import { withoutDirectionControls } from '../../texts/isolate.ts';
 
 const styles = ['base', 'forms', 'panels'].map((name) => new URL(`../../http/styles/${name}.css`, import.meta.url));
@@ -43,7 +43,7 @@ export function sendDocument(
   const document = htmlDocument(`${withoutDirectionControls(title)} · Usher console`, head, html`${body}\n${foot}`, {
     className,
   });
-  const retryAfter = status === 503 ? { 'retry-after': '1' } : {};
+  const retryAfter = status === 503 ? RETRY_SOON : {};
   send(context, status, document, {
     'content-type': 'text/html; charset=utf-8',
     'content-security-policy': POLICY,
