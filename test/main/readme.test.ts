@@ -76,28 +76,13 @@ test('every link of a page leads to a file, and to a heading in it', () => {
   expect(links.filter(({ page, link }) => !leadsSomewhere(page, link))).toEqual([]);
 });
 
-test('every function that CONTRIBUTING.md links to is in its file', () => {
+test('every function and type that CONTRIBUTING.md links to is in its file', () => {
   const links = [...readPage('CONTRIBUTING.md').matchAll(/\[`(\w+)`\]\((\S+\.ts)\)/g)];
   expect(links.length).toBeGreaterThan(2);
   const isMissing = ([, name = '', path = '']: RegExpExecArray) =>
-    !new RegExp(`export (async )?function ${name}\\b`).test(readPage(path));
+    !new RegExp(`export ((async )?function|interface) ${name}\\b`).test(readPage(path));
   expect(links.filter((link) => isMissing(link)).map(([link]) => link)).toEqual([]);
 });
-
-test('CONTRIBUTING.md tells how many lines the parts have that look removable, to a tenth', () => {
-  const told = [...readPage('CONTRIBUTING.md').matchAll(/\((`[^)]*?), ([\d,]+)\s+lines\b/g)];
-  expect(told.length).toBeGreaterThan(3);
-  for (const [text, names = '', lines = ''] of told) {
-    const paths = [...names.matchAll(/`([^`]+)`/g)].flatMap(([, name = '']) => findSources(name));
-    const sum = paths.reduce((total, path) => total + readPage(path).split('\n').length - 1, 0);
-    expect(Math.abs(Number(lines.replaceAll(',', '')) / sum - 1), `${text}: has ${sum}`).toBeLessThan(0.1);
-  }
-});
-
-/** Returns the paths of the file, or of the files of the directory. */
-function findSources(name: string): string[] {
-  return globSync(name.endsWith('.ts') ? [name, `src/**/${name}`] : `${name}/*.ts`, { cwd: REPOSITORY });
-}
 
 /** Returns the block of shell commands that has the text. */
 function findCommands(text: string): string {

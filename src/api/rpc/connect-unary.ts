@@ -1,7 +1,10 @@
 /**
- * The fast path of Connect: one uncompressed message in the body of a POST. It takes half the time of Connect's own
- * handlers, which convert to web headers and streams. Those handlers serve all other requests. Messages, errors and the
- * order of checks are the same.
+ * The fast path of Connect: one uncompressed message in the body of a POST. Connect's own handlers convert to web headers
+ * and streams. They serve all other requests. Messages, errors and the order of checks are the same.
+ *
+ * They can serve these as well, if `api.ts` does not use this edge and that of gRPC. Then GetWebhook costs 383 us of CPU
+ * instead of 221 over Connect, and 509 us instead of 223 over gRPC, and the process takes 455 MB instead of 302, by
+ * `npm run bench -- --server usher --server against --against ../without --protocol "Connect JSON" --protocol gRPC --only GetWebhook --steady`.
  */
 import { create } from '@bufbuild/protobuf';
 import { type Compression, compressionNegotiate, createMethodSerializationLookup } from '@connectrpc/connect/protocol';

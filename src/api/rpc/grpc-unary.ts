@@ -1,7 +1,7 @@
 /**
- * The fast path of gRPC: one uncompressed message on an HTTP/2 stream. Connect's own handlers take more than twice the
- * time, because they use Node's request objects and streams of envelopes. They serve all other requests. Messages,
- * errors and trailers are the same.
+ * The fast path of gRPC: one uncompressed message on an HTTP/2 stream. Connect's own handlers use Node's request objects
+ * and streams of envelopes. They serve all other requests. Messages, errors and trailers are the same. `connect-unary.ts`
+ * says what calls cost without it.
  */
 import { constants } from 'node:http2';
 import { create, type DescMessage, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
