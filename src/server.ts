@@ -11,10 +11,7 @@ import { type Bootstrap, bootstrap } from './bootstrap.ts';
 import { blame } from './config/blame.ts';
 import { Database } from './database/database.ts';
 import { openClock } from './database/database-clock.ts';
-import { createLogoutTokens } from './delivery/logout-tokens.ts';
 import { openDelivery } from './delivery/open-delivery.ts';
-import { createAuthorizationAnswers } from './domain/oidc/authorization-answer.ts';
-import { createOidcProvider } from './domain/oidc/provider.ts';
 import { AdminKeys } from './domain/operators/admin-keys.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
 import { LoginProviders } from './domain/providers/login-providers.ts';
@@ -27,11 +24,12 @@ import { MemoryCounts } from './jobs/memory-counts.ts';
 import { runJobs } from './jobs/run-jobs.ts';
 import { createLogger } from './log.ts';
 import { createLoginHandlers, LOGIN_LIMITS } from './login-page/login-page.ts';
+import { NetworkLimit } from './login-page/network-limit.ts';
 import { openMail } from './mail/open-mail.ts';
 import type { MailSender } from './mail/send-mail.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
-import type { FullConfig } from './modules/modules.ts';
+import { type FullConfig, PROTOCOL } from './modules/modules.ts';
 import { type OpenedModules, openModules } from './modules/open-modules.ts';
 import { pause } from './timing/pause.ts';
 
@@ -89,8 +87,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
 
   // Parts that are closed after the last request, because requests use them.
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
-  const oidc = createOidcProvider(secrets);
-  const logoutTokens = oidc && createLogoutTokens(() => publicUrl, oidc.signingKeys);
+  const logoutTokens = PROTOCOL?.createLogoutTokens(() => publicUrl, secrets);
   const deliveryParts = { cipher, clock, logger, logoutTokens, policy, recordStatement };
   const delivery = openDelivery({ ...config, databaseUrl }, deliveryParts);
   stack.defer(() => delivery.close());
@@ -111,7 +108,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
 
   // The handlers of requests.
   const publicUrl = config.publicUrl ?? url;
-  const answers = createAuthorizationAnswers(publicUrl, secrets.encryptionKeys);
+  const answers = PROTOCOL?.createAnswers(publicUrl, secrets);
   const tokens = await createAuthTokens(publicUrl, secrets, config.authIssuer, answers);
   const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
   const readiness = new Readiness(database, shutdown.signal);
@@ -127,11 +124,12 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     count: counts.count,
     database,
     hasLoginPage: config.authPageUrl === undefined,
+    hasOidc: logoutTokens !== undefined,
     isOnCitus,
     logger,
+    logins: new NetworkLimit(),
     mailer,
     notices,
-    oidc,
     onMessage: delivery.wake,
     pageTokens: new PageTokens(secrets.encryptionKeys),
     policy,
@@ -151,8 +149,8 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   const loginAdmission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
   const onSignedOut = (userId: string) => api.caches.sessions.forgetUser(userId);
   const loginHandlers = createLoginHandlers(config, secrets, { ...core, admission: loginAdmission, onSignedOut });
-  const modules = stack.use(await openModules(config, { ...core, api }));
-  const handlers = [...modules.handlers, ...api.handlers, ...loginHandlers];
+  const modules = stack.use(await openModules(config, { ...core, api, loginAdmission, onSignedOut }));
+  const handlers = [...modules.handlers, ...api.handlers, ...modules.laterHandlers, ...loginHandlers];
 
   // Starts the jobs, and then serves requests.
   jobs.push(
@@ -185,7 +183,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     recorder &&
     createCollect({
       admissions: { ...api.admissions, login: loginAdmission },
-      caches: api.caches,
+      caches: { ...api.caches, ...modules.caches },
       clock,
       databases: { calls: database, webhooks: delivery.database },
       delivery,

@@ -60,6 +60,7 @@ const orders = [
   'src/modules',
   'src/modules/console',
   'src/modules/demo',
+  'src/modules/oidc',
   'src/texts',
 ].map(findOrder);
 

@@ -1,13 +1,8 @@
 /** The API: one pipeline, and on top of it an edge per protocol. */
 import type { Run } from '../database/database.ts';
 import { ApiKeys } from '../domain/api-keys/api-keys.ts';
-import { LiveGrants } from '../domain/oidc/live-grants.ts';
-import type { OidcProvider } from '../domain/oidc/provider.ts';
-import { PublicClients } from '../domain/oidc/public-clients.ts';
 import { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import { Admission } from './admission.ts';
-import { createOidcEndpoints } from './oidc/endpoints.ts';
-import { createOidcEdge } from './oidc/oidc-edge.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
 import { createAuditLogExport } from './operations/export-audit-log.ts';
 import { createCheckInExport } from './operations/export-check-ins.ts';
@@ -33,16 +28,14 @@ export interface ApiParts
   readonly closing: AbortSignal;
   /** Whether Usher serves the login page, and with it the account page. */
   readonly hasLoginPage: boolean;
-  /** Undefined: OpenID Connect is off. */
-  readonly oidc: OidcProvider | undefined;
+  readonly hasOidc: boolean;
   readonly readiness: Readiness;
-  /** Undefined if this is the only process of the replica. */
 }
 
 export type Api = ReturnType<typeof createApi>;
 
 export function createApi(parts: ApiParts) {
-  const { clock, closing, database, logger, oidc, readiness, requestTimeoutMs, tokens } = parts;
+  const { clock, closing, database, logger, readiness, requestTimeoutMs } = parts;
   const runShared: Run = (statement, parameters) =>
     database.run(statement, parameters, performance.now() + requestTimeoutMs);
   const apiKeys = new ApiKeys(runShared, clock);
@@ -56,14 +49,12 @@ export function createApi(parts: ApiParts) {
   const checkIns = createCheckInExport({ ...parts, admission, apiKeys, exporter: downloads, lookUps });
   const health = createHealthMonitor(readiness, closing);
   const procedures = createProcedures({ ...parts, apiKeys, health, liveSessions });
-  const liveGrants = new LiveGrants(runShared, liveSessions);
-  const publicClients = new PublicClients(runShared);
-  const oidcParts = { ...parts, admission, apiKeys, liveGrants, liveSessions, lookUps, publicClients };
   return {
     admissions: { api: admission, key_lookup: lookUps },
     exporter,
     procedures,
-    caches: { api_keys: apiKeys, grants: liveGrants, public_clients: publicClients, sessions: liveSessions },
+    runShared,
+    caches: { api_keys: apiKeys, sessions: liveSessions },
     /** They are asked in this order. */
     handlers: [
       createRestHandler(procedures, pipeline, checkIns),
@@ -71,7 +62,6 @@ export function createApi(parts: ApiParts) {
       createConnectEdge(procedures, pipeline, health, parts),
       createOperationsEndpoints(parts),
       createAuditLogExport({ ...parts, exporter }),
-      ...(oidc ? [createOidcEdge(oidc, tokens.issuer, createOidcEndpoints(oidc, oidcParts), parts)] : []),
     ],
     grpcStreams: createGrpcUnaryEdge(procedures, pipeline, logger),
   };

@@ -1,7 +1,6 @@
 /** The facts of a call for log, metrics and deadline, the same for every protocol. */
 import type { Span } from '@opentelemetry/api';
 import type { ErrorCode, ErrorReason } from '../domain/core/errors.ts';
-import type { OidcErrorName } from '../domain/oidc/oidc-error.ts';
 import type { HttpErrorReason } from '../http/errors.ts';
 
 /** The largest request message in bytes, after decompression. */
@@ -44,7 +43,7 @@ export interface CallInfo {
 /** How a call ended. */
 export interface CallOutcome {
   readonly code: ErrorCode | 'ok';
-  readonly reason?: ErrorReason | HttpErrorReason | OidcErrorName | 'PASSKEY_COUNTER_STEPPED_BACK';
+  readonly reason?: ErrorReason | HttpErrorReason | Lowercase<string> | 'PASSKEY_COUNTER_STEPPED_BACK';
   /** The cause, for the log, where the reason does not name it. */
   readonly detail?: string | undefined;
   readonly applicationId?: string | undefined;

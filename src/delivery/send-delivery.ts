@@ -8,11 +8,16 @@ import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts'
 import type { AttemptRequest, Sender } from './attempt.ts';
 import { type EndedAttempt, EXPIRED } from './delivery-state.ts';
 import type { AttemptOutcome } from './http-exchange.ts';
-import type { LogoutTokens } from './logout-tokens.ts';
 import type { DueDelivery, Endpoint } from './queue.ts';
 import { readSigningKey, signMessage } from './signature.ts';
 
 const tracer = trace.getTracer('usher');
+
+/** Signs logout messages for applications of OpenID Connect. */
+export interface LogoutTokens {
+  /** Returns a new token for the payload of a message. Each attempt needs a new one: tokens expire after two minutes. */
+  sign(payload: string, now: Date): Promise<string>;
+}
 
 export interface SendParts {
   readonly clock: () => Date;

@@ -10,7 +10,6 @@ import { deriveAccountKeys } from '../domain/account/account-keys.ts';
 import { ServiceError } from '../domain/core/errors.ts';
 import { EthereumNode } from '../domain/login/ethereum-node.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
-import type { OidcProvider } from '../domain/oidc/provider.ts';
 import { createRelyingParty } from '../domain/passkeys/relying-party.ts';
 import { deriveAuthorizationKeys } from '../domain/providers/authorization-state.ts';
 import { HttpError } from '../http/errors.ts';
@@ -25,8 +24,6 @@ import { showDeadEnd } from './dead-end.ts';
 import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
 import { type LoginPageParts, type LoginRequest, loginPathOf, readLoginFields } from './login-request.ts';
 import { createLogoHandler } from './logo.ts';
-import { NetworkLimit } from './oidc/network-limit.ts';
-import { createOidcPages } from './oidc/oidc-pages.ts';
 import { placeOf } from './page-place.ts';
 import type { PageView } from './pages/view.ts';
 import { actionPathOf } from './provider-actions.ts';
@@ -63,17 +60,16 @@ interface LoginPageServices
 
 type LoginPageOptions = LoginPageServices & LoginPageParts;
 
-/** Returns the handlers of logos, of OpenID Connect and, unless `AUTH_PAGE_URL` is set, of the login page. */
+/** Returns the handlers of logos and, unless `AUTH_PAGE_URL` is set, of the login page. */
 export function createLoginHandlers(
   config: Config,
   { encryptionKeys }: Pick<Secrets, 'encryptionKeys'>,
-  { oidc, ...services }: LoginPageServices & { readonly oidc: OidcProvider | undefined },
+  services: LoginPageServices & Pick<LoginPageParts, 'logins'>,
 ): PathHandler[] {
   const handlers = [createLogoHandler(services)];
   const { singleSignOnMaxAgeSeconds } = config;
   const accountKeys = deriveAccountKeys(encryptionKeys);
-  const shared = { ...services, accountKeys, logins: new NetworkLimit(), singleSignOnMaxAgeSeconds };
-  if (oidc) handlers.push(createOidcPages({ ...shared, oidc }));
+  const shared = { ...services, accountKeys, singleSignOnMaxAgeSeconds };
   if (config.authPageUrl === undefined) {
     handlers.push(createLoginPage({ ...shared, ...createSignInParts(config, encryptionKeys, services) }));
   }

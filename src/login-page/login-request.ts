@@ -13,7 +13,7 @@ import type { MailQueue } from '../mail/mail-queue.ts';
 import type { KnownBrowser } from './browser-cookie.ts';
 import { readCodeFigures } from './code-figures.ts';
 import type { LanguageChoice } from './language-choice.ts';
-import type { NetworkLimit } from './oidc/network-limit.ts';
+import type { NetworkLimit } from './network-limit.ts';
 import type { PagePlace } from './page-place.ts';
 
 export interface LoginPageParts

@@ -1,6 +1,6 @@
 /** The actions of passkeys: signing in, and adding, renaming and removing them after a sign-in. */
 import { takeChangePermit } from '../domain/account/change-permits.ts';
-import { extendCode } from '../domain/oidc/extend-code.ts';
+import { extendCode } from '../domain/login/extend-code.ts';
 import { createCreationOptions } from '../domain/passkeys/creation-options.ts';
 import { deletePasskey } from '../domain/passkeys/delete-passkey.ts';
 import { listOwnPasskeys } from '../domain/passkeys/list-passkeys.ts';

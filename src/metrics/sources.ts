@@ -11,7 +11,7 @@ import type { Recorder } from './recorder.ts';
 
 export interface Sources {
   readonly admissions: Readonly<Record<string, Pick<Admission, 'load'>>>;
-  readonly caches: Api['caches'];
+  readonly caches: Readonly<Record<string, Pick<Api['caches']['sessions'], 'lookUps'>>>;
   readonly clock: () => Date;
   /** Database clients by name. Undefined where this process does not use the client. */
   readonly databases: Readonly<Record<string, Pick<Database, 'load'> | undefined>>;

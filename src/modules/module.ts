@@ -1,17 +1,31 @@
 import type { BlockList } from 'node:net';
+import type { Admission } from '../api/admission.ts';
 import type { Api, ApiParts } from '../api/api.ts';
 import type { Config, ModuleSettings } from '../config/config.ts';
 import type { Secrets } from '../config/secrets.ts';
+import type { LogoutTokens } from '../delivery/send-delivery.ts';
+import type { ProtocolAnswers } from '../domain/tokens/protocol-answers.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
+import type { NetworkLimit } from '../login-page/network-limit.ts';
+import type { MailQueue } from '../mail/mail-queue.ts';
 
 /** An optional part of Usher. It lives in a folder of its own, and is named outside that only in `modules.ts`. */
 export interface Module<ItsConfig = Config> extends ModuleSettings {
   readonly name: string;
   /** Starts it. Returns undefined if the settings turn it off. @throws Error of one line */
   open?(config: ItsConfig, core: Core): Promise<OpenedModule | undefined>;
+  readonly protocol?: Protocol;
   /** Commands of `npm run`, by name. Each returns its output. @throws Error of one line */
   readonly commands?: Readonly<Record<string, (config: ItsConfig, argument?: string) => Promise<string>>>;
+}
+
+/** A protocol beside the API by which applications sign people in. */
+interface Protocol {
+  /** Answers the logins that the protocol has begun. */
+  createAnswers(issuer: string, secrets: Secrets): ProtocolAnswers;
+  /** `readIssuer` is called for each token. Returns undefined if the protocol is off. */
+  createLogoutTokens(readIssuer: () => string, secrets: Secrets): LogoutTokens | undefined;
 }
 
 /** What the running core gives to a module. */
@@ -24,11 +38,22 @@ export interface Core extends ApiParts {
   readonly url: string;
   /** The greetings of the modules that were opened before. */
   readonly greetings: readonly Greeting[];
+  /** Limits requests of browsers in flight. */
+  readonly loginAdmission: Admission;
+  /** Limits how many logins a network begins. */
+  readonly logins: NetworkLimit;
+  readonly mailer: MailQueue;
+  /** Called after sessions of a user have ended. */
+  readonly onSignedOut: (userId: string) => void;
 }
 
 export interface OpenedModule extends Partial<AsyncDisposable> {
   /** Answers paths at the port of the API, before the API does. */
   readonly handler?: PathHandler;
+  /** The same, after the API. */
+  readonly laterHandlers?: readonly PathHandler[];
+  /** By their names in the metrics. */
+  readonly caches?: Readonly<Record<string, { readonly lookUps: Api['caches']['sessions']['lookUps'] }>>;
   readonly greeting?: Greeting | undefined;
   /** Takes effect for new connections. */
   readonly setCertificate?: (certificate: Certificate) => void;

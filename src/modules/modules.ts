@@ -4,9 +4,10 @@ import { SETTINGS } from '../config/settings.ts';
 import { consoleModule } from './console/module.ts';
 import { demoModule } from './demo/module.ts';
 import type { Module } from './module.ts';
+import { oidcModule } from './oidc/module.ts';
 
 /** The optional parts of Usher, in the order in which they open. Nothing else outside their folders names them. */
-export const MODULES = [consoleModule, demoModule];
+export const MODULES = [consoleModule, demoModule, oidcModule];
 
 /** The settings of the core and of every module. */
 export type FullConfig = ConfigOf<(typeof MODULES)[number]>;
@@ -20,6 +21,9 @@ type ConfigOf<Modules> = (Modules extends Module<infer ItsConfig> ? (config: Its
 
 /** All settings, by the names of their fields. */
 export const ALL_SETTINGS = Object.assign({}, SETTINGS, ...MODULES.map(({ settings }) => settings)) as Settings;
+
+/** The protocol by which applications sign people in, beside the API. */
+export const PROTOCOL = MODULES.flatMap(({ protocol }: Pick<Module, 'protocol'>) => protocol ?? [])[0];
 
 /** Reads the settings of the core and of every module. @throws ConfigError */
 export function readFullConfig(...[env, readFile]: Parameters<typeof readConfig>): FullConfig {

@@ -6,7 +6,9 @@ import { type FullConfig, MODULES } from './modules.ts';
 export interface OpenedModules extends AsyncDisposable {
   readonly byName: ReadonlyMap<string, OpenedModule>;
   readonly greetings: readonly Greeting[];
+  readonly caches: NonNullable<OpenedModule['caches']>;
   readonly handlers: readonly PathHandler[];
+  readonly laterHandlers: readonly PathHandler[];
   setCertificate(certificate: Certificate): void;
 }
 
@@ -28,7 +30,9 @@ export async function openModules(config: FullConfig, core: Omit<Core, 'greeting
   return {
     byName,
     greetings,
+    caches: Object.assign({}, ...all.map(({ caches }) => caches)),
     handlers: all.flatMap(({ handler }) => handler ?? []),
+    laterHandlers: all.flatMap(({ laterHandlers = [] }) => laterHandlers),
     setCertificate(certificate) {
       for (const opened of all) opened.setCertificate?.(certificate);
     },

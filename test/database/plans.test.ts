@@ -25,6 +25,7 @@ import { readApplicationVersion } from '../../src/domain/applications/update-app
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import { listAuditEvents, listOperatorEvents } from '../../src/domain/audit/list-audit-events.ts';
 import { countCheckIns } from '../../src/domain/events/count-check-ins.ts';
+import { listGrants } from '../../src/domain/grants/list-grants.ts';
 import { HourlyCounts } from '../../src/domain/hourly-counts/hourly-counts.ts';
 import { readHourlyCounts } from '../../src/domain/hourly-counts/read-hourly-counts.ts';
 import { answerOnce } from '../../src/domain/idempotency/answer-once.ts';
@@ -40,7 +41,6 @@ import { recordSending } from '../../src/domain/login/record-sending.ts';
 import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../../src/domain/login/redeem-wallet-signature.ts';
 import { claimNotice, findDueNotices, postponeNotice, removeNotice } from '../../src/domain/notices/due-notices.ts';
-import { listGrants } from '../../src/domain/oidc/list-grants.ts';
 import { readMigrations } from '../../src/domain/operators/read-migrations.ts';
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
 import { cutOffBrowser } from '../../src/domain/sessions/browser-cutoffs.ts';
@@ -544,7 +544,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await countDeliveries(ofTenant, { webhookId: '', status: 'pending', since: now });
   const policy = new AddressPolicy([]);
   const limits = { sessionMaxAgeSeconds: 43_200, webhooksPerApplication: 1_000 };
-  const demoParts = { authPageUrl, cipher, clock: () => new Date(), database, policy, ...limits };
+  const demoParts = { authPageUrl, cipher, hasOidc: true, clock: () => new Date(), database, policy, ...limits };
   for (const isOnCitus of [false, true]) {
     const config = { ...service.config, dataDir: await createDirectory() };
     const startParts = { ...demoParts, isOnCitus, tokens, url: 'http://localhost:8080' };

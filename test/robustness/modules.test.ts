@@ -43,11 +43,11 @@ async function copyWithout(module: string) {
   const list = await readFile(LIST, 'utf8');
   const [line = '', identifier = ''] =
     new RegExp(`^import \\{ (\\w+) \\} from '\\./${module}/.*\\n`, 'm').exec(list) ?? [];
-  await writeFile(join(directory, LIST), list.replace(line, '').replace(`  ${identifier},\n`, ''));
+  await writeFile(join(directory, LIST), list.replace(line, '').replace(new RegExp(`${identifier},?\\s*`), ''));
   for (const modules of ['node_modules', 'test/node_modules'].filter((path) => existsSync(path))) {
     await symlink(join(REPOSITORY, modules), join(directory, modules));
   }
-  return {
+  const copy = {
     async run(command: string, ...args: string[]): Promise<string> {
       const env = { ...process.env, NO_COLOR: '1' };
       const { stdout } = await run(command, args, { cwd: directory, env }).catch((error) => {
@@ -57,6 +57,8 @@ async function copyWithout(module: string) {
     },
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true }),
   };
+  await copy.run('node_modules/.bin/biome', 'format', '--write', LIST);
+  return copy;
 }
 
 /** Returns the files of the folder, and those that import one of them, directly or not, up to the list of modules. */

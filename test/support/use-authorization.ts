@@ -1,12 +1,12 @@
 /** Every statement of the pages of OpenID Connect, for tests that go over all statements. */
 import { randomUUID } from 'node:crypto';
 import type { Call } from '../../src/domain/core/call.ts';
-import { readAnswerTarget, readAuthorizationRequest } from '../../src/domain/oidc/authorization-request.ts';
-import { beginAuthorization } from '../../src/domain/oidc/begin-authorization.ts';
-import { endGrantsOfBrowser } from '../../src/domain/oidc/end-grants.ts';
-import { extendCode } from '../../src/domain/oidc/extend-code.ts';
-import { OidcClients } from '../../src/domain/oidc/oidc-clients.ts';
-import { Parameters } from '../../src/domain/oidc/parameters.ts';
+import { endGrantsOfBrowser } from '../../src/domain/grants/end-grants.ts';
+import { extendCode } from '../../src/domain/login/extend-code.ts';
+import { readAnswerTarget, readAuthorizationRequest } from '../../src/modules/oidc/domain/authorization-request.ts';
+import { beginAuthorization } from '../../src/modules/oidc/domain/begin-authorization.ts';
+import { OidcClients } from '../../src/modules/oidc/domain/oidc-clients.ts';
+import { Parameters } from '../../src/modules/oidc/domain/parameters.ts';
 import { newBrowser } from './new-browser.ts';
 import { authorizationOf } from './oidc.ts';
 import { REDIRECT_URI, type Tenant } from './service.ts';

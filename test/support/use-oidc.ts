@@ -1,14 +1,14 @@
 /** Sends every statement of tokens once, for the test of plans. */
 import { randomUUID } from 'node:crypto';
 import type { ApplicationCall } from '../../src/domain/core/call.ts';
-import { beginGrant } from '../../src/domain/oidc/begin-grant.ts';
-import { endGrant, endGrantsOfBrowser } from '../../src/domain/oidc/end-grants.ts';
-import { continueGrantedSession } from '../../src/domain/oidc/granted-session.ts';
-import { LiveGrants } from '../../src/domain/oidc/live-grants.ts';
-import { PublicClients } from '../../src/domain/oidc/public-clients.ts';
-import { rotateGrant } from '../../src/domain/oidc/rotate-grant.ts';
-import { deriveTokenKeys } from '../../src/domain/oidc/token-keys.ts';
+import { endGrant, endGrantsOfBrowser } from '../../src/domain/grants/end-grants.ts';
 import { LiveSessions } from '../../src/domain/sessions/live-sessions.ts';
+import { beginGrant } from '../../src/modules/oidc/domain/begin-grant.ts';
+import { continueGrantedSession } from '../../src/modules/oidc/domain/granted-session.ts';
+import { LiveGrants } from '../../src/modules/oidc/domain/live-grants.ts';
+import { PublicClients } from '../../src/modules/oidc/domain/public-clients.ts';
+import { rotateGrant } from '../../src/modules/oidc/domain/rotate-grant.ts';
+import { deriveTokenKeys } from '../../src/modules/oidc/domain/token-keys.ts';
 import { signInForCode } from './oidc-client.ts';
 import { createTestUser, REDIRECT_URI, type Tenant, type TestService } from './service.ts';
 

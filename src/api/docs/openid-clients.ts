@@ -1,4 +1,4 @@
-/** Settings of products that sign users in with Usher. A test holds them against `src/api/oidc/README.md`. */
+/** Settings of products that sign users in with Usher. A test holds them against `src/modules/oidc/endpoints/README.md`. */
 
 interface ProductSettings {
   readonly name: string;

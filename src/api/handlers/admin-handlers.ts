@@ -16,6 +16,8 @@ import { logoPathOf } from '../../domain/applications/logo-path.ts';
 import { setApplicationLogo } from '../../domain/applications/set-application-logo.ts';
 import { updateApplication } from '../../domain/applications/update-application.ts';
 import { type AuditEvent, listAuditEvents } from '../../domain/audit/list-audit-events.ts';
+import { endUserGrant } from '../../domain/grants/end-grants.ts';
+import { listUserGrants } from '../../domain/grants/list-grants.ts';
 import { deleteUserIdentity } from '../../domain/identities/delete-identity.ts';
 import { listUserIdentities } from '../../domain/identities/list-identities.ts';
 import { deactivateUser, deleteUser, eraseUser, reactivateUser } from '../../domain/lifecycle/end-user.ts';
@@ -24,8 +26,6 @@ import { removeApplicationUser } from '../../domain/lifecycle/remove-application
 import { cancelLogin } from '../../domain/login/cancel-login.ts';
 import { completeLogin } from '../../domain/login/complete-login.ts';
 import { getLoginIntent } from '../../domain/login/get-login-intent.ts';
-import { endUserGrant } from '../../domain/oidc/end-grants.ts';
-import { listUserGrants } from '../../domain/oidc/list-grants.ts';
 import { deletePasskey } from '../../domain/passkeys/delete-passkey.ts';
 import { listPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import type { Passkey } from '../../domain/passkeys/passkey.ts';

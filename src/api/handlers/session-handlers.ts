@@ -1,6 +1,6 @@
 import type { SessionService } from '../../../gen/usher/v1/session_pb.ts';
-import { endGrant } from '../../domain/oidc/end-grants.ts';
-import { listGrants } from '../../domain/oidc/list-grants.ts';
+import { endGrant } from '../../domain/grants/end-grants.ts';
+import { listGrants } from '../../domain/grants/list-grants.ts';
 import { checkSession } from '../../domain/sessions/check-session.ts';
 import { listSessions } from '../../domain/sessions/list-sessions.ts';
 import { renewSession } from '../../domain/sessions/renew-session.ts';

@@ -1,5 +1,5 @@
 import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt';
-import { presentScope } from '../../domain/oidc/scope.ts';
+import { presentScope } from '../../domain/grants/scope.ts';
 import type { Page } from '../../domain/pages/read-page.ts';
 import type { Profile } from '../../domain/users/user.ts';
 

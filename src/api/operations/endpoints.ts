@@ -17,18 +17,17 @@ export const PROBE_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz'])
 interface OperationsParts {
   /** Whether Usher serves the login page, and with it the account page. */
   readonly hasLoginPage: boolean;
-  readonly oidc: object | undefined;
+  readonly hasOidc: boolean;
   readonly readiness: Readiness;
   readonly tokens: { readonly issuer: string; readonly publicJwks: { readonly keys: readonly JWK[] } };
 }
 
 export function createOperationsEndpoints({
   hasLoginPage,
-  oidc,
+  hasOidc,
   readiness,
   tokens: { issuer, publicJwks },
 }: OperationsParts): PathHandler {
-  const hasOidc = oidc !== undefined;
   const jwks = JSON.stringify(publicJwks);
   const endpoints: Record<string, (context: HttpContext) => Promise<void> | void> = {
     '/healthz': (context) => sendJson(context, 200, '{"status":"ok"}'),

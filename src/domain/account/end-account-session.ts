@@ -1,6 +1,6 @@
 import type { Call } from '../core/call.ts';
 import { UUID } from '../core/validation.ts';
-import { endGrantsOfBrowser } from '../oidc/end-grants.ts';
+import { endGrantsOfBrowser } from '../grants/end-grants.ts';
 import { endOwnSessions } from '../sessions/revoke-user-sessions.ts';
 import { listAccountSessions } from './list-account-sessions.ts';
 

@@ -1,5 +1,5 @@
 import type { Call } from '../core/call.ts';
-import { endGrantsOfBrowser } from '../oidc/end-grants.ts';
+import { endGrantsOfBrowser } from '../grants/end-grants.ts';
 import { isOfBrowser, listAccountSessions } from './list-account-sessions.ts';
 
 /** Ends the logins by OpenID Connect that the user has in this browser, at every application. */

@@ -14,5 +14,5 @@ type SharedParts =
 export interface DemoParts extends Pick<ApiParts, SharedParts> {
   /** How this machine reaches the server. */
   readonly url: string;
-  readonly oidc?: ApiParts['oidc'];
+  readonly hasOidc: boolean;
 }

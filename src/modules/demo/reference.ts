@@ -15,7 +15,7 @@ export function createReferenceAction(demo: Demo, parts: DemoParts & Pick<Core, 
       const { text, headers } = renderHomePage({
         hasAccount: demo.accountUrl !== undefined,
         hasDemo: true,
-        hasOidc: parts.oidc !== undefined,
+        hasOidc: parts.hasOidc,
         consoleUrl: isFromThisMachine(context) ? console?.url : undefined,
       });
       send(context, 200, text, headers);

@@ -7,7 +7,7 @@ import { OPENID_GUIDE } from '../../../src/api/docs/openid-guide.ts';
 import { REPOSITORY } from '../../support/process.ts';
 
 test('the page of OpenID Connect and /docs show the settings of the same ten products', async () => {
-  const page = await readFile(join(REPOSITORY, 'src/api/oidc/README.md'), 'utf8');
+  const page = await readFile(join(REPOSITORY, 'src/modules/oidc/endpoints/README.md'), 'utf8');
   expect(OPENID_CLIENTS).toHaveLength(10);
   for (const { name, redirectUri, source, settings } of OPENID_CLIENTS) {
     expect(page).toContain(

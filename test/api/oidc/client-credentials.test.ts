@@ -1,8 +1,8 @@
 /** What the token endpoint takes for a form, and for the credential of a client. */
 import { describe, expect, test } from 'vitest';
-import { readClientCredentials } from '../../../src/api/oidc/client-credentials.ts';
-import { parseForm } from '../../../src/api/oidc/read-form.ts';
-import { OidcError } from '../../../src/domain/oidc/oidc-error.ts';
+import { OidcError } from '../../../src/modules/oidc/domain/oidc-error.ts';
+import { readClientCredentials } from '../../../src/modules/oidc/endpoints/client-credentials.ts';
+import { parseForm } from '../../../src/modules/oidc/endpoints/read-form.ts';
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 

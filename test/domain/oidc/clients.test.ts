@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { Database, type Run } from '../../../src/database/database.ts';
-import { OidcClients } from '../../../src/domain/oidc/oidc-clients.ts';
-import { PublicClients } from '../../../src/domain/oidc/public-clients.ts';
+import { OidcClients } from '../../../src/modules/oidc/domain/oidc-clients.ts';
+import { PublicClients } from '../../../src/modules/oidc/domain/public-clients.ts';
 import { countStatements } from '../../support/count-statements.ts';
 import { createOidcTenant } from '../../support/oidc-client.ts';
 import { startTestService } from '../../support/service.ts';

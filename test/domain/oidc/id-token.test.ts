@@ -2,9 +2,9 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
-import { idTokenClaims } from '../../../src/domain/oidc/id-token.ts';
-import { presentScope, readScope } from '../../../src/domain/oidc/scope.ts';
-import { OidcSigningKeys } from '../../../src/domain/oidc/signing-keys.ts';
+import { presentScope, readScope } from '../../../src/domain/grants/scope.ts';
+import { idTokenClaims } from '../../../src/modules/oidc/domain/id-token.ts';
+import { OidcSigningKeys } from '../../../src/modules/oidc/domain/signing-keys.ts';
 
 const createJwk = (kid: string) => ({
   ...generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' }),

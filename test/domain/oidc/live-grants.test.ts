@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Run } from '../../../src/database/database.ts';
-import { LiveGrants } from '../../../src/domain/oidc/live-grants.ts';
 import type { LiveSessions } from '../../../src/domain/sessions/live-sessions.ts';
+import { LiveGrants } from '../../../src/modules/oidc/domain/live-grants.ts';
 
 afterEach(() => vi.restoreAllMocks());
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { OIDC_ERRORS } from '../../../src/domain/oidc/oidc-error.ts';
+import { OIDC_ERRORS } from '../../../src/modules/oidc/domain/oidc-error.ts';
 import { REPOSITORY } from '../../support/process.ts';
 
 test('the README of the API lists every error of OpenID Connect', () => {

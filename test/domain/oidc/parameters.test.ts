@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Parameters } from '../../../src/domain/oidc/parameters.ts';
+import { Parameters } from '../../../src/modules/oidc/domain/parameters.ts';
 
 test('the parameters of a request are decoded, and one that is empty is missing', () => {
   const parameters = new Parameters('a=1%202+3&empty=&%F0%9F%9A%AA=%ff&__proto__=x');

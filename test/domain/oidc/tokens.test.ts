@@ -2,10 +2,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { SealKeys } from '../../../src/crypto/sealed-bytes.ts';
-import { createAccessToken, readAccessToken } from '../../../src/domain/oidc/access-token.ts';
-import { createCode, readCode } from '../../../src/domain/oidc/code.ts';
-import { createRefreshToken, readRefreshToken } from '../../../src/domain/oidc/refresh-token.ts';
-import { deriveTokenKeys } from '../../../src/domain/oidc/token-keys.ts';
+import { createAccessToken, readAccessToken } from '../../../src/modules/oidc/domain/access-token.ts';
+import { createCode, readCode } from '../../../src/modules/oidc/domain/code.ts';
+import { createRefreshToken, readRefreshToken } from '../../../src/modules/oidc/domain/refresh-token.ts';
+import { deriveTokenKeys } from '../../../src/modules/oidc/domain/token-keys.ts';
 
 const older = randomBytes(32);
 const newer = randomBytes(32);

@@ -13,7 +13,7 @@ const silent = 'test/login-page/oidc/silent.test.ts';
 export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   {
     what: 'A revoked token works for seconds',
-    file: 'src/api/oidc/token-status-endpoints.ts',
+    file: 'src/modules/oidc/endpoints/token-status-endpoints.ts',
     find: 'if (userId) liveSessions.forgetUser(userId);',
     replace: 'await Promise.resolve(liveSessions && userId);',
     test: clients,
@@ -21,7 +21,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The use of a client secret is not noted',
-    file: 'src/api/oidc/run-as-client.ts',
+    file: 'src/modules/oidc/endpoints/run-as-client.ts',
     find: 'usage.record(owner.apiKeyId, clock());',
     replace: 'void [usage, clock];',
     test: tokens,
@@ -29,7 +29,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A client sends two credentials',
-    file: 'src/api/oidc/client-credentials.ts',
+    file: 'src/modules/oidc/endpoints/client-credentials.ts',
     find: 'secret !== undefined || (clientId !== undefined && clientId !== credentials.clientId)',
     replace: "clientId === '' && secret",
     test: tokens,
@@ -37,7 +37,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The first of two fields counts',
-    file: 'src/api/oidc/read-form.ts',
+    file: 'src/modules/oidc/endpoints/read-form.ts',
     find: "if (fields.has(name)) throw invalidRequest('A field comes twice');",
     replace: 'if (fields.has(name)) continue;',
     test: tokens,
@@ -45,7 +45,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A cache shows the answer for one page to another',
-    file: 'src/api/oidc/page-cors.ts',
+    file: 'src/modules/oidc/endpoints/page-cors.ts',
     find: "response.setHeader('vary', 'Origin');",
     replace: '',
     test: clients,
@@ -53,7 +53,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The audit log has the addresses of people',
-    file: 'src/api/oidc/oidc-call.ts',
+    file: 'src/modules/oidc/endpoints/oidc-call.ts',
     find: "actor.actorType === 'api_key' ? context.clientAddress : ''",
     replace: 'context.clientAddress',
     test: logOut,
@@ -61,7 +61,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An outage makes clients throw their tokens away',
-    file: 'src/api/oidc/oidc-call.ts',
+    file: 'src/modules/oidc/endpoints/oidc-call.ts',
     find: "if (error.code === 'unavailable')\n",
     replace:
       "if (error.code === 'unavailable') return new OidcError('invalid_grant');\n  if (error.code === 'unavailable')\n",
@@ -70,7 +70,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The metadata list a method that protects nothing',
-    file: 'src/api/oidc/metadata.ts',
+    file: 'src/modules/oidc/endpoints/metadata.ts',
     find: "code_challenge_methods_supported: ['S256']",
     replace: "code_challenge_methods_supported: ['S256', 'plain']",
     test: 'test/oidc/conformance.test.ts',
@@ -78,7 +78,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The tokens of a continued sign-in last as long as those of a new one',
-    file: 'src/domain/oidc/begin-grant.ts',
+    file: 'src/modules/oidc/domain/begin-grant.ts',
     find: 'const latestEnd = sql`caller.authenticated_at +',
     replace: "const latestEnd = sql`${p.instant('now')} +",
     test: silent,
@@ -86,7 +86,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An ID token has no nonce, so that an old one passes for it',
-    file: 'src/domain/oidc/begin-authorization.ts',
+    file: 'src/modules/oidc/domain/begin-authorization.ts',
     find: '{ ...target, scope, nonce, codeChallenge,',
     replace: '{ ...target, scope, nonce: nonce && null, codeChallenge,',
     test: silent,
@@ -94,7 +94,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The maximum age of a request is lost',
-    file: 'src/domain/oidc/begin-authorization.ts',
+    file: 'src/modules/oidc/domain/begin-authorization.ts',
     find: 'codeChallenge, prompt, maxAgeSeconds, locale });',
     replace: 'codeChallenge, prompt, maxAgeSeconds: maxAgeSeconds && null, locale });',
     test: silent,
@@ -102,7 +102,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An ID token is for several audiences',
-    file: 'src/domain/oidc/id-token.ts',
+    file: 'src/modules/oidc/domain/id-token.ts',
     find: 'aud: clientId,',
     replace: 'aud: [clientId, issuer],',
     test: tokens,
@@ -110,7 +110,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A sandboxed page reads tokens',
-    file: 'src/domain/oidc/page-origins.ts',
+    file: 'src/modules/oidc/domain/page-origins.ts',
     find: "/^https?:/i.test(uri) ? new URL(uri).origin : ''",
     replace: 'new URL(uri).origin',
     test: clients,
@@ -118,7 +118,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A client that keeps a secret from now on goes on without it',
-    file: 'src/domain/oidc/public-clients.ts',
+    file: 'src/modules/oidc/domain/public-clients.ts',
     find: 'maxAgeMs: 4_000',
     replace: 'maxAgeMs: 40_000',
     test: 'test/domain/oidc/clients.test.ts',
@@ -126,7 +126,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Introspection tells of a refresh token whose user was signed out',
-    file: 'src/domain/oidc/live-grants.ts',
+    file: 'src/modules/oidc/domain/live-grants.ts',
     find: 'and g.authenticated_at > ${latestCutoff(sql`g.user_id`)}',
     replace: '',
     test: clients,
@@ -134,7 +134,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Userinfo marks an address that nobody has proved',
-    file: 'src/domain/oidc/live-grants.ts',
+    file: 'src/modules/oidc/domain/live-grants.ts',
     find: 'case when users.email_verified_at is not null then users.email end',
     replace: 'users.email',
     test: tokens,
@@ -142,7 +142,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A replaced refresh token is still introspected by this replica',
-    file: 'src/domain/oidc/issue-tokens.ts',
+    file: 'src/modules/oidc/domain/issue-tokens.ts',
     find: 'rotateGrant(call, token).finally(() => parts.forgetUser(token.userId))',
     replace: 'rotateGrant(call, token)',
     test: clients,
@@ -150,7 +150,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The key set has the private keys',
-    file: 'src/domain/oidc/signing-keys.ts',
+    file: 'src/modules/oidc/domain/signing-keys.ts',
     find: "({ kid, publicKey }) => ({ ...publicKey.export({ format: 'jwk' }), kid })",
     replace: "({ kid, privateKey }) => ({ ...privateKey.export({ format: 'jwk' }), kid })",
     test: 'test/domain/oidc/id-token.test.ts',
@@ -158,7 +158,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A logout token is taken for an ID token',
-    file: 'src/domain/oidc/signing-keys.ts',
+    file: 'src/modules/oidc/domain/signing-keys.ts',
     find: "|| typ !== 'JWT' ",
     replace: '',
     test: 'test/domain/oidc/id-token.test.ts',
@@ -166,7 +166,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The answer does not name its issuer',
-    file: 'src/domain/oidc/authorization-answer.ts',
+    file: 'src/modules/oidc/domain/authorization-answer.ts',
     find: '...(state && { state }), iss: issuer',
     replace: "...(state && { state }), ...(issuer === '' && { iss: issuer })",
     test: code,
@@ -174,7 +174,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The application gets an error without its state',
-    file: 'src/domain/oidc/authorization-answer.ts',
+    file: 'src/modules/oidc/domain/authorization-answer.ts',
     find: '...parameters, ...(state && { state })',
     replace: '...parameters, ...(state && parameters.code && { state })',
     test: code,
@@ -182,7 +182,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'prompt=none is accepted beside login',
-    file: 'src/domain/oidc/authorization-request.ts',
+    file: 'src/modules/oidc/domain/authorization-request.ts',
     find: "if (isSilent && prompts.some((prompt) => prompt !== 'none')) throw invalid('prompt has other values beside none');",
     replace: '',
     test: authorize,
@@ -190,7 +190,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A maximum age of zero counts as none',
-    file: 'src/domain/oidc/authorization-request.ts',
+    file: 'src/modules/oidc/domain/authorization-request.ts',
     find: "maxAgeSeconds: readMaxAge(get('max_age'))",
     replace: "maxAgeSeconds: readMaxAge(get('max_age')) || null",
     test: silent,
@@ -198,7 +198,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A grant that has ended is listed',
-    file: 'src/domain/oidc/list-grants.ts',
+    file: 'src/domain/grants/list-grants.ts',
     find: "application_id = ${p.uuid('applicationId')} and expires_at > ${p.instant('now')}\n",
     replace: "application_id = ${p.uuid('applicationId')} and ${p.instant('now')} is not null\n",
     test: clients,
@@ -206,7 +206,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An application does not learn which browser was signed out',
-    file: 'src/domain/oidc/end-grants.ts',
+    file: 'src/domain/grants/end-grants.ts',
     find: 'messagesOf(loggedOutOfBrowsers(sql`ended`))',
     replace: 'messagesOf(loggedOutOfBrowsers(sql`(select * from ended where false)`))',
     test: 'test/login-page/account-grants.test.ts',
@@ -214,7 +214,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A browser whose grant has ended continues its sign-in',
-    file: 'src/domain/oidc/end-grants.ts',
+    file: 'src/domain/grants/end-grants.ts',
     find: 'singleSignOn ? endOneAndForget : endOne',
     replace: 'singleSignOn ? endOne : endOne',
     test: 'test/login-page/oidc/endings.test.ts',
@@ -222,7 +222,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Large logins take no more permits than small ones',
-    file: 'src/login-page/oidc/authorize.ts',
+    file: 'src/modules/oidc/pages/authorize.ts',
     find: 'takeOidcPermits(request, parts.logins, countPermits(target, wanted));',
     replace: 'takeOidcPermits(request, parts.logins, Math.min(1, countPermits(target, wanted)));',
     test: authorize,
@@ -230,7 +230,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The log has the values of the query of a redirect URI',
-    file: 'src/login-page/oidc/authorize.ts',
+    file: 'src/modules/oidc/pages/authorize.ts',
     find: ".replace(/=[^&#]*/g, '=…')",
     replace: '',
     test: 'test/login-page/oidc/redirect-mismatch.test.ts',
@@ -238,7 +238,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The page of the form answers logins that did not ask for it',
-    file: 'src/login-page/oidc/return.ts',
+    file: 'src/modules/oidc/pages/return.ts',
     find: "if (intent?.responseMode !== 'form_post') return undefined;",
     replace: 'if (!intent) return undefined;',
     test: code,
@@ -246,7 +246,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The application gets no state after a logout',
-    file: 'src/login-page/oidc/log-out.ts',
+    file: 'src/modules/oidc/pages/log-out.ts',
     find: 'state === undefined ? uri : addToQuery(uri, { state })',
     replace: 'state === undefined ? uri : addToQuery(uri, {})',
     test: logOut,

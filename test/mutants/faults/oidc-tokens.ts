@@ -13,7 +13,7 @@ const signed = 'test/domain/oidc/id-token.test.ts';
 export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   {
     what: 'prompt=none takes the ID token of another application as a hint',
-    file: 'src/login-page/oidc/continue-silently.ts',
+    file: 'src/modules/oidc/pages/continue-silently.ts',
     find: 'hint?.clientId !== client.clientId',
     replace: 'hint === undefined',
     test: silent,
@@ -21,7 +21,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'prompt=none takes no notice of a hint that is no ID token',
-    file: 'src/login-page/oidc/continue-silently.ts',
+    file: 'src/modules/oidc/pages/continue-silently.ts',
     find: 'idTokenHint !== undefined && hint?.clientId !== client.clientId',
     replace: 'hint !== undefined && hint.clientId !== client.clientId',
     test: silent,
@@ -29,7 +29,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Any site signs a person out, who is not asked',
-    file: 'src/login-page/oidc/log-out.ts',
+    file: 'src/modules/oidc/pages/log-out.ts',
     find: "if (!isOwnForm(own.browser, parameters.get('token') ?? ''))",
     replace: "if (!parameters.get('token'))",
     test: logOut,
@@ -37,7 +37,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A logout leaves the account page signed in',
-    file: 'src/login-page/oidc/log-out.ts',
+    file: 'src/modules/oidc/pages/log-out.ts',
     find: 'await signUserOutHere(own, login.hint.userId);',
     replace: 'await Promise.resolve(signUserOutHere);',
     test: logOut,
@@ -45,7 +45,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Tokens work for seconds after a logout',
-    file: 'src/login-page/oidc/log-out.ts',
+    file: 'src/modules/oidc/pages/log-out.ts',
     find: "name: '' } }, { userId });\n  parts.onSignedOut(userId);",
     replace: "name: '' } }, { userId });",
     test: logOut,
@@ -53,7 +53,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A network has any number of ID tokens checked',
-    file: 'src/login-page/oidc/named-login.ts',
+    file: 'src/modules/oidc/pages/named-login.ts',
     find: 'takeOidcPermits(request, parts.logouts);',
     replace: '',
     test: logOut,
@@ -61,7 +61,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Each use of a replaced refresh token gives it another 30 seconds',
-    file: 'src/domain/oidc/rotate-grant.ts',
+    file: 'src/modules/oidc/domain/rotate-grant.ts',
     find: "rotated_at = case when ${isLatest} then ${p.instant('now')} else rotated_at end",
     replace: "rotated_at = ${p.instant('now')}",
     test: clients,
@@ -69,7 +69,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An ID token is valid for a day',
-    file: 'src/domain/oidc/id-token.ts',
+    file: 'src/modules/oidc/domain/id-token.ts',
     find: 'LIFETIME_SECONDS = 15 * 60',
     replace: 'LIFETIME_SECONDS = 24 * 60 * 60',
     test: signed,
@@ -77,7 +77,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The access token of a refresh for less shows all',
-    file: 'src/domain/oidc/issue-tokens.ts',
+    file: 'src/modules/oidc/domain/issue-tokens.ts',
     find: 'createAccessToken(tokenKeys.accessToken, { scope, applicationId',
     replace: 'createAccessToken(tokenKeys.accessToken, { scope: token.scope, applicationId',
     test: tokens,
@@ -85,7 +85,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A refresh for less loses the rest of the scope',
-    file: 'src/domain/oidc/issue-tokens.ts',
+    file: 'src/modules/oidc/domain/issue-tokens.ts',
     find: 'createRefreshToken(tokenKeys.refreshToken, token)',
     replace: 'createRefreshToken(tokenKeys.refreshToken, { ...token, scope })',
     test: tokens,
@@ -93,7 +93,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A refresh counts as a sign-in',
-    file: 'src/domain/oidc/issue-tokens.ts',
+    file: 'src/modules/oidc/domain/issue-tokens.ts',
     find: '{ ...token, rotation }, { session',
     replace: '{ ...token, rotation, authenticatedAt: call.now }, { session',
     test: tokens,
@@ -101,7 +101,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An application gets the address without asking for it',
-    file: 'src/domain/oidc/issue-tokens.ts',
+    file: 'src/modules/oidc/domain/issue-tokens.ts',
     find: 'scope: token.scope });\n}',
     replace: 'scope: token.scope | 4 });\n}',
     test: tokens,
@@ -109,7 +109,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An ID token marks another address than the proved one as verified',
-    file: 'src/domain/oidc/issue-tokens.ts',
+    file: 'src/modules/oidc/domain/issue-tokens.ts',
     find: 'session.verifiedEmail === session.email',
     replace: 'session.verifiedEmail !== null',
     test: verified,
@@ -117,7 +117,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Userinfo marks another address than the proved one as verified',
-    file: 'src/domain/oidc/find-token.ts',
+    file: 'src/modules/oidc/domain/find-token.ts',
     find: 'grant.verifiedEmail === session.email',
     replace: 'grant.verifiedEmail !== null',
     test: verified,
@@ -125,7 +125,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Introspection says that an access token lives as long as its sign-in',
-    file: 'src/domain/oidc/find-token.ts',
+    file: 'src/modules/oidc/domain/find-token.ts',
     find: 'session.expiresAt < grant.expiresAt ? session.expiresAt : grant.expiresAt',
     replace: 'session.expiresAt > grant.expiresAt ? session.expiresAt : grant.expiresAt',
     test: clients,
@@ -133,7 +133,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A continued sign-in counts as a new one',
-    file: 'src/domain/oidc/redeem-code.ts',
+    file: 'src/modules/oidc/domain/redeem-code.ts',
     find: 'coalesce(authenticated_at, completed_at) as authenticated_at, scope',
     replace: 'completed_at as authenticated_at, scope',
     test: silent,
@@ -141,7 +141,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A code outlives a sign-out on the account page',
-    file: 'src/domain/oidc/redeem-code.ts',
+    file: 'src/modules/oidc/domain/redeem-code.ts',
     find: ' and ${isSignedInHere(authenticatedAt, browser)}',
     replace: '',
     test: 'test/login-page/oidc/endings.test.ts',
@@ -149,7 +149,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A grant that begins during the logout of its browser lives on',
-    file: 'src/domain/oidc/granted-session.ts',
+    file: 'src/modules/oidc/domain/granted-session.ts',
     find: 'isNewGrant && endLateGrant(call, parameters)',
     replace: 'isNewGrant && endLateGrant === undefined',
     test: redemption,
@@ -157,7 +157,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Tokens live on where OpenID Connect was turned off',
-    file: 'src/domain/oidc/live-grants.ts',
+    file: 'src/modules/oidc/domain/live-grants.ts',
     find: ' and a.open_id_connect and',
     replace: ' and',
     test: tokens,
@@ -165,7 +165,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A code lives on for whoever stays on the page for passkeys for a day',
-    file: 'src/domain/oidc/extend-code.ts',
+    file: 'src/domain/login/extend-code.ts',
     find: 'RECENT_MINUTES * 60_000',
     replace: '24 * 60 * 60_000',
     test: code,
@@ -173,7 +173,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Any browser lets a code live on',
-    file: 'src/domain/oidc/extend-code.ts',
+    file: 'src/domain/login/extend-code.ts',
     find: " and browser_digest = ${p.bytes('browserDigest')} and",
     replace: " and ${p.bytes('browserDigest')} is not null and",
     test: code,
@@ -181,7 +181,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Introspection takes a refresh token for an access token',
-    file: 'src/api/oidc/token-status-endpoints.ts',
+    file: 'src/modules/oidc/endpoints/token-status-endpoints.ts',
     find: "token_type: accessToken ? 'Bearer' : 'refresh_token'",
     replace: "token_type: 'Bearer'",
     test: clients,

@@ -14,7 +14,7 @@ const sealed = 'test/domain/oidc/tokens.test.ts';
 export const OIDC_FAULTS: readonly Fault[] = [
   {
     what: 'A code goes to a redirect URI that is not registered',
-    file: 'src/login-page/oidc/authorize.ts',
+    file: 'src/modules/oidc/pages/authorize.ts',
     find: '!isRegistered(redirectUri, client.redirectUris)',
     replace: '!client.redirectUris.some((uri) => redirectUri.startsWith(uri))',
     test: authorize,
@@ -22,7 +22,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The first of two redirect URIs counts',
-    file: 'src/login-page/oidc/authorize.ts',
+    file: 'src/modules/oidc/pages/authorize.ts',
     find: "['client_id', 'redirect_uri']",
     replace: "['client_id']",
     test: authorize,
@@ -30,7 +30,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A network begins any number of logins',
-    file: 'src/login-page/oidc/network-limit.ts',
+    file: 'src/login-page/network-limit.ts',
     find: 'if (filled.some(([, emptyAt]) => emptyAt - now > MINUTE_MS)) return false;',
     replace: '',
     test: authorize,
@@ -38,7 +38,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A browser is sent to any place after a logout',
-    file: 'src/login-page/oidc/log-out.ts',
+    file: 'src/modules/oidc/pages/log-out.ts',
     find: 'postLogoutRedirectUris.includes(uri)',
     replace: 'postLogoutRedirectUris.some((own) => uri.startsWith(own))',
     test: logOut,
@@ -46,7 +46,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An ID token of another client ends a login',
-    file: 'src/login-page/oidc/named-login.ts',
+    file: 'src/modules/oidc/pages/named-login.ts',
     find: '(clientId !== undefined && clientId !== named)',
     replace: "clientId === ''",
     test: logOut,
@@ -54,7 +54,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An ID token of any age ends a login',
-    file: 'src/login-page/oidc/named-login.ts',
+    file: 'src/modules/oidc/pages/named-login.ts',
     find: ' && hint.issuedAt.getTime() + maxAgeMs >= call.now.getTime()',
     replace: ' && maxAgeMs > 0',
     test: logOut,
@@ -62,7 +62,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A logout in one browser ends every session of the user',
-    file: 'src/login-page/oidc/log-out.ts',
+    file: 'src/modules/oidc/pages/log-out.ts',
     find: 'if (sid !== undefined) await endGrantsOfBrowser',
     replace: 'if (sid === client.id) await endGrantsOfBrowser',
     test: logOut,
@@ -70,7 +70,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Another user than the expected one is signed in without a page',
-    file: 'src/login-page/oidc/continue-silently.ts',
+    file: 'src/modules/oidc/pages/continue-silently.ts',
     find: 'userId: hint?.userId ?? null',
     replace: 'userId: null',
     test: silent,
@@ -78,7 +78,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The page of the form sends a code again that was redeemed',
-    file: 'src/login-page/oidc/return.ts',
+    file: 'src/modules/oidc/pages/return.ts',
     find: '!completedAt || !isCodeLive({ completedAt, redeemedAt }, call.now)',
     replace: '!completedAt || (redeemedAt && !isCodeLive({ completedAt, redeemedAt: null }, call.now))',
     test: code,
@@ -86,7 +86,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The page of the form sends any error',
-    file: 'src/login-page/oidc/return.ts',
+    file: 'src/modules/oidc/pages/return.ts',
     find: '!intent || !ERRORS.includes(error)',
     replace: "!intent || ERRORS.includes('')",
     test: code,
@@ -94,7 +94,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The method plain is accepted',
-    file: 'src/domain/oidc/authorization-request.ts',
+    file: 'src/modules/oidc/domain/authorization-request.ts',
     find: "if (method !== 'S256')",
     replace: "if (method !== 'S256' && method !== undefined)",
     test: authorize,
@@ -102,7 +102,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'No challenge is needed where the application requires one',
-    file: 'src/domain/oidc/authorization-request.ts',
+    file: 'src/modules/oidc/domain/authorization-request.ts',
     find: 'method === undefined && !requirePkce',
     replace: 'method === undefined && requirePkce !== undefined',
     test: authorize,
@@ -110,7 +110,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A code is redeemed twice',
-    file: 'src/domain/oidc/redeem-code.ts',
+    file: 'src/modules/oidc/domain/redeem-code.ts',
     find: 'and redeemed_at is null and completed_at',
     replace: 'and completed_at',
     test: tokens,
@@ -118,7 +118,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A code lives for longer than a minute',
-    file: 'src/domain/oidc/authorization-answer.ts',
+    file: 'src/modules/oidc/domain/authorization-answer.ts',
     find: 'CODE_LIFETIME_MS = 60_000',
     replace: 'CODE_LIFETIME_MS = 61_000',
     test: tokens,
@@ -126,7 +126,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A code is good for other applications',
-    file: 'src/domain/oidc/redeem-code.ts',
+    file: 'src/modules/oidc/domain/redeem-code.ts',
     find: "and application_id = ${p.uuid('applicationId')} and response_mode",
     replace: "and ${p.uuid('applicationId')} is not null and response_mode",
     test: tokens,
@@ -134,7 +134,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A code is redeemed with another redirect URI',
-    file: 'src/domain/oidc/redeem-code.ts',
+    file: 'src/modules/oidc/domain/redeem-code.ts',
     find: "redirect_uri = ${p.text('redirectUri')}",
     replace: "${p.text('redirectUri')} like redirect_uri || '%'",
     test: tokens,
@@ -142,7 +142,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A code is redeemed without the verifier of its challenge',
-    file: 'src/domain/oidc/redeem-code.ts',
+    file: 'src/modules/oidc/domain/redeem-code.ts',
     find: "code_challenge is not distinct from ${p.bytes('codeChallenge')}",
     replace: "coalesce(code_challenge = ${p.bytes('codeChallenge')}, ${p.bytes('codeChallenge')} is null)",
     test: tokens,
@@ -150,7 +150,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A verifier is accepted where there was no challenge',
-    file: 'src/domain/oidc/redeem-code.ts',
+    file: 'src/modules/oidc/domain/redeem-code.ts',
     find: "code_challenge is not distinct from ${p.bytes('codeChallenge')}",
     replace: "(code_challenge is null or code_challenge = ${p.bytes('codeChallenge')})",
     test: tokens,
@@ -158,7 +158,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A verifier may be short enough to be guessed',
-    file: 'src/domain/oidc/pkce.ts',
+    file: 'src/modules/oidc/domain/pkce.ts',
     find: '{43,128}',
     replace: '{1,128}',
     test: tokens,
@@ -182,7 +182,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A code that is redeemed during a revocation gives tokens',
-    file: 'src/domain/oidc/granted-session.ts',
+    file: 'src/modules/oidc/domain/granted-session.ts',
     find: 'session.id === parameters.id || isNewGrant;',
     replace: '!isNewGrant;',
     test: redemption,
@@ -190,7 +190,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A code of a minute can be made to live on and on',
-    file: 'src/domain/oidc/extend-code.ts',
+    file: 'src/domain/login/extend-code.ts',
     find: 'and authenticated_at is null and',
     replace: 'and',
     test: code,
@@ -198,7 +198,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A refresh token outlives a maximum age that was shortened',
-    file: 'src/domain/oidc/issue-tokens.ts',
+    file: 'src/modules/oidc/domain/issue-tokens.ts',
     find: 'token.authenticatedAt.getTime() + maxAgeMsOf(call, parts) > now.getTime()',
     replace: 'maxAgeMsOf(call, parts) > 0',
     test: tokens,
@@ -206,7 +206,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A refresh may ask for a larger scope',
-    file: 'src/domain/oidc/issue-tokens.ts',
+    file: 'src/modules/oidc/domain/issue-tokens.ts',
     find: 'scope === 0 || (scope & ~granted) !== 0',
     replace: 'scope === 0 || granted === 0',
     test: tokens,
@@ -214,7 +214,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The refresh token of a client with a secret works without it',
-    file: 'src/domain/oidc/issue-tokens.ts',
+    file: 'src/modules/oidc/domain/issue-tokens.ts',
     find: '(token.rotation > 0 || !call.isPublic)',
     replace: '(token.rotation >= 0 || !call.isPublic)',
     test: clients,
@@ -222,7 +222,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A refresh token that was replaced works for a minute',
-    file: 'src/domain/oidc/rotate-grant.ts',
+    file: 'src/modules/oidc/domain/rotate-grant.ts',
     find: 'OVERLAP_MS = 30_000',
     replace: 'OVERLAP_MS = 60_000',
     test: clients,
@@ -230,7 +230,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A refresh token works although its successor was replaced',
-    file: 'src/domain/oidc/rotate-grant.ts',
+    file: 'src/modules/oidc/domain/rotate-grant.ts',
     find: "sql`rotation = ${p.integer('rotation')} + 1",
     replace: "sql`rotation > ${p.integer('rotation')}",
     test: clients,
@@ -238,7 +238,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The reuse of a refresh token does not end the sign-in',
-    file: 'src/domain/oidc/rotate-grant.ts',
+    file: 'src/modules/oidc/domain/rotate-grant.ts',
     find: 'await endGrant(call, { grantId }, { rotatedBefore: now });',
     replace: '',
     test: clients,
@@ -246,7 +246,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An access token outlives its grant',
-    file: 'src/domain/oidc/find-token.ts',
+    file: 'src/modules/oidc/domain/find-token.ts',
     find: 'session.expiresAt <= now || grant.expiresAt <= now',
     replace: 'session.expiresAt <= now',
     test: clients,
@@ -254,7 +254,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An access token lives on after its session has expired',
-    file: 'src/domain/oidc/find-token.ts',
+    file: 'src/modules/oidc/domain/find-token.ts',
     find: 'session.expiresAt <= now || grant.expiresAt <= now',
     replace: 'grant.expiresAt <= now',
     test: tokens,
@@ -262,7 +262,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Anybody looks up a refresh token that was replaced',
-    file: 'src/domain/oidc/find-token.ts',
+    file: 'src/modules/oidc/domain/find-token.ts',
     find: '!grant || grant.rotation !== token.rotation',
     replace: '!grant',
     test: clients,
@@ -270,7 +270,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An application ends the grants of others',
-    file: 'src/domain/oidc/end-grants.ts',
+    file: 'src/domain/grants/end-grants.ts',
     find: "where application_id = ${p.uuid('applicationId')} and expires_at",
     replace: "where ${p.uuid('applicationId')} is not null and expires_at",
     test: clients,
@@ -278,7 +278,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'EndUserGrant ends the grant of another user',
-    file: 'src/domain/oidc/end-grants.ts',
+    file: 'src/domain/grants/end-grants.ts',
     find: "(${p.uuid('userId')} is null or user_id = ${p.uuid('userId')})",
     replace: "(${p.uuid('userId')} is null or user_id is not null)",
     test: clients,
@@ -286,7 +286,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A page of a similar origin reads tokens',
-    file: 'src/domain/oidc/page-origins.ts',
+    file: 'src/modules/oidc/domain/page-origins.ts',
     find: 'own === origin ||',
     replace: 'origin.startsWith(own) ||',
     test: clients,
@@ -294,7 +294,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Pages read what a client with a secret has got',
-    file: 'src/domain/oidc/live-grants.ts',
+    file: 'src/modules/oidc/domain/live-grants.ts',
     find: "case when a.public_client then a.redirect_uris else '{}' end",
     replace: 'a.redirect_uris',
     test: clients,
@@ -302,7 +302,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A client that has a secret needs none',
-    file: 'src/domain/oidc/public-clients.ts',
+    file: 'src/modules/oidc/domain/public-clients.ts',
     find: ' and public_client and deleted_at',
     replace: ' and deleted_at',
     test: clients,
@@ -318,7 +318,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Anybody makes ID tokens for a logout',
-    file: 'src/domain/oidc/signing-keys.ts',
+    file: 'src/modules/oidc/domain/signing-keys.ts',
     find: 'key.publicKey, bytes) ? claims : undefined;',
     replace: 'key.publicKey, bytes) !== undefined ? claims : undefined;',
     test: signed,
@@ -326,7 +326,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An ID token of another issuer ends a login',
-    file: 'src/domain/oidc/id-token-hint.ts',
+    file: 'src/modules/oidc/domain/id-token-hint.ts',
     find: 'return iss === issuer &&',
     replace: 'return Boolean(issuer && iss) &&',
     test: logOut,
@@ -334,7 +334,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An address that nobody has proved is marked as verified',
-    file: 'src/domain/oidc/id-token.ts',
+    file: 'src/modules/oidc/domain/id-token.ts',
     find: '...(isEmailVerified && { email_verified: true })',
     replace: '...{ email_verified: isEmailVerified || true }',
     test: signed,
@@ -342,7 +342,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A secret of one client is good for all',
-    file: 'src/api/oidc/run-as-client.ts',
+    file: 'src/modules/oidc/endpoints/run-as-client.ts',
     find: 'if (owner.application.clientId !== clientId) throw invalidClient();',
     replace: '',
     test: tokens,
@@ -350,7 +350,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Applications without OpenID Connect get tokens',
-    file: 'src/api/oidc/run-as-client.ts',
+    file: 'src/modules/oidc/endpoints/run-as-client.ts',
     find: "if (!application.openIdConnect) throw new OidcError('unauthorized_client');",
     replace: '',
     test: tokens,
@@ -358,7 +358,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A public client redeems a code without a verifier',
-    file: 'src/api/oidc/token-endpoint.ts',
+    file: 'src/modules/oidc/endpoints/token-endpoint.ts',
     find: "call.isPublic ? requireField(form, 'code_verifier') :",
     replace: 'call.now < new Date(0) ? undefined :',
     test: clients,
@@ -366,7 +366,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Anybody introspects tokens',
-    file: 'src/api/oidc/token-status-endpoints.ts',
+    file: 'src/modules/oidc/endpoints/token-status-endpoints.ts',
     find: 'if (call.isPublic) throw invalidClient();',
     replace: '',
     test: clients,
@@ -374,7 +374,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A client introspects the tokens of others',
-    file: 'src/api/oidc/token-status-endpoints.ts',
+    file: 'src/modules/oidc/endpoints/token-status-endpoints.ts',
     find: '(accessToken ?? refreshToken)?.applicationId !== application.id',
     replace: '!(accessToken ?? refreshToken)?.applicationId',
     test: clients,

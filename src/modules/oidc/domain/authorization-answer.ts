@@ -1,0 +1,63 @@
+/** Answers logins of OpenID Connect: in the query of the redirect URI, or by a page whose form posts to that URI. */
+
+import type { SealKeys } from '../../../crypto/sealed-bytes.ts';
+import { addToQuery } from '../../../domain/applications/redirect-uri.ts';
+import type { AskedLogin, ProtocolAnswers } from '../../../domain/tokens/protocol-answers.ts';
+import { createCode } from './code.ts';
+import { deriveTokenKeys } from './token-keys.ts';
+
+/** The path of the page that posts the answer (OAuth 2.0 Form Post Response Mode), relative to the public URL. */
+const RETURN_PATH = '/oidc/return';
+/** Counted from the completion of the login. RFC 6749, section 4.1.2, recommends at most ten minutes. */
+export const CODE_LIFETIME_MS = 60_000;
+
+export interface AnswerParameters {
+  readonly code?: string;
+  readonly error?: string;
+  readonly error_description?: string;
+}
+
+/** Returns whether the code of a completed intent can be exchanged for tokens. */
+export function isCodeLive(
+  { completedAt, redeemedAt }: { readonly completedAt: Date; readonly redeemedAt: Date | null },
+  now: Date,
+): boolean {
+  return redeemedAt === null && now.getTime() < completedAt.getTime() + CODE_LIFETIME_MS;
+}
+
+/** Returns the parameters that the application gets. RFC 9207: `iss` protects it from mix-up attacks. */
+export function answerOf(
+  issuer: string,
+  { state }: Pick<AskedLogin, 'state'>,
+  parameters: AnswerParameters,
+): Record<string, string> {
+  return { ...parameters, ...(state && { state }), iss: issuer };
+}
+
+/** Answers logins by a code that only Usher can make. */
+export function createAuthorizationAnswers(issuer: string, encryptionKeys: readonly Buffer[]): ProtocolAnswers {
+  const codeKeys = deriveTokenKeys(encryptionKeys).code;
+  return {
+    toCompletedUrl: (login) => codeUrlOf({ issuer, codeKeys }, login),
+    toErrorUrl: (login, error) => errorUrlOf(issuer, login, error),
+    isLive: isCodeLive,
+  };
+}
+
+function codeUrlOf(
+  { issuer, codeKeys }: { readonly issuer: string; readonly codeKeys: SealKeys },
+  { loginIntentId, ...intent }: AskedLogin & { readonly loginIntentId: string },
+): string {
+  const code = createCode(codeKeys, loginIntentId);
+  if (intent.responseMode === 'form_post') return returnUrlOf(issuer, { code });
+  return addToQuery(intent.redirectUri, answerOf(issuer, intent, { code }));
+}
+
+function errorUrlOf(issuer: string, { id, ...intent }: AskedLogin & { readonly id: string }, error: string): string {
+  if (intent.responseMode === 'form_post') return returnUrlOf(issuer, { intent: id, error });
+  return addToQuery(intent.redirectUri, answerOf(issuer, intent, { error }));
+}
+
+function returnUrlOf(issuer: string, parameters: Record<string, string>): string {
+  return `${issuer.replace(/\/$/, '')}${RETURN_PATH}?${new URLSearchParams(parameters)}`;
+}

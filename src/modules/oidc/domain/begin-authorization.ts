@@ -1,0 +1,29 @@
+import { randomUUIDv7 } from 'node:crypto';
+import { p, statement } from '../../../database/template.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { INTENT_LIFETIME_MS } from '../../../domain/login/generate-auth-url.ts';
+import type { AnswerTarget, AuthorizationRequest } from './authorization-request.ts';
+import type { OidcClient } from './oidc-clients.ts';
+
+/** Creates a login intent for a checked request, and returns its ID. */
+export async function beginAuthorization(
+  { run, now }: Call,
+  client: Pick<OidcClient, 'id'>,
+  { redirectUri, state, responseMode }: AnswerTarget & { readonly redirectUri: string },
+  { scope, nonce, codeChallenge, prompt, maxAgeSeconds, locale }: AuthorizationRequest,
+): Promise<string> {
+  const id = randomUUIDv7();
+  const expiresAt = new Date(now.getTime() + INTENT_LIFETIME_MS);
+  const target = { applicationId: client.id, id, redirectUri, state, responseMode, createdAt: now, expiresAt };
+  await run(insertIntent, { ...target, scope, nonce, codeChallenge, prompt, maxAgeSeconds, locale });
+  return id;
+}
+
+const insertIntent = statement('insert_oidc_intent')`
+  insert into login_intents
+    (application_id, id, redirect_uri, state, response_mode, scope, nonce, code_challenge, prompt, max_age_seconds, locale,
+      created_at, expires_at)
+  values (${p.uuid('applicationId')}, ${p.uuid('id')}, ${p.text('redirectUri')}, ${p.text('state')},
+    ${p.text('responseMode')}, ${p.integer('scope')}, ${p.text('nonce')}, ${p.bytes('codeChallenge')},
+    ${p.text('prompt')}, ${p.integer('maxAgeSeconds')}, ${p.text('locale')}, ${p.instant('createdAt')},
+    ${p.instant('expiresAt')})`;

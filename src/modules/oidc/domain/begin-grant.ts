@@ -1,0 +1,128 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { SealKeys } from '../../../crypto/sealed-bytes.ts';
+import { loginIntents } from '../../../database/schema.ts';
+import { p, statement, t } from '../../../database/template.ts';
+import type { ApplicationCall } from '../../../domain/core/call.ts';
+import { findOrBegin, type SignInColumns } from '../../../domain/sessions/find-or-begin-session.ts';
+import { newSession, type Peer } from '../../../domain/sessions/session.ts';
+import type { OriginColumns } from '../../../domain/sessions/session-origin.ts';
+import { computeSid } from '../../../domain/sessions/sid.ts';
+import type { SignInMethod } from '../../../domain/tokens/verify-token.ts';
+import { beginGrantedSession, FOUND, type GrantedSession, insertGrant, type NewGrant } from './granted-session.ts';
+import { OidcError } from './oidc-error.ts';
+import {
+  type CodeRequest,
+  isCodeOfSignedIn,
+  type RedeemedLogin,
+  readCodeRequest,
+  redeemCode,
+  redeemedIntent,
+} from './redeem-code.ts';
+
+interface BeginParts {
+  readonly codeKeys: SealKeys;
+  readonly isOnCitus: boolean;
+  readonly maxAgeSeconds: number;
+  readonly subscribed: Set<string>;
+}
+
+interface BegunGrant {
+  readonly grant: NewGrant;
+  readonly session: GrantedSession;
+  readonly nonce: string | null;
+}
+
+/**
+ * Redeems a code, begins its grant, and finds or begins the session, in one statement. It takes two statements on
+ * Citus, where intents are on another shard, and for applications whose webhooks get a message about the session.
+ *
+ * @throws OidcError `invalid_grant` for every reason
+ */
+export async function beginGrant(
+  call: ApplicationCall & { readonly isPublic: boolean; readonly peer: Peer },
+  { codeKeys, isOnCitus, maxAgeSeconds, subscribed }: BeginParts,
+  request: CodeRequest,
+): Promise<BegunGrant> {
+  const { peer, run } = call;
+  const code = readCodeRequest(call, codeKeys, request);
+  const rotation = call.isPublic ? 1 : 0;
+  const toGrant = ({ loginIntentId: grantId, ...login }: Omit<RedeemedLogin, 'nonce'>): NewGrant => {
+    const endsAt = new Date(login.authenticatedAt.getTime() + maxAgeSeconds * 1_000);
+    return { ...login, grantId, endsAt, rotation };
+  };
+  if (isOnCitus || subscribed.has(call.application.id)) {
+    const { nonce, ...login } = await redeemCode(call, code);
+    const grant = toGrant(login);
+    return { grant, nonce, session: await beginGrantedSession(call, subscribed, peer, grant) };
+  }
+  const session = newSession(call);
+  const [begun] = await run(redeemAndBegin, { ...code, ...peer, ...session, maxAgeSeconds, rotation });
+  if (!begun) throw new OidcError('invalid_grant');
+  const { nonce, login, ...found } = begun;
+  const { loginUserId: userId, loginMethod: method, ...rest } = login;
+  const grant = toGrant({ ...rest, userId, method, sid: found.sid, loginIntentId: code.loginIntentId });
+  const firstTry = { found, id: session.id };
+  return { grant, nonce, session: await beginGrantedSession(call, subscribed, peer, grant, firstTry) };
+}
+
+const latestEnd = sql`caller.authenticated_at + ${p.integer('maxAgeSeconds')} * interval '1 second'`;
+
+const signIn: SignInColumns = {
+  userId: sql`(select user_id from redeemed)`,
+  method: sql`caller.method`,
+  authenticatedAt: sql`caller.authenticated_at`,
+  expiresAt: sql`least(${p.instant('expiresAt')}, ${latestEnd})`,
+  join: sql`join redeemed on true`,
+};
+
+const origin: OriginColumns = {
+  address: sql`caller.origin_address`,
+  userAgent: sql`caller.origin_user_agent`,
+  browser: sql`caller.origin_browser`,
+  join: sql``,
+  isKnown: sql``,
+};
+
+/** The result of `sidOf`, or the ID of the intent if the user signed in on a page other than Usher's. */
+const sidFrom = (row: SQL) => {
+  const ofBrowser = computeSid(p.uuid('applicationId'), sql`${row}.user_id`, sql`${row}.origin_browser`);
+  return sql`coalesce(${ofBrowser}, ${p.uuid('loginIntentId')})`;
+};
+
+const grant = insertGrant({
+  grantId: p.uuid('loginIntentId'),
+  sid: sidFrom(sql`caller`),
+  scope: sql`caller.scope`,
+  method: signIn.method,
+  address: origin.address,
+  userAgent: origin.userAgent,
+  authenticatedAt: signIn.authenticatedAt,
+  endsAt: latestEnd,
+});
+
+const REDEEMED = {
+  nonce: loginIntents.nonce,
+  login: {
+    loginUserId: t.uuid,
+    loginMethod: t.textOf<SignInMethod>(),
+    authenticatedAt: t.instant,
+    scope: t.integer,
+    originAddress: loginIntents.ipAddress,
+    originUserAgent: loginIntents.userAgent,
+    originBrowser: loginIntents.browserDigest,
+  },
+};
+
+/** Returns no row if the user cannot sign in. The code is redeemed nevertheless. */
+const redeemAndBegin = statement('redeem_code_and_begin_session', {
+  ...FOUND,
+  ...REDEEMED,
+})`${findOrBegin(origin, 'unless asked', {
+  signIn,
+  first: sql`${redeemedIntent},`,
+  audited: sql`redeemed`,
+  condition: sql`and ${isCodeOfSignedIn({ sid: sidFrom(sql`redeemed`), userId: sql`redeemed.user_id`, browserDigest: sql`redeemed.origin_browser`, authenticatedAt: sql`redeemed.authenticated_at` })}`,
+  ctes: grant.ctes,
+  columns: sql`${grant.columns}, caller.nonce, caller.user_id as login_user_id, caller.method as login_method,
+    caller.authenticated_at, caller.scope, caller.origin_address, caller.origin_user_agent, caller.origin_browser`,
+})}`;

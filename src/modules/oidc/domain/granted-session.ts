@@ -1,0 +1,192 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { nullable, p, type RowOfType, statement, t } from '../../../database/template.ts';
+import type { ApplicationCall } from '../../../domain/core/call.ts';
+import { announce, HAS_MESSAGES, type HasMessages } from '../../../domain/outbox/insert-message.ts';
+import { FOUND_SESSION, findOrBegin } from '../../../domain/sessions/find-or-begin-session.ts';
+import { endLateSession } from '../../../domain/sessions/late-sessions.ts';
+import { newSession, type Peer } from '../../../domain/sessions/session.ts';
+import { ORIGINS } from '../../../domain/sessions/session-origin.ts';
+import { updateSignIn } from '../../../domain/sessions/update-sign-in.ts';
+import type { SignInMethod } from '../../../domain/tokens/verify-token.ts';
+import { removeIfErased } from '../../../domain/users/personal-data.ts';
+import { endLateGrant } from './end-late-grant.ts';
+import { OidcError } from './oidc-error.ts';
+import { isCodeOfSignedIn } from './redeem-code.ts';
+
+/** The sign-in of a grant. */
+interface GrantedSignIn {
+  readonly grantId: string;
+  readonly userId: string;
+  readonly method: SignInMethod;
+  readonly authenticatedAt: Date;
+  readonly endsAt: Date;
+}
+
+/** The sign-in of a code that was redeemed, for a grant that begins. */
+export interface NewGrant extends GrantedSignIn {
+  readonly sid: string;
+  readonly scope: number;
+  readonly rotation: number;
+  /** Null, like the user agent, if a page other than Usher's did not pass it on. */
+  readonly originAddress: string | null;
+  readonly originUserAgent: string | null;
+  readonly originBrowser: Buffer | null;
+}
+
+export type GrantedSession = FoundSession['session'] & Pick<FoundSession, 'sid' | 'verifiedEmail'>;
+
+/** The row of the statement that redeemed the code, and the ID that a session begun by it has. */
+interface FirstTry {
+  readonly found: FoundSession;
+  readonly id: string;
+}
+
+/**
+ * Begins a grant, unless the first try has begun it. Returns the newest live session of its user, or begins one.
+ *
+ * @throws OidcError `invalid_grant` if a cut-off has ended the sign-in, or the user cannot sign in, also if the browser
+ * has been signed out while the grant began
+ */
+export async function beginGrantedSession(
+  call: ApplicationCall,
+  subscribed: Set<string>,
+  peer: Peer,
+  grant: NewGrant,
+  firstTry?: FirstTry,
+): Promise<GrantedSession> {
+  const { application } = call;
+  const parameters = { ...grant, ...peer, isOriginKnown: true };
+  let notifies = subscribed.has(application.id) || firstTry !== undefined;
+  return findOrBeginSession(call, grant, { isNewGrant: true, firstTry }, async (session) => {
+    const [found]: readonly FoundSession[] = await call.run(notifies ? beginGrantedAndNotify : beginGranted, {
+      ...session,
+      ...parameters,
+    });
+    // If this has found no session, a webhook may subscribe to its message: `beginGranted` begins none then.
+    notifies = true;
+    const notifiedIds = found?.notifiedIds ?? [];
+    if (notifiedIds.length > 0) subscribed.add(application.id);
+    else if (found?.session.id === session.id) subscribed.delete(application.id);
+    return found;
+  });
+}
+
+/**
+ * Returns the newest live session of the user of a live grant, or begins one. Webhooks get no message, because it is
+ * not a new sign-in.
+ *
+ * @throws OidcError `invalid_grant` if the grant has ended, or the user cannot sign in
+ */
+export async function continueGrantedSession(call: ApplicationCall, grant: GrantedSignIn): Promise<GrantedSession> {
+  return findOrBeginSession(call, grant, { isNewGrant: false }, async (session) => {
+    const [found] = await call.run(continueGranted, { ...session, ipAddress: '', userAgent: '' });
+    return found;
+  });
+}
+
+/** Runs the statement until it finds a session that no cut-off ends, or refuses the grant. */
+async function findOrBeginSession(
+  call: ApplicationCall,
+  grant: GrantedSignIn,
+  { isNewGrant, firstTry }: { readonly isNewGrant: boolean; readonly firstTry?: FirstTry | undefined },
+  run: (session: GrantedSignIn & ReturnType<typeof newSession>) => Promise<FoundSession | undefined>,
+): Promise<GrantedSession> {
+  const parameters = { ...newSession(call, grant.endsAt), ...grant, ...(firstTry && { id: firstTry.id }) };
+  const { applicationId, userId } = parameters;
+  for (let tried = firstTry?.found; ; tried = undefined) {
+    const found = tried ?? (await run(parameters));
+    if (!found?.isAccepted) throw new OidcError('invalid_grant');
+    const { isOutdated, session, sid, verifiedEmail, notifiedIds = [] } = found;
+    if (isOutdated) {
+      const origin = { originAddress: null, originUserAgent: null, originBrowser: null };
+      await call.run(updateSignIn.parameters, { ...origin, ...parameters, sessionId: session.id });
+    }
+    // Tries again: the session has just been updated, or a concurrent call has begun it, or webhooks need a message.
+    if (isOutdated !== false) continue;
+    announce(call.onMessage, { notifiedIds });
+    // An erasure that commits meanwhile does not see the new rows. A new grant holds personal data, too: the browser.
+    const mayBeLate = session.id === parameters.id || isNewGrant;
+    const [late, isLateGrant] = await Promise.all([
+      mayBeLate ? endLateSession(call, { applicationId, userId, leaves: true }) : undefined,
+      isNewGrant && endLateGrant(call, parameters),
+    ]);
+    if (isLateGrant) throw new OidcError('invalid_grant');
+    if (!late) return { ...session, sid, verifiedEmail };
+    if (late.isOfErased) await removeIfErased(call, userId);
+  }
+}
+
+export const FOUND = {
+  ...FOUND_SESSION,
+  sid: t.uuid,
+  /** Null unless the user has proved to have the address. */
+  verifiedEmail: nullable(t.text),
+};
+
+type FoundSession = RowOfType<typeof FOUND> & Partial<HasMessages>;
+
+const verifiedEmail = sql`case when email_verified_at is not null then caller.email end as verified_email`;
+
+type GrantColumns = Readonly<
+  Record<'grantId' | 'sid' | 'scope' | 'method' | 'address' | 'userAgent' | 'authenticatedAt' | 'endsAt', SQL>
+>;
+
+/**
+ * Returns a CTE that inserts the grant, and its columns. It runs in the statement that finds or begins the session, so
+ * a cut-off that commits meanwhile ends both.
+ */
+export function insertGrant({ sid, authenticatedAt, ...grant }: GrantColumns) {
+  const ctes = sql`, granted as (
+    insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent, authenticated_at,
+      rotation, created_at, expires_at)
+    select ${p.uuid('applicationId')}, ${grant.grantId}, id, ${sid}, ${grant.scope}, ${grant.method},
+      coalesce(${grant.address}, ${p.text('ipAddress')}), coalesce(${grant.userAgent}, ${p.text('userAgent')}),
+      ${authenticatedAt}, ${p.integer('rotation')}, ${p.instant('now')}, ${grant.endsAt}
+    from caller where ${authenticatedAt} > cutoff_at
+    on conflict do nothing
+  )`;
+  return { ctes, columns: sql`, ${sid} as sid, ${verifiedEmail}` };
+}
+
+function begin(notifies: 'yes' | 'unless asked'): SQL {
+  const grant = insertGrant({
+    grantId: p.uuid('grantId'),
+    sid: p.uuid('sid'),
+    scope: p.integer('scope'),
+    method: p.text('method'),
+    address: p.text('originAddress'),
+    userAgent: p.text('originUserAgent'),
+    authenticatedAt: p.instant('authenticatedAt'),
+    endsAt: p.instant('endsAt'),
+  });
+  const condition = isCodeOfSignedIn({
+    sid: p.uuid('sid'),
+    userId: p.uuid('userId'),
+    browserDigest: p.bytes('originBrowser'),
+    authenticatedAt: p.instant('authenticatedAt'),
+  });
+  return findOrBegin(ORIGINS.parameters, notifies, { ...grant, condition: sql`and ${condition}` });
+}
+
+const beginGranted = statement('begin_granted_session', FOUND)`${begin('unless asked')}`;
+
+const beginGrantedAndNotify = statement('begin_granted_session_and_notify', {
+  ...FOUND,
+  ...HAS_MESSAGES,
+})`${begin('yes')}`;
+
+const isLiveGrant = sql`g.application_id = ${p.uuid('applicationId')} and g.id = ${p.uuid('grantId')}
+  and g.user_id = ${p.uuid('userId')} and g.expires_at > ${p.instant('now')}`;
+
+const origin = {
+  address: sql`g.ip_address`,
+  userAgent: sql`g.user_agent`,
+  browser: sql`null::bytea`,
+  join: sql`join oidc_grants g on ${isLiveGrant}`,
+  isKnown: sql``,
+};
+
+const continueGranted = statement('continue_granted_session', FOUND)`${findOrBegin(origin, 'no', {
+  condition: sql`and exists (select 1 from oidc_grants g where ${isLiveGrant})`,
+  columns: sql`, (select g.sid from oidc_grants g where ${isLiveGrant}) as sid, ${verifiedEmail}`,
+})}`;

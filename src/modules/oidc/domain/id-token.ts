@@ -1,0 +1,63 @@
+/** ID tokens: OpenID Connect Core 1.0, section 2. */
+
+import { hasScope } from '../../../domain/grants/scope.ts';
+import { type SignInMethod, toSeconds } from '../../../domain/tokens/verify-token.ts';
+import type { Claims } from './signing-keys.ts';
+
+const LIFETIME_SECONDS = 15 * 60;
+
+/** The profile of a user, of which the scopes of a client show parts. */
+export interface ClaimedProfile {
+  readonly email: string;
+  readonly isEmailVerified: boolean;
+  readonly name: string | null;
+  readonly profileImage: string | null;
+}
+
+interface IdTokenFacts {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly userId: string;
+  /** Identifies the browser in which the user has signed in to the application. */
+  readonly sid: string;
+  readonly authenticatedAt: Date;
+  readonly method: SignInMethod;
+  /** The `nonce` of the authorization request. Null in the tokens of a refresh. */
+  readonly nonce: string | null;
+  readonly scope: number;
+  readonly profile: ClaimedProfile;
+  readonly now: Date;
+}
+
+/** Returns the claims of an ID token. Unlike in auth tokens, `auth_time` is in seconds, as the standard demands. */
+export function idTokenClaims(facts: IdTokenFacts): Claims {
+  const { issuer, clientId, userId, sid, authenticatedAt, method, nonce, scope, profile, now } = facts;
+  const issuedAt = toSeconds(now);
+  return {
+    iss: issuer,
+    sub: userId,
+    aud: clientId,
+    iat: issuedAt,
+    exp: issuedAt + LIFETIME_SECONDS,
+    auth_time: toSeconds(authenticatedAt),
+    amr: [method],
+    sid,
+    ...(nonce !== null && { nonce }),
+    ...profileClaims(scope, profile),
+  };
+}
+
+/**
+ * Returns the claims that the scopes show, without those that the user has no value for. `email_verified` is true or
+ * missing: some clients refuse `false`, but accept a token without the claim.
+ */
+export function profileClaims(scope: number, profile: ClaimedProfile): Claims {
+  const { email, isEmailVerified, name, profileImage } = profile;
+  return {
+    ...(hasScope(scope, 'email') && email !== '' && { email, ...(isEmailVerified && { email_verified: true }) }),
+    ...(hasScope(scope, 'profile') && {
+      ...(name !== null && { name }),
+      ...(profileImage !== null && { picture: profileImage }),
+    }),
+  };
+}

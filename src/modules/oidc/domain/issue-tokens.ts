@@ -1,0 +1,129 @@
+/** Issues the tokens of OpenID Connect, for a code or a refresh token. */
+import type { ApplicationCall } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { hasScope, presentScope, readScope } from '../../../domain/grants/scope.ts';
+import { renewSession } from '../../../domain/sessions/renew-session.ts';
+import type { Peer } from '../../../domain/sessions/session.ts';
+import { createAccessToken } from './access-token.ts';
+import { beginGrant } from './begin-grant.ts';
+import { continueGrantedSession, type GrantedSession } from './granted-session.ts';
+import { idTokenClaims } from './id-token.ts';
+import { OidcError } from './oidc-error.ts';
+import type { OidcProvider } from './provider.ts';
+import type { CodeRequest } from './redeem-code.ts';
+import { createRefreshToken, type RefreshToken, readRefreshToken } from './refresh-token.ts';
+import { rotateGrant } from './rotate-grant.ts';
+
+export interface IssuingParts {
+  readonly provider: OidcProvider;
+  readonly issuer: string;
+  readonly sessionMaxAgeSeconds: number;
+  readonly isOnCitus: boolean;
+  /** Applications known to have a webhook for `session.created`: they try the slower statement first. */
+  readonly subscribed: Set<string>;
+}
+
+export interface RefreshingParts extends IssuingParts {
+  /** Makes this replica read the user's sessions and grants again. */
+  readonly forgetUser: (userId: string) => void;
+}
+
+/** A call of a client. Public clients send no secret, and their refresh tokens rotate. */
+interface IssuingCall extends ApplicationCall {
+  readonly isPublic: boolean;
+  readonly peer: Peer;
+}
+
+export interface IssuedTokens {
+  readonly accessToken: string;
+  readonly expiresInSeconds: number;
+  /** Undefined if the request of a refresh has a scope without `openid`. */
+  readonly idToken: string | undefined;
+  readonly refreshToken: string;
+  readonly scope: string;
+}
+
+/** Redeems a code. @throws OidcError `invalid_grant` */
+export async function tokensForCode(
+  call: IssuingCall,
+  parts: IssuingParts,
+  request: CodeRequest,
+): Promise<IssuedTokens> {
+  const { tokenKeys } = parts.provider;
+  const maxAgeSeconds = maxAgeMsOf(call, parts) / 1_000;
+  const begun = await beginGrant(call, { ...parts, codeKeys: tokenKeys.code, maxAgeSeconds }, request);
+  const token = { ...begun.grant, applicationId: call.application.id };
+  const session = await prolong(call, parts, begun.session);
+  return issue(call, parts, token, { session, nonce: begun.nonce, scope: token.scope });
+}
+
+/** Redeems a refresh token. @throws OidcError `invalid_grant`, `invalid_scope` */
+export async function refreshTokens(
+  call: IssuingCall,
+  parts: RefreshingParts,
+  request: { readonly refreshToken: string; readonly scope: string | undefined },
+): Promise<IssuedTokens> {
+  const { application, now } = call;
+  const token = readRefreshToken(parts.provider.tokenKeys.refreshToken, request.refreshToken);
+  // `endsAt` does not suffice: the operator may have shortened the maximum age since the token was issued.
+  const isUsable =
+    token &&
+    token.applicationId === application.id &&
+    token.endsAt > now &&
+    token.authenticatedAt.getTime() + maxAgeMsOf(call, parts) > now.getTime() &&
+    // A token that was issued to a confidential client is refused without the secret.
+    (token.rotation > 0 || !call.isPublic);
+  if (!isUsable) throw new OidcError('invalid_grant');
+  const scope = narrowScope(token.scope, request.scope);
+  const rotate = () => rotateGrant(call, token).finally(() => parts.forgetUser(token.userId));
+  const rotation = token.rotation > 0 ? await rotate() : 0;
+  const session = await prolong(call, parts, await continueGrantedSession(call, token));
+  return issue(call, parts, { ...token, rotation }, { session, nonce: null, scope });
+}
+
+function maxAgeMsOf({ application }: ApplicationCall, { sessionMaxAgeSeconds }: IssuingParts): number {
+  return (application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds) * 1_000;
+}
+
+/** Returns the scope of the request, which must be a part of the granted one (RFC 6749, section 6). */
+function narrowScope(granted: number, requested: string | undefined): number {
+  if (requested === undefined) return granted;
+  const scope = readScope(requested);
+  if (scope === 0 || (scope & ~granted) !== 0) throw new OidcError('invalid_scope');
+  return scope;
+}
+
+/** Renews the session if half of its lifetime is over. */
+async function prolong(call: ApplicationCall, parts: IssuingParts, session: GrantedSession): Promise<GrantedSession> {
+  const { now } = call;
+  const isHalfOver = now.getTime() - session.createdAt.getTime() >= session.expiresAt.getTime() - now.getTime();
+  if (!isHalfOver) return session;
+  try {
+    const { id, expiresAt } = await renewSession(call, parts, { sessionId: session.id });
+    return { ...session, id, expiresAt };
+  } catch (error) {
+    // The session was revoked meanwhile.
+    throw error instanceof ServiceError && error.reason === 'SESSION_EXPIRED' ? new OidcError('invalid_grant') : error;
+  }
+}
+
+async function issue(
+  { application, now }: ApplicationCall,
+  { provider, issuer }: IssuingParts,
+  token: RefreshToken,
+  { session, nonce, scope }: { session: GrantedSession; nonce: string | null; scope: number },
+): Promise<IssuedTokens> {
+  const { signingKeys, tokenKeys } = provider;
+  const { applicationId, grantId, userId, method, authenticatedAt } = token;
+  const profile = { ...session, isEmailVerified: session.verifiedEmail === session.email };
+  const facts = { issuer, clientId: application.clientId, userId, method, authenticatedAt, nonce, scope, profile, now };
+  return {
+    accessToken: createAccessToken(tokenKeys.accessToken, { scope, applicationId, sessionId: session.id, grantId }),
+    expiresInSeconds: Math.floor((session.expiresAt.getTime() - now.getTime()) / 1_000),
+    idToken: hasScope(scope, 'openid')
+      ? await signingKeys.sign(idTokenClaims({ ...facts, sid: session.sid }))
+      : undefined,
+    refreshToken: createRefreshToken(tokenKeys.refreshToken, token),
+    scope: presentScope(scope),
+  };
+}

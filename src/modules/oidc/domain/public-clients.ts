@@ -1,0 +1,43 @@
+import { BatchLoader } from '../../../cache/batch-loader.ts';
+import { RevalidatingCache } from '../../../cache/revalidating-cache.ts';
+import { anyOf } from '../../../database/any-of.ts';
+import type { Deadline, Run } from '../../../database/database.ts';
+import { createLateError } from '../../../database/errors.ts';
+import { columnsOf, p, type RowOfType, statement } from '../../../database/template.ts';
+import { callerColumns } from '../../../domain/applications/application.ts';
+import { withDeadline } from '../../../timing/with-deadline.ts';
+
+type PublicClient = RowOfType<typeof callerColumns>;
+
+const AGES = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
+export const CLIENT_ID = /^client_[0-9a-f]{32}$/;
+
+/** Finds public clients, which need no secret. Batches limit how many statements guesses cost. */
+export class PublicClients {
+  readonly #cache: RevalidatingCache<PublicClient>;
+
+  /** `run` has no deadline: several callers share one read, and their deadlines differ. */
+  constructor(run: Run) {
+    const loader = new BatchLoader(async (clientIds) => {
+      const rows = await run(selectPublicClients, { clientIds });
+      return new Map(rows.map((client) => [client.clientId, client]));
+    });
+    this.#cache = new RevalidatingCache((clientId) => loader.load(clientId));
+  }
+
+  /** Counts how many clients were cached, and how many had to be read. */
+  get lookUps() {
+    return this.#cache.lookUps;
+  }
+
+  async find(clientId: string, deadline: Deadline): Promise<PublicClient | undefined> {
+    if (!CLIENT_ID.test(clientId)) return undefined;
+    const found = this.#cache.get(clientId, AGES);
+    if (!(found instanceof Promise)) return found?.value;
+    return (await withDeadline(deadline, () => found, createLateError))?.value;
+  }
+}
+
+const selectPublicClients = statement('select_public_clients', callerColumns)`
+  select ${columnsOf(callerColumns)} from applications
+  where client_id = ${anyOf(p.texts('clientIds'))} and public_client and deleted_at is null`;

@@ -1,0 +1,98 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { SealKeys } from '../../../crypto/sealed-bytes.ts';
+import { loginIntents } from '../../../database/schema.ts';
+import { p, type RowOfType, statement, t } from '../../../database/template.ts';
+import { auditEvent } from '../../../domain/audit/audit-event.ts';
+import type { ApplicationCall } from '../../../domain/core/call.ts';
+import { isSignedInHere } from '../../../domain/sessions/browser-cutoffs.ts';
+import { isSidCutOff } from '../../../domain/sessions/cutoffs.ts';
+import { sidOf } from '../../../domain/sessions/sid.ts';
+import type { SignInMethod } from '../../../domain/tokens/verify-token.ts';
+import { CODE_LIFETIME_MS } from './authorization-answer.ts';
+import { readCode } from './code.ts';
+import { OidcError } from './oidc-error.ts';
+import { challengeOf } from './pkce.ts';
+
+export interface CodeRequest {
+  readonly code: string;
+  readonly redirectUri: string;
+  readonly codeVerifier: string | undefined;
+}
+
+export interface RedeemedLogin extends RowOfType<typeof REDEEMED> {
+  readonly loginIntentId: string;
+  readonly sid: string;
+}
+
+/**
+ * Returns the parameters of `redeemedIntent`.
+ *
+ * @throws OidcError `invalid_grant` if the code is not one of Usher, or the verifier is malformed
+ */
+export function readCodeRequest(
+  { application, now }: ApplicationCall,
+  keys: SealKeys,
+  { code, redirectUri, codeVerifier }: CodeRequest,
+) {
+  const loginIntentId = readCode(keys, code);
+  const codeChallenge = codeVerifier === undefined ? null : challengeOf(codeVerifier);
+  if (!loginIntentId || codeChallenge === undefined) throw new OidcError('invalid_grant');
+  const completedAfter = new Date(now.getTime() - CODE_LIFETIME_MS);
+  return { loginIntentId, applicationId: application.id, redirectUri, codeChallenge, now, completedAfter };
+}
+
+/**
+ * Redeems a code, once.
+ *
+ * @throws OidcError `invalid_grant` for every reason
+ */
+export async function redeemCode(
+  { application, run }: ApplicationCall,
+  request: ReturnType<typeof readCodeRequest>,
+): Promise<RedeemedLogin> {
+  const [redeemed] = await run(redeem, request);
+  if (!redeemed) throw new OidcError('invalid_grant');
+  const { loginIntentId } = request;
+  const { originBrowser, userId } = redeemed;
+  // There is no browser digest if the user signed in on a page other than Usher's.
+  const sid = originBrowser ? sidOf(application.id, userId, originBrowser) : loginIntentId;
+  return { ...redeemed, loginIntentId, sid };
+}
+
+const REDEEMED = {
+  userId: t.uuid,
+  method: t.textOf<SignInMethod>(),
+  authenticatedAt: t.instant,
+  scope: t.integer,
+  nonce: loginIntents.nonce,
+  originAddress: loginIntents.ipAddress,
+  originUserAgent: loginIntents.userAgent,
+  originBrowser: loginIntents.browserDigest,
+};
+
+/**
+ * The CTE `redeemed`. One update has all conditions: a wrong verifier does not use up the code, and only one of two
+ * concurrent requests succeeds. `is not distinct from` refuses a request without a verifier if the login began with a
+ * challenge, and the reverse.
+ */
+export const redeemedIntent = sql`redeemed as (
+    update login_intents set redeemed_at = ${p.instant('now')}
+    where id = ${p.uuid('loginIntentId')} and application_id = ${p.uuid('applicationId')} and response_mode <> ''
+      and redeemed_at is null and completed_at > ${p.instant('completedAfter')}
+      and redirect_uri = ${p.text('redirectUri')} and code_challenge is not distinct from ${p.bytes('codeChallenge')}
+    returning user_id, method, coalesce(authenticated_at, completed_at) as authenticated_at, scope::integer, nonce,
+      browser_digest as origin_browser, ip_address as origin_address, user_agent as origin_user_agent
+  )`;
+
+const redeem = statement('redeem_code', REDEEMED)`
+  with ${redeemedIntent}, ${auditEvent({ resource: sql`user_id`, from: sql`redeemed` })}
+  select * from redeemed`;
+
+/** Returns the condition that nothing has signed the browser out, of the application or of Usher, since the sign-in. */
+export function isCodeOfSignedIn({
+  sid,
+  authenticatedAt,
+  ...browser
+}: Readonly<Record<'sid' | 'userId' | 'browserDigest' | 'authenticatedAt', SQL>>): SQL {
+  return sql`not ${isSidCutOff(sid, authenticatedAt)} and ${isSignedInHere(authenticatedAt, browser)}`;
+}

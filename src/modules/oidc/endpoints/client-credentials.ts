@@ -1,0 +1,53 @@
+/** Client authentication: RFC 6749, section 2.3.1. */
+import { OidcError } from '../domain/oidc-error.ts';
+import { type FormFields, invalidRequest } from './read-form.ts';
+
+export interface ClientCredentials {
+  readonly clientId: string;
+  readonly secret: string | undefined;
+}
+
+/**
+ * Returns the credentials of the header, or else of the form.
+ *
+ * @throws OidcError `invalid_request` without client ID or with two credentials, `invalid_client` for a malformed header
+ */
+export function readClientCredentials(authorization: string | undefined, form: FormFields): ClientCredentials {
+  const clientId = form.get('client_id');
+  const secret = form.get('client_secret');
+  if (authorization !== undefined) {
+    const credentials = parseBasic(authorization);
+    if (secret !== undefined || (clientId !== undefined && clientId !== credentials.clientId)) {
+      throw invalidRequest('The client must send one credential');
+    }
+    return credentials;
+  }
+  if (clientId === undefined) throw invalidRequest('client_id is missing');
+  return { clientId, secret };
+}
+
+/** Returns the error with the challenge that RFC 6749, section 5.2, demands. */
+export function invalidClient(): OidcError {
+  return new OidcError('invalid_client', { headers: { 'www-authenticate': 'Basic realm="usher"' } });
+}
+
+function parseBasic(authorization: string): ClientCredentials {
+  const encoded = /^basic +([A-Za-z0-9+/_-]+={0,2}) *$/i.exec(authorization)?.[1];
+  const halves = Buffer.from(encoded ?? '', 'base64')
+    .toString('utf8')
+    .split(':');
+  const [clientId, secret] = halves.map(decodeFormText);
+  // Within client ID and secret, a colon is percent-encoded.
+  if (!clientId || secret === undefined || halves.length > 2) throw invalidClient();
+  // Libraries send an empty secret for a client without one.
+  return { clientId, secret: secret || undefined };
+}
+
+/** Decodes the client ID or the secret: clients form-encode each of them before base64. */
+function decodeFormText(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,27 @@
+/** The endpoints of OpenID Connect at which clients get tokens, use them, and ask about them. */
+
+import type { LiveSessions } from '../../../domain/sessions/live-sessions.ts';
+import type { AuthTokens } from '../../../domain/tokens/auth-tokens.ts';
+import type { LiveGrants } from '../domain/live-grants.ts';
+import type { OidcProvider } from '../domain/provider.ts';
+import type { OidcEndpoint } from './oidc-edge.ts';
+import type { ClientParts } from './run-as-client.ts';
+import { createTokenEndpoint } from './token-endpoint.ts';
+import { createTokenStatusEndpoints } from './token-status-endpoints.ts';
+import { createUserinfoEndpoints } from './userinfo-endpoints.ts';
+
+interface EndpointParts extends ClientParts {
+  readonly isOnCitus: boolean;
+  readonly liveGrants: LiveGrants;
+  readonly liveSessions: LiveSessions;
+  readonly sessionMaxAgeSeconds: number;
+  readonly tokens: AuthTokens;
+}
+
+export function createOidcEndpoints(provider: OidcProvider, given: EndpointParts): readonly OidcEndpoint[] {
+  const { tokens, ...parts } = given;
+  const { issuer } = tokens;
+  const forgetUser = (userId: string) => parts.liveSessions.forgetUser(userId);
+  const all = { ...parts, forgetUser, issuer, provider, subscribed: new Set<string>(), tokenKeys: provider.tokenKeys };
+  return [createTokenEndpoint(all), ...createUserinfoEndpoints(all), ...createTokenStatusEndpoints(all)];
+}

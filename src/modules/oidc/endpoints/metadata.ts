@@ -1,0 +1,59 @@
+/** The metadata of OpenID Connect, and the public keys that verify ID tokens. */
+import type { JWK } from 'jose';
+import { LANGUAGES } from '../../../texts/texts.ts';
+
+/**
+ * Two paths of the same document: OpenID Connect Discovery 1.0, section 4, and RFC 8414, section 3. RFC 8414 appends the
+ * path of the issuer, which Discovery puts before them.
+ */
+const METADATA_PATHS = ['/.well-known/openid-configuration', '/.well-known/oauth-authorization-server'] as const;
+const JWKS_PATH = '/oidc/jwks';
+const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'];
+
+/** Returns the metadata of OpenID Connect Discovery 1.0, RFC 8414 and RP-Initiated Logout 1.0. */
+function describeProvider(issuer: string): Record<string, unknown> {
+  const base = issuer.replace(/\/$/, '');
+  return {
+    // Unchanged, because clients compare the issuer byte for byte.
+    issuer,
+    authorization_endpoint: `${base}/oidc/authorize`,
+    token_endpoint: `${base}/oidc/token`,
+    userinfo_endpoint: `${base}/oidc/userinfo`,
+    revocation_endpoint: `${base}/oidc/revoke`,
+    introspection_endpoint: `${base}/oidc/introspect`,
+    jwks_uri: `${base}${JWKS_PATH}`,
+    end_session_endpoint: `${base}/oidc/logout`,
+    response_types_supported: ['code'],
+    response_modes_supported: ['query', 'form_post'],
+    grant_types_supported: ['authorization_code', 'refresh_token'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['RS256'],
+    // `none` is for public clients.
+    token_endpoint_auth_methods_supported: [...SECRET_METHODS, 'none'],
+    revocation_endpoint_auth_methods_supported: [...SECRET_METHODS, 'none'],
+    introspection_endpoint_auth_methods_supported: SECRET_METHODS,
+    code_challenge_methods_supported: ['S256'],
+    scopes_supported: ['openid', 'profile', 'email', 'offline_access'],
+    claims_supported: [
+      ...['iss', 'sub', 'aud', 'iat', 'exp', 'auth_time', 'amr', 'nonce', 'sid'],
+      ...['name', 'picture', 'email', 'email_verified'],
+    ],
+    prompt_values_supported: ['none', 'login', 'select_account', 'consent'],
+    ui_locales_supported: [...LANGUAGES.keys()],
+    authorization_response_iss_parameter_supported: true,
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
+    claims_parameter_supported: false,
+    request_parameter_supported: false,
+    // Listed, because the default is true.
+    request_uri_parameter_supported: false,
+  };
+}
+
+/** Returns the documents by their paths, as JSON. */
+export function createDocuments(issuer: string, jwks: { readonly keys: readonly JWK[] }): ReadonlyMap<string, string> {
+  const metadata = JSON.stringify(describeProvider(issuer));
+  const ofIssuer = new URL(issuer).pathname.replace(/\/$/, '');
+  const paths = METADATA_PATHS.flatMap((path) => [path, path + ofIssuer]);
+  return new Map([...paths.map((path) => [path, metadata] as const), [JWKS_PATH, JSON.stringify(jwks)]]);
+}

@@ -1,0 +1,88 @@
+/** The pipeline of a call to an endpoint of OpenID Connect: deadline, errors, log, metrics and trace. */
+
+import { toCallError, unavailable } from '../../../api/call-errors.ts';
+import type { CallOutcome, CallRoute } from '../../../api/call-info.ts';
+import { beginCall, type CallLog, runInSpan } from '../../../api/call-log.ts';
+import type { Database } from '../../../database/database.ts';
+import { type AuditContext, withAudit } from '../../../domain/audit/audit-event.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import type { ServiceError } from '../../../domain/core/errors.ts';
+import { HttpError } from '../../../http/errors.ts';
+import type { HttpContext } from '../../../http/http-context.ts';
+import { RETRY_SOON } from '../../../http/response.ts';
+import { withDeadline } from '../../../timing/with-deadline.ts';
+import { OidcError } from '../domain/oidc-error.ts';
+
+export interface OidcCallParts extends CallLog {
+  readonly clock: () => Date;
+  readonly database: Database;
+  readonly onMessage?: Call['onMessage'];
+  readonly requestTimeoutMs: number;
+}
+
+/** The part of a call that its endpoint uses. */
+export interface OidcCall {
+  readonly context: HttpContext;
+  /** In milliseconds of `performance.now()`. */
+  readonly deadline: number;
+  /** Names the application in the log. */
+  setApplication(applicationId: string, options?: { readonly isAuthenticated: boolean }): void;
+  /** Reads the clock. Call this after the body has arrived, because a code may expire while a slow body arrives. */
+  toDomainCall(actor: Pick<AuditContext, 'actor' | 'actorType'>, onWait?: () => void): Call;
+}
+
+/**
+ * Runs the work, which sends the response, and resolves when the response is sent. Logs errors, and passes them to
+ * `answerError`.
+ */
+export async function runOidcCall(
+  parts: OidcCallParts,
+  context: HttpContext,
+  route: CallRoute,
+  work: (call: OidcCall) => Promise<void>,
+  answerError: (error: OidcError) => void,
+): Promise<void> {
+  const name = `${route.method} ${route.path}`;
+  const { requestTimeoutMs, clock, database, logger, onMessage } = parts;
+  let outcome: CallOutcome = { code: 'ok' };
+  let application: Pick<CallOutcome, 'applicationId' | 'isAuthenticated'> = {};
+  const info = beginCall(parts, context, { name, protocol: 'oidc', route, requestTimeoutMs }, () => ({
+    ...outcome,
+    ...application,
+  }));
+  const { deadline, isGone, requestId } = info;
+  const call: OidcCall = {
+    context,
+    deadline,
+    setApplication(applicationId, { isAuthenticated } = { isAuthenticated: false }) {
+      application = { applicationId, isAuthenticated };
+    },
+    toDomainCall(actor, onWait) {
+      const now = clock();
+      // The audit log stores the IP address of an application's server, but not of a user: that is personal data.
+      const ipAddress = actor.actorType === 'api_key' ? context.clientAddress : '';
+      const audit = { ...actor, action: name, ipAddress, requestId, now };
+      return { run: withAudit(database.within(deadline, onWait, isGone), audit), now, onMessage, onWait };
+    },
+  };
+  try {
+    await runInSpan(info.span, () => withDeadline(deadline, () => work(call), unavailable));
+  } catch (cause) {
+    const error =
+      cause instanceof OidcError ? cause : toOidcError(runInSpan(info.span, () => toCallError(cause, info, logger)));
+    outcome = error;
+    answerError(error);
+  }
+}
+
+function toOidcError(error: ServiceError | HttpError): OidcError {
+  if (error instanceof HttpError) {
+    // RFC 6749 defines only 400 for a body that is not a form.
+    const status = error.reason === 'UNSUPPORTED_MEDIA_TYPE' ? 400 : error.status;
+    return new OidcError('invalid_request', { description: error.message, status });
+  }
+  if (error.code === 'unavailable')
+    return new OidcError('temporarily_unavailable', { headers: RETRY_SOON, detail: error.detail });
+  if (error.code === 'internal') return new OidcError('server_error');
+  return new OidcError('invalid_request', { description: error.message, detail: error.reason });
+}

@@ -1,0 +1,35 @@
+/** CORS for the pages of public clients: https://fetch.spec.whatwg.org/#http-cors-protocol */
+import { isPreflight, PREFLIGHT_AGE } from '../../../api/cors.ts';
+import { type HttpContext, headerOf } from '../../../http/http-context.ts';
+import { send } from '../../../http/response.ts';
+import { isOriginOf } from '../domain/page-origins.ts';
+
+const PREFLIGHT_HEADERS = {
+  'access-control-allow-methods': 'GET, POST',
+  // The asterisk means every header but this one: pages and libraries add their own.
+  'access-control-allow-headers': '*, Authorization',
+  ...PREFLIGHT_AGE,
+};
+
+export const EXPOSED_HEADERS = 'WWW-Authenticate, X-Request-Id, Retry-After';
+
+/** Lets the page that sent the request read the answer, if its origin is that of a redirect URI of the client. */
+export function allowPage(context: HttpContext, redirectUris: readonly string[]): void {
+  const origin = headerOf(context, 'origin');
+  if (origin === undefined || !isOriginOf(origin, redirectUris)) return;
+  const { response } = context;
+  response.setHeader('vary', 'Origin');
+  response.setHeader('access-control-allow-origin', origin);
+  response.setHeader('access-control-expose-headers', EXPOSED_HEADERS);
+}
+
+/**
+ * Answers a preflight, and returns whether the request was one. A preflight names no client, so it allows every origin.
+ * This is safe: `allowPage` decides who may read the answer itself, and the endpoints use no cookies.
+ */
+export function answerPreflight(context: HttpContext): boolean {
+  const origin = headerOf(context, 'origin');
+  if (!isPreflight(context) || origin === undefined) return false;
+  send(context, 204, '', { ...PREFLIGHT_HEADERS, 'access-control-allow-origin': origin, vary: 'Origin' });
+  return true;
+}

@@ -1,0 +1,87 @@
+/** Reads the form, checks the credential and applies admission, for the endpoints at which clients authenticate. */
+
+import type { Admission } from '../../../api/admission.ts';
+import type { ApiKeyUsage } from '../../../domain/api-keys/api-key-usage.ts';
+import type { ApiKeys } from '../../../domain/api-keys/api-keys.ts';
+import { KEY_USES } from '../../../domain/api-keys/key-use.ts';
+import type { AuditContext } from '../../../domain/audit/audit-event.ts';
+import type { Application, ApplicationCall } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import type { Peer } from '../../../domain/sessions/session.ts';
+import { headerOf } from '../../../http/http-context.ts';
+import { OidcError } from '../domain/oidc-error.ts';
+import type { PublicClients } from '../domain/public-clients.ts';
+import { type ClientCredentials, invalidClient, readClientCredentials } from './client-credentials.ts';
+import type { OidcCall } from './oidc-call.ts';
+import { allowPage } from './page-cors.ts';
+import { type FormFields, readForm } from './read-form.ts';
+
+export interface ClientParts {
+  /** Limits calls by application. */
+  readonly admission: Admission;
+  readonly apiKeys: ApiKeys;
+  readonly clock: () => Date;
+  /** Limits look-ups of keys and clients. */
+  readonly lookUps: Admission;
+  readonly publicClients: PublicClients;
+  readonly usage: ApiKeyUsage;
+}
+
+export interface ClientCall extends ApplicationCall {
+  /** Whether the client sent no secret. */
+  readonly isPublic: boolean;
+  readonly peer: Peer;
+}
+
+interface Client {
+  readonly application: Application;
+  readonly actor: Pick<AuditContext, 'actor' | 'actorType'>;
+  readonly isPublic: boolean;
+}
+
+/** The actor of a public client: a page or a mobile app that acts for its user. */
+const PUBLIC_ACTOR = { actorType: 'login_page', actor: '' } as const;
+
+/**
+ * Reads the form, authenticates the client, and runs the work once it is admitted.
+ *
+ * @throws OidcError `invalid_request`, `invalid_client`, `unauthorized_client`, and what the work throws
+ */
+export async function runAsClient<Result>(
+  parts: ClientParts,
+  call: OidcCall,
+  work: (call: ClientCall, form: FormFields) => Promise<Result>,
+): Promise<Result> {
+  const { context, deadline } = call;
+  const form = await readForm(context, deadline);
+  const credentials = readClientCredentials(headerOf(context, 'authorization'), form);
+  const { application, actor, isPublic } = await parts.lookUps.run('', () => authenticate(parts, call, credentials));
+  call.setApplication(application.id, { isAuthenticated: !isPublic });
+  if (!application.openIdConnect) throw new OidcError('unauthorized_client');
+  const peer = { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
+  // Anybody can call as a public client, so such calls must not use up the share of the application's servers.
+  const caller = isPublic ? `public ${application.id}` : application.id;
+  return parts.admission.run(caller, ({ ignoreTime }) =>
+    work({ ...call.toDomainCall(actor, ignoreTime), application, isPublic, peer }, form),
+  );
+}
+
+async function authenticate(
+  { apiKeys, clock, publicClients, usage }: ClientParts,
+  { context, deadline }: OidcCall,
+  { clientId, secret }: ClientCredentials,
+): Promise<Client> {
+  if (secret === undefined) {
+    const application = await publicClients.find(clientId, deadline);
+    if (!application) throw invalidClient();
+    allowPage(context, application.redirectUris);
+    return { application, actor: PUBLIC_ACTOR, isPublic: true };
+  }
+  const owner = await apiKeys.authenticate(secret, { deadline, uses: KEY_USES }).catch((error: unknown) => {
+    throw error instanceof ServiceError && error.reason === 'INVALID_API_KEY' ? invalidClient() : error;
+  });
+  if (owner.application.clientId !== clientId) throw invalidClient();
+  usage.record(owner.apiKeyId, clock());
+  const actor = { actorType: 'api_key', actor: owner.apiKeyId } as const;
+  return { application: owner.application, actor, isPublic: false };
+}

@@ -1,0 +1,52 @@
+/** The UserInfo endpoint: OpenID Connect Core 1.0, section 5.3, and RFC 6750. */
+
+import type { Admission } from '../../../api/admission.ts';
+import { headerOf } from '../../../http/http-context.ts';
+import { readAccessToken } from '../domain/access-token.ts';
+import { findAccessToken, type TokenParts } from '../domain/find-token.ts';
+import { profileClaims } from '../domain/id-token.ts';
+import { OidcError } from '../domain/oidc-error.ts';
+import type { OidcCall } from './oidc-call.ts';
+import type { OidcAnswer, OidcEndpoint } from './oidc-edge.ts';
+import { allowPage, EXPOSED_HEADERS } from './page-cors.ts';
+import { invalidRequest, readForm } from './read-form.ts';
+
+interface UserinfoParts extends TokenParts {
+  readonly admission: Admission;
+  readonly clock: () => Date;
+}
+
+export function createUserinfoEndpoints(parts: UserinfoParts): readonly OidcEndpoint[] {
+  return (['GET', 'POST'] as const).map((method) => ({
+    method,
+    path: '/oidc/userinfo',
+    run: async (call) => showUser(parts, call, await readToken(call, method)),
+  }));
+}
+
+async function showUser(parts: UserinfoParts, call: OidcCall, text: string | undefined): Promise<OidcAnswer> {
+  if (text === undefined) throw invalidToken('Bearer realm="usher"');
+  const token = readAccessToken(parts.tokenKeys.accessToken, text);
+  const found =
+    token && (await parts.admission.run(token.applicationId, () => findAccessToken(parts, token, parts.clock())));
+  if (!found) throw invalidToken('Bearer realm="usher", error="invalid_token"');
+  const { applicationId, grant, scope, profile } = found;
+  call.setApplication(applicationId, { isAuthenticated: true });
+  allowPage(call.context, grant.redirectUris);
+  return { body: { sub: grant.userId, ...profileClaims(scope, profile) } };
+}
+
+/** Returns the token of the header, or of the form. Ignores the query: URLs end up in logs. */
+async function readToken({ context, deadline }: OidcCall, method: 'GET' | 'POST'): Promise<string | undefined> {
+  const ofHeader = /^bearer +(\S+) *$/i.exec(headerOf(context, 'authorization') ?? '')?.[1];
+  const hasForm = method === 'POST' && headerOf(context, 'content-type') !== undefined;
+  const ofForm = hasForm ? (await readForm(context, deadline)).get('access_token') : undefined;
+  if (ofHeader !== undefined && ofForm !== undefined) throw invalidRequest('The token must come once');
+  return ofHeader ?? ofForm;
+}
+
+/** Returns an error that pages of any origin may read: it reveals no client and no user. */
+function invalidToken(challenge: string): OidcError {
+  const headers = { 'www-authenticate': challenge, 'access-control-allow-origin': '*' };
+  return new OidcError('invalid_token', { headers: { ...headers, 'access-control-expose-headers': EXPOSED_HEADERS } });
+}

@@ -1,0 +1,113 @@
+/** The logout endpoint: OpenID Connect RP-Initiated Logout 1.0. */
+import { endLoginsOfBrowser } from '../../../domain/account/end-logins-of-browser.ts';
+import { addToQuery } from '../../../domain/applications/redirect-uri.ts';
+import { endGrantsOfBrowser } from '../../../domain/grants/end-grants.ts';
+import { findApplicationOfClient } from '../../../domain/login/find-login-application.ts';
+import { revokeUserSessions } from '../../../domain/sessions/revoke-user-sessions.ts';
+import { sidOf } from '../../../domain/sessions/sid.ts';
+import { type IdentifiedBrowser, identifyKnownBrowser, isOwnForm } from '../../../login-page/browser-cookie.ts';
+import { loginPathOf } from '../../../login-page/login-request.ts';
+import { toPageApplication } from '../../../login-page/page-application.ts';
+import { sendErrorPage, sendPage, sendRedirect } from '../../../login-page/responses.ts';
+import { findSignedInHere, signOutHere, signUserOutHere } from '../../../login-page/sign-out-here.ts';
+import type { IdTokenHint } from '../domain/id-token-hint.ts';
+import type { OidcClient } from '../domain/oidc-clients.ts';
+import { type NamedLogin, readNamedLogin } from './named-login.ts';
+import type { OidcPageRequest } from './oidc-page.ts';
+import { renderLogOut } from './render-log-out.ts';
+
+/** The query parameter that shows the page after a logout again, in another language. */
+const DONE = 'done';
+/** In characters. Proxies accept a request line of 8 KiB. */
+const MAX_QUERY = 6_000;
+
+/**
+ * Signs out whom the ID token names. Any site can send a browser here: without a token of this browser, or a recent one,
+ * nothing ends before the person has agreed. Then the browser returns to the application.
+ *
+ * @throws PageProblem if the network has no permits
+ */
+export async function logOut(request: OidcPageRequest): Promise<void> {
+  const { context, call, parameters, parts, isSecure } = request;
+  if (parameters.get(DONE) !== undefined) return showSignedOut(request, parameters.get('client_id'));
+  const browser = identifyKnownBrowser(context, isSecure);
+  if (!browser && isRepeatedAsGet(request)) return;
+  const login = await readNamedLogin(request);
+  const own = browser && { context, call, browser, parts };
+  const signedIn = own ? await findSignedInHere(own) : [];
+  if (login?.hint && (login.isRecent || isOf(browser, login.client, login.hint))) {
+    if (own && (isOf(browser, login.client, login.hint) || signedIn.includes(login.hint.userId))) {
+      await signUserOutHere(own, login.hint.userId);
+    }
+    await endLogin(request, login.client, login.hint);
+    return leadBack(request, login);
+  }
+  if (!own || signedIn.length === 0) return leadBack(request, login, { isEnded: login?.hint !== undefined });
+  if (!isOwnForm(own.browser, parameters.get('token') ?? '')) return ask(request, own.browser, login);
+  await signOutHere(own);
+  for (const userId of signedIn) {
+    await endLoginsOfBrowser(call, { userId, browserDigest: own.browser.digest });
+    parts.onSignedOut(userId);
+  }
+  await leadBack(request, login);
+}
+
+/**
+ * Sends a browser here again, with its cookies, and returns whether it has: the form of another site comes without the
+ * cookies, which are `SameSite=Lax`. What is too long for an address is answered at once.
+ */
+function isRepeatedAsGet({ context, place }: OidcPageRequest): boolean {
+  const query = new URLSearchParams(place.query.map(([name, value]): [string, string] => [name, value])).toString();
+  const isRepeated = context.request.method === 'POST' && query.length <= MAX_QUERY;
+  if (isRepeated) sendRedirect(context, `${place.path}?${query}`);
+  return isRepeated;
+}
+
+/** Returns whether the ID token comes from a sign-in in this browser. */
+function isOf(browser: IdentifiedBrowser | undefined, { id }: OidcClient, { sid, userId }: IdTokenHint): boolean {
+  return browser !== undefined && sid === sidOf(id, userId, browser.digest);
+}
+
+/** Ends the login at the application in the browser that the ID token names, or in all browsers if it names none. */
+async function endLogin({ call, parts }: OidcPageRequest, client: OidcClient, { userId, sid }: IdTokenHint) {
+  if (sid !== undefined) await endGrantsOfBrowser(call, { applicationId: client.id, userId, sid });
+  else await revokeUserSessions({ ...call, application: { ...client, name: '' } }, { userId });
+  parts.onSignedOut(userId);
+}
+
+async function ask(request: OidcPageRequest, { formToken }: IdentifiedBrowser, login: NamedLogin | undefined) {
+  const { languages, parameters, context } = request;
+  const language = languages.languageFor(parameters.get('ui_locales'));
+  const application = await findApplication(request, login?.client.clientId);
+  const query = request.place.query.filter(([name]) => name !== 'token');
+  const place = { ...request.place, query };
+  sendPage(context, 200, renderLogOut({ language, application, place, formToken }));
+}
+
+/** @param isEnded whether the login is known to have ended */
+async function leadBack(request: OidcPageRequest, login: NamedLogin | undefined, { isEnded = true } = {}) {
+  const { context, languages, parameters, place } = request;
+  const uri = parameters.get('post_logout_redirect_uri');
+  const state = parameters.get('state');
+  if (uri !== undefined && login?.client.postLogoutRedirectUris.includes(uri)) {
+    return sendRedirect(context, state === undefined ? uri : addToQuery(uri, { state }));
+  }
+  const clientId = login?.client.clientId;
+  if (isEnded) return showSignedOut(request, clientId);
+  const language = languages.languageFor(parameters.get('ui_locales'));
+  const application = await findApplication(request, clientId);
+  sendErrorPage(context, 'not-signed-out', { language, place, application });
+}
+
+async function showSignedOut(request: OidcPageRequest, clientId = '') {
+  const { context, languages, parameters, place } = request;
+  const language = languages.languageFor(parameters.get('ui_locales'));
+  const application = await findApplication(request, clientId);
+  const query = [[DONE, '1'] as const, ['client_id', clientId] as const];
+  sendErrorPage(context, 'signed-out', { language, place: { path: place.path, query }, application });
+}
+
+async function findApplication({ call, languages, parameters, parts }: OidcPageRequest, clientId = '') {
+  const found = clientId === '' ? undefined : await findApplicationOfClient(call, clientId);
+  return found && toPageApplication(found, languages.languageFor(parameters.get('ui_locales')), loginPathOf(parts));
+}

@@ -1,0 +1,78 @@
+/** The request, parts and errors that the pages of OpenID Connect share. */
+
+import type { Call } from '../../../domain/core/call.ts';
+import type { HttpContext } from '../../../http/http-context.ts';
+import type { LanguageChoice } from '../../../login-page/language-choice.ts';
+import type { LoginPageParts } from '../../../login-page/login-request.ts';
+import type { NetworkLimit } from '../../../login-page/network-limit.ts';
+import type { PagePlace } from '../../../login-page/page-place.ts';
+import { ERROR_PAGES, type ErrorPage } from '../../../login-page/pages/error.ts';
+import type { OidcClients } from '../domain/oidc-clients.ts';
+import { OidcError, type OidcErrorName } from '../domain/oidc-error.ts';
+import type { Parameters } from '../domain/parameters.ts';
+import type { OidcProvider } from '../domain/provider.ts';
+import type { OidcCall } from '../endpoints/oidc-call.ts';
+
+export interface OidcPageParts
+  extends Pick<
+    LoginPageParts,
+    | 'accountKeys'
+    | 'authPageUrl'
+    | 'logins'
+    | 'tokens'
+    | 'sessionMaxAgeSeconds'
+    | 'singleSignOnMaxAgeSeconds'
+    | 'onSignedOut'
+  > {
+  readonly oidc: OidcProvider;
+  readonly clients: OidcClients;
+  /** The limit of logouts with an ID token, because checking its signature takes CPU time. */
+  readonly logouts: NetworkLimit;
+}
+
+export interface OidcPageRequest {
+  readonly context: HttpContext;
+  readonly oidcCall: OidcCall;
+  readonly call: Call;
+  readonly parameters: Parameters;
+  readonly languages: LanguageChoice;
+  readonly place: PagePlace;
+  /** Whether the public URL is https. */
+  readonly isSecure: boolean;
+  readonly parts: OidcPageParts;
+}
+
+export interface OidcPage {
+  readonly path: string;
+  readonly methods: readonly ('GET' | 'POST')[];
+  /** @throws PageProblem, or AnsweredError if the application gets the error */
+  run(request: OidcPageRequest): Promise<void>;
+}
+
+/** An error that is shown to the person, because it can be sent to no application. */
+export class PageProblem extends OidcError {
+  readonly page: ErrorPage;
+
+  /** @param detail for the log only */
+  constructor(
+    page: ErrorPage,
+    reason: OidcErrorName = 'invalid_request',
+    status: number = ERROR_PAGES[page].status,
+    detail?: string,
+  ) {
+    super(reason, { status, detail });
+    this.page = page;
+  }
+}
+
+/** An error that was already sent to the application. */
+export class AnsweredError extends OidcError {
+  constructor({ reason, message }: OidcError) {
+    super(reason, { description: message });
+  }
+}
+
+/** @throws PageProblem if the network of the browser, its site, or all of them have too few permits left */
+export function takeOidcPermits({ context, call }: OidcPageRequest, limit: NetworkLimit, count = 1): void {
+  if (!limit.take(context.clientAddress, call.now, count)) throw new PageProblem('too-many', 'temporarily_unavailable');
+}
