@@ -1,5 +1,5 @@
 /** Endpoints whose process has died: another one goes on within seconds, whatever an attempt may take. */
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, test } from 'vitest';
 import { cloneDatabase } from '../support/database.ts';
 import { countClaims, watchLeases } from '../support/lease-log.ts';
 import { startUsher } from '../support/process.ts';
@@ -29,6 +29,7 @@ test.concurrent.for<[held: string, ordered: boolean]>([
   ['an ordered queue', true],
   ['a slow delivery', false],
 ])('kill -9 of the process that holds %s silences its endpoint for seconds', LONG, async ([held, ordered], context) => {
+  const { expect } = context;
   await using database = await cloneDatabase();
   await watchLeases(database.sql);
   await using holder = await startUsher(database.url, ENV);
@@ -39,7 +40,7 @@ test.concurrent.for<[held: string, ordered: boolean]>([
   const fields = { url: `${receiver.url}${path}`, eventTypes: ['event.created'], ownerId, ordered };
   const webhookId = (await webhooks.createWebhook(fields)).webhook?.webhookId ?? '';
   await events.createEvent({ eventId: `${ordered}-1` });
-  await expect.poll(() => receiver.at(path).length).toBe(1);
+  await expect.poll(() => receiver.at(path).length).toBeGreaterThan(0);
   const firstEnds = new Map<string, number>();
   /** Returns how long the current lease goes on, and by how much it has been extended. On a busy machine one may end and another begin. */
   const readLease = async () => {
