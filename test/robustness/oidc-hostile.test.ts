@@ -15,7 +15,7 @@ import {
 } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
-const REQUESTS = quickOrLong(1_000, 200_000);
+const REQUESTS = quickOrLong(500, 200_000);
 const PAGES = ['authorize', 'authorize', 'authorize', 'return', 'logout'];
 const CLIENT_PATHS = ['token', 'token', 'userinfo', 'revoke', 'introspect', 'jwks'];
 const NAMES = [
