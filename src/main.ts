@@ -5,6 +5,7 @@ import { blame } from './config/blame.ts';
 import { type Config, readDatabaseSchema } from './config/config.ts';
 import { findMisspeltSettings } from './config/misspelt-settings.ts';
 import { findRemovedSettings } from './config/removed-settings.ts';
+import { requireFreePorts } from './config/require-free-ports.ts';
 import { distributeTables } from './database/distribute.ts';
 import { migrateDatabase } from './database/migrate.ts';
 import { describeFailure } from './database/start-failure.ts';
@@ -12,6 +13,7 @@ import { renderFirstScreen } from './first-screen.ts';
 import { createLogger } from './log.ts';
 import type { Module } from './modules/module.ts';
 import { ALL_SETTINGS, type FullConfig, MODULES, readFullConfig } from './modules/modules.ts';
+import { portsOfModules } from './modules/open-modules.ts';
 import { startServer } from './server.ts';
 import { createShutdown } from './shutdown.ts';
 
@@ -66,9 +68,15 @@ async function serve(): Promise<void> {
   // Set before the start, because the first process of a container ignores signals that have no handler.
   let close = async (exitCode: number): Promise<void> => process.exit(exitCode);
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => close(0));
-  // Opened first, so that a start with an unusable port fails at once.
+  // First, so that a start with an unusable port fails before it creates a database.
+  const { host, port } = config;
+  await requireFreePorts([{ host, port, settings: ['HOST', 'PORT'] }, ...portsOfModules(config)]);
   const metrics = await openMetrics(config, logger);
   const server = await startServer(config, { logger, onFatal: fatal.resolve });
+  const { url, modules } = server;
+  if (isOtherPort(config.publicUrl, url)) {
+    logger.warn({ publicUrl: config.publicUrl, url }, 'PUBLIC_URL has another port than this server');
+  }
   if (server.collect) metrics?.serve(server.collect);
   close = createShutdown(server, logger, config);
   if (process.env.npm_lifecycle_event) closeWithParent(() => close(0));
@@ -77,11 +85,16 @@ async function serve(): Promise<void> {
   if (config.databaseUrl === undefined) {
     // If the reader of stdout is gone, a write must not end the process.
     process.stdout.on('error', () => {});
-    const { url, modules } = server;
     const { dataDir, publicUrl = url } = config;
     const { greetings } = modules;
     process.stdout.write(renderFirstScreen({ url, publicUrl, greetings, dataDir, metricsUrl: metrics?.url }));
   }
+}
+
+/** Returns whether the URL is on this machine, and leads to something else, such as a tunnel or nothing. */
+function isOtherPort(publicUrl: string | undefined, url: string): boolean {
+  const { hostname = '', port = '' } = publicUrl ? new URL(publicUrl) : {};
+  return /^(localhost|127\..*|\[::1\])$/.test(hostname) && port !== new URL(url).port;
 }
 
 function readEnvironment(): FullConfig {

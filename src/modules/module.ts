@@ -2,6 +2,7 @@ import type { BlockList } from 'node:net';
 import type { Admission } from '../api/admission.ts';
 import type { Api, ApiParts } from '../api/api.ts';
 import type { Config, ModuleSettings } from '../config/config.ts';
+import type { WantedPort } from '../config/require-free-ports.ts';
 import type { Secrets } from '../config/secrets.ts';
 import type { LogoutTokens } from '../delivery/send-delivery.ts';
 import type { ProtocolAnswers } from '../domain/tokens/protocol-answers.ts';
@@ -13,6 +14,8 @@ import type { MailQueue } from '../mail/mail-queue.ts';
 /** An optional part of Usher. It lives in a folder of its own, and is named outside that only in `modules.ts`. */
 export interface Module<ItsConfig = Config> extends ModuleSettings {
   readonly name: string;
+  /** The ports that its settings name. A start fails early unless they are free. */
+  portsOf?(config: ItsConfig): readonly WantedPort[];
   /** Starts it. Returns undefined if the settings turn it off. @throws Error of one line */
   open?(config: ItsConfig, core: Core): Promise<OpenedModule | undefined>;
   readonly protocol?: Protocol;

@@ -1,3 +1,4 @@
+import type { WantedPort } from '../config/require-free-ports.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
 import type { Core, Greeting, Module, OpenedModule } from './module.ts';
@@ -10,6 +11,12 @@ export interface OpenedModules extends AsyncDisposable {
   readonly handlers: readonly PathHandler[];
   readonly laterHandlers: readonly PathHandler[];
   setCertificate(certificate: Certificate): void;
+}
+
+/** Returns the ports that settings of modules name. */
+export function portsOfModules(config: FullConfig): readonly WantedPort[] {
+  const modules: readonly Module<FullConfig>[] = MODULES;
+  return modules.flatMap(({ portsOf }) => portsOf?.(config) ?? []);
 }
 
 /** Opens the modules that the settings turn on, in order. Disposal closes them in reverse order. */

@@ -1,8 +1,10 @@
 /** Signing in to the console, and staying signed in. */
 import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createConsoleLink } from '../../src/modules/console/create-console-link.ts';
 import { ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
+import { createDirectory } from '../support/directory.ts';
 import { FOREIGN_PATHS } from '../support/foreign-paths.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { adminClient, createTestUser } from '../support/service.ts';
@@ -65,6 +67,22 @@ describe('a link of the server', () => {
     ['eve@example.com', 'eve@example.com is not in OPERATORS_FILE: an operator is vera@example.com'],
   ])('is printed for nobody else: %s', async (email, message) => {
     await expect(createConsoleLink(fixture.service.config, email)).rejects.toThrow(message);
+  });
+
+  test('is printed without an address on the embedded Postgres, for the first admin and where the console is', async () => {
+    const dataDir = await createDirectory();
+    const config = { ...fixture.service.config, databaseUrl: undefined, consoleUrl: undefined, dataDir };
+    await writeFile(join(dataDir, 'console-url'), 'http://localhost:18');
+    const output = await createConsoleLink(config, undefined);
+    expect(output).toMatch(/^http:\/\/localhost:18\/callback\?link=\S+\n/);
+    expect(output).toContain(`signs ${OPERATORS.admin} in as admin.`);
+  });
+
+  test('names the command that prints a new one once it is used', async () => {
+    const link = fixture.createLink(OPERATORS.admin);
+    await new ConsoleBrowser(fixture.url).useLink(link);
+    const { text } = await new ConsoleBrowser(fixture.url).useLink(link);
+    expect(text).toContain(`npm run console ${OPERATORS.admin} prints a new one.`);
   });
 
   test('works for 15 minutes', async () => {

@@ -73,6 +73,16 @@ describe('the demo application', () => {
     }
   });
 
+  it('is one place for a browser at localhost and for one at 127.0.0.1: the sign-in returns there', async () => {
+    const { homeUrl, redirectUri } = demoOf(service);
+    expect(redirectUri).toBe(`${homeUrl}/callback`);
+    const atLocalhost = url.replace('127.0.0.1', 'localhost');
+    for (const path of ['/demo', '/demo/cafe']) {
+      const { headers, status } = await fetch(atLocalhost + path, { redirect: 'manual' });
+      expect({ status, location: headers.get('location') }).toEqual({ status: 303, location: url + path });
+    }
+  });
+
   it('says what will happen, with links to the calls, before a person signs in', async () => {
     const { page } = await openDemoPage();
     expect([...page.body.matchAll(/<li><h3>([^<]*)/g)].map(([, title]) => title)).toEqual([

@@ -41,7 +41,9 @@ describe('the first start', () => {
   test('prints where the demo and the API reference are, on a screen of few lines', () => {
     expect(main.url).toMatch(/^http:\/\/localhost:\d+$/);
     const [screen = ''] = /^Usher [\s\S]*?Ctrl\+C stops it\.\n/m.exec(main.stdout) ?? [];
-    expect(screen).toContain(`  Demo     ${main.url}/demo    sign in as ada@example.com, the code appears here\n`);
+    expect(screen).toContain(
+      `  Demo     ${main.url.replace('localhost', '127.0.0.1')}/demo    sign in as ada@example.com, the code appears here\n`,
+    );
     expect(screen).toContain(`  Docs     ${main.url}/docs\n`);
     expect(screen).toContain(`Data stays in ${dataDir}.`);
     const lines = screen.trimEnd().split('\n');
@@ -200,6 +202,18 @@ test('a start on a database without a URL for people is warned of in the log', a
   ] as const) {
     await using usher = await startUsher(database.url, env, { keepsLog: true });
     expect(usher.stdout.includes(warning)).toBe(isWarned);
+  }
+});
+
+test('a PUBLIC_URL with another port of this machine is warned of in the log', async () => {
+  await using database = await cloneDatabase();
+  const port = String(await findFreePort());
+  for (const [env, isWarned] of [
+    [{ PORT: port, PUBLIC_URL: 'http://localhost:1' }, true],
+    [{ PORT: port, PUBLIC_URL: `http://localhost:${port}` }, false],
+  ] as const) {
+    await using usher = await startUsher(database.url, env, { keepsLog: true });
+    expect(usher.stdout.includes('"msg":"PUBLIC_URL has another port than this server"')).toBe(isWarned);
   }
 });
 

@@ -50,7 +50,7 @@ test('SIGTERM during the first start leaves no process, and the next start has a
   await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir } });
   await readWebhook(main.url, dataDir);
   const [, email = ''] = /sign in as (\S+),/.exec(main.stdout) ?? [];
-  expect(main.stdout).toContain(`${main.url}/demo    sign in as ${email}, `);
+  expect(main.stdout).toContain(`${atLoopback(main)}/demo    sign in as ${email}, `);
   const printed = new RegExp(`^ *E-MAIL to ${email}: (\\d{6}) is your code for Demo$`, 'm');
   await signInToDemo(main, email, async () => {
     await expect.poll(() => main.stdout).toMatch(printed);
@@ -204,43 +204,52 @@ describe('a start while Postgres is down', () => {
   });
 });
 
-test('a start on a port that is taken says why in one line and leaves no process behind', async () => {
-  await using other = await startSocketServer(() => {});
-  const { exitCode, stderr, stdout } = await runMain({ env: { PORT: String(other.port), DATA_DIR: dataDir } });
-  expect(stderr).toMatch(/^usher: HOST and PORT cannot be used: [^\n]*EADDRINUSE[^\n]*\n$/);
-  expect(stderr).toContain(`127.0.0.1:${other.port}`);
-  expect(exitCode).toBe(1);
-  expect(stdout).not.toContain('is ready');
-  expect(await survivorsOf(await processesWith(dataDir))).toEqual([]);
-});
-
 /** Takes from root the right to ports below 1024. */
 const AS_USER = ownUid === 0 ? 'setpriv --bounding-set=-net_bind_service' : '';
 const ALLOWS_ALL_PORTS =
   (await readFile('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8').catch(() => '')) < '1';
 
 test.each([
-  ['is taken', {}, 'METRICS_HOST and METRICS_PORT cannot be used: [^\\n]*EADDRINUSE[^\\n]*:PORT'],
-  ['is not on this machine', { METRICS_HOST: '192.0.2.1' }, 'METRICS_HOST and METRICS_PORT[^\\n]*EADDRNOTAVAIL[^\\n]*'],
-  ['has no such host', { METRICS_HOST: 'nowhere.invalid' }, 'METRICS_HOST and METRICS_PORT[^\\n]*nowhere.invalid'],
-  ['is privileged', { METRICS_PORT: '1' }, 'METRICS_HOST and METRICS_PORT cannot be used: [^\\n]*EACCES[^\\n]*:1'],
-])(
-  'a port of metrics that %s stops the start with one line, before anything is started',
-  async (problem, env, line) => {
-    if (problem === 'is privileged' && ALLOWS_ALL_PORTS) return;
-    await using other = await startSocketServer(() => {});
-    const unused = join(directory, 'unused');
-    const { exitCode, stderr, stdout } = await runShell(`${AS_USER} node src/start.js`, {
-      PORT: '0',
-      DATA_DIR: unused,
-      METRICS_PORT: String(other.port),
-      ...env,
-    });
-    expect(stderr).toMatch(new RegExp(`^usher: ${line.replace(/:PORT$/, `:${other.port}`)}\\n$`));
-    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-    expect(existsSync(unused)).toBe(false);
-  },
-);
+  ['of the API is taken', { PORT: 'TAKEN' }, 'HOST and PORT cannot be used: [^\\n]*EADDRINUSE[^\\n]*:TAKEN'],
+  [
+    'of the console is taken',
+    { CONSOLE_PORT: 'TAKEN' },
+    'CONSOLE_HOST and CONSOLE_PORT cannot be used: [^\\n]*EADDRINUSE[^\\n]*:TAKEN',
+  ],
+  [
+    'of metrics is taken',
+    { METRICS_PORT: 'TAKEN' },
+    'METRICS_HOST and METRICS_PORT cannot be used: [^\\n]*EADDRINUSE[^\\n]*:TAKEN',
+  ],
+  [
+    'of metrics is not on this machine',
+    { METRICS_HOST: '192.0.2.1', METRICS_PORT: 'TAKEN' },
+    'METRICS_HOST and METRICS_PORT[^\\n]*EADDRNOTAVAIL[^\\n]*',
+  ],
+  [
+    'of metrics has no such host',
+    { METRICS_HOST: 'nowhere.invalid', METRICS_PORT: 'TAKEN' },
+    'METRICS_HOST and METRICS_PORT[^\\n]*nowhere.invalid',
+  ],
+  [
+    'of metrics is privileged',
+    { METRICS_PORT: '1' },
+    'METRICS_HOST and METRICS_PORT cannot be used: [^\\n]*EACCES[^\\n]*:1',
+  ],
+])('a port %s: the start stops with one line, before it creates anything', async (problem, env, line) => {
+  if (problem === 'of metrics is privileged' && ALLOWS_ALL_PORTS) return;
+  await using other = await startSocketServer(() => {});
+  const taken = String(other.port);
+  const unused = join(directory, 'unused');
+  const { exitCode, stderr, stdout } = await runShell(`${AS_USER} node src/start.js`, {
+    PORT: '0',
+    DATA_DIR: unused,
+    ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value.replace('TAKEN', taken)])),
+  });
+  expect(stderr).toMatch(new RegExp(`^usher: ${line.replace('TAKEN', taken)}\\n$`));
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+  expect(existsSync(unused)).toBe(false);
+});
 
 const OF_ANOTHER_DATABASE = JSON.stringify({ applicationId: randomUUID(), userId: randomUUID(), redirectUris: [] });
 
@@ -253,8 +262,7 @@ test.each<[string, (file: string) => Promise<void>]>([
   await spoil(join(fixture.dataDir, 'demo.json'));
   const service = await fixture.startAgain();
   const { email } = demoOf(service);
-  const url = service.url.replace('localhost', '127.0.0.1');
-  const browser = await signInToDemo({ url }, email, async () => fixture.mailbox.codeFor(email));
+  const browser = await signInToDemo(service, email, async () => fixture.mailbox.codeFor(email));
   const { location: second = '' } = await browser.submit(await browser.open('/demo/cafe'), '/demo/cafe/login');
   const offer = new URL(second);
   expect((await browser.open(offer.pathname + offer.search)).body).toContain('action="/login/continue"');
@@ -262,11 +270,11 @@ test.each<[string, (file: string) => Promise<void>]>([
 
 /** Signs the user of the demo in by code, and returns the browser. */
 async function signInToDemo(
-  { url }: { readonly url: string },
+  service: { readonly url: string },
   email: string,
   readCode: () => Promise<string>,
 ): Promise<LoginBrowser> {
-  const browser = new LoginBrowser({ url });
+  const browser = new LoginBrowser({ url: atLoopback(service) });
   const { location: login = '' } = await browser.submit(await browser.open('/demo'), '/demo/login');
   const { pathname, search } = new URL(login);
   const codePage = await browser.submit(await browser.open(pathname + search), '/login/email', { email });
@@ -274,6 +282,11 @@ async function signInToDemo(
   const callback = new URL(location);
   expect((await browser.open(callback.pathname + callback.search)).heading).toBe('Hello, Ada Lovelace');
   return browser;
+}
+
+/** The demo sends browsers at localhost to the place where sign-ins return to. */
+function atLoopback({ url }: { readonly url: string }): string {
+  return url.replace('localhost', '127.0.0.1');
 }
 
 async function dropCafe(file: string): Promise<void> {

@@ -6,6 +6,9 @@ import { type ConsoleConfig, ofConsole } from './settings.ts';
 export const consoleModule: Module<ConsoleConfig> = {
   ...ofConsole,
   name: 'console',
+  portsOf({ consoleHost: host, consolePort: port }) {
+    return port === undefined ? [] : [{ host, port, settings: ['CONSOLE_HOST', 'CONSOLE_PORT'] }];
+  },
   open: openConsole,
   commands: {
     async console(config, email) {

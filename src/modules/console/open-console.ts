@@ -1,4 +1,5 @@
 /** Opens the port of the console. Loads its pages with the first request, so that Usher starts faster. */
+import { writeFile } from 'node:fs/promises';
 import type { BlockList } from 'node:net';
 import { renderFailure } from '../../api/envelope.ts';
 import { blame } from '../../config/blame.ts';
@@ -6,7 +7,7 @@ import type { HttpHandler } from '../../http/http-context.ts';
 import { Listener } from '../../http/listener.ts';
 import type { Certificate } from '../../http/tls.ts';
 import type { Core, Greeting, OpenedModule } from '../module.ts';
-import { defaultConsolePort, TRIAL_OPERATORS } from './embedded-defaults.ts';
+import { consoleUrlFile, defaultConsolePort, findFirstAdmin, TRIAL_OPERATORS } from './embedded-defaults.ts';
 import { deriveConsoleKeys } from './keys.ts';
 import { OperatorsFile } from './operators-file.ts';
 import type { ConsoleConfig } from './settings.ts';
@@ -51,7 +52,8 @@ export async function openConsole(
   });
   // With embedded Postgres, the text that `npm start` prints has the URL.
   logger[isEmbedded ? 'debug' : 'info']({ url: listener.url, consoleUrl }, 'console listening');
-  const admin = [...given.values()].find(({ role, needsPasskey }) => role === 'admin' && !needsPasskey);
+  if (isEmbedded) await writeFile(consoleUrlFile(config), consoleUrl);
+  const admin = findFirstAdmin(given);
   return {
     greeting: isEmbedded && admin ? greet(createSignInLink(keys, consoleUrl, admin.email, parts.clock())) : undefined,
     setCertificate(renewed) {

@@ -106,9 +106,10 @@ async function exchange({ context, parts }: ConsoleRequest, authToken: string, r
  * Asks before it signs the operator in: chats and mail scanners open links, and must not use them up. The page names the
  * operator, so that nobody is signed in as somebody else by an unknown link.
  */
-function confirmLink({ context, call, parts }: ConsoleRequest, token: string): Reply {
+function confirmLink(request: ConsoleRequest, token: string): Reply {
+  const { context, call, parts } = request;
   const link = openSignInLink(parts.cookies.keys, token, call.now);
-  if (!link) return refuseLink(context);
+  if (!link) return refuseLink(request);
   const form = html`<p>As ${isolate(link.email)}.</p>
 <form method="post" action="/callback"><input type="hidden" name="link" value="${token}"><button>Sign in</button></form>`;
   sendCard(context, 200, 'Sign in to the console', form);
@@ -123,7 +124,7 @@ export async function followLink(request: ConsoleRequest): Promise<Reply> {
   const call = createOperatorCall(context, parts, '', 'AdminService/CompleteLogin');
   const link = openSignInLink(keys, token, call.now);
   const isUsable = link !== undefined && (await takePermit(call, hmac(keys[0], `console link: ${link.id}`), LINK_USES));
-  if (!isUsable) return refuseLink(context);
+  if (!isUsable) return refuseLink(request, link?.email);
   const operator = parts.operators.find(link.email);
   if (!operator) return sendNonOperatorPage(context, { email: link.email, needsPasskey: false });
   const found = await findUserByEmail(call, link.email);
@@ -152,8 +153,10 @@ async function addPasskey({ context, parts }: ConsoleRequest, userId: string): P
   return { redirect: authUrl };
 }
 
-function refuseLink(context: ConsoleRequest['context']): Reply {
-  const text = html`A link works once, and for ${String(LINK_MINUTES)} minutes. <code>npm run console</code> prints a new one.`;
+/** Names the whole command: with the embedded Postgres it needs no address. */
+function refuseLink({ context, parts }: ConsoleRequest, email = '<e-mail address>'): Reply {
+  const address = parts.config.databaseUrl === undefined ? '' : ` ${email}`;
+  const text = html`A link works once, and for ${String(LINK_MINUTES)} minutes. <code>npm run console${address}</code> prints a new one.`;
   return sendSignInCard(context, 403, 'This link cannot be used', text);
 }
 

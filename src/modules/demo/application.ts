@@ -1,9 +1,9 @@
 /** Routes the requests to the demo: its two applications, the receiver of its webhook, the home page and the API reference. */
 import { verifyWebhook, WebhookVerificationError } from '../../client/verify-webhook.ts';
-import type { PathHandler } from '../../http/http-context.ts';
+import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { readBody } from '../../http/read-body.ts';
 import { sendJson } from '../../http/response.ts';
-import { sendPage } from '../../login-page/responses.ts';
+import { sendPage, sendRedirect } from '../../login-page/responses.ts';
 import type { Core } from '../module.ts';
 import type { Demo } from './demo.ts';
 import type { DemoParts } from './demo-parts.ts';
@@ -36,6 +36,11 @@ export function createDemoApplication(
   return async (context) => {
     const action = actions[`${context.request.method} ${context.path}`];
     if (!action) return false;
+    const otherPlace = findOtherPlace(context, demo);
+    if (otherPlace) {
+      sendRedirect(context, otherPlace);
+      return true;
+    }
     try {
       await action(context);
     } catch (error) {
@@ -45,6 +50,17 @@ export function createDemoApplication(
     }
     return true;
   };
+}
+
+/**
+ * Returns the page at 127.0.0.1 for a browser that opens it at localhost: sign-ins return to 127.0.0.1, and a cookie of
+ * one is not sent to the other. Keeps the port, because a tunnel may have another.
+ */
+function findOtherPlace({ headers, path, request }: HttpContext, { homeUrl }: Demo): string | undefined {
+  if (request.method !== 'GET' || ![DEMO.path, CAFE.path].includes(path)) return undefined;
+  const host = String(headers.host ?? headers[':authority'] ?? '');
+  const isOther = homeUrl.startsWith('http://127.0.0.1') && /^localhost(:\d+)?$/i.test(host);
+  return isOther ? `http://${host.replace(/^localhost/i, '127.0.0.1')}${path}` : undefined;
 }
 
 /** Prints messages that Usher signed. Prints repeated messages, too; real receivers should handle each `id` once. */

@@ -80,7 +80,8 @@ export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> 
     webhookId,
     eventIds,
     redirectUri,
-    homeUrl: baseUrl.replace(/\/$/, '') + DEMO.path,
+    // Where people return to after a sign-in: browsers keep the cookies of localhost and 127.0.0.1 apart.
+    homeUrl: canReturn ? redirectUri.replace(/\/callback$/, '') : baseUrl.replace(/\/$/, '') + DEMO.path,
     canSignIn,
   };
 }
