@@ -5,7 +5,7 @@ import { completeSecrets, type Secrets } from './config/secrets.ts';
 import { startEmbeddedPostgres } from './database/embedded-postgres.ts';
 import { type MigratedDatabase, migrateDatabase } from './database/migrate.ts';
 
-export interface Bootstrap extends Pick<MigratedDatabase, 'isOnCitus'> {
+export interface Bootstrap extends Pick<MigratedDatabase, 'layout'> {
   /** The URL of a database whose tables are up to date. */
   readonly databaseUrl: string;
   readonly secrets: Secrets;
@@ -29,11 +29,11 @@ export async function bootstrap(config: Config, options: BootstrapOptions): Prom
   const onWait = (reason: string) => options.logger.warn({ reason }, 'migrations wait');
   const dataDir = config.databaseUrl === undefined ? config.dataDir : undefined;
   const migration = { schema: config.databaseSchema, dataDir, applies: config.migrateOnStart, onWait };
-  const { isOnCitus } = await migrateDatabase(databaseUrl, migration);
+  const { layout } = await migrateDatabase(databaseUrl, migration);
   // Afterwards, because it writes missing files into a directory that a migration may have to leave untouched.
   const secrets = await completeSecrets(config.secrets, config.dataDir);
   const disposables = stack.move();
-  return { databaseUrl, isOnCitus, secrets, [Symbol.asyncDispose]: () => disposables.disposeAsync() };
+  return { databaseUrl, layout, secrets, [Symbol.asyncDispose]: () => disposables.disposeAsync() };
 }
 
 async function startOwnPostgres(

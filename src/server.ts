@@ -66,13 +66,14 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
 
   // The database, and the parts from which others are built.
   const base = overrides.bootstrap ?? stack.use(await bootstrap(config, { logger, onFatal: overrides.onFatal }));
-  const { databaseUrl, isOnCitus, secrets } = base;
+  const { databaseUrl, layout, secrets } = base;
   const recorder = config.metricsPort === undefined ? undefined : new Recorder();
   stack.defer(() => recorder?.close());
   const { recordCall, recordStatement } = recorder ?? {};
   const database = new Database(databaseUrl, {
     clock: overrides.clock,
     connections: config.databaseConnections,
+    layout,
     onNoLeases: (err) => logger.warn({ err }, 'no leases, so an old primary may answer'),
     recordStatement,
     schema: config.databaseSchema,
@@ -89,7 +90,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
   const logoutTokens = PROTOCOL?.createLogoutTokens(() => publicUrl, secrets);
   const deliveryParts = { cipher, clock, logger, logoutTokens, policy, recordStatement };
-  const delivery = openDelivery({ ...config, databaseUrl }, deliveryParts);
+  const delivery = openDelivery({ ...config, databaseUrl, layout }, deliveryParts);
   stack.defer(() => delivery.close());
   const { mailer, openNotices } = openMail(config, logger, overrides.sendMail);
   stack.defer(() => mailer.close());
@@ -125,7 +126,6 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     database,
     hasLoginPage: config.authPageUrl === undefined,
     hasOidc: logoutTokens !== undefined,
-    isOnCitus,
     logger,
     logins: new NetworkLimit(),
     mailer,

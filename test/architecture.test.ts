@@ -124,6 +124,11 @@ describe('the layers', () => {
     expect(drivers.filter((path) => !path.startsWith('src/database/'))).toEqual(['src/log.ts']);
   });
 
+  test('know Citus in src/database only', () => {
+    const knowing = sources.filter(({ path, text }) => /citus/i.test(text) && !path.startsWith('src/database/'));
+    expect(knowing.map(({ path }) => path)).toEqual([]);
+  });
+
   test('load what most processes never need at its first use', () => {
     const heavy = ['@simplewebauthn/server', 'nodemailer', 'viem'];
     expect(arrowsFrom('src/', ({ loads }) => loads.filter((name) => heavy.includes(name)))).toEqual([]);

@@ -27,7 +27,6 @@ export interface ServiceParts {
   readonly authPageUrl: string;
   readonly cipher: SigningKeyCipher;
   readonly health: HealthMonitor;
-  readonly isOnCitus: boolean;
   readonly liveSessions: LiveSessions;
   readonly pageTokens: PageTokens;
   readonly policy: AddressPolicy;

@@ -11,13 +11,14 @@ import { PipelinedConnection, ReconnectLimiter, TICK_MS } from './pipelined-conn
 import { PrimaryFinder } from './primary-finder.ts';
 import { PrimaryLease } from './primary-lease.ts';
 import { ReadDetector } from './read-detector.ts';
-import type { Deadline, PlaceholderValues, Run, Statement, StatementExecution } from './statement.ts';
+import type { Deadline, Layout, PlaceholderValues, Run, Statement, StatementExecution } from './statement.ts';
 import { StatementRunner, type StatementRunnerOptions } from './statement-runner.ts';
 import { TransactionPool } from './transaction-pool.ts';
 
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 export {
   type Deadline,
+  type Layout,
   type PlaceholderValues,
   placeholdersOf,
   type RowOf,
@@ -36,10 +37,12 @@ const MIN_READ_CONNECTIONS = 2;
 /** The longest pause before a statement that Postgres has rolled back is run again. */
 const MAX_RETRY_PAUSE_MS = 40;
 
-export interface DatabaseOptions extends StatementRunnerOptions {
+export interface DatabaseOptions extends Omit<StatementRunnerOptions, 'layout'> {
   /** The number of connections for statements that write. */
   readonly connections: number;
   readonly statementTimeoutMs: number;
+  /** `whole` by default. */
+  readonly layout?: Layout;
   /** The Postgres schema of the tables. */
   readonly schema?: string;
   /** Called once, with the error of Postgres, if the URL names several servers that have no leases. */
@@ -48,6 +51,7 @@ export interface DatabaseOptions extends StatementRunnerOptions {
 
 /** Runs statements. Reads have their own connections, so that no read waits behind a commit. */
 export class Database {
+  readonly layout: Layout;
   readonly #reads: ConnectionPool;
   readonly #writes: ConnectionPool;
   readonly #isolation: LockIsolation;
@@ -64,8 +68,9 @@ export class Database {
   readonly #runner: StatementRunner;
 
   constructor(url: string, settings: DatabaseOptions) {
-    const { connections, statementTimeoutMs, onNoLeases, schema } = settings;
-    this.#runner = new StatementRunner(settings);
+    const { connections, statementTimeoutMs, onNoLeases, schema, layout = 'whole' } = settings;
+    this.layout = layout;
+    this.#runner = new StatementRunner({ ...settings, layout });
     const target = readTarget(url, schema);
     this.#primary = new PrimaryFinder(target);
     const options = {
@@ -103,7 +108,7 @@ export class Database {
     deadline: Deadline,
     caller: Pick<StatementExecution<Rows>, 'onLockWait' | 'mayStart'> = {},
   ): Promise<Rows> {
-    return this.#runner.run(statement, parameters, (values) => this.#run(statement, values, deadline, caller));
+    return this.#runner.run(statement, parameters, (form, values) => this.#run(form, values, deadline, caller));
   }
 
   /** Runs `work` in one transaction: its statements take effect together, or not at all. @throws as `run` does */
@@ -113,8 +118,8 @@ export class Database {
   ): Promise<Result> {
     const result = this.#transactions.run(of, (run) =>
       work((statement, parameters) =>
-        this.#runner.run(statement, parameters, (values) =>
-          run({ statement, parameters: values, deadline: of.deadline }),
+        this.#runner.run(statement, parameters, (form, values) =>
+          run({ statement: form, parameters: values, deadline: of.deadline }),
         ),
       ),
     );
@@ -187,11 +192,7 @@ export class Database {
     const now = performance.now();
     this.#primary.tick(now);
     this.#lease?.tick(now);
-    this.#control.tick(now);
-    this.#reads.tick(now);
-    this.#writes.tick(now);
-    this.#isolation.tick(now);
-    this.#transactions.tick(now);
+    for (const part of [this.#control, this.#reads, this.#writes, this.#isolation, this.#transactions]) part.tick(now);
     const leased = this.#lease ? [this.#lease.connection] : [];
     this.#monitor.tick(now, [...leased, ...this.#writes.connections, ...this.#isolation.connections]);
   }

@@ -11,6 +11,7 @@ import { describeServer, readTarget } from './open-client.ts';
 import { openSingleConnection } from './open-single-connection.ts';
 import { requirePreparedStatements, requireReleased, requireUsable } from './require-usable.ts';
 import { describeFailure } from './start-failure.ts';
+import type { Layout } from './statement.ts';
 import { awaitCancelledVacuum, isLockConflict, TABLE_LOCK_TIMEOUT_MS } from './table-locks.ts';
 import { isNetworkError, type WaitOptions, waitForPrimary } from './wait-for-primary.ts';
 
@@ -44,8 +45,8 @@ const PATIENT_INTERVAL = 50;
 const FIRST_PATIENT = 5;
 
 export interface MigratedDatabase {
-  /** Whether the database has the extension citus, even if its tables are not distributed yet. */
-  readonly isOnCitus: boolean;
+  /** `distributed` on Citus, even if the tables are not distributed yet. */
+  readonly layout: Layout;
   /** How many migrations were pending. */
   readonly migrated: number;
 }
@@ -79,7 +80,7 @@ export async function migrateDatabase(
     else await requireNonePending(migration);
     const onCitus = await isOnCitus(client);
     if (applies && onCitus) await turnStatisticsOff(client, migrations, target.schema);
-    return { isOnCitus: onCitus, migrated };
+    return { layout: onCitus ? 'distributed' : 'whole', migrated };
   } catch (error) {
     const place = dataDir ? `in ${resolve(dataDir)}` : `at ${target.servers.map(describeServer).join(', ')}`;
     const problem = isNetworkError(error) ? 'reached' : 'used';

@@ -1,16 +1,18 @@
-import type { PlaceholderValues, Statement } from './statement.ts';
+import { formOf, type Layout, type PlaceholderValues, type Statement } from './statement.ts';
 import { traceStatement } from './statement-span.ts';
 
 /** Called when a statement has ended. The time includes retries. `errorType` is the class of the error, or empty. */
 export type RecordStatement = (name: string, seconds: number, errorType: string) => void;
 
 export interface StatementRunnerOptions {
+  /** Decides which form of statements is sent. */
+  readonly layout: Layout;
   readonly recordStatement?: RecordStatement | undefined;
   /** Replaces the clock of Postgres, in tests. */
   readonly clock?: (() => Date) | undefined;
 }
 
-/** Does what every execution of a statement needs, on whichever connection: a span and metrics. */
+/** Does what every execution of a statement needs, on whichever connection: its form, a span and metrics. */
 export class StatementRunner {
   readonly #options: StatementRunnerOptions;
 
@@ -19,13 +21,16 @@ export class StatementRunner {
   }
 
   run<Rows>(
-    statement: Statement<Rows>,
+    given: Statement<Rows>,
     parameters: PlaceholderValues,
-    execute: (values: PlaceholderValues) => Promise<Rows>,
+    execute: (statement: Statement<Rows>, values: PlaceholderValues) => Promise<Rows>,
   ): Promise<Rows> {
-    const { clock, recordStatement } = this.#options;
+    const { clock, layout, recordStatement } = this.#options;
+    const statement = formOf(given, layout);
+    // The cast is safe: templates without the form of a layout have this type of rows.
+    if (!statement) return Promise.resolve(undefined as Rows);
     const values = clock ? { ...parameters, instant: clock() } : parameters;
-    const executeWithValues = () => execute(values);
+    const executeWithValues = () => execute(statement, values);
     return traceStatement(
       statement,
       recordStatement ? measure(recordStatement, statement, executeWithValues) : executeWithValues,

@@ -7,7 +7,19 @@ import type { SelectResultFields } from 'drizzle-orm/query-builders/select.types
 export type Db = PostgresJsDatabase & { readonly $client?: unknown };
 
 /** A statement, which each connection prepares once: `(db) => db.select()....prepare('name')`. */
-export type Statement<Rows> = (db: Db) => PreparedStatement<Rows>;
+export interface Statement<Rows> {
+  (db: Db): PreparedStatement<Rows>;
+  /** Absent if it is the same in both layouts. Without the form of a layout it is not sent there. */
+  readonly forms?: Readonly<Partial<Record<Layout, Statement<Rows>>>>;
+}
+
+/** Whether one server has all rows, or Citus may spread them over several. */
+export type Layout = 'whole' | 'distributed';
+
+/** Returns the statement as a database of this layout prepares it. */
+export function formOf<Rows>(statement: Statement<Rows>, layout: Layout): Statement<Rows> | undefined {
+  return statement.forms ? statement.forms[layout] : statement;
+}
 
 interface PreparedStatement<Rows> {
   getQuery(): Query;

@@ -1,8 +1,9 @@
 /** Statements written as SQL. Simple statements, with one table and no CTE, use Drizzle's query builder instead. */
 import { DrizzleQueryError, type GetColumnData, is, Param, Placeholder, type Query, type SQL, sql } from 'drizzle-orm';
-import { makePgArray, PgColumn, PgDialect } from 'drizzle-orm/pg-core';
+import { makePgArray, PgColumn } from 'drizzle-orm/pg-core';
 import type postgres from 'postgres';
-import type { PlaceholderValues, Statement } from './statement.ts';
+import { compile } from './compile-template.ts';
+import type { Layout, PlaceholderValues, Statement } from './statement.ts';
 
 /**
  * The columns of a statement's rows: columns of tables, or types of `t`. They are read by name, so their order is free.
@@ -31,11 +32,36 @@ export interface ComputedType<Value> {
 /**
  * Returns a tag for a prepared statement: `statement('find_user', { id: users.id })`select id from users ...``.
  * SQL comments are removed before the text is sent.
+ *
+ * `ifDistributed` after the template adds the form for Citus. Before it, like `ifWhole`, it makes this the only form: the
+ * other layout gets no statement, and its callers `undefined`.
  */
 export function statement<const Type extends RowType>(name: string, rowType?: Type) {
-  return (strings: TemplateStringsArray, ...parts: readonly SQL[]) =>
-    createStatement<RowOfType<Type>[]>(name, rowType, () => compile(sql(strings, ...parts)));
+  type Rows = RowOfType<Type>[];
+  const create = <Given>(...[strings, ...parts]: TemplateArguments) =>
+    createStatement<Given>(name, rowType, () => compile(sql(strings, ...parts)));
+  const tag = (...given: TemplateArguments) => {
+    const whole = create<Rows>(...given);
+    const ifDistributed = (...other: TemplateArguments) =>
+      withForms(whole, { whole, distributed: create<Rows>(...other) });
+    return Object.assign(whole, { ifDistributed });
+  };
+  const only =
+    (layout: Layout) =>
+    (...given: TemplateArguments) => {
+      const form = create<Rows | undefined>(...given);
+      return withForms(form, { [layout]: form });
+    };
+  return Object.assign(tag, { ifWhole: only('whole'), ifDistributed: only('distributed') });
 }
+
+/** Returns the first form, which stands for all. */
+function withForms<Form extends Template<unknown>>(first: Form, forms: Partial<Record<Layout, Form>>): Form {
+  for (const form of Object.values(forms)) Object.assign(form, { forms });
+  return first;
+}
+
+type TemplateArguments = [strings: TemplateStringsArray, ...parts: readonly SQL[]];
 
 function createStatement<Rows>(name: string, rowType: RowType | undefined, build: () => Query): Template<Rows> {
   const getQuery = memoize(build);
@@ -115,34 +141,6 @@ export function columnsOf(columns: TableRowType, alias?: string): SQL {
     return (alias ? `${alias}.` : '') + (column === name ? name : `${column} as ${name}`);
   });
   return sql.raw(list.join(', '));
-}
-
-const dialect = new PgDialect();
-
-/**
- * Gives each parameter one number and one cast, however often it occurs: each number costs the process and Postgres a
- * few microseconds per execution. Also removes comments and white space, because postgres.js hashes the text every
- * time.
- */
-function compile(template: SQL): Query {
-  const { sql: text, params } = dialect.sqlToQuery(template);
-  const shared: unknown[] = [];
-  const renumbered = text.replace(/\$(\d+)/g, (_, number) => {
-    const param = params[number - 1];
-    const index = shared.findIndex((other) => isSame(param, other));
-    return index < 0 ? `$${shared.push(param)}${castOf(param)}` : `$${index + 1}`;
-  });
-  return { sql: renumbered.replace(/--.*$/gm, '').replace(/\s+/g, ' ').trim(), params: shared };
-}
-
-function castOf(param: unknown): string {
-  return is(param, Param) && 'sqlType' in param.encoder ? `::${param.encoder.sqlType}` : '';
-}
-
-function isSame(one: unknown, other: unknown): boolean {
-  if (is(one, Placeholder)) return is(other, Placeholder) && one.name === other.name;
-  if (!is(one, Param) || !is(other, Param)) return false;
-  return is(one.value, Placeholder) && one.encoder === other.encoder && isSame(one.value, other.value);
 }
 
 /** Returns a function that picks the value of a parameter and encodes it. */

@@ -76,7 +76,7 @@ export class Leases {
     return () => clearInterval(timer);
   }
 
-  /** Extends leases that are due, with one statement per application: on Citus an application has one shard. */
+  /** Extends leases that are due, with one statement per application: the rows of several may be on several servers. */
   check(): void {
     const due = new Map<string, Lease[]>();
     for (const lease of this.#held) {

@@ -1,7 +1,7 @@
 /** Opens the delivery of a process, with its own connections to Postgres and to endpoints. */
 import type { Config } from '../config/config.ts';
 import { VERSION } from '../config/version.ts';
-import { Database, type RecordStatement } from '../database/database.ts';
+import { Database, type Layout, type RecordStatement } from '../database/database.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import { createResolve } from './address-lookup.ts';
 import { Sender } from './attempt.ts';
@@ -34,7 +34,7 @@ export interface DeliveryRunner {
 
 /** Returns a runner, which delivers once `run` is called. With `WEBHOOK_DELIVERY=false` it never delivers. */
 export function openDelivery(
-  settings: Config & { readonly databaseUrl: string },
+  settings: Config & { readonly databaseUrl: string; readonly layout: Layout },
   { policy, recordStatement, ...parts }: DeliveryDependencies,
 ): DeliveryRunner {
   const outcomes = { pending: 0, succeeded: 0, failed: 0 };
@@ -42,6 +42,7 @@ export function openDelivery(
   const { databaseUrl, shutdownTimeoutMs, webhookTimeoutMs: timeoutMs, webhookProxyUrl: proxyUrl } = settings;
   const database = new Database(databaseUrl, {
     connections: CONNECTIONS,
+    layout: settings.layout,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     recordStatement,
     schema: settings.databaseSchema,

@@ -110,7 +110,7 @@ function createSelectBatchEnd(expiresAt: PgColumn, size: number) {
     order by ${column} offset ${sql.raw(String(size - 1))} limit 1`;
 }
 
-/** Deletes by range: that needs no locks on rows beforehand, and Citus sends the statement to every shard. */
+/** Deletes by range: that needs no locks on rows beforehand, also where the table is distributed. */
 function createDeleteBatch(rows: Pick<ExpiringRows, 'expiresAt' | 'only'>): Statement<{ count: number }> {
   // A named function: metrics show its name.
   const deleteBatch: Statement<{ count: number }> = (db) =>

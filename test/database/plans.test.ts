@@ -31,6 +31,7 @@ import { readHourlyCounts } from '../../src/domain/hourly-counts/read-hourly-cou
 import { answerOnce } from '../../src/domain/idempotency/answer-once.ts';
 import { deactivateUser } from '../../src/domain/lifecycle/end-user.ts';
 import { endUserSessions } from '../../src/domain/lifecycle/end-user-sessions.ts';
+import { completeLogin } from '../../src/domain/login/complete-login.ts';
 import { createLoginCode } from '../../src/domain/login/create-login-code.ts';
 import { createWalletChallenge } from '../../src/domain/login/create-wallet-challenge.ts';
 import { findApplicationOfClient } from '../../src/domain/login/find-login-application.ts';
@@ -44,6 +45,7 @@ import { claimNotice, findDueNotices, postponeNotice, removeNotice } from '../..
 import { readMigrations } from '../../src/domain/operators/read-migrations.ts';
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
 import { cutOffBrowser } from '../../src/domain/sessions/browser-cutoffs.ts';
+import { exchangeToken } from '../../src/domain/sessions/exchange-token.ts';
 import { listSessions } from '../../src/domain/sessions/list-sessions.ts';
 import { revokeSession } from '../../src/domain/sessions/revoke-session.ts';
 import { endOwnSessions, revokeUserSessions } from '../../src/domain/sessions/revoke-user-sessions.ts';
@@ -159,6 +161,23 @@ describe('the service', () => {
     expect(missing).toEqual([]);
     const names = prepared.map(([, name]) => name);
     expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
+  });
+
+  test('sends the forms of a statement for both layouts, and both read or both write', () => {
+    const explained = new Set(statements.map(({ statement }) => statement));
+    const detector = new ReadDetector();
+    const split = statements.filter(({ statement: { forms } }) => forms !== undefined);
+    for (const { name, statement } of split) {
+      const forms = Object.values(statement.forms ?? {});
+      expect(
+        forms.filter((form) => !explained.has(form)),
+        name,
+      ).toEqual([]);
+      expect(new Set(forms.map((form) => detector.isRead(form))).size, name).toBe(1);
+    }
+    expect(new Set(split.map(({ statement }) => Object.keys(statement.forms ?? {}).join()))).toEqual(
+      new Set(['whole,distributed', 'whole', 'distributed']),
+    );
   });
 
   test('reads from every statement the columns that it has, and as the types that they have', async () => {
@@ -490,7 +509,10 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const { clientId } = tenant;
   const ofTenant = { ...call, application: { id: tenant.id, name: tenant.name, clientId, redirectUris: [] } };
   const pageTokens = new PageTokens(encryptionKeys);
-  await useOidc(ofTenant, { service, tenant });
+  const settings = { connections: 1, statementTimeoutMs: 60_000, layout: 'distributed' } as const;
+  const distributed = new Database(testDatabase.url, settings);
+  const runDistributed = withAudit(distributed.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
+  await useOidc(ofTenant, runDistributed, { service, tenant });
   await listOperatorEvents(call, pageTokens, { pageSize: 1 });
   await listDisabledWebhooks(call, pageTokens, {});
   await countCheckIns(ofTenant, 'event');
@@ -542,14 +564,21 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await readUserVersion(call, { userId: user.id });
   await readWebhookVersion(ofTenant, { webhookId: `wh_${'0'.repeat(32)}` });
   await countDeliveries(ofTenant, { webhookId: '', status: 'pending', since: now });
+  const { id: signedInId } = await createTestUser(service);
+  const login = { userId: signedInId, loginIntentId: await createLoginIntent(service, tenant) };
+  const { authToken } = await completeLogin(call, tokens, login);
+  const exchange = { tokens, sessionMaxAgeSeconds: 43_200, subscribed: new Set([tenant.id]) };
+  const peer = { ipAddress: '::1', userAgent: '' };
+  await exchangeToken({ ...ofTenant, run: runDistributed, now: new Date() }, exchange, peer, { authToken });
   const policy = new AddressPolicy([]);
   const limits = { sessionMaxAgeSeconds: 43_200, webhooksPerApplication: 1_000 };
-  const demoParts = { authPageUrl, cipher, hasOidc: true, clock: () => new Date(), database, policy, ...limits };
-  for (const isOnCitus of [false, true]) {
+  const demoParts = { authPageUrl, cipher, hasOidc: true, clock: () => new Date(), policy, ...limits };
+  for (const of of [database, distributed]) {
     const config = { ...service.config, dataDir: await createDirectory() };
-    const startParts = { ...demoParts, isOnCitus, tokens, url: 'http://localhost:8080' };
+    const startParts = { ...demoParts, database: of, tokens, url: 'http://localhost:8080' };
     for (let start = 0; start < 2; start++) await makeExampleValues(await openDemo(config, startParts), startParts);
   }
+  await distributed.close();
   return explainer.explained;
 }
 

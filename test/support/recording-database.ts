@@ -5,6 +5,7 @@ import type postgres from 'postgres';
 import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
 import { Database, type PlaceholderValues, type Run, type Statement } from '../../src/database/database.ts';
 import { openClient } from '../../src/database/open-client.ts';
+import { formOf } from '../../src/database/statement.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 
 /** Stands for an ID that is new each time a statement is sent. */
@@ -33,7 +34,9 @@ export class RecordingDatabase extends Database implements AsyncDisposable {
   }
 
   override async run<Rows>(statement: Statement<Rows>, parameters: PlaceholderValues): Promise<Rows> {
-    const prepared = statement(this.#db);
+    const form = formOf(statement, this.layout);
+    if (!form) return super.run(statement, parameters, 0);
+    const prepared = form(this.#db);
     const { sql, params } = prepared.getQuery();
     this.sent.push({ sql, parameters: fillPlaceholders(params, parameters) });
     return prepared.execute(parameters);

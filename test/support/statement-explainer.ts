@@ -3,12 +3,14 @@ import { fillPlaceholders } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { type MockInstance, vi } from 'vitest';
 import { Database, type PlaceholderValues, type Statement } from '../../src/database/database.ts';
+import { formOf } from '../../src/database/statement.ts';
 import type { TestDatabase } from './database.ts';
 
 /** Whether a plan is made for the parameters at hand, or once for all, as Postgres may do after five times. */
 export type PlanMode = 'force_custom_plan' | 'force_generic_plan';
 
 export interface ExplainedStatement {
+  /** The form that the layout of the database chose. */
   readonly statement: Statement<unknown>;
   /** As `.prepare('name')` has it. */
   readonly name: string;
@@ -78,7 +80,8 @@ export class StatementExplainer implements Disposable {
       deadline,
     ) {
       setDatabase(this);
-      await explainOnce(statement, parameters);
+      const form = formOf(statement, this.layout);
+      if (form) await explainOnce(form, parameters);
       return run.call(this, statement, parameters, deadline);
     });
   }

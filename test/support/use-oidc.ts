@@ -1,5 +1,6 @@
 /** Sends every statement of tokens once, for the test of plans. */
 import { randomUUID } from 'node:crypto';
+import type { Run } from '../../src/database/database.ts';
 import type { ApplicationCall } from '../../src/domain/core/call.ts';
 import { endGrant, endGrantsOfBrowser } from '../../src/domain/grants/end-grants.ts';
 import { LiveSessions } from '../../src/domain/sessions/live-sessions.ts';
@@ -14,22 +15,27 @@ import { createTestUser, REDIRECT_URI, type Tenant, type TestService } from './s
 
 export async function useOidc(
   call: ApplicationCall,
+  runDistributed: Run,
   { service, tenant }: { readonly service: TestService; readonly tenant: Tenant },
 ): Promise<void> {
   const keys = deriveTokenKeys(service.config.secrets.encryptionKeys ?? []);
   const applicationId = tenant.id;
   const ways = [
-    { subscribed: new Set<string>(), isOnCitus: false },
-    { subscribed: new Set<string>(), isOnCitus: true },
-    { subscribed: new Set([applicationId]), isOnCitus: false },
+    { subscribed: new Set<string>(), run: call.run },
+    { subscribed: new Set<string>(), run: runDistributed },
+    { subscribed: new Set([applicationId]), run: call.run },
   ];
-  for (const { subscribed, isOnCitus } of ways) {
+  for (const { subscribed, run } of ways) {
     const user = await createTestUser(service);
-    const code = await signInForCode(service, tenant, user);
-    const request = { code, redirectUri: REDIRECT_URI, codeVerifier: undefined };
-    const issuing = { ...call, isPublic: true, peer: { ipAddress: '::1', userAgent: '' } };
-    const parts = { codeKeys: keys.code, isOnCitus, maxAgeSeconds: 3_600, subscribed };
-    const begun = await beginGrant(issuing, parts, request);
+    const issuing = { ...call, run, isPublic: true, peer: { ipAddress: '::1', userAgent: '' } };
+    const parts = { codeKeys: keys.code, maxAgeSeconds: 3_600, subscribed };
+    const begin = async () => {
+      const code = await signInForCode(service, tenant, user);
+      return beginGrant(issuing, parts, { code, redirectUri: REDIRECT_URI, codeVerifier: undefined });
+    };
+    await begin();
+    // A later sign-in, which updates the session.
+    const begun = await begin();
     const grant = { ...begun.grant, applicationId };
     const { grantId } = grant;
     await continueGrantedSession(call, grant);

@@ -7,14 +7,11 @@ import { toMessage, toProfile } from './to-message.ts';
 
 export function createAuthHandlers({
   authPageUrl,
-  isOnCitus,
   sessionMaxAgeSeconds,
   tokens,
-}: Pick<ServiceParts, 'authPageUrl' | 'isOnCitus' | 'sessionMaxAgeSeconds' | 'tokens'>): ApplicationHandlers<
-  typeof AuthService
-> {
+}: Pick<ServiceParts, 'authPageUrl' | 'sessionMaxAgeSeconds' | 'tokens'>): ApplicationHandlers<typeof AuthService> {
   const linkTo = createAuthPageLink(authPageUrl);
-  const exchange = { tokens, sessionMaxAgeSeconds, isOnCitus, subscribed: new Set<string>() };
+  const exchange = { tokens, sessionMaxAgeSeconds, subscribed: new Set<string>() };
   return {
     generateAuthUrl: (call, fields) => generateAuthUrl(call, linkTo, fields),
     async exchangeToken(call, fields, peer) {

@@ -28,7 +28,7 @@ const deletedData = jsonObject({ ...eventFields, deletedAt: toIsoText(sql`delete
 
 const markEventDeleted = statement('mark_event_deleted', HAS_MESSAGES)`
   with locked as (
-    -- A CTE of its own: Citus refuses a lock in the condition of the update.
+    -- A CTE of its own: the condition of an update must not call a volatile function.
     select id from events where ${isOpenEvent} and ${eventLock.exclusive} for update
   ), deleted as (
     update events e set deleted_at = ${p.instant('now')} from locked

@@ -34,7 +34,7 @@ export class HourlyCounts {
   }
 }
 
-/** Stores one row per execution: on Citus the rows are on several servers. */
+/** Stores one row per execution: the rows may be on several servers. */
 const addCount = statement('add_hourly_count')`
   insert into hourly_counts as c (name, hour, count)
   values (${p.text('name')}, ${p.instant('hour')}, ${p.of(hourlyCounts.count, 'count')})

@@ -29,8 +29,7 @@ export async function endUserSessions(call: Call, request: Unchecked<keyof typeo
 
 const endSessionsEverywhere = statement('end_sessions_everywhere', HAS_MESSAGES)`
   with target as (
-    -- Not a plain lock: Citus would then write to a server over several connections, and refuse to read there the rows
-    -- that the messages need.
+    -- Not a plain lock: where tables are distributed, a server could then not read the rows that the messages need.
     update users set cutoff_count = users.cutoff_count + 1
     where id = ${p.uuid('userId')} and deleted_at is null and ${isStillSignedIn}
     returning id

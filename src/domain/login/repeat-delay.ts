@@ -22,8 +22,7 @@ export function secondsUntilRepeat(now: Date, { createdAt, sends }: Omit<SentCod
 
 /**
  * Whether the code may be sent again. Being a condition of the update, it refuses one of two concurrent requests. It
- * compares a difference, because Citus allows no sum of an instant and an interval in an update: that depends on a time
- * zone.
+ * compares a difference: the sum of an instant and an interval depends on a time zone, which an update must not.
  */
 export const isDueForRepeat = sql`
     ${p.instant('now')} - created_at >= sends * interval '${sql.raw(String(INTERVAL_SECONDS))} s'`;

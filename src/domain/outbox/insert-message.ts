@@ -38,7 +38,7 @@ function selectSubscribed({ type, data, from, applicationId, part, userId = sql`
   const change = sql`(
     select ${applicationId ?? callersId} as application_id, ${columns}, ${part ?? sql`null`} as part from ${from}) as change`;
   const row = sql`change.application_id, change.type, change.data, change.user_id`;
-  // A join, because Citus refuses a subquery that refers to the rows of a CTE.
+  // A join: a subquery on a distributed table must not refer to the rows of a CTE.
   if (applicationId) {
     return sql`select distinct on (change.application_id, change.part) ${row} from ${change}
       join webhooks w on ${isReceiver(type, sql`change.application_id`)}`;

@@ -10,7 +10,7 @@ export async function countsForOperators(
   { run, now }: Call,
   { userId, loginIntentId }: { readonly userId: string; readonly loginIntentId: string },
 ): Promise<boolean> {
-  // Two statements, because Citus distributes the tables by different columns.
+  // Two statements, because the rows may be on different servers.
   const [login] = await run(selectPasskeyOfLogin, { userId, loginIntentId });
   if (!login?.passkeyId) return false;
   const [passkey] = await run(selectOperatorsFrom, { userId, passkeyId: login.passkeyId });

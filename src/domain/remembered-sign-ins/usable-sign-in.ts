@@ -24,7 +24,7 @@ export function signInParameters(
 
 /**
  * The CTE `remembered` and the two that it reads. It has the sign-in of the token if the user can sign in and no
- * cut-off in the application has ended the sign-in. There are three CTEs, because Citus cannot join their tables.
+ * cut-off in the application has ended the sign-in. There are three CTEs, because their tables may be on different servers.
  */
 export const usableSignIn = sql`known as (
     select r.user_id, r.method, r.authenticated_at, users.email, users.name
@@ -38,9 +38,7 @@ export const usableSignIn = sql`known as (
     where known.authenticated_at > cutoff.cutoff_at
   )`;
 
-/**
- * A difference, because Citus allows no sum of an instant and an interval in an update: that depends on a time zone.
- */
+/** A difference: the sum of an instant and an interval depends on a time zone, which an update must not. */
 const age = sql`${p.instant('now')} - r.authenticated_at`;
 const interval = (seconds: SQL) => sql`${seconds} * interval '1 second'`;
 

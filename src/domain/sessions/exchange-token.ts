@@ -4,12 +4,12 @@ import { ServiceError } from '../core/errors.ts';
 import { check, textOfBytes, type Unchecked } from '../core/validation.ts';
 import { announce, HAS_MESSAGES, type HasMessages } from '../outbox/insert-message.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
-import { InvalidTokenError } from '../tokens/verify-token.ts';
+import { InvalidTokenError, type LoginClaims } from '../tokens/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { FOUND_SESSION, findOrBegin } from './find-or-begin-session.ts';
 import { endLateSession } from './late-sessions.ts';
 import { type BegunSession, newSession, type Peer } from './session.ts';
-import { findSessionOrigin, ORIGINS, UNKNOWN_ORIGIN } from './session-origin.ts';
+import { findMissingOrigin, ORIGINS, type SessionOrigin, UNKNOWN_ORIGIN } from './session-origin.ts';
 import { updateSignIn } from './update-sign-in.ts';
 
 const rules = { authToken: textOfBytes(8192) };
@@ -17,7 +17,6 @@ const rules = { authToken: textOfBytes(8192) };
 interface ExchangeParts {
   readonly tokens: AuthTokens;
   readonly sessionMaxAgeSeconds: number;
-  readonly isOnCitus: boolean;
   /** Applications known to have a webhook for new sessions or users: they try the slower statement first. */
   readonly subscribed?: Set<string>;
 }
@@ -29,36 +28,18 @@ interface ExchangeParts {
  */
 export async function exchangeToken(
   call: ApplicationCall,
-  { tokens, sessionMaxAgeSeconds, isOnCitus, subscribed = new Set() }: ExchangeParts,
+  { tokens, sessionMaxAgeSeconds, subscribed = new Set() }: ExchangeParts,
   peer: Peer,
   request: Unchecked<keyof typeof rules>,
 ): Promise<BegunSession> {
-  const { application, run, now, onMessage, onWait } = call;
+  const { application, now, onMessage, onWait } = call;
   const { authToken } = check(request, rules);
   const login = await tokens.verify(authToken, application.clientId, now, onWait);
   const maxAgeMs = (application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds) * 1_000;
   const latestEnd = new Date(login.authenticatedAt.getTime() + maxAgeMs);
-  const parameters = { ...login, ...peer, ...newSession(call, latestEnd) };
-  const source = isOnCitus ? 'parameters' : 'intent';
-  let origin = UNKNOWN_ORIGIN;
-  for (let notifies = subscribed.has(application.id); ; ) {
-    const values = isOnCitus ? { ...parameters, ...origin } : parameters;
-    const [found]: readonly FoundSession[] = notifies
-      ? await run(findOrBeginSessionAndNotify[source], values)
-      : await run(findOrBeginSession[source], values);
-    if (!found) throw new ServiceError('USER_NOT_FOUND');
-    const { isAccepted, isOutdated, session, notifiedIds = [] } = found;
-    if (!isAccepted) throw new InvalidTokenError();
-    if (isOutdated !== false && isOnCitus && !origin.isOriginKnown) {
-      origin = await findSessionOrigin(call, parameters);
-      continue;
-    }
-    if (isOutdated) await run(updateSignIn[source], { ...values, sessionId: session.id });
-    // There is no session if a webhook subscribes to its message, or if a concurrent exchange has just begun it.
-    if (isOutdated !== false) {
-      notifies = true;
-      continue;
-    }
+  const parameters = { ...login, ...peer, ...newSession(call, latestEnd), ...UNKNOWN_ORIGIN };
+  for (;;) {
+    const { session, notifiedIds = [] } = await findSession(call, parameters, subscribed.has(application.id));
     announce(onMessage, { notifiedIds });
     if (notifiedIds.length > 0) subscribed.add(application.id);
     else if (session.id === parameters.id) subscribed.delete(application.id);
@@ -69,18 +50,29 @@ export async function exchangeToken(
   }
 }
 
+/** Tries until there is a session of the sign-in or a later one, with messages for webhooks once that is needed. */
+async function findSession(call: ApplicationCall, given: SoughtSession, notifies: boolean): Promise<FoundSession> {
+  const { run } = call;
+  const [found] = await run(notifies ? findOrBeginSessionAndNotify : findOrBeginSession, { ...given });
+  if (!found) throw new ServiceError('USER_NOT_FOUND');
+  if (!found.isAccepted) throw new InvalidTokenError();
+  if (found.isOutdated === false) return found;
+  const origin = await findMissingOrigin(call, given);
+  const parameters = { ...given, ...origin };
+  if (found.isOutdated) await run(updateSignIn, { ...parameters, sessionId: found.session.id });
+  // There is no session if its origin was missing, if a webhook subscribes to its message, or if a concurrent exchange
+  // has just begun it.
+  return findSession(call, parameters, notifies || !origin);
+}
+
+type SoughtSession = LoginClaims & Peer & ReturnType<typeof newSession> & SessionOrigin;
+
 type FoundSession = RowOfType<typeof FOUND_SESSION> & Partial<HasMessages>;
 
-const findOrBeginSession = {
-  intent: statement('find_or_begin_session', FOUND_SESSION)`${findOrBegin(ORIGINS.intent, 'unless asked')}`,
-  parameters: statement(
-    'find_or_begin_session_by_parameters',
-    FOUND_SESSION,
-  )`${findOrBegin(ORIGINS.parameters, 'unless asked')}`,
-};
-const NOTIFIES = { ...FOUND_SESSION, ...HAS_MESSAGES };
-const findOrBeginSessionAndNotify = {
-  intent: statement('find_or_begin_session_and_notify', NOTIFIES)`${findOrBegin(ORIGINS.intent, 'yes')}`,
-  parameters: statement('find_or_begin_session_by_parameters_and_notify', NOTIFIES)`
-    ${findOrBegin(ORIGINS.parameters, 'yes')}`,
-};
+const findOrBeginSession = statement('find_or_begin_session', FOUND_SESSION)`
+  ${findOrBegin(ORIGINS.intent, 'unless asked')}`.ifDistributed`${findOrBegin(ORIGINS.parameters, 'unless asked')}`;
+
+const findOrBeginSessionAndNotify = statement('find_or_begin_session_and_notify', {
+  ...FOUND_SESSION,
+  ...HAS_MESSAGES,
+})`${findOrBegin(ORIGINS.intent, 'yes')}`.ifDistributed`${findOrBegin(ORIGINS.parameters, 'yes')}`;

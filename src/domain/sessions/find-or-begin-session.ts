@@ -85,8 +85,8 @@ export function findOrBegin(
   const { condition = sql``, ctes = sql``, columns = sql`` } = additions;
   return sql`
     with ${first} live as (
-      -- Read before the cut-offs: on Citus each part sees what was committed before it. A revocation in between would
-      -- else remove the session, and another begin that the revocation has ended.
+      -- Read before the cut-offs: where tables are distributed, each part sees what was committed before it. A
+      -- revocation in between would else remove the session, and another begin that the revocation has ended.
       select *, ${lastSignIn('s')} as auth_time from sessions s
       where application_id = ${p.uuid('applicationId')} and user_id = ${signIn.userId}
         and expires_at > ${p.instant('now')}

@@ -6,7 +6,7 @@ import { computeSid } from './sid.ts';
 
 /**
  * Returns the CTE `forgotten`, which deletes remembered sign-ins. In the condition, `r` is `remembered_sign_ins`, and
- * `t` is `target`. On Citus the CTE reads every shard, so the statements for applications that share no sign-ins omit
+ * `t` is `target`. The CTE may have to ask every server, so the statements for applications that share no sign-ins omit
  * it.
  */
 export function forgetSignIns(target: SQL, condition: SQL): SQL {

@@ -99,7 +99,8 @@ function isDue(latestEnd: SQL): SQL {
 }
 
 /**
- * Postgres evaluates each CASE again under the row lock. It uses `newest.latest_end`: Citus adds no interval in a CASE.
+ * Postgres evaluates each CASE again under the row lock. It uses `newest.latest_end`, because a sum with an interval
+ * depends on a time zone, which an update must not.
  */
 function assignChanges(): SQL {
   const assignments = Object.entries(CHANGES).map(([name, value]) => {

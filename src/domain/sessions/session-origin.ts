@@ -10,7 +10,7 @@ export interface SessionOrigin {
   readonly originUserAgent: string | null;
   /** The digest of the browser. Null if it was another page's. */
   readonly originBrowser: Buffer | null;
-  /** Whether the intent has been read. Before, no session begins. */
+  /** Whether the intent has been read. Before, no session begins where statements take these parameters. */
   readonly isOriginKnown: boolean;
 }
 
@@ -20,12 +20,6 @@ export const UNKNOWN_ORIGIN: SessionOrigin = {
   originBrowser: null,
   isOriginKnown: false,
 };
-
-/**
- * How a statement of sessions learns the origin: from the intent, or on Citus, which has intents elsewhere, by the
- * parameters of `SessionOrigin`.
- */
-export type OriginSource = 'intent' | 'parameters';
 
 const isIntentOfToken = sql`i.application_id = ${p.uuid('applicationId')} and i.id = ${p.uuid('loginIntentId')}
   and i.user_id = ${p.uuid('userId')}`;
@@ -47,8 +41,11 @@ export interface OriginColumns {
   readonly isKnown: SQL;
 }
 
-/** The origin of a session that begins. Parameters: applicationId, loginIntentId, userId; or all of `SessionOrigin`. */
-export const ORIGINS: Readonly<Record<OriginSource, OriginColumns>> = {
+/**
+ * How a statement learns the origin of a session that begins. `intent` joins the intent. Parameters: applicationId,
+ * loginIntentId, userId. `parameters` is for where the intent may be on another server: those of `SessionOrigin`.
+ */
+export const ORIGINS: Readonly<Record<'intent' | 'parameters', OriginColumns>> = {
   intent: {
     address: sql`i.ip_address`,
     userAgent: sql`i.user_agent`,
@@ -69,19 +66,19 @@ export const SELECTED_ORIGINS = {
   parameters: given,
 };
 
-/** Reads the origin from the shard of the intent. */
-export async function findSessionOrigin(
+/** Reads the origin, unless it is known or the statements of sessions join it. */
+export async function findMissingOrigin(
   { run }: Call,
-  parameters: Readonly<Record<'applicationId' | 'loginIntentId' | 'userId', string>>,
-): Promise<SessionOrigin> {
-  const [origin] = await run(selectOrigin, parameters);
-  return { ...UNKNOWN_ORIGIN, ...origin, isOriginKnown: true };
+  parameters: SessionOrigin & Readonly<Record<'applicationId' | 'loginIntentId' | 'userId', string>>,
+): Promise<SessionOrigin | undefined> {
+  const rows = parameters.isOriginKnown ? undefined : await run(selectOrigin, { ...parameters });
+  return rows && { ...UNKNOWN_ORIGIN, ...rows[0], isOriginKnown: true };
 }
 
 const selectOrigin = statement('select_session_origin', {
   originAddress: loginIntents.ipAddress,
   originUserAgent: loginIntents.userAgent,
   originBrowser: loginIntents.browserDigest,
-})`
+}).ifDistributed`
   select i.ip_address as origin_address, i.user_agent as origin_user_agent, i.browser_digest as origin_browser
   from login_intents i where ${isIntentOfToken}`;

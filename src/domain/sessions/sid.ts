@@ -13,8 +13,8 @@ export function sidOf(applicationId: string, userId: string, browserDigest: Buff
 }
 
 /**
- * Returns the result of `sidOf` in SQL, or null if there is no digest. All functions are immutable: Citus allows no
- * others on columns of an update.
+ * Returns the result of `sidOf` in SQL, or null if there is no digest. All functions are immutable, as those on columns
+ * of an update must be.
  */
 export function computeSid(applicationId: SQL, userId: SQL, browserDigest: SQL): SQL {
   return sql`encode(substring(sha256(

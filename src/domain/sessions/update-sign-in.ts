@@ -1,18 +1,18 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
-import { type OriginSource, SELECTED_ORIGINS } from './session-origin.ts';
+import { SELECTED_ORIGINS } from './session-origin.ts';
 
 /**
  * Records a later sign-in in a session, unless the session has ended. Cut-offs still apply to the first sign-in,
  * because they must also end session IDs from before the later sign-in.
  */
-export const updateSignIn = {
-  intent: statement('update_sign_in')`${update('intent')}`,
-  parameters: statement('update_sign_in_by_parameters')`${update('parameters')}`,
-};
+export const updateSignIn = statement('update_sign_in')`${update('intent')}`.ifDistributed`${update('parameters')}`;
 
-function update(source: OriginSource): SQL {
+/** The same with the origin of a grant, whose intent may have expired. */
+export const updateSignInOfGrant = statement('update_sign_in_by_parameters')`${update('parameters')}`;
+
+function update(source: keyof typeof SELECTED_ORIGINS): SQL {
   const { address, userAgent, browser } = SELECTED_ORIGINS[source];
   return sql`
     with updated as (

@@ -37,7 +37,7 @@ export const foundBoth = sql`
   exists (select 1 from applications where id = ${p.uuid('applicationId')} and deleted_at is null) as has_application,
   exists (select 1 from users where id = ${p.uuid('userId')} and deleted_at is null) as has_user`;
 
-/** Compares with parameters, because Citus refuses a subquery that refers to the rows of a CTE. */
+/** Compares with parameters: a subquery on a distributed table must not refer to the rows of a CTE. */
 const isNew = sql`not exists (
   select 1 from application_users s
   where s.application_id = ${p.uuid('applicationId')} and s.user_id = ${p.uuid('userId')})`;

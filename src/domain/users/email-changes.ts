@@ -4,7 +4,7 @@ import { p } from '../../database/template.ts';
 
 /**
  * The instant of a change, from the locked row of the user. Two changes in one millisecond, or on replicas whose clocks
- * differ, keep their order. Not for the expression after `set`: Citus refuses this addition there. Parameter: now.
+ * differ, keep their order. Not for the expression after `set`, which must not depend on a time zone. Parameter: now.
  */
 export const nextEmailChange = sql`greatest(${p.instant('now')}, email_changed_at + interval '1 millisecond')`;
 

@@ -16,8 +16,8 @@ import { isErasedUser } from './user.ts';
  *
  * A statement that stores personal data and an erasure that commits meanwhile do not see each other's rows. So the
  * erasure calls this in a second statement, and so does every function that has stored personal data. At least one of
- * the two sees all rows. A lock of the user's row would do the same, but on Citus it would stop all sign-ins while one
- * server is down.
+ * the two sees all rows. A lock of the user's row would do the same, but where every server has a copy of the row it
+ * would stop all sign-ins while one of them is down.
  */
 export async function removeIfErased({ run }: Call, userId: string): Promise<boolean> {
   const [erased] = await run(selectErased, { userId });

@@ -29,7 +29,6 @@ interface SharedParts {
   readonly database: Database;
   readonly exporter: Exporter;
   readonly liveSessions: LiveSessions;
-  readonly isOnCitus: boolean;
   readonly logger: Logger;
   readonly notices: Call['notices'];
   readonly onMessage: (applicationId: string) => void;

@@ -5,7 +5,6 @@ type SharedParts =
   | 'cipher'
   | 'clock'
   | 'database'
-  | 'isOnCitus'
   | 'policy'
   | 'webhooksPerApplication'
   | 'sessionMaxAgeSeconds'

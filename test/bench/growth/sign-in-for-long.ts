@@ -44,7 +44,7 @@ export async function signInForLong(
   const provider = createOidcProvider({ oidcSigningKeys: [createRsaJwk()], encryptionKeys });
   if (!provider) throw new Error('There is no provider');
   const sessionMaxAgeSeconds = DAY_SECONDS / 2;
-  const parts = { provider, issuer: ISSUER, isOnCitus: false, sessionMaxAgeSeconds, subscribed: new Set<string>() };
+  const parts = { provider, issuer: ISSUER, sessionMaxAgeSeconds, subscribed: new Set<string>() };
   const callAt = (now: Date, action: string) => ({
     ...{ application, now, isPublic: false, peer: { ipAddress: '127.0.0.1', userAgent: USER_AGENT } },
     run: withAudit(database.within(performance.now() + 30_000), { ...BY_USHER, action, now }),

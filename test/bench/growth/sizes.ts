@@ -134,7 +134,7 @@ async function logInAll(
   const tokens = await AuthTokens.create(ISSUER, [jwk]);
   const codes = { keys: deriveLoginCodeKeys([encryptionKey]), limitFactor: 1 };
   const linkTo = createAuthPageLink(AUTH_PAGE_URL);
-  const settings = { tokens, sessionMaxAgeSeconds: 12 * 60 * 60, isOnCitus: false };
+  const settings = { tokens, sessionMaxAgeSeconds: 12 * 60 * 60 };
   const [redirectUri = ''] = application.redirectUris;
   // The action decides in which indexes of the audit log a row is.
   const callAt = (now: Date, action: string) => ({

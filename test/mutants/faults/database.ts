@@ -163,8 +163,16 @@ export const DATABASE_FAULTS: readonly Fault[] = [
     title: /takes for reads exactly the statements that change nothing/,
   },
   {
+    what: 'A statement is sent to a database whose layout has no form of it',
+    file: 'src/database/statement.ts',
+    find: 'statement.forms[layout] : statement',
+    replace: '(statement.forms[layout] ?? statement) : statement',
+    test: 'test/database/layouts.test.ts',
+    title: /^a distributed database sends the forms of its layout, and nothing instead/,
+  },
+  {
     what: 'Parameters of one name and different types share a number',
-    file: 'src/database/template.ts',
+    file: 'src/database/compile-template.ts',
     find: 'one.encoder === other.encoder && ',
     replace: '',
     test: 'test/database/template.test.ts',

@@ -21,7 +21,6 @@ import {
 
 interface BeginParts {
   readonly codeKeys: SealKeys;
-  readonly isOnCitus: boolean;
   readonly maxAgeSeconds: number;
   readonly subscribed: Set<string>;
 }
@@ -33,14 +32,14 @@ interface BegunGrant {
 }
 
 /**
- * Redeems a code, begins its grant, and finds or begins the session, in one statement. It takes two statements on
- * Citus, where intents are on another shard, and for applications whose webhooks get a message about the session.
+ * Redeems a code, begins its grant, and finds or begins the session, in one statement. It takes two statements where
+ * the intent may be on another server, and for applications whose webhooks get a message about the session.
  *
  * @throws OidcError `invalid_grant` for every reason
  */
 export async function beginGrant(
   call: ApplicationCall & { readonly isPublic: boolean; readonly peer: Peer },
-  { codeKeys, isOnCitus, maxAgeSeconds, subscribed }: BeginParts,
+  { codeKeys, maxAgeSeconds, subscribed }: BeginParts,
   request: CodeRequest,
 ): Promise<BegunGrant> {
   const { peer, run } = call;
@@ -50,13 +49,16 @@ export async function beginGrant(
     const endsAt = new Date(login.authenticatedAt.getTime() + maxAgeSeconds * 1_000);
     return { ...login, grantId, endsAt, rotation };
   };
-  if (isOnCitus || subscribed.has(call.application.id)) {
+  const session = newSession(call);
+  const begunAtOnce = subscribed.has(call.application.id)
+    ? undefined
+    : await run(redeemAndBegin, { ...code, ...peer, ...session, maxAgeSeconds, rotation });
+  if (!begunAtOnce) {
     const { nonce, ...login } = await redeemCode(call, code);
     const grant = toGrant(login);
     return { grant, nonce, session: await beginGrantedSession(call, subscribed, peer, grant) };
   }
-  const session = newSession(call);
-  const [begun] = await run(redeemAndBegin, { ...code, ...peer, ...session, maxAgeSeconds, rotation });
+  const [begun] = begunAtOnce;
   if (!begun) throw new OidcError('invalid_grant');
   const { nonce, login, ...found } = begun;
   const { loginUserId: userId, loginMethod: method, ...rest } = login;
@@ -117,7 +119,7 @@ const REDEEMED = {
 const redeemAndBegin = statement('redeem_code_and_begin_session', {
   ...FOUND,
   ...REDEEMED,
-})`${findOrBegin(origin, 'unless asked', {
+}).ifWhole`${findOrBegin(origin, 'unless asked', {
   signIn,
   first: sql`${redeemedIntent},`,
   audited: sql`redeemed`,

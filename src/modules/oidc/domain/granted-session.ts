@@ -6,7 +6,7 @@ import { FOUND_SESSION, findOrBegin } from '../../../domain/sessions/find-or-beg
 import { endLateSession } from '../../../domain/sessions/late-sessions.ts';
 import { newSession, type Peer } from '../../../domain/sessions/session.ts';
 import { ORIGINS } from '../../../domain/sessions/session-origin.ts';
-import { updateSignIn } from '../../../domain/sessions/update-sign-in.ts';
+import { updateSignInOfGrant } from '../../../domain/sessions/update-sign-in.ts';
 import type { SignInMethod } from '../../../domain/tokens/verify-token.ts';
 import { removeIfErased } from '../../../domain/users/personal-data.ts';
 import { endLateGrant } from './end-late-grant.ts';
@@ -99,7 +99,7 @@ async function findOrBeginSession(
     const { isOutdated, session, sid, verifiedEmail, notifiedIds = [] } = found;
     if (isOutdated) {
       const origin = { originAddress: null, originUserAgent: null, originBrowser: null };
-      await call.run(updateSignIn.parameters, { ...origin, ...parameters, sessionId: session.id });
+      await call.run(updateSignInOfGrant, { ...origin, ...parameters, sessionId: session.id });
     }
     // Tries again: the session has just been updated, or a concurrent call has begun it, or webhooks need a message.
     if (isOutdated !== false) continue;

@@ -18,7 +18,6 @@ export interface IssuingParts {
   readonly provider: OidcProvider;
   readonly issuer: string;
   readonly sessionMaxAgeSeconds: number;
-  readonly isOnCitus: boolean;
   /** Applications known to have a webhook for `session.created`: they try the slower statement first. */
   readonly subscribed: Set<string>;
 }

@@ -11,7 +11,6 @@ import { createTokenStatusEndpoints } from './token-status-endpoints.ts';
 import { createUserinfoEndpoints } from './userinfo-endpoints.ts';
 
 interface EndpointParts extends ClientParts {
-  readonly isOnCitus: boolean;
   readonly liveGrants: LiveGrants;
   readonly liveSessions: LiveSessions;
   readonly sessionMaxAgeSeconds: number;
