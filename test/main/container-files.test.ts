@@ -10,9 +10,9 @@ import { REPOSITORY } from '../support/process.ts';
 const read = (path: string) => readFileSync(join(REPOSITORY, path), 'utf8');
 const dockerfile = read('Dockerfile');
 const { services } = parse(read('compose.yaml'), { merge: true });
-const [deployment, service, budget, policy] = parseAllDocuments(read('test/examples/kubernetes/usher.yaml')).map(
-  (document) => document.toJS(),
-);
+const [deployment, service, unreadyService, budget, policy] = parseAllDocuments(
+  read('test/examples/kubernetes/usher.yaml'),
+).map((document) => document.toJS());
 const { spec } = deployment.spec.template;
 const [container] = spec.containers;
 
@@ -112,6 +112,11 @@ test('all of them agree on the port and on the labels', () => {
   const { matchLabels } = deployment.spec.selector;
   expect(deployment.spec.template.metadata.labels).toEqual(matchLabels);
   expect([service.spec.selector, budget.spec.selector.matchLabels]).toEqual([matchLabels, matchLabels]);
+});
+
+test('an ingress reaches pods that are not ready by a Service of its own, and callers by none', () => {
+  const { publishNotReadyAddresses, ...others } = unreadyService.spec;
+  expect({ publishNotReadyAddresses, others }).toEqual({ publishNotReadyAddresses: true, others: service.spec });
 });
 
 test('both let a Prometheus of the same network read the metrics', () => {
