@@ -40,7 +40,7 @@ export const SETTINGS = {
     isEssential: true,
     defaultText: '`http://localhost:<port>`',
   }),
-  databaseUrl: setting('DATABASE_URL', parseDatabaseUrlText, '`postgres://user:password@host/database`.', {
+  databaseUrl: setting('DATABASE_URL', parseDatabaseUrlText, 'Postgres: `postgres://user:password@host/database`.', {
     isEssential: true,
     defaultText: 'embedded Postgres',
   }),
@@ -94,7 +94,7 @@ export const SETTINGS = {
     'Sign-in methods of the login page, comma-separated: `wallet`, `email`, `passkey`, IDs of `LOGIN_PROVIDERS_FILE`.',
     {
       isEssential: true,
-      defaultText: 'all; `email` needs `SMTP_URL` with `DATABASE_URL`, `passkey` https or localhost',
+      defaultText: 'all that work: `email` with `SMTP_URL` or embedded, `passkey` with https or on localhost',
     },
   ),
   loginProviders: setting(
