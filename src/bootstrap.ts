@@ -1,7 +1,9 @@
 /** Prepares the migrated database and the secrets. */
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
 import { completeSecrets, type Secrets } from './config/secrets.ts';
+import { isCluster } from './database/embedded-cluster.ts';
 import { startEmbeddedPostgres } from './database/embedded-postgres.ts';
 import { type MigratedDatabase, migrateDatabase } from './database/migrate.ts';
 
@@ -15,6 +17,8 @@ export interface BootstrapOptions {
   readonly logger: Logger;
   /** Called when the embedded Postgres has lost its directory: Usher can no longer serve anything. */
   readonly onFatal?: (() => void) | undefined;
+  /** Called with what the start does now. */
+  readonly onProgress?: ((step: string) => void) | undefined;
 }
 
 /**
@@ -28,7 +32,13 @@ export async function bootstrap(config: Config, options: BootstrapOptions): Prom
   const databaseUrl = config.databaseUrl ?? (await startOwnPostgres(config, options, stack));
   const onWait = (reason: string) => options.logger.warn({ reason }, 'migrations wait');
   const dataDir = config.databaseUrl === undefined ? config.dataDir : undefined;
-  const migration = { schema: config.databaseSchema, dataDir, applies: config.migrateOnStart, onWait };
+  const migration = {
+    schema: config.databaseSchema,
+    dataDir,
+    applies: config.migrateOnStart,
+    onWait,
+    onProgress: options.onProgress,
+  };
   const { layout } = await migrateDatabase(databaseUrl, migration);
   // Afterwards, because it writes missing files into a directory that a migration may have to leave untouched.
   const secrets = await completeSecrets(config.secrets, config.dataDir);
@@ -38,9 +48,11 @@ export async function bootstrap(config: Config, options: BootstrapOptions): Prom
 
 async function startOwnPostgres(
   { dataDir }: Config,
-  { logger, onFatal }: BootstrapOptions,
+  { logger, onFatal, onProgress }: BootstrapOptions,
   stack: AsyncDisposableStack,
 ): Promise<string> {
+  const isNew = !isCluster(join(dataDir, 'postgres'));
+  onProgress?.(`${isNew ? 'Setting up' : 'Starting'} Postgres in ${dataDir}`);
   const postgres = await startEmbeddedPostgres(dataDir, {
     onFailure: (error) => logger.error({ err: error }, 'embedded Postgres failed'),
     onLoss: (error) => {

@@ -23,16 +23,28 @@ function readTraceId(): { traceId?: string } {
   return span ? { traceId: span.spanContext().traceId } : {};
 }
 
-const terminal: DestinationStream = { write: (line) => void process.stdout.write(formatLine(line)) };
+/** Returns to the start of the line of a terminal, and clears it: it may show what a start is doing. */
+export const CLEAR_LINE = '\r\x1b[K';
+
+const terminal: DestinationStream = {
+  write: (line) => void process.stdout.write(`${process.stderr.isTTY ? CLEAR_LINE : ''}${formatLine(line)}`),
+};
 
 const LEVEL_STYLES = { warn: 'yellow', error: 'red', fatal: 'red' } as const;
 
-/** Formats a JSON line for people: time, level, message and fields, followed by the stack of an error. */
+/**
+ * Formats a JSON line for people: time, level, message and fields, followed by the stack of an error. A call that went
+ * well is short and dim, so that login codes between such lines stand out.
+ */
 export function formatLine(line: string): string {
   const { level, time, msg, err, ...fields } = JSON.parse(line);
   const label = pino.levels.labels[level] ?? '';
   const style = LEVEL_STYLES[label as keyof typeof LEVEL_STYLES] ?? 'green';
   const clock = new Date(time).toTimeString().slice(0, 8);
+  if (msg === 'call' && fields.code === 'ok') {
+    const { protocol, method, status, durationMs } = fields;
+    return `${styleText('dim', `${clock} ${protocol} ${method} ${status} ${durationMs} ms`)}\n`;
+  }
   const pairs = Object.entries(fields).map(([name, value]) => ` ${styleText('dim', `${name}=`)}${formatValue(value)}`);
   const stack = err ? `\n${stripControls(err.stack ?? JSON.stringify(err))}` : '';
   return `${styleText('dim', clock)} ${styleText(style, label.padEnd(5))} ${msg}${pairs.join('')}${stack}\n`;

@@ -14,6 +14,7 @@ import { createLogger } from './log.ts';
 import type { Module } from './modules/module.ts';
 import { ALL_SETTINGS, type FullConfig, MODULES, readFullConfig } from './modules/modules.ts';
 import { portsOfModules } from './modules/open-modules.ts';
+import { Progress } from './progress.ts';
 import { startServer } from './server.ts';
 import { createShutdown } from './shutdown.ts';
 
@@ -36,7 +37,10 @@ try {
 async function distribute(databaseUrl: string | undefined): Promise<void> {
   await migrate(databaseUrl);
   if (!databaseUrl) return;
-  const distributions = await distributeTables(databaseUrl, readDatabaseSchema(process.env));
+  using progress = new Progress(writeStep);
+  const schema = readDatabaseSchema(process.env);
+  const distributions = await distributeTables(databaseUrl, schema, progress.report);
+  progress.end();
   if (distributions.length === 0) process.stdout.write('Every table is distributed already\n');
   for (const { table, column } of distributions)
     process.stdout.write(`${table}: ${column === null ? 'a copy on every server' : `distributed by ${column}`}\n`);
@@ -45,8 +49,15 @@ async function distribute(databaseUrl: string | undefined): Promise<void> {
 async function migrate(databaseUrl: string | undefined): Promise<void> {
   if (!databaseUrl) throw new Error('DATABASE_URL is required');
   const onWait = (reason: string) => process.stderr.write(`usher: migrations wait: ${reason}\n`);
-  const { migrated } = await migrateDatabase(databaseUrl, { schema: readDatabaseSchema(process.env), onWait });
+  using progress = new Progress(writeStep);
+  const options = { schema: readDatabaseSchema(process.env), onWait, onProgress: progress.report };
+  const { migrated } = await migrateDatabase(databaseUrl, options);
+  progress.end();
   process.stdout.write(migrated === 0 ? 'No migration is pending\n' : `Migrations applied: ${migrated}\n`);
+}
+
+function writeStep(step: string): void {
+  process.stderr.write(`usher: ${step}\n`);
 }
 
 /** Runs a command of a module. */
@@ -72,7 +83,9 @@ async function serve(): Promise<void> {
   const { host, port } = config;
   await requireFreePorts([{ host, port, settings: ['HOST', 'PORT'] }, ...portsOfModules(config)]);
   const metrics = await openMetrics(config, logger);
-  const server = await startServer(config, { logger, onFatal: fatal.resolve });
+  using progress = new Progress((doing) => logger.warn({ doing }, 'still starting'));
+  const server = await startServer(config, { logger, onFatal: fatal.resolve, onProgress: progress.report });
+  progress.end();
   const { url, modules } = server;
   if (isOtherPort(config.publicUrl, url)) {
     logger.warn({ publicUrl: config.publicUrl, url }, 'PUBLIC_URL has another port than this server');

@@ -7,7 +7,7 @@ import { createCors } from './api/cors.ts';
 import { renderFailure } from './api/envelope.ts';
 import { PROBE_PATHS } from './api/operations/endpoints.ts';
 import { Readiness } from './api/operations/readiness.ts';
-import { type Bootstrap, bootstrap } from './bootstrap.ts';
+import { type Bootstrap, type BootstrapOptions, bootstrap } from './bootstrap.ts';
 import { blame } from './config/blame.ts';
 import { Database } from './database/database.ts';
 import { openClock } from './database/database-clock.ts';
@@ -47,14 +47,12 @@ export interface UsherServer {
 }
 
 /** Parts that a test replaces. */
-export interface Overrides {
+export interface Overrides extends Omit<BootstrapOptions, 'logger'> {
   readonly bootstrap?: Bootstrap;
   /** Replaces the clock of Postgres. */
   readonly clock?: () => Date;
   readonly logger?: Logger;
   readonly sendMail?: MailSender['send'];
-  /** Called when the embedded Postgres has lost its directory: Usher can no longer serve anything. */
-  readonly onFatal?: (() => void) | undefined;
 }
 
 /** @throws Error of one line if something cannot be started, or if the settings contradict each other */
@@ -65,7 +63,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   await using stack = new AsyncDisposableStack();
 
   // The database, and the parts from which others are built.
-  const base = overrides.bootstrap ?? stack.use(await bootstrap(config, { logger, onFatal: overrides.onFatal }));
+  const base = overrides.bootstrap ?? stack.use(await bootstrap(config, { ...overrides, logger }));
   const { databaseUrl, layout, secrets } = base;
   const recorder = config.metricsPort === undefined ? undefined : new Recorder();
   stack.defer(() => recorder?.close());

@@ -27,7 +27,7 @@ const LAYERS = [
   ['modules', 'bootstrap'],
   ['login-page'],
   ['api', 'delivery', 'jobs'],
-  ['mail'],
+  ['mail', 'progress'],
   ['domain'],
   ['database', 'log', 'texts'],
   ['http', 'config', 'client', 'crypto', 'cache', 'timing', 'import-fast'],

@@ -326,6 +326,14 @@ describe('on a terminal', () => {
     );
   });
 
+  test('a call that went well is one short line, and one that failed has all fields', () => {
+    const time = new Date(2026, 2, 1, 12, 30, 5).getTime();
+    const line = { level: 30, time, requestId: 'a-b', protocol: 'REST', method: 'usher.v1.A/Get', msg: 'call' };
+    const show = (fields: object) => stripVTControlCharacters(formatLine(JSON.stringify({ ...line, ...fields })));
+    expect(show({ code: 'ok', status: 200, durationMs: 1.5 })).toBe('12:30:05 REST usher.v1.A/Get 200 1.5 ms\n');
+    expect(show({ code: 'not_found', reason: 'NONE' })).toContain(' requestId=a-b ');
+  });
+
   // Elsewhere it writes JSON, which every test that starts a process reads.
   test('the service writes such lines', async () => {
     const PROGRAM =
@@ -333,7 +341,7 @@ describe('on a terminal', () => {
     const { stdout: shown } = await runShell(`script -qec 'node --input-type=module -e "$PROGRAM"' /dev/null`, {
       PROGRAM,
     });
-    expect(stripVTControlCharacters(shown)).toMatch(/^\d\d:\d\d:\d\d info {2}listening url=http:\/\/a\r?\n$/);
+    expect(stripVTControlCharacters(shown)).toMatch(/^\r?\d\d:\d\d:\d\d info {2}listening url=http:\/\/a\r?\n$/);
   });
 });
 

@@ -57,7 +57,11 @@ export interface Distribution {
  *
  * @throws Error of one line
  */
-export async function distributeTables(url: string, schema?: string): Promise<readonly Distribution[]> {
+export async function distributeTables(
+  url: string,
+  schema?: string,
+  onProgress?: (step: string) => void,
+): Promise<readonly Distribution[]> {
   const target = readTarget(url, schema);
   const options = { prepare: false, fetch_types: false, onnotice: () => {} };
   try {
@@ -67,17 +71,21 @@ export async function distributeTables(url: string, schema?: string): Promise<re
     await using stack = new AsyncDisposableStack();
     const client = openSingleConnection(target, { ...options, connection }, primary);
     stack.defer(() => client.end({ timeout: 5 }));
-    return await distribute(client, target.schema);
+    return await distribute(client, target.schema, onProgress);
   } catch (error) {
     throw new Error(`The tables cannot be distributed: ${describeFailure(error)}`);
   }
 }
 
-async function distribute(client: postgres.Sql, schema: string): Promise<readonly Distribution[]> {
+async function distribute(
+  client: postgres.Sql,
+  schema: string,
+  onProgress?: (step: string) => void,
+): Promise<readonly Distribution[]> {
   if (!(await isOnCitus(client))) throw new Error('the database is not on Citus: it has no extension citus');
   await client.unsafe(`begin; set local search_path = "${schema}"; ${HANDLE_SHARDS_IN_TURN}`);
   await grantOnWorkers(client, schema);
-  const distributions = await distributeRemaining(client, schema);
+  const distributions = await distributeRemaining(client, schema, onProgress);
   await client.unsafe('commit');
   return distributions;
 }
@@ -107,10 +115,15 @@ export async function isOnCitus(client: postgres.Sql): Promise<boolean> {
   return rows.length > 0;
 }
 
-async function distributeRemaining(client: postgres.Sql, schema: string): Promise<readonly Distribution[]> {
+async function distributeRemaining(
+  client: postgres.Sql,
+  schema: string,
+  onProgress?: (step: string) => void,
+): Promise<readonly Distribution[]> {
   const distributions = await planDistributions(client, schema);
   const foreignKeys = await dropForeignKeys(client, distributions);
-  for (const { table, column } of distributions) {
+  for (const [done, { table, column }] of distributions.entries()) {
+    onProgress?.(`Distributing tables: ${done} of ${distributions.length}, now ${table}`);
     if (column === null) await client`select create_reference_table(${table})`;
     else await distributeTable(client, table, column);
   }

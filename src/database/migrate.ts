@@ -26,6 +26,7 @@ export interface MigrationOptions {
   /** How long to wait for a primary, for other processes that migrate, and for tables in use. */
   readonly timeoutMs?: number;
   readonly onWait?: WaitOptions['onWait'];
+  readonly onProgress?: WaitOptions['onProgress'];
 }
 
 const MIGRATIONS = fileURLToPath(new URL('../../drizzle', import.meta.url));
@@ -59,13 +60,21 @@ export interface MigratedDatabase {
  */
 export async function migrateDatabase(
   url: string,
-  { schema, dataDir, folder = MIGRATIONS, applies = true, timeoutMs = TIMEOUT_MS, onWait }: MigrationOptions = {},
+  {
+    schema,
+    dataDir,
+    folder = MIGRATIONS,
+    applies = true,
+    timeoutMs = TIMEOUT_MS,
+    onWait,
+    onProgress,
+  }: MigrationOptions = {},
 ): Promise<MigratedDatabase> {
   const target = readTarget(url, schema);
   const connection = { application_name: 'usher migration' };
   const options = { prepare: false, onnotice: () => {}, connect_timeout: 10, connection };
   try {
-    const primary = await waitForPrimary(target, { timeoutMs, onWait });
+    const primary = await waitForPrimary(target, { timeoutMs, onWait, onProgress });
     await using stack = new AsyncDisposableStack();
     const client = openSingleConnection(target, options, primary);
     stack.defer(() => client.end({ timeout: 5 }));
@@ -76,7 +85,7 @@ export async function migrateDatabase(
     const migration = { client, openOther, schema: target.schema, migrations };
     const { length: migrated } = await selectPending(client, target.schema, migrations);
     if (migrated === migrations.length) await requireReleased(client, target.schema, dataDir);
-    if (applies) await migrate(migration, { timeoutMs, onWait });
+    if (applies) await migrate(migration, { timeoutMs, onWait, onProgress });
     else await requireNonePending(migration);
     const onCitus = await isOnCitus(client);
     if (applies && onCitus) await turnStatisticsOff(client, migrations, target.schema);
@@ -100,14 +109,20 @@ interface Migration {
  * Applies each migration in its own transaction, so that none holds locks on tables while the next one waits. Tries
  * again while another process migrates, and after every lock conflict with statements of other replicas.
  */
-async function migrate(migration: Migration, { timeoutMs, onWait }: WaitOptions): Promise<void> {
+async function migrate(migration: Migration, { timeoutMs, onWait, onProgress }: WaitOptions): Promise<void> {
   const { client, schema, migrations } = migration;
   const waitUntil = performance.now() + timeoutMs;
   let reported = '';
   let tries = 0;
-  while ((await selectPending(client, schema, migrations)).length > 0) {
+  let total = 0;
+  for (;;) {
+    const { length: pending } = await selectPending(client, schema, migrations);
+    if (pending === 0) return;
+    total = Math.max(total, pending);
+    onProgress?.(`Applying migrations: ${total - pending} of ${total}${reported && `, which wait: ${reported}`}`);
     const reason = await applyFirstPending(migration, ++tries % PATIENT_INTERVAL === FIRST_PATIENT);
     if (!reason) {
+      reported = '';
       tries = 0;
       continue;
     }

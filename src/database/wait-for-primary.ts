@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { ConnectionFailedError, StandbyError } from './errors.ts';
-import type { ClientTarget, DatabaseServer } from './open-client.ts';
+import { type ClientTarget, type DatabaseServer, describeServer } from './open-client.ts';
 import { PrimaryFinder } from './primary-finder.ts';
 import { describeFailure } from './start-failure.ts';
 
@@ -9,6 +9,8 @@ export interface WaitOptions {
   readonly timeoutMs: number;
   /** Called with each new reason to wait. */
   readonly onWait: ((reason: string) => void) | undefined;
+  /** Called often with what is done now, in a sentence without its full stop. */
+  readonly onProgress?: ((step: string) => void) | undefined;
 }
 
 const PAUSE_MS = 200;
@@ -16,7 +18,7 @@ const PAUSE_MS = 200;
 /** Waits until there is a primary: a server may be starting, or about to become the primary. */
 export async function waitForPrimary(
   target: ClientTarget,
-  { timeoutMs, onWait }: WaitOptions,
+  { timeoutMs, onWait, onProgress }: WaitOptions,
 ): Promise<DatabaseServer> {
   const waitUntil = performance.now() + timeoutMs;
   using finder = new PrimaryFinder(target);
@@ -29,6 +31,8 @@ export async function waitForPrimary(
         error instanceof StandbyError ? `${error.message}, and there is no primary` : describeFailure(error);
       if (!reported.has(reason)) onWait?.(reason);
       reported.add(reason);
+      const place = target.servers.map(describeServer).join(', ');
+      onProgress?.(`Waiting for Postgres at ${place}, and trying again: ${reason}`);
       if (performance.now() > waitUntil) throw error;
     }
   }

@@ -1,3 +1,4 @@
+import { styleText } from 'node:util';
 import { composeMessage } from './compose-message.ts';
 import type { Mail } from './mail.ts';
 import { toLine } from './plain-text.ts';
@@ -47,5 +48,7 @@ function createSmtpSender(url: string, from: string): MailSender {
 }
 
 async function printSubject({ language, to, subject }: Mail, { isDecoy }: Attempt): Promise<void> {
-  if (!isDecoy) process.stdout.write(`\n  E-MAIL to ${to}: ${toLine(language, subject)}\n\n`);
+  // Without a terminal, it adds no style.
+  const text = styleText('bold', `E-MAIL to ${to}: ${toLine(language, subject)}`, { stream: process.stdout });
+  if (!isDecoy) process.stdout.write(`\n  ${text}\n\n`);
 }

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { openClient } from '../../src/database/open-client.ts';
@@ -102,9 +101,15 @@ test.each<[string, { mode: ProxyMode; reason: string }]>([
   await using proxy = await TcpProxy.open(database.url);
   await proxy.setMode(mode);
   const reasons: string[] = [];
-  const migrated = migrateDatabase(proxy.through(database.url), { onWait: (reason) => reasons.push(reason) });
+  const steps: string[] = [];
+  const url = proxy.through(database.url);
+  const migrated = migrateDatabase(url, {
+    onWait: (reason) => reasons.push(reason),
+    onProgress: (step) => steps.push(step),
+  });
   await expect.poll(() => reasons).toEqual([expect.stringContaining(reason)]);
-  await sleep(500);
+  await expect.poll(() => steps.length).toBeGreaterThan(1);
+  expect(steps[0]).toContain(`Waiting for Postgres at ${new URL(url).host}, and trying again: ${reason}`);
   await proxy.setMode('pass');
   await migrated;
   expect(reasons).toHaveLength(1);

@@ -1,6 +1,8 @@
 /** Commands of `package.json`, on a Postgres that has no Citus. With Citus: test/scale/citus-migrations.test.ts. */
 import { expect, test } from 'vitest';
+import { CLEAR_LINE } from '../../src/log.ts';
 import { createDatabase } from '../support/database.ts';
+import { runShell } from '../support/process.ts';
 import { runCommand } from '../support/run-command.ts';
 
 test.each(['migrate', 'distribute'])('%s needs a DATABASE_URL', async (command) => {
@@ -15,6 +17,18 @@ test('migrate says how much it has done', async () => {
   expect(first).toMatchObject({ exitCode: 0, stderr: '' });
   expect(first.stdout).toMatch(/^Migrations applied: [1-9]\d*\n$/);
   expect(await migrate()).toEqual({ exitCode: 0, stdout: 'No migration is pending\n', stderr: '' });
+});
+
+test('on a terminal, migrate shows how much of it is done', async () => {
+  await using database = await createDatabase('');
+  const migrate = `script -qec 'node src/start.js migrate' /dev/null`;
+  const { stdout } = await runShell(migrate, { DATABASE_URL: database.url });
+  const [, applied = ''] = /Migrations applied: (\d+)\r?\n/.exec(stdout) ?? [];
+  const steps = [...stdout.replaceAll(CLEAR_LINE, '\n').matchAll(/^Applying migrations: (\d+) of (\d+) …$/gm)];
+  expect(steps.map(([, done, total]) => [done, total])).toEqual(
+    Array.from({ length: Number(applied) }, (_, done) => [String(done), applied]),
+  );
+  expect(steps.length).toBeGreaterThan(1);
 });
 
 test('distribute migrates a new database, and says that it is not on Citus', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { html, htmlDocument } from '../../src/http/html.ts';
 import { renderDocument } from '../../src/login-page/pages/document.ts';
 import { toHtmlText } from '../../src/mail/html-text.ts';
+import { Progress } from '../../src/progress.ts';
 import { LANGUAGES, type Language } from '../../src/texts/texts.ts';
 import { MAILS } from './mails.ts';
 import { SCREENS } from './screens.ts';
@@ -21,7 +22,12 @@ const DOCUMENTS: readonly { readonly name: string; readonly render: (language: L
 ];
 
 await rm(DIRECTORY, { recursive: true, force: true });
-for (const language of LANGUAGES.values()) await writeDocuments(language);
+using progress = new Progress((step) => process.stderr.write(`${step}\n`));
+for (const [done, language] of [...LANGUAGES.values()].entries()) {
+  progress.report(`Writing the pages of ${LANGUAGES.size} languages: ${done} done, now ${language.name}`);
+  await writeDocuments(language);
+}
+progress.end();
 await writeFile(join(DIRECTORY, 'index.html'), renderIndex());
 process.stdout.write(`Open ${DIRECTORY}/index.html\n`);
 
