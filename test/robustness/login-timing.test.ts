@@ -77,7 +77,7 @@ function submitWrongCodes({ browser, page }: Arrived, nextEmail: () => string): 
     fixture.clock.advance(1);
     if (guesses++ % 4 === 0) await post(browser, '/login/email', { ...fields, email: nextEmail() });
     return async () =>
-      expect(await post(browser, '/login/code', { ...fields, code: '000000x' })).toContain('Wrong+code');
+      expect(await post(browser, '/login/code', { ...fields, code: '000000x' })).toContain('WRONG_CODE');
   };
 }
 
