@@ -20,6 +20,17 @@ export interface Secrets {
   readonly encryptionKeys: readonly Buffer[];
 }
 
+/** The names of the files, and what an operator does if one is damaged. Lost encryption keys cannot be replaced. */
+const CURES: Readonly<Record<string, string>> = {
+  'admin-key': 'Restore it, or delete it: the next start generates a key',
+  'auth-signing-keys.json': 'Restore it, or delete it: the next start generates keys, and logins in progress fail',
+  'oidc-signing-keys.json':
+    'Restore it, or delete it: the next start generates keys, and tokens of OpenID Connect fail',
+  'encryption-key': 'Restore it from a backup: without it the signing keys of webhooks cannot be read',
+};
+
+export const SECRET_FILES: readonly string[] = Object.keys(CURES);
+
 /** Reads the secrets that are not given from files in the directory. Creates missing files with mode 0600. */
 export async function completeSecrets(given: Partial<Secrets>, directory: string): Promise<Secrets> {
   const readOrGenerate = async <T>(name: string, generate: () => string, parse: (text: string) => T): Promise<T> => {
@@ -30,7 +41,7 @@ export async function completeSecrets(given: Partial<Secrets>, directory: string
       return parse(text);
     } catch (error) {
       // Do not replace the file: stored data would become unreadable.
-      throw new Error(`${file} ${error instanceof Error ? error.message : error}`);
+      throw new Error(`${file} ${error instanceof Error ? error.message : error}. ${CURES[name]}`);
     }
   };
   const random = (encoding: 'base64' | 'base64url') => () => randomBytes(32).toString(encoding);

@@ -35,6 +35,9 @@ const PREDECESSOR_TIMEOUT_MS = 500;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1_000;
 
+/** What an operator does about files that Postgres cannot use. */
+const CURE = '(its log is postgres.log beside it; restore the directory, or set DATA_DIR to another one)';
+
 /** How often Usher checks that the directory of the cluster still exists. */
 const WATCH_INTERVAL_MS = 1_000;
 
@@ -116,7 +119,7 @@ async function startServer({ cluster, runtime, durable, signal }: ServerOptions)
     await sleep(pauseMs);
     if (!isUsed) pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
   }
-  throw new Error(`The embedded Postgres in ${cluster} does not start: ${await readFailure(cluster)}`);
+  throw new Error(`The embedded Postgres in ${cluster} does not start: ${await readFailure(cluster)} ${CURE}`);
 }
 
 function urlOf(socketDirectory: string): string {

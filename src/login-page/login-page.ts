@@ -1,8 +1,10 @@
 /** The HTTP handler of the login page: limits, CSRF checks and errors, for all actions of `actions.ts`. */
+
 import type { Admission } from '../api/admission.ts';
 import { outcomeOf, toCallError } from '../api/call-errors.ts';
 import type { CallOutcome } from '../api/call-info.ts';
 import { beginCall, type CallLog, runInSpan } from '../api/call-log.ts';
+import { serveNotFoundPage } from '../api/operations/not-found-page.ts';
 import type { Config } from '../config/config.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import type { Secrets } from '../config/secrets.ts';
@@ -73,7 +75,8 @@ export function createLoginHandlers(
   if (config.authPageUrl === undefined) {
     handlers.push(createLoginPage({ ...shared, ...createSignInParts(config, encryptionKeys, services) }));
   }
-  return handlers;
+  // These handlers are asked last.
+  return [...handlers, serveNotFoundPage];
 }
 
 /** Returns the settings and keys of the methods to sign in, and of the account page. */

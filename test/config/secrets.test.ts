@@ -253,3 +253,14 @@ function jwkOf(key: KeyObject, kid: string): JWK {
 function setOf(...keys: readonly Record<string, unknown>[]): string {
   return JSON.stringify({ keys });
 }
+
+test.each(['admin-key', 'auth-signing-keys.json', 'oidc-signing-keys.json', 'encryption-key'])(
+  'a damaged %s is named, with its cure, and is left as it is',
+  async (name) => {
+    const directory = await createDirectory();
+    const file = join(directory, name);
+    await writeFile(file, 'x');
+    await expect(completeSecrets({}, directory)).rejects.toThrow(new RegExp(`^${file} must .*\\. Restore it`));
+    expect(await readFile(file, 'utf8')).toBe('x');
+  },
+);

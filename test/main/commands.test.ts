@@ -1,7 +1,10 @@
 /** Commands of `package.json`, on a Postgres that has no Citus. With Citus: test/scale/citus-migrations.test.ts. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CLEAR_LINE } from '../../src/log.ts';
 import { createDatabase } from '../support/database.ts';
+import { createDirectory } from '../support/directory.ts';
 import { runShell } from '../support/process.ts';
 import { runCommand } from '../support/run-command.ts';
 
@@ -39,4 +42,14 @@ test('distribute migrates a new database, and says that it is not on Citus', asy
     'usher: The tables cannot be distributed: the database is not on Citus: it has no extension citus\n',
   );
   expect(await database.sql`select from usher.users`).toHaveLength(0);
+});
+
+test('secrets says which files it created, and which were there', async () => {
+  const directory = await createDirectory();
+  await writeFile(join(directory, 'admin-key'), 'an-admin-key-that-was-there-before-this-run');
+  const { exitCode, stdout } = await runShell(`node src/run.js src/config/create-secrets.ts ${directory}`);
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain(`${directory}/admin-key: kept, as it was there\n`);
+  for (const name of ['auth-signing-keys.json', 'oidc-signing-keys.json', 'encryption-key'])
+    expect(stdout).toContain(`${directory}/${name}: created\n`);
 });

@@ -37,7 +37,7 @@ export function renderHomePage({ hasAccount, hasDemo, hasOidc, consoleUrl }: Hom
 <main class="fields">
 <div>
 <h1 class="big">Signs people in to your applications</h1>
-<p class="lead">With a passkey, a code by e-mail, a wallet or an account elsewhere. Over REST, Connect, gRPC, gRPC-Web and OpenID Connect, on this port.</p>
+<p class="lead">${hasAccount ? 'With a passkey, a code by e-mail, a wallet or an account elsewhere.' : 'On the page of whoever runs this server.'} Over REST, Connect, gRPC, gRPC-Web and OpenID Connect, on this port.</p>
 </div>
 <div class="doors">
 ${doors.map(

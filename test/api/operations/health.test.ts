@@ -147,5 +147,17 @@ test.each([
   await using other = await startTestService({ database, like, config: { authPageUrl } });
   const { body } = await request(other.url, { path: '/' });
   expect(body.includes('href="account"')).toBe(hasAccount);
+  expect(body.includes('a code by e-mail')).toBe(hasAccount);
   expect((await request(other.url, { path: '/account' })).status === 404).toBe(!hasAccount);
+});
+
+test('a wrong path is a page for a browser, and an error body for a program', async () => {
+  const path = '/acount';
+  const page = await request(service.url, { path, headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
+  expect(page).toMatchObject({ status: 404, headers: { 'content-type': 'text/html; charset=utf-8' } });
+  expect(page.body).toContain('There is no page at this address');
+  for (const headers of [{}, { accept: '*/*' }, { accept: 'application/json' }]) {
+    const { status, body } = await request(service.url, { path, headers });
+    expect({ status, reason: JSON.parse(body).reason }).toEqual({ status: 404, reason: 'NOT_FOUND' });
+  }
 });
