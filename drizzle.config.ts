@@ -12,6 +12,7 @@ export default defineConfig({
     './src/database/session-schema.ts',
     './src/database/oidc-schema.ts',
     './src/database/webhook-schema.ts',
+    './src/database/delivery-schema.ts',
     './src/database/audit-schema.ts',
     './src/database/operations-schema.ts',
   ],

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { instant } from './column-types.ts';
+import type { TableFacts } from './table-facts.ts';
 
 /**
  * The application ID of events that concern no single application. Not null, because the table is distributed by it.
@@ -100,3 +101,16 @@ export const auditOutbox = pgTable('audit_outbox', columns, (table) => [
   primaryKey({ columns: [table.id, table.applicationId] }),
   index('audit_outbox_late_idx').on(table.occurredAt, table.id),
 ]);
+
+export const AUDIT_TABLES: readonly TableFacts[] = [
+  {
+    table: auditEvents,
+    distributedBy: auditEvents.applicationId,
+    expires: [
+      { expiresAt: auditEvents.occurredAt, keptFor: 'auditLogDays' },
+      { expiresAt: auditEvents.occurredAt, keptFor: 'signInLogDays', only: isSignIn, mark: 'sign-ins' },
+    ],
+    erasedBy: [],
+  },
+  { table: auditOutbox, distributedBy: auditOutbox.applicationId, expires: [], erasedBy: [] },
+];

@@ -1,5 +1,6 @@
-/** Types of columns that Drizzle does not have. */
-import { customType, timestamp } from 'drizzle-orm/pg-core';
+/** Types of columns that Drizzle does not have, and what indexes read of one. */
+import { type SQL, sql } from 'drizzle-orm';
+import { type AnyPgColumn, customType, timestamp } from 'drizzle-orm/pg-core';
 
 export const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 
@@ -8,3 +9,8 @@ export const instantRanges = customType<{ data: string }>({ dataType: () => 'tst
 
 /** Returns a column of whole milliseconds, so that an answer shows exactly what is stored. */
 export const instant = (name: string) => timestamp(name, { withTimezone: true, precision: 3, mode: 'date' });
+
+/** Returns SQL for the ID of the encryption key, with which an encrypted signing key begins. */
+export function encryptionKeyIdOf(signingKey: AnyPgColumn): SQL<Buffer> {
+  return sql<Buffer>`substr(${signingKey}, 1, 4)`;
+}

@@ -1,43 +1,12 @@
 /** Turns the tables of a database on a Citus coordinator into reference and distributed tables. */
+import { getTableName } from 'drizzle-orm';
 import type postgres from 'postgres';
 import { JOURNAL } from './journal.ts';
 import { readTarget } from './open-client.ts';
 import { openSingleConnection } from './open-single-connection.ts';
 import { PrimaryFinder } from './primary-finder.ts';
 import { describeFailure } from './start-failure.ts';
-
-/** Tables of which every server has a copy: they are small, or joined with rows of every application. */
-export const REFERENCE_TABLES: readonly string[] = [
-  'applications',
-  'api_keys',
-  'users',
-  // A row ends the sessions of a user in every application.
-  'user_cutoffs',
-  // The same in one browser.
-  'browser_cutoffs',
-  // Looked up by issuer and subject, and by user.
-  'user_identities',
-];
-
-/**
- * The distribution columns of tables whose rows belong to no application, or are read without its ID. All other tables
- * are distributed by application, so that the calls of an application read and write on one Citus worker.
- */
-export const DISTRIBUTED_BY: Readonly<Record<string, string>> = {
-  // The login page and CompleteLogin know only the ID of the intent.
-  login_intents: 'id',
-  login_codes: 'login_intent_id',
-  wallet_challenges: 'login_intent_id',
-  proved_identities: 'login_intent_id',
-  // These rows belong to no application.
-  rate_limits: 'key',
-  known_origins: 'key',
-  muted_addresses: 'key',
-  remembered_sign_ins: 'token_digest',
-  passkeys: 'credential_id',
-  hourly_counts: 'name',
-  expiry_marks: 'name',
-};
+import { TABLES } from './tables.ts';
 
 /**
  * Without it, Citus refuses a transaction that changes several tables with foreign keys. On other databases it does
@@ -141,12 +110,15 @@ async function planDistributions(client: postgres.Sql, schema: string): Promise<
       select from pg_dist_partition where logicalrelid = c.oid and (partmethod = 'h' or repmodel = 't')
     ) order by relname`;
   const names: readonly string[] = tables.map(({ name }) => name);
-  const references = names.filter((name) => REFERENCE_TABLES.includes(name));
-  const distributed = names.filter((name) => !REFERENCE_TABLES.includes(name));
-  return [
-    ...references.map((table) => ({ table, column: null })),
-    ...distributed.map((table) => ({ table, column: DISTRIBUTED_BY[table] ?? 'application_id' })),
-  ];
+  const planned = names.map((table) => ({ table, column: columnOf(table) }));
+  return [...planned.filter(({ column }) => column === null), ...planned.filter(({ column }) => column !== null)];
+}
+
+/** Returns the distribution column, also of a table that a later migration drops, or null for a reference table. */
+function columnOf(name: string): string | null {
+  const facts = TABLES.find(({ table }) => getTableName(table) === name);
+  if (facts?.distributedBy === null) return null;
+  return facts?.distributedBy.name ?? 'application_id';
 }
 
 /**

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { boolean, foreignKey, index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { instant } from './column-types.ts';
 import { applicationIdColumn } from './schema.ts';
+import type { TableFacts } from './table-facts.ts';
 
 /** Rows are never removed: no later event can have the ID of a deleted one. */
 export const events = pgTable(
@@ -35,3 +36,8 @@ export const checkIns = pgTable(
     index('check_ins_list_idx').on(table.applicationId, table.eventId, table.checkedInAt, table.attendeeId),
   ],
 );
+
+export const EVENT_TABLES: readonly TableFacts[] = [
+  { table: events, distributedBy: events.applicationId, expires: [], erasedBy: [] },
+  { table: checkIns, distributedBy: checkIns.applicationId, expires: [], erasedBy: [] },
+];

@@ -1,6 +1,7 @@
 import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { bytes, instant } from './column-types.ts';
 import { users } from './schema.ts';
+import type { TableFacts } from './table-facts.ts';
 
 /**
  * The accounts at other providers with which users sign in. E-mail addresses are not stored, because they change
@@ -49,3 +50,14 @@ export const provedIdentities = pgTable(
     index('proved_identities_expires_at_idx').on(table.expiresAt),
   ],
 );
+
+export const IDENTITY_TABLES: readonly TableFacts[] = [
+  // Looked up by issuer and subject, and by user.
+  { table: userIdentities, distributedBy: null, expires: [], erasedBy: ['user'] },
+  {
+    table: provedIdentities,
+    distributedBy: provedIdentities.loginIntentId,
+    expires: [{ expiresAt: provedIdentities.expiresAt }],
+    erasedBy: ['login'],
+  },
+];

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { bigint, boolean, index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { bytes, instant } from './column-types.ts';
 import { applications } from './schema.ts';
+import type { TableFacts } from './table-facts.ts';
 
 /**
  * The logos of the login page. `applications` also has their digests and sizes, so a page needs no second statement.
@@ -154,3 +155,40 @@ export const rememberedSignIns = pgTable(
     index('remembered_sign_ins_expires_at_idx').on(table.expiresAt),
   ],
 );
+
+export const LOGIN_TABLES: readonly TableFacts[] = [
+  { table: applicationLogos, distributedBy: applicationLogos.applicationId, expires: [], erasedBy: [] },
+  // The login page knows only the ID of the intent. The rows of a login may have an earlier address of the user, and the
+  // code of a sign-up has no user ID.
+  {
+    table: loginCodes,
+    distributedBy: loginCodes.loginIntentId,
+    expires: [{ expiresAt: loginCodes.expiresAt }],
+    erasedBy: ['user', 'login'],
+  },
+  {
+    table: walletChallenges,
+    distributedBy: walletChallenges.loginIntentId,
+    expires: [{ expiresAt: walletChallenges.expiresAt }],
+    erasedBy: ['login'],
+  },
+  { table: rateLimits, distributedBy: rateLimits.key, expires: [{ expiresAt: rateLimits.expiresAt }], erasedBy: [] },
+  {
+    table: knownOrigins,
+    distributedBy: knownOrigins.key,
+    expires: [{ expiresAt: knownOrigins.expiresAt }],
+    erasedBy: ['user'],
+  },
+  {
+    table: mutedAddresses,
+    distributedBy: mutedAddresses.key,
+    expires: [{ expiresAt: mutedAddresses.expiresAt }],
+    erasedBy: [],
+  },
+  {
+    table: rememberedSignIns,
+    distributedBy: rememberedSignIns.tokenDigest,
+    expires: [{ expiresAt: rememberedSignIns.expiresAt }],
+    erasedBy: ['user'],
+  },
+];

@@ -1,5 +1,6 @@
 import { index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { instant } from './column-types.ts';
+import type { TableFacts } from './table-facts.ts';
 
 /**
  * E-mails about changes of an account, until the mail server has taken them. The statement that makes a change inserts
@@ -35,3 +36,15 @@ export const notices = pgTable(
     index('notices_expires_at_idx').on(table.expiresAt),
   ],
 );
+
+/** Until then the last attempt fails, and logs that the notice was not sent. */
+const NOTICE_GRACE_MS = 60 * 60_000;
+
+export const NOTICE_TABLES: readonly TableFacts[] = [
+  {
+    table: notices,
+    distributedBy: notices.applicationId,
+    expires: [{ expiresAt: notices.expiresAt, graceMs: NOTICE_GRACE_MS }],
+    erasedBy: [],
+  },
+];

@@ -1,5 +1,6 @@
 import { index, integer, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { instant } from './column-types.ts';
+import type { TableFacts } from './table-facts.ts';
 
 /**
  * The sign-ins for which applications have tokens of OpenID Connect. Like a session, a grant ends when it expires, or
@@ -36,3 +37,12 @@ export const oidcGrants = pgTable(
     index('oidc_grants_expires_at_idx').on(table.expiresAt),
   ],
 );
+
+export const OIDC_TABLES: readonly TableFacts[] = [
+  {
+    table: oidcGrants,
+    distributedBy: oidcGrants.applicationId,
+    expires: [{ expiresAt: oidcGrants.expiresAt }],
+    erasedBy: ['user'],
+  },
+];

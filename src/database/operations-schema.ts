@@ -1,7 +1,7 @@
 /** Tables about Usher's own operation. */
 import { bigint, index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { bytes, instant } from './column-types.ts';
-import { encryptionKeyIdOf } from './webhook-schema.ts';
+import { bytes, encryptionKeyIdOf, instant } from './column-types.ts';
+import { DAY_MS, type TableFacts } from './table-facts.ts';
 
 /** The answers to calls with an `Idempotency-Key`, for a day. A foreign key would protect nothing for so short a time. */
 export const idempotencyKeys = pgTable(
@@ -43,3 +43,21 @@ export const expiryMarks = pgTable('expiry_marks', {
   name: text('name').primaryKey(),
   reachedAt: instant('reached_at').notNull(),
 });
+
+const HOURLY_COUNTS_DAYS = 90;
+
+export const OPERATIONS_TABLES: readonly TableFacts[] = [
+  {
+    table: idempotencyKeys,
+    distributedBy: idempotencyKeys.applicationId,
+    expires: [{ expiresAt: idempotencyKeys.expiresAt }],
+    erasedBy: [],
+  },
+  {
+    table: hourlyCounts,
+    distributedBy: hourlyCounts.name,
+    expires: [{ expiresAt: hourlyCounts.hour, graceMs: HOURLY_COUNTS_DAYS * DAY_MS }],
+    erasedBy: [],
+  },
+  { table: expiryMarks, distributedBy: expiryMarks.name, expires: [], erasedBy: [] },
+];

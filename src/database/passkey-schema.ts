@@ -1,5 +1,6 @@
 import { bigint, boolean, index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { bytes, instant } from './column-types.ts';
+import type { TableFacts } from './table-facts.ts';
 
 /**
  * Passkeys of users. The primary key is the credential ID, because a sign-in knows nothing else, and Citus demands that
@@ -33,3 +34,7 @@ export const passkeys = pgTable(
   },
   (table) => [primaryKey({ columns: [table.credentialId] }), index('passkeys_user_id_idx').on(table.userId, table.id)],
 );
+
+export const PASSKEY_TABLES: readonly TableFacts[] = [
+  { table: passkeys, distributedBy: passkeys.credentialId, expires: [], erasedBy: ['user'] },
+];

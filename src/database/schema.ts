@@ -5,6 +5,7 @@
 import { sql } from 'drizzle-orm';
 import { boolean, index, integer, pgTable, primaryKey, smallint, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
 import { bytes, instant, instantRanges } from './column-types.ts';
+import type { TableFacts } from './table-facts.ts';
 
 /** Returns a user's profile columns, which a session copies. */
 export const profileColumns = () => ({
@@ -191,3 +192,18 @@ export const loginIntents = pgTable(
     index('login_intents_user_id_idx').on(table.userId),
   ],
 );
+
+/** Until then a late login gets `Login intent expired` instead of `Login intent not found`. */
+const INTENT_GRACE_MS = 60 * 60_000;
+
+export const CORE_TABLES: readonly TableFacts[] = [
+  { table: applications, distributedBy: null, expires: [], erasedBy: [] },
+  { table: apiKeys, distributedBy: null, expires: [], erasedBy: [] },
+  { table: users, distributedBy: null, expires: [], erasedBy: [] },
+  {
+    table: loginIntents,
+    distributedBy: loginIntents.id,
+    expires: [{ expiresAt: loginIntents.expiresAt, graceMs: INTENT_GRACE_MS }],
+    erasedBy: [],
+  },
+];

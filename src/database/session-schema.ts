@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm';
 import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
 import { bytes, instant } from './column-types.ts';
 import { applicationIdColumn, DEFAULT_IDLE_SECONDS, profileColumns, users } from './schema.ts';
+import type { TableFacts } from './table-facts.ts';
 
 /**
  * The newest session of each user in each application. A renewal replaces the ID and the instants. No index contains
@@ -147,3 +148,31 @@ export const addedUsers = pgTable(
 
 /** How long after its expiry a session of application `a` can be renewed, as an interval. */
 export const renewableFor = sql`coalesce(nullif(a.session_idle_seconds, ${sql.raw(String(DEFAULT_IDLE_SECONDS))}), 0) * interval '1 second'`;
+
+export const SESSION_TABLES: readonly TableFacts[] = [
+  // The expiry job removes them with the rows of `session_ids`.
+  { table: sessions, distributedBy: sessions.applicationId, expires: [], erasedBy: ['user'] },
+  {
+    table: sessionIds,
+    distributedBy: sessionIds.applicationId,
+    expires: [{ expiresAt: sessionIds.keptUntil }],
+    erasedBy: [],
+  },
+  {
+    table: sessionCutoffs,
+    distributedBy: sessionCutoffs.applicationId,
+    expires: [{ expiresAt: sessionCutoffs.expiresAt }],
+    erasedBy: [],
+  },
+  // A row ends the sessions of a user in every application.
+  { table: userCutoffs, distributedBy: null, expires: [{ expiresAt: userCutoffs.expiresAt }], erasedBy: [] },
+  { table: applicationUsers, distributedBy: applicationUsers.applicationId, expires: [], erasedBy: ['user'] },
+  { table: addedUsers, distributedBy: addedUsers.applicationId, expires: [], erasedBy: ['user'] },
+  // The same as of `user_cutoffs`, in one browser.
+  {
+    table: browserCutoffs,
+    distributedBy: null,
+    expires: [{ expiresAt: browserCutoffs.expiresAt }],
+    erasedBy: ['user'],
+  },
+];

@@ -1,7 +1,8 @@
 /** The queues of webhooks. One process at a time leases a queue. */
 import { type SQL, sql } from 'drizzle-orm';
+import { webhookDeliveries, webhookQueues } from '../database/delivery-schema.ts';
 import { nullable, p, type RowOfType, statement, t } from '../database/template.ts';
-import { webhookDeliveries, webhookQueues, webhooks } from '../database/webhook-schema.ts';
+import { webhooks } from '../database/webhook-schema.ts';
 import { selectMessage, URGENT } from '../domain/webhooks/delivery.ts';
 import type { EndpointKind } from './slots.ts';
 

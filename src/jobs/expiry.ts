@@ -2,10 +2,11 @@
 import { getTableName, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Database, Run, Statement } from '../database/database.ts';
+import { DAY_MS, type ExpiringRows, type LogDays } from '../database/table-facts.ts';
 import { p, statement, t } from '../database/template.ts';
 import { pause } from '../timing/pause.ts';
 import { BATCH_SIZES, nextBatchSize, pauseAfterBatch } from './batch-pace.ts';
-import { DAY_MS, EXPIRING, type ExpiringRows, isInBatch, type LogDays } from './expiring-rows.ts';
+import { EXPIRING, isInBatch } from './expiring-rows.ts';
 import { moveExpiryMark, readExpiryMark } from './expiry-marks.ts';
 
 const INTERVAL_MS = 60_000;
@@ -68,7 +69,7 @@ export async function removeExpired(database: Pick<Database, 'run'>, options: Re
 
 async function removeFrom(
   database: Pick<Database, 'run'>,
-  { expiresAt, selectBatchEnd, deleteDependents, deleteBatch, graceMs, keptFor, mark }: (typeof TABLES)[number],
+  { expiresAt, selectBatchEnd, deleteDependents, deleteBatch, graceMs = 0, keptFor, mark }: (typeof TABLES)[number],
   { now, signal, onRemoved, ...given }: RemovalOptions,
 ): Promise<void> {
   const days: LogDays = { auditLogDays: AUDIT_LOG_DAYS, signInLogDays: SIGN_IN_LOG_DAYS, ...given };

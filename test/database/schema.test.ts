@@ -1,6 +1,7 @@
+import { getTableName } from 'drizzle-orm';
 import { afterAll, describe, expect, test } from 'vitest';
-import { DISTRIBUTED_BY, REFERENCE_TABLES } from '../../src/database/distribute.ts';
 import { JOURNAL } from '../../src/database/journal.ts';
+import { TABLES } from '../../src/database/tables.ts';
 import { cloneDatabase } from '../support/database.ts';
 
 /** Unique across all applications, each for a reason. */
@@ -108,9 +109,24 @@ describe('the tables', () => {
     );
   });
 
-  test('without an application have a copy on every server of Citus, or are distributed by another column', () => {
-    const known = [...REFERENCE_TABLES, ...Object.keys(DISTRIBUTED_BY)];
-    expect(TABLES_WITHOUT_APPLICATION.filter((table) => !known.includes(table))).toEqual([]);
+  test('all have their facts beside their columns, once', async () => {
+    const tables = await database.sql`
+      select relname from pg_class
+      where relkind = 'r' and relnamespace = 'usher'::regnamespace and relname <> ${JOURNAL} order by relname`;
+    expect(TABLES.map(({ table }) => getTableName(table)).sort()).toEqual(tables.map(({ relname }) => relname));
+  });
+
+  test('are distributed by a column of the primary key', async () => {
+    const keys = await database.sql`
+      select conrelid::regclass::text as table, attname as column from pg_constraint
+      join pg_attribute on attrelid = conrelid and attnum = any(conkey)
+      where contype = 'p' and connamespace = 'usher'::regnamespace`;
+    const known = new Set(keys.map(({ table, column }) => `${table}.${column}`.replace('usher.', '')));
+    const others = TABLES.filter(({ table, distributedBy }) => {
+      return distributedBy && !known.has(`${getTableName(table)}.${distributedBy.name}`);
+    });
+    const foreign = TABLES.filter(({ table, distributedBy }) => distributedBy && distributedBy.table !== table);
+    expect([...others, ...foreign].map(({ table }) => getTableName(table))).toEqual([]);
   });
 
   test('have an index for every foreign key, with its columns first', async () => {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Database } from '../../src/database/database.ts';
 import { DatabaseClock } from '../../src/database/database-clock.ts';
-import { DAY_MS } from '../../src/jobs/expiring-rows.ts';
+import { DAY_MS } from '../../src/database/table-facts.ts';
 import { removeExpired, runExpiryJob } from '../../src/jobs/expiry.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { waitForLockWaiters } from '../support/lock.ts';

@@ -1,12 +1,7 @@
 /** Personal data of a user outside the profile. */
 import { getTableName, type SQL, sql } from 'drizzle-orm';
-import { provedIdentities, userIdentities } from '../../database/identity-schema.ts';
-import { knownOrigins, loginCodes, rememberedSignIns, walletChallenges } from '../../database/login-schema.ts';
-import { oidcGrants } from '../../database/oidc-schema.ts';
-import { passkeys } from '../../database/passkey-schema.ts';
-import { addedUsers, applicationUsers, browserCutoffs, sessions } from '../../database/session-schema.ts';
+import { TABLES } from '../../database/tables.ts';
 import { p, statement } from '../../database/template.ts';
-import { webhookMessages } from '../../database/webhook-schema.ts';
 import type { Call } from '../core/call.ts';
 import { removeResponseBodies } from './response-bodies.ts';
 import { isErasedUser } from './user.ts';
@@ -29,25 +24,13 @@ const erasedUser = sql`select id from users where id = ${p.uuid('userId')} and $
 
 const selectErased = statement('select_erased_user')`${erasedUser}`;
 
-/** Tables with rows about a user. */
-const TABLES = [
-  sessions,
-  applicationUsers,
-  addedUsers,
-  browserCutoffs,
-  loginCodes,
-  knownOrigins,
-  rememberedSignIns,
-  oidcGrants,
-  passkeys,
-  userIdentities,
-  webhookMessages,
-];
+const erasedBy = (how: 'user' | 'login') =>
+  TABLES.filter((facts) => facts.erasedBy.includes(how)).map(({ table }) => getTableName(table));
 
 const removePersonalData = statement('remove_personal_data')`
   with erased as (${erasedUser}
-  ), ${sql.join(TABLES.map(deleteFrom), sql`, `)}, bodies_left as (${removeResponseBodies(sql`erased`)}
-  ), ${sql.join([loginCodes, walletChallenges, provedIdentities].map(deleteFromLogins), sql`, `)}, origins_left as (
+  ), ${sql.join(erasedBy('user').map(deleteFrom), sql`, `)}, bodies_left as (${removeResponseBodies(sql`erased`)}
+  ), ${sql.join(erasedBy('login').map(deleteFromLogins), sql`, `)}, origins_left as (
     update login_intents i set ip_address = null, user_agent = null from erased
     where i.user_id = erased.id and i.ip_address is not null
   ), addresses_left as (
@@ -57,17 +40,12 @@ const removePersonalData = statement('remove_personal_data')`
   )
   select from erased`;
 
-function deleteFrom(table: (typeof TABLES)[number]): SQL {
-  const name = getTableName(table);
+function deleteFrom(name: string): SQL {
   return sql.raw(`${name}_left as (delete from ${name} t using erased where t.user_id = erased.id)`);
 }
 
-/**
- * Returns a CTE that deletes the rows of the user's logins. Such a row may have an earlier address of the user, and the
- * code of a sign-up has no user ID.
- */
-function deleteFromLogins(table: typeof loginCodes | typeof walletChallenges | typeof provedIdentities): SQL {
-  const name = getTableName(table);
+/** Returns a CTE that deletes the rows of the user's logins. */
+function deleteFromLogins(name: string): SQL {
   return sql.raw(`${name}_of_logins_left as (
     delete from ${name} t using login_intents i, erased
     where i.user_id = erased.id and t.application_id = i.application_id and t.login_intent_id = i.id)`);

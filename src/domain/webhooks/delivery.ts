@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { webhookDeliveries } from '../../database/delivery-schema.ts';
 import { p, t } from '../../database/template.ts';
-import { webhookDeliveries } from '../../database/webhook-schema.ts';
 import { toMessageId } from './ids.ts';
 
 export const DELIVERY_STATUSES = webhookDeliveries.status.enumValues;

@@ -254,7 +254,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A logout token is valid for a day',
-    file: 'src/delivery/logout-tokens.ts',
+    file: 'src/modules/oidc/logout-tokens.ts',
     find: 'LIFETIME_SECONDS = 120',
     replace: 'LIFETIME_SECONDS = 24 * 60 * 60',
     test: logoutTokens,
@@ -262,7 +262,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A logout token passes for an ID token',
-    file: 'src/delivery/logout-tokens.ts',
+    file: 'src/modules/oidc/logout-tokens.ts',
     find: "'logout+jwt'",
     replace: "'JWT'",
     test: logoutTokens,
@@ -270,7 +270,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A logout token that is sent again cannot be told from the first',
-    file: 'src/delivery/logout-tokens.ts',
+    file: 'src/modules/oidc/logout-tokens.ts',
     find: 'jti: randomUUID()',
     replace: 'jti: data.sub',
     test: logoutTokens,

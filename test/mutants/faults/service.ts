@@ -259,7 +259,7 @@ export const SERVICE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The audit log is emptied after a month',
-    file: 'src/jobs/expiring-rows.ts',
+    file: 'src/database/audit-schema.ts',
     find: "keptFor: 'auditLogDays' }",
     replace: "keptFor: 'webhookLogDays' }",
     test: 'test/jobs/expiry.test.ts',
@@ -267,9 +267,9 @@ export const SERVICE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Cut-offs are removed while tokens of before may live',
-    file: 'src/jobs/expiring-rows.ts',
-    find: '{ expiresAt: sessionCutoffs.expiresAt, graceMs: 0 }',
-    replace: '{ expiresAt: sessionCutoffs.cutoffAt, graceMs: 0 }',
+    file: 'src/database/session-schema.ts',
+    find: '{ expiresAt: sessionCutoffs.expiresAt }',
+    replace: '{ expiresAt: sessionCutoffs.cutoffAt }',
     test: 'test/jobs/expiry.test.ts',
     title: /^removeExpired keeps or removes a cut-off that lives/,
   },
