@@ -1,6 +1,7 @@
 /** The actions of the login page, one per row. */
 import type { CallOutcome } from '../api/call-info.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
+import type { ErrorReason, ServiceError } from '../domain/core/errors.ts';
 import { cancelLogin } from '../domain/login/cancel-login.ts';
 import type { Completion } from '../domain/login/complete-login.ts';
 import { createLoginCode } from '../domain/login/create-login-code.ts';
@@ -30,6 +31,8 @@ export interface Action {
   /** The login method that must be enabled. */
   readonly needs?: LoginMethod;
   readonly form: Form;
+  /** Whether a refusal is a sign-in that has failed. Wrong codes are counted where they are checked. */
+  readonly signsIn?: true;
   /** Reads fields that are not in the form or query, such as a provider in the path. */
   readonly readFields?: (context: HttpContext, form: string) => Partial<LoginRequest['fields']>;
   /** @throws ServiceError of the domain */
@@ -53,7 +56,7 @@ export const ACTIONS: readonly Action[] = [
     run: (request) => showForm(request, 'closed'),
   },
   { method: 'POST', path: '/login/wallet/challenge', needs: 'wallet', form: 'script', run: challengeWallet },
-  { method: 'POST', path: '/login/wallet', needs: 'wallet', form: 'choice', run: redeemSignature },
+  { method: 'POST', path: '/login/wallet', needs: 'wallet', form: 'choice', signsIn: true, run: redeemSignature },
   { method: 'GET', path: '/login/mute', needs: 'email', form: 'choice', run: showMute },
   { method: 'POST', path: '/login/mute', needs: 'email', form: 'choice', run: mute },
   { method: 'POST', path: '/login/mute/end', needs: 'email', form: 'choice', run: unmute },
@@ -63,6 +66,16 @@ export const ACTIONS: readonly Action[] = [
   ...PROVIDER_ACTIONS,
   { method: 'POST', path: '/login/cancel', form: 'choice', run: cancel },
 ];
+
+/** Why a passkey, a wallet or a provider signs nobody in. */
+const REFUSALS: readonly ErrorReason[] = [
+  ...(['INVALID_PASSKEY', 'UNKNOWN_PASSKEY', 'PASSKEY_TOO_NEW', 'UNKNOWN_IDENTITY', 'PROVIDER_UNAVAILABLE'] as const),
+  ...(['INVALID_SIGNATURE', 'SIGNATURE_NOT_CHECKED', 'UNKNOWN_WALLET'] as const),
+];
+
+export function isFailedSignIn({ signsIn }: Action, { reason }: ServiceError): boolean {
+  return signsIn === true && REFUSALS.includes(reason);
+}
 
 async function sendCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;

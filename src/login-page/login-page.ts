@@ -18,7 +18,7 @@ import { HttpError } from '../http/errors.ts';
 import type { HttpContext, PathHandler } from '../http/http-context.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
 import { ACCOUNT_ACTIONS } from './account/account-actions.ts';
-import { ACTIONS, type Action, type Remark } from './actions.ts';
+import { ACTIONS, type Action, isFailedSignIn, type Remark } from './actions.ts';
 import { bindAnswer } from './answer-cookie.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
 import { createLoginCall } from './create-login-call.ts';
@@ -190,6 +190,7 @@ async function runAction(action: Action, request: LoginRequest): Promise<Remark 
     return (await action.run(request)) ?? undefined;
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
+    if (isFailedSignIn(action, error)) request.call.count?.('refused_sign_ins');
     await answerProblem(request, action.form, error);
     return error;
   }

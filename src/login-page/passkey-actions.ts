@@ -23,7 +23,7 @@ import { viewLogin } from './view-login.ts';
 const needs = 'passkey';
 
 export const PASSKEY_ACTIONS: readonly Action[] = [
-  { method: 'POST', path: '/login/passkey', needs, form: 'choice', run: signIn },
+  { method: 'POST', path: '/login/passkey', needs, form: 'choice', signsIn: true, run: signIn },
   { method: 'GET', path: '/login/passkey/new', needs, form: 'passkey/new', run: showOffer },
   { method: 'POST', path: '/login/passkey/new', needs, form: 'passkey/new', run: add },
   { method: 'POST', path: '/login/passkey/later', needs, form: 'passkey/new', run: postpone },

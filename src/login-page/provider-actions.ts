@@ -19,7 +19,7 @@ const CALLBACK = '/login/callback/*';
 
 export const PROVIDER_ACTIONS: readonly Action[] = [
   { method: 'POST', path: '/login/provider', form: 'choice', run: leave },
-  { method: 'GET', path: CALLBACK, form: 'choice', readFields: readCallback, run: comeBack },
+  { method: 'GET', path: CALLBACK, form: 'choice', signsIn: true, readFields: readCallback, run: comeBack },
 ];
 
 /** Returns the path by which an action is found: one stands for the callbacks of all providers. */

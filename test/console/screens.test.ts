@@ -149,8 +149,9 @@ test('a user of many applications has a short page, which leads to all applicati
   expect((await browser.open(`/users/${user.id}`)).body).not.toContain(`/${user.id}/sessions"`);
 });
 
-test('the overview has the last events of every operator and key, but no sign-ins', async () => {
+test("the overview has the last events of every operator and key, but no logins and none of the reader's sign-ins", async () => {
   const { sql } = fixture.service.database;
+  const [reader] = await sql`select id from users where email = ${OPERATORS.viewer}`;
   const insert = (actorType: string, actor: string, action: string, resource: string) => sql`
     insert into audit_events (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id)
     values (${samples.params.a}, ${fixture.clock.read()}, gen_random_uuid(), ${actorType}, ${actor}, ${action}, ${resource}, '', '')`;
@@ -159,11 +160,46 @@ test('the overview has the last events of every operator and key, but no sign-in
   await insert('admin_key', 'deploy', 'AdminService/CreateUser', 'by a key');
   await insert('admin_key', 'login page', 'AdminService/CompleteLogin', 'a sign-in');
   await insert('api_key', 'key', 'EventService/CreateEvent', 'by an application');
+  await insert('console', reader?.id, 'AdminService/UpdateUser', 'by the reader');
+  await insert('console', reader?.id, 'AuthService/ExchangeToken', 'the own sign-in');
+  await insert('console', other, 'AuthService/ExchangeToken', 'another sign-in');
   const { text } = await open('/');
+  expect(text).toContain('by the reader');
+  expect(text).not.toContain('the own sign-in');
+  expect(text).toContain('another sign-in');
   expect(text).toContain('by another operator');
   expect(text).toContain('by a key');
   expect(text).not.toContain('a sign-in');
   expect(text).not.toContain('by an application');
+});
+
+test('the overview has all users and live sessions, as estimates where there are many', async () => {
+  const { sql } = fixture.service.database;
+  const [{ users, sessions } = {}] = await sql`
+    select (select count(*) from users where deleted_at is null)::int as users,
+      (select count(*) from sessions where expires_at > ${fixture.clock.read()})::int as sessions`;
+  const { text } = await open('/');
+  expect(text).toContain(`Users${users} Live sessions${sessions} Messages waiting`);
+  const estimate = (rows: number) => sql`
+    update pg_class set reltuples = ${rows} where oid in ('users_list_idx'::regclass, 'sessions_list_idx'::regclass)`;
+  await estimate(1_234_567);
+  expect((await open('/')).text).toContain('Usersabout 1,200,000 Live sessionsabout 1,200,000 ');
+  await estimate(-1);
+  expect((await open('/')).text).toContain(`Users${users} Live sessions${sessions} `);
+});
+
+test('the overview has the sign-ins that failed beside the others, in the same scale', async () => {
+  const { sql } = fixture.service.database;
+  await sql`delete from hourly_counts`;
+  for (const [name, count] of Object.entries({ sign_ins: 8, wrong_codes: 1, refused_sign_ins: 3 }))
+    await sql`
+      insert into hourly_counts (name, hour, count)
+      values (${name}, date_trunc('hour', ${fixture.clock.read()}::timestamptz), ${count})`;
+  const { body, text } = await open('/');
+  expect(text).toMatch(/Sign-ins 8 .*Failed sign-ins 4 /);
+  const heightOf = (id: string) =>
+    Number(new RegExp(`id="${id}".*?height="([^"]*)"[^>]* class="now"`, 's').exec(body)?.[1]);
+  expect(heightOf('wrong_codes-refused_sign_ins')).toBe(heightOf('sign_ins') / 2);
 });
 
 test('health tells which migrations are applied', async () => {

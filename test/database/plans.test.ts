@@ -24,6 +24,7 @@ import { setApplicationLogo } from '../../src/domain/applications/set-applicatio
 import { readApplicationVersion } from '../../src/domain/applications/update-application.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import { listAuditEvents, listOperatorEvents } from '../../src/domain/audit/list-audit-events.ts';
+import { readNames } from '../../src/domain/audit/read-names.ts';
 import { countCheckIns } from '../../src/domain/events/count-check-ins.ts';
 import { listGrants } from '../../src/domain/grants/list-grants.ts';
 import { HourlyCounts } from '../../src/domain/hourly-counts/hourly-counts.ts';
@@ -43,6 +44,7 @@ import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../../src/domain/login/redeem-wallet-signature.ts';
 import { claimNotice, findDueNotices, postponeNotice, removeNotice } from '../../src/domain/notices/due-notices.ts';
 import { readMigrations } from '../../src/domain/operators/read-migrations.ts';
+import { readTotals } from '../../src/domain/operators/read-totals.ts';
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
 import { cutOffBrowser } from '../../src/domain/sessions/browser-cutoffs.ts';
 import { exchangeToken } from '../../src/domain/sessions/exchange-token.ts';
@@ -55,7 +57,7 @@ import { listApplicationUsers } from '../../src/domain/users/list-application-us
 import { listUsers } from '../../src/domain/users/list-users.ts';
 import { readUserVersion } from '../../src/domain/users/update-user.ts';
 import { AddressPolicy } from '../../src/domain/webhooks/address-policy.ts';
-import { countDeliveries, countWaiting } from '../../src/domain/webhooks/count-deliveries.ts';
+import { countDeliveries } from '../../src/domain/webhooks/count-deliveries.ts';
 import { listDisabledWebhooks } from '../../src/domain/webhooks/list-disabled-webhooks.ts';
 import { listFailingWebhooks } from '../../src/domain/webhooks/list-failing-webhooks.ts';
 import { readQueueState } from '../../src/domain/webhooks/read-queue-state.ts';
@@ -104,7 +106,7 @@ const CALL_ROWS = 11;
 const BATCH_ROWS = 500;
 /** Deliveries that a scrape of the metrics counts, or the console. */
 const COUNTED_ROWS = 10_000;
-const COUNTING = ['select_backlog', 'count_deliveries', 'count_pending'];
+const COUNTING = ['select_backlog', 'count_deliveries', 'select_totals'];
 /** The statements of jobs. */
 const JOBS = [
   'delete_batch',
@@ -129,6 +131,7 @@ const PLANNED_ANEW = [
   'select_deliveries',
   'select_hourly_counts',
   'select_live_sessions',
+  'select_names',
   'select_oidc_grants',
   'select_users_of_application_by_email',
   'select_webhooks',
@@ -513,7 +516,9 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const distributed = new Database(testDatabase.url, settings);
   const runDistributed = withAudit(distributed.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
   await useOidc(ofTenant, runDistributed, { service, tenant });
-  await listOperatorEvents(call, pageTokens, { pageSize: 1 });
+  await listOperatorEvents(call, pageTokens, { readerId: randomUUID(), pageSize: 1 });
+  const named = new Set([tenant.id]);
+  await readNames(call, { user: new Set([user.id]), application: named, key: named, webhook: new Set(['wh_0']) });
   await listDisabledWebhooks(call, pageTokens, {});
   await countCheckIns(ofTenant, 'event');
   await readQueueState(ofTenant, 'wh_0');
@@ -558,7 +563,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   });
   await deliverAll(database, cipher, await createTenant(service));
   await readBacklog(call.run);
-  await countWaiting(call);
+  await readTotals(call);
   await listFailingWebhooks(call);
   await readApplicationVersion(call, { applicationId: tenant.id });
   await readUserVersion(call, { userId: user.id });

@@ -79,7 +79,10 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await page.keyboard.press('Enter');
     await page.getByText('The sessions have ended.').waitFor();
     await page.getByRole('link', { name: 'In the audit log' }).click();
-    await page.locator('td [title="AdminService/EndUserSessions"]').first().waitFor();
+    const row = page.locator('.log li', { hasText: 'Ended every session' }).first();
+    await row.locator('summary').focus();
+    await page.keyboard.press('Enter');
+    await row.getByText('AdminService/EndUserSessions').waitFor();
     expect(problems).toEqual([]);
   });
 

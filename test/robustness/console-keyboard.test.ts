@@ -117,7 +117,8 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
     await page.addInitScript("navigator.clipboard.writeText = () => Promise.reject(new Error('refused'))");
     await page.goto(`${fixture.url}/audit`);
-    const shown = page.locator('td [data-copy]').first();
+    await page.locator('.log summary').first().press('Enter');
+    const shown = page.locator('.log [data-copy]').first();
     const id = await shown.getAttribute('data-copy');
     await shown.focus();
     await page.keyboard.press('Enter');

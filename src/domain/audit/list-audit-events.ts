@@ -57,12 +57,13 @@ export const listAuditEvents = createList('select_audit_events', {
   find: ({ applicationId: application, ...filters }) => selects.get(keyOf({ application, ...filters })),
 });
 
-/** Returns a page of the events of operators, with an admin key or in the console. */
+/** Returns a page of the events of operators, with an admin key or in the console. Omits the reader's own sign-ins. */
 export const listOperatorEvents = createList('select_operator_events', {
   columns: page.columns,
   order: page.order,
   name: 'operator-events',
-  where: isOperatorAct,
+  rules: { readerId: uuid },
+  where: sql`${isOperatorAct} and not (action = 'AuthService/ExchangeToken' and actor = ${p.uuid('readerId')}::text)`,
 });
 
 const FILTERS = ['application', 'resource', 'actor', 'action'] as const;

@@ -5,6 +5,7 @@ export type CountName =
   | 'sign_ins'
   | 'sign_ups'
   | 'wrong_codes'
+  | 'refused_sign_ins'
   | 'emails'
   | 'failed_emails'
   | 'webhook_attempts'

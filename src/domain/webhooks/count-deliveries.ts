@@ -1,7 +1,7 @@
 /** Counts deliveries for operators. A count ends at a limit, so that a large backlog takes no longer. */
 import { sql } from 'drizzle-orm';
 import { p, statement, t } from '../../database/template.ts';
-import type { ApplicationCall, Call } from '../core/call.ts';
+import type { ApplicationCall } from '../core/call.ts';
 import type { DeliveryStatus } from './delivery.ts';
 
 /** The limit of each count. */
@@ -23,17 +23,4 @@ const countWithStatus = statement('count_deliveries', { count: t.integer })`
     where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
       and status = ${p.text('status')} and created_at >= ${p.instant('since')}
     order by created_at desc, message_id desc limit ${limit}
-  ) as counted`;
-
-/** Returns how many deliveries are pending in all applications, up to `MAX_COUNTED`. */
-export async function countWaiting({ run }: Pick<Call, 'run'>): Promise<number> {
-  const [row] = await run(countPending, {});
-  return row?.count ?? 0;
-}
-
-const countPending = statement('count_pending', { count: t.integer })`
-  select count(*)::integer as count from (
-    -- Ordered as the index of pending deliveries, so that Postgres uses that index.
-    select 1 from webhook_deliveries where due_at is not null
-    order by application_id, webhook_id, message_id limit ${limit}
   ) as counted`;

@@ -68,7 +68,6 @@ for (const button of document.querySelectorAll('button[data-copy]')) {
   const text = label.textContent;
   let timer;
   button.hidden = false;
-  button.disabled = false;
   button.addEventListener('click', async () => {
     try {
       await navigator.clipboard.writeText(button.dataset.copy);

@@ -61,7 +61,7 @@ async function fillSmall(sql: postgres.Sql, { application: { id } }: Fixtures): 
   await sql.unsafe(`
     insert into hourly_counts (name, hour, count)
     select name, date_trunc('hour', now()) - n * interval '1 hour', n
-    from generate_series(0, 90 * 24) n, unnest('{sign_ins,sign_ups,wrong_codes,emails,webhook_attempts,failed_webhook_attempts}'::text[]) name`);
+    from generate_series(0, 90 * 24) n, unnest('{sign_ins,sign_ups,wrong_codes,refused_sign_ins,emails,webhook_attempts,failed_webhook_attempts}'::text[]) name`);
   await sql.unsafe(`
     insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid, is_backup_eligible,
       is_backed_up, is_user_verified, name, created_at)

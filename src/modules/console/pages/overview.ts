@@ -3,41 +3,41 @@ import { listApplications } from '../../../domain/applications/list-applications
 import { listOperatorEvents } from '../../../domain/audit/list-audit-events.ts';
 import type { CountName } from '../../../domain/core/call.ts';
 import { type HourlyCount, readHourlyCounts } from '../../../domain/hourly-counts/read-hourly-counts.ts';
-import { countWaiting } from '../../../domain/webhooks/count-deliveries.ts';
+import { readTotals, type Total } from '../../../domain/operators/read-totals.ts';
 import { listDisabledWebhooks } from '../../../domain/webhooks/list-disabled-webhooks.ts';
 import { type FailingWebhook, listFailingWebhooks } from '../../../domain/webhooks/list-failing-webhooks.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
-import { type HourlyFigure, renderFigure, timeOf } from '../parts/bars.ts';
-import { describeMessages } from '../parts/messages.ts';
+import { renderAuditList } from '../parts/audit-list.ts';
+import { type Figure, type HourlyFigure, mostOf, renderFigure, timeOf } from '../parts/bars.ts';
 import { renderMoment } from '../parts/moment.ts';
 import { column, renderRows, wideColumn } from '../parts/table.ts';
 import type { Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
-import { AUDIT_COLUMNS } from './audit.ts';
 import { renderWebhookState } from './webhooks.ts';
 
 const HOUR_MS = 60 * 60_000;
 const HOURS = 24;
 const SHOWN_ROWS = 10;
 
-const FIGURES: readonly (readonly [name: CountName, title: string, isTrouble?: true])[] = [
-  ['sign_ins', 'Sign-ins'],
-  ['sign_ups', 'Sign-ups'],
-  ['wrong_codes', 'Wrong codes'],
-  ['emails', 'E-mails sent'],
-  ['webhook_attempts', 'Webhook attempts'],
-  ['failed_webhook_attempts', 'Failed attempts', true],
+/** The counts that each chart adds up. One of trouble has the scale of the chart before it, of which it is a part. */
+const FIGURES: readonly (readonly [names: readonly CountName[], title: string, isTrouble?: true])[] = [
+  [['sign_ins'], 'Sign-ins'],
+  [['wrong_codes', 'refused_sign_ins'], 'Failed sign-ins', true],
+  [['sign_ups'], 'Sign-ups'],
+  [['webhook_attempts'], 'Webhook attempts'],
+  [['failed_webhook_attempts'], 'Failed attempts', true],
+  [['emails'], 'E-mails sent'],
 ];
 
 /** Shows the first page. Redirects a team to its applications. */
 export async function showOverview(request: ConsoleRequest): Promise<Reply> {
   const { call, operator } = request;
   if (operator.role === 'team') return { redirect: '/applications' };
-  const [figures, waiting, failing, disabled, lastEvents] = await Promise.all([
+  const [totals, figures, failing, disabled, lastEvents] = await Promise.all([
+    renderOrAlert('The totals', renderTotals(request)),
     renderOrAlert('The figures', renderFigures(request)),
-    renderOrAlert('The backlog of webhooks', renderWaiting(request)),
     renderOrAlert('The list of failing webhooks', renderFailing(request)),
     renderOrAlert('The list of disabled webhooks', renderDisabled(request)),
     renderOrAlert('The last changes by operators', renderLastEvents(request)),
@@ -46,9 +46,10 @@ export async function showOverview(request: ConsoleRequest): Promise<Reply> {
   return {
     title: 'Overview',
     section: 'overview',
-    body: html`<div class="bar"><h1>Last 24 hours</h1><p class="small soft">${until}, counted once a minute</p></div>
+    body: html`<h1>Overview</h1>
+${totals}
+<div class="bar"><h2>Last 24 hours</h2><p class="small soft">${until}, counted once a minute</p></div>
 ${figures}
-${waiting}
 ${failing}
 ${disabled}
 ${lastEvents}`,
@@ -62,14 +63,14 @@ async function renderOrAlert(subject: string, part: Promise<Html | false>): Prom
 async function renderFigures(request: ConsoleRequest): Promise<Html> {
   const counts = await readHourlyCounts(request.call);
   if (counts.length === 0) return renderBeginning(request);
-  const figures = FIGURES.map(([name, title, isTrouble]) => ({
-    name,
-    title,
-    isTrouble,
-    hours: hoursOf(counts, name, request.call.now),
-  }));
+  const hours = FIGURES.map(([names]) => hoursOf(counts, names, request.call.now));
+  const figures = FIGURES.map(([names, title, isTrouble = false], index): Figure => {
+    const own = hours[index] ?? [];
+    const most = Math.max(mostOf(own), isTrouble ? mostOf(hours[index - 1] ?? []) : 0);
+    return { id: names.join('-'), title, isTrouble: isTrouble && own.some(({ count }) => count > 0), most, hours: own };
+  });
   return html`<div class="figures">
-${figures.map(({ name, title, isTrouble, hours }) => renderFigure(name, title, hours, isTrouble === true && hours.some(({ count }) => count > 0)))}
+${figures.map(renderFigure)}
 </div>
 <details class="small"><summary>The same as a table</summary>
 ${renderRows({ labelledBy: 'figures-title', columns: columnsOf(figures), rows: figures[0]?.hours.map((_, index) => index) ?? [], empty: '' }, 'table')}
@@ -88,11 +89,12 @@ async function renderBeginning({ call, operator, parts }: ConsoleRequest): Promi
   return html`<div class="panel empty"><p><strong>Nobody has signed in yet.</strong> ${text}</p>${rows.length === 0 && create}</div>`;
 }
 
-function hoursOf(counts: readonly HourlyCount[], name: CountName, now: Date): HourlyFigure[] {
+function hoursOf(counts: readonly HourlyCount[], names: readonly string[], now: Date): HourlyFigure[] {
   const thisHour = Math.floor(now.getTime() / HOUR_MS) * HOUR_MS;
-  const byHour = new Map(
-    counts.filter((each) => each.name === name).map(({ hour, count }) => [hour.getTime(), Number(count)]),
-  );
+  const byHour = new Map<number, number>();
+  for (const { name, hour, count } of counts) {
+    if (names.includes(name)) byHour.set(hour.getTime(), (byHour.get(hour.getTime()) ?? 0) + Number(count));
+  }
   return Array.from({ length: HOURS }, (_, index) => {
     const at = thisHour - (HOURS - 1 - index) * HOUR_MS;
     return { hour: new Date(at), count: byHour.get(at) ?? 0 };
@@ -108,10 +110,18 @@ function columnsOf(figures: readonly { readonly title: string; readonly hours: r
   ];
 }
 
-async function renderWaiting({ call }: ConsoleRequest): Promise<Html> {
-  const count = await countWaiting(call);
-  if (count === 0) return html`<p class="soft">No message waits for a webhook.</p>`;
-  return html`<p>${describeMessages(count)} ${count === 1 ? 'waits' : 'wait'} for a webhook.</p>`;
+async function renderTotals({ call }: ConsoleRequest): Promise<Html> {
+  const { users, sessions, pending } = await readTotals(call);
+  return html`<dl class="panel totals">
+<div><dt>Users</dt><dd>${describeTotal(users)}</dd></div>
+<div><dt>Live sessions</dt><dd>${describeTotal(sessions)}</dd></div>
+<div><dt>Messages waiting for webhooks</dt><dd>${describeTotal(pending)}</dd></div>
+</dl>`;
+}
+
+function describeTotal({ count, kind }: Total): string {
+  if (kind === 'about') return `about ${count.toLocaleString('en', { maximumSignificantDigits: 2 })}`;
+  return `${count.toLocaleString('en')}${kind === 'at least' ? ' or more' : ''}`;
 }
 
 /** The fields that both tables of webhooks have. */
@@ -161,8 +171,10 @@ const DISABLED_COLUMNS = [
   wideColumn('When (UTC)', ({ updatedAt }: Disabled) => renderMoment(updatedAt)),
 ];
 
-async function renderLastEvents({ call, parts }: ConsoleRequest): Promise<Html> {
-  const { rows } = await listOperatorEvents(call, parts.pageTokens, { pageSize: SHOWN_ROWS });
-  return html`<h2 id="events">What operators did last</h2>
-${renderRows({ labelledBy: 'events', columns: AUDIT_COLUMNS, rows, empty: 'Nothing yet.' }, 'panel table log')}`;
+async function renderLastEvents(request: ConsoleRequest): Promise<Html> {
+  const { call, operator, parts } = request;
+  const given = { readerId: operator.userId, pageSize: SHOWN_ROWS };
+  const { rows } = await listOperatorEvents(call, parts.pageTokens, given);
+  return html`<div class="bar"><h2>What operators did last</h2><a class="small" href="/audit">All in the audit log</a></div>
+${await renderAuditList(request, rows, { level: 3, empty: 'Nothing yet.' })}`;
 }

@@ -7,6 +7,7 @@ import { listUserApplications } from '../../../domain/users/list-user-applicatio
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
+import { renderAuditList } from '../parts/audit-list.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
 import { JOINED_PAGE_SIZE, pageFields, renderPager } from '../parts/pager.ts';
 import { renderActionButton, renderBreadcrumbs, renderPanel } from '../parts/panel.ts';
@@ -14,7 +15,6 @@ import { renderBrowser } from '../parts/people.ts';
 import { type Column, column, renderRows, wideColumn } from '../parts/table.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
-import { EVENT_COLUMNS } from './audit.ts';
 
 /** The length of each list on the page of the user. A link leads to the whole list. */
 const SHORT_LIST = 10;
@@ -54,10 +54,7 @@ ${renderPanel(
 ${renderPanel(
   'done',
   'Changes of this user',
-  renderRows(
-    { labelledBy: 'done', columns: EVENT_COLUMNS, rows: events.rows, empty: 'No events in the log.' },
-    'table log',
-  ),
+  await renderAuditList(request, events.rows, { level: 3, empty: 'No events in the log.', isOfResource: true }),
   log,
 )}`;
 }

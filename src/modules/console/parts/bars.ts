@@ -11,22 +11,32 @@ export interface HourlyFigure {
   readonly count: number;
 }
 
+export interface Figure {
+  readonly id: string;
+  readonly title: string;
+  readonly hours: readonly HourlyFigure[];
+  readonly isTrouble: boolean;
+  /** The count of a bar of full height. */
+  readonly most: number;
+}
+
+export const mostOf = (hours: readonly HourlyFigure[]) => Math.max(1, ...hours.map(({ count }) => count));
+
 /** Renders a figure with its sum and its bars. The last bar is the current hour. */
-export function renderFigure(id: string, title: string, figures: readonly HourlyFigure[], isTrouble = false): Html {
+export function renderFigure({ id, title, hours: figures, isTrouble, most }: Figure): Html {
   const sum = figures.reduce((total, { count }) => total + count, 0);
   const kind = isTrouble ? 'bars bad' : 'bars';
   return html`<section class="panel figure" aria-labelledby="${id}">
-<h2 id="${id}">${title}</h2>
+<h3 id="${id}">${title}</h3>
 <strong>${sum.toLocaleString('en')}</strong>
 <svg class="${kind}" viewBox="0 0 ${String(figures.length * STEP - (STEP - WIDTH))} 46" preserveAspectRatio="none" role="img" aria-label="${title}, by hour">
-<path class="base" d="M0 45h${String(figures.length * STEP)}v1H0z"/>${renderBars(figures)}
+<path class="base" d="M0 45h${String(figures.length * STEP)}v1H0z"/>${renderBars(figures, most)}
 </svg>
 <p class="ends" aria-hidden="true"><span>${timeOf(figures[0])}</span><span>now</span></p>
 </section>`;
 }
 
-function renderBars(figures: readonly HourlyFigure[]): readonly Html[] {
-  const most = Math.max(1, ...figures.map(({ count }) => count));
+function renderBars(figures: readonly HourlyFigure[], most: number): readonly Html[] {
   return figures.map((figure, index) => {
     const height = (figure.count / most) * HEIGHT;
     const isLast = index === figures.length - 1;

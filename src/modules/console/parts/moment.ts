@@ -11,6 +11,9 @@ const DAY_AND_TIME = new Intl.DateTimeFormat('en-GB', {
   timeZone: 'UTC',
 });
 
+const WEEKDAY = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full', timeZone: 'UTC' });
+const TIME = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium', timeZone: 'UTC' });
+
 /** Renders an instant in UTC, to the second. The title has milliseconds and the offset. */
 export function renderMoment(instant: Date | null, absent = '–'): Html {
   return instant ? renderTime(instant, DAY_AND_TIME) : html`${absent}`;
@@ -18,6 +21,15 @@ export function renderMoment(instant: Date | null, absent = '–'): Html {
 
 export function renderDay(instant: Date | null, absent = '–'): Html {
   return instant ? renderTime(instant, DAY) : html`${absent}`;
+}
+
+/** Renders a day for a heading, with its weekday. */
+export function renderDate(instant: Date): Html {
+  return html`<time datetime="${instant.toISOString().slice(0, 10)}">${WEEKDAY.format(instant)}</time>`;
+}
+
+export function renderTimeOfDay(instant: Date): Html {
+  return renderTime(instant, TIME);
 }
 
 function renderTime(instant: Date, format: Intl.DateTimeFormat): Html {

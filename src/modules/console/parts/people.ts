@@ -1,4 +1,4 @@
-/** Renders addresses, browsers, IDs and names of RPCs for tables and links. */
+/** Renders addresses, browsers and IDs for tables and links. */
 import { showEmail } from '../../../config/email-address.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { describeBrowser } from '../../../login-page/account/describe-browser.ts';
@@ -30,15 +30,4 @@ export function renderId(id: string): Html {
 /** Renders `shown` with a button that copies the text. The button is hidden without JavaScript, which it needs. */
 export function renderCopied(text: string, shown: Html): Html {
   return html`${shown} <button type="button" class="quiet copy" data-copy="${text}" hidden>Copy<span class="hide"> ${isolate(text)}</span></button>`;
-}
-
-/** Renders a shortened ID for a table. A click copies the whole ID. */
-export function renderShortId(id: string, short: string): Html {
-  return html`<button type="button" class="quiet copy" data-copy="${id}" disabled><code title="${id}">${isolate(short)}</code><span class="hide"> Copy</span></button>`;
-}
-
-/** Renders the name of an RPC. Lines may break between its words. */
-export function renderAction(action: string): Html {
-  const name = withoutDirectionControls(action.split('/').at(-1) ?? action);
-  return html`<span title="${action}">${name.split(/(?<=[a-z])(?=[A-Z])/).map((word, index) => html`${index > 0 && html`<wbr>`}${word}`)}</span>`;
 }

@@ -32,8 +32,7 @@ export function actionsColumn<Row>(cell: Column<Row>['cell']): Column<Row> {
 
 /** Renders a table in a box that scrolls, also by keyboard. */
 export function renderRows<Row>({ labelledBy, columns, rows, empty }: Table<Row>, className = 'panel table'): Html {
-  if (rows.length === 0)
-    return html`<div class="${className.replace(/ ?\b(table|log)\b/g, '')} empty"><p>${empty}</p></div>`;
+  if (rows.length === 0) return html`<div class="${className.replace(/ ?\btable\b/, '')} empty"><p>${empty}</p></div>`;
   return html`<div class="${className}" tabindex="0" role="region" aria-labelledby="${labelledBy}">
 <table>
 <thead><tr>${columns.map(renderTitle)}</tr></thead>

@@ -1,0 +1,34 @@
+import { p, statement, t } from '../../database/template.ts';
+import type { Call } from '../core/call.ts';
+
+/** What the IDs of an audit event may name. */
+export type Named = 'user' | 'application' | 'key' | 'webhook';
+
+export interface Name {
+  readonly name: string;
+  /** The e-mail address of a user, and the ID of the application that a key or a webhook belongs to. */
+  readonly detail: string;
+}
+
+/** IDs without a name are not in the map. */
+export type Names = ReadonlyMap<string, Name>;
+
+/** Returns the names of the IDs: those of people, applications and keys, and the URLs of webhooks. One statement reads all. */
+export async function readNames({ run }: Pick<Call, 'run'>, ids: Readonly<Record<Named, ReadonlySet<string>>>) {
+  const [users, applications, keys, webhooks] = [ids.user, ids.application, ids.key, ids.webhook].map((set) => [
+    ...set,
+  ]);
+  const rows = await run(selectNames, { users, applications, keys, webhooks });
+  return new Map(rows.map(({ id, ...name }): [string, Name] => [id, name]));
+}
+
+/** The key of a webhook begins with its application, and events of webhooks have that application. */
+const selectNames = statement('select_names', { id: t.text, name: t.text, detail: t.text })`
+  select id::text as id, coalesce(name, email) as name, email as detail from users where id = any(${p.uuids('users')})
+  union all
+  select id::text, name, '' from applications where id = any(${p.uuids('applications')})
+  union all
+  select id::text, coalesce(name, ''), application_id::text from api_keys where id = any(${p.uuids('keys')})
+  union all
+  select id, url, application_id::text from webhooks
+    where application_id = any(${p.uuids('applications')}) and id = any(${p.texts('webhooks')})`;
