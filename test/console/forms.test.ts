@@ -194,12 +194,15 @@ describe('a webhook', () => {
     expect(reply.text).toContain('The redelivery has started.');
   });
 
-  test('with an internal address is refused at the field', async () => {
+  test('with an internal address is refused at the field, in a form that is open again', async () => {
     const list = `/applications/${samples.params.a}/webhooks`;
     const given = { url: 'http://169.254.169.254/', ownerId: samples.params.u, eventTypes: '*' };
+    const folded = '<details class="panel"><summary>Create a webhook';
+    expect((await browser.open(list)).body).toContain(folded);
     const reply = await browser.submit(await browser.open(list), list, given);
     expect(reply.status).toBe(422);
     expect(reply.body).toContain('id="url-wrong"');
+    expect(reply.body).toContain('<details class="panel" open><summary>Create a webhook');
   });
 
   test('gets its owner by an e-mail address, which is that of a user of the application', async () => {

@@ -1,6 +1,7 @@
 /** What single screens show beside the rows of their lists. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
+import { parseInstant } from '../../src/modules/console/parts/moment.ts';
 import { OPERATORS } from '../support/console-fixture.ts';
 import { fillPath, openSampledConsole } from '../support/console-samples.ts';
 import { textOf } from '../support/login-browser.ts';
@@ -202,10 +203,38 @@ test('the overview has the sign-ins that failed beside the others, in the same s
   expect(heightOf('wrong_codes-refused_sign_ins')).toBe(heightOf('sign_ins') / 2);
 });
 
-test('health tells which migrations are applied', async () => {
-  expect((await open('/health')).text).toMatch(/Migrationsall \d+ applied/);
+test('health is one line, a badge per part, and what is not well in words', async () => {
+  const well = await open('/health');
+  expect(well.text).toMatch(
+    /^.*Health All is well\. Process ?Well .*Postgres ?Well .*keys ?Well .*Counters Event loop/,
+  );
   const { sql } = fixture.service.database;
   const [last] = await sql`delete from usher_migrations where id = (select max(id) from usher_migrations) returning *`;
-  expect((await open('/health')).text).toMatch(/Migrations1 of \d+ pending/);
+  const { text } = await open('/health');
   await sql`insert into usher_migrations (id, hash, created_at) values (${last?.id}, ${last?.hash}, ${last?.created_at})`;
+  expect(well.text).toMatch(/Migrationsall \d+ applied/);
+  expect(text).toMatch(
+    /Migrations: 1 of \d+ pending\. Process ?Well .*Postgres ?Not well .*Migrations1 of \d+ pending/,
+  );
+  expect(text).not.toContain('All is well');
+});
+
+test.each([
+  ['27 Nov 2026, 14:30', '2026-11-27T14:30:00Z'],
+  ['27 November 2026 14:30:05', '2026-11-27T14:30:05Z'],
+  // Copied from a page.
+  ['1\u00a0Mar\u00a02026, 10:11:12', '2026-03-01T10:11:12Z'],
+  ['1 mar 2026', '2026-03-01T00:00:00Z'],
+  ['2026-03-01T09:05', '2026-03-01T09:05:00Z'],
+  ['2026-03-01T09:05:06Z', '2026-03-01T09:05:06Z'],
+  ['31 Feb 2026', undefined],
+  ['1 Mai 2026', undefined],
+  ['1 Mar 2026, 24:00', undefined],
+  ['yesterday', undefined],
+])('a form takes %j as an instant as pages show it', (text, instant) => expect(parseInstant(text)).toBe(instant));
+
+test('the audit log is filtered by days as pages show them, and keeps what was typed', async () => {
+  const { body, text } = await open('/audit?since=1+Jan+2001&until=2+Jan+2001');
+  expect(text).toContain('No events match.');
+  expect(body).toContain('value="1 Jan 2001"');
 });

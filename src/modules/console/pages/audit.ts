@@ -31,8 +31,8 @@ function filtersOf(query: URLSearchParams): readonly Filter[] {
     { name: 'action', label: 'What', options },
     { name: 'resource', label: 'On what', placeholder: 'Any ID' },
     { name: 'application', label: 'Application', placeholder: 'ID of an application' },
-    { name: 'since', label: 'From (UTC)', type: 'datetime-local' },
-    { name: 'until', label: 'Until (UTC)', type: 'datetime-local' },
+    { name: 'since', label: 'From (UTC)', isInstant: true },
+    { name: 'until', label: 'Until (UTC)', isInstant: true },
   ];
 }
 

@@ -18,7 +18,7 @@ const FILTERS = [
     label: 'State',
     options: [['', 'All'], ...DELIVERY_STATUSES.map((status): [string, string] => [status, status])] as const,
   },
-  { name: 'since', label: 'Since (UTC)', type: 'datetime-local' },
+  { name: 'since', label: 'Since (UTC)', isInstant: true },
 ] as const;
 
 export async function showDeliveries(request: ConsoleRequest): Promise<ConsolePage> {
@@ -46,7 +46,8 @@ export async function renderDeliveries(
   const filters = { status: readFilter(query, 'status'), since };
   const given = isPage ? { ...filters, ...pageFields(query, JOINED_PAGE_SIZE) } : { pageSize: 10 };
   const { rows, nextPageToken } = await listDeliveries(call, parts.pageTokens, { webhookId: id, ...given });
-  const empty = query.get('status') === 'failed' && since ? `Nothing has failed since ${since}.` : 'No delivery.';
+  const empty =
+    query.get('status') === 'failed' && since ? `Nothing has failed since ${query.get('since')}.` : 'No delivery.';
   const table = renderRows({ labelledBy: 'deliveries', columns: columnsAt(path), rows, empty });
   if (!isPage) {
     return html`<div class="bar"><h2 id="deliveries">${title}</h2><a class="small" href="${path}">All, with filters</a></div>

@@ -9,7 +9,7 @@ import { createAction } from '../parts/action.ts';
 import { renderApplicationList } from '../parts/application-list.ts';
 import { renderConfirmation, requireName } from '../parts/confirmation.ts';
 import { renderField, renderSelect, textOrNull } from '../parts/field.ts';
-import { renderDay, renderMoment } from '../parts/moment.ts';
+import { INSTANT_EXAMPLE, parseInstant, renderDay, renderMoment } from '../parts/moment.ts';
 import { pageFields } from '../parts/pager.ts';
 import { renderCopied } from '../parts/people.ts';
 import { actionsColumn, column, wideColumn } from '../parts/table.ts';
@@ -28,7 +28,7 @@ export async function showKeys(request: ConsoleRequest, created?: Html): Promise
   const isAdmin = includesRole(operator.role, 'admin');
   const actions = actionsColumn((key: ApiKey) => renderActions(call.now, key, path));
   const fields = html`${renderField(request, { name: 'name', label: 'Name', note: 'Distinguishes it from other keys.' })}
-${renderField(request, { name: 'expiresAt', label: 'Works until (UTC)', type: 'datetime-local', note: 'Empty: until it is revoked.' })}`;
+${renderField(request, { name: 'expiresAt', label: 'Works until (UTC)', placeholder: INSTANT_EXAMPLE, note: 'Empty: until it is revoked.' })}`;
   return renderApplicationList(request, application, {
     tab: 'keys',
     heading: 'API keys',
@@ -69,9 +69,9 @@ function renderActions(now: Date, { apiKeyId, revokedAt, expiresAt, replacedBy }
 
 export async function createKey(request: ConsoleRequest): Promise<Reply> {
   const { form, params } = request;
-  const given = form.get('expiresAt') ?? '';
-  // Passes malformed text on as an invalid date, which the RPC refuses.
-  const expiresAt = given === '' ? undefined : new Date(`${given}Z`);
+  const given = textOrNull(form, 'expiresAt');
+  // Passes other text on as an invalid date, which the RPC refuses.
+  const expiresAt = given === null ? undefined : new Date(parseInstant(given) ?? Number.NaN);
   const fields = { applicationId: params.a, name: textOrNull(form, 'name') ?? undefined, expiresAt };
   const { apiKey } = await perform(request, AdminService.method.createApiKey, fields as object);
   return showCreatedKey(request, apiKey);

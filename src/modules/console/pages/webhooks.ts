@@ -37,7 +37,12 @@ export async function showWebhooks(request: ConsoleRequest): Promise<ConsolePage
     page,
     columns,
     empty: 'There are no webhooks yet.',
-    form: mayCreate && { title: 'Create a webhook', shown: WEBHOOK_FIELDS, fields: renderWebhookFields(request) },
+    form: mayCreate && {
+      title: 'Create a webhook',
+      shown: WEBHOOK_FIELDS,
+      fields: renderWebhookFields(request),
+      isFolded: true,
+    },
   });
 }
 
@@ -58,6 +63,15 @@ function describeTypes(types: readonly string[]): string {
 
 export const WEBHOOK_FIELDS = ['url', 'ownerId', 'description'];
 
+/** The first part of a type is what has changed. */
+const TYPE_GROUPS = [
+  ['Sessions', 'session.'],
+  ['Users', 'user.'],
+  ['Events', 'event.'],
+  ['Check-ins', 'check_in.'],
+  ['Webhook', 'webhook.'],
+] as const;
+
 type Given = Pick<WebhookSummary, 'url' | 'ordered' | 'description' | 'isActive'> & {
   readonly eventTypes: readonly string[];
   readonly owner: { readonly id: string };
@@ -65,7 +79,6 @@ type Given = Pick<WebhookSummary, 'url' | 'ordered' | 'description' | 'isActive'
 
 /** Renders the fields of a new or an existing webhook. */
 export function renderWebhookFields(request: ConsoleRequest, webhook?: Given): Html {
-  const types = [EVERY_TYPE, ...EVENT_TYPES];
   const type = (value: string) =>
     renderCheck(request, {
       name: 'eventTypes',
@@ -77,7 +90,13 @@ export function renderWebhookFields(request: ConsoleRequest, webhook?: Given): H
 ${renderField(request, { name: 'ownerId', label: 'Owner', value: webhook?.owner.id, isRequired: true, note: 'The e-mail address or ID of a user of the application.' })}
 ${renderField(request, { name: 'description', label: 'Description', value: webhook?.description })}
 <fieldset class="check field types"><legend>Types of messages</legend>
-${types.map(type)}</fieldset>
+${type(EVERY_TYPE)}<div>${TYPE_GROUPS.map(
+    ([
+      title,
+      prefix,
+    ]) => html`<fieldset><legend>${title}</legend>${EVENT_TYPES.filter((each) => each.startsWith(prefix)).map(type)}</fieldset>
+`,
+  )}</div></fieldset>
 <fieldset class="check field"><legend>Delivery</legend>
 ${renderCheck(request, { name: 'isActive', label: 'Active', isChecked: webhook?.isActive ?? true })}${renderCheck(
   request,

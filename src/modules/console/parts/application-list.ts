@@ -24,6 +24,8 @@ interface NewForm {
   /** The names of its fields: their errors are shown beside them. */
   readonly shown: readonly string[];
   readonly fields: Html;
+  /** Whether a long form is hidden until it is asked for, or refused. */
+  readonly isFolded?: true;
 }
 
 export function renderApplicationList<Row>(
@@ -47,16 +49,16 @@ ${form && renderNewForm(request, path, form)}`,
   };
 }
 
-function renderNewForm(request: ConsoleRequest, path: string, { title, shown, fields }: NewForm): Html {
-  return renderPanel(
-    'new',
-    title,
-    renderForm(
-      path,
-      html`${renderProblem(request, shown)}
+function renderNewForm(request: ConsoleRequest, path: string, { title, shown, fields, isFolded }: NewForm): Html {
+  const form = renderForm(
+    path,
+    html`${renderProblem(request, shown)}
 ${fields}
 <div class="actions"><button>Create</button></div>`,
-      'fields tight body sheet',
-    ),
+    'fields tight body sheet',
   );
+  if (!isFolded) return renderPanel('new', title, form);
+  return html`<details class="panel"${request.problem && html` open`}><summary>${title}</summary>
+${form}
+</details>`;
 }

@@ -1,11 +1,13 @@
 /** Filters of a list. The URL has them, so that Back keeps them and operators can share a link. */
 import { type Html, html } from '../../../http/html.ts';
+import { INSTANT_EXAMPLE, parseInstant } from './moment.ts';
 
 export interface Filter {
   readonly name: string;
   readonly label: string;
   readonly placeholder?: string;
-  readonly type?: 'search' | 'datetime-local';
+  /** Whether it takes an instant, which people type as pages show it. */
+  readonly isInstant?: true;
   /** Renders a drop-down list instead of an input. */
   readonly options?: readonly (readonly [value: string, label: string])[];
 }
@@ -22,12 +24,15 @@ ${filters.map((filter) => renderFilter(filter, query.get(filter.name) ?? ''))}<d
 </details>`;
 }
 
-function renderFilter({ name, label, placeholder, type = 'search', options }: Filter, value: string): Html {
+function renderFilter(
+  { name, label, isInstant, placeholder = isInstant && INSTANT_EXAMPLE, options }: Filter,
+  value: string,
+): Html {
   const input = options
     ? html`<select id="${name}" name="${name}">${options.map(
         ([given, text]) => html`<option value="${given}"${given === value && html` selected`}>${text}</option>`,
       )}</select>`
-    : html`<input id="${name}" name="${name}" type="${type}" value="${value}"${
+    : html`<input id="${name}" name="${name}" type="search" value="${value}"${
         placeholder && html` placeholder="${placeholder}"`
       } autocomplete="off" spellcheck="false">`;
   return html`<div class="field"><label for="${name}">${label}</label>${input}</div>\n`;
@@ -38,8 +43,8 @@ export function readFilter(query: URLSearchParams, name: string): string | undef
   return query.get(name)?.trim() || undefined;
 }
 
-/** Returns the instant of a filter in UTC, in the format of the API. Returns malformed text as it is: the API refuses it. */
+/** Returns the instant of a filter in UTC, in the format of the API. Returns other text as it is: the API refuses it. */
 export function readInstant(query: URLSearchParams, name: string): string | undefined {
   const text = readFilter(query, name);
-  return text !== undefined && /^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(text) ? `${text}:00Z` : text;
+  return text && (parseInstant(text) ?? text);
 }

@@ -41,3 +41,30 @@ function renderTime(instant: Date, format: Intl.DateTimeFormat): Html {
 function keepTogether(text: string): string {
   return text.replace(/(?<!,) /g, '\u00a0');
 }
+
+/** An example of what `parseInstant` reads, in the form of `renderMoment`. */
+export const INSTANT_EXAMPLE = '26 Nov 2026, 14:30';
+
+const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
+const TIME_OF_DAY = String.raw`(?:[T, ]+(?<hour>\d\d?):(?<minute>\d\d)(?::(?<second>\d\d))?)?`;
+const FORMS = [
+  new RegExp(String.raw`^(?<day>\d\d?) (?<name>[a-z]{3})[a-z]* (?<year>\d{4})${TIME_OF_DAY}$`, 'i'),
+  new RegExp(String.raw`^(?<year>\d{4})-(?<month>\d\d)-(?<day>\d\d)${TIME_OF_DAY}Z?$`),
+];
+
+/**
+ * Returns the instant that a person has typed, in UTC and in the format of the API. Without a time it is midnight.
+ * Undefined if the text is no instant.
+ */
+export function parseInstant(text: string): string | undefined {
+  // The spaces of a moment that was copied from a page do not break.
+  const groups = FORMS.map((form) => form.exec(text.replace(/\s+/g, ' ').trim())?.groups).find(Boolean);
+  if (!groups) return undefined;
+  const { year, month, name = '', day, hour = 0, minute = 0, second = 0 } = groups;
+  const monthIndex = month === undefined ? MONTHS.indexOf(name.toLowerCase()) : Number(month) - 1;
+  const parts = [Number(year), monthIndex, Number(day), Number(hour), Number(minute), Number(second)] as const;
+  const instant = new Date(Date.UTC(...parts));
+  // Date.UTC takes 31 February for a day of March.
+  const isReal = instant.getUTCMonth() === monthIndex && instant.getUTCDate() === Number(day) && Number(hour) < 24;
+  return isReal ? instant.toISOString().replace('.000', '') : undefined;
+}
