@@ -62,7 +62,7 @@ export function sendErrorPage(
 ): void {
   const retryAfter = status === 503 ? '1' : status === 429 ? '60' : undefined;
   const headers = retryAfter === undefined ? undefined : { 'retry-after': retryAfter };
-  sendPage(context, status, renderError(kind, view), headers);
+  sendPage(context, status, renderError(kind, view, context.requestId), headers);
 }
 
 /** Answers with an error page, or with the error as JSON for the script of the page. */

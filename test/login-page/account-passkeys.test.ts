@@ -38,7 +38,9 @@ it('a person sees the own passkeys, and has a way to manage them', async () => {
     expect.stringMatching(/^Local This device only.*Last used: .*5.*2026/s),
   ]);
   const manage = page.forms.filter(({ fields }) => fields.prompt === 'PASSKEYS');
-  expect(manage.map(({ action }) => action)).toEqual(['/account/login']);
+  // One for all, and one beside each, which names its passkey.
+  expect(manage.map(({ action }) => action)).toEqual(['/account/login', '/account/login', '/account/login']);
+  expect(page.body).toContain('Change<span class="hide"> <bdi>Local</bdi></span>');
 });
 
 it('shows none, and no way to them, where nobody can sign in with one', async () => {

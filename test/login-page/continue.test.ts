@@ -1,13 +1,21 @@
 /** "Continue as": sign-ins that applications share. Races: test/robustness/remembered-sign-ins.test.ts. */
-import { hash } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Database } from '../../src/database/database.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { HOUR, MINUTE } from '../support/clock.ts';
-import { type BegunLogin, beginLogin, type LoginBrowser, type LoginPage } from '../support/login-browser.ts';
+import { type BegunLogin, beginLogin, type LoginBrowser, type LoginPage, textOf } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { adminClient, beginSession, clientsOf, createTenant, type Tenant, type TestUser } from '../support/service.ts';
+import {
+  adminClient,
+  beginSession,
+  clientsOf,
+  createTenant,
+  createTestUser,
+  type Tenant,
+  type TestUser,
+} from '../support/service.ts';
 
 const fixture = await LoginFixture.open();
 const { clock, service } = fixture;
@@ -84,6 +92,19 @@ describe('a browser that has signed in', () => {
     expect(checked?.user?.email).toBe(user.email);
     // The same again: a double click, or the page of another tab.
     expect((await insist(browser, page, (await arrive(browser, forum)).login)).status).toBe(303);
+  });
+
+  it.each([
+    ['Ada Lovelace', 'Ada'],
+    ['Dr. Ada Lovelace', 'Dr. Ada Lovelace'],
+    [null, 'ada.of.'],
+  ])('and the name %j continues as %s, and sees the address', async (name, short) => {
+    const user = await createTestUser(service, { email: `ada.of.${randomUUID()}@example.com` });
+    await sql`update users set name = ${name} where id = ${user.id}`;
+    const { browser } = await signIn({ user });
+    const { page } = await arrive(browser, forum);
+    expect(/Continue as <bdi>(.*?)<\/bdi>/.exec(page.body)?.[1]?.slice(0, name ? undefined : 7)).toBe(short);
+    expect(textOf(/<div class="person">.*?<\/div>/s.exec(page.body)?.[0])).toContain(user.email);
   });
 
   it('completes a login once, and gets the same answer again', async () => {

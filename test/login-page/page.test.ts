@@ -129,6 +129,11 @@ it.each(states)(
       expect(page.forms).toEqual([]);
       expect(textOf(body)).toContain('Go back to the application you came from and sign in again.');
     }
+    // Every dead end has a way on, and what people can quote.
+    const isDeadEnd = page.status >= 400;
+    expect(/<a class="button|<button type="button" data-back/.test(body)).toBe(isDeadEnd);
+    expect(body.includes(`Request ID: <code dir="ltr">${headers['x-request-id']}</code>`)).toBe(isDeadEnd);
+    if (isDeadEnd) expect(body).toMatch(/<main class="card">\s*<(span class="mark"|picture class="logo)/);
     expect(body).toMatch(/^<!doctype html>\n<html lang="en" dir="ltr">/);
     const policy = headers['content-security-policy'] ?? '';
     const nonce = /style-src 'nonce-([\w+/=]+)'/.exec(policy)?.[1] ?? '';

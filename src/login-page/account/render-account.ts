@@ -1,10 +1,10 @@
-import { showEmail } from '../../config/email-address.ts';
 import { type AccountSession, isOfBrowser } from '../../domain/account/list-account-sessions.ts';
 import { siteOf } from '../../domain/login/network.ts';
 import { FRESH_MINUTES } from '../../domain/login/sign-in-age.ts';
 import type { SignInMethod } from '../../domain/tokens/verify-token.ts';
 import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
+import { renderAddress } from '../../texts/render-address.ts';
 import type { Language, TextKey } from '../../texts/texts.ts';
 import type { PageContent } from '../pages/document.ts';
 import { renderFooter } from '../pages/footer.ts';
@@ -34,7 +34,7 @@ ${renderButton(view, 'logout', 'account.signOut', 'second')}
 </header>
 <main class="fields">
 <div>
-<h1>${isolate(user.name ?? showEmail(user.email))}</h1>
+<h1>${user.name === null ? renderAddress(user.email) : isolate(user.name)}</h1>
 <p class="soft">${language.html('account.text', { host: view.host })}</p>
 </div>
 <p class="alert" role="alert" tabindex="-1" id="alert">${alert}</p>
@@ -62,7 +62,7 @@ function renderYou(view: AccountView): Html {
     'you',
     language.text('account.you'),
     html`${renderItem(language.text('account.name'), isolate(user.name ?? '–'), renderLink(view, 'name', 'account.change', 'account.name'))}
-${renderItem(language.text('account.email'), isolate(showEmail(user.email)), view.hasEmail && renderLink(view, 'email', 'account.change', 'account.email'))}`,
+${renderItem(language.text('account.email'), renderAddress(user.email), view.hasEmail && renderLink(view, 'email', 'account.change', 'account.email'))}`,
   );
 }
 
@@ -79,10 +79,10 @@ function renderWays(view: AccountView): Html {
   return renderPanel(
     'ways',
     language.text('account.ways'),
-    html`${passkeys?.map((passkey) => html`<div class="item">${renderPasskey(language, passkey)}</div>`)}
+    html`${passkeys?.map((passkey) => html`<div class="item">${renderPasskey(language, passkey)}${renderLoginButton(view, 'PASSKEYS', 'account.change', passkey.name)}</div>`)}
 ${hasWallets && wallet}
 ${renderIdentities(view)}
-${hasEmail && renderItem(language.text('account.code'), language.html('account.code.text', { email: showEmail(email) }))}`,
+${hasEmail && renderItem(language.text('account.code'), language.html('account.code.text', { email: renderAddress(email) }))}`,
     html`<div class="actions">${passkeys && renderLoginButton(view, 'PASSKEYS', 'account.passkeys.manage')}
 ${hasWallets && !walletAddress && renderLink(view, 'wallet/new', 'account.wallet.add')}
 ${renderLinkButtons(view)}</div>`,
@@ -188,6 +188,12 @@ function renderButton(view: AccountFormView, to: string, label: TextKey, kind: s
   return html`<form method="post" action="${view.path}/${to}">${renderToken(view)}<button class="${kind}">${view.language.text(label)}</button></form>`;
 }
 
-export function renderLoginButton(view: AccountFormView, prompt: 'LOGIN' | 'PASSKEYS', label: TextKey): Html {
-  return html`<form method="post" action="${view.path}/login">${renderToken(view)}<input type="hidden" name="prompt" value="${prompt}"><button class="second">${view.language.text(label)}</button></form>`;
+/** @param what completes the label for screen readers */
+export function renderLoginButton(
+  view: AccountFormView,
+  prompt: 'LOGIN' | 'PASSKEYS',
+  label: TextKey,
+  what?: string,
+): Html {
+  return html`<form method="post" action="${view.path}/login">${renderToken(view)}<input type="hidden" name="prompt" value="${prompt}"><button class="second">${view.language.text(label)}${what && html`<span class="hide"> ${isolate(what)}</span>`}</button></form>`;
 }

@@ -43,7 +43,10 @@ export function renderLinks({ language, application }: PageView): Html {
 }
 
 /** Renders links from a login that cannot continue. Only a click leads away: with a broken application, a redirect would loop. */
-export function renderWaysOn(view: PageView, { canRetry }: { canRetry: boolean }): Html {
+export function renderWaysOn(
+  view: PageView,
+  { canRetry, canGoBack }: { readonly canRetry: boolean; readonly canGoBack: boolean },
+): Html {
   const { language, application, place } = view;
   const { name = '', initiateLoginUri, site, supportUri } = application ?? {};
   const links: Html[] = [];
@@ -52,6 +55,9 @@ export function renderWaysOn(view: PageView, { canRetry }: { canRetry: boolean }
   if (canRetry) add(toHref(place), html`${language.text('error.tryAgain')}`);
   if (initiateLoginUri) add(initiateLoginUri, html`${language.text('error.signInAgain')}`);
   if (site) add(site.origin, language.html('error.back', { application: name }));
+  // Without an application, the browser knows where the person came from. The script of the page shows the button.
+  if (links.length === 0 && canGoBack)
+    links.push(html`<button type="button" data-back hidden>${language.text('error.goBack')}</button>\n`);
   return html`${links.length > 0 && html`<div class="ways">\n${links}</div>\n`}${
     supportUri
       ? html`<p class="also">${language.text('error.help')} <a href="${supportUri}">${language.text('footer.help')}</a></p>`

@@ -2,6 +2,7 @@ import { showEmail } from '../../config/email-address.ts';
 import type { RememberedSignIn } from '../../domain/remembered-sign-ins/find-remembered-sign-in.ts';
 import { html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
+import { renderAddress } from '../../texts/render-address.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
 import { renderAlert, renderCancel, renderHeading, renderHidden, renderMark, renderReturn } from './parts.ts';
@@ -27,10 +28,10 @@ ${renderHeading(language.html('continue.title'), renderReturn(view))}
 ${renderAlert(view.alert)}
 <div class="person">
 <span class="mark round" aria-hidden="true">${initial.toUpperCase()}</span>
-<p><strong>${isolate(name)}</strong><br><span class="soft small">${language.html('continue.lastSignIn', { time })}</span></p>
+<p><strong>${isolate(name)}</strong>${signIn.name !== null && html`<br><span class="soft small">${renderAddress(signIn.email)}</span>`}<br><span class="soft small">${language.html('continue.lastSignIn', { time })}</span></p>
 </div>
 <form class="ways" method="post" action="${path}/continue" data-busy="${language.text('code.busy')}">
-${renderHidden(view)}<button>${language.html('continue.submit', { email })}</button>
+${renderHidden(view)}<button>${language.html('continue.submit', { name: shortenName(signIn.name, email) })}</button>
 </form>
 <form class="also" method="post" action="${path}/forget">
 ${renderHidden(view)}${language.text('continue.question')} <button class="quiet">${language.text('continue.other')}</button>
@@ -38,6 +39,13 @@ ${renderHidden(view)}${language.text('continue.question')} <button class="quiet"
 ${renderCancel(view)}`,
     footer: renderFooter(view),
   };
+}
+
+/** Returns the first word of a name. Not a title, such as that of Dr. Lovelace. */
+function shortenName(name: string | null, email: string): string {
+  const given = name?.trim() ?? '';
+  const [first = ''] = given.split(/\s+/);
+  return (first.endsWith('.') ? given : first) || email.slice(0, email.lastIndexOf('@'));
 }
 
 const UNITS = [

@@ -1,5 +1,6 @@
 import { INTENT_LIFETIME_MS } from '../../domain/login/generate-auth-url.ts';
 import { html } from '../../http/html.ts';
+import { MARK } from '../../http/mark.ts';
 import type { Language, TextKey } from '../../texts/texts.ts';
 import { renderWaysOn } from './branding.ts';
 import type { PageContent } from './document.ts';
@@ -28,17 +29,21 @@ export const ERROR_PAGES = {
 } as const satisfies Record<string, { status: number; title: TextKey; text: TextKey }>;
 
 /** Renders the page of a login or logout that cannot continue. */
-export function renderError(kind: ErrorPage, view: PageView): PageContent {
+/** @param requestId for people to quote */
+export function renderError(kind: ErrorPage, view: PageView, requestId?: string): PageContent {
   const { language, application } = view;
+  const id = html`<code dir="ltr">${requestId}</code>`;
+  const isDone = kind === 'signed-out';
   const title = language.text(ERROR_PAGES[kind].title);
   return {
     language,
     application,
     title,
-    body: html`${application && renderMark({ application, applicationName: application.name })}
+    body: html`${application ? renderMark({ application, applicationName: application.name }) : html`<span class="mark">${MARK}</span>`}
 ${renderHeading(html`${title}`, html`<p>${language.html(ERROR_PAGES[kind].text, valuesIn(language))}</p>`)}
 ${renderAlert()}
-${renderWaysOn(view, { canRetry: kind === 'unavailable' || kind === 'too-many' })}`,
+${renderWaysOn(view, { canRetry: kind === 'unavailable' || kind === 'too-many', canGoBack: !isDone })}
+${requestId && !isDone && html`<p class="small soft">${language.html('error.request', { id })}</p>`}`,
     footer: renderFooter(view),
   };
 }

@@ -7,6 +7,7 @@ import type { ApplicationUser } from '../../../domain/users/application-user.ts'
 import { listApplicationUsers } from '../../../domain/users/list-application-users.ts';
 import { html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
+import { renderAddress } from '../../../texts/render-address.ts';
 import { type ConsoleRequest, inApplication } from '../console-request.ts';
 import { createAction } from '../parts/action.ts';
 import { renderApplicationList } from '../parts/application-list.ts';
@@ -15,7 +16,7 @@ import { readFilter } from '../parts/filters.ts';
 import { renderForm } from '../parts/form.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
 import { JOINED_PAGE_SIZE, pageFields } from '../parts/pager.ts';
-import { renderAddress, renderBrowser } from '../parts/people.ts';
+import { renderBrowser } from '../parts/people.ts';
 import { actionsColumn, column, wideColumn } from '../parts/table.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';

@@ -1,15 +1,7 @@
 /** Renders addresses, browsers and IDs for tables and links. */
-import { showEmail } from '../../../config/email-address.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { describeBrowser } from '../../../login-page/account/describe-browser.ts';
-import { isolate, withoutDirectionControls } from '../../../texts/isolate.ts';
-
-/** Renders an e-mail address. Lines may break after its @. */
-export function renderAddress(email: string): Html {
-  const text = withoutDirectionControls(showEmail(email));
-  const at = text.indexOf('@') + 1;
-  return html`<bdi>${text.slice(0, at)}${at > 0 && html`<wbr>`}${text.slice(at)}</bdi>`;
-}
+import { isolate } from '../../../texts/isolate.ts';
 
 export function renderWallet(address: string): Html {
   if (address === '') return html`–`;
