@@ -12,6 +12,9 @@ import type { FormView } from './view.ts';
 
 const CODE_SCRIPT = readScript(new URL('../scripts/code.js', import.meta.url));
 
+/** The places of the digits stand in the middle until they are typed: then they are below them. */
+const EMPTY_FIELD = '.code:placeholder-shown{background-position:0 50%}';
+
 export function renderCode(view: FormView): PageContent {
   const { language, applicationName: application } = view;
   return {
@@ -28,6 +31,7 @@ ${renderChange(view)}
 ${view.methods.length > 1 && renderOtherWay(view)}
 </div>`,
     footer: renderFooter(view),
+    style: EMPTY_FIELD,
     scripts: view.passkey ? [CODE_SCRIPT, PASSKEY_OFFER_SCRIPT] : [CODE_SCRIPT],
   };
 }

@@ -1,5 +1,6 @@
 import { INTENT_LIFETIME_MS } from '../../domain/login/generate-auth-url.ts';
 import { html } from '../../http/html.ts';
+import { readScript } from '../../http/inline-files.ts';
 import { MARK } from '../../http/mark.ts';
 import type { Language, TextKey } from '../../texts/texts.ts';
 import { renderWaysOn } from './branding.ts';
@@ -7,6 +8,8 @@ import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
 import { renderAlert, renderHeading, renderMark } from './parts.ts';
 import type { PageView } from './view.ts';
+
+const BACK_SCRIPT = readScript(new URL('../scripts/back.js', import.meta.url));
 
 export type ErrorPage = keyof typeof ERROR_PAGES;
 
@@ -45,6 +48,7 @@ ${renderAlert()}
 ${renderWaysOn(view, { canRetry: kind === 'unavailable' || kind === 'too-many', canGoBack: !isDone })}
 ${requestId && !isDone && html`<p class="small soft">${language.html('error.request', { id })}</p>`}`,
     footer: renderFooter(view),
+    scripts: [BACK_SCRIPT],
   };
 }
 

@@ -20,10 +20,3 @@ for (const form of document.querySelectorAll('form[data-busy]')) {
 // A page that the browser restores from its history must not stay busy.
 window.addEventListener('pageshow', (event) => event.persisted && setBusy(''));
 if (alert?.textContent) alert.focus();
-
-// A page without a way on leads back to where the person came from.
-const back = document.querySelector('[data-back]');
-if (back && history.length > 1) {
-  back.hidden = false;
-  back.addEventListener('click', () => history.back());
-}
