@@ -139,7 +139,8 @@ test('pages and e-mails show the address in Unicode, and the mail server gets A-
   expect(to).toBe('shown@xn--bcher-kva.example');
   expect(codePage.body).toContain('shown@bücher.example');
   const { page } = await openAccount(fixture, user);
-  expect(page.body).toContain('shown@bücher.example');
+  // The address may break at the sign and at dots.
+  expect(page.body.replaceAll('<wbr>', '')).toContain('shown@bücher.example');
   expect(page.body).not.toContain('xn--');
 });
 
