@@ -31,7 +31,10 @@ describe.skipIf(lacks('BUILDAH'))('the container image', () => {
     const secrets = await createDirectory();
     await chown(secrets, USER, USER);
     const created = await image.run({ command: ['src/config/create-secrets.ts', '/secrets'], secrets });
-    expect(created).toEqual({ exitCode: 0, output: '' });
+    expect(created).toMatchObject({
+      exitCode: 0,
+      output: expect.stringContaining('/secrets/encryption-key: created\n'),
+    });
 
     const env = {
       ADMIN_KEY,
