@@ -11,7 +11,6 @@ import { migrateDatabase } from './database/migrate.ts';
 import { describeFailure } from './database/start-failure.ts';
 import { renderFirstScreen } from './first-screen.ts';
 import { createLogger } from './log.ts';
-import type { Module } from './modules/module.ts';
 import { ALL_SETTINGS, type FullConfig, MODULES, readFullConfig } from './modules/modules.ts';
 import { portsOfModules } from './modules/open-modules.ts';
 import { Progress } from './progress.ts';
@@ -62,8 +61,7 @@ function writeStep(step: string): void {
 
 /** Runs a command of a module. */
 async function runCommand(name: string, argument: string | undefined): Promise<void> {
-  const modules: readonly Module<FullConfig>[] = MODULES;
-  const run = modules.flatMap(({ commands }) => commands?.[name] ?? [])[0];
+  const run = MODULES.flatMap(({ commands }) => commands?.[name] ?? [])[0];
   if (!run) throw new Error(`There is no command ${name}`);
   process.stdout.write(await run(readEnvironment(), argument));
 }

@@ -54,6 +54,7 @@ const ALLOWED = [
 /** Folders whose files and folders import each other in one direction only. */
 const orders = [
   'src',
+  'src/api',
   'src/database',
   'src/delivery',
   'src/domain',

@@ -14,7 +14,8 @@ import { createRestHandler } from './rest/rest.ts';
 import { createConnectEdge } from './rpc/connect-edge.ts';
 import { createConnectUnaryEdge } from './rpc/connect-unary.ts';
 import { createGrpcUnaryEdge } from './rpc/grpc-unary.ts';
-import { createProcedures, type ServiceParts } from './services.ts';
+import type { ServiceParts } from './service-parts.ts';
+import { createProcedures } from './services.ts';
 
 /** A fast Postgres needs a few tenths of a second for the maximum. */
 const APPLICATION_LIMITS = { min: 32, max: 1_000 };

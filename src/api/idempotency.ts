@@ -17,8 +17,7 @@ import type { Call } from '../domain/core/call.ts';
 import { ServiceError } from '../domain/core/errors.ts';
 import { answerOnce, type KeyedRequest } from '../domain/idempotency/answer-once.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
-import type { ResponseMessage } from './pipeline.ts';
-import type { Fields } from './procedures.ts';
+import type { Fields, ResponseMessage } from './messages.ts';
 
 /**
  * The calls that create or rotate something, so that a repeated call would do it again. All others have the same effect

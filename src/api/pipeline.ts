@@ -2,7 +2,6 @@
  * The pipeline of a unary call, the same over every protocol: credential, admission, deadline, read, handle, log. The
  * edge of a protocol passes a function that reads the request, and then writes the response or the error.
  */
-import type { DescMessage, MessageInitShape } from '@bufbuild/protobuf';
 import { NO_APPLICATION } from '../database/audit-schema.ts';
 import type { Database, Run } from '../database/database.ts';
 import { type AuditContext, withAudit } from '../domain/audit/audit-event.ts';
@@ -17,7 +16,8 @@ import type { CallInfo, CallOutcome, CallRoute, Protocol } from './call-info.ts'
 import { beginCall, type CallLog, runInSpan } from './call-log.ts';
 import { type Credentials, requireAdmin, requireApplication } from './credentials.ts';
 import { handleOnce, type KeyedCall, readIdempotencyKey } from './idempotency.ts';
-import type { Fields, Procedure } from './procedures.ts';
+import type { Fields, ResponseMessage } from './messages.ts';
+import type { Procedure } from './procedures.ts';
 
 export interface PipelineParts extends CallLog, Credentials {
   /** Limits calls with an API key, by application. */
@@ -41,8 +41,6 @@ export interface CallOptions {
 
 /** Reads the request by the deadline, in milliseconds of `performance.now()`. @throws errors that the edge answers */
 export type ReadRequest = (deadline: number) => Promise<Fields>;
-
-export type ResponseMessage = MessageInitShape<DescMessage>;
 
 export class Pipeline {
   readonly #parts: PipelineParts;

@@ -13,11 +13,7 @@ import { OWN_APPLICATION_IDS } from '../domain/core/own-applications.ts';
 import type { Peer } from '../domain/sessions/session.ts';
 import { isFieldMask, toChanges } from './field-mask.ts';
 import { takesIdempotencyKey } from './idempotency.ts';
-
-/** The fields of a request, before validation: over REST a value may be any JSON. */
-export type Fields<Input extends DescMessage = DescMessage> = {
-  readonly [Name in keyof MessageShape<Input>]?: unknown;
-};
+import type { Fields } from './messages.ts';
 
 /** Calls a function of the domain with the fields, and converts its result to a message. */
 type Handler<Input extends DescMessage, CallType, Result> = (

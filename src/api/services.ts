@@ -6,36 +6,14 @@ import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
-import type { PageTokens } from '../domain/pages/page-tokens.ts';
-import type { LoginProviders } from '../domain/providers/login-providers.ts';
-import type { LiveSessions } from '../domain/sessions/live-sessions.ts';
-import type { AuthTokens } from '../domain/tokens/auth-tokens.ts';
-import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
-import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import { createAdminHandlers } from './handlers/admin-handlers.ts';
 import { createAuthHandlers } from './handlers/auth-handlers.ts';
 import { createEventHandlers } from './handlers/event-handlers.ts';
 import { createSessionHandlers } from './handlers/session-handlers.ts';
 import { createUserHandlers } from './handlers/user-handlers.ts';
 import { createWebhookHandlers } from './handlers/webhook-handlers.ts';
-import type { HealthMonitor } from './operations/health.ts';
 import { createApplicationProcedures, createServiceProcedures, type Procedures, pathOf } from './procedures.ts';
-
-export interface ServiceParts {
-  readonly apiKeys: ApiKeys;
-  readonly authPageUrl: string;
-  readonly cipher: SigningKeyCipher;
-  readonly health: HealthMonitor;
-  readonly liveSessions: LiveSessions;
-  readonly pageTokens: PageTokens;
-  readonly policy: AddressPolicy;
-  readonly webhooksPerApplication: number;
-  readonly providers: LoginProviders;
-  /** How long sessions can be renewed after the sign-in, unless the application has its own limit. */
-  readonly sessionMaxAgeSeconds: number;
-  readonly tokens: AuthTokens;
-}
+import type { ServiceParts } from './service-parts.ts';
 
 export function createProcedures(parts: ServiceParts): Procedures {
   const { health, pageTokens } = parts;

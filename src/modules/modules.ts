@@ -7,10 +7,12 @@ import type { Module } from './module.ts';
 import { oidcModule } from './oidc/module.ts';
 
 /** The optional parts of Usher, in the order in which they open. Nothing else outside their folders names them. */
-export const MODULES = [consoleModule, demoModule, oidcModule];
+const LIST = [consoleModule, demoModule, oidcModule];
 
 /** The settings of the core and of every module. */
-export type FullConfig = ConfigOf<(typeof MODULES)[number]>;
+export type FullConfig = ConfigOf<(typeof LIST)[number]>;
+
+export const MODULES: readonly Module<FullConfig>[] = LIST;
 
 /** The intersection of the configurations of all modules of a union. */
 type ConfigOf<Modules> = (Modules extends Module<infer ItsConfig> ? (config: ItsConfig) => void : never) extends (
@@ -23,7 +25,7 @@ type ConfigOf<Modules> = (Modules extends Module<infer ItsConfig> ? (config: Its
 export const ALL_SETTINGS = Object.assign({}, SETTINGS, ...MODULES.map(({ settings }) => settings)) as Settings;
 
 /** The protocol by which applications sign people in, beside the API. */
-export const PROTOCOL = MODULES.flatMap(({ protocol }: Pick<Module, 'protocol'>) => protocol ?? [])[0];
+export const PROTOCOL = MODULES.find(({ protocol }) => protocol)?.protocol;
 
 /** Reads the settings of the core and of every module. @throws ConfigError */
 export function readFullConfig(...[env, readFile]: Parameters<typeof readConfig>): FullConfig {

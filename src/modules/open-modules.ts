@@ -1,7 +1,7 @@
 import type { WantedPort } from '../config/require-free-ports.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
-import type { Core, Greeting, Module, OpenedModule } from './module.ts';
+import type { Core, Greeting, OpenedModule } from './module.ts';
 import { type FullConfig, MODULES } from './modules.ts';
 
 export interface OpenedModules extends AsyncDisposable {
@@ -15,8 +15,7 @@ export interface OpenedModules extends AsyncDisposable {
 
 /** Returns the ports that settings of modules name. */
 export function portsOfModules(config: FullConfig): readonly WantedPort[] {
-  const modules: readonly Module<FullConfig>[] = MODULES;
-  return modules.flatMap(({ portsOf }) => portsOf?.(config) ?? []);
+  return MODULES.flatMap(({ portsOf }) => portsOf?.(config) ?? []);
 }
 
 /** Opens the modules that the settings turn on, in order. Disposal closes them in reverse order. */
@@ -24,8 +23,7 @@ export async function openModules(config: FullConfig, core: Omit<Core, 'greeting
   await using stack = new AsyncDisposableStack();
   const byName = new Map<string, OpenedModule>();
   const greetings: Greeting[] = [];
-  const modules: readonly Module<FullConfig>[] = MODULES;
-  for (const { name, open } of modules) {
+  for (const { name, open } of MODULES) {
     const opened = await open?.(config, { ...core, greetings });
     if (!opened) continue;
     stack.defer(async () => opened[Symbol.asyncDispose]?.());

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../http/html.ts';
 import { anchorOf, type Operation } from '../catalogue.ts';
-import { type DocumentedError, readErrors, withoutErrors } from '../openapi/documented-errors.ts';
+import { type DocumentedError, readErrors, withoutErrors } from '../documented-errors.ts';
 import { statusOfError } from '../rest/rest.ts';
 import { toBufCurl, toCurl, toTypeScript } from './example-commands.ts';
 import { exampleReply } from './example-reply.ts';

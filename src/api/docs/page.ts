@@ -9,7 +9,7 @@ import { VERSION } from '../../config/version.ts';
 import { html } from '../../http/html.ts';
 import { MARK } from '../../http/mark.ts';
 import { anchorOf, CREDENTIAL_HEADERS, SERVICES } from '../catalogue.ts';
-import { withoutErrors } from '../openapi/documented-errors.ts';
+import { withoutErrors } from '../documented-errors.ts';
 import type { StaticText } from '../operations/generated-text.ts';
 import { renderPage } from '../operations/render-page.ts';
 import { type ExampleSetup, renderGuides } from './guides.ts';

@@ -37,7 +37,7 @@ import { listUserApplications } from '../../domain/users/list-user-applications.
 import { listUsers } from '../../domain/users/list-users.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
 import type { ServiceHandlers } from '../procedures.ts';
-import type { ServiceParts } from '../services.ts';
+import type { ServiceParts } from '../service-parts.ts';
 import { toGrant, toMessage, toPage } from './to-message.ts';
 
 export function createAdminHandlers({

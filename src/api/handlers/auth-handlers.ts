@@ -2,7 +2,7 @@ import type { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { createAuthPageLink, generateAuthUrl } from '../../domain/login/generate-auth-url.ts';
 import { exchangeToken } from '../../domain/sessions/exchange-token.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
-import type { ServiceParts } from '../services.ts';
+import type { ServiceParts } from '../service-parts.ts';
 import { toMessage, toProfile } from './to-message.ts';
 
 export function createAuthHandlers({

@@ -8,7 +8,7 @@ import { revokeSession } from '../../domain/sessions/revoke-session.ts';
 import { revokeUserSessions } from '../../domain/sessions/revoke-user-sessions.ts';
 import type { Session } from '../../domain/sessions/session.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
-import type { ServiceParts } from '../services.ts';
+import type { ServiceParts } from '../service-parts.ts';
 import { toGrant, toMessage, toPage, toProfile } from './to-message.ts';
 
 type Parts = Pick<ServiceParts, 'liveSessions' | 'pageTokens' | 'sessionMaxAgeSeconds'>;

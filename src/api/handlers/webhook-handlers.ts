@@ -12,7 +12,7 @@ import { sendTestMessage } from '../../domain/webhooks/send-test-message.ts';
 import { updateWebhook } from '../../domain/webhooks/update-webhook.ts';
 import type { WebhookSummary } from '../../domain/webhooks/webhook.ts';
 import type { ApplicationHandlers } from '../procedures.ts';
-import type { ServiceParts } from '../services.ts';
+import type { ServiceParts } from '../service-parts.ts';
 import { toMessage, toPage } from './to-message.ts';
 
 type Parts = Pick<ServiceParts, 'cipher' | 'pageTokens' | 'policy' | 'webhooksPerApplication'>;

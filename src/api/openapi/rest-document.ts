@@ -3,12 +3,12 @@ import type { DescMethodUnary } from '@bufbuild/protobuf';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { HTTP_ERRORS } from '../../http/errors.ts';
 import { SERVICES } from '../catalogue.ts';
+import { readErrors } from '../documented-errors.ts';
 import { type Procedures, requireProcedure } from '../procedures.ts';
 import { statusOfError } from '../rest/rest.ts';
 import type { Route } from '../rest/route.ts';
 import { routes } from '../rest/routes.ts';
 import { describeCheckInExports } from './check-in-exports.ts';
-import { readErrors } from './documented-errors.ts';
 import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
 import {
   commentOfField,

@@ -7,8 +7,8 @@ import {
   type UniversalServerResponse,
 } from '@connectrpc/connect/protocol';
 import { ServiceError } from '../../domain/core/errors.ts';
-import type { ReadRequest, ResponseMessage } from '../pipeline.ts';
-import type { Fields } from '../procedures.ts';
+import type { Fields, ResponseMessage } from '../messages.ts';
+import type { ReadRequest } from '../pipeline.ts';
 import { toConnectError, toDecodingError } from './connect-errors.ts';
 
 /** What the error of a request depends on that Connect cannot decode. */

@@ -166,7 +166,7 @@ export const DATABASE_FAULTS: readonly Fault[] = [
     what: 'A statement is sent to a database whose layout has no form of it',
     file: 'src/database/statement.ts',
     find: 'statement.forms[layout] : statement',
-    replace: '(statement.forms[layout] ?? statement) : statement',
+    replace: "(statement.forms[layout] ?? (layout === 'distributed' ? statement : undefined)) : statement",
     test: 'test/database/layouts.test.ts',
     title: /^a distributed database sends the forms of its layout, and nothing instead/,
   },

@@ -1,5 +1,5 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape } from '@bufbuild/protobuf';
-import type { Fields } from '../../../api/procedures.ts';
+import type { Fields } from '../../../api/messages.ts';
 import { type ConsoleRequest, perform } from '../console-request.ts';
 import type { ConsoleRoute } from '../route.ts';
 import { VERSION_FIELD } from './form.ts';

@@ -1,4 +1,4 @@
-import { ERRORS, type ErrorCode, type ErrorReason } from '../../domain/core/errors.ts';
+import { ERRORS, type ErrorCode, type ErrorReason } from '../domain/core/errors.ts';
 
 export interface DocumentedError {
   readonly reason: ErrorReason;

@@ -1,0 +1,24 @@
+import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
+import type { PageTokens } from '../domain/pages/page-tokens.ts';
+import type { LoginProviders } from '../domain/providers/login-providers.ts';
+import type { LiveSessions } from '../domain/sessions/live-sessions.ts';
+import type { AuthTokens } from '../domain/tokens/auth-tokens.ts';
+import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
+import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
+import type { HealthMonitor } from './operations/health.ts';
+
+/** What the handlers of services need. */
+export interface ServiceParts {
+  readonly apiKeys: ApiKeys;
+  readonly authPageUrl: string;
+  readonly cipher: SigningKeyCipher;
+  readonly health: HealthMonitor;
+  readonly liveSessions: LiveSessions;
+  readonly pageTokens: PageTokens;
+  readonly policy: AddressPolicy;
+  readonly webhooksPerApplication: number;
+  readonly providers: LoginProviders;
+  /** How long sessions can be renewed after the sign-in, unless the application has its own limit. */
+  readonly sessionMaxAgeSeconds: number;
+  readonly tokens: AuthTokens;
+}
