@@ -7,7 +7,7 @@ import type { Module } from './module.ts';
 import { oidcModule } from './oidc/module.ts';
 
 /** The optional parts of Usher, in the order in which they open. Nothing else outside their folders names them. */
-const LIST = [consoleModule, demoModule, oidcModule];
+const LIST = [consoleModule, demoModule, oidcModule] as const;
 
 /** The settings of the core and of every module. */
 export type FullConfig = ConfigOf<(typeof LIST)[number]>;
