@@ -1,7 +1,7 @@
 /** The redirect after a sign-in. The login is complete before, so no error here can undo it. */
 import type { Completion } from '../domain/login/complete-login.ts';
+import { requireRecentSignIn } from '../domain/login/recent-sign-in.ts';
 import { hasPasskey } from '../domain/passkeys/list-passkeys.ts';
-import { requireRecentSignIn } from '../domain/passkeys/recent-sign-in.ts';
 import { keepAnswer } from './answer-cookie.ts';
 import { readCookie, setCookie } from './browser-cookie.ts';
 import { type LoginRequest, pickFields } from './login-request.ts';

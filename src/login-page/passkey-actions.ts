@@ -1,10 +1,10 @@
 /** The actions of passkeys: signing in, and adding, renaming and removing them after a sign-in. */
-import { takeChangePermit } from '../domain/account/change-permits.ts';
+import { takeChangePermit } from '../domain/login/change-permits.ts';
 import { extendCode } from '../domain/login/extend-code.ts';
+import { findRecentSignIn, requireRecentSignIn } from '../domain/login/recent-sign-in.ts';
 import { createCreationOptions } from '../domain/passkeys/creation-options.ts';
 import { deletePasskey } from '../domain/passkeys/delete-passkey.ts';
 import { listOwnPasskeys } from '../domain/passkeys/list-passkeys.ts';
-import { findRecentSignIn, requireRecentSignIn } from '../domain/passkeys/recent-sign-in.ts';
 import { redeemPasskey } from '../domain/passkeys/redeem-passkey.ts';
 import { renamePasskey } from '../domain/passkeys/rename-passkey.ts';
 import { storePasskey } from '../domain/passkeys/store-passkey.ts';

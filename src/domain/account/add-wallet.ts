@@ -2,9 +2,9 @@
 import type { Call } from '../core/call.ts';
 import { check, type Unchecked } from '../core/validation.ts';
 import { addressRules, type ChallengeSettings, createMessage } from '../login/create-wallet-challenge.ts';
+import { requireRecentSignIn } from '../login/recent-sign-in.ts';
 import { signatureRules, withLatestChallenge } from '../login/redeem-wallet-signature.ts';
 import { requireWalletSignature, type WalletSettings } from '../login/verify-wallet-signature.ts';
-import { requireRecentSignIn } from '../passkeys/recent-sign-in.ts';
 import type { Browser } from '../sessions/browser.ts';
 import { linkWallet } from '../users/update-user.ts';
 

@@ -1,10 +1,10 @@
 import { showEmail } from '../../config/email-address.ts';
 import { toUuidBytes } from '../../encoding/uuid-bytes.ts';
 import type { Call } from '../core/call.ts';
+import type { RecentSignIn } from '../login/recent-sign-in.ts';
 import type { Browser } from '../sessions/browser.ts';
 import { createChallenge } from './challenge.ts';
 import type { Passkey } from './passkey.ts';
-import type { RecentSignIn } from './recent-sign-in.ts';
 import type { RelyingParty } from './relying-party.ts';
 import { ALGORITHMS } from './verify-passkey.ts';
 

@@ -1,9 +1,9 @@
 import { columnsOf, p, statement } from '../../database/template.ts';
 import type { Call } from '../core/call.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
+import type { RecentSignIn } from '../login/recent-sign-in.ts';
 import { getUser } from '../users/get-user.ts';
 import { type Passkey, passkeyColumns } from './passkey.ts';
-import type { RecentSignIn } from './recent-sign-in.ts';
 import type { RelyingParty } from './relying-party.ts';
 
 const rules = { userId: uuid };

@@ -5,6 +5,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, text, type Unchecked } from '../core/validation.ts';
+import { requireRecentSignIn, signInRules } from '../login/recent-sign-in.ts';
 import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import type { Browser } from '../sessions/browser.ts';
 import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
@@ -13,7 +14,6 @@ import { isStillSignedIn } from '../users/still-signed-in.ts';
 import { parseCredential, requireOwnRequest } from './credential.ts';
 import { nameOfAuthenticator } from './default-name.ts';
 import { MAX_PASSKEYS, YOUNG_PASSKEY_DAYS } from './passkey.ts';
-import { requireRecentSignIn, signInRules } from './recent-sign-in.ts';
 import type { RelyingParty } from './relying-party.ts';
 import { verifyCreation } from './verify-passkey.ts';
 

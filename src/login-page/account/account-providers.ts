@@ -3,7 +3,7 @@ import { ServiceError } from '../../domain/core/errors.ts';
 import { deleteUserIdentity } from '../../domain/identities/delete-identity.ts';
 import { linkIdentity } from '../../domain/identities/link-identity.ts';
 import { takeNetworkPermits } from '../../domain/login/network-permits.ts';
-import { findRecentSignIn, requireRecentSignIn } from '../../domain/passkeys/recent-sign-in.ts';
+import { findRecentSignIn, requireRecentSignIn } from '../../domain/login/recent-sign-in.ts';
 import {
   type Authorization,
   createAuthorization,

@@ -1,8 +1,9 @@
 /** What the actions of the account page share: the check of the sign-in, views and redirects. */
-import { takeChangePermit } from '../../domain/account/change-permits.ts';
+
 import { type AccountSignIn, findAccount } from '../../domain/account/find-account.ts';
 import type { Call } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
+import { takeChangePermit } from '../../domain/login/change-permits.ts';
 import { FRESH_MINUTES } from '../../domain/login/sign-in-age.ts';
 import type { User } from '../../domain/users/user.ts';
 import type { Action } from '../actions.ts';

@@ -1,7 +1,7 @@
 /** The wallet of the account page: adding one with a signature, and removing it. */
 import { addWallet, createLinkMessage } from '../../domain/account/add-wallet.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
-import { findRecentSignIn } from '../../domain/passkeys/recent-sign-in.ts';
+import { findRecentSignIn } from '../../domain/login/recent-sign-in.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
 import { html } from '../../http/html.ts';
 import { alertFor, alertKeyOf } from '../alerts.ts';

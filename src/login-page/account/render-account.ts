@@ -6,11 +6,11 @@ import { type Html, html } from '../../http/html.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { renderAddress } from '../../texts/render-address.ts';
 import type { Language, TextKey } from '../../texts/texts.ts';
+import { describeBrowser } from '../describe-browser.ts';
 import type { PageContent } from '../pages/document.ts';
 import { renderFooter } from '../pages/footer.ts';
 import { renderPasskey } from '../pages/passkey.ts';
 import type { AccountFormView, AccountView } from './account-view.ts';
-import { describeBrowser } from './describe-browser.ts';
 import { renderIdentities, renderLinkButtons } from './render-identities.ts';
 import { renderItem, renderToken } from './render-parts.ts';
 

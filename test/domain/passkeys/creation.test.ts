@@ -1,10 +1,10 @@
 /** Adding, renaming and removing passkeys: what is stored, and what each check refuses. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
+import { requireRecentSignIn } from '../../../src/domain/login/recent-sign-in.ts';
 import { type CreationOptions, createCreationOptions } from '../../../src/domain/passkeys/creation-options.ts';
 import { deletePasskey } from '../../../src/domain/passkeys/delete-passkey.ts';
 import { listPasskeys } from '../../../src/domain/passkeys/list-passkeys.ts';
-import { requireRecentSignIn } from '../../../src/domain/passkeys/recent-sign-in.ts';
 import { renamePasskey } from '../../../src/domain/passkeys/rename-passkey.ts';
 import { MINUTE } from '../../support/clock.ts';
 import { FLAGS, type Oddities, type PasskeyAlgorithm, SoftwarePasskey } from '../../support/passkey.ts';

@@ -76,7 +76,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A sign-out leaves the pages of passkeys open',
-    file: 'src/domain/passkeys/recent-sign-in.ts',
+    file: 'src/domain/login/recent-sign-in.ts',
     find: " and ${isSignedInHere(p.instant('completedAt'))}",
     replace: '',
     test: ended,
@@ -84,7 +84,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A revocation leaves the pages of passkeys open',
-    file: 'src/domain/passkeys/recent-sign-in.ts',
+    file: 'src/domain/login/recent-sign-in.ts',
     find: "${isSignInAfterEveryCutoff(p.instant('completedAt'))}",
     replace: "id = ${p.uuid('userId')}",
     test: ended,

@@ -105,7 +105,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A passkey may be added hours after a sign-in',
-    file: 'src/domain/passkeys/recent-sign-in.ts',
+    file: 'src/domain/login/recent-sign-in.ts',
     find: "if (call.now.getTime() - completedAt.getTime() >= LIFETIME_MS) throw new ServiceError('LOGIN_INTENT_EXPIRED');",
     replace: '',
     test: creation,
@@ -113,7 +113,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A passkey may be added from any browser',
-    file: 'src/domain/passkeys/recent-sign-in.ts',
+    file: 'src/domain/login/recent-sign-in.ts',
     find: "if (!hasCompleted(browser, intent)) throw new ServiceError('LOGIN_INTENT_COMPLETED');",
     replace: '',
     test: creation,
@@ -121,7 +121,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A passkey may be added by a remembered sign-in',
-    file: 'src/domain/passkeys/recent-sign-in.ts',
+    file: 'src/domain/login/recent-sign-in.ts',
     find: "if (intent.authenticatedAt) throw new ServiceError('LOGIN_INTENT_EXPIRED');",
     replace: '',
     test: 'test/login-page/passkeys-prompt.test.ts',

@@ -1,6 +1,6 @@
 /** Renders addresses, browsers and IDs for tables and links. */
 import { type Html, html } from '../../../http/html.ts';
-import { describeBrowser } from '../../../login-page/account/describe-browser.ts';
+import { describeBrowser } from '../../../login-page/describe-browser.ts';
 import { isolate } from '../../../texts/isolate.ts';
 
 export function renderWallet(address: string): Html {

@@ -1,7 +1,7 @@
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
-import { hmac, type LoginCodeKeys } from '../login/login-code.ts';
-import { type RateLimit, takePermit } from '../login/rate-limit.ts';
+import { hmac, type LoginCodeKeys } from './login-code.ts';
+import { type RateLimit, takePermit } from './rate-limit.ts';
 
 /** Each change stores an event in the audit log, and messages to webhooks. */
 const CHANGES: RateLimit = { burst: 60, intervalMs: 60_000 };

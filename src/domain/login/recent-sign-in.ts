@@ -3,11 +3,11 @@ import { p, statement } from '../../database/template.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
-import { findLoginIntent, type LoginIntent, statusOf } from '../login/login-intent.ts';
-import { RECENT_MINUTES } from '../login/sign-in-age.ts';
 import { type Browser, hasCompleted } from '../sessions/browser.ts';
 import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
 import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
+import { findLoginIntent, type LoginIntent, statusOf } from './login-intent.ts';
+import { RECENT_MINUTES } from './sign-in-age.ts';
 
 const LIFETIME_MS = RECENT_MINUTES * 60_000;
 
