@@ -38,7 +38,7 @@ it.each(operations.filter(({ method }) => answerToOthers(method)))(
     ];
     const fields = await sampleFields(method, { service, tenant: owner, user });
     // The user is one of the stranger as well, unless that is the question.
-    if (name !== 'GetUser') await beginSession(service, stranger, user);
+    if (name !== 'GetUser' && name !== 'BatchGetUsers') await beginSession(service, stranger, user);
     const before = await dumpTables(service.database);
     expect(await callAs(stranger, operation, fields)).toEqual(answerToOthers(method));
     expect(await dumpTables(service.database)).toEqual(before);
@@ -72,12 +72,12 @@ it.each(operations)(
 /** The fields of the operations that name a user. */
 const naming = operations.flatMap(({ method, ...operation }) =>
   method.input.fields
-    .filter(({ jsonName }) => /^(user|owner)Id$/.test(jsonName))
-    .map(({ jsonName: field }) => ({ ...operation, method, field })),
+    .filter(({ jsonName }) => /^(user|owner)Ids?$/.test(jsonName))
+    .map(({ jsonName: field, fieldKind }) => ({ ...operation, method, field, isList: fieldKind === 'list' })),
 );
 
 it.each(naming)('$name tells nothing of a user of another application who is its $field', async (operation) => {
-  const { method, field } = operation;
+  const { method, field, isList } = operation;
   const [tenant, other] = [await createTenant(service), await createTenant(service)];
   const foreign = await createTestUser(service, { name: 'Somebody Else', applicationIds: [other.id] });
   await beginSession(service, other, foreign);
@@ -87,7 +87,7 @@ it.each(naming)('$name tells nothing of a user of another application who is its
   for (const id of [randomUUID(), foreign.id, deleted]) {
     const fields = await sampleFields(method, { service, tenant });
     const before = await dumpTables(service.database, other.id);
-    answers.push(withoutIds(await callAs(tenant, operation, { ...fields, [field]: id })));
+    answers.push(withoutIds(await callAs(tenant, operation, { ...fields, [field]: isList ? [id] : id })));
     expect(await dumpTables(service.database, other.id)).toEqual(before);
   }
   const [ofNobody] = answers;
@@ -97,6 +97,7 @@ it.each(naming)('$name tells nothing of a user of another application who is its
 
 it('Fields that name a user are found by their names', () => {
   expect(naming.map(({ name, field }) => `${name} ${field}`).sort()).toEqual([
+    'BatchGetUsers userIds',
     'CreateWebhook ownerId',
     'GetUser userId',
     'ListGrants userId',

@@ -20,7 +20,7 @@ import {
 } from '../support/service.ts';
 import { openContractFixture, UNKNOWN_ID, UUID } from './contract-fixture.ts';
 
-const { getUser, listUsers } = UserService.method;
+const { batchGetUsers, getUser, listUsers } = UserService.method;
 const admins = AdminService.method;
 const { exchangeToken } = AuthService.method;
 const ASTRAL_255 = '\u{1F6AA}'.repeat(255);
@@ -82,6 +82,37 @@ describe('an application', () => {
       message: 'User retrieved successfully',
       data: shown,
     });
+  });
+
+  it('sees up to 100 users at once, in the order of the IDs, without those whom it does not see alone', async () => {
+    const [user, another, stranger, deleted] = [
+      await createTestUser(service, { name: 'Ada' }),
+      await createTestUser(service),
+      await createTestUser(service),
+      await createTestUser(service),
+    ];
+    for (const each of [user, another, deleted]) await beginSession(service, tenant, each);
+    await beginSession(service, other, stranger);
+    await admin.deleteUser({ userId: deleted.id });
+    const idsOf = async (...userIds: string[]) => {
+      const { data } = await callWith(batchGetUsers, { userIds });
+      return (data as { users: { id: string }[] }).users.map(({ id }) => id);
+    };
+    const unseen = [stranger.id, deleted.id, UNKNOWN_ID];
+    expect(await idsOf(...unseen)).toEqual([]);
+    expect(await idsOf(...unseen, another.id, user.id.toUpperCase(), another.id)).toEqual([another.id, user.id]);
+    expect(await idsOf(user.id, another.id)).toEqual([user.id, another.id]);
+    const alone = await callWith(getUser, { userId: user.id });
+    expect(await callWith(batchGetUsers, { userIds: [user.id] })).toMatchObject({
+      message: 'Users retrieved successfully',
+      data: { users: [alone.data] },
+    });
+
+    expect(await idsOf(...Array.from({ length: 99 }, () => randomUUID()), user.id)).toEqual([user.id]);
+    const tooMany = Array.from({ length: 101 }, () => user.id);
+    for (const userIds of [[], tooMany, [user.id, 'none']]) {
+      expect(await callWith(batchGetUsers, { userIds })).toEqual(validationFailed('userIds'));
+    }
   });
 
   it('sees the present profile and that a user is deactivated, and no deleted user', async () => {

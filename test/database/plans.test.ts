@@ -534,7 +534,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const inTurn = { transact: <Result>(_: unknown, work: (given: Run) => Promise<Result>) => work(run) };
   for (let turn = 0; turn < 2; turn++)
     await answerOnce({ cipher, database: inTurn }, keyed, async () => Buffer.from('answer'));
-  await endOwnSessions(call, { applicationId: tenant.id, userId: inactive });
+  await endOwnSessions(call, { applicationId: other.id, userId: inactive });
   const sessionId = await beginSession(service, other, await createTestUser(service));
   await revokeSession(sharing, service.config, { sessionId });
   await getUser(call, { email: user.email });

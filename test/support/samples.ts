@@ -82,6 +82,7 @@ const PREPARE: Readonly<Record<string, (values: SampleValues, fixture: SampleFix
   'SessionService/RevokeUserSessions': signIn,
   'SessionService/ListSessions': signIn,
   'UserService/ListUsers': signIn,
+  'UserService/BatchGetUsers': signIn,
   'WebhookService/ListWebhooks': (_, { service, tenant }) => twice(() => createTestWebhook(service, tenant)),
   'WebhookService/ListDeliveries': (values) => values.get('MESSAGE_ID'),
   'EventService/ListEvents': (_, { service, tenant }) => twice(() => createTestEvent(service, tenant)),
@@ -112,6 +113,7 @@ const TO_OTHERS: Readonly<Record<string, Answer>> = {
   'SessionService/EndGrant': success(undefined, 'Grant ended successfully'),
   'WebhookService/CreateWebhook': refusal('not_found', 'User not found'),
   'UserService/GetUser': refusal('not_found', 'User not found'),
+  'UserService/BatchGetUsers': success({ users: [] }, 'Users retrieved successfully'),
 };
 
 /** Returns the answer to another application; undefined where the request names nothing of an application's own. */
@@ -143,9 +145,10 @@ export function credentialFor({ credential }: Operation, { apiKey }: Pick<Tenant
 async function fill(method: DescMethodUnary, fields: JsonObject, fixture: SampleFixture): Promise<JsonObject> {
   const values = new SampleValues(fixture);
   const filled: Record<string, JsonValue> = {};
+  const fillOne = async (value: JsonValue) =>
+    typeof value === 'string' && value.startsWith('$') ? values.get(value.slice(1) as Variable) : value;
   for (const [name, value] of Object.entries(fields)) {
-    const isVariable = typeof value === 'string' && value.startsWith('$');
-    filled[name] = isVariable ? await values.get(value.slice(1) as Variable) : value;
+    filled[name] = Array.isArray(value) ? await Promise.all(value.map(fillOne)) : await fillOne(value);
   }
   await prepareSample(method, values);
   return filled;

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/user.proto.
  */
 export const file_usher_v1_user: GenFile = /*@__PURE__*/
-  fileDesc("ChN1c2hlci92MS91c2VyLnByb3RvEgh1c2hlci52MSIhCg5HZXRVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIjoKD0dldFVzZXJSZXNwb25zZRInCgR1c2VyGAEgASgLMhkudXNoZXIudjEuQXBwbGljYXRpb25Vc2VyIpoBChBMaXN0VXNlcnNSZXF1ZXN0EhIKBWVtYWlsGAEgASgJSACIAQESGwoOd2FsbGV0X2FkZHJlc3MYAiABKAlIAYgBARIWCglwYWdlX3NpemUYAyABKAVIAogBARISCgpwYWdlX3Rva2VuGAQgASgJQggKBl9lbWFpbEIRCg9fd2FsbGV0X2FkZHJlc3NCDAoKX3BhZ2Vfc2l6ZSJWChFMaXN0VXNlcnNSZXNwb25zZRIoCgV1c2VycxgBIAMoCzIZLnVzaGVyLnYxLkFwcGxpY2F0aW9uVXNlchIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAki2QEKD0FwcGxpY2F0aW9uVXNlchIKCgJpZBgBIAEoCRINCgVlbWFpbBgCIAEoCRIRCgRuYW1lGAMgASgJSACIAQESGgoNcHJvZmlsZV9pbWFnZRgEIAEoCUgBiAEBEhYKDndhbGxldF9hZGRyZXNzGAUgASgJEhEKCWlzX2FjdGl2ZRgGIAEoCBI2ChJmaXJzdF9zaWduZWRfaW5fYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQgcKBV9uYW1lQhAKDl9wcm9maWxlX2ltYWdlMpMBCgtVc2VyU2VydmljZRI+CgdHZXRVc2VyEhgudXNoZXIudjEuR2V0VXNlclJlcXVlc3QaGS51c2hlci52MS5HZXRVc2VyUmVzcG9uc2USRAoJTGlzdFVzZXJzEhoudXNoZXIudjEuTGlzdFVzZXJzUmVxdWVzdBobLnVzaGVyLnYxLkxpc3RVc2Vyc1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChN1c2hlci92MS91c2VyLnByb3RvEgh1c2hlci52MSIhCg5HZXRVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIjoKD0dldFVzZXJSZXNwb25zZRInCgR1c2VyGAEgASgLMhkudXNoZXIudjEuQXBwbGljYXRpb25Vc2VyIpoBChBMaXN0VXNlcnNSZXF1ZXN0EhIKBWVtYWlsGAEgASgJSACIAQESGwoOd2FsbGV0X2FkZHJlc3MYAiABKAlIAYgBARIWCglwYWdlX3NpemUYAyABKAVIAogBARISCgpwYWdlX3Rva2VuGAQgASgJQggKBl9lbWFpbEIRCg9fd2FsbGV0X2FkZHJlc3NCDAoKX3BhZ2Vfc2l6ZSJWChFMaXN0VXNlcnNSZXNwb25zZRIoCgV1c2VycxgBIAMoCzIZLnVzaGVyLnYxLkFwcGxpY2F0aW9uVXNlchIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiKAoUQmF0Y2hHZXRVc2Vyc1JlcXVlc3QSEAoIdXNlcl9pZHMYASADKAkiQQoVQmF0Y2hHZXRVc2Vyc1Jlc3BvbnNlEigKBXVzZXJzGAEgAygLMhkudXNoZXIudjEuQXBwbGljYXRpb25Vc2VyItkBCg9BcHBsaWNhdGlvblVzZXISCgoCaWQYASABKAkSDQoFZW1haWwYAiABKAkSEQoEbmFtZRgDIAEoCUgAiAEBEhoKDXByb2ZpbGVfaW1hZ2UYBCABKAlIAYgBARIWCg53YWxsZXRfYWRkcmVzcxgFIAEoCRIRCglpc19hY3RpdmUYBiABKAgSNgoSZmlyc3Rfc2lnbmVkX2luX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIHCgVfbmFtZUIQCg5fcHJvZmlsZV9pbWFnZTLlAQoLVXNlclNlcnZpY2USPgoHR2V0VXNlchIYLnVzaGVyLnYxLkdldFVzZXJSZXF1ZXN0GhkudXNoZXIudjEuR2V0VXNlclJlc3BvbnNlEkQKCUxpc3RVc2VycxIaLnVzaGVyLnYxLkxpc3RVc2Vyc1JlcXVlc3QaGy51c2hlci52MS5MaXN0VXNlcnNSZXNwb25zZRJQCg1CYXRjaEdldFVzZXJzEh4udXNoZXIudjEuQmF0Y2hHZXRVc2Vyc1JlcXVlc3QaHy51c2hlci52MS5CYXRjaEdldFVzZXJzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.GetUserRequest
@@ -115,6 +115,42 @@ export const ListUsersResponseSchema: GenMessage<ListUsersResponse> = /*@__PURE_
   messageDesc(file_usher_v1_user, 3);
 
 /**
+ * @generated from message usher.v1.BatchGetUsersRequest
+ */
+export type BatchGetUsersRequest = Message<"usher.v1.BatchGetUsersRequest"> & {
+  /**
+   * 1 to 100 UUIDs.
+   *
+   * @generated from field: repeated string user_ids = 1;
+   */
+  userIds: string[];
+};
+
+/**
+ * Describes the message usher.v1.BatchGetUsersRequest.
+ * Use `create(BatchGetUsersRequestSchema)` to create a new message.
+ */
+export const BatchGetUsersRequestSchema: GenMessage<BatchGetUsersRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_user, 4);
+
+/**
+ * @generated from message usher.v1.BatchGetUsersResponse
+ */
+export type BatchGetUsersResponse = Message<"usher.v1.BatchGetUsersResponse"> & {
+  /**
+   * @generated from field: repeated usher.v1.ApplicationUser users = 1;
+   */
+  users: ApplicationUser[];
+};
+
+/**
+ * Describes the message usher.v1.BatchGetUsersResponse.
+ * Use `create(BatchGetUsersResponseSchema)` to create a new message.
+ */
+export const BatchGetUsersResponseSchema: GenMessage<BatchGetUsersResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_user, 5);
+
+/**
  * A user with the user's current profile.
  *
  * @generated from message usher.v1.ApplicationUser
@@ -169,7 +205,7 @@ export type ApplicationUser = Message<"usher.v1.ApplicationUser"> & {
  * Use `create(ApplicationUserSchema)` to create a new message.
  */
 export const ApplicationUserSchema: GenMessage<ApplicationUser> = /*@__PURE__*/
-  messageDesc(file_usher_v1_user, 4);
+  messageDesc(file_usher_v1_user, 6);
 
 /**
  * The users who have signed in to an application. Every call carries the
@@ -201,6 +237,18 @@ export const UserService: GenService<{
     methodKind: "unary";
     input: typeof ListUsersRequestSchema;
     output: typeof ListUsersResponseSchema;
+  },
+  /**
+   * Returns several users at once, in the order of their IDs in the request. Users
+   * whom GetUser does not find are left out, and an ID that is there twice counts
+   * once.
+   *
+   * @generated from rpc usher.v1.UserService.BatchGetUsers
+   */
+  batchGetUsers: {
+    methodKind: "unary";
+    input: typeof BatchGetUsersRequestSchema;
+    output: typeof BatchGetUsersResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_usher_v1_user, 0);

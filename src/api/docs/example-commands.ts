@@ -37,10 +37,9 @@ export function toBufCurl(operation: Operation): string {
 export function toTypeScript(operation: Operation): string {
   const { method, credential } = operation;
   const fields = fieldsOf(operation);
-  const variables = fields.flatMap(([, value]) => (isVariable(value) ? [value.slice(1)] : []));
+  const variables = fields.flatMap(([, value]) => variablesIn(value).map((variable) => variable.slice(1)));
   const times = fields.filter(([name]) => isTime(operation, name));
   const entries = fields.map(([name, value]) => {
-    if (isVariable(value)) return `${name}: ${value.slice(1)}`;
     if (isTime(operation, name)) return `${name}: timestampFromDate(new Date(${quote(value)}))`;
     return `${name}: ${isBytes(operation, name) ? `Buffer.from(${quote(value)}, 'base64')` : quote(value)}`;
   });
@@ -74,7 +73,8 @@ function withJson(lines: readonly string[], option: string, fields: Fields): str
   const entries = fields.map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
   const short = `{${entries.join(', ')}}`;
   const json = short.length > 56 ? `{\n${entries.map((entry) => `  ${entry}`).join(',\n')}\n}` : short;
-  if (!fields.some(([, value]) => isVariable(value))) return [...lines, `${option} '${json}'`].join(' \\\n');
+  if (!fields.some(([, value]) => variablesIn(value).length > 0))
+    return [...lines, `${option} '${json}'`].join(' \\\n');
   return `${[...lines, `${option} @- <<EOF`].join(' \\\n')}\n${json}\nEOF`;
 }
 
@@ -91,6 +91,11 @@ function isVariable(value: JsonValue): value is `$${string}` {
   return typeof value === 'string' && value.startsWith('$');
 }
 
+/** Returns the variables of a value, which may be a list of them. */
+function variablesIn(value: JsonValue): `$${string}`[] {
+  return (Array.isArray(value) ? value : [value]).filter(isVariable);
+}
+
 function isTime({ method }: Operation, name: string): boolean {
   return method.input.fields.some((field) => field.localName === name && field.message === TimestampSchema);
 }
@@ -101,5 +106,6 @@ function isBytes({ method }: Operation, name: string): boolean {
 
 function quote(value: JsonValue): string {
   if (Array.isArray(value)) return `[${value.map(quote).join(', ')}]`;
+  if (isVariable(value)) return value.slice(1);
   return typeof value === 'string' ? `'${value.replace(/['\\]/g, '\\$&')}'` : String(value);
 }

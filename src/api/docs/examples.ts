@@ -66,6 +66,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
 
   'UserService/GetUser': USER,
   'UserService/ListUsers': PAGE,
+  'UserService/BatchGetUsers': { required: { userIds: ['$USER_ID'] } },
 
   'WebhookService/CreateWebhook': {
     required: { url: 'https://example.com/hooks', ownerId: '$OWNER_ID', eventTypes: ['*'] },

@@ -26,6 +26,8 @@ export const routes: readonly Route[] = [
   route('GET', '/api/grants', sessions.listGrants, 'Grants retrieved successfully'),
   route('DELETE', '/api/grants/:grantId', sessions.endGrant, 'Grant ended successfully'),
 
+  // Before the path of one user, which matches, too.
+  route('POST', '/api/users/batch-get', users.batchGetUsers, 'Users retrieved successfully'),
   route('GET', '/api/users/:userId', users.getUser, 'User retrieved successfully', { resource: 'user' }),
   route('GET', '/api/users', users.listUsers, 'Users retrieved successfully'),
   route('DELETE', '/api/users/:userId/sessions', sessions.revokeUserSessions, 'Sessions revoked successfully'),

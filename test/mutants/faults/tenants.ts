@@ -15,6 +15,14 @@ export const TENANT_FAULTS: readonly Fault[] = [
     title: nothing('DeleteWebhook'),
   },
   {
+    what: 'BatchGetUsers finds users of every application',
+    file: 'src/domain/users/batch-get-users.ts',
+    find: "application_id = ${p.uuid('applicationId')} and user_id",
+    replace: "${p.uuid('applicationId')} is not null and user_id",
+    test,
+    title: /^BatchGetUsers of what belongs to another application/,
+  },
+  {
     what: 'ListCheckIns lists those of the event with the same ID of another application',
     file: 'src/domain/events/list-check-ins.ts',
     find: "application_id = ${p.uuid('applicationId')} and event_id",
