@@ -15,10 +15,17 @@ ${renderTable(
   [
     ['Metadata', '`/.well-known/openid-configuration`'],
     ['Flow', 'authorization code, with PKCE (`S256`) unless `requirePkce` is false'],
-    ['Client authentication', '`client_secret_basic` or `client_secret_post`'],
+    [
+      'Client authentication',
+      '`client_secret_basic` or `client_secret_post`; `none` for pages and mobile apps: `publicClient`',
+    ],
     ['Scopes', '`openid`, `profile` (`name`, `picture`), `email` (`email`, `email_verified`)'],
     ['ID tokens', 'RS256, 15 minutes. `sub` is the ID of the user.'],
-    ['Refresh tokens', 'always; until `SESSION_MAX_AGE` after the sign-in, or a logout'],
+    [
+      'Refresh tokens',
+      'always; until `SESSION_MAX_AGE` after the sign-in, or a logout. Each use replaces that of a page.',
+    ],
+    ['CORS', 'with `publicClient`, for the origins of `redirectUris`'],
     ['Logout', '`/oidc/logout` with `id_token_hint`; register `postLogoutRedirectUris`'],
     ['Back-channel logout', 'a logout token, RS256, to `backchannelLogoutUri`'],
   ],

@@ -5,7 +5,23 @@ import { renderCodeBlock } from './text.ts';
 
 /** A copy that `npm run generate` writes, because the container image has no `test` folder. */
 const FILE = new URL('../../../gen/quick-starts.json', import.meta.url);
-const quickStarts: readonly { title: string; text: string }[] = JSON.parse(readFileSync(FILE, 'utf8'));
+
+interface QuickStart {
+  readonly title: string;
+  /** What the application is, as an operator says in the console. */
+  readonly kind: 'server' | 'single-page' | 'own-page';
+  readonly text: string;
+}
+
+const ALL_QUICK_STARTS: readonly QuickStart[] = JSON.parse(readFileSync(FILE, 'utf8'));
+
+/** Creates the application of a page. A page keeps no secret, so it is a public client. */
+export const PUBLIC_CLIENT = `# A page keeps no secret: its application is a public client. Needs ADMIN_KEY.
+export CLIENT_ID=$(curl -s "$USHER_URL/usher.v1.AdminService/CreateApplication" \\
+  -H "X-Admin-Key: $ADMIN_KEY" -H 'Content-Type: application/json' \\
+  -d '{"name":"Shop","openIdConnect":true,"publicClient":true,"redirectUris":["http://127.0.0.1/callback"],
+    "postLogoutRedirectUris":["http://127.0.0.1/"]}' | grep -o 'client_[0-9a-f]*')
+`;
 
 /** The commands that set each one up, from a clone of Usher. */
 export const SETUPS: Readonly<Record<string, string>> = {
@@ -24,11 +40,19 @@ npx next dev --hostname 127.0.0.1  # then open /me`,
 python3 -m venv ../shop/env && . ../shop/env/bin/activate && pip install grpcio-tools
 python -m grpc_tools.protoc -I proto --python_out=../shop --grpc_python_out=../shop usher/v1/auth.proto
 cd ../shop && python sign_in.py  # the file below`,
+  'Single-page app': `mkdir -p ../shop && cd ../shop && npm install oidc-client-ts vite
+# Save the file below as index.html.
+VITE_USHER_URL=$USHER_URL VITE_CLIENT_ID=$CLIENT_ID npx vite --host 127.0.0.1 --port 3000`,
+  'Login page of your own': `mkdir -p ../login && cd ../login && npm install hono @hono/node-server
+# The password of ada@example.com for a trial: correct horse
+node -p "JSON.stringify({'ada@example.com': 'salt:' + crypto.scryptSync('correct horse', 'salt', 32).toString('hex')})" > passwords.json
+PASSWORDS_FILE=passwords.json npx tsx app.mts  # the file below, with ADMIN_KEY
+# Then start Usher again with AUTH_PAGE_URL=http://127.0.0.1:4000/`,
 };
 
 export const QUICK_STARTS = html`<p>Each is a whole application, for the redirect URI <code>http://127.0.0.1/callback</code>, which matches any port. The demo application has it.
 Set <code>USHER_URL</code>, <code>CLIENT_ID</code> and <code>API_KEY</code>, as above. Begin in a clone of Usher, and then open <code>http://127.0.0.1:3000</code>.</p>
-${quickStarts.map(
-  ({ title, text }) =>
-    html`<details><summary>${title}</summary>${renderCodeBlock(SETUPS[title] ?? '')}${renderCodeBlock(text, { marksVariables: false })}</details>\n`,
+${ALL_QUICK_STARTS.map(
+  ({ title, kind, text }) =>
+    html`<details><summary>${title}</summary>${renderCodeBlock((kind === 'single-page' ? PUBLIC_CLIENT : '') + (SETUPS[title] ?? ''))}${renderCodeBlock(text, { marksVariables: false })}</details>\n`,
 )}`;

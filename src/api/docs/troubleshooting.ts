@@ -43,7 +43,7 @@ export const TROUBLESHOOTING = renderTable(
     ],
     [
       'A browser refuses a call: CORS',
-      'Call Usher from your server: an API key in a page is public. For internal tools, operators set `CORS_ORIGINS`.',
+      'Call Usher from your server: an API key in a page is public. A page without a server uses OpenID Connect with `publicClient`. For internal tools, operators set `CORS_ORIGINS`.',
     ],
     ['`wrong version number`', 'One side speaks TLS, and the other does not: compare `https` and `http`.'],
   ],

@@ -24,14 +24,17 @@ mkdirSync('gen/openapi', { recursive: true });
 write('rest', await describeRest(procedures, commentOf, info));
 write('connect', await describeConnect(procedures, commentOf, info));
 
-const QUICK_STARTS = {
-  Express: 'express/app.ts',
-  Hono: 'hono/app.ts',
-  'Next.js': 'next/sessions.ts',
-  'Python over gRPC': 'python/sign_in.py',
-};
-const quickStarts = Object.entries(QUICK_STARTS).map(([title, path]) => ({
+const QUICK_STARTS = [
+  ['Express', 'server', 'express/app.ts'],
+  ['Hono', 'server', 'hono/app.ts'],
+  ['Next.js', 'server', 'next/sessions.ts'],
+  ['Python over gRPC', 'server', 'python/sign_in.py'],
+  ['Single-page app', 'single-page', 'single-page/index.html'],
+  ['Login page of your own', 'own-page', 'login-page/app.ts'],
+];
+const quickStarts = QUICK_STARTS.map(([title, kind, path]) => ({
   title,
+  kind,
   text: readFileSync(`test/examples/${path}`, 'utf8'),
 }));
 writeFileSync('gen/quick-starts.json', `${JSON.stringify(quickStarts, null, 2)}\n`);

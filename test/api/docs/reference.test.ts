@@ -60,6 +60,8 @@ test.each([
   ['Hono', 'hono/app.ts'],
   ['Next.js', 'next/sessions.ts'],
   ['Python over gRPC', 'python/sign_in.py'],
+  ['a single-page app', 'single-page/index.html'],
+  ['a login page', 'login-page/app.ts'],
 ])('shows for %s the application that a test runs, to the letter', async (_, path) => {
   const text = await readFile(join(REPOSITORY, 'test/examples', path), 'utf8');
   expect(page).toContain(`<code>${html`${text}`.text}</code>`);

@@ -24,7 +24,7 @@ const fixture = await LoginFixture.open({ oidcSigningKeys: [key, oldKey] });
 const { service, clock } = fixture;
 afterAll(() => fixture.close());
 const admin = adminClient(service);
-const fields = { openIdConnect: true, singleSignOn: true, postLogoutRedirectUris: [OUT] };
+const fields = { openIdConnect: true, singleSignOn: true, postLogoutRedirectUris: [OUT, 'http://127.0.0.1/out'] };
 const of = await createTenant(service, { name: 'Shop', ...fields });
 const other = await createTenant(service, fields);
 
@@ -103,6 +103,13 @@ describe('with the ID token of a login', () => {
     const { browser, idToken: id_token_hint } = await signIn();
     const { status, location } = await browser.post('/oidc/logout', { id_token_hint, post_logout_redirect_uri: OUT });
     expect([status, location]).toEqual([303, OUT]);
+  });
+
+  it('leads to any port of a loopback address, as redirect URIs do', async () => {
+    const { browser, idToken: id_token_hint } = await signIn();
+    const uri = 'http://127.0.0.1:5173/out';
+    const { status, location } = await logOut(browser, { id_token_hint, post_logout_redirect_uri: uri });
+    expect([status, location]).toEqual([303, uri]);
   });
 
   it.each<[string, Changes]>([

@@ -39,10 +39,18 @@ export const OIDC_FAULTS: readonly Fault[] = [
   {
     what: 'A browser is sent to any place after a logout',
     file: 'src/modules/oidc/pages/log-out.ts',
-    find: 'postLogoutRedirectUris.includes(uri)',
-    replace: 'postLogoutRedirectUris.some((own) => uri.startsWith(own))',
+    find: 'isRegistered(uri, login.client.postLogoutRedirectUris)',
+    replace: 'login.client.postLogoutRedirectUris.some((own) => uri.startsWith(own))',
     test: logOut,
     title: /shows a page with one that is not registered/,
+  },
+  {
+    what: 'A logout of a page on another loopback port leads nowhere',
+    file: 'src/modules/oidc/pages/log-out.ts',
+    find: 'isRegistered(uri, login.client.postLogoutRedirectUris)',
+    replace: 'login.client.postLogoutRedirectUris.includes(uri)',
+    test: logOut,
+    title: /leads to any port of a loopback address/,
   },
   {
     what: 'An ID token of another client ends a login',

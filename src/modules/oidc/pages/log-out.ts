@@ -1,6 +1,6 @@
 /** The logout endpoint: OpenID Connect RP-Initiated Logout 1.0. */
 import { endLoginsOfBrowser } from '../../../domain/account/end-logins-of-browser.ts';
-import { addToQuery } from '../../../domain/applications/redirect-uri.ts';
+import { addToQuery, isRegistered } from '../../../domain/applications/redirect-uri.ts';
 import { endGrantsOfBrowser } from '../../../domain/grants/end-grants.ts';
 import { findApplicationOfClient } from '../../../domain/login/find-login-application.ts';
 import { revokeUserSessions } from '../../../domain/sessions/revoke-user-sessions.ts';
@@ -89,7 +89,7 @@ async function leadBack(request: OidcPageRequest, login: NamedLogin | undefined,
   const { context, languages, parameters, place } = request;
   const uri = parameters.get('post_logout_redirect_uri');
   const state = parameters.get('state');
-  if (uri !== undefined && login?.client.postLogoutRedirectUris.includes(uri)) {
+  if (uri !== undefined && login && isRegistered(uri, login.client.postLogoutRedirectUris)) {
     return sendRedirect(context, state === undefined ? uri : addToQuery(uri, { state }));
   }
   const clientId = login?.client.clientId;
