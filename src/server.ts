@@ -12,6 +12,7 @@ import { blame } from './config/blame.ts';
 import { Database } from './database/database.ts';
 import { openClock } from './database/database-clock.ts';
 import { openDelivery } from './delivery/open-delivery.ts';
+import { SignUpRules } from './domain/login/sign-up-rules.ts';
 import { AdminKeys } from './domain/operators/admin-keys.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
 import { LoginProviders } from './domain/providers/login-providers.ts';
@@ -137,6 +138,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     requestTimeoutMs,
     secrets,
     sessionMaxAgeSeconds,
+    signUps: new SignUpRules(config.blockedEmailDomains),
     tokens,
     trustedProxies,
     url,

@@ -15,6 +15,7 @@ export interface Config extends Omit<SettingValues, Secret | Paired | 'loginMeth
   /** The providers that the login page offers. Undefined: all providers of the file. */
   readonly loginProviderIds: readonly string[] | undefined;
   readonly loginProvidersFile: string | undefined;
+  readonly blockedEmailDomainsFile: string | undefined;
   /** Complete if `databaseUrl` is set. Otherwise the start generates the missing secrets in `dataDir`. */
   readonly secrets: Partial<Secrets>;
   /** Undefined: the subjects of e-mails, which have the login codes, go to the terminal. */
@@ -97,6 +98,7 @@ export function readConfig(env: Environment, readFile: ReadFile, modules: readon
     loginMethods,
     loginProviderIds,
     loginProvidersFile: env.LOGIN_PROVIDERS_FILE || undefined,
+    blockedEmailDomainsFile: env.BLOCKED_EMAIL_DOMAINS_FILE || undefined,
     secrets: {
       ...(adminKey && { adminKey }),
       ...(authSigningKeys && { authSigningKeys }),

@@ -1,6 +1,7 @@
 import { parseAdminKeys } from './admin-rights.ts';
 import { AUDIT_SETTINGS } from './audit-settings.ts';
 import { DEFAULT_SCHEMA } from './database-url.ts';
+import { parseEmailDomains } from './email-domains.ts';
 import { parseLoginProviders } from './login-providers.ts';
 import {
   integerBetween,
@@ -101,6 +102,12 @@ export const SETTINGS = {
     'LOGIN_PROVIDERS_FILE',
     parseLoginProviders,
     'JSON array of other providers for signing in. Usher reads the file again when it changes.',
+    { default: [], defaultText: 'none', isFile: true },
+  ),
+  blockedEmailDomains: setting(
+    'BLOCKED_EMAIL_DOMAINS_FILE',
+    parseEmailDomains,
+    'Domains, one per line, whose addresses, and those of their sub-domains, cannot sign up. Usher reads the file again when it changes.',
     { default: [], defaultText: 'none', isFile: true },
   ),
   passkeyRpId: setting(

@@ -27,6 +27,8 @@ export const applications = pgTable(
     clientId: text('client_id').notNull(),
     redirectUris: text('redirect_uris').array().notNull(),
     allowSignUp: boolean('allow_sign_up').notNull().default(false),
+    /** The domains whose addresses may sign up, as A-labels in lower case. Empty for all. */
+    signUpEmailDomains: text('sign_up_email_domains').array().notNull().default([]),
     askName: boolean('ask_name').notNull().default(false),
     /** Null for the default, SESSION_MAX_AGE. */
     sessionMaxAgeSeconds: integer('session_max_age_seconds'),
@@ -74,33 +76,6 @@ export const applicationIdColumn = () =>
   uuid('application_id')
     .notNull()
     .references(() => applications.id);
-
-export const apiKeys = pgTable(
-  'api_keys',
-  {
-    applicationId: applicationIdColumn(),
-    id: uuid('id').notNull(),
-    /** SHA-256 of the key. */
-    digest: bytes('digest').notNull(),
-    createdAt: instant('created_at').notNull(),
-    revokedAt: instant('revoked_at'),
-    name: text('name'),
-    /** The row is kept afterwards. */
-    expiresAt: instant('expires_at'),
-    /** In whole minutes. No index has it, so updates are cheap. */
-    lastUsedAt: instant('last_used_at'),
-    /** The ID of the key that a rotation has created in its place. */
-    replacedBy: uuid('replaced_by'),
-    /** `API`, or `CLIENT_SECRET` for a key that opens only the OpenID Connect endpoints. */
-    use: text('use').notNull().default('API'),
-  },
-  (table) => [
-    primaryKey({ columns: [table.applicationId, table.id] }),
-    index('api_keys_digest_idx').on(table.digest),
-    index('api_keys_id_idx').on(table.id),
-    index('api_keys_list_idx').on(table.applicationId, table.createdAt, table.id),
-  ],
-);
 
 export const users = pgTable(
   'users',
@@ -198,7 +173,6 @@ const INTENT_GRACE_MS = 60 * 60_000;
 
 export const CORE_TABLES: readonly TableFacts[] = [
   { table: applications, distributedBy: null, expires: [], erasedBy: [] },
-  { table: apiKeys, distributedBy: null, expires: [], erasedBy: [] },
   { table: users, distributedBy: null, expires: [], erasedBy: [] },
   {
     table: loginIntents,

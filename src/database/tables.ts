@@ -1,4 +1,5 @@
 /** All tables, in the order in which the expiry job and an erasure go through them. */
+import { API_KEY_TABLES } from './api-key-schema.ts';
 import { AUDIT_TABLES } from './audit-schema.ts';
 import { DELIVERY_TABLES } from './delivery-schema.ts';
 import { EVENT_TABLES } from './event-schema.ts';
@@ -20,6 +21,7 @@ export const TABLES: readonly TableFacts[] = [
   ...PASSKEY_TABLES,
   ...IDENTITY_TABLES,
   ...CORE_TABLES,
+  ...API_KEY_TABLES,
   ...EVENT_TABLES,
   ...NOTICE_TABLES,
   ...AUDIT_TABLES,

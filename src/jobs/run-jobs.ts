@@ -1,8 +1,10 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
+import { parseEmailDomains } from '../config/email-domains.ts';
 import { parseLoginProviders } from '../config/login-providers.ts';
 import type { Database } from '../database/database.ts';
 import { ClockSkewError, type DatabaseClock } from '../database/database-clock.ts';
+import type { SignUpRules } from '../domain/login/sign-up-rules.ts';
 import type { LoginProviders } from '../domain/providers/login-providers.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { Certificate } from '../http/tls.ts';
@@ -20,6 +22,7 @@ export interface JobParts extends Pick<ExpiryOptions, 'signal' | 'onRemoved'> {
   readonly notices: OpenNotices | undefined;
   readonly setCertificate: (certificate: Certificate) => void;
   readonly providers: LoginProviders;
+  readonly signUps: SignUpRules;
   readonly time: Pick<DatabaseClock, 'measure' | 'readForDeletion'>;
   readonly usedKeyIds: ReadonlySet<string>;
 }
@@ -28,12 +31,28 @@ export interface JobParts extends Pick<ExpiryOptions, 'signal' | 'onRemoved'> {
 export async function runJobs(
   {
     auditLogDays,
+    blockedEmailDomainsFile,
     loginProvidersFile,
     signInLogDays,
     tls,
     webhookLogDays,
-  }: Pick<Config, 'auditLogDays' | 'loginProvidersFile' | 'signInLogDays' | 'tls' | 'webhookLogDays'>,
-  { cipher, database, logger, notices, onRemoved, providers, setCertificate, signal, time, usedKeyIds }: JobParts,
+  }: Pick<
+    Config,
+    'auditLogDays' | 'blockedEmailDomainsFile' | 'loginProvidersFile' | 'signInLogDays' | 'tls' | 'webhookLogDays'
+  >,
+  {
+    cipher,
+    database,
+    logger,
+    notices,
+    onRemoved,
+    providers,
+    setCertificate,
+    signal,
+    signUps,
+    time,
+    usedKeyIds,
+  }: JobParts,
 ): Promise<void> {
   const jobs = [
     runClockJob(time, signal),
@@ -70,6 +89,15 @@ export async function runJobs(
       use: (text = '') => providers.replace(parseLoginProviders(text)),
       onUsed: () => logger.info('login providers read again'),
       onError: (error) => logger.error({ err: error }, 'login providers not read again'),
+    });
+    jobs.push(watch);
+  }
+  if (blockedEmailDomainsFile) {
+    const watch = watchFiles([blockedEmailDomainsFile], {
+      signal,
+      use: (text = '') => signUps.replace(parseEmailDomains(text)),
+      onUsed: () => logger.info('blocked e-mail domains read again'),
+      onError: (error) => logger.error({ err: error }, 'blocked e-mail domains not read again'),
     });
     jobs.push(watch);
   }

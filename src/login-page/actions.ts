@@ -79,7 +79,7 @@ export function isFailedSignIn({ signsIn }: Action, { reason }: ServiceError): b
 
 async function sendCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
-  const { digits, wait, ...code } = await createLoginCode(call, parts.codes, browser, fields);
+  const { digits, wait, ...code } = await createLoginCode(call, parts, browser, fields);
   redirectToForm(request, 'code', { figures: { digits, wait } });
   sendCodeMail(request, code);
 }

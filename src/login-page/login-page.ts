@@ -54,6 +54,7 @@ interface LoginPageServices
       | 'onSignedOut'
       | 'providers'
       | 'sessionMaxAgeSeconds'
+      | 'signUps'
       | 'tokens'
     > {
   readonly admission: Admission;

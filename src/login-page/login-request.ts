@@ -4,6 +4,7 @@ import type { ApiParts } from '../api/api.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import type { AccountKeys } from '../domain/account/account-keys.ts';
 import type { Call } from '../domain/core/call.ts';
+import type { SignUpRules } from '../domain/login/sign-up-rules.ts';
 import type { WalletSettings } from '../domain/login/verify-wallet-signature.ts';
 import type { RelyingParty } from '../domain/passkeys/relying-party.ts';
 import type { ProviderLoginSettings } from '../domain/providers/begin-provider-login.ts';
@@ -33,6 +34,7 @@ export interface LoginPageParts
   /** Called after sessions of a user have ended. */
   readonly onSignedOut: (userId: string) => void;
   readonly relyingParty: RelyingParty;
+  readonly signUps: SignUpRules;
 }
 
 export function loginPathOf({ authPageUrl }: Pick<LoginPageParts, 'authPageUrl'>): string {

@@ -58,6 +58,7 @@ export async function showForm(request: LoginRequest, form: FormPage) {
     const view = {
       ...viewLogin(request, state, fields.problem || (latest?.isUnsent ? 'EMAIL_NOT_SENT' : '')),
       allowSignUp: state.allowSignUp,
+      signUpEmailDomains: state.signUpEmailDomains,
       methods,
       email,
       once: createFormNonce(),

@@ -48,6 +48,8 @@ test.each<[string, Environment]>([
     loginProviders: [],
     loginProviderIds: undefined,
     loginProvidersFile: undefined,
+    blockedEmailDomains: [],
+    blockedEmailDomainsFile: undefined,
     dataDir: '.data',
     secrets: {},
     adminKeys: [],

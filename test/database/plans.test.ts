@@ -42,6 +42,7 @@ import { createMuteToken, endMute, muteAddress } from '../../src/domain/login/mu
 import { recordSending } from '../../src/domain/login/record-sending.ts';
 import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../../src/domain/login/redeem-wallet-signature.ts';
+import { SignUpRules } from '../../src/domain/login/sign-up-rules.ts';
 import { claimNotice, findDueNotices, postponeNotice, removeNotice } from '../../src/domain/notices/due-notices.ts';
 import { readMigrations } from '../../src/domain/operators/read-migrations.ts';
 import { readTotals } from '../../src/domain/operators/read-totals.ts';
@@ -449,17 +450,18 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
 
   const browser = newBrowser();
   const codes = { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor: 1 };
+  const parts = { tokens, codes, signUps: new SignUpRules() };
   const wallet = new Wallet();
   const user = await createTestUser(service, { walletAddress: wallet.address });
   const byEmail = { loginIntentId: await createLoginIntent(service, tenant) };
-  const send = (at: Date) => createLoginCode({ ...call, now: at }, codes, browser, { ...byEmail, email: user.email });
+  const send = (at: Date) => createLoginCode({ ...call, now: at }, parts, browser, { ...byEmail, email: user.email });
   const { code, row } = await send(now);
   await recordSending(call, row, false);
   const muteToken = createMuteToken(codes.keys, user.email, now);
   await muteAddress(call, codes.keys, muteToken);
   await send(new Date(now.getTime() + 30_000));
   await endMute(call, codes.keys, muteToken);
-  await redeemLoginCode(call, { tokens, codes }, browser, { ...byEmail, code });
+  await redeemLoginCode(call, parts, browser, { ...byEmail, code });
   await findLoginState(call, tokens, browser, byEmail.loginIntentId);
   const byWallet = { loginIntentId: await createLoginIntent(service, tenant) };
   const challenge = { ...byWallet, address: wallet.address };
@@ -492,15 +494,15 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
     const { message: text } = await createWalletChallenge(call, page, browser, asked);
     await redeemWalletSignature(call, signIn, browser, { ...intent, signature: unknown.sign(text) });
     const linking = { ...intent, email, link: '1' };
-    const sent = await createLoginCode(call, codes, browser, linking);
-    await redeemLoginCode(call, { tokens, codes }, browser, { ...linking, code: sent.code });
+    const sent = await createLoginCode(call, parts, browser, linking);
+    await redeemLoginCode(call, parts, browser, { ...linking, code: sent.code });
   }
 
   await setApplicationLogo(call, { applicationId: tenant.id, theme: 'light' });
   await findLogo(call, { applicationId: tenant.id, theme: 'light', digest: '0'.repeat(64) });
   await findApplicationOfClient(call, tenant.clientId);
-  await useIdentities(call, { tokens, codes }, { service, tenant });
-  await usePasskeys(call, { tokens, codes }, encryptionKeys, { service, tenant });
+  await useIdentities(call, parts, { service, tenant });
+  await usePasskeys(call, parts, encryptionKeys, { service, tenant });
 
   await service.database.sql`update applications set single_sign_on = true where id = ${tenant.id}`;
   await useRememberedSignIns(call, tokens, { service, tenant });

@@ -149,6 +149,7 @@ function formView(language: Language, changes: Partial<FormView> = {}): FormView
     chosenLanguage: '',
     applicationName: 'The Corner Shop',
     allowSignUp: false,
+    signUpEmailDomains: [],
     methods: ['email', 'wallet'],
     email: 'ada.lovelace@mathematics.example.com',
     alert: '',

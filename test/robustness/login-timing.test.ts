@@ -7,7 +7,7 @@ import { createMailSender } from '../../src/mail/send-mail.ts';
 import { request } from '../support/http.ts';
 import { formOf, LOGIN_CONFIG, type LoginBrowser, newAddress } from '../support/login-browser.ts';
 import { type Arrived, LoginFixture } from '../support/login-fixture.ts';
-import { startTestService } from '../support/service.ts';
+import { adminClient, createTenant, startTestService } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { StatementExplainer } from '../support/statement-explainer.ts';
 import { createTestMail } from '../support/test-mail.ts';
@@ -40,6 +40,11 @@ afterAll(async () => {
   await service.close();
   await fixture.close();
 });
+
+/** Lets addresses of another domain sign up. */
+const screened = await createTenant(service);
+const admin = adminClient(service);
+await admin.updateApplication({ applicationId: screened.id, allowSignUp: true, signUpEmailDomains: ['other.example'] });
 
 let used = 0;
 const nextKnown = () => `known-${++used % USERS}@example.com`;
@@ -87,28 +92,36 @@ const ATTEMPTS = [
 ];
 
 /** Returns calls for known addresses, and for unknown ones. */
-async function bothOf(kind: typeof requestCodes): Promise<[Kind, Kind]> {
-  const arrive = () => fixture.arrive({ at: service });
+async function bothOf(kind: typeof requestCodes, of = fixture.tenant): Promise<[Kind, Kind]> {
+  const arrive = () => fixture.arrive({ at: service, of });
   return [kind(await arrive(), nextKnown), kind(await arrive(), nextUnknown)];
 }
 
-it.each(ATTEMPTS)('$what runs the same statements for a known address and for an unknown one', async ({ kind }) => {
-  const statementsOf = async (prepare: Kind) => {
-    const call = await prepare();
-    using explainer = new StatementExplainer(service.database, { modes: [] });
-    await call();
-    // The expiry job may run at any time.
-    // Those that run at the same time have no order.
-    return explainer.explained
-      .map(({ name }) => name)
-      .filter((name) => !/batch|expiry_mark|^delete_sessions$/.test(name))
-      .sort();
-  };
-  const [known, unknown] = await bothOf(kind);
-  const statements = await statementsOf(known);
-  expect(statements).not.toEqual([]);
-  expect(await statementsOf(unknown)).toEqual(statements);
-});
+const APPLICATIONS = [
+  { where: 'without sign-up', of: fixture.tenant },
+  { where: 'with sign-up for other domains', of: screened },
+];
+
+it.for(ATTEMPTS.flatMap((attempt) => APPLICATIONS.map((application) => ({ ...attempt, ...application }))))(
+  '$what $where runs the same statements for a known address and for an unknown one',
+  async ({ kind, of }) => {
+    const statementsOf = async (prepare: Kind) => {
+      const call = await prepare();
+      using explainer = new StatementExplainer(service.database, { modes: [] });
+      await call();
+      // The expiry job may run at any time.
+      // Those that run at the same time have no order.
+      return explainer.explained
+        .map(({ name }) => name)
+        .filter((name) => !/batch|expiry_mark|^delete_sessions$/.test(name))
+        .sort();
+    };
+    const [known, unknown] = await bothOf(kind, of);
+    const statements = await statementsOf(known);
+    expect(statements).not.toEqual([]);
+    expect(await statementsOf(unknown)).toEqual(statements);
+  },
+);
 
 it.runIf(quickOrLong(false, true)).for(ATTEMPTS)(
   'the time of $what does not tell a known address from an unknown one',

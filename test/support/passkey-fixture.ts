@@ -4,6 +4,7 @@ import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import type { Call, CountName } from '../../src/domain/core/call.ts';
 import { completeLogin } from '../../src/domain/login/complete-login.ts';
 import { deriveLoginCodeKeys } from '../../src/domain/login/login-code.ts';
+import { SignUpRules } from '../../src/domain/login/sign-up-rules.ts';
 import { createChallenge } from '../../src/domain/passkeys/challenge.ts';
 import { toUserHandle } from '../../src/domain/passkeys/creation-options.ts';
 import { listOwnPasskeys } from '../../src/domain/passkeys/list-passkeys.ts';
@@ -115,7 +116,7 @@ export class PasskeyFixture implements AsyncDisposable {
 
   redeem({ browser, loginIntentId }: Use, credential: string, relyingParty = this.relyingParty) {
     const codes = { keys: deriveLoginCodeKeys(this.#encryptionKeys), limitFactor: 1 };
-    return redeemPasskey(this.call, { codes, relyingParty, tokens: this.tokens }, browser, {
+    return redeemPasskey(this.call, { codes, relyingParty, signUps: new SignUpRules(), tokens: this.tokens }, browser, {
       loginIntentId,
       credential,
     });

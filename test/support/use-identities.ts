@@ -43,7 +43,7 @@ export async function useIdentities(
   };
   const linking = { loginIntentId: await createLoginIntent(service, tenant) };
   expect(await answer(linking.loginIntentId)).toEqual({ email: user.email });
-  const { code } = await createLoginCode(call, parts.codes, browser, { ...linking, email: user.email, link: 'acme' });
+  const { code } = await createLoginCode(call, parts, browser, { ...linking, email: user.email, link: 'acme' });
   await redeemLoginCode(call, parts, browser, { ...linking, link: 'acme', code });
   expect(await answer(await createLoginIntent(service, tenant))).toHaveProperty('redirectUrl');
   const recent = await createLoginIntent(service, tenant, { maxAgeSeconds: 600 });

@@ -112,6 +112,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
       name: 'Läden & more',
       redirectUris: ['https://app.example.com/callback', 'http://127.0.0.1/callback'],
       allowSignUp: true,
+      signUpEmailDomains: ['example.com', 'bücher.example'],
       askName: true,
       sessionMaxAgeSeconds: 3600,
       sessionIdleSeconds: 2_592_000,

@@ -35,7 +35,7 @@ export const TROUBLESHOOTING = renderTable(
     ],
     [
       'No code arrives',
-      'Nobody has that address, and the application does not allow sign-ups (`allowSignUp`). The page does not say so, so that nobody learns who has an account. On the embedded Postgres, codes appear in the terminal.',
+      'Nobody has that address, and the application does not allow sign-ups (`allowSignUp`), or not from that domain (`signUpEmailDomains`, `BLOCKED_EMAIL_DOMAINS_FILE`). The page does not say so, so that nobody learns who has an account. On the embedded Postgres, codes appear in the terminal.',
     ],
     [
       'Webhook: `The address is not allowed`',

@@ -1,8 +1,8 @@
 import { BatchLoader } from '../../cache/batch-loader.ts';
 import { RevalidatingCache } from '../../cache/revalidating-cache.ts';
+import { apiKeys } from '../../database/api-key-schema.ts';
 import type { Deadline, Run } from '../../database/database.ts';
 import { createLateError } from '../../database/errors.ts';
-import { apiKeys } from '../../database/schema.ts';
 import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import { withDeadline } from '../../timing/with-deadline.ts';
 import { digestOf, isApiKey } from '../applications/api-key.ts';

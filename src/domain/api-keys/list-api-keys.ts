@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { apiKeys } from '../../database/schema.ts';
+import { apiKeys } from '../../database/api-key-schema.ts';
 import { p } from '../../database/template.ts';
 import { getApplication } from '../applications/get-application.ts';
 import { uuid } from '../core/validation.ts';

@@ -1,18 +1,28 @@
+import { toListedDomain } from '../../config/email-domains.ts';
 import type { RowOf } from '../../database/database.ts';
 import { applications, DEFAULT_IDLE_SECONDS } from '../../database/schema.ts';
-import { boolean, identifier, integer, listOf, optional, orDefault } from '../core/validation.ts';
+import { type Rule, rule } from '../core/rule.ts';
+import { boolean, identifier, integer, listOf, optional, orDefault, textThat } from '../core/validation.ts';
 import { brandingColumns, brandingRules, chosenBrandingColumns } from './branding.ts';
 import { openIdConnectColumns, openIdConnectFlags, openIdConnectRules } from './open-id-connect.ts';
 import { redirectUri } from './redirect-uri-rule.ts';
 
 const { id, clientId, name, redirectUris, allowSignUp, askName, singleSignOn, openIdConnect, createdAt } = applications;
-const { sessionMaxAgeSeconds, sessionIdleSeconds } = applications;
+const { sessionMaxAgeSeconds, sessionIdleSeconds, signUpEmailDomains } = applications;
 const sessionColumns = { sessionMaxAgeSeconds, sessionIdleSeconds, singleSignOn };
 
 /** The columns of the calling application that its calls need. */
 export const callerColumns = { id, name, clientId, redirectUris, openIdConnect, ...sessionColumns };
 
-const ownColumns = { name, redirectUris, allowSignUp, askName, ...sessionColumns, ...openIdConnectColumns };
+const ownColumns = {
+  name,
+  redirectUris,
+  allowSignUp,
+  signUpEmailDomains,
+  askName,
+  ...sessionColumns,
+  ...openIdConnectColumns,
+};
 /** The columns that operators set. */
 export const chosenColumns = { ...ownColumns, ...chosenBrandingColumns };
 export const applicationColumns = { id, clientId, ...ownColumns, ...brandingColumns, createdAt };
@@ -26,9 +36,20 @@ export const requiredRules = { name: identifier, redirectUris: listOf(redirectUr
 export const flagRules = { allowSignUp: boolean, askName: boolean, singleSignOn: boolean, ...openIdConnectFlags };
 const idleSeconds = integer({ min: DEFAULT_IDLE_SECONDS, max: 90 * 24 * 60 * 60 });
 
+const emailDomain = textThat((text) => toListedDomain(text) !== undefined, 'must be a domain such as example.com', {
+  max: 255,
+  format: 'email-domain',
+});
+const emailDomains = listOf(emailDomain, { min: 0, max: 100 });
+/** Stores each domain once, in the spelling in which it is compared. */
+const distinctDomains: Rule<string[]> = rule(emailDomains.schema, (value) => [
+  ...new Set(emailDomains(value).map((domain) => toListedDomain(domain) ?? domain)),
+]);
+
 /** The rules of fields that may be missing. */
 export const optionalRules = {
   sessionMaxAgeSeconds: optional(integer({ min: 900, max: 31_536_000 })),
+  signUpEmailDomains: orDefault(distinctDomains, []),
   sessionIdleSeconds: orDefault(idleSeconds, DEFAULT_IDLE_SECONDS),
   ...brandingRules,
   ...openIdConnectRules,

@@ -12,10 +12,12 @@ import { rememberOrigin } from './known-origins.ts';
 import type { LoginCodeSettings } from './login-code.ts';
 import type { LoginIntent } from './login-intent.ts';
 import { signUp } from './sign-up.ts';
+import type { SignUpRules } from './sign-up-rules.ts';
 
 export interface EmailLoginParts {
   readonly codes: LoginCodeSettings;
   readonly tokens: AuthTokens;
+  readonly signUps: SignUpRules;
 }
 
 interface EmailLogin {
@@ -36,7 +38,7 @@ interface EmailLogin {
  */
 export async function completeEmailLogin(
   call: Call,
-  { codes, tokens }: EmailLoginParts,
+  { codes, tokens, signUps }: EmailLoginParts,
   { browser, intent, code, name }: EmailLogin,
 ): Promise<Completion | undefined> {
   const { id: loginIntentId, applicationId } = intent;
@@ -55,7 +57,7 @@ export async function completeEmailLogin(
   if (!userId) {
     if (intent.askName && name === undefined) return undefined;
     const user = { email, name: name ?? null, walletAddress: walletAddress ?? '', identity };
-    const signedUp = await signUp(call, tokens, loginIntentId, user, how);
+    const signedUp = await signUp(call, { tokens, signUps }, loginIntentId, user, how);
     userId = signedUp?.userId ?? (await findExistingUser(call, user));
     completion = signedUp;
   }

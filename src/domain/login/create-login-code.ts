@@ -7,6 +7,7 @@ import { check, emailAddress, type Unchecked, uuid } from '../core/validation.ts
 import type { Browser, InBrowser } from '../sessions/browser.ts';
 import { findUserByEmail } from '../users/find-user-by-email.ts';
 import { removeIfErased } from '../users/personal-data.ts';
+import type { EmailLoginParts } from './complete-email-login.ts';
 import { ATTEMPTS, findLatestCode, type StoredLoginCode } from './find-latest-code.ts';
 import { findToLink, type ToLink } from './find-to-link.ts';
 import { findFamiliarity } from './known-origins.ts';
@@ -31,8 +32,8 @@ const rules = { loginIntentId: uuid, email: emailAddress };
 export interface LoginCode {
   readonly email: string;
   /**
-   * Whether to do all the work except sending: no user has the address, or its owner has muted it for strangers. Equal
-   * work takes equal time, which reveals neither.
+   * Whether to do all the work except sending: no user has the address and it may not sign up, or its owner has muted it
+   * for strangers. Equal work takes equal time, which reveals neither.
    */
   readonly isDecoy: boolean;
   readonly code: string;
@@ -66,14 +67,16 @@ export interface LoginCodeFacts {
  */
 export async function createLoginCode(
   call: Call,
-  settings: LoginCodeSettings,
+  { codes: settings, signUps }: Pick<EmailLoginParts, 'codes' | 'signUps'>,
   browser: Browser,
   request: Unchecked<keyof typeof rules> & { readonly link?: string },
 ): Promise<LoginCode & LoginCodeFacts> {
   const { loginIntentId, email } = check(request, rules);
   const { link = '' } = request;
   const intent = await requireOpenIntent(call, loginIntentId, 'email');
-  const { applicationId, allowSignUp } = intent;
+  const { applicationId } = intent;
+  // Asked for users, too, so that the answer takes the same time.
+  const maySignUp = signUps.allow(intent, email);
   const user = await findUserByEmail(call, email);
   const inBrowser = { applicationId, loginIntentId, browserDigest: browser.digest };
   const proved = await findToLink(call, inBrowser, link);
@@ -87,7 +90,7 @@ export async function createLoginCode(
   await removeIfErased(call, user?.id ?? randomUUID());
   return {
     email: user?.email ?? email,
-    isDecoy: (!user && !allowSignUp) || hasMuted,
+    isDecoy: (!user && !maySignUp) || hasMuted,
     code,
     intent,
     row: { applicationId, loginIntentId, ...row },

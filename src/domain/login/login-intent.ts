@@ -12,6 +12,7 @@ const columns = {
   applicationName: applications.name,
   /** Whether a person who proves to have an e-mail address without a user becomes a new user. */
   allowSignUp: applications.allowSignUp,
+  signUpEmailDomains: applications.signUpEmailDomains,
   /** Whether a new user must give a name. */
   askName: applications.askName,
   branding: brandingColumns,

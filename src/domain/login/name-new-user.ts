@@ -24,10 +24,11 @@ export async function nameNewUser(
 ): Promise<Completion> {
   const { loginIntentId, name } = check(request, rules);
   const intent = await requireOpenIntent(call, loginIntentId, 'email');
-  const { applicationId, allowSignUp } = intent;
+  const { applicationId } = intent;
   const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
-  const isEntered = latest?.isRedeemed && latest.expiresAt > call.now && (latest.userId !== null || allowSignUp);
-  if (!isEntered) throw new ServiceError('CODE_NOT_VALID');
+  const isEntered = latest?.isRedeemed && latest.expiresAt > call.now;
+  if (!isEntered || !(latest.userId !== null || parts.signUps.allow(intent, latest.email)))
+    throw new ServiceError('CODE_NOT_VALID');
   const code = toLinkBy(latest, request.link ?? '');
   const completion = await completeEmailLogin(call, parts, { browser, intent, code, name });
   if (!completion) throw new ServiceError('CODE_NOT_VALID');

@@ -31,7 +31,7 @@ export async function redeemLoginCode(
   const { applicationId } = intent;
   const latest = await findLatestCode(call, { applicationId, loginIntentId, browserDigest: browser.digest });
   if (!latest) throw new ServiceError('CODE_NOT_VALID');
-  const wasSent = latest.userId !== null || intent.allowSignUp;
+  const wasSent = latest.userId !== null || parts.signUps.allow(intent, latest.email);
   await requireRightCode(call, parts.codes, { applicationId, loginIntentId, latest, wasSent }, code);
   return completeEmailLogin(call, parts, { browser, intent, code: toLinkBy(latest, request.link ?? '') });
 }

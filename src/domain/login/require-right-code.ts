@@ -11,7 +11,7 @@ interface Guessed {
   readonly applicationId: string;
   readonly loginIntentId: string;
   readonly latest: StoredLoginCode;
-  /** False if no user has the address and sign-up is off: then every guess is wrong. */
+  /** False if no user has the address and it may not sign up: then every guess is wrong. */
   readonly wasSent: boolean;
 }
 

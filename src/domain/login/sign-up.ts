@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
+import { listMatchingDomains } from '../../config/email-domains.ts';
 import { isUniqueViolation } from '../../database/errors.ts';
 import { BY_POSTGRES } from '../../database/instants.ts';
 import { p, statement } from '../../database/template.ts';
@@ -14,19 +15,21 @@ import {
   completedIntent,
   type HowSignedIn,
 } from './complete-login.ts';
+import type { SignUpRules } from './sign-up-rules.ts';
 
 /**
  * Creates a user, with an identity at a provider if one is given, and completes the login in the same statement.
  * Returns undefined if another user has the e-mail address, the wallet or the identity, if the intent is not open, or
- * if the application does not allow sign-up.
+ * if the application or the operator does not let the address sign up.
  */
 export async function signUp(
   { run, now, count }: Call,
-  tokens: AuthTokens,
+  { tokens, signUps }: { readonly tokens: AuthTokens; readonly signUps: SignUpRules },
   loginIntentId: string,
   user: { email: string; name: string | null; walletAddress: string; identity?: NewIdentity | undefined },
   how: HowSignedIn,
 ): Promise<(Completion & { userId: string }) | undefined> {
+  if (signUps.isBlocked(user.email)) return undefined;
   const userId = randomUUID();
   const { identity, ...profile } = user;
   const { provider, issuer, subject } = identity ?? NO_IDENTITY;
@@ -34,6 +37,7 @@ export async function signUp(
   const parameters = {
     ...profile,
     ...spellingsOf(user.email),
+    domains: listMatchingDomains(user.email),
     ...linked,
     ...how,
     authenticatedAt: how.authenticatedAt ?? null,
@@ -68,7 +72,8 @@ const insertUserAndComplete = statement('sign_up', COMPLETED_INTENT)`
     -- Locked, so that the second request of a double click waits here and creates no user.
     select i.id from login_intents i join applications a on a.id = i.application_id
     where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
-      and a.deleted_at is null and a.allow_sign_up and not ${isEmailTaken} and not exists (
+      and a.deleted_at is null and a.allow_sign_up
+      and (a.sign_up_email_domains = '{}' or a.sign_up_email_domains && ${p.texts('domains')}) and not ${isEmailTaken} and not exists (
         select 1 from user_identities d
         where d.issuer = ${p.text('issuer')} and d.subject = ${p.text('subject')})
     for update of i

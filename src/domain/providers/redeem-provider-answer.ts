@@ -26,7 +26,7 @@ export const PROVIDER_ANSWERS: SharedLimit = {
   reason: 'TOO_MANY_SIGN_INS',
 };
 
-export interface ProviderAnswerParts extends Pick<EmailLoginParts, 'codes' | 'tokens'> {
+export interface ProviderAnswerParts extends EmailLoginParts {
   /** Whether people can sign in by code. */
   readonly hasEmail: boolean;
 }
@@ -132,9 +132,9 @@ async function completeByAddress(
     return await completeAs(call, parts, { intent, how }, user.id, { email, issuer, subject });
   }
   const name = nameOf(identity);
-  if (!intent.allowSignUp) throw new ServiceError('UNKNOWN_IDENTITY');
+  if (!parts.signUps.allow(intent, email)) throw new ServiceError('UNKNOWN_IDENTITY');
   if (intent.askName && name === null) return undefined;
-  return await signUp(call, parts.tokens, intent.id, { email, name, walletAddress: '', identity: linked }, how);
+  return await signUp(call, parts, intent.id, { email, name, walletAddress: '', identity: linked }, how);
 }
 
 /** Returns the canonical spelling, or an empty string for an address that Usher would refuse. */

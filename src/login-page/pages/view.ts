@@ -57,6 +57,8 @@ export interface FormView extends LoginView {
   readonly once: string;
   readonly figures: CodeFigures;
   readonly allowSignUp: boolean;
+  /** The domains whose addresses may sign up, as A-labels. Empty for all. */
+  readonly signUpEmailDomains: readonly string[];
   readonly methods: readonly LoginMethod[];
   /** The address that the user entered before. */
   readonly email: string;

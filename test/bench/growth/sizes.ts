@@ -13,6 +13,7 @@ import { createLoginCode } from '../../../src/domain/login/create-login-code.ts'
 import { createAuthPageLink, generateAuthUrl } from '../../../src/domain/login/generate-auth-url.ts';
 import { deriveLoginCodeKeys } from '../../../src/domain/login/login-code.ts';
 import { redeemLoginCode } from '../../../src/domain/login/redeem-login-code.ts';
+import { SignUpRules } from '../../../src/domain/login/sign-up-rules.ts';
 import { exchangeToken } from '../../../src/domain/sessions/exchange-token.ts';
 import { renewSession } from '../../../src/domain/sessions/renew-session.ts';
 import { AuthTokens } from '../../../src/domain/tokens/auth-tokens.ts';
@@ -133,6 +134,7 @@ async function logInAll(
   const jwk = { ...tokenKey.export({ format: 'jwk' }), kid: 'key', alg: 'EdDSA' };
   const tokens = await AuthTokens.create(ISSUER, [jwk]);
   const codes = { keys: deriveLoginCodeKeys([encryptionKey]), limitFactor: 1 };
+  const parts = { codes, tokens, signUps: new SignUpRules() };
   const linkTo = createAuthPageLink(AUTH_PAGE_URL);
   const settings = { tokens, sessionMaxAgeSeconds: 12 * 60 * 60 };
   const [redirectUri = ''] = application.redirectUris;
@@ -156,8 +158,8 @@ async function logInAll(
     const peer = { ipAddress: '127.0.0.1', userAgent: 'node' };
     const request = { clientId: application.clientId, redirectUri, state: randomBytes(16).toString('hex') };
     const { loginIntentId } = await generateAuthUrl(call, linkTo, request);
-    const { code } = await createLoginCode(call, codes, browser, { loginIntentId, email });
-    const completion = await redeemLoginCode(call, { tokens, codes }, browser, { loginIntentId, code });
+    const { code } = await createLoginCode(call, parts, browser, { loginIntentId, email });
+    const completion = await redeemLoginCode(call, parts, browser, { loginIntentId, code });
     // The clock of Postgres may have gone on to the next second: no token is of the future.
     const session = await exchangeToken(callAt(new Date(), 'AuthService/ExchangeToken'), settings, peer, {
       authToken: completion?.authToken ?? '',

@@ -7,6 +7,7 @@ import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import type { Call } from '../../../src/domain/core/call.ts';
 import { linkIdentity } from '../../../src/domain/identities/link-identity.ts';
 import { deriveLoginCodeKeys } from '../../../src/domain/login/login-code.ts';
+import { SignUpRules } from '../../../src/domain/login/sign-up-rules.ts';
 import { redeemProviderAnswer } from '../../../src/domain/providers/redeem-provider-answer.ts';
 import { createAuthTokens } from '../../../src/domain/tokens/create-auth-tokens.ts';
 import { markEmailVerified } from '../../../src/domain/users/mark-email-verified.ts';
@@ -31,6 +32,7 @@ const { authSigningKeys = [], encryptionKeys = [] } = service.config.secrets;
 const parts = {
   tokens: await createAuthTokens('https://usher.test', { authSigningKeys }, undefined),
   codes: { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor: 1 },
+  signUps: new SignUpRules(),
   hasEmail: true,
 };
 const provider: LoginProvider = {

@@ -20,6 +20,7 @@ import { PROVIDER_LINK_FAULTS } from './provider-links.ts';
 import { PROVIDER_FAULTS } from './providers.ts';
 import { SERVICE_FAULTS } from './service.ts';
 import { SIGN_OUT_FAULTS } from './sign-outs.ts';
+import { SIGN_UP_FAULTS } from './sign-ups.ts';
 import { TENANT_FAULTS } from './tenants.ts';
 import { TOKEN_FAULTS } from './tokens.ts';
 import { USER_FAULTS } from './users.ts';
@@ -30,6 +31,7 @@ export const FAULTS: readonly Fault[] = [
   ...USER_FAULTS,
   ...KEY_FAULTS,
   ...LOGIN_FAULTS,
+  ...SIGN_UP_FAULTS,
   ...SIGN_OUT_FAULTS,
   ...ACCOUNT_FAULTS,
   ...PASSKEY_FAULTS,

@@ -101,8 +101,8 @@ export const OTHER_FAULTS: readonly Fault[] = [
   {
     what: 'An address without a user gets an e-mail',
     file: 'src/domain/login/create-login-code.ts',
-    find: '(!user && !allowSignUp) || hasMuted',
-    replace: '(!user && allowSignUp) || hasMuted',
+    find: '(!user && !maySignUp) || hasMuted',
+    replace: '(!user && maySignUp) || hasMuted',
     test: 'test/login-page/email.test.ts',
     title: /up to the limit of codes and tries/,
   },

@@ -27,7 +27,13 @@ function methodsOf(
 
 export const APPLICATION_FIELDS = [
   ...['name', 'redirectUris', 'initiateLoginUri', 'accentColor', 'termsUri', 'privacyUri', 'supportUri'],
-  ...['sessionMaxAgeSeconds', 'sessionIdleSeconds', 'postLogoutRedirectUris', 'backchannelLogoutUri'],
+  ...[
+    'signUpEmailDomains',
+    'sessionMaxAgeSeconds',
+    'sessionIdleSeconds',
+    'postLogoutRedirectUris',
+    'backchannelLogoutUri',
+  ],
 ];
 
 /** Renders the fields of a new or an existing application. */
@@ -55,7 +61,8 @@ ${group(
   html`<fieldset class="check field"><legend>Ways to sign in</legend>
 ${methodsOf(request, application).map(([value, label]) => renderCheck(request, { name: 'loginMethods', value, label, isChecked: !application || allowsMethod(application, value) }))}<p>The login page offers those that this Usher has enabled.</p></fieldset>
 <fieldset class="check field"><legend>People</legend>
-${check('allowSignUp', 'New people may sign up')}${check('askName', 'Ask new people for their name')}${check('singleSignOn', 'Continue as: people who signed in to another application need no new code')}</fieldset>`,
+${check('allowSignUp', 'New people may sign up')}${check('askName', 'Ask new people for their name')}${check('singleSignOn', 'Continue as: people who signed in to another application need no new code')}</fieldset>
+${field('signUpEmailDomains', 'Domains of new people’s addresses', { rows: 2, placeholder: 'example.com', note: 'One per line, with their sub-domains. Empty: all. Known people sign in with any address.' })}`,
   true,
 )}
 ${group(
@@ -108,6 +115,7 @@ export function readApplication(request: ConsoleRequest) {
     // If all are checked, stores no restriction, so that methods that are enabled later also count.
     loginMethods: methodsOf(request).every(([method]) => methods.includes(method)) ? [] : methods,
     allowSignUp: form.has('allowSignUp'),
+    signUpEmailDomains: lines('signUpEmailDomains'),
     askName: form.has('askName'),
     singleSignOn: form.has('singleSignOn'),
     accentColor: textOrNull(form, 'accentColor'),

@@ -50,6 +50,11 @@ function ignoreMissing(error: unknown): undefined {
 const COLUMNS = [
   column('Name', ({ id, name }: ApplicationDetails) => html`<a href="/applications/${id}">${isolate(name)}</a>`),
   wideColumn('Client ID', ({ clientId }: ApplicationDetails) => html`<code>${isolate(clientId)}</code>`),
-  wideColumn('Signing in', ({ allowSignUp }: ApplicationDetails) => (allowSignUp ? 'Everyone' : 'Users only')),
+  wideColumn('Signing in', describeSignUp),
   column('Created', ({ createdAt }: ApplicationDetails) => renderDay(createdAt)),
 ];
+
+function describeSignUp({ allowSignUp, signUpEmailDomains: domains }: ApplicationDetails): string {
+  if (!allowSignUp) return 'Users only';
+  return domains.length === 0 ? 'Everyone' : 'Users, and addresses of listed domains';
+}

@@ -40,6 +40,7 @@ export async function showPreview({ context, call, params, parts, query }: Conso
     chosenLanguage: language.tag,
     applicationName: details.name,
     allowSignUp: details.allowSignUp,
+    signUpEmailDomains: details.signUpEmailDomains,
     methods: parts.config.loginMethods.filter((method) => allowsMethod(details, method)),
     email: 'ada@example.com',
     alert: '',

@@ -1,0 +1,1 @@
+ALTER TABLE "applications" ADD COLUMN "sign_up_email_domains" text[] DEFAULT '{}' NOT NULL;
