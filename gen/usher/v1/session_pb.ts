@@ -506,7 +506,7 @@ export const SessionService: GenService<{
    * expired or revoked, or belongs to another application or a deactivated user.
    * The response does not tell which of these applies.
    *
-   * SERVICE_UNAVAILABLE if Usher cannot get an answer that is fresh enough. The
+   * SERVICE_UNAVAILABLE if Usher cannot get an answer that is fresh enough; the
    * session may be active then.
    *
    * @generated from rpc usher.v1.SessionService.CheckSession
