@@ -90,10 +90,9 @@ describe('the demo application', () => {
       'You sign in there',
       'You come back',
     ]);
-    const reference = await (await fetch(`${url}/docs`)).text();
-    for (const [, anchor] of page.body.matchAll(/href="\/docs#([^"]+)"/g))
-      expect(reference).toContain(`id="${anchor}"`);
-    expect(page.body).toContain('/docs#AuthService.ExchangeToken');
+    const links = [...page.body.matchAll(/href="(\/docs\/[^"]+)#([^"]+)"/g)];
+    expect(links.map(([, , anchor]) => anchor)).toContain('AuthService.ExchangeToken');
+    for (const [, path, anchor] of links) expect(await (await fetch(url + path)).text()).toContain(`id="${anchor}"`);
   });
 
   it('shows the profile of a person who signs in, and says so if the token does not work', async () => {

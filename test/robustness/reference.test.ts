@@ -1,12 +1,14 @@
-/** The API reference at /docs: that its examples work, and that browsers show it well. */
+/** The API reference below /docs: that its examples work, and that browsers show it well. */
 import { fromJsonString } from '@bufbuild/protobuf';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import axe from 'axe-core';
-import { afterAll, describe, expect, test } from 'vitest';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { anchorOf, OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
 import { toBufCurl, toCurl } from '../../src/api/docs/example-commands.ts';
 import { exampleReply } from '../../src/api/docs/example-reply.ts';
 import { OpenApi } from '../../src/api/docs/openapi.ts';
+import { renderReference } from '../../src/api/docs/page.ts';
 import { collectProblems, launchChromium, PAGE_TIMEOUT_MS, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { runExample, variablesOf } from '../support/reference-examples.ts';
 import { createTenant, startTestService } from '../support/service.ts';
@@ -31,6 +33,10 @@ const SEARCHES = [
   ['localhost', 'troubleshooting'],
   ['callback', 'webhooks'],
 ] as const;
+
+const paths = [...renderReference({ publicUrl: 'https://usher.test' }).keys()].filter(
+  (path) => !path.endsWith('.json'),
+);
 
 const service = await startTestService();
 const tenant = await createTenant(service);
@@ -71,15 +77,33 @@ async function sendLikeBuf(operation: Operation): Promise<number> {
   return (await fetch(url, { method: 'POST', headers, body })).status;
 }
 
-test.skipIf(SKIPS_CHROMIUM)('is accessible, and fits a phone, in a light and in a dark scheme', async () => {
-  const browser = await launchChromium();
-  try {
+describe.skipIf(SKIPS_CHROMIUM)('in a browser', () => {
+  let browser: Browser;
+  let problems: readonly string[];
+  let tab: Page;
+
+  beforeAll(async () => {
+    browser = await launchChromium();
     const context = await browser.newContext({ viewport: { width: 1280, height: 844 } });
     context.setDefaultTimeout(PAGE_TIMEOUT_MS);
-    const problems = collectProblems(context);
-    const tab = await context.newPage();
-    await tab.goto(`${service.url}/docs`);
-    await tab.evaluate(`document.querySelectorAll('details').forEach((details) => { details.open = true; })`);
+    problems = collectProblems(context);
+    tab = await context.newPage();
+  });
+  afterAll(() => browser?.close());
+  afterEach(() => expect(problems).toEqual([]));
+
+  const open = (path: string) => tab.goto(service.url + path);
+  const pathNow = () => tab.evaluate<string>('location.pathname + location.hash');
+  /** Returns the results of a search, as they are listed: groups, and sections. */
+  async function findAll(words: string): Promise<readonly string[]> {
+    await tab.getByRole('searchbox', { name: 'Search' }).fill(words);
+    await tab.locator('.results output', { hasText: /found/ }).waitFor();
+    return tab.locator('.results a').evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''));
+  }
+
+  test.each(paths)('%s is accessible, and fits a phone, in a light and in a dark scheme', async (path) => {
+    await open(path);
+    await tab.evaluate(`document.querySelectorAll('details:not([hidden])').forEach((each) => { each.open = true; })`);
     for (const width of [1280, 320]) {
       await tab.setViewportSize({ width, height: 844 });
       expect(await tab.evaluate<number>('document.documentElement.scrollWidth')).toBe(width);
@@ -90,18 +114,8 @@ test.skipIf(SKIPS_CHROMIUM)('is accessible, and fits a phone, in a light and in 
       return lines.length > 0 && lines[0].top < button.getBoundingClientRect().bottom;
     }).length`;
     expect(await tab.evaluate(covered)).toBe(0);
-    for (const [words, id] of SEARCHES) {
-      await tab.getByLabel('Search').fill(words);
-      expect(await tab.locator(`[id="${id}"]`).isVisible(), words).toBe(true);
-    }
-    await tab.getByLabel('Search').fill('usher-finds-nothing');
-    expect(await tab.locator('.operation:visible').count()).toBe(0);
-    await tab.getByLabel('Search').fill('');
     // The other operations, and the other rows of a table, are like these.
-    const others = quickOrLong(
-      '.operation ~ .operation, section ~ section > .operation, tr:nth-child(n + 5)',
-      '.operation ~ .operation',
-    );
+    const others = quickOrLong('.operation ~ .operation, tr:nth-child(n + 5)', '.operation ~ .operation');
     await tab.evaluate(`document.querySelectorAll('${others}').forEach((each) => each.remove())`);
     await tab.evaluate(axe.source);
     for (const [colorScheme, rules] of [
@@ -113,8 +127,74 @@ test.skipIf(SKIPS_CHROMIUM)('is accessible, and fits a phone, in a light and in 
       expect(violations.map(({ id, nodes }) => ({ id, targets: nodes.map(({ html }) => html) }))).toEqual([]);
       expect(passes.map(({ id }) => id)).toContain('color-contrast');
     }
-    expect(problems).toEqual([]);
-  } finally {
-    await browser.close();
-  }
+    await tab.setViewportSize({ width: 1280, height: 844 });
+  });
+
+  test('finds what people search on every page, names no page without it, and says if there is nothing', async () => {
+    await open('/docs');
+    for (const [words, id] of SEARCHES) {
+      const found = await findAll(words);
+      expect(
+        found.filter((href) => href.endsWith(`#${id}`)),
+        words,
+      ).toHaveLength(1);
+      const groups = tab.locator('.results p');
+      expect(await tab.locator('.results p + ul > li:first-child').count(), words).toBe(await groups.count());
+    }
+    expect(await findAll('usher-finds-nothing')).toEqual([]);
+    expect(await tab.locator('.results p').count()).toBe(0);
+    await tab.getByRole('searchbox').fill('');
+    await tab.locator('.results').waitFor({ state: 'hidden' });
+  });
+
+  test('marks what is found on the page, shows the first of it, and opens the first section with Enter', async () => {
+    const marks = `[...CSS.highlights.get('found')].map(String)`;
+    const place = `[...CSS.highlights.get('found')][0].getBoundingClientRect().top`;
+    await open('/docs/SessionService');
+    await findAll('Successor');
+    await expect.poll(() => tab.evaluate<string[]>(marks)).not.toEqual([]);
+    expect(new Set((await tab.evaluate<string[]>(marks)).map((mark) => mark.toLowerCase()))).toEqual(
+      new Set(['successor']),
+    );
+    const top = await tab.evaluate<number>(place);
+    expect(top).toBeGreaterThan(0);
+    expect(top).toBeLessThan(844);
+    await findAll('ListAuditEvents');
+    await tab.getByRole('searchbox').press('Enter');
+    await expect.poll(pathNow).toMatch(/^\/docs\/AdminService(-\w+)?#AdminService\.ListAuditEvents$/);
+    expect(await tab.getByRole('searchbox').inputValue()).toBe('ListAuditEvents');
+    await expect.poll(() => tab.evaluate<string[]>(marks)).toContain('ListAuditEvents');
+  });
+
+  test.each([
+    ['/docs#SessionService.RenewSession', '/docs/SessionService#SessionService.RenewSession'],
+    ['/docs#WebhookService', '/docs/WebhookService#WebhookService'],
+    ['/docs#error-USER_NOT_FOUND', '/docs/errors#error-USER_NOT_FOUND'],
+    ['/docs#limits', '/docs/concepts#limits'],
+    ['/docs#operators', '/docs#operators'],
+    ['/docs/AdminService-Gone#AuthService.ExchangeToken', '/docs/AuthService#AuthService.ExchangeToken'],
+  ])('leads from the old address %s to %s', async (from, to) => {
+    await open('/docs/concepts');
+    await open(from);
+    await expect.poll(pathNow).toBe(to);
+    const target = tab.locator(`[id="${to.split('#')[1]}"]`);
+    await target.waitFor();
+    expect(await target.isVisible()).toBe(true);
+  });
+
+  test('can be used with the keyboard alone, and without its script', async () => {
+    await open('/docs/UserService');
+    await tab.keyboard.press('Tab');
+    expect(await tab.evaluate('document.activeElement.textContent')).toBe('Skip to content');
+    await tab.keyboard.press('Enter');
+    await tab.keyboard.press('Tab');
+    expect(await tab.evaluate(`document.querySelector('main').contains(document.activeElement)`)).toBe(true);
+    const context = await browser.newContext({ javaScriptEnabled: false });
+    const plain = await context.newPage();
+    await plain.goto(`${service.url}/docs`);
+    expect(await plain.locator('input[type=search]').isVisible()).toBe(false);
+    await plain.getByRole('link', { name: 'EventService' }).click();
+    expect(await plain.getByRole('heading', { level: 1 }).textContent()).toBe('EventService');
+    await context.close();
+  });
 });

@@ -1,9 +1,7 @@
 /** The guide to the terms of Usher and the reasons behind them. */
 import { html } from '../../http/html.ts';
-import { FLOW } from './flow.ts';
 
-export const CONCEPTS = html`${FLOW}
-<dl>
+export const CONCEPTS = html`<dl>
 <dt>Intent</dt>
 <dd>A login that has started: the application, where the person goes back to, and <code>state</code>. It can be completed once, within 30 minutes. <code>authUrl</code> has its ID, so nobody can change in the URL where the token goes.</dd>
 <dt>Auth token</dt>

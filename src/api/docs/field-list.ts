@@ -59,7 +59,7 @@ function hasField(schema: SchemaObject, name: string): boolean {
 
 function renderField({ name, schema }: Field, marks: readonly (string | undefined)[]): Html {
   const shown = marks.flatMap((mark) =>
-    mark ? [html` <b class="${mark === 'required' ? 'required' : 'mark'}">${mark}</b>`] : [],
+    mark ? [html` <b class="${mark === 'required' ? 'required' : 'place'}">${mark}</b>`] : [],
   );
   const { description } = schema;
   // Let browsers break long names after a dot.

@@ -1,9 +1,10 @@
-/** The guides of the API reference. The page shows them before the operations. */
+/** The guides of the API reference, and the page of each. */
 import { ERRORS } from '../../domain/core/errors.ts';
 import { type Html, html } from '../../http/html.ts';
 import { statusOfError } from '../rest/rest.ts';
 import { CONCEPTS } from './concepts.ts';
 import { VARIABLES } from './examples.ts';
+import { FLOW } from './flow.ts';
 import { OPENID_GUIDE } from './openid-guide.ts';
 import { QUICK_STARTS } from './quick-starts.ts';
 import { renderCodeBlock, renderTable, renderText } from './text.ts';
@@ -123,16 +124,55 @@ const LIMIT_GUIDE = renderTable(
   ],
 );
 
+export interface Guide {
+  readonly id: string;
+  readonly title: string;
+  readonly body: Html;
+}
+
+/** Returns the pages of guides, in reading order. */
 export const renderGuides = (setup: ExampleSetup) => [
-  { id: 'start', title: 'Getting started', body: renderStart(setup) },
-  { id: 'quick-starts', title: 'Quick starts', body: QUICK_STARTS },
-  { id: 'concepts', title: 'Concepts', body: CONCEPTS },
-  { id: 'login', title: 'The login', body: LOGIN_GUIDE },
-  { id: 'errors', title: 'Errors', body: ERROR_GUIDE },
-  { id: 'troubleshooting', title: 'If it does not work', body: TROUBLESHOOTING },
-  { id: 'lists', title: 'Lists', body: LIST_GUIDE },
-  { id: 'updates', title: 'Updates', body: UPDATE_GUIDE },
-  { id: 'openid-connect', title: 'OpenID Connect', body: OPENID_GUIDE },
-  { id: 'webhooks', title: 'Webhooks', body: WEBHOOK_GUIDE },
-  { id: 'limits', title: 'Limits', body: LIMIT_GUIDE },
+  {
+    path: 'docs',
+    title: 'Start',
+    intro: html`<p class="lead">Your application sends people to Usher. Usher signs them in and sends them back with a token. You exchange it for a user and a session.</p>
+${FLOW}`,
+    guides: [
+      { id: 'quick-starts', title: 'Quick starts', body: QUICK_STARTS },
+      { id: 'start', title: 'First calls', body: renderStart(setup) },
+    ],
+  },
+  {
+    path: 'docs/concepts',
+    title: 'Concepts',
+    intro: html`<p class="lead">The words of this reference, and what holds for every call.</p>`,
+    guides: [
+      { id: 'concepts', title: 'Terms', body: CONCEPTS },
+      { id: 'login', title: 'The login', body: LOGIN_GUIDE },
+      { id: 'lists', title: 'Lists', body: LIST_GUIDE },
+      { id: 'updates', title: 'Updates', body: UPDATE_GUIDE },
+      { id: 'limits', title: 'Limits', body: LIMIT_GUIDE },
+    ],
+  },
+  {
+    path: 'docs/errors',
+    title: 'Errors',
+    intro: html`<p class="lead">How a call says why it was refused, and what to do about it.</p>`,
+    guides: [
+      { id: 'troubleshooting', title: 'If it does not work', body: TROUBLESHOOTING },
+      { id: 'errors', title: 'The form of errors', body: ERROR_GUIDE },
+    ],
+  },
+  {
+    path: 'docs/openid-connect',
+    title: 'OpenID Connect',
+    intro: html`<p class="lead">Sign people in to products that you have not written.</p>`,
+    guides: [{ id: 'openid-connect', title: 'Connect a product', body: OPENID_GUIDE }],
+  },
+  {
+    path: 'docs/webhooks',
+    title: 'Webhooks',
+    intro: html`<p class="lead">Usher tells your server what has changed.</p>`,
+    guides: [{ id: 'webhooks', title: 'Receive messages', body: WEBHOOK_GUIDE }],
+  },
 ];

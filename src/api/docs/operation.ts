@@ -1,3 +1,4 @@
+import type { JsonObject } from '@bufbuild/protobuf';
 import { type Html, html } from '../../http/html.ts';
 import { anchorOf, type Operation } from '../catalogue.ts';
 import { type DocumentedError, readErrors, withoutErrors } from '../documented-errors.ts';
@@ -5,43 +6,65 @@ import { statusOfError } from '../rest/rest.ts';
 import { toBufCurl, toCurl, toTypeScript } from './example-commands.ts';
 import { exampleReply } from './example-reply.ts';
 import { renderRequest, renderResponse } from './field-list.ts';
-import type { OpenApi } from './openapi.ts';
-import { SEARCH_WORDS } from './search-words.ts';
+import type { OpenApi, OperationDescription } from './openapi.ts';
 import { renderCodeBlock, renderText } from './text.ts';
 
-export function renderOperation(operation: Operation, openApi: OpenApi): Html {
-  const { method, route } = operation;
-  const described = openApi.describe(operation);
-  const anchor = anchorOf(method);
-  const ofService = readErrors(openApi.describeService(method.parent)).map((error) => ({ ...error, when: '' }));
-  // A service may name an error that its method names again.
-  const errors = new Map([...ofService, ...readErrors(described.description)].map((error) => [error.reason, error]));
-  const paragraphs = withoutErrors(described.description).split('\n\n');
-  const path = route?.path.split(/(?=\/)/).map((segment) => html`<wbr>${segment}`);
-  return html`<section class="operation card" id="${anchor}" data-words="${SEARCH_WORDS[anchor] ?? ''}">
-<h3><a href="#${anchor}">${method.name}</a></h3>
+/** Renders the operations of a service. */
+export class OperationRenderer {
+  readonly #openApi: OpenApi;
+  /** The operation that was the first with such a response, by the HTML of its fields. */
+  readonly #responses = new Map<string, Operation>();
+
+  constructor(openApi: OpenApi) {
+    this.#openApi = openApi;
+  }
+
+  render(operation: Operation): Html {
+    const { method, route } = operation;
+    const described = this.#openApi.describe(operation);
+    const anchor = anchorOf(method);
+    const ofService = readErrors(this.#openApi.describeService(method.parent)).map((error) => ({ ...error, when: '' }));
+    // A service may name an error that its method names again.
+    const errors = new Map([...ofService, ...readErrors(described.description)].map((error) => [error.reason, error]));
+    const paragraphs = withoutErrors(described.description).split('\n\n');
+    const path = route?.path.split(/(?=\/)/).map((segment) => html`<wbr>${segment}`);
+    return html`<section class="operation card" id="${anchor}">
+<h2><a href="#${anchor}">${method.name}</a></h2>
 <div class="about">
 ${path && route && html`<p class="route"><b class="verb ${route.method}">${route.method}</b> <code>${path}</code></p>`}
 <p class="route"><b class="verb">RPC</b> <code>${method.parent.typeName}<wbr>/${method.name}</code></p>
 ${paragraphs.map((paragraph) => html`<p>${renderText(paragraph)}</p>`)}
-<h4>Request</h4>
+<h3>Request</h3>
 ${renderRequest(operation, described)}
-<details><summary><h4>Response</h4></summary>
-${renderResponse(operation, described)}
+<details><summary><h3>Response</h3></summary>
+${this.#renderResponseOnce(operation, described)}
 </details>
-<h4>Errors</h4>
+<h3>Errors</h3>
 <ul class="errors">${[...errors.values()].map(renderError)}</ul>
 </div>
 <div class="examples">
 <details open><summary>curl</summary>${renderCodeBlock(toCurl(operation))}</details>
 <details><summary>buf curl</summary>${renderCodeBlock(toBufCurl(operation))}</details>
 <details><summary>TypeScript</summary>${renderCodeBlock(toTypeScript(operation))}</details>
-<details open><summary>Reply ${route && html`<b>${String(route.status)}</b>`}</summary>${renderCodeBlock(
-    JSON.stringify(exampleReply(described.reply), null, 2),
-  )}</details>
+<details open><summary>Reply ${route && html`<b>${String(route.status)}</b>`}</summary>${renderReply(operation, described)}</details>
 </div>
 </section>
 `;
+  }
+
+  /** Returns the fields, or where they are described if an operation before has the same. */
+  #renderResponseOnce(operation: Operation, described: OperationDescription): Html {
+    const fields = renderResponse(operation, described);
+    const first = this.#responses.get(fields.text);
+    this.#responses.set(fields.text, first ?? operation);
+    if (!first || described.response.length === 0) return fields;
+    return html`<p>The same fields as in the response of <a href="#${anchorOf(first.method)}">${first.method.name}</a>.</p>`;
+  }
+}
+
+function renderReply({ route }: Operation, { reply }: OperationDescription): Html {
+  const example = exampleReply(reply) as JsonObject;
+  return renderCodeBlock(JSON.stringify(route ? { ...example, message: route.message } : example, null, 2));
 }
 
 function renderError({ reason, code, message, when }: DocumentedError): Html {

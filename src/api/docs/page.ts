@@ -1,85 +1,107 @@
 /**
- * The API reference at `/docs`, from the OpenAPI documents, the examples and the table of errors.
+ * The API reference: `/docs` and a page for each service, from the OpenAPI documents, the examples and the table of errors.
  *
  * `npx redocly build-docs gen/openapi/rest.json` writes a page from the documents alone. That page loads a script
- * of 2.3 MB from another host and needs a weaker content security policy. It has no gRPC and no client package. This page
- * has a script of 2 kB, and tests run every call that it shows.
+ * of 2.3 MB from another host and needs a weaker content security policy. It has no gRPC and no client package. These pages
+ * have a script of 3 kB, and tests run every call that they show.
  */
 import { VERSION } from '../../config/version.ts';
-import { html } from '../../http/html.ts';
+import { Html, html } from '../../http/html.ts';
 import { MARK } from '../../http/mark.ts';
-import { anchorOf, CREDENTIAL_HEADERS, SERVICES } from '../catalogue.ts';
-import { withoutErrors } from '../documented-errors.ts';
+import { SERVICES } from '../catalogue.ts';
 import type { StaticText } from '../operations/generated-text.ts';
 import { renderPage } from '../operations/render-page.ts';
-import { type ExampleSetup, renderGuides } from './guides.ts';
-import { OpenApi } from './openapi.ts';
-import { renderOperation } from './operation.ts';
-import { SEARCH_WORDS } from './search-words.ts';
-import { renderText } from './text.ts';
+import type { ExampleSetup } from './guides.ts';
+import { createPages, type ReferencePage } from './pages.ts';
+import { createSearchIndex } from './search-index.ts';
 
-const AUDIENCES = [
-  {
-    id: 'applications',
-    title: 'For applications',
-    credential: CREDENTIAL_HEADERS.apiKey,
-    about: 'Partners call these with the API key of their application.',
-  },
-  {
-    id: 'operators',
-    title: 'For operators',
-    credential: CREDENTIAL_HEADERS.adminKey,
-    about: 'Whoever runs Usher calls these with an admin key. Applications need none of them.',
-  },
-];
+type Groups = ReturnType<typeof createPages>;
 
-export function renderReference(setup: ExampleSetup): StaticText {
-  const openApi = new OpenApi();
-  const guides = renderGuides(setup);
+/** Returns all pages and the index of the search, by path. */
+export function renderReference(setup: ExampleSetup): ReadonlyMap<string, StaticText> {
+  const groups = createPages(setup, SERVICES);
+  const pages = groups.flatMap((group) => group.pages);
+  const links = collectAnchors(pages);
+  const rendered = pages.map(
+    (page, index) => [`/${page.path}`, renderOne(page, groups, links, [pages[index - 1], pages[index + 1]])] as const,
+  );
+  const index = {
+    text: JSON.stringify(createSearchIndex(pages)),
+    headers: { 'content-type': 'application/json' },
+  };
+  return new Map([...rendered, ['/docs/search.json', index]]);
+}
+
+/** Returns the path of the page that has each anchor. */
+function collectAnchors(pages: readonly ReferencePage[]): ReadonlyMap<string, string> {
+  return new Map(
+    pages.flatMap(({ path, intro, sections }) =>
+      [intro, ...sections.map(({ body }) => body)].flatMap(({ text }) =>
+        [...text.matchAll(/ id="([^"]+)"/g)].map(([, id = '']) => [id, path] as const),
+      ),
+    ),
+  );
+}
+
+function renderOne(
+  page: ReferencePage,
+  groups: Groups,
+  anchors: ReadonlyMap<string, string>,
+  [before, after]: readonly [ReferencePage | undefined, ReferencePage | undefined],
+): StaticText {
+  const { path, title, topics, intro, sections } = page;
+  // Links are relative to the path of `PUBLIC_URL`.
+  const root = path.includes('/') ? '../' : '';
+  const heading = topics ? `${title}: ${topics}` : title;
+  const content = html`${intro}\n${sections.map(({ body }) => body)}`.text.replace(/ href="#([^"]+)"/g, (link, id) => {
+    const target = anchors.get(id);
+    return target === undefined || target === path ? link : ` href="${root}${target}#${id}"`;
+  });
   return renderPage({
-    title: 'Usher API reference',
+    title: `${heading} – Usher API reference`,
     description: 'Every operation of Usher, with its fields, errors and examples to copy.',
     styles: [new URL('page.css', import.meta.url)],
     script: new URL('page.js', import.meta.url),
     body: html`<a class="skip" href="#content">Skip to content</a>
 <header class="top">
-<a class="brand" href=".">${MARK}Usher <span class="soft small">${VERSION}</span></a>
-<p class="small">OpenAPI: <a href="openapi.json">REST</a>, <a href="connect.json">Connect</a></p>
+<a class="brand" href="${root || '.'}">${MARK}Usher <span class="soft small">${VERSION}</span></a>
+<form class="search" role="search" data-root="${root}" data-page="${path}" hidden><input type="search" aria-label="Search" placeholder="Search" autocomplete="off"></form>
 </header>
 <div class="frame">
 <nav class="toc" aria-label="Contents">
-<form class="search" role="search" hidden><label>Search <input type="search" autocomplete="off"></label> <output></output></form>
-<details>
+<details class="results" open hidden><summary><output></output></summary><div></div></details>
+<details class="contents">
 <summary>Contents</summary>
-<p>Guides</p>
-<ul class="plain">${guides.map(({ id, title }) => html`<li><a href="#${id}">${title}</a></li>`)}</ul>
-${AUDIENCES.map(
-  ({ id, title, credential }) => html`<p><a href="#${id}">${title}</a></p>
-${SERVICES.filter(({ header }) => header === credential).map(
-  ({ service, operations }) =>
-    html`<details><summary>${service.name}</summary><ul class="plain">${operations.map(
-      (operation) => html`<li><a href="#${anchorOf(operation.method)}">${operation.method.name}</a></li>`,
-    )}</ul></details>`,
-)}`,
-)}
+${groups.map(
+  ({ id, title: name, pages }) => html`<p id="${id}">${name}</p>
+<ul class="plain">${pages.map((each, index) => renderContents(each, each.title !== pages[index - 1]?.title, page, root))}</ul>
+`,
+)}<p>As documents</p>
+<ul class="plain"><li><a href="${root}openapi.json">OpenAPI of REST</a></li><li><a href="${root}connect.json">OpenAPI of Connect</a></li></ul>
 </details>
 </nav>
 <main id="content">
-<h1>API reference</h1>
-<p class="lead">Your application sends people to Usher. Usher signs them in and sends them back with a token. You exchange it for a user and a session.</p>
-${guides.map(({ id, title, body }) => html`<section class="guide" id="${id}" data-words="${SEARCH_WORDS[id] ?? ''}"><h2><a href="#${id}">${title}</a></h2>${body}</section>`)}
-${AUDIENCES.map(
-  ({ id, title, credential, about }) => html`<section class="audience" id="${id}"><h2><a href="#${id}">${title}</a></h2>
-<p>${about} Header: <code>${credential}</code>.</p>
-${SERVICES.filter(({ header }) => header === credential).map(
-  ({ service, operations }) => html`<section class="service" id="${service.name}">
-<h2><a href="#${service.name}">${service.name}</a></h2>
-<p>${renderText(withoutErrors(openApi.describeService(service)))}</p>
-${operations.map((operation) => renderOperation(operation, openApi))}
-</section>`,
-)}</section>`,
-)}
+<h1>${path === 'docs' ? 'API reference' : heading}</h1>
+${new Html(content)}
+<nav class="turn" aria-label="Pages">${renderTurn('prev', before, root)}${renderTurn('next', after, root)}</nav>
 </main>
 </div>`,
   });
+}
+
+/** Renders the link to a page. That of the open page has its sections below it. */
+function renderContents(page: ReferencePage, isFirstPart: boolean, open: ReferencePage, root: string): Html {
+  const { path, title, topics, sections } = page;
+  const service = topics && isFirstPart && html`<li class="service">${title}</li>\n`;
+  const start = html`${service}<li${topics && html` class="part"`}>`;
+  if (page !== open) return html`${start}<a href="${root}${path}">${topics || title}</a></li>\n`;
+  return html`${start}<a href="#content" aria-current="page">${topics || title}</a><ul class="plain">${sections.map(
+    (section) => html`<li><a href="#${section.id}">${section.title}</a></li>`,
+  )}</ul></li>\n`;
+}
+
+function renderTurn(rel: 'prev' | 'next', page: ReferencePage | undefined, root: string): Html | undefined {
+  if (!page) return undefined;
+  const { path, title, topics } = page;
+  return html`<a rel="${rel}" href="${root}${path}"><span class="soft small">${rel === 'prev' ? 'Before' : 'Next'}</span> ${title}${topics && html`: ${topics}`}</a>`;
 }

@@ -51,7 +51,7 @@ PASSWORDS_FILE=passwords.json npx tsx app.mts  # the file below, with ADMIN_KEY
 };
 
 export const QUICK_STARTS = html`<p>Each is a whole application, for the redirect URI <code>http://127.0.0.1/callback</code>, which matches any port. The demo application has it.
-Set <code>USHER_URL</code>, <code>CLIENT_ID</code> and <code>API_KEY</code>, as above. Begin in a clone of Usher, and then open <code>http://127.0.0.1:3000</code>.</p>
+Set <code>USHER_URL</code>, <code>CLIENT_ID</code> and <code>API_KEY</code>, as <a href="#start">below</a>. Begin in a clone of Usher, and then open <code>http://127.0.0.1:3000</code>.</p>
 ${ALL_QUICK_STARTS.map(
   ({ title, kind, text }) =>
     html`<details><summary>${title}</summary>${renderCodeBlock((kind === 'single-page' ? PUBLIC_CLIENT : '') + (SETUPS[title] ?? ''))}${renderCodeBlock(text, { marksVariables: false })}</details>\n`,

@@ -8,6 +8,7 @@ import { CACHED_BRIEFLY, RETRY_SOON, sendJson } from '../../http/response.ts';
 import { sendFailure } from '../envelope.ts';
 import { createTextEndpoint } from './generated-text.ts';
 import type { Readiness } from './readiness.ts';
+import { createReferenceEndpoints } from './reference-endpoints.ts';
 
 const OPENAPI = new URL('../../../gen/openapi/', import.meta.url);
 
@@ -39,14 +40,16 @@ export function createOperationsEndpoints({
     '/': createTextEndpoint(async () =>
       (await import('./home-page.ts')).renderHomePage({ hasAccount: hasLoginPage, hasDemo: false, hasOidc }),
     ),
-    '/docs': createTextEndpoint(async () => (await import('../docs/page.ts')).renderReference({ publicUrl: issuer })),
     '/openapi.json': createDocumentEndpoint('rest.json'),
     '/connect.json': createDocumentEndpoint('connect.json'),
     '/.well-known/jwks.json': (context) => sendJson(context, 200, jwks, CACHED_BRIEFLY),
   };
 
+  const findReferencePage = createReferenceEndpoints(issuer);
   return async (context) => {
-    const answer = Object.hasOwn(endpoints, context.path) ? endpoints[context.path] : undefined;
+    const answer = Object.hasOwn(endpoints, context.path)
+      ? endpoints[context.path]
+      : await findReferencePage(context.path);
     if (!answer) return false;
     const { method } = context.request;
     if (method === 'GET' || method === 'HEAD') await answer(context);

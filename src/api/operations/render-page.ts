@@ -13,7 +13,7 @@ interface Page {
   readonly script?: URL;
 }
 
-/** Returns a page whose content security policy allows no style or script but its own. */
+/** Returns a page whose content security policy allows no style or script but its own. The script may fetch from Usher. */
 export function renderPage({ title, description, styles, body, script }: Page): StaticText {
   const style = readStyle(...['base', 'brand'].map(sharedStyle), ...styles);
   const code = script && readScript(script);
@@ -25,7 +25,7 @@ export function renderPage({ title, description, styles, body, script }: Page): 
     headers: {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy':
-        `default-src 'none'; style-src '${hashOf(style)}'; ${code ? `script-src '${hashOf(code)}'; ` : ''}` +
+        `default-src 'none'; style-src '${hashOf(style)}'; ${code ? `script-src '${hashOf(code)}'; connect-src 'self'; ` : ''}` +
         `img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
       'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',

@@ -25,5 +25,5 @@ export function renderButtonLink(url: string, text: string): Html {
 }
 
 export function renderCall(name: string, service = 'AuthService'): Html {
-  return html`<a href="/docs#${service}.${name}">${name}</a>`;
+  return html`<a href="/docs/${service}#${service}.${name}">${name}</a>`;
 }

@@ -24,11 +24,8 @@ export function createReferenceAction(demo: Demo, parts: DemoParts & Pick<Core, 
     async 'GET /docs'(context) {
       const { renderReference } = await import('../../api/docs/page.ts');
       const values = isFromThisMachine(context) ? await makeExampleValues(demo, parts) : {};
-      const { text, headers } = renderReference({
-        publicUrl: parts.tokens.issuer,
-        adminKeyFile: demo.adminKeyFile,
-        values,
-      });
+      const pages = renderReference({ publicUrl: parts.tokens.issuer, adminKeyFile: demo.adminKeyFile, values });
+      const { text = '', headers } = pages.get(context.path) ?? {};
       send(context, 200, text, { ...headers, 'cache-control': 'no-store' });
     },
   };
