@@ -24,7 +24,8 @@ import { readUsedKeyIds, requireKeys } from './jobs/key-rotation.ts';
 import { MemoryCounts } from './jobs/memory-counts.ts';
 import { runJobs } from './jobs/run-jobs.ts';
 import { createLogger } from './log.ts';
-import { createLoginHandlers, LOGIN_LIMITS } from './login-page/login-page.ts';
+import { createLoginHandlers } from './login-page/create-login-handlers.ts';
+import { LOGIN_LIMITS } from './login-page/login-page.ts';
 import { NetworkLimit } from './login-page/network-limit.ts';
 import { openMail } from './mail/open-mail.ts';
 import type { MailSender } from './mail/send-mail.ts';
@@ -148,8 +149,9 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   const api = createApi(core);
   const loginAdmission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
   const onSignedOut = (userId: string) => api.caches.sessions.forgetUser(userId);
-  const loginHandlers = createLoginHandlers(config, secrets, { ...core, admission: loginAdmission, onSignedOut });
   const modules = stack.use(await openModules(config, { ...core, api, loginAdmission, onSignedOut }));
+  const loginParts = { ...core, admission: loginAdmission, onSignedOut };
+  const loginHandlers = createLoginHandlers(config, secrets, loginParts, modules.pages);
   const handlers = [...modules.handlers, ...api.handlers, ...modules.laterHandlers, ...loginHandlers];
 
   // Starts the jobs, and then serves requests.

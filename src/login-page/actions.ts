@@ -1,6 +1,4 @@
 /** The actions of the login page, one per row. */
-import type { CallOutcome } from '../api/call-info.ts';
-import type { LoginMethod } from '../config/login-methods.ts';
 import type { ErrorReason, ServiceError } from '../domain/core/errors.ts';
 import { cancelLogin } from '../domain/login/cancel-login.ts';
 import type { Completion } from '../domain/login/complete-login.ts';
@@ -9,35 +7,16 @@ import { createWalletChallenge } from '../domain/login/create-wallet-challenge.t
 import { nameNewUser } from '../domain/login/name-new-user.ts';
 import { redeemLoginCode } from '../domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../domain/login/redeem-wallet-signature.ts';
-import type { HttpContext } from '../http/http-context.ts';
+import type { Action } from './action.ts';
 import { leaveSignedIn } from './leave-signed-in.ts';
 import { type LoginRequest, pickFields } from './login-request.ts';
 import { mute, showMute, unmute } from './mute.ts';
-import { PASSKEY_ACTIONS } from './passkey-actions.ts';
-import { PROVIDER_ACTIONS } from './provider-actions.ts';
 import { redirectToForm } from './redirect-to-form.ts';
 import { continueSignIn } from './remembered-sign-in.ts';
-import { type Form, type FormPage, sendRedirect, sendScriptResponse } from './responses.ts';
+import { type FormPage, sendRedirect, sendScriptResponse } from './responses.ts';
 import { sendCodeMail } from './send-code-mail.ts';
 import { showForm } from './show-form.ts';
 import { signOutAndChoose } from './sign-out-here.ts';
-
-/** The reason that metrics and the log record for a request that was answered, and a detail for the log. */
-export type Remark = Required<Pick<CallOutcome, 'reason'>> & Pick<CallOutcome, 'detail'>;
-
-export interface Action {
-  readonly method: 'GET' | 'POST';
-  readonly path: string;
-  /** The login method that must be enabled. */
-  readonly needs?: LoginMethod;
-  readonly form: Form;
-  /** Whether a refusal is a sign-in that has failed. Wrong codes are counted where they are checked. */
-  readonly signsIn?: true;
-  /** Reads fields that are not in the form or query, such as a provider in the path. */
-  readonly readFields?: (context: HttpContext, form: string) => Partial<LoginRequest['fields']>;
-  /** @throws ServiceError of the domain */
-  run(request: LoginRequest): Promise<Remark | undefined | void>;
-}
 
 export const ACTIONS: readonly Action[] = [
   { method: 'GET', path: '/login', form: 'choice', run: (request) => showForm(request, 'choice') },
@@ -62,8 +41,6 @@ export const ACTIONS: readonly Action[] = [
   { method: 'POST', path: '/login/mute/end', needs: 'email', form: 'choice', run: unmute },
   { method: 'POST', path: '/login/continue', form: 'choice', run: continueSignIn },
   { method: 'POST', path: '/login/forget', form: 'choice', run: signOutAndChoose },
-  ...PASSKEY_ACTIONS,
-  ...PROVIDER_ACTIONS,
   { method: 'POST', path: '/login/cancel', form: 'choice', run: cancel },
 ];
 

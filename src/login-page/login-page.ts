@@ -4,28 +4,20 @@ import type { Admission } from '../api/admission.ts';
 import { outcomeOf, toCallError } from '../api/call-errors.ts';
 import type { CallOutcome } from '../api/call-info.ts';
 import { beginCall, type CallLog, runInSpan } from '../api/call-log.ts';
-import { serveNotFoundPage } from '../api/operations/not-found-page.ts';
-import type { Config } from '../config/config.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
-import type { Secrets } from '../config/secrets.ts';
-import { deriveAccountKeys } from '../domain/account/account-keys.ts';
 import { ServiceError } from '../domain/core/errors.ts';
-import { EthereumNode } from '../domain/login/ethereum-node.ts';
-import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
-import { createRelyingParty } from '../domain/passkeys/relying-party.ts';
-import { deriveAuthorizationKeys } from '../domain/providers/authorization-state.ts';
 import { HttpError } from '../http/errors.ts';
 import type { HttpContext, PathHandler } from '../http/http-context.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
-import { ACCOUNT_ACTIONS } from './account/account-actions.ts';
-import { ACTIONS, type Action, isFailedSignIn, type Remark } from './actions.ts';
+import type { Action, Remark } from './action.ts';
+import { ACTIONS, isFailedSignIn } from './actions.ts';
 import { bindAnswer } from './answer-cookie.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
 import { createLoginCall } from './create-login-call.ts';
 import { showDeadEnd } from './dead-end.ts';
 import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
 import { type LoginPageParts, type LoginRequest, loginPathOf, readLoginFields } from './login-request.ts';
-import { createLogoHandler } from './logo.ts';
+import type { PageOffer } from './page-offer.ts';
 import { placeOf } from './page-place.ts';
 import type { PageView } from './pages/view.ts';
 import { actionPathOf } from './provider-actions.ts';
@@ -38,11 +30,8 @@ const MAX_FORM_BYTES = 8_192;
 /** Limits requests in flight, because the calls of applications use the same connections to Postgres. */
 export const LOGIN_LIMITS = { min: 100, max: 100 };
 
-/** Raises the limits if the terminal shows the codes, because people who try Usher sign in many times. */
-const TRIAL_FACTOR = 100;
-
 /** What the login page shares with the rest of the server. */
-interface LoginPageServices
+export interface LoginPageServices
   extends CallLog,
     Pick<
       LoginPageParts,
@@ -63,49 +52,17 @@ interface LoginPageServices
 
 type LoginPageOptions = LoginPageServices & LoginPageParts;
 
-/** Returns the handlers of logos and, unless `AUTH_PAGE_URL` is set, of the login page. */
-export function createLoginHandlers(
-  config: Config,
-  { encryptionKeys }: Pick<Secrets, 'encryptionKeys'>,
-  services: LoginPageServices & Pick<LoginPageParts, 'logins'>,
-): PathHandler[] {
-  const handlers = [createLogoHandler(services)];
-  const { singleSignOnMaxAgeSeconds } = config;
-  const accountKeys = deriveAccountKeys(encryptionKeys);
-  const shared = { ...services, accountKeys, singleSignOnMaxAgeSeconds };
-  if (config.authPageUrl === undefined) {
-    handlers.push(createLoginPage({ ...shared, ...createSignInParts(config, encryptionKeys, services) }));
-  }
-  // These handlers are asked last.
-  return [...handlers, serveNotFoundPage];
-}
-
-/** Returns the settings and keys of the methods to sign in, and of the account page. */
-function createSignInParts(
-  config: Config,
-  encryptionKeys: Secrets['encryptionKeys'],
-  { authPageUrl, requestTimeoutMs }: Pick<LoginPageServices, 'authPageUrl' | 'requestTimeoutMs'>,
-) {
-  const { databaseUrl, ethereumChainId: chainId, ethereumRpcUrl: url, smtp } = config;
-  const limitFactor = databaseUrl === undefined && !smtp ? TRIAL_FACTOR : 1;
-  return {
-    allowAccountDeletion: config.allowAccountDeletion,
-    authorizationKeys: deriveAuthorizationKeys(encryptionKeys),
-    chainId,
-    codes: { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor },
-    methods: config.loginMethods,
-    node: url ? new EthereumNode({ url, chainId, requestTimeoutMs }) : undefined,
-    relyingParty: createRelyingParty(authPageUrl, config.passkeyRpId, encryptionKeys),
-  };
-}
-
-function createLoginPage(options: LoginPageOptions): PathHandler {
+/** @param offers of all parts */
+export function createLoginPage(options: LoginPageOptions, offers: readonly PageOffer[]): PathHandler {
+  const account = offers.find(({ accountPage }) => accountPage)?.accountPage;
+  const actions = [...ACTIONS, ...offers.flatMap(({ createActions }) => createActions?.(account) ?? [])];
+  const folders = new Set(actions.map(({ path }) => path.split('/')[1]));
   const isSecure = options.authPageUrl.startsWith('https:');
   return async (context) => {
-    if (!/^\/(?:login|account)(?:\/|$)/.test(context.path)) return false;
+    if (!folders.has(context.path.split('/')[1])) return false;
     // From now on the browser uses https only (RFC 6797).
     if (isSecure) context.response.setHeader('strict-transport-security', STRICT_TRANSPORT_SECURITY);
-    const action = findAction(context, options.methods);
+    const action = findAction(context, actions, options.methods);
     if (action) await serve(action, context, isSecure, options);
     else if (OF_LOGIN.test(context.query)) await serve(NOT_FOUND, context, isSecure, options);
     else sendErrorPage(context, 'not-found', viewOf(context, context.query, options));
@@ -113,12 +70,14 @@ function createLoginPage(options: LoginPageOptions): PathHandler {
   };
 }
 
-const EVERY_ACTION = [...ACTIONS, ...ACCOUNT_ACTIONS];
-
-function findAction({ request, path: given }: HttpContext, methods: readonly LoginMethod[]): Action | undefined {
+function findAction(
+  { request, path: given }: HttpContext,
+  actions: readonly Action[],
+  methods: readonly LoginMethod[],
+): Action | undefined {
   const path = actionPathOf(given);
   const method = request.method === 'HEAD' ? 'GET' : request.method;
-  return EVERY_ACTION.find(
+  return actions.find(
     (action) => action.path === path && action.method === method && (!action.needs || methods.includes(action.needs)),
   );
 }

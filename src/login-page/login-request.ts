@@ -26,6 +26,8 @@ export interface LoginPageParts
   readonly accountKeys: AccountKeys;
   /** Whether people may delete their account. */
   readonly allowAccountDeletion: boolean;
+  /** The first pages of applications of Usher's own, by application ID. */
+  readonly homes: ReadonlyMap<string, string>;
   /** The limit of logins that somebody who has not signed in begins: each stores a login intent. */
   readonly logins: NetworkLimit;
   readonly mailer: MailQueue;

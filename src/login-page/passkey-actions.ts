@@ -8,7 +8,7 @@ import { listOwnPasskeys } from '../domain/passkeys/list-passkeys.ts';
 import { redeemPasskey } from '../domain/passkeys/redeem-passkey.ts';
 import { renamePasskey } from '../domain/passkeys/rename-passkey.ts';
 import { storePasskey } from '../domain/passkeys/store-passkey.ts';
-import type { Action, Remark } from './actions.ts';
+import type { Action, Remark } from './action.ts';
 import { leaveSignedIn, postponeOffer } from './leave-signed-in.ts';
 import { type LoginRequest, pickFields } from './login-request.ts';
 import type { PageContent } from './pages/document.ts';

@@ -1,26 +1,48 @@
 /** The actions of other providers: the redirect to a provider, and its callback. */
+import { selectIdentities } from '../domain/identities/list-identities.ts';
 import { readAuthorization } from '../domain/providers/authorization-state.ts';
 import { beginProviderLogin } from '../domain/providers/begin-provider-login.ts';
 import { isRefusedByPerson, toProviderError } from '../domain/providers/oauth-errors.ts';
 import { redeemProviderAnswer } from '../domain/providers/redeem-provider-answer.ts';
 import { toUuid } from '../encoding/uuid-bytes.ts';
 import type { HttpContext } from '../http/http-context.ts';
-import { finishLink } from './account/account-providers.ts';
-import type { Action, Remark } from './actions.ts';
+import { createLinkActions, finishLink } from './account-providers.ts';
+import type { Remark } from './action.ts';
 import { readEmailCookie } from './browser-cookie.ts';
 import { leaveSignedIn } from './leave-signed-in.ts';
 import { type LoginRequest, pickFields } from './login-request.ts';
+import type { AccountPage, PageOffer } from './page-offer.ts';
 import { callbackOf, toRemark } from './provider-callback.ts';
 import { redirectToForm } from './redirect-to-form.ts';
+import { renderIdentities } from './render-identities.ts';
 import { sendRedirect } from './responses.ts';
 
 /** The path of the action that serves the callbacks of all providers. */
 const CALLBACK = '/login/callback/*';
 
-export const PROVIDER_ACTIONS: readonly Action[] = [
-  { method: 'POST', path: '/login/provider', form: 'choice', run: leave },
-  { method: 'GET', path: CALLBACK, form: 'choice', signsIn: true, readFields: readCallback, run: comeBack },
-];
+export const PROVIDER_OFFER: PageOffer = {
+  createActions: (account) => [
+    { method: 'POST', path: '/login/provider', form: 'choice', run: leave },
+    {
+      method: 'GET',
+      path: CALLBACK,
+      form: 'choice',
+      signsIn: true,
+      readFields: readCallback,
+      run: (request) => comeBack(request, account),
+    },
+    ...(account ? createLinkActions(account) : []),
+  ],
+  accountSection: {
+    notes: { identity: 'account.note.identity', identityRemoved: 'account.note.identityRemoved' },
+    async show({ call, parts }, view, { id: userId }) {
+      const identities = await call.run(selectIdentities, { userId });
+      const hasEmail = parts.methods.includes('email');
+      return renderIdentities(view, { identities, providers: parts.providers.all, hasEmail });
+    },
+    exportData: async (call, userId) => ({ identities: await call.run(selectIdentities, { userId }) }),
+  },
+};
 
 /** Returns the path by which an action is found: one stands for the callbacks of all providers. */
 export function actionPathOf(path: string): string {
@@ -44,7 +66,7 @@ async function leave(request: LoginRequest): Promise<void> {
   sendRedirect(context, await beginProviderLogin(call, parts, browser, fields, options));
 }
 
-async function comeBack(given: LoginRequest): Promise<Remark | undefined> {
+async function comeBack(given: LoginRequest, account: AccountPage | undefined): Promise<Remark | undefined> {
   const { call, parts, browser, context } = given;
   const { provider: providerId } = given.fields;
   const { state, error } = pickFields(given, 'state', 'error');
@@ -58,7 +80,7 @@ async function comeBack(given: LoginRequest): Promise<Remark | undefined> {
     });
   const toPasskeys = read('passkeys');
   const authorization = toPasskeys ?? read('login');
-  const link = authorization ? undefined : await finishLink(given);
+  const link = authorization || !account ? undefined : await finishLink(account, given);
   if (link) return link.problem;
   const fields = { ...given.fields, next: toPasskeys ? ('passkeys' as const) : ('' as const) };
   const request = { ...given, fields };

@@ -1,4 +1,4 @@
-import type { Remark } from './actions.ts';
+import type { Remark } from './action.ts';
 import type { LoginPageParts } from './login-request.ts';
 
 /** Returns the remark that the provider has refused to tell the address of a person, whom Usher knows nevertheless. */

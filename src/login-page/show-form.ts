@@ -2,14 +2,12 @@
 
 import { allowsMethod } from '../domain/applications/branding.ts';
 import type { ServiceError } from '../domain/core/errors.ts';
-import { ACCOUNT_APPLICATION_ID } from '../domain/core/own-applications.ts';
 import { UUID } from '../domain/core/validation.ts';
 import { findLatestCode, type StoredLoginCode } from '../domain/login/find-latest-code.ts';
 import { findLoginState } from '../domain/login/find-login-state.ts';
 import { LINK_WALLET } from '../domain/login/find-to-link.ts';
 import { findLoginIntent } from '../domain/login/login-intent.ts';
 import { findRememberedSignIn } from '../domain/remembered-sign-ins/find-remembered-sign-in.ts';
-import { redirect } from './account/account-request.ts';
 import { alertFor, alertKeyOf } from './alerts.ts';
 import { createFormNonce, keepAnswer } from './answer-cookie.ts';
 import { readEmailCookie } from './browser-cookie.ts';
@@ -42,7 +40,8 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   }
   if (state.kind === 'unknown') return showDeadEnd(request, 'unknown');
   // The Back button leads here. The account page shows whether somebody is signed in.
-  if (state.kind === 'completed' && state.applicationId === ACCOUNT_APPLICATION_ID) return redirect(request, '');
+  const home = state.kind === 'completed' ? parts.homes.get(state.applicationId) : undefined;
+  if (home) return sendRedirect(context, home);
   const methods = parts.methods.filter((method) => allowsMethod(state.branding, method));
   const providers = parts.providers.all.filter(({ id }) => allowsMethod(state.branding, id)).map(toProviderView);
   // Without any method: the operator has disabled all methods that the application allows.

@@ -9,6 +9,7 @@ import type { ProtocolAnswers } from '../domain/tokens/protocol-answers.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
 import type { NetworkLimit } from '../login-page/network-limit.ts';
+import type { PageOffer } from '../login-page/page-offer.ts';
 import type { MailQueue } from '../mail/mail-queue.ts';
 
 /** An optional part of Usher. It lives in a folder of its own, and is named outside that only in `modules.ts`. */
@@ -55,6 +56,8 @@ export interface OpenedModule extends Partial<AsyncDisposable> {
   readonly handler?: PathHandler;
   /** The same, after the API. */
   readonly laterHandlers?: readonly PathHandler[];
+  /** What it adds to the login page and the account page. */
+  readonly pages?: PageOffer;
   /** By their names in the metrics. */
   readonly caches?: Readonly<Record<string, { readonly lookUps: Api['caches']['sessions']['lookUps'] }>>;
   readonly greeting?: Greeting | undefined;

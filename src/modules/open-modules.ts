@@ -1,6 +1,7 @@
 import type { WantedPort } from '../config/require-free-ports.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
+import type { PageOffer } from '../login-page/page-offer.ts';
 import type { Core, Greeting, OpenedModule } from './module.ts';
 import { type FullConfig, MODULES } from './modules.ts';
 
@@ -10,6 +11,7 @@ export interface OpenedModules extends AsyncDisposable {
   readonly caches: NonNullable<OpenedModule['caches']>;
   readonly handlers: readonly PathHandler[];
   readonly laterHandlers: readonly PathHandler[];
+  readonly pages: readonly PageOffer[];
   setCertificate(certificate: Certificate): void;
 }
 
@@ -38,6 +40,7 @@ export async function openModules(config: FullConfig, core: Omit<Core, 'greeting
     caches: Object.assign({}, ...all.map(({ caches }) => caches)),
     handlers: all.flatMap(({ handler }) => handler ?? []),
     laterHandlers: all.flatMap(({ laterHandlers = [] }) => laterHandlers),
+    pages: all.flatMap(({ pages }) => pages ?? []),
     setCertificate(certificate) {
       for (const opened of all) opened.setCertificate?.(certificate);
     },

@@ -6,8 +6,10 @@ import { isFrequentAction } from '../../src/database/audit-schema.ts';
 import { Database } from '../../src/database/database.ts';
 import { listAuditEvents } from '../../src/domain/audit/list-audit-events.ts';
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
-import { ACCOUNT_ACTIONS } from '../../src/login-page/account/account-actions.ts';
+import { createAccountOffer } from '../../src/login-page/account/account-offer.ts';
 import { ACTIONS } from '../../src/login-page/actions.ts';
+import { PASSKEY_OFFER } from '../../src/login-page/passkey-offer.ts';
+import { PROVIDER_OFFER } from '../../src/login-page/provider-actions.ts';
 import { ACTION_TEXTS } from '../../src/modules/console/parts/action-texts.ts';
 import { renderAuditList } from '../../src/modules/console/parts/audit-list.ts';
 import { OPERATORS } from '../support/console-fixture.ts';
@@ -137,7 +139,10 @@ test('every RPC that changes something is in plain words', () => {
 });
 
 test('every action of the login page that has words exists', () => {
-  const served = new Set([...ACTIONS, ...ACCOUNT_ACTIONS].map(({ method, path }) => `${method} ${path}`));
+  const account = createAccountOffer('https://login.example.com/login', () => []);
+  const offers = [account, PASSKEY_OFFER, PROVIDER_OFFER];
+  const actions = offers.flatMap(({ createActions }) => createActions?.(account.accountPage) ?? []);
+  const served = new Set([...ACTIONS, ...actions].map(({ method, path }) => `${method} ${path}`));
   const worded = [...ACTION_TEXTS.keys()].filter((action) => /^\w+ \/(login|account)/.test(action));
   expect(worded.filter((action) => !served.has(action))).toEqual([]);
 });

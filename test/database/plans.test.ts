@@ -14,7 +14,6 @@ import { readBacklog } from '../../src/delivery/backlog.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { exportAccount } from '../../src/domain/account/export-account.ts';
 import { findAccount } from '../../src/domain/account/find-account.ts';
-import { listRememberedSignIns } from '../../src/domain/account/list-remembered-sign-ins.ts';
 import { openAccount } from '../../src/domain/account/open-account.ts';
 import { undoAddressChange } from '../../src/domain/account/undo-address-change.ts';
 import { ApiKeyUsage } from '../../src/domain/api-keys/api-key-usage.ts';
@@ -47,6 +46,7 @@ import { claimNotice, findDueNotices, postponeNotice, removeNotice } from '../..
 import { readMigrations } from '../../src/domain/operators/read-migrations.ts';
 import { readTotals } from '../../src/domain/operators/read-totals.ts';
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
+import { listRememberedSignIns } from '../../src/domain/remembered-sign-ins/list-remembered-sign-ins.ts';
 import { cutOffBrowser } from '../../src/domain/sessions/browser-cutoffs.ts';
 import { exchangeToken } from '../../src/domain/sessions/exchange-token.ts';
 import { listSessions } from '../../src/domain/sessions/list-sessions.ts';
@@ -67,6 +67,9 @@ import { readWebhookVersion } from '../../src/domain/webhooks/update-webhook.ts'
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
 import { createLogger } from '../../src/log.ts';
+import { PASSKEY_OFFER } from '../../src/login-page/passkey-offer.ts';
+import { PROVIDER_OFFER } from '../../src/login-page/provider-actions.ts';
+import { REMEMBERED_OFFER } from '../../src/login-page/remembered-offer.ts';
 import { openDemo } from '../../src/modules/demo/demo.ts';
 import { makeExampleValues } from '../../src/modules/demo/example-values.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
@@ -475,7 +478,10 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await openAccount(call, tokens, await tokens.mint(claims)).catch(() => undefined);
   const found = await findAccount(call, browser, { ...account, openedAt: now, isContinued: false });
   if (!found) throw new Error('Nobody is signed in to the account page');
-  await exportAccount(call, found.user);
+  const sections = [PASSKEY_OFFER, PROVIDER_OFFER, REMEMBERED_OFFER].flatMap(
+    ({ accountSection = [] }) => accountSection,
+  );
+  await exportAccount(call, found.user, sections);
   const [notice] = await findDueNotices(run, new Date(now.getTime() + 60 * 60_000), 3);
   if (!notice) throw new Error('No notice is due');
   await claimNotice(run, notice, now);

@@ -1,3 +1,4 @@
+import { renderOwnWallet } from '../../src/login-page/account/account-wallet.ts';
 import { renderAccount } from '../../src/login-page/account/render-account.ts';
 import {
   renderAccountForm,
@@ -5,6 +6,9 @@ import {
   renderAccountSignIn,
 } from '../../src/login-page/account/render-account-form.ts';
 import { renderNewWallet } from '../../src/login-page/account/render-new-wallet.ts';
+import { renderPasskeyWays } from '../../src/login-page/passkey-offer.ts';
+import { renderSignIns } from '../../src/login-page/remembered-offer.ts';
+import { renderIdentities } from '../../src/login-page/render-identities.ts';
 import type { Language } from '../../src/texts/texts.ts';
 import type { Screen } from './screens.ts';
 
@@ -61,7 +65,7 @@ const SIGN_INS = [
   },
 ] as const;
 
-const THIS_DEVICE = { browserDigest: Buffer.alloc(32, 1), tokenDigest: Buffer.alloc(32, 1) };
+const THIS_DEVICE = Buffer.alloc(32, 1);
 
 const PASSKEY = {
   id: USER.id,
@@ -90,7 +94,7 @@ export const ACCOUNT_SCREENS: readonly Screen[] = [
         isFresh: false,
         note: '',
         sessions: [],
-        signIns: [],
+        sections: waysOf(language),
         mayDelete: false,
       }),
   },
@@ -119,7 +123,18 @@ export const ACCOUNT_SCREENS: readonly Screen[] = [
   },
 ];
 
-function accountView(language: Language) {
+const IDENTITIES = [
+  {
+    issuer: 'https://accounts.google.com',
+    subject: '1',
+    provider: 'google',
+    createdAt: new Date('2026-03-01T10:00:00Z'),
+  },
+];
+
+const NAMES = { nameOf: (id: string) => PROVIDERS.find((provider) => provider.id === id)?.name ?? '' };
+
+function formView(language: Language) {
   return {
     language,
     place: { path: '/account', query: [] },
@@ -127,24 +142,34 @@ function accountView(language: Language) {
     host: 'login.example.com',
     formToken: 'token',
     alert: '',
+  };
+}
+
+/** What other parts show. */
+function waysOf(language: Language) {
+  const view = formView(language);
+  return [
+    renderPasskeyWays(view, PASSKEYS),
+    renderOwnWallet(view, USER, { hasEmail: true }),
+    renderIdentities(view, { identities: IDENTITIES, providers: PROVIDERS, hasEmail: true }),
+  ];
+}
+
+function accountView(language: Language) {
+  const view = formView(language);
+  return {
+    ...view,
     user: USER,
-    providers: PROVIDERS,
-    identities: [
-      {
-        issuer: 'https://accounts.google.com',
-        subject: '1',
-        provider: 'google',
-        createdAt: new Date('2026-03-01T10:00:00Z'),
-      },
-    ],
     sessions: SESSIONS,
-    signIns: SIGN_INS,
-    thisDevice: THIS_DEVICE,
-    passkeys: PASSKEYS,
+    sections: [
+      ...waysOf(language),
+      renderSignIns(view, { signIns: SIGN_INS, tokenDigest: THIS_DEVICE, providers: NAMES }),
+    ],
+    browserDigest: THIS_DEVICE,
+    providers: NAMES,
     note: language.text('account.note.name'),
     isFresh: true,
     mayDelete: true,
-    hasWallets: true,
     hasEmail: true,
   };
 }

@@ -1,22 +1,26 @@
 import { applications, loginIntents } from '../../database/schema.ts';
 import { nullable, p, statement, t } from '../../database/template.ts';
 import type { Call } from '../core/call.ts';
-import { selectIdentities } from '../identities/list-identities.ts';
-import { selectPasskeys } from '../passkeys/list-passkeys.ts';
 import type { User } from '../users/user.ts';
 import { listAccountSessions } from './list-account-sessions.ts';
 
-/** Returns the stored data about a user, for an export as JSON. Secrets, such as session IDs, are left out. */
-export async function exportAccount(call: Call, user: User) {
+/**
+ * Returns the stored data about a user, for an export as JSON. Secrets, such as session IDs, are left out.
+ *
+ * @param sections add fields
+ */
+export async function exportAccount(
+  call: Call,
+  user: User,
+  sections: readonly { exportData?(call: Call, userId: string): Promise<object> }[],
+) {
   const userId = user.id;
-  const [sessions, logins, memberships, passkeys, identities, [origins], [signIns]] = await Promise.all([
+  const [sessions, logins, memberships, [origins], ...others] = await Promise.all([
     listAccountSessions(call, userId),
     call.run(selectLogins, { userId }),
     call.run(selectMemberships, { userId }),
-    call.run(selectPasskeys, { userId }),
-    call.run(selectIdentities, { userId }),
     call.run(countKnownOrigins, { userId, now: call.now }),
-    call.run(countRememberedSignIns, { userId, now: call.now }),
+    ...sections.map((section) => section.exportData?.(call, userId) ?? {}),
   ]);
   const { deactivatedAt: _, ...profile } = user;
   return {
@@ -25,13 +29,8 @@ export async function exportAccount(call: Call, user: User) {
     sessions: sessions.map(({ sid: _sid, browserDigest: _digest, ...session }) => session),
     logins,
     applications: memberships,
-    identities,
-    passkeys: passkeys.map(({ credentialId, ...passkey }) => ({
-      ...passkey,
-      credentialId: credentialId.toString('base64url'),
-    })),
     ...origins,
-    ...signIns,
+    ...Object.assign({}, ...others),
   };
 }
 
@@ -64,9 +63,4 @@ const selectMemberships = statement('select_account_applications', {
 /** Exported as a number: browsers and networks are stored as HMACs, which tell the user nothing. */
 const countKnownOrigins = statement('count_known_origins', { knownBrowsersAndNetworks: t.integer })`
   select count(*)::integer as known_browsers_and_networks from known_origins
-  where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')}`;
-
-/** Exported as a number: the tokens are secrets, and only the browsers have them. */
-const countRememberedSignIns = statement('count_remembered_sign_ins', { rememberedSignIns: t.integer })`
-  select count(*)::integer as remembered_sign_ins from remembered_sign_ins
   where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')}`;

@@ -3,19 +3,15 @@ import { showEmail, toEmailKey } from '../../config/email-address.ts';
 import { endAccountSession } from '../../domain/account/end-account-session.ts';
 import { exportAccount } from '../../domain/account/export-account.ts';
 import { listAccountSessions } from '../../domain/account/list-account-sessions.ts';
-import { listRememberedSignIns } from '../../domain/account/list-remembered-sign-ins.ts';
-import { selectIdentities } from '../../domain/identities/list-identities.ts';
 import { eraseUser } from '../../domain/lifecycle/end-user.ts';
 import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
-import { listOwnPasskeys } from '../../domain/passkeys/list-passkeys.ts';
-import { digestSignInToken } from '../../domain/remembered-sign-ins/sign-in-token.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
 import { html } from '../../http/html.ts';
 import { send } from '../../http/response.ts';
 import type { TextKey } from '../../texts/texts.ts';
-import type { Action } from '../actions.ts';
+import type { Action } from '../action.ts';
 import { type LoginRequest, pickFields } from '../login-request.ts';
-import { readSignInToken } from '../remembered-sign-in.ts';
+import type { Account, AccountSection } from '../page-offer.ts';
 import { sendPage } from '../responses.ts';
 import {
   redeemAddressCode,
@@ -27,15 +23,14 @@ import {
 } from './account-address.ts';
 import { removeAccountCookie } from './account-cookie.ts';
 import { beginAccountLogin, finishAccountLogin, signOut } from './account-login.ts';
-import { dropAddedPasskey, showAddedPasskey } from './account-passkey.ts';
-import { beginLink, unlink } from './account-providers.ts';
-import { type Account, changing, isFresh, readAccount, redirect, signedIn, viewOf } from './account-request.ts';
+import { changing, readAccount, redirect, signedIn, viewOf } from './account-request.ts';
 import { addNewWallet, challengeNewWallet, removeWallet, showNewWallet, showWallet } from './account-wallet.ts';
 import { renderAccount } from './render-account.ts';
 import { renderAccountForm, renderAccountMessage, renderAccountSignIn } from './render-account-form.ts';
 
-export const ACCOUNT_ACTIONS: readonly Action[] = [
-  { method: 'GET', path: '/account', form: 'choice', run: showAccount },
+/** @param readSections returns what other parts add to the page and to the export */
+export const createAccountActions = (readSections: () => readonly AccountSection[]): readonly Action[] => [
+  { method: 'GET', path: '/account', form: 'choice', run: (request) => showAccount(request, readSections()) },
   { method: 'POST', path: '/account/login', form: 'choice', run: beginAccountLogin },
   { method: 'GET', path: '/account/return', form: 'choice', run: finishAccountLogin },
   { method: 'POST', path: '/account/logout', form: 'choice', run: signOut },
@@ -53,8 +48,6 @@ export const ACCOUNT_ACTIONS: readonly Action[] = [
   },
   { method: 'GET', path: '/account/undo', form: 'choice', run: showUndo },
   { method: 'POST', path: '/account/undo', form: 'choice', run: undoChange },
-  { method: 'GET', path: '/account/passkey', form: 'choice', run: showAddedPasskey },
-  { method: 'POST', path: '/account/passkey', form: 'choice', run: dropAddedPasskey },
   { method: 'GET', path: '/account/wallet', form: 'choice', run: signedIn(showWallet) },
   { method: 'POST', path: '/account/wallet', form: 'choice', run: changing('', removeWallet) },
   { method: 'GET', path: '/account/wallet/new', needs: 'wallet', form: 'choice', run: signedIn(showNewWallet) },
@@ -66,56 +59,53 @@ export const ACCOUNT_ACTIONS: readonly Action[] = [
     form: 'choice',
     run: changing('wallet/new', addNewWallet),
   },
-  { method: 'POST', path: '/account/providers/link', form: 'choice', run: changing('', beginLink) },
-  { method: 'POST', path: '/account/providers/unlink', form: 'choice', run: changing('', unlink) },
   { method: 'POST', path: '/account/sessions/end', form: 'choice', run: changing('', endSession) },
   { method: 'POST', path: '/account/sessions/end-all', form: 'choice', run: changing('', endSessions) },
-  { method: 'GET', path: '/account/data', form: 'choice', run: signedIn(sendData) },
+  {
+    method: 'GET',
+    path: '/account/data',
+    form: 'choice',
+    run: signedIn((request, account) => sendData(request, account, readSections())),
+  },
   { method: 'GET', path: '/account/delete', form: 'choice', run: signedIn(showDelete) },
   { method: 'POST', path: '/account/delete', form: 'choice', run: changing('delete', deleteAccount) },
 ];
 
 /** The texts that confirm a change, by the value of `done` in the query. */
-const NOTES: ReadonlyMap<string, TextKey> = new Map<string, TextKey>([
-  ['name', 'account.note.name'],
-  ['email', 'account.note.email'],
-  ['identity', 'account.note.identity'],
-  ['identityRemoved', 'account.note.identityRemoved'],
-  ['wallet', 'account.note.wallet'],
-  ['walletAdded', 'account.note.walletAdded'],
-  ['session', 'account.note.session'],
-  ['sessions', 'account.note.sessions'],
-]);
+const NOTES: Readonly<Record<string, TextKey>> = {
+  name: 'account.note.name',
+  email: 'account.note.email',
+  wallet: 'account.note.wallet',
+  walletAdded: 'account.note.walletAdded',
+  session: 'account.note.session',
+  sessions: 'account.note.sessions',
+};
 
-async function showAccount(request: LoginRequest): Promise<void> {
+async function showAccount(request: LoginRequest, sections: readonly AccountSection[]): Promise<void> {
   const { browser, context, call, parts } = request;
   const view = viewOf(request);
   const account = await readAccount(request);
-  const done = NOTES.get(pickFields(request, 'done').done);
+  const notes: ReadonlyMap<string, TextKey> = new Map(
+    [NOTES, ...sections.map((section) => section.notes ?? {})].flatMap((each) => Object.entries(each)),
+  );
+  const done = notes.get(pickFields(request, 'done').done);
   const note = done ? view.language.text(done) : '';
   if (!account) return sendPage(context, 200, renderAccountSignIn(view, note));
-  const owner = { userId: account.user.id };
-  const token = readSignInToken(context, browser);
-  const hasPasskeys = parts.methods.includes('passkey');
-  const [sessions, signIns, passkeys, identities] = await Promise.all([
-    listAccountSessions(call, owner.userId),
-    listRememberedSignIns(call, owner.userId),
-    hasPasskeys ? listOwnPasskeys(call, owner, parts.relyingParty) : undefined,
-    call.run(selectIdentities, owner),
+  const { isFresh, user } = account;
+  const [sessions, ...shown] = await Promise.all([
+    listAccountSessions(call, user.id),
+    ...sections.map((section) => section.show?.(request, view, user) ?? {}),
   ]);
   const page = renderAccount({
     ...view,
-    user: account.user,
+    user,
     sessions,
-    signIns,
-    thisDevice: { browserDigest: browser.digest, tokenDigest: token === undefined ? token : digestSignInToken(token) },
-    passkeys,
-    providers: parts.providers.all,
-    identities,
+    sections: shown,
+    browserDigest: browser.digest,
+    providers: parts.providers,
     note,
-    isFresh: isFresh(request, account),
+    isFresh,
     mayDelete: parts.allowAccountDeletion,
-    hasWallets: parts.methods.includes('wallet'),
     hasEmail: parts.methods.includes('email'),
   });
   sendPage(context, 200, page);
@@ -152,8 +142,12 @@ async function endSessions(request: LoginRequest, { user }: Account): Promise<vo
   redirect(request, '', { done: 'sessions' });
 }
 
-async function sendData({ context, call }: LoginRequest, { user }: Account): Promise<void> {
-  send(context, 200, `${JSON.stringify(await exportAccount(call, user), undefined, 2)}\n`, {
+async function sendData(
+  { context, call }: LoginRequest,
+  { user }: Account,
+  sections: readonly AccountSection[],
+): Promise<void> {
+  send(context, 200, `${JSON.stringify(await exportAccount(call, user, sections), undefined, 2)}\n`, {
     'content-type': 'application/json',
     'content-disposition': 'attachment; filename="account.json"',
     'x-content-type-options': 'nosniff',

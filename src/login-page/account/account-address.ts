@@ -9,8 +9,9 @@ import { createAddressCodeMail } from '../../mail/address-code-mail.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { isAlertKey } from '../alerts.ts';
 import { type LoginRequest, pickFields } from '../login-request.ts';
+import type { Account } from '../page-offer.ts';
 import { sendPage } from '../responses.ts';
-import { type Account, envelopeFor, redirect, viewOf } from './account-request.ts';
+import { envelopeFor, redirect, viewOf } from './account-request.ts';
 import { renderAccountForm, renderAccountMessage } from './render-account-form.ts';
 
 export async function showAddress(request: LoginRequest): Promise<void> {

@@ -26,7 +26,7 @@ export async function beginAccountLogin(
   const key = hmac(parts.codes.keys[0], `account logins: ${siteOf(browser.address)}`);
   const isAdmitted = parts.logins.take(browser.address, call.now) && (await takePermit(call, key, LOGINS));
   if (!isAdmitted) return redirect(request, '', { problem: 'TOO_MANY_LOGINS' });
-  const redirectUri = `${accountUrlOf(request)}/return`;
+  const redirectUri = `${accountUrlOf(parts.authPageUrl)}/return`;
   const state = beginLogin(context, begunLoginsOf(request), '');
   const { authUrl } = await generateAuthUrl(
     { ...call, application: accountApplication(redirectUri) },

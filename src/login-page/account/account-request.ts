@@ -5,22 +5,12 @@ import type { Call } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { takeChangePermit } from '../../domain/login/change-permits.ts';
 import { FRESH_MINUTES } from '../../domain/login/sign-in-age.ts';
-import type { User } from '../../domain/users/user.ts';
-import type { Action } from '../actions.ts';
-import { type AlertKey, alertFor, alertKeyOf } from '../alerts.ts';
+import type { Action } from '../action.ts';
+import { alertFor, alertKeyOf } from '../alerts.ts';
 import { type LoginRequest, pickFields } from '../login-request.ts';
+import type { Account, AccountFormView, AccountQuery, RunWithAccount } from '../page-offer.ts';
 import { sendRedirect } from '../responses.ts';
 import { readAccountCookie, writeAccountCookie } from './account-cookie.ts';
-import type { AccountFormView } from './account-view.ts';
-
-export interface Account {
-  readonly user: User;
-  readonly signIn: AccountSignIn;
-  /** The call for changes by the user. They are refused if the sign-in ends before. */
-  readonly call: Call;
-}
-
-type Run = (request: LoginRequest, account: Account) => Promise<void>;
 
 /** Returns the account that is signed in, and extends its cookie by 15 minutes. */
 export async function readAccount(request: LoginRequest): Promise<Account | undefined> {
@@ -30,16 +20,15 @@ export async function readAccount(request: LoginRequest): Promise<Account | unde
   if (!found) return undefined;
   writeAccountCookie(context, browser, parts.accountKeys, signIn, call.now);
   const { user, cutoffCount } = found;
-  return { user, signIn, call: { ...call, cutoffCount } };
+  return { user, signIn, isFresh: isFresh(call, signIn), call: { ...call, cutoffCount } };
 }
 
-/** Returns whether the person has signed in recently. Continuing a remembered sign-in proves nothing. */
-export function isFresh({ call }: LoginRequest, { signIn }: Account): boolean {
-  return !signIn.isContinued && call.now.getTime() - signIn.authenticatedAt.getTime() < FRESH_MINUTES * 60_000;
+function isFresh({ now }: Pick<Call, 'now'>, { authenticatedAt, isContinued }: AccountSignIn): boolean {
+  return !isContinued && now.getTime() - authenticatedAt.getTime() < FRESH_MINUTES * 60_000;
 }
 
 /** Returns an action that redirects people who are not signed in to the start of the account page. */
-export function signedIn(run: Run): Action['run'] {
+export function signedIn(run: RunWithAccount): Action['run'] {
   return async (request) => {
     const account = await readAccount(request);
     if (account) await run({ ...request, call: account.call }, account);
@@ -48,9 +37,9 @@ export function signedIn(run: Run): Action['run'] {
 }
 
 /** Returns an action that also demands a recent sign-in, and shows problems on the page of the form. */
-export function changing(form: string, run: Run): Action['run'] {
+export function changing(form: string, run: RunWithAccount): Action['run'] {
   return signedIn(async (request, account) => {
-    if (!isFresh(request, account)) return redirect(request, '');
+    if (!account.isFresh) return redirect(request, '');
     try {
       await takeChangePermit(request.call, request.parts.codes.keys, account.user.id);
       await run(request, account);
@@ -70,7 +59,7 @@ export function changing(form: string, run: Run): Action['run'] {
 
 export function viewOf(request: LoginRequest): AccountFormView {
   const { browser, fields, languages, parts, place } = request;
-  const url = new URL(accountUrlOf(request));
+  const url = new URL(accountUrlOf(request.parts.authPageUrl));
   const language = languages.languageFor();
   return {
     language,
@@ -89,16 +78,14 @@ export function envelopeFor(request: LoginRequest, to: string) {
 }
 
 /** Returns the URL of the account page, next to that of the login page. */
-export function accountUrlOf({ parts }: LoginRequest): string {
-  return parts.authPageUrl.replace(/\/login$/, '/account');
-}
-
-interface AccountQuery {
-  readonly problem?: AlertKey;
-  readonly [name: string]: string;
+export function accountUrlOf(authPageUrl: string): string {
+  return authPageUrl.replace(/\/login$/, '/account');
 }
 
 export function redirect(request: LoginRequest, path: '' | `/${string}`, query: AccountQuery = {}): void {
   const search = new URLSearchParams(query).toString();
-  sendRedirect(request.context, `${new URL(accountUrlOf(request)).pathname}${path}${search && `?${search}`}`);
+  sendRedirect(
+    request.context,
+    `${new URL(accountUrlOf(request.parts.authPageUrl)).pathname}${path}${search && `?${search}`}`,
+  );
 }

@@ -3,13 +3,31 @@ import { addWallet, createLinkMessage } from '../../domain/account/add-wallet.ts
 import { ServiceError } from '../../domain/core/errors.ts';
 import { findRecentSignIn } from '../../domain/login/recent-sign-in.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
+import type { User } from '../../domain/users/user.ts';
 import { html } from '../../http/html.ts';
 import { alertFor, alertKeyOf } from '../alerts.ts';
 import { type LoginRequest, pickFields } from '../login-request.ts';
+import type { Account, AccountFormView, ShownSection } from '../page-offer.ts';
+import { renderAccountLink, renderItem } from '../pages/panel.ts';
 import { sendPage, sendScriptResponse } from '../responses.ts';
-import { type Account, readAccount, redirect, viewOf } from './account-request.ts';
+import { readAccount, redirect, viewOf } from './account-request.ts';
 import { renderAccountForm } from './render-account-form.ts';
 import { renderNewWallet } from './render-new-wallet.ts';
+
+/** Renders the wallet of the user, or the button that adds one. */
+export function renderOwnWallet(
+  view: AccountFormView,
+  { walletAddress }: Pick<User, 'walletAddress'>,
+  { hasEmail }: { readonly hasEmail: boolean },
+): ShownSection {
+  if (!walletAddress) return { ways: html``, buttons: renderAccountLink(view, 'wallet/new', 'account.wallet.add') };
+  const ways = renderItem(
+    view.language.text('account.wallet'),
+    html`<code><bdi>${`${walletAddress.slice(0, 6)}…${walletAddress.slice(-4)}`}</bdi></code>`,
+    hasEmail && renderAccountLink(view, 'wallet', 'account.remove', 'account.wallet', 'danger'),
+  );
+  return { ways };
+}
 
 export async function showWallet(request: LoginRequest): Promise<void> {
   const view = viewOf(request);

@@ -1,21 +1,11 @@
 /** The pages of the account with one card each: forms, the sign-in, and messages. */
-import { type Html, html } from '../../http/html.ts';
+import { html } from '../../http/html.ts';
 import type { TextKey } from '../../texts/texts.ts';
+import type { AccountForm, AccountFormView } from '../page-offer.ts';
 import type { PageContent } from '../pages/document.ts';
 import { renderFooter } from '../pages/footer.ts';
+import { renderToken } from '../pages/panel.ts';
 import { renderAlert, renderHeading } from '../pages/parts.ts';
-import type { AccountFormView } from './account-view.ts';
-import { renderToken } from './render-parts.ts';
-
-interface AccountForm {
-  /** Where the form is sent, below the account page. */
-  readonly action: string;
-  readonly title: TextKey;
-  readonly text?: Html | undefined;
-  readonly fields?: Html;
-  readonly submit: TextKey;
-  readonly isDangerous?: boolean;
-}
 
 export function renderAccountForm(view: AccountFormView, form: AccountForm): PageContent {
   const { language, path, alert } = view;

@@ -1,12 +1,11 @@
 import { RECENT_MINUTES } from '../../domain/login/sign-in-age.ts';
 import { html } from '../../http/html.ts';
+import type { AccountFormView } from '../page-offer.ts';
 import type { PageContent } from '../pages/document.ts';
 import { renderFooter } from '../pages/footer.ts';
+import { renderLoginButton, renderToken } from '../pages/panel.ts';
 import { renderAlert, renderHeading } from '../pages/parts.ts';
 import { renderWalletForm, renderWalletNotes, WALLET_SCRIPT } from '../pages/wallet-form.ts';
-import type { AccountFormView } from './account-view.ts';
-import { renderLoginButton } from './render-account.ts';
-import { renderToken } from './render-parts.ts';
 
 /** Renders the page that asks a wallet for a signature, or for a new sign-in first. */
 export function renderNewWallet(view: AccountFormView, { isRecent }: { readonly isRecent: boolean }): PageContent {

@@ -68,9 +68,9 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Opening the link in the notice of a passkey removes the passkey',
-    file: 'src/login-page/account/account-actions.ts',
-    find: "path: '/account/passkey', form: 'choice', run: showAddedPasskey",
-    replace: "path: '/account/passkey', form: 'choice', run: dropAddedPasskey",
+    file: 'src/login-page/passkey-offer.ts',
+    find: "path: '/account/passkey', form: 'choice', run: showAdded }",
+    replace: "path: '/account/passkey', form: 'choice', run: dropAdded }",
     test: young,
     title: /and only its button does/,
   },

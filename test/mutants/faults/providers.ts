@@ -311,7 +311,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An account is linked to whoever is signed in by then',
-    file: 'src/login-page/account/account-providers.ts',
+    file: 'src/login-page/account-providers.ts',
     find: 'account?.user.id === authorization.subjectId && ',
     replace: 'account !== undefined && ',
     test: account,

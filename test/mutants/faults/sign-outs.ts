@@ -41,7 +41,7 @@ export const SIGN_OUT_FAULTS: readonly Fault[] = [
   {
     what: 'A continued sign-in changes the account',
     file: 'src/login-page/account/account-request.ts',
-    find: '!signIn.isContinued && ',
+    find: '!isContinued && ',
     replace: '',
     test: 'test/login-page/account.test.ts',
     title: /is not good for changes if it is continued/,

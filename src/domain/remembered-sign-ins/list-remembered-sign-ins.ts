@@ -24,3 +24,13 @@ const selectSignIns = statement('select_account_sign_ins', columns)`
   select token_digest, method, authenticated_at, expires_at from remembered_sign_ins
   where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')}
   order by authenticated_at desc, token_digest limit 100`;
+
+/** Returns their number for an export: the tokens are secrets, and only the browsers have them. */
+export async function countRememberedSignIns({ run, now }: Call, userId: string) {
+  const [counted] = await run(countSignIns, { userId, now });
+  return { ...counted };
+}
+
+const countSignIns = statement('count_remembered_sign_ins', { rememberedSignIns: t.integer })`
+  select count(*)::integer as remembered_sign_ins from remembered_sign_ins
+  where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')}`;

@@ -1,28 +1,41 @@
 /** Accounts at other providers, on the account page: linking one after a sign-in there, and removing one. */
-import { ServiceError } from '../../domain/core/errors.ts';
-import { deleteUserIdentity } from '../../domain/identities/delete-identity.ts';
-import { linkIdentity } from '../../domain/identities/link-identity.ts';
-import { takeNetworkPermits } from '../../domain/login/network-permits.ts';
-import { findRecentSignIn, requireRecentSignIn } from '../../domain/login/recent-sign-in.ts';
-import {
-  type Authorization,
-  createAuthorization,
-  readAuthorization,
-} from '../../domain/providers/authorization-state.ts';
-import { isRefusedByPerson, toProviderError } from '../../domain/providers/oauth-errors.ts';
-import { PROVIDER_ANSWERS } from '../../domain/providers/redeem-provider-answer.ts';
-import type { Remark } from '../actions.ts';
-import { alertKeyOf } from '../alerts.ts';
-import { type LoginRequest, pickFields } from '../login-request.ts';
-import { callbackOf, toRemark } from '../provider-callback.ts';
-import { sendRedirect } from '../responses.ts';
-import { beginAccountLogin } from './account-login.ts';
-import { type Account, isFresh, readAccount, redirect } from './account-request.ts';
+import { ServiceError } from '../domain/core/errors.ts';
+import { deleteUserIdentity } from '../domain/identities/delete-identity.ts';
+import { linkIdentity } from '../domain/identities/link-identity.ts';
+import { takeNetworkPermits } from '../domain/login/network-permits.ts';
+import { findRecentSignIn, requireRecentSignIn } from '../domain/login/recent-sign-in.ts';
+import { type Authorization, createAuthorization, readAuthorization } from '../domain/providers/authorization-state.ts';
+import { isRefusedByPerson, toProviderError } from '../domain/providers/oauth-errors.ts';
+import { PROVIDER_ANSWERS } from '../domain/providers/redeem-provider-answer.ts';
+import type { Action, Remark } from './action.ts';
+import { alertKeyOf } from './alerts.ts';
+import { type LoginRequest, pickFields } from './login-request.ts';
+import type { Account, AccountPage } from './page-offer.ts';
+import { callbackOf, toRemark } from './provider-callback.ts';
+import { sendRedirect } from './responses.ts';
 
-export async function beginLink(request: LoginRequest, { user, signIn }: Account): Promise<void> {
+export function createLinkActions(page: AccountPage): readonly Action[] {
+  const { changing } = page;
+  return [
+    {
+      method: 'POST',
+      path: '/account/providers/link',
+      form: 'choice',
+      run: changing('', (request, account) => beginLink(page, request, account)),
+    },
+    {
+      method: 'POST',
+      path: '/account/providers/unlink',
+      form: 'choice',
+      run: changing('', (request, account) => unlink(page, request, account)),
+    },
+  ];
+}
+
+async function beginLink(page: AccountPage, request: LoginRequest, { user, signIn }: Account): Promise<void> {
   const { browser, call, context, fields, parts } = request;
   // Without a recent sign-in, `link` would refuse the answer of the provider.
-  if (!(await findRecentSignIn(call, browser, signIn))) return beginAccountLogin(request, 'LOGIN');
+  if (!(await findRecentSignIn(call, browser, signIn))) return page.beginLogin(request);
   const connection = parts.providers.require(fields.provider);
   const authorization = createAuthorization(parts.authorizationKeys, user.id, bindingOf(request));
   const redirectUri = callbackOf(parts, fields.provider);
@@ -39,7 +52,10 @@ function bindingOf({ browser, call, fields }: LoginRequest) {
  * Answers the callback if it belongs to a link that this browser has begun, and returns the problem that the page then
  * shows. Returns undefined for any other callback.
  */
-export async function finishLink(request: LoginRequest): Promise<{ problem: Remark | undefined } | undefined> {
+export async function finishLink(
+  page: AccountPage,
+  request: LoginRequest,
+): Promise<{ problem: Remark | undefined } | undefined> {
   const { fields, parts } = request;
   const authorization = readAuthorization(
     parts.authorizationKeys,
@@ -47,21 +63,22 @@ export async function finishLink(request: LoginRequest): Promise<{ problem: Rema
     bindingOf(request),
   );
   if (!authorization) return undefined;
-  const account = await readAccount(request);
+  const account = await page.read(request);
   // Somebody else may have signed in meanwhile.
-  const isSame = account?.user.id === authorization.subjectId && isFresh(request, account);
+  const isSame = account?.user.id === authorization.subjectId && account.isFresh;
   let problem: Remark | undefined;
-  if (!isSame) redirect(request, '');
+  if (!isSame) page.redirect(request, '');
   else if (isRefusedByPerson(pickFields(request, 'error').error))
-    redirect(request, '', { problem: 'PROVIDER_REFUSED', provider: fields.provider });
+    page.redirect(request, '', { problem: 'PROVIDER_REFUSED', provider: fields.provider });
   else {
-    const linking = link({ ...request, call: account.call }, account, authorization);
-    problem = await linking.catch((error: unknown) => showProblem(request, error));
+    const linking = link(page, { ...request, call: account.call }, account, authorization);
+    problem = await linking.catch((error: unknown) => showProblem(page, request, error));
   }
   return { problem };
 }
 
 async function link(
+  page: AccountPage,
   request: LoginRequest,
   { user, signIn }: Account,
   authorization: Authorization,
@@ -79,20 +96,20 @@ async function link(
   const { cutoffCount, intent } = await requireRecentSignIn(call, browser, signIn);
   const owner = { userId: user.id, email: user.email };
   const isLinked = await linkIdentity({ ...call, cutoffCount }, identity, owner, intent);
-  redirect(request, '', isLinked ? { done: 'identity' } : {});
+  page.redirect(request, '', isLinked ? { done: 'identity' } : {});
   return toRemark(problem);
 }
 
-function showProblem(request: LoginRequest, error: unknown): ServiceError {
+function showProblem(page: AccountPage, request: LoginRequest, error: unknown): ServiceError {
   if (!(error instanceof ServiceError)) throw error;
-  redirect(request, '', { problem: alertKeyOf(error), provider: request.fields.provider });
+  page.redirect(request, '', { problem: alertKeyOf(error), provider: request.fields.provider });
   return error;
 }
 
 /** Refuses if people cannot sign in with codes: the account may be the only way to sign in. */
-export async function unlink(request: LoginRequest, { user }: Account): Promise<void> {
+async function unlink(page: AccountPage, request: LoginRequest, { user }: Account): Promise<void> {
   const { call, parts } = request;
   if (!parts.methods.includes('email')) throw new ServiceError('LOGIN_METHOD_NOT_ENABLED');
   await deleteUserIdentity(call, { userId: user.id, ...pickFields(request, 'issuer', 'subject') });
-  redirect(request, '', { done: 'identityRemoved' });
+  page.redirect(request, '', { done: 'identityRemoved' });
 }
