@@ -216,6 +216,29 @@ describe('a webhook', () => {
     expect(refused.status).toBe(422);
     expect(/id="ownerId-wrong">(.*?)<\/p>/.exec(refused.body)?.[1]).toContain('must be a user of the application');
     expect(refused.body).toContain(`value="${stranger.email}"`);
+    const byId = await browser.submit(page, list, { ...given, ownerId: stranger.id });
+    expect(byId.body).toContain('id="ownerId-wrong"');
+    await adminClient(fixture.service).addApplicationUser({ applicationId: samples.params.a, userId: stranger.id });
+    const added = await browser.submit(await browser.open(list), list, { ...given, ownerId: stranger.email });
+    expect(added.text).toContain(`Owner${stranger.email}`);
+  });
+
+  test('belongs to the operator, who becomes a user of the application, if no owner is given', async () => {
+    const { application } = await adminClient(fixture.service).createApplication({
+      name: 'Owned',
+      redirectUris: ['http://127.0.0.1/'],
+    });
+    const list = `/applications/${application?.id}/webhooks`;
+    const typed = { url: 'https://hooks.test/own', eventTypes: '*' };
+    const created = await browser.submit(await browser.open(list), list, typed);
+    expect(created.text).toContain(`Owner${OPERATORS.admin}`);
+    const path = created.forms.find(({ action }) => action.endsWith('/test'))?.action.replace('/test', '') ?? '';
+    const changed = await browser.submit(created, path, { ownerId: '', description: 'Still mine' });
+    expect(changed.text).toContain(`Owner${OPERATORS.admin}`);
+    const actions = (await fixture.readAudit()).map(({ action }) => action).slice(0, 6);
+    expect(actions).toEqual(
+      expect.arrayContaining(['AdminService/AddApplicationUser', 'WebhookService/UpdateWebhook']),
+    );
   });
 
   test('has a message sent again, whose payload and headers support sees, and a viewer does not', async () => {

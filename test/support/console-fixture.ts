@@ -192,7 +192,7 @@ function readForms(html: string): ConsoleForm[] {
 function readFields(content: string): [string, string][] {
   const inputs = [...content.matchAll(/<input([^>]*)>/g)]
     .map(([, input = '']) => input)
-    .filter((input) => attribute(input, 'type') !== 'checkbox' || / checked/.test(input))
+    .filter((input) => !/^(checkbox|radio)$/.test(attribute(input, 'type')) || / checked/.test(input))
     .map((input): [string, string] => [attribute(input, 'name'), attribute(input, 'value')]);
   const areas = [...content.matchAll(/<textarea([^>]*)>\n?(.*?)<\/textarea>/gs)].map(
     ([, area = '', text = '']): [string, string] => [attribute(area, 'name'), textOf(text)],

@@ -13,7 +13,7 @@ interface QuickStart {
   readonly text: string;
 }
 
-const ALL_QUICK_STARTS: readonly QuickStart[] = JSON.parse(readFileSync(FILE, 'utf8'));
+export const ALL_QUICK_STARTS: readonly QuickStart[] = JSON.parse(readFileSync(FILE, 'utf8'));
 
 /** Creates the application of a page. A page keeps no secret, so it is a public client. */
 export const PUBLIC_CLIENT = `# A page keeps no secret: its application is a public client. Needs ADMIN_KEY.

@@ -1,10 +1,5 @@
 /** Every route of the console, with the role that it needs. The tests check each row. */
-import {
-  APPLICATION_ACTIONS,
-  showApplication,
-  showDeleteApplication,
-  showNewApplication,
-} from './pages/application.ts';
+import { APPLICATION_ACTIONS, showApplication, showDeleteApplication } from './pages/application.ts';
 import { endSession, showApplicationUsers, showSessions } from './pages/application-people.ts';
 import { showApplications } from './pages/applications.ts';
 import { exportAudit, showAudit } from './pages/audit.ts';
@@ -22,6 +17,7 @@ import {
 import { showHealth } from './pages/health.ts';
 import { createKey, revokeKey, rotateKey, showKeys, showRevokeKey, showRotateKey } from './pages/keys.ts';
 import { setLogo, showLogo } from './pages/logo.ts';
+import { createApplicationByForm, showNewApplication } from './pages/new-application.ts';
 import { showOverview } from './pages/overview.ts';
 import { showPreview } from './pages/preview.ts';
 import { search } from './pages/search.ts';
@@ -70,8 +66,8 @@ export const ROUTES: readonly ConsoleRoute[] = [
 
   // A team may use the routes below `/applications/:a` of its own applications.
   get('viewer', '/applications', showApplications, { isForTeams: true }),
-  post('admin', '/applications', APPLICATION_ACTIONS.create, showNewApplication),
-  ...getAndPost('admin', '/applications/new', showNewApplication, APPLICATION_ACTIONS.create),
+  post('admin', '/applications', createApplicationByForm, showNewApplication),
+  ...getAndPost('admin', '/applications/new', showNewApplication, createApplicationByForm),
   get('viewer', '/applications/:a', showApplication),
   post('admin', '/applications/:a', APPLICATION_ACTIONS.update, showApplication),
   get('viewer', '/applications/:a/preview', showPreview),

@@ -3,6 +3,7 @@ import type { Fault } from '../fault.ts';
 const attacks = 'test/console/attacks.test.ts';
 const edits = 'test/console/edits.test.ts';
 const forms = 'test/console/forms.test.ts';
+const newApplication = 'test/console/new-application.test.ts';
 const routes = 'test/console/routes.test.ts';
 const sentForms = 'test/console/sent-forms.test.ts';
 const signIn = 'test/console/sign-in.test.ts';
@@ -29,6 +30,30 @@ function checkLate(check: string): Pick<Fault, 'file' | 'find' | 'replace'> {
 
 /** Who may do what in the console, and who sees what it shows. */
 export const CONSOLE_FAULTS: readonly Fault[] = [
+  {
+    what: 'The line for a page without a server has a key, which everybody could read there',
+    file: 'src/modules/console/parts/quick-start.ts',
+    find: "kind === 'single-page' ? ` export ${values}` : ",
+    replace: 'kind.length > 0 && ',
+    test: newApplication,
+    title: /its line and its commands have no key/,
+  },
+  {
+    what: 'An application that is created in the console needs no PKCE',
+    file: 'src/modules/console/pages/application-kinds.ts',
+    find: 'requirePkce: true',
+    replace: 'requirePkce: false',
+    test: newApplication,
+    title: /a product gets the settings/,
+  },
+  {
+    what: 'An operator who gives no owner cannot create a webhook',
+    file: 'src/modules/console/pages/webhooks.ts',
+    find: 'if (id === operator.userId)',
+    replace: 'if (id === text)',
+    test: forms,
+    title: /belongs to the operator/,
+  },
   {
     what: "An operator gets the answer to another operator's form, with a new key in it",
     file: 'src/modules/console/sent-forms.ts',

@@ -5,6 +5,7 @@ import { isRegistrable } from '../../../domain/applications/redirect-uri.ts';
 import { type Html, html } from '../../../http/html.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { renderCheck, renderField, textOrNull } from '../parts/field.ts';
+import { QUICK_START_URI } from '../parts/quick-start.ts';
 
 type Chosen = Omit<ApplicationDetails, 'id' | 'clientId' | 'createdAt'>;
 
@@ -36,7 +37,7 @@ export const APPLICATION_FIELDS = [
   ],
 ];
 
-/** Renders the fields of a new or an existing application. */
+/** Renders the fields of a new or an existing application. The kind of a new one decides about OpenID Connect. */
 export function renderApplicationFields(request: ConsoleRequest, application?: Chosen): Html {
   const field = (
     name: keyof Chosen & string,
@@ -54,7 +55,7 @@ export function renderApplicationFields(request: ConsoleRequest, application?: C
   const group = (title: string, content: Html, isOpen = request.problem !== undefined) =>
     renderGroup(title, content, isOpen);
   return html`${field('name', 'Name', { isRequired: true, note: 'Shown on the login page, and as the sender of e-mails.' })}
-${field('redirectUris', 'Redirect URIs', { isRequired: true, rows: 3, note: html`One per line.${describeRefused(request)}` })}
+${field('redirectUris', 'Redirect URIs', { isRequired: true, rows: 3, note: html`One per line.${!application && html` For the quick starts: <code>${QUICK_START_URI}</code>, on any port.`}${describeRefused(request)}` })}
 ${field('initiateLoginUri', 'Where a new sign-in starts', { note: '“Sign in again” on error pages leads here.' })}
 ${group(
   'Ways to sign in, and people',
@@ -80,8 +81,11 @@ ${field('sessionIdleSeconds', 'How long people can be idle, in seconds', { note:
 )}
 ${group(
   'OpenID Connect',
-  html`<fieldset class="check field"><legend>Clients</legend>
-${check('openIdConnect', 'May use OpenID Connect')}${check('requirePkce', 'Must send a code challenge (PKCE)')}${check('publicClient', 'May be a browser or mobile app without a secret')}</fieldset>
+  html`${
+    application &&
+    html`<fieldset class="check field"><legend>Clients</legend>
+${check('openIdConnect', 'May use OpenID Connect')}${check('requirePkce', 'Must send a code challenge (PKCE)')}${check('publicClient', 'May be a browser or mobile app without a secret')}</fieldset>`
+  }
 ${field('postLogoutRedirectUris', 'Allowed URLs after a logout', { rows: 2, note: 'One per line.' })}
 ${field('backchannelLogoutUri', 'Back-channel logout', { type: 'url' })}`,
 )}`;

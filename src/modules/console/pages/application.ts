@@ -5,36 +5,19 @@ import { readApplicationVersion } from '../../../domain/applications/update-appl
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import { LANGUAGES } from '../../../texts/texts.ts';
-import { type ConsoleRequest, findApplication, perform } from '../console-request.ts';
+import { type ConsoleRequest, findApplication } from '../console-request.ts';
 import { createAction } from '../parts/action.ts';
 import { renderApplicationHeader } from '../parts/application-header.ts';
 import { renderConfirmation, requireName } from '../parts/confirmation.ts';
 import { renderProblem, renderSelect } from '../parts/field.ts';
 import { renderForm, renderVersion } from '../parts/form.ts';
 import { renderMoment } from '../parts/moment.ts';
-import { renderBreadcrumbs, renderFacts, renderLinkButton, renderNote, renderPanel } from '../parts/panel.ts';
+import { renderFacts, renderLinkButton, renderNote, renderPanel } from '../parts/panel.ts';
 import { renderId } from '../parts/people.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 import { APPLICATION_FIELDS, readApplication, renderApplicationFields } from './application-form.ts';
-import { showCreatedKey } from './keys.ts';
 import { PREVIEW_FORMS, previewFormOf } from './preview.ts';
-
-export async function showNewApplication(request: ConsoleRequest): Promise<ConsolePage> {
-  return {
-    title: 'Create an application',
-    section: 'applications',
-    body: html`${renderBreadcrumbs(['/applications', 'Applications'])}
-<h1>Create an application</h1>
-${renderProblem(request, APPLICATION_FIELDS)}
-${renderForm(
-  '/applications/new',
-  html`${renderApplicationFields(request)}
-<div class="actions"><button>Create</button><a class="button second" href="/applications">Back</a></div>`,
-  'fields tight sheet',
-)}`,
-  };
-}
 
 export async function showApplication(request: ConsoleRequest): Promise<ConsolePage> {
   const isAdmin = includesRole(request.operator.role, 'admin');
@@ -106,13 +89,9 @@ export async function showDeleteApplication(request: ConsoleRequest): Promise<Co
   });
 }
 
-const { createApplication, updateApplication, deleteApplication } = AdminService.method;
+const { updateApplication, deleteApplication } = AdminService.method;
 
 export const APPLICATION_ACTIONS = {
-  async create(request: ConsoleRequest): Promise<ConsolePage> {
-    const { application, apiKey } = await perform(request, createApplication, readApplication(request));
-    return showCreatedKey({ ...request, params: { a: application?.id ?? '' } }, apiKey);
-  },
   update: createAction(
     updateApplication,
     (request) => ({ applicationId: request.params.a, ...readApplication(request) }),

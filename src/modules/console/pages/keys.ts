@@ -78,11 +78,15 @@ export async function createKey(request: ConsoleRequest): Promise<Reply> {
 }
 
 /** Shows the new key in the answer to its form, not after a redirect: nothing has stored it. */
-export function showCreatedKey(request: ConsoleRequest, apiKey = ''): Promise<ConsolePage> {
+function showCreatedKey(request: ConsoleRequest, apiKey = ''): Promise<ConsolePage> {
   const path = `/applications/${request.params.a}/keys`;
-  const created = html`<div class="alert note once" role="status" tabindex="-1" data-path="${path}"><p><strong>This key is shown once.</strong> Copy it now.</p>
-<p><code>${apiKey}</code> <button type="button" class="quiet" data-copy="${apiKey}" hidden>Copy</button></p></div>`;
-  return showKeys(request, created);
+  return showKeys(request, renderOnce(path, apiKey, html`<strong>This key is shown once.</strong> Copy it now.`));
+}
+
+/** Renders a text that is not shown again. A script replaces the URL by `path`, so that a reload sends no form again. */
+export function renderOnce(path: string, text: string, about: Html): Html {
+  return html`<div class="alert note once" role="status" tabindex="-1" data-path="${path}"><p>${about}</p>
+<p><code>${text}</code> <button type="button" class="quiet" data-copy="${text}" hidden>Copy</button></p></div>`;
 }
 
 async function findKey({ call, params, parts }: ConsoleRequest): Promise<ApiKey> {

@@ -24,7 +24,7 @@ import { renderWebhookBreadcrumbs } from '../parts/webhook-breadcrumbs.ts';
 import type { ConsolePage, Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 import { renderDeliveries } from './deliveries.ts';
-import { readWebhook, renderWebhookFields, renderWebhookState, WEBHOOK_FIELDS } from './webhooks.ts';
+import { readWebhook, renderWebhookFields, renderWebhookState, WEBHOOK_FIELDS, withOwner } from './webhooks.ts';
 
 export async function showWebhook(request: ConsoleRequest): Promise<ConsolePage> {
   const { operator } = request;
@@ -162,10 +162,12 @@ const backWith = (done: string) => (request: ConsoleRequest) => `${pathOf(reques
 const { updateWebhook, sendTestMessage, rotateSigningKey, redeliverFailed, deleteWebhook } = WebhookService.method;
 
 export const WEBHOOK_ACTIONS = {
-  update: createAction(
-    updateWebhook,
-    async (request) => ({ ...readId(request), ...(await readWebhook(request)) }),
-    backWith('saved'),
+  update: withOwner(
+    createAction(
+      updateWebhook,
+      async (request) => ({ ...readId(request), ...(await readWebhook(request)) }),
+      backWith('saved'),
+    ),
   ),
   test: createAction(sendTestMessage, readId, backWith('tested')),
   rotate: createAction(rotateSigningKey, readNamed, backWith('saved')),

@@ -1,20 +1,21 @@
+import { AdminService } from '../../../../gen/usher/v1/admin_pb.ts';
 import { WebhookService } from '../../../../gen/usher/v1/webhook_pb.ts';
 import { showEmail } from '../../../config/email-address.ts';
-import { invalidField } from '../../../domain/core/errors.ts';
+import { invalidField, ServiceError } from '../../../domain/core/errors.ts';
 import { EVENT_TYPES, EVERY_TYPE } from '../../../domain/outbox/event-types.ts';
-import { listApplicationUsers } from '../../../domain/users/list-application-users.ts';
+import { getUser } from '../../../domain/users/get-user.ts';
 import { listWebhooks } from '../../../domain/webhooks/list-webhooks.ts';
 import type { WebhookSummary } from '../../../domain/webhooks/webhook.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
-import { type ConsoleRequest, inApplication } from '../console-request.ts';
+import { type ConsoleRequest, inApplication, perform } from '../console-request.ts';
 import { createAction } from '../parts/action.ts';
 import { renderApplicationList } from '../parts/application-list.ts';
 import { renderCheck, renderField, textOrNull } from '../parts/field.ts';
 import { renderDay } from '../parts/moment.ts';
 import { JOINED_PAGE_SIZE, pageFields } from '../parts/pager.ts';
 import { column, wideColumn } from '../parts/table.ts';
-import type { ConsolePage } from '../route.ts';
+import type { ConsolePage, ConsoleRoute } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 
 export async function showWebhooks(request: ConsoleRequest): Promise<ConsolePage> {
@@ -87,7 +88,7 @@ export function renderWebhookFields(request: ConsoleRequest, webhook?: Given): H
       isChecked: webhook?.eventTypes.includes(value) ?? false,
     });
   return html`${renderField(request, { name: 'url', label: 'URL', type: 'url', value: webhook?.url, isRequired: true })}
-${renderField(request, { name: 'ownerId', label: 'Owner', value: webhook?.owner.id, isRequired: true, note: 'The e-mail address or ID of a user of the application.' })}
+${renderField(request, { name: 'ownerId', label: 'Owner', value: webhook?.owner.id, placeholder: request.operator.email, note: 'Whom others can ask about the webhook: the address or ID of a user of the application. The application sees name and address of the owner. Empty: you, who become a user of the application.' })}
 ${renderField(request, { name: 'description', label: 'Description', value: webhook?.description })}
 <fieldset class="check field types"><legend>Types of messages</legend>
 ${type(EVERY_TYPE)}<div>${TYPE_GROUPS.map(
@@ -108,7 +109,7 @@ ${renderCheck(request, { name: 'isActive', label: 'Active', isChecked: webhook?.
 )}</fieldset>`;
 }
 
-/** Returns the fields of the request. @throws ServiceError `Validation failed` if no user has the address of the owner */
+/** Returns the fields of the request. @throws ServiceError `User not found` if no user has the address of the owner */
 export async function readWebhook(request: ConsoleRequest) {
   const { form } = request;
   return {
@@ -121,16 +122,28 @@ export async function readWebhook(request: ConsoleRequest) {
   };
 }
 
+/** Operators who name themselves become users of the application, as owners must be. */
 async function findOwnerId(request: ConsoleRequest, text: string): Promise<string> {
-  if (!text.includes('@')) return text;
-  const filter = { email: text, pageSize: 1 };
-  const { rows } = await listApplicationUsers(await inApplication(request), request.parts.pageTokens, filter);
-  if (!rows[0]) throw invalidField('ownerId', 'must be a user of the application');
-  return rows[0].id;
+  const { call, operator, params } = request;
+  const id = text === '' ? operator.userId : text.includes('@') ? (await getUser(call, { email: text })).id : text;
+  const fields = { applicationId: params.a ?? '', userId: id };
+  if (id === operator.userId) await perform(request, AdminService.method.addApplicationUser, fields);
+  return id;
 }
 
-export const createWebhookByForm = createAction(
-  WebhookService.method.createWebhook,
-  readWebhook,
-  ({ params }, { webhook }) => `/applications/${params.a}/webhooks/${webhook?.webhookId}?done=created`,
+/** Shows at its field that the owner is no user of the application. */
+export function withOwner(run: ConsoleRoute['run']): ConsoleRoute['run'] {
+  return (request) =>
+    run(request).catch((error: unknown) => {
+      const isMissing = error instanceof ServiceError && error.reason === 'USER_NOT_FOUND';
+      throw isMissing ? invalidField('ownerId', 'must be a user of the application') : error;
+    });
+}
+
+export const createWebhookByForm = withOwner(
+  createAction(
+    WebhookService.method.createWebhook,
+    readWebhook,
+    ({ params }, { webhook }) => `/applications/${params.a}/webhooks/${webhook?.webhookId}?done=created`,
+  ),
 );
