@@ -1,4 +1,3 @@
-import { serveNotFoundPage } from '../api/operations/not-found-page.ts';
 import type { Config } from '../config/config.ts';
 import type { Secrets } from '../config/secrets.ts';
 import { deriveAccountKeys } from '../domain/account/account-keys.ts';
@@ -11,6 +10,7 @@ import { createAccountOffer } from './account/account-offer.ts';
 import { createLoginPage, type LoginPageServices } from './login-page.ts';
 import type { LoginPageParts } from './login-request.ts';
 import { createLogoHandler } from './logo.ts';
+import { serveNotFoundPage } from './not-found-page.ts';
 import type { PageOffer } from './page-offer.ts';
 import { PASSKEY_OFFER } from './passkey-offer.ts';
 import { PROVIDER_OFFER } from './provider-actions.ts';

@@ -23,6 +23,7 @@ export const ERROR_PAGES = {
   unavailable: { status: 503, title: 'error.unavailable.title', text: 'error.unavailable.text' },
   'bad-request': { status: 400, title: 'error.badRequest.title', text: 'error.badRequest.text' },
   'not-found': { status: 404, title: 'error.notFound.title', text: 'error.notFound.text' },
+  'wrong-path': { status: 404, title: 'error.notFound.title', text: 'error.wrongPath.text' },
   // Pages of OpenID Connect.
   'unknown-client': { status: 400, title: 'oidc.unknownClient.title', text: 'oidc.unknownClient.text' },
   'unknown-redirect': { status: 400, title: 'oidc.unknownClient.title', text: 'oidc.unknownRedirect.text' },

@@ -155,9 +155,26 @@ test('a wrong path is a page for a browser, and an error body for a program', as
   const path = '/acount';
   const page = await request(service.url, { path, headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
   expect(page).toMatchObject({ status: 404, headers: { 'content-type': 'text/html; charset=utf-8' } });
-  expect(page.body).toContain('There is no page at this address');
+  expect(page.body).toContain('There is no such page');
+  expect(page.body).toContain(`<code dir="ltr">${page.headers['x-request-id']}</code>`);
   for (const headers of [{}, { accept: '*/*' }, { accept: 'application/json' }]) {
     const { status, body } = await request(service.url, { path, headers });
     expect({ status, reason: JSON.parse(body).reason }).toEqual({ status: 404, reason: 'NOT_FOUND' });
+  }
+});
+
+test('a wrong path is a page in the language of its reader, who can choose another there', async () => {
+  const open = (path: string, language: string) =>
+    request(service.url, { path, headers: { accept: 'text/html', 'accept-language': language } });
+  const german = await open('/acount', 'de-CH, en;q=0.5');
+  expect(german.body).toContain('<html lang="de"');
+  expect(german.body).toContain('Diese Seite gibt es nicht');
+  const arabic = await open('/acount?lang=ar', 'de');
+  expect(arabic.body).toContain('<html lang="ar" dir="rtl">');
+  // The form that changes the language leads to this host, even from a path that looks like another.
+  for (const path of ['//evil.test/x', '/login/nothing/here']) {
+    const [, action = ''] =
+      /<form class="language" method="get" action="([^"]*)"/.exec((await open(path, 'en')).body) ?? [];
+    expect(new URL(action, `${service.url}/acount`).origin, path).toBe(service.url);
   }
 });
