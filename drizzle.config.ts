@@ -5,6 +5,7 @@ export default defineConfig({
   schema: [
     './src/database/schema.ts',
     './src/database/api-key-schema.ts',
+    './src/database/group-schema.ts',
     './src/database/event-schema.ts',
     './src/database/login-schema.ts',
     './src/database/notice-schema.ts',

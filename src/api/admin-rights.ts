@@ -42,5 +42,18 @@ export const OPENED_BY: Readonly<Record<keyof typeof AdminService.method, readon
   addApplicationUser: ['applications'],
   removeApplicationUser: ['applications'],
 
+  getGroup: ['applications', 'support', 'read'],
+  listGroups: ['applications', 'support', 'read'],
+  listApplicationGroups: ['applications', 'support', 'read'],
+  // They show users.
+  listGroupMembers: ['support', 'read'],
+  listUserGroups: ['support', 'read'],
+  createGroup: ['applications'],
+  updateGroup: ['applications'],
+  deleteGroup: ['applications'],
+  addGroupMember: ['applications'],
+  removeGroupMember: ['applications'],
+  setGroupAccess: ['applications'],
+
   listAuditEvents: ['support', 'read'],
 };

@@ -36,6 +36,7 @@ const CREATING: readonly DescMethod[] = [
   AdminService.method.createApiKey,
   AdminService.method.rotateApiKey,
   AdminService.method.createUser,
+  AdminService.method.createGroup,
 ];
 
 export const IDEMPOTENCY_HEADER = 'Idempotency-Key';

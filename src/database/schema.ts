@@ -44,6 +44,8 @@ export const applications = pgTable(
     /** Empty for all methods that the operator has enabled. */
     loginMethods: text('login_methods').array().notNull().default([]),
     singleSignOn: boolean('single_sign_on').notNull().default(false),
+    /** Whether only users in `added_users`, and members of groups with access, may sign in. */
+    restrictAccess: boolean('restrict_access').notNull().default(false),
     /** Whether it may use OpenID Connect. */
     openIdConnect: boolean('open_id_connect').notNull().default(false),
     /** Whether its OpenID Connect requests must have a code challenge (RFC 7636). */

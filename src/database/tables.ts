@@ -3,6 +3,7 @@ import { API_KEY_TABLES } from './api-key-schema.ts';
 import { AUDIT_TABLES } from './audit-schema.ts';
 import { DELIVERY_TABLES } from './delivery-schema.ts';
 import { EVENT_TABLES } from './event-schema.ts';
+import { GROUP_TABLES } from './group-schema.ts';
 import { IDENTITY_TABLES } from './identity-schema.ts';
 import { LOGIN_TABLES } from './login-schema.ts';
 import { NOTICE_TABLES } from './notice-schema.ts';
@@ -20,6 +21,7 @@ export const TABLES: readonly TableFacts[] = [
   ...OIDC_TABLES,
   ...PASSKEY_TABLES,
   ...IDENTITY_TABLES,
+  ...GROUP_TABLES,
   ...CORE_TABLES,
   ...API_KEY_TABLES,
   ...EVENT_TABLES,

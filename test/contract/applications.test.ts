@@ -37,6 +37,7 @@ describe('CreateApplication', () => {
           askName: false,
           sessionIdleSeconds: 900,
           singleSignOn: false,
+          restrictAccess: false,
           openIdConnect: false,
           requirePkce: true,
           publicClient: false,

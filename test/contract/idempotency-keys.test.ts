@@ -39,6 +39,7 @@ const CREATING: readonly DescMethodUnary[] = [
   AdminService.method.createApiKey,
   AdminService.method.rotateApiKey,
   AdminService.method.createUser,
+  AdminService.method.createGroup,
 ];
 
 const newKey = () => ({ 'idempotency-key': randomUUID() as string });

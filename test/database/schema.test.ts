@@ -27,6 +27,10 @@ const GLOBAL_KEYS = {
   // A passkey, and an account at another provider, belong to their user, in whichever application.
   user_identities_issuer_subject_pk: 'issuer',
   passkeys_credential_id_pk: 'credential_id',
+  // Users are in groups, whichever applications see them.
+  groups_pkey: 'id',
+  groups_name_key: 'name',
+  group_members_group_id_user_id_pk: 'group_id',
   // An address is muted whichever application a stranger uses.
   muted_addresses_pkey: 'key',
   // Of no application: counts of everything, and how far the expiry job has come.
@@ -42,6 +46,8 @@ const TABLES_WITHOUT_APPLICATION = [
   'applications',
   'browser_cutoffs',
   'expiry_marks',
+  'group_members',
+  'groups',
   'hourly_counts',
   'known_origins',
   'muted_addresses',
@@ -61,6 +67,8 @@ const IMPERSONAL = [
   /^audit_(events|outbox)\.(actor|actor_type|action|request_id|resource)$/,
   /^(check_ins|events)\./,
   /^(expiry_marks|hourly_counts)\.name$/,
+  // Chosen by operators.
+  /^groups\./,
   // A digest.
   /^idempotency_keys\.id$/,
   /^login_intents\.(locale|method|nonce|prompt|redirect_uri|response_mode|state)$/,

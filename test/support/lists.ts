@@ -9,6 +9,7 @@ import {
   clientsOf,
   createTenant,
   createTestEvent,
+  createTestGroup,
   createTestUser,
   createTestWebhook,
   logIn,
@@ -129,6 +130,33 @@ const LISTS: Readonly<Record<string, List>> = {
     items: 'applications',
     key: 'applicationId',
     open: openUser,
+  },
+  'AdminService/ListGroups': {
+    items: 'groups',
+    key: 'groupId',
+    open: ({ service }) => ({ fields: {}, add: async () => (await createTestGroup(service)).groupId }),
+  },
+  'AdminService/ListGroupMembers': {
+    items: 'members',
+    key: 'userId',
+    async open({ service }) {
+      const { groupId } = await createTestGroup(service);
+      const add = async () => {
+        const { id: userId } = await createTestUser(service);
+        await adminClient(service).addGroupMember({ groupId, userId });
+        return userId;
+      };
+      return { fields: { groupId }, add };
+    },
+  },
+  'AdminService/ListUserGroups': {
+    items: 'groups',
+    key: 'groupId',
+    async open({ service }) {
+      const { id: userId } = await createTestUser(service);
+      const add = async () => (await createTestGroup(service, { userIds: [userId] })).groupId;
+      return { fields: { userId }, add };
+    },
   },
   'UserService/ListUsers': {
     items: 'users',

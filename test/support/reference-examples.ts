@@ -1,7 +1,7 @@
 /** The examples of the API reference with what they need to run. */
 
 import type { Operation } from '../../src/api/catalogue.ts';
-import { VARIABLES, type Variable } from '../../src/api/docs/examples.ts';
+import { VARIABLES, type Variable } from '../../src/api/docs/example-variables.ts';
 import { type Run, runShell } from './process.ts';
 import { prepareSample, type SampleFixture, SampleValues } from './samples.ts';
 import { ADMIN_KEY } from './service.ts';

@@ -2,7 +2,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { DescMethodUnary, JsonObject, JsonValue } from '@bufbuild/protobuf';
 import type { Operation } from '../../src/api/catalogue.ts';
-import { exampleOf, type Variable } from '../../src/api/docs/examples.ts';
+import type { Variable } from '../../src/api/docs/example-variables.ts';
+import { exampleOf } from '../../src/api/docs/examples.ts';
 import { refusal, success } from './answers.ts';
 import { addPasskey } from './passkey-page.ts';
 import type { Answer } from './protocols.ts';
@@ -14,9 +15,11 @@ import {
   createLoginIntent,
   createTenant,
   createTestEvent,
+  createTestGroup,
   createTestUser,
   createTestWebhook,
   logIn,
+  newGroupName,
   REDIRECT_URI,
   type Tenant,
 } from './service.ts';
@@ -73,6 +76,8 @@ const MAKE: Readonly<Record<Variable, (values: SampleValues, fixture: SampleFixt
   WALLET_ADDRESS: (_, fixture) => newId('wallet', fixture),
   LOGIN_INTENT_ID: (_, { service, tenant }) => createLoginIntent(service, tenant),
   GRANT_ID: () => randomUUID(),
+  GROUP_ID: async (_, { service }) => (await createTestGroup(service)).groupId,
+  NEW_GROUP_NAME: () => newGroupName(),
   PASSKEY_ID: async (values, { service, tenant }) => addPasskey(service, tenant, await values.get('USER_ID')),
 };
 
@@ -94,6 +99,26 @@ const PREPARE: Readonly<Record<string, (values: SampleValues, fixture: SampleFix
     adminClient(service).addApplicationUser({
       applicationId: await values.get('APPLICATION_ID'),
       userId: await values.get('USER_ID'),
+    }),
+  'AdminService/ListGroups': (_, { service }) => twice(() => createTestGroup(service)),
+  'AdminService/RemoveGroupMember': addToGroup,
+  'AdminService/ListGroupMembers': async (values, { service }) => {
+    const groupId = await values.get('GROUP_ID');
+    await twice(async () =>
+      adminClient(service).addGroupMember({ groupId, userId: (await createTestUser(service)).id }),
+    );
+  },
+  'AdminService/ListUserGroups': async (values, { service }) => {
+    const userId = await values.get('USER_ID');
+    await twice(async () =>
+      adminClient(service).addGroupMember({ groupId: (await createTestGroup(service)).groupId, userId }),
+    );
+  },
+  'AdminService/ListApplicationGroups': async (values, { service }) =>
+    adminClient(service).setGroupAccess({
+      groupId: (await createTestGroup(service)).groupId,
+      applicationId: await values.get('APPLICATION_ID'),
+      inClaim: true,
     }),
   'AdminService/ListUserSessions': signIn,
   'AdminService/ListUserApplications': signIn,
@@ -161,6 +186,13 @@ function nameOf(method: DescMethodUnary): string {
 /** Returns an ID that is like no other, unless the fixture says otherwise. */
 function newId(name: string, { isPlain = false, idSuffix = randomUUID() }: SampleFixture): string {
   return isPlain ? `${name}-${randomBytes(6).toString('hex')}` : `${name}+${idSuffix}/ü?&="`;
+}
+
+async function addToGroup(values: SampleValues, { service }: SampleFixture): Promise<void> {
+  await adminClient(service).addGroupMember({
+    groupId: await values.get('GROUP_ID'),
+    userId: await values.get('USER_ID'),
+  });
 }
 
 async function signIn(values: SampleValues, { service, tenant }: SampleFixture): Promise<void> {

@@ -168,6 +168,22 @@ export async function createTestUser(
 }
 
 /** Returns the event's ID. */
+export function newGroupName(): string {
+  return `group-${randomUUID()}`;
+}
+
+/** Creates a group and adds the given users. */
+export async function createTestGroup(
+  service: { url: string },
+  { name = newGroupName(), userIds = [] }: { readonly name?: string; readonly userIds?: readonly string[] } = {},
+) {
+  const admin = adminClient(service);
+  const { group } = await admin.createGroup({ name });
+  if (!group) throw new Error('CreateGroup has returned no group');
+  for (const userId of userIds) await admin.addGroupMember({ groupId: group.groupId, userId });
+  return group;
+}
+
 export async function createTestEvent(
   service: { url: string },
   tenant: Pick<Tenant, 'apiKey'>,

@@ -6,36 +6,12 @@ export interface Example {
   readonly optional?: JsonObject;
 }
 
-/** Shell variables for the reader's own values, each with the source of its value. */
-export const VARIABLES = {
-  CLIENT_ID: '`clientId` of CreateApplication',
-  REDIRECT_URI: 'one of the `redirectUris` of the application',
-  STATE: 'a random text: `$(openssl rand -hex 16)`',
-  AUTH_TOKEN: '`authToken`, which the redirect URI receives',
-  SESSION_ID: '`session.id` of ExchangeToken',
-  USER_ID: '`user.id` of CreateUser, or `id` of ListUsers',
-  OWNER_ID: '`user.id` of CreateUser with `applicationIds`, or `id` of ListUsers',
-  WEBHOOK_ID: '`webhookId` of CreateWebhook',
-  MESSAGE_ID: '`messageId` of SendTestMessage',
-  SINCE: 'an instant of the last 14 days: `$(date -u +%FT%TZ)`',
-  EVENT_ID: '`eventId` of CreateEvent',
-  NEW_EVENT_ID: 'an ID of your choice: `party-$RANDOM`',
-  ATTENDEE_ID: 'an ID of your choice: `ticket-$RANDOM`',
-  APPLICATION_ID: '`application.id` of CreateApplication',
-  API_KEY_ID: '`apiKeyId` of CreateApplication or CreateApiKey',
-  NEW_EMAIL: 'an e-mail address: `ada-$RANDOM@example.com`',
-  WALLET_ADDRESS: 'an Ethereum address: `0x$(openssl rand -hex 20)`',
-  LOGIN_INTENT_ID: '`loginIntentId` of GenerateAuthUrl',
-  PASSKEY_ID: '`passkeyId` of ListPasskeys',
-  GRANT_ID: '`grantId` of ListGrants',
-} as const;
-
-export type Variable = keyof typeof VARIABLES;
-
 const PAGE: Example = { optional: { pageSize: 20 } };
 const APPLICATION: Example = { required: { applicationId: '$APPLICATION_ID' } };
 const APPLICATION_USER: Example = { required: { applicationId: '$APPLICATION_ID', userId: '$USER_ID' } };
 const USER: Example = { required: { userId: '$USER_ID' } };
+const GROUP: Example = { required: { groupId: '$GROUP_ID' } };
+const GROUP_MEMBER: Example = { required: { groupId: '$GROUP_ID', userId: '$USER_ID' } };
 const SESSION: Example = { required: { sessionId: '$SESSION_ID' } };
 const LOGIN: Example = { required: { loginIntentId: '$LOGIN_INTENT_ID' } };
 const WEBHOOK: Example = { required: { webhookId: '$WEBHOOK_ID' } };
@@ -118,6 +94,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
       sessionIdleSeconds: 2_592_000,
       ...BRANDING,
       singleSignOn: true,
+      restrictAccess: true,
       openIdConnect: true,
       requirePkce: true,
       publicClient: true,
@@ -155,6 +132,23 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   'AdminService/DeletePasskey': { required: { userId: '$USER_ID', passkeyId: '$PASSKEY_ID' } },
   'AdminService/AddApplicationUser': APPLICATION_USER,
   'AdminService/RemoveApplicationUser': APPLICATION_USER,
+  'AdminService/CreateGroup': {
+    required: { name: '$NEW_GROUP_NAME' },
+    optional: { displayName: 'Éditeurs & Redaktion' },
+  },
+  'AdminService/GetGroup': GROUP,
+  'AdminService/ListGroups': PAGE,
+  'AdminService/UpdateGroup': { ...GROUP, optional: { name: '$NEW_GROUP_NAME', displayName: 'Editors' } },
+  'AdminService/DeleteGroup': GROUP,
+  'AdminService/AddGroupMember': GROUP_MEMBER,
+  'AdminService/RemoveGroupMember': GROUP_MEMBER,
+  'AdminService/ListGroupMembers': { ...GROUP, ...PAGE },
+  'AdminService/ListUserGroups': { ...USER, ...PAGE },
+  'AdminService/SetGroupAccess': {
+    required: { groupId: '$GROUP_ID', applicationId: '$APPLICATION_ID' },
+    optional: { allowsAccess: true, inClaim: true },
+  },
+  'AdminService/ListApplicationGroups': APPLICATION,
   'AdminService/GetUser': USER,
   'AdminService/ListUsers': PAGE,
   'AdminService/ListUserSessions': { ...USER, ...PAGE },

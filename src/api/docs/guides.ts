@@ -3,7 +3,7 @@ import { ERRORS } from '../../domain/core/errors.ts';
 import { type Html, html } from '../../http/html.ts';
 import { statusOfError } from '../rest/rest.ts';
 import { CONCEPTS } from './concepts.ts';
-import { VARIABLES } from './examples.ts';
+import { VARIABLES } from './example-variables.ts';
 import { FLOW } from './flow.ts';
 import { OPENID_GUIDE } from './openid-guide.ts';
 import { QUICK_STARTS } from './quick-starts.ts';

@@ -19,6 +19,8 @@ export const SEARCH_WORDS: Readonly<Record<string, string>> = {
   'SessionService.RevokeSession': 'logout log out signout sign-out end',
   'SessionService.RevokeUserSessions': 'logout log out signout sign-out everywhere all devices end',
   'AdminService.DeactivateUser': 'ban block suspend disable lock',
+  'AdminService.CreateGroup': 'role roles rbac permission team authorization claim',
+  'AdminService.SetGroupAccess': 'role rbac permission restrict allow deny access claim',
   'AdminService.CreateApiKey': 'secret credential rotate',
   'AdminService.UpdateApplication': 'oauth callback redirect branding logo sso single sign-on',
 };

@@ -8,8 +8,8 @@ import { openIdConnectColumns, openIdConnectFlags, openIdConnectRules } from './
 import { redirectUri } from './redirect-uri-rule.ts';
 
 const { id, clientId, name, redirectUris, allowSignUp, askName, singleSignOn, openIdConnect, createdAt } = applications;
-const { sessionMaxAgeSeconds, sessionIdleSeconds, signUpEmailDomains } = applications;
-const sessionColumns = { sessionMaxAgeSeconds, sessionIdleSeconds, singleSignOn };
+const { sessionMaxAgeSeconds, sessionIdleSeconds, signUpEmailDomains, restrictAccess } = applications;
+const sessionColumns = { sessionMaxAgeSeconds, sessionIdleSeconds, singleSignOn, restrictAccess };
 
 /** The columns of the calling application that its calls need. */
 export const callerColumns = { id, name, clientId, redirectUris, openIdConnect, ...sessionColumns };
@@ -33,7 +33,13 @@ export type ApplicationDetails = RowOf<typeof applicationColumns>;
 /** The rules of fields that every application must have. */
 export const requiredRules = { name: identifier, redirectUris: listOf(redirectUri, { min: 1, max: 50 }) };
 /** The rules of flags. A new application may omit them. */
-export const flagRules = { allowSignUp: boolean, askName: boolean, singleSignOn: boolean, ...openIdConnectFlags };
+export const flagRules = {
+  allowSignUp: boolean,
+  askName: boolean,
+  singleSignOn: boolean,
+  restrictAccess: boolean,
+  ...openIdConnectFlags,
+};
 const idleSeconds = integer({ min: DEFAULT_IDLE_SECONDS, max: 90 * 24 * 60 * 60 });
 
 const emailDomain = textThat((text) => toListedDomain(text) !== undefined, 'must be a domain such as example.com', {

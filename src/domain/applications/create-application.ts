@@ -14,6 +14,7 @@ const rules = {
   allowSignUp: orDefault(flagRules.allowSignUp, false),
   askName: orDefault(flagRules.askName, false),
   singleSignOn: orDefault(flagRules.singleSignOn, false),
+  restrictAccess: orDefault(flagRules.restrictAccess, false),
   openIdConnect: orDefault(flagRules.openIdConnect, false),
   requirePkce: orDefault(flagRules.requirePkce, true),
   publicClient: orDefault(flagRules.publicClient, false),

@@ -59,6 +59,8 @@ export interface Application {
   readonly sessionIdleSeconds?: number;
   /** Whether it shares sign-ins with other applications. If so, browsers remember its sign-ins. */
   readonly singleSignOn?: boolean;
+  /** Whether only users whom operators have let in may sign in. */
+  readonly restrictAccess?: boolean;
   /** Whether it may use OpenID Connect. */
   readonly openIdConnect?: boolean;
 }

@@ -17,6 +17,7 @@ const CALL_ERRORS = {
   INVALID_ADMIN_KEY: ['unauthenticated', 'Invalid admin key'],
   INVALID_TOKEN: ['unauthenticated', 'Invalid or expired token'],
   SESSION_EXPIRED: ['unauthenticated', 'Session expired'],
+  ACCESS_NOT_ALLOWED: ['permission_denied', 'Access not allowed'],
   MISSING_RIGHT: ['permission_denied', 'Missing right'],
   APPLICATION_DELETED: ['unauthenticated', 'Application not found'],
 
@@ -25,12 +26,14 @@ const CALL_ERRORS = {
   CHECK_IN_NOT_FOUND: ['not_found', 'Check-in not found'],
   DELIVERY_NOT_FOUND: ['not_found', 'Delivery not found'],
   EVENT_NOT_FOUND: ['not_found', 'Event not found'],
+  GROUP_NOT_FOUND: ['not_found', 'Group not found'],
   LOGIN_INTENT_NOT_FOUND: ['not_found', 'Login intent not found'],
   PASSKEY_NOT_FOUND: ['not_found', 'Passkey not found'],
   USER_NOT_FOUND: ['not_found', 'User not found'],
   WEBHOOK_NOT_FOUND: ['not_found', 'Webhook not found'],
 
   EVENT_ALREADY_EXISTS: ['already_exists', 'Event already exists'],
+  GROUP_ALREADY_EXISTS: ['already_exists', 'Group already exists'],
   USER_ALREADY_EXISTS: ['already_exists', 'User already exists'],
   IDENTITY_ALREADY_LINKED: ['already_exists', 'Identity already linked'],
   WALLET_ALREADY_LINKED: ['already_exists', 'Wallet already linked'],
@@ -42,6 +45,7 @@ const CALL_ERRORS = {
   LOGIN_INTENT_COMPLETED: ['failed_precondition', 'Login intent already completed'],
   LOGIN_INTENT_EXPIRED: ['failed_precondition', 'Login intent expired'],
 
+  TOO_MANY_GROUPS: ['resource_exhausted', 'Too many groups'],
   TOO_MANY_SIGNING_KEYS: ['failed_precondition', 'Too many signing keys'],
   TOO_MANY_WEBHOOKS: ['resource_exhausted', 'Too many webhooks'],
   WEBHOOK_NOT_ACTIVE: ['failed_precondition', 'Webhook is not active'],

@@ -1,5 +1,5 @@
 /** Values of the demo for the variables in the examples of the API reference. */
-import type { Variable } from '../../api/docs/examples.ts';
+import type { Variable } from '../../api/docs/example-variables.ts';
 import { BY_USHER, withAudit } from '../../domain/audit/audit-event.ts';
 import { completeLogin } from '../../domain/login/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl } from '../../domain/login/generate-auth-url.ts';

@@ -1,0 +1,17 @@
+import { columnsOf, p, statement } from '../../database/template.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
+import { type Group, groupColumns } from './group.ts';
+
+const rules = { groupId: uuid };
+
+/** Returns a group. @throws ServiceError `Group not found` */
+export async function getGroup({ run }: Call, request: Unchecked<keyof typeof rules>): Promise<Group> {
+  const [group] = await run(selectGroup, check(request, rules));
+  if (!group) throw new ServiceError('GROUP_NOT_FOUND');
+  return group;
+}
+
+const selectGroup = statement('select_group', groupColumns)`
+  select ${columnsOf(groupColumns)} from groups where id = ${p.uuid('groupId')}`;
