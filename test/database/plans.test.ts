@@ -533,7 +533,13 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await useOidc(ofTenant, runDistributed, { service, tenant });
   await listOperatorEvents(call, pageTokens, { readerId: randomUUID(), pageSize: 1 });
   const named = new Set([tenant.id]);
-  await readNames(call, { user: new Set([user.id]), application: named, key: named, webhook: new Set(['wh_0']) });
+  await readNames(call, {
+    user: new Set([user.id]),
+    application: named,
+    key: named,
+    webhook: new Set(['wh_0']),
+    group: named,
+  });
   await listDisabledWebhooks(call, pageTokens, {});
   await countCheckIns(ofTenant, 'event');
   await readQueueState(ofTenant, 'wh_0');

@@ -11,6 +11,7 @@ import { credentialFor } from '../support/samples.ts';
 import {
   createTenant,
   createTestEvent,
+  createTestGroup,
   createTestUser,
   createTestWebhook,
   startTestService,
@@ -43,7 +44,7 @@ test('every list reads as many pages of memory among many rows as among few', as
 
   /** Returns how many pages each list reads, by its statement and the place in the list. */
   async function countAll(
-    { tenant, eventId, webhookId, ownerId }: Scope,
+    { tenant, eventId, webhookId, ownerId, groupId }: Scope,
     afterAt: Date,
   ): Promise<ReadonlyMap<string, number>> {
     using explainer = new StatementExplainer(service.database, {
@@ -56,8 +57,10 @@ test('every list reads as many pages of memory among many rows as among few', as
       ListAuditEvents: [{}, { applicationId }],
       ListCheckIns: [{ eventId }],
       ListDeliveries: [{ webhookId }],
+      ListGroupMembers: [{ groupId }],
       ListGrants: [{}, { userId: ownerId }],
       ListUserApplications: [{ userId: ownerId }],
+      ListUserGroups: [{ userId: ownerId }],
       ListUserGrants: [{ userId: ownerId }],
       ListUserSessions: [{ userId: ownerId }],
     };
@@ -114,6 +117,7 @@ interface Scope {
   readonly eventId: string;
   readonly webhookId: string;
   readonly ownerId: string;
+  readonly groupId: string;
 }
 
 async function createScope(service: TestService): Promise<Scope> {
@@ -121,7 +125,8 @@ async function createScope(service: TestService): Promise<Scope> {
   const { id: ownerId } = await createTestUser(service);
   const eventId = await createTestEvent(service, tenant);
   const { webhookId } = await createTestWebhook(service, tenant, { ownerId });
-  return { tenant, eventId, webhookId, ownerId };
+  const { groupId } = await createTestGroup(service, { userIds: [ownerId] });
+  return { tenant, eventId, webhookId, ownerId, groupId };
 }
 
 function isOfList({ parameters }: ExplainedStatement): boolean {
@@ -134,7 +139,7 @@ function isOfList({ parameters }: ExplainedStatement): boolean {
  */
 async function addRows(
   { sql }: TestDatabase,
-  { tenant, eventId, webhookId, ownerId }: Scope,
+  { tenant, eventId, webhookId, ownerId, groupId }: Scope,
   { first, last }: { first: number; last: number },
 ) {
   const { id: applicationId } = tenant;
@@ -157,6 +162,10 @@ async function addRows(
     insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent, authenticated_at,
         rotation, created_at, expires_at)
       select application_id, id, user_id, id, 1, 'page', '::1', '', at, 0, at, at + interval '1 day' from sign_in;
+    -- There are at most 1,000 groups, and a user is in at most 100.
+    insert into groups (id, name, created_at) select id, n, at from row where n < 1000;
+    insert into group_members select '${groupId}', id, at from row
+      union all select id, '${ownerId}', at from row where n < ${PAGE_SIZE};
     insert into events (application_id, id, created_at) select '${applicationId}', id, at from row;
     insert into check_ins (application_id, event_id, attendee_id, checked_in_at)
       select '${applicationId}', '${eventId}', id, at from row;

@@ -2,7 +2,7 @@ import { p, statement, t } from '../../database/template.ts';
 import type { Call } from '../core/call.ts';
 
 /** What the IDs of an audit event may name. */
-export type Named = 'user' | 'application' | 'key' | 'webhook';
+export type Named = 'user' | 'application' | 'key' | 'webhook' | 'group';
 
 export interface Name {
   readonly name: string;
@@ -13,12 +13,11 @@ export interface Name {
 /** IDs without a name are not in the map. */
 export type Names = ReadonlyMap<string, Name>;
 
-/** Returns the names of the IDs: those of people, applications and keys, and the URLs of webhooks. One statement reads all. */
+/** Returns the names of the IDs: those of people, applications, keys and groups, and the URLs of webhooks. One statement reads all. */
 export async function readNames({ run }: Pick<Call, 'run'>, ids: Readonly<Record<Named, ReadonlySet<string>>>) {
-  const [users, applications, keys, webhooks] = [ids.user, ids.application, ids.key, ids.webhook].map((set) => [
-    ...set,
-  ]);
-  const rows = await run(selectNames, { users, applications, keys, webhooks });
+  const { user, application, key, webhook, group } = ids;
+  const [users, applications, keys, webhooks, groups] = [user, application, key, webhook, group].map((set) => [...set]);
+  const rows = await run(selectNames, { users, applications, keys, webhooks, groups });
   return new Map(rows.map(({ id, ...name }): [string, Name] => [id, name]));
 }
 
@@ -29,6 +28,8 @@ const selectNames = statement('select_names', { id: t.text, name: t.text, detail
   select id::text, name, '' from applications where id = any(${p.uuids('applications')})
   union all
   select id::text, coalesce(name, ''), application_id::text from api_keys where id = any(${p.uuids('keys')})
+  union all
+  select id::text, coalesce(display_name, name), '' from groups where id = any(${p.uuids('groups')})
   union all
   select id, url, application_id::text from webhooks
     where application_id = any(${p.uuids('applications')}) and id = any(${p.texts('webhooks')})`;

@@ -48,6 +48,7 @@ function idsOf(events: readonly AuditEvent[]): Record<Named, Set<string>> {
     application: new Set<string>(),
     key: new Set<string>(),
     webhook: new Set<string>(),
+    group: new Set<string>(),
   };
   const add = (kind: Named, id: string) => {
     if (kind === 'webhook' || UUID.test(id)) ids[kind].add(id);
@@ -56,7 +57,7 @@ function idsOf(events: readonly AuditEvent[]): Record<Named, Set<string>> {
     const actorKind = ACTOR_KINDS[actorType];
     if (actorKind) add(actorKind, actor);
     const [, kind] = describeAction(action);
-    if (kind === 'any') for (const each of ['user', 'application', 'key'] as const) add(each, resource);
+    if (kind === 'any') for (const each of ['user', 'application', 'key', 'group'] as const) add(each, resource);
     else if (kind !== 'text' && kind !== 'passkey') add(kind, resource);
     if (applicationId !== NO_APPLICATION && !OWN_APPLICATION_IDS.includes(applicationId))
       add('application', applicationId);
