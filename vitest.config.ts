@@ -28,7 +28,7 @@ const SCALE = ['test/scale/**/*.test.ts'];
 const HISTORIES = ['test/histories/*.test.ts'];
 
 /** What must be the same on Citus. */
-const ON_CITUS = ['contract', 'delivery', 'domain', 'jobs', 'login-page', 'metrics'].map(
+const ON_CITUS = ['contract', 'delivery', 'domain', 'jobs', 'login-page', 'metrics', 'modules'].map(
   (folder) => `test/${folder}/**/*.test.ts`,
 );
 

@@ -15,7 +15,6 @@ import { openDelivery } from './delivery/open-delivery.ts';
 import { SignUpRules } from './domain/login/sign-up-rules.ts';
 import { AdminKeys } from './domain/operators/admin-keys.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
-import { LoginProviders } from './domain/providers/login-providers.ts';
 import { createAuthTokens } from './domain/tokens/create-auth-tokens.ts';
 import { AddressPolicy, createBlockList, LOOPBACK } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
@@ -32,7 +31,7 @@ import type { MailSender } from './mail/send-mail.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
 import { type FullConfig, PROTOCOL } from './modules/modules.ts';
-import { type OpenedModules, openModules } from './modules/open-modules.ts';
+import { createSignInWays, type OpenedModules, openModules } from './modules/open-modules.ts';
 import { pause } from './timing/pause.ts';
 
 /** How long the look-up of the encryption keys in use may take. */
@@ -112,9 +111,9 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   const answers = PROTOCOL?.createAnswers(publicUrl, secrets);
   const tokens = await createAuthTokens(publicUrl, secrets, config.authIssuer, answers);
   const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
-  const readiness = new Readiness(database, shutdown.signal);
-  const providers = new LoginProviders(config);
-  const notices = openNotices(secrets.encryptionKeys, { authPageUrl, clock, database, providers });
+  const signInWays = createSignInWays(config, { ...secrets, authPageUrl });
+  const { noticeLinks, providers } = signInWays;
+  const notices = openNotices(secrets.encryptionKeys, { authPageUrl, clock, database, noticeLinks, providers });
   const core = {
     ...createLineLimits(logger),
     adminKeys: new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]),
@@ -134,11 +133,12 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     pageTokens: new PageTokens(secrets.encryptionKeys),
     policy,
     providers,
-    readiness,
+    readiness: new Readiness(database, shutdown.signal),
     recordCall,
     requestTimeoutMs,
     secrets,
     sessionMaxAgeSeconds,
+    signInWays,
     signUps: new SignUpRules(config.blockedEmailDomains),
     tokens,
     trustedProxies,
@@ -158,6 +158,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   jobs.push(
     delivery.run(closing.signal),
     counts.run(closing.signal),
+    signInWays.run({ logger, signal: closing.signal }),
     runJobs(config, {
       ...core,
       time,
@@ -191,7 +192,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
       delivery,
       listener,
       mailer,
-      readiness,
+      readiness: core.readiness,
       recorder,
     });
   const disposables = stack.move();

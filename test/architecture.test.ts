@@ -63,6 +63,8 @@ const orders = [
   'src/modules/console',
   'src/modules/demo',
   'src/modules/oidc',
+  'src/modules/passkeys',
+  'src/modules/providers',
   'src/texts',
 ].map(findOrder);
 

@@ -1,6 +1,6 @@
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
+import type { ProviderNames } from '../domain/identities/provider-names.ts';
 import type { PageTokens } from '../domain/pages/page-tokens.ts';
-import type { LoginProviders } from '../domain/providers/login-providers.ts';
 import type { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import type { AuthTokens } from '../domain/tokens/auth-tokens.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
@@ -17,7 +17,7 @@ export interface ServiceParts {
   readonly pageTokens: PageTokens;
   readonly policy: AddressPolicy;
   readonly webhooksPerApplication: number;
-  readonly providers: LoginProviders;
+  readonly providers: ProviderNames;
   /** How long sessions can be renewed after the sign-in, unless the application has its own limit. */
   readonly sessionMaxAgeSeconds: number;
   readonly tokens: AuthTokens;

@@ -1,6 +1,5 @@
 import { type CertificateTexts, isKeyPair } from './certificate.ts';
-import { isLoginMethod, LOGIN_METHODS, type LoginMethod } from './login-methods.ts';
-import { allowsPasskeys, isRelyingPartyOf } from './passkey-host.ts';
+import { isLoginMethod, type LoginMethod, type OfferedMethod } from './login-methods.ts';
 import type { Secrets } from './secrets.ts';
 import type { Setting, Settings } from './setting.ts';
 import { SETTINGS, type SettingValues } from './settings.ts';
@@ -36,14 +35,21 @@ export class ConfigError extends Error {
 export type Environment = Readonly<Record<string, string | undefined>>;
 type ReadFile = (path: string) => string;
 
-/** The default of PUBLIC_URL, without the port: the checks of passkeys need only the host. */
+/** The default of PUBLIC_URL, without the port: checks need only the host. */
 const LOCALHOST = 'http://localhost';
 
+/** The values of the core, and the URL of Usher also if none is set. */
+interface CoreValues extends SettingValues {
+  readonly publicUrl: string;
+}
+
 /** What a module adds to the settings. */
-export interface ModuleSettings {
+export interface ModuleSettings<Own extends object = object> {
   readonly settings: Settings;
+  /** Returns the names that it adds to LOGIN_METHODS. */
+  offerMethods?(values: CoreValues & Own): readonly OfferedMethod[];
   /** Returns the fields that follow from the environment beside those of `settings`, and adds problems between settings. */
-  complete?(env: Environment, problems: string[]): object;
+  complete?(env: Environment, problems: string[], values: CoreValues & Own): object;
 }
 
 /**
@@ -59,31 +65,30 @@ export function readConfig(env: Environment, readFile: ReadFile, modules: readon
       Object.entries(settings).map(([key, setting]) => [key, readValue(setting, { env, readFile, problems })]),
     );
   const all = readAll(SETTINGS) as SettingValues;
-  const ofModules = modules.map((module) => ({ ...readAll(module.settings), ...module.complete?.(env, problems) }));
   const { adminKey, authSigningKeys, encryptionKeys, oidcSigningKeys, ...values } = all;
   const { smtpUrl, mailFrom, issuer, jwksUrl, tlsCert, tlsKey, loginMethods: methods, ...others } = values;
-  const publicUrl = others.publicUrl ?? LOCALHOST;
-  // The embedded mode shows codes in the terminal.
-  const canMail = !env.DATABASE_URL || Boolean(env.SMTP_URL);
-  const isPossible = { wallet: true, email: canMail, passkey: allowsPasskeys(publicUrl) };
-  const loginMethods = methods?.filter(isLoginMethod) ?? LOGIN_METHODS.filter((method) => isPossible[method]);
+  const core: CoreValues = { ...all, publicUrl: others.publicUrl ?? LOCALHOST };
+  const ofModules = modules.map((module) => {
+    const own = readAll(module.settings);
+    const offered = module.offerMethods?.({ ...core, ...own }) ?? [];
+    return { offered, values: { ...own, ...module.complete?.(env, problems, { ...core, ...own }) } };
+  });
+  const offered = [...offerMethods(env), ...ofModules.flatMap((module) => module.offered)];
+  const loginMethods = (
+    methods ?? offered.flatMap(({ name, problem }) => (problem === undefined ? [name] : []))
+  ).filter(isLoginMethod);
   const loginProviderIds = methods?.filter((name) => !isLoginMethod(name));
   const files = { cert: env.TLS_CERT_FILE ?? '', key: env.TLS_KEY_FILE ?? '' };
   const tls = tlsCert !== undefined && tlsKey !== undefined ? { cert: tlsCert, key: tlsKey, files } : undefined;
 
   if (tls && !isKeyPair(tls))
     problems.push('TLS_CERT_FILE and TLS_KEY_FILE must hold a certificate and its key in PEM');
-  if (!env.AUTH_PAGE_URL && methods?.includes('email') && !canMail) {
-    problems.push('SMTP_URL is required with DATABASE_URL for LOGIN_METHODS with email');
+  if (!env.AUTH_PAGE_URL) {
+    const wanted = offered.filter(({ name }) => methods?.includes(name));
+    problems.push(...wanted.flatMap(({ problem }) => problem ?? []));
   }
-  if (!env.AUTH_PAGE_URL && methods?.includes('passkey') && !isPossible.passkey) {
-    problems.push('PUBLIC_URL must be https with a host name, or be on localhost, for LOGIN_METHODS with passkey');
-  }
-  if (others.passkeyRpId && !isRelyingPartyOf(others.passkeyRpId, publicUrl)) {
-    problems.push('PASSKEY_RP_ID must be the host of PUBLIC_URL or a parent of it');
-  }
-  const providers = others.loginProviders.map(({ id }) => id);
-  if (loginProviderIds?.some((id) => !providers.includes(id))) {
+  const known = [...offered, ...others.loginProviders.map(({ id }) => ({ name: id }))];
+  if (methods?.some((method) => known.every(({ name }) => name !== method))) {
     problems.push('LOGIN_METHODS must list wallet, email, passkey or IDs of LOGIN_PROVIDERS_FILE, comma-separated');
   }
   if (issuer && issuer === env.PUBLIC_URL) problems.push('AUTH_ISSUER must not be PUBLIC_URL');
@@ -93,7 +98,7 @@ export function readConfig(env: Environment, readFile: ReadFile, modules: readon
   if (problems.length > 0) throw new ConfigError(problems);
 
   return {
-    ...Object.assign({}, ...ofModules),
+    ...Object.assign({}, ...ofModules.map(({ values: given }) => given)),
     ...others,
     loginMethods,
     loginProviderIds,
@@ -110,6 +115,14 @@ export function readConfig(env: Environment, readFile: ReadFile, modules: readon
     authIssuer: issuer && jwksUrl ? { issuer, jwksUrl } : undefined,
     tls,
   };
+}
+
+/** Returns the methods of the core. */
+function offerMethods(env: Environment): readonly OfferedMethod[] {
+  // The embedded mode shows codes in the terminal.
+  const canMail = !env.DATABASE_URL || Boolean(env.SMTP_URL);
+  const problem = canMail ? undefined : 'SMTP_URL is required with DATABASE_URL for LOGIN_METHODS with email';
+  return [{ name: 'wallet' }, { name: 'email', problem }];
 }
 
 /** Reads only the database schema, for commands that need no other setting. @throws ConfigError */

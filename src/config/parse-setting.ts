@@ -64,13 +64,6 @@ export function parseLoginMethods(text: string): readonly string[] {
   return methods;
 }
 
-/** Accepts host names only: WebAuthn does not allow IP addresses as relying party IDs. */
-export function parseRelyingPartyId(text: string): string {
-  const isName = /^(?=.{1,253}$)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*$/.test(text) && isIP(text) === 0;
-  if (!isName) throw new Error('must be the name of a host in lower case, such as example.com');
-  return text;
-}
-
 /** Returns origins in the form of the `Origin` header. */
 export function parseOrigins(text: string): readonly string[] {
   const origins = splitList(text);

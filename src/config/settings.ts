@@ -14,7 +14,6 @@ import {
   parseOneOf,
   parseOrigins,
   parsePublicUrl,
-  parseRelyingPartyId,
   parseSchema,
   parseSessionMaxAge,
   parseSingleSignOnMaxAge,
@@ -109,12 +108,6 @@ export const SETTINGS = {
     parseEmailDomains,
     'Domains, one per line, whose addresses, and those of their sub-domains, cannot sign up. Usher reads the file again when it changes.',
     { default: [], defaultText: 'none', isFile: true },
-  ),
-  passkeyRpId: setting(
-    'PASSKEY_RP_ID',
-    parseRelyingPartyId,
-    'Host that passkeys belong to: that of `PUBLIC_URL`, or a parent domain of it.',
-    { isEssential: true, defaultText: 'host of `PUBLIC_URL`' },
   ),
   smtpUrl: setting('SMTP_URL', parseSmtpUrl, 'Mail server for login codes: `smtps://user:password@host`.', {
     isEssential: true,

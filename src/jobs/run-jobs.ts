@@ -1,11 +1,9 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { parseEmailDomains } from '../config/email-domains.ts';
-import { parseLoginProviders } from '../config/login-providers.ts';
 import type { Database } from '../database/database.ts';
 import { ClockSkewError, type DatabaseClock } from '../database/database-clock.ts';
 import type { SignUpRules } from '../domain/login/sign-up-rules.ts';
-import type { LoginProviders } from '../domain/providers/login-providers.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { Certificate } from '../http/tls.ts';
 import type { OpenNotices } from '../mail/open-mail.ts';
@@ -21,7 +19,6 @@ export interface JobParts extends Pick<ExpiryOptions, 'signal' | 'onRemoved'> {
   readonly logger: Logger;
   readonly notices: OpenNotices | undefined;
   readonly setCertificate: (certificate: Certificate) => void;
-  readonly providers: LoginProviders;
   readonly signUps: SignUpRules;
   readonly time: Pick<DatabaseClock, 'measure' | 'readForDeletion'>;
   readonly usedKeyIds: ReadonlySet<string>;
@@ -32,27 +29,11 @@ export async function runJobs(
   {
     auditLogDays,
     blockedEmailDomainsFile,
-    loginProvidersFile,
     signInLogDays,
     tls,
     webhookLogDays,
-  }: Pick<
-    Config,
-    'auditLogDays' | 'blockedEmailDomainsFile' | 'loginProvidersFile' | 'signInLogDays' | 'tls' | 'webhookLogDays'
-  >,
-  {
-    cipher,
-    database,
-    logger,
-    notices,
-    onRemoved,
-    providers,
-    setCertificate,
-    signal,
-    signUps,
-    time,
-    usedKeyIds,
-  }: JobParts,
+  }: Pick<Config, 'auditLogDays' | 'blockedEmailDomainsFile' | 'signInLogDays' | 'tls' | 'webhookLogDays'>,
+  { cipher, database, logger, notices, onRemoved, setCertificate, signal, signUps, time, usedKeyIds }: JobParts,
 ): Promise<void> {
   const jobs = [
     runClockJob(time, signal),
@@ -82,15 +63,6 @@ export async function runJobs(
       onError: (error) => logger.error({ err: error }, 'certificate not renewed'),
     });
     jobs.push(renewal);
-  }
-  if (loginProvidersFile) {
-    const watch = watchFiles([loginProvidersFile], {
-      signal,
-      use: (text = '') => providers.replace(parseLoginProviders(text)),
-      onUsed: () => logger.info('login providers read again'),
-      onError: (error) => logger.error({ err: error }, 'login providers not read again'),
-    });
-    jobs.push(watch);
   }
   if (blockedEmailDomainsFile) {
     const watch = watchFiles([blockedEmailDomainsFile], {

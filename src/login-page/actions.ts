@@ -1,5 +1,4 @@
 /** The actions of the login page, one per row. */
-import type { ErrorReason, ServiceError } from '../domain/core/errors.ts';
 import { cancelLogin } from '../domain/login/cancel-login.ts';
 import type { Completion } from '../domain/login/complete-login.ts';
 import { createLoginCode } from '../domain/login/create-login-code.ts';
@@ -35,7 +34,14 @@ export const ACTIONS: readonly Action[] = [
     run: (request) => showForm(request, 'closed'),
   },
   { method: 'POST', path: '/login/wallet/challenge', needs: 'wallet', form: 'script', run: challengeWallet },
-  { method: 'POST', path: '/login/wallet', needs: 'wallet', form: 'choice', signsIn: true, run: redeemSignature },
+  {
+    method: 'POST',
+    path: '/login/wallet',
+    needs: 'wallet',
+    form: 'choice',
+    failedSignIns: ['INVALID_SIGNATURE', 'SIGNATURE_NOT_CHECKED', 'UNKNOWN_WALLET'],
+    run: redeemSignature,
+  },
   { method: 'GET', path: '/login/mute', needs: 'email', form: 'choice', run: showMute },
   { method: 'POST', path: '/login/mute', needs: 'email', form: 'choice', run: mute },
   { method: 'POST', path: '/login/mute/end', needs: 'email', form: 'choice', run: unmute },
@@ -43,16 +49,6 @@ export const ACTIONS: readonly Action[] = [
   { method: 'POST', path: '/login/forget', form: 'choice', run: signOutAndChoose },
   { method: 'POST', path: '/login/cancel', form: 'choice', run: cancel },
 ];
-
-/** Why a passkey, a wallet or a provider signs nobody in. */
-const REFUSALS: readonly ErrorReason[] = [
-  ...(['INVALID_PASSKEY', 'UNKNOWN_PASSKEY', 'PASSKEY_TOO_NEW', 'UNKNOWN_IDENTITY', 'PROVIDER_UNAVAILABLE'] as const),
-  ...(['INVALID_SIGNATURE', 'SIGNATURE_NOT_CHECKED', 'UNKNOWN_WALLET'] as const),
-];
-
-export function isFailedSignIn({ signsIn }: Action, { reason }: ServiceError): boolean {
-  return signsIn === true && REFUSALS.includes(reason);
-}
 
 async function sendCode(request: LoginRequest): Promise<void> {
   const { call, parts, browser, fields } = request;
@@ -100,6 +96,6 @@ async function continueAfter(
   completion: Completion | undefined,
   form: FormPage = 'choice',
 ): Promise<void> {
-  if (completion) await leaveSignedIn(request, completion, { offersPasskey: true });
+  if (completion) await leaveSignedIn(request, completion, { mayOffer: true });
   else redirectToForm(request, form);
 }

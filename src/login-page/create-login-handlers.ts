@@ -3,8 +3,6 @@ import type { Secrets } from '../config/secrets.ts';
 import { deriveAccountKeys } from '../domain/account/account-keys.ts';
 import { EthereumNode } from '../domain/login/ethereum-node.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
-import { createRelyingParty } from '../domain/passkeys/relying-party.ts';
-import { deriveAuthorizationKeys } from '../domain/providers/authorization-state.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import { createAccountOffer } from './account/account-offer.ts';
 import { createLoginPage, type LoginPageServices } from './login-page.ts';
@@ -12,8 +10,6 @@ import type { LoginPageParts } from './login-request.ts';
 import { createLogoHandler } from './logo.ts';
 import { serveNotFoundPage } from './not-found-page.ts';
 import type { PageOffer } from './page-offer.ts';
-import { PASSKEY_OFFER } from './passkey-offer.ts';
-import { PROVIDER_OFFER } from './provider-actions.ts';
 import { REMEMBERED_OFFER } from './remembered-offer.ts';
 
 /** Raises the limits if the terminal shows the codes, because people who try Usher sign in many times. */
@@ -32,7 +28,8 @@ export function createLoginHandlers(
   const shared = { ...services, accountKeys, singleSignOnMaxAgeSeconds };
   if (config.authPageUrl === undefined) {
     const accountOffer = createAccountOffer(services.authPageUrl, () => offers);
-    const offers = [PASSKEY_OFFER, accountOffer, PROVIDER_OFFER, REMEMBERED_OFFER, ...given];
+    // The wallet, which the account page itself shows, is between passkeys and providers.
+    const offers = [...given.toSpliced(1, 0, accountOffer), REMEMBERED_OFFER];
     const homes = new Map(
       offers.flatMap(({ home = [] }) => home).map(({ applicationId, path }) => [applicationId, path]),
     );
@@ -48,17 +45,15 @@ export function createLoginHandlers(
 function createSignInParts(
   config: Config,
   encryptionKeys: Secrets['encryptionKeys'],
-  { authPageUrl, requestTimeoutMs }: Pick<LoginPageServices, 'authPageUrl' | 'requestTimeoutMs'>,
+  { requestTimeoutMs }: Pick<LoginPageServices, 'requestTimeoutMs'>,
 ) {
   const { databaseUrl, ethereumChainId: chainId, ethereumRpcUrl: url, smtp } = config;
   const limitFactor = databaseUrl === undefined && !smtp ? TRIAL_FACTOR : 1;
   return {
     allowAccountDeletion: config.allowAccountDeletion,
-    authorizationKeys: deriveAuthorizationKeys(encryptionKeys),
     chainId,
     codes: { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor },
     methods: config.loginMethods,
     node: url ? new EthereumNode({ url, chainId, requestTimeoutMs }) : undefined,
-    relyingParty: createRelyingParty(authPageUrl, config.passkeyRpId, encryptionKeys),
   };
 }

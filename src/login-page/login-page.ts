@@ -10,7 +10,7 @@ import { HttpError } from '../http/errors.ts';
 import type { HttpContext, PathHandler } from '../http/http-context.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
 import type { Action, Remark } from './action.ts';
-import { ACTIONS, isFailedSignIn } from './actions.ts';
+import { ACTIONS } from './actions.ts';
 import { bindAnswer } from './answer-cookie.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
 import { createLoginCall } from './create-login-call.ts';
@@ -20,7 +20,6 @@ import { type LoginPageParts, type LoginRequest, loginPathOf, readLoginFields } 
 import type { PageOffer } from './page-offer.ts';
 import { placeOf } from './page-place.ts';
 import type { PageView } from './pages/view.ts';
-import { actionPathOf } from './provider-actions.ts';
 import { readPostedForm } from './read-posted-form.ts';
 import { refuse, sendErrorPage } from './responses.ts';
 import { answerProblem } from './show-form.ts';
@@ -43,6 +42,7 @@ export interface LoginPageServices
       | 'onSignedOut'
       | 'providers'
       | 'sessionMaxAgeSeconds'
+      | 'signInWays'
       | 'signUps'
       | 'tokens'
     > {
@@ -71,15 +71,20 @@ export function createLoginPage(options: LoginPageOptions, offers: readonly Page
 }
 
 function findAction(
-  { request, path: given }: HttpContext,
+  { request, path }: HttpContext,
   actions: readonly Action[],
   methods: readonly LoginMethod[],
 ): Action | undefined {
-  const path = actionPathOf(given);
   const method = request.method === 'HEAD' ? 'GET' : request.method;
   return actions.find(
-    (action) => action.path === path && action.method === method && (!action.needs || methods.includes(action.needs)),
+    (action) => isPathOf(action, path) && action.method === method && (!action.needs || methods.includes(action.needs)),
   );
+}
+
+function isPathOf(action: Action, path: string): boolean {
+  if (!action.path.endsWith('/*')) return action.path === path;
+  const parent = action.path.slice(0, -1);
+  return path.startsWith(parent) && /^[a-z0-9-]+$/.test(path.slice(parent.length));
 }
 
 /** Matches a query that may identify an application. */
@@ -150,7 +155,7 @@ async function runAction(action: Action, request: LoginRequest): Promise<Remark 
     return (await action.run(request)) ?? undefined;
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    if (isFailedSignIn(action, error)) request.call.count?.('refused_sign_ins');
+    if (action.failedSignIns?.includes(error.reason)) request.call.count?.('refused_sign_ins');
     await answerProblem(request, action.form, error);
     return error;
   }

@@ -6,8 +6,6 @@ import type { AccountKeys } from '../domain/account/account-keys.ts';
 import type { Call } from '../domain/core/call.ts';
 import type { SignUpRules } from '../domain/login/sign-up-rules.ts';
 import type { WalletSettings } from '../domain/login/verify-wallet-signature.ts';
-import type { RelyingParty } from '../domain/passkeys/relying-party.ts';
-import type { ProviderLoginSettings } from '../domain/providers/begin-provider-login.ts';
 import type { SharingSettings } from '../domain/remembered-sign-ins/usable-sign-in.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import type { MailQueue } from '../mail/mail-queue.ts';
@@ -16,10 +14,10 @@ import { readCodeFigures } from './code-figures.ts';
 import type { LanguageChoice } from './language-choice.ts';
 import type { NetworkLimit } from './network-limit.ts';
 import type { PagePlace } from './page-place.ts';
+import type { SignInWays } from './sign-in-ways.ts';
 
 export interface LoginPageParts
-  extends Pick<ApiParts, 'authPageUrl' | 'clock' | 'database' | 'tokens'>,
-    ProviderLoginSettings,
+  extends Pick<ApiParts, 'authPageUrl' | 'clock' | 'database' | 'providers' | 'tokens'>,
     SharingSettings,
     WalletSettings {
   /** The keys that encrypt the cookie of the account page. */
@@ -35,7 +33,7 @@ export interface LoginPageParts
   readonly methods: readonly LoginMethod[];
   /** Called after sessions of a user have ended. */
   readonly onSignedOut: (userId: string) => void;
-  readonly relyingParty: RelyingParty;
+  readonly signInWays: SignInWays;
   readonly signUps: SignUpRules;
 }
 
@@ -55,7 +53,7 @@ export function readLoginFields(form: URLSearchParams) {
     link: /^[a-z0-9-]{1,31}$/.test(field('link')) ? field('link') : '',
     /** The ID of the provider to sign in at. */
     provider: field('provider'),
-    /** `passkeys` if the person wants to see their passkeys after the sign-in. */
+    /** The page that the person wants to see after the sign-in. */
     next: field('then') === 'passkeys' ? 'passkeys' : '',
     /** The key of the alert that the page shows, because the previous form was refused. */
     problem: field('problem'),

@@ -5,16 +5,10 @@ import type { AlertKey } from './alerts.ts';
 import { setEmailCookie } from './browser-cookie.ts';
 import type { CodeFigures } from './code-figures.ts';
 import { type LoginRequest, loginPathOf } from './login-request.ts';
-import { type FormPage, type PasskeyPage, sendRedirect } from './responses.ts';
+import { type Form, sendRedirect } from './responses.ts';
 
 /** Returns the page that shows the error of a form. */
-export function pageOf(
-  { reason }: ServiceError,
-  form: FormPage | PasskeyPage,
-  { next }: Pick<LoginRequest['fields'], 'next'>,
-): FormPage | PasskeyPage {
-  // The list of passkeys and the offer have the same form.
-  if (form === 'passkey/new' && next) return 'passkeys';
+export function pageOf({ reason }: ServiceError, form: Form): Form {
   if (reason === 'ACCOUNT_CLOSED') return 'closed';
   if (reason === 'LOGIN_METHOD_NOT_ENABLED') return 'choice';
   // A name completes the login only with a valid code.
@@ -24,14 +18,14 @@ export function pageOf(
 }
 
 /** Returns whether the error needs no alert: the person entered an address again to which a code was just sent. */
-export function isExpected({ reason }: ServiceError, form: FormPage | PasskeyPage): boolean {
+export function isExpected({ reason }: ServiceError, form: Form): boolean {
   return reason === 'CODE_SENT_JUST_NOW' && form !== 'code';
 }
 
 /** Redirects after a form, so that the browser can reload the page without sending the form again. */
 export function redirectToForm(
   request: LoginRequest,
-  form: FormPage | PasskeyPage,
+  form: Form,
   { problem, figures = {} }: { problem?: AlertKey; figures?: Partial<CodeFigures> } = {},
 ): void {
   const { context, browser, languages, fields, parts } = request;

@@ -49,10 +49,10 @@ export function sendScriptResponse(
 export type FormPage = 'choice' | 'closed' | 'code' | 'link' | 'name';
 
 /** The page that shows a problem, or `script` if the script of the page shows it. */
-export type Form = FormPage | PasskeyPage | 'script';
+export type Form = FormPage | 'script' | OwnPage;
 
-/** The pages after a sign-in: the offer of a passkey, and the list of passkeys. */
-export type PasskeyPage = 'passkey/new' | 'passkeys';
+/** The path of a page of a module, below that of the login page. */
+type OwnPage = string & {};
 
 export function sendErrorPage(
   context: HttpContext,

@@ -20,8 +20,6 @@ import { renderContinue } from './pages/continue.ts';
 import { describeError } from './pages/error.ts';
 import { renderLink } from './pages/link.ts';
 import { renderName } from './pages/name.ts';
-import { viewPasskey } from './passkey-view.ts';
-import { toProviderView } from './provider-view.ts';
 import { isExpected, pageOf, redirectToForm } from './redirect-to-form.ts';
 import { readSignInToken } from './remembered-sign-in.ts';
 import { type Form, type FormPage, sendErrorPage, sendPage, sendRedirect, sendScriptResponse } from './responses.ts';
@@ -34,7 +32,8 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   const { context, call, browser, fields, parts } = request;
   const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);
   if (state.kind === 'answered') {
-    if (fields.next && parts.methods.includes('passkey')) redirectToForm(request, 'passkeys');
+    const wanted = parts.signInWays.findWantedPage(request);
+    if (wanted) redirectToForm(request, wanted);
     else sendRedirect(context, state.redirectUrl);
     return;
   }
@@ -43,9 +42,9 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   const home = state.kind === 'completed' ? parts.homes.get(state.applicationId) : undefined;
   if (home) return sendRedirect(context, home);
   const methods = parts.methods.filter((method) => allowsMethod(state.branding, method));
-  const providers = parts.providers.all.filter(({ id }) => allowsMethod(state.branding, id)).map(toProviderView);
+  const ways = state.kind === 'open' ? parts.signInWays.view(state.branding, request) : [];
   // Without any method: the operator has disabled all methods that the application allows.
-  const kind = state.kind === 'open' && methods.length + providers.length === 0 ? 'unavailable' : state.kind;
+  const kind = state.kind === 'open' && methods.length + ways.length === 0 ? 'unavailable' : state.kind;
   if (kind !== 'open') {
     sendErrorPage(context, kind, viewLogin(request, state));
   } else {
@@ -62,10 +61,10 @@ export async function showForm(request: LoginRequest, form: FormPage) {
       email,
       once: createFormNonce(),
       figures: fields.figures,
-      passkey: viewPasskey({ call, browser, fields, parts }, state.branding),
+      ways,
       next,
       link: fields.link || (form === 'link' ? LINK_WALLET : ''),
-      providers,
+      linkedProvider: allowsMethod(state.branding, fields.link) ? parts.providers.nameOf(fields.link) : '',
     };
     // Every form but the choice needs the method `email`. A provider may say whose account is closed, too.
     const isMissing = form !== 'closed' && ((form === 'code' && !latest) || !methods.includes('email'));
@@ -96,7 +95,7 @@ export async function answerProblem(request: LoginRequest, form: Form, error: Se
     const intent = await findLoginIntent(call, fields.loginIntentId);
     if (intent?.answerDigest?.equals(browser.answerDigest)) keepAnswer(request);
     const figures = { digits: fields.figures.digits, ...error.figures };
-    redirectToForm(request, pageOf(error, form, fields), { figures, ...(!isExpected(error, form) && { problem }) });
+    redirectToForm(request, pageOf(error, form), { figures, ...(!isExpected(error, form) && { problem }) });
     return;
   }
   const state = await findLoginState(call, parts.tokens, browser, fields.loginIntentId);

@@ -16,7 +16,7 @@ import {
   postponeNotice,
   removeNotice,
 } from '../domain/notices/due-notices.ts';
-import { createPasskeyToken } from '../domain/passkeys/passkey-link.ts';
+import type { NoticeLinks } from '../domain/notices/notice-links.ts';
 import { ENGLISH, LANGUAGES, type Language } from '../texts/texts.ts';
 import { pause } from '../timing/pause.ts';
 import type { Mail } from './mail.ts';
@@ -45,6 +45,8 @@ export interface NoticeParts {
   readonly logger: Logger;
   /** Counts the e-mails that the mail server has accepted, and those that have failed. */
   readonly outcomes: { sent: number; failed: number };
+  /** The links of modules. */
+  readonly noticeLinks: NoticeLinks;
   readonly providers: { nameOf(providerId: string): string };
   readonly sender: Pick<MailSender, 'send'>;
 }
@@ -106,7 +108,7 @@ export class NoticeSender {
   }
 
   #compose({ kind, userId, recipient: to, value, changedAt: at, ...row }: DueNotice): Mail {
-    const { accountKeys, authPageUrl, providers } = this.#parts;
+    const { accountKeys, authPageUrl, noticeLinks, providers } = this.#parts;
     const language = LANGUAGES.get(row.language) ?? ENGLISH;
     const { host } = new URL(authPageUrl);
     const notice = { to, language, application: toApplication(row, language), host, at, value };
@@ -115,10 +117,8 @@ export class NoticeSender {
     }
     if (kind === 'addressReplaced') return createNotice(kind, { ...notice, value: showEmail(value) });
     const accountUrl = authPageUrl.replace(/\/login$/, '/account');
-    if (kind === 'passkeyAdded') {
-      const token = createPasskeyToken(accountKeys, { userId, passkeyId: row.id }, at);
-      return createNotice(kind, { ...notice, link: { text: NOT_ME, url: `${accountUrl}/passkey?t=${token}` } });
-    }
+    const path = noticeLinks[kind]?.({ id: row.id, userId, changedAt: at });
+    if (path !== undefined) return createNotice(kind, { ...notice, link: { text: NOT_ME, url: accountUrl + path } });
     if (kind !== 'addressChanged') return createNotice(kind, notice);
     const token = createUndoToken(accountKeys, { userId, from: to, to: value, at });
     const url = `${accountUrl}/undo?t=${token}`;

@@ -10,6 +10,8 @@ import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
 import type { NetworkLimit } from '../login-page/network-limit.ts';
 import type { PageOffer } from '../login-page/page-offer.ts';
+import type { SignInWay } from '../login-page/sign-in-way.ts';
+import type { SignInWays } from '../login-page/sign-in-ways.ts';
 import type { MailQueue } from '../mail/mail-queue.ts';
 
 /** An optional part of Usher. It lives in a folder of its own, and is named outside that only in `modules.ts`. */
@@ -20,8 +22,16 @@ export interface Module<ItsConfig = Config> extends ModuleSettings {
   /** Starts it. Returns undefined if the settings turn it off. @throws Error of one line */
   open?(config: ItsConfig, core: Core): Promise<OpenedModule | undefined>;
   readonly protocol?: Protocol;
+  /** Creates a way to sign in, before the server opens. It is there also without a login page, for links in notices. */
+  createSignInWay?(config: ItsConfig, setup: SignInSetup): SignInWay;
   /** Commands of `npm run`, by name. Each returns its output. @throws Error of one line */
   readonly commands?: Readonly<Record<string, (config: ItsConfig, argument?: string) => Promise<string>>>;
+}
+
+export interface SignInSetup {
+  /** The URL of the login page. */
+  readonly authPageUrl: string;
+  readonly encryptionKeys: readonly Buffer[];
 }
 
 /** A protocol beside the API by which applications sign people in. */
@@ -47,6 +57,7 @@ export interface Core extends ApiParts {
   /** Limits how many logins a network begins. */
   readonly logins: NetworkLimit;
   readonly mailer: MailQueue;
+  readonly signInWays: SignInWays;
   /** Called after sessions of a user have ended. */
   readonly onSignedOut: (userId: string) => void;
 }
@@ -56,7 +67,7 @@ export interface OpenedModule extends Partial<AsyncDisposable> {
   readonly handler?: PathHandler;
   /** The same, after the API. */
   readonly laterHandlers?: readonly PathHandler[];
-  /** What it adds to the login page and the account page. */
+  /** What it adds to the login page and the account page. A way to sign in is added anyway. */
   readonly pages?: PageOffer;
   /** By their names in the metrics. */
   readonly caches?: Readonly<Record<string, { readonly lookUps: Api['caches']['sessions']['lookUps'] }>>;

@@ -5,9 +5,11 @@ import { consoleModule } from './console/module.ts';
 import { demoModule } from './demo/module.ts';
 import type { Module } from './module.ts';
 import { oidcModule } from './oidc/module.ts';
+import { passkeysModule } from './passkeys/module.ts';
+import { providersModule } from './providers/module.ts';
 
-/** The optional parts of Usher, in the order in which they open. Nothing else outside their folders names them. */
-const LIST = [consoleModule, demoModule, oidcModule] as const;
+/** The optional parts of Usher, in the order in which they open, and which the account page has. Nothing else outside their folders names them. */
+const LIST = [consoleModule, demoModule, oidcModule, passkeysModule, providersModule] as const;
 
 /** The settings of the core and of every module. */
 export type FullConfig = ConfigOf<(typeof LIST)[number]>;

@@ -2,7 +2,8 @@ import type { WantedPort } from '../config/require-free-ports.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
 import type { PageOffer } from '../login-page/page-offer.ts';
-import type { Core, Greeting, OpenedModule } from './module.ts';
+import { SignInWays } from '../login-page/sign-in-ways.ts';
+import type { Core, Greeting, OpenedModule, SignInSetup } from './module.ts';
 import { type FullConfig, MODULES } from './modules.ts';
 
 export interface OpenedModules extends AsyncDisposable {
@@ -18,6 +19,14 @@ export interface OpenedModules extends AsyncDisposable {
 /** Returns the ports that settings of modules name. */
 export function portsOfModules(config: FullConfig): readonly WantedPort[] {
   return MODULES.flatMap(({ portsOf }) => portsOf?.(config) ?? []);
+}
+
+/** Creates the ways to sign in of all modules. */
+export function createSignInWays(config: FullConfig, setup: SignInSetup): SignInWays {
+  const ways = MODULES.flatMap(({ name, createSignInWay }) => {
+    return createSignInWay ? [[name, createSignInWay(config, setup)] as const] : [];
+  });
+  return new SignInWays(new Map(ways));
 }
 
 /** Opens the modules that the settings turn on, in order. Disposal closes them in reverse order. */
@@ -40,7 +49,7 @@ export async function openModules(config: FullConfig, core: Omit<Core, 'greeting
     caches: Object.assign({}, ...all.map(({ caches }) => caches)),
     handlers: all.flatMap(({ handler }) => handler ?? []),
     laterHandlers: all.flatMap(({ laterHandlers = [] }) => laterHandlers),
-    pages: all.flatMap(({ pages }) => pages ?? []),
+    pages: MODULES.flatMap(({ name }) => core.signInWays.byModule.get(name) ?? byName.get(name)?.pages ?? []),
     setCertificate(certificate) {
       for (const opened of all) opened.setCertificate?.(certificate);
     },

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { type Config, ConfigError } from '../../src/config/config.ts';
 import { createBlockList } from '../../src/domain/webhooks/address-policy.ts';
-import { readFullConfig } from '../../src/modules/modules.ts';
+import { type FullConfig, readFullConfig } from '../../src/modules/modules.ts';
 import { createCertificate } from '../support/certificate.ts';
 
 type Environment = Record<string, string | undefined>;
@@ -81,7 +81,7 @@ test.each<[string, Environment]>([
   });
 });
 
-test.each<[Environment, Partial<Config>]>([
+test.each<[Environment, Partial<FullConfig>]>([
   [{ HOST: '::' }, { host: '::' }],
   [{ PORT: '0' }, { port: 0 }],
   [

@@ -8,14 +8,14 @@ import { listAuditEvents } from '../../src/domain/audit/list-audit-events.ts';
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
 import { createAccountOffer } from '../../src/login-page/account/account-offer.ts';
 import { ACTIONS } from '../../src/login-page/actions.ts';
-import { PASSKEY_OFFER } from '../../src/login-page/passkey-offer.ts';
-import { PROVIDER_OFFER } from '../../src/login-page/provider-actions.ts';
 import { ACTION_TEXTS } from '../../src/modules/console/parts/action-texts.ts';
 import { renderAuditList } from '../../src/modules/console/parts/audit-list.ts';
+import { createSignInWays } from '../../src/modules/open-modules.ts';
 import { OPERATORS } from '../support/console-fixture.ts';
 import { openSampledConsole } from '../support/console-samples.ts';
 import { countStatements } from '../support/count-statements.ts';
 import { textOf } from '../support/login-browser.ts';
+import { testConfig } from '../support/service.ts';
 
 const { fixture, samples, browser } = await openSampledConsole(OPERATORS.viewer);
 const { sql, url } = fixture.service.database;
@@ -140,7 +140,8 @@ test('every RPC that changes something is in plain words', () => {
 
 test('every action of the login page that has words exists', () => {
   const account = createAccountOffer('https://login.example.com/login', () => []);
-  const offers = [account, PASSKEY_OFFER, PROVIDER_OFFER];
+  const setup = { authPageUrl: 'https://login.example.com/login', encryptionKeys: [Buffer.alloc(32)] };
+  const offers = [account, ...createSignInWays(testConfig(''), setup).byModule.values()];
   const actions = offers.flatMap(({ createActions }) => createActions?.(account.accountPage) ?? []);
   const served = new Set([...ACTIONS, ...actions].map(({ method, path }) => `${method} ${path}`));
   const worded = [...ACTION_TEXTS.keys()].filter((action) => /^\w+ \/(login|account)/.test(action));

@@ -67,11 +67,10 @@ import { readWebhookVersion } from '../../src/domain/webhooks/update-webhook.ts'
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
 import { createLogger } from '../../src/log.ts';
-import { PASSKEY_OFFER } from '../../src/login-page/passkey-offer.ts';
-import { PROVIDER_OFFER } from '../../src/login-page/provider-actions.ts';
 import { REMEMBERED_OFFER } from '../../src/login-page/remembered-offer.ts';
 import { openDemo } from '../../src/modules/demo/demo.ts';
 import { makeExampleValues } from '../../src/modules/demo/example-values.ts';
+import { createSignInWays } from '../../src/modules/open-modules.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { createDirectory } from '../support/directory.ts';
 import { newBrowser } from '../support/new-browser.ts';
@@ -485,9 +484,8 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await openAccount(call, tokens, await tokens.mint(claims)).catch(() => undefined);
   const found = await findAccount(call, browser, { ...account, openedAt: now, isContinued: false });
   if (!found) throw new Error('Nobody is signed in to the account page');
-  const sections = [PASSKEY_OFFER, PROVIDER_OFFER, REMEMBERED_OFFER].flatMap(
-    ({ accountSection = [] }) => accountSection,
-  );
+  const ways = createSignInWays(service.config, { authPageUrl, encryptionKeys });
+  const sections = [...ways.byModule.values(), REMEMBERED_OFFER].flatMap(({ accountSection = [] }) => accountSection);
   await exportAccount(call, found.user, sections);
   const [notice] = await findDueNotices(run, new Date(now.getTime() + 60 * 60_000), 3);
   if (!notice) throw new Error('No notice is due');

@@ -88,6 +88,7 @@ describe('seconds pass', () => {
       database,
       logger,
       outcomes: { sent: 0, failed: 0 },
+      noticeLinks: {},
       providers: { nameOf: () => '' },
       sender: { send: async () => {} },
     });

@@ -1,8 +1,8 @@
 /** Logins of applications that link to the passkeys of their users: `prompt` `PASSKEYS` of GenerateAuthUrl. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { createChallenge } from '../../src/domain/passkeys/challenge.ts';
-import { toUserHandle } from '../../src/domain/passkeys/creation-options.ts';
-import { createRelyingParty } from '../../src/domain/passkeys/relying-party.ts';
+import { createChallenge } from '../../src/modules/passkeys/domain/challenge.ts';
+import { toUserHandle } from '../../src/modules/passkeys/domain/creation-options.ts';
+import { createRelyingParty } from '../../src/modules/passkeys/domain/relying-party.ts';
 import { type BegunLogin, beginLogin, formOf, type LoginBrowser, type LoginPage } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { newBrowser } from '../support/new-browser.ts';

@@ -6,9 +6,9 @@ import {
   renderAccountSignIn,
 } from '../../src/login-page/account/render-account-form.ts';
 import { renderNewWallet } from '../../src/login-page/account/render-new-wallet.ts';
-import { renderPasskeyWays } from '../../src/login-page/passkey-offer.ts';
 import { renderSignIns } from '../../src/login-page/remembered-offer.ts';
-import { renderIdentities } from '../../src/login-page/render-identities.ts';
+import { renderPasskeyWays } from '../../src/modules/passkeys/account-passkeys.ts';
+import { renderIdentities } from '../../src/modules/providers/pages/render-identities.ts';
 import type { Language } from '../../src/texts/texts.ts';
 import type { Screen } from './screens.ts';
 

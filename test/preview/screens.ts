@@ -9,10 +9,13 @@ import { ERROR_PAGES, type ErrorPage, renderError } from '../../src/login-page/p
 import { renderLink } from '../../src/login-page/pages/link.ts';
 import { renderMute } from '../../src/login-page/pages/mute.ts';
 import { renderName } from '../../src/login-page/pages/name.ts';
-import { renderPasskeyList } from '../../src/login-page/pages/passkey-list.ts';
-import { renderPasskeyOffer } from '../../src/login-page/pages/passkey-offer.ts';
-import type { FormView, PasskeysView } from '../../src/login-page/pages/view.ts';
+import type { FormView } from '../../src/login-page/pages/view.ts';
 import { renderLogOut } from '../../src/modules/oidc/pages/render-log-out.ts';
+import { renderPasskeyList } from '../../src/modules/passkeys/pages/passkey-list.ts';
+import { renderPasskeyOffer } from '../../src/modules/passkeys/pages/passkey-offer.ts';
+import type { PasskeysView } from '../../src/modules/passkeys/pages/view.ts';
+import { toWayView } from '../../src/modules/passkeys/passkey-view.ts';
+import { type ProviderView, renderProviderForms } from '../../src/modules/providers/pages/provider-buttons.ts';
 import type { Language } from '../../src/texts/texts.ts';
 import { ACCOUNT_SCREENS } from './account-screens.ts';
 import { BAKERY, SHOP } from './brands.ts';
@@ -48,10 +51,14 @@ export const SCREENS: readonly Screen[] = [
   { name: 'continue', render: (language) => renderContinue({ ...formView(language), ...SIGN_IN }) },
   { name: 'closed', render: (language) => renderClosed(formView(language)) },
   { name: 'link', render: (language) => renderLink(formView(language, { link: '1' })) },
-  { name: 'choice-providers', render: (language) => renderChoice(formView(language, { providers: PROVIDERS })) },
+  {
+    name: 'choice-providers',
+    render: (language) =>
+      renderChoice(formView(language, { ways: [{ renderForms: (view) => renderProviderForms(view, PROVIDERS) }] })),
+  },
   {
     name: 'link-provider',
-    render: (language) => renderLink(formView(language, { link: 'google', providers: PROVIDERS })),
+    render: (language) => renderLink(formView(language, { link: 'google', linkedProvider: 'Google' })),
   },
   { name: 'name', render: (language) => renderName(formView(language)) },
   { name: 'mute', render: (language) => renderMute({ ...muteView(language), until: null }) },
@@ -87,7 +94,7 @@ export const SCREENS: readonly Screen[] = [
   {
     name: 'choice-passkey',
     render: (language) =>
-      renderChoice(formView(language, { methods: ['email', 'wallet', 'passkey'], passkey: PASSKEY })),
+      renderChoice(formView(language, { methods: ['email', 'wallet', 'passkey'], ways: [toWayView(PASSKEY)] })),
   },
   { name: 'passkey-offer', render: (language) => renderPasskeyOffer(passkeysView(language, { passkeys: [] })) },
   { name: 'passkey-list', render: (language) => renderPasskeyList(passkeysView(language)) },
@@ -112,12 +119,12 @@ function renderAt(
   return { ...render(formView(language, view)), application };
 }
 
-const PROVIDERS = [
+const PROVIDERS: readonly ProviderView[] = [
   { id: 'google', name: 'Google', mark: 'google' },
   { id: 'microsoft', name: 'Microsoft', mark: 'microsoft' },
   { id: 'github', name: 'GitHub', mark: 'github' },
   { id: 'corp', name: 'Example Corporation', mark: 'other' },
-] as const;
+];
 
 const SIGN_IN = {
   signIn: {
@@ -160,7 +167,8 @@ function formView(language: Language, changes: Partial<FormView> = {}): FormView
     once: '',
     formToken: 'token',
     link: '',
-    providers: [],
+    linkedProvider: '',
+    ways: [],
     ...changes,
   };
 }

@@ -1,10 +1,8 @@
 import { columnsOf, p, statement } from '../../database/template.ts';
 import type { Call } from '../core/call.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
-import type { RecentSignIn } from '../login/recent-sign-in.ts';
 import { getUser } from '../users/get-user.ts';
 import { type Passkey, passkeyColumns } from './passkey.ts';
-import type { RelyingParty } from './relying-party.ts';
 
 const rules = { userId: uuid };
 
@@ -14,24 +12,6 @@ export async function listPasskeys(call: Call, request: Unchecked<keyof typeof r
   const passkeys = await call.run(selectPasskeys, { userId });
   if (passkeys.length === 0) await getUser(call, { userId });
   return passkeys;
-}
-
-/** Returns the passkeys that the user can use on this login page, oldest first. */
-export async function listOwnPasskeys(
-  { run }: Call,
-  { userId }: Pick<RecentSignIn, 'userId'>,
-  { rpId }: RelyingParty,
-): Promise<Passkey[]> {
-  const passkeys = await run(selectPasskeys, { userId });
-  return passkeys.filter((passkey) => passkey.rpId === rpId);
-}
-
-export async function hasPasskey(
-  call: Call,
-  owner: Pick<RecentSignIn, 'userId'>,
-  relyingParty: RelyingParty,
-): Promise<boolean> {
-  return (await listOwnPasskeys(call, owner, relyingParty)).length > 0;
 }
 
 export const selectPasskeys = statement('select_passkeys', passkeyColumns)`

@@ -6,7 +6,7 @@ import { type AuthorizationKeys, createAuthorization } from './authorization-sta
 import type { LoginProviders } from './login-providers.ts';
 import { freshnessOf, requireAskable } from './provider-freshness.ts';
 
-export interface ProviderLoginSettings {
+export interface ProviderSettings {
   readonly providers: LoginProviders;
   readonly authorizationKeys: AuthorizationKeys;
 }
@@ -20,7 +20,7 @@ const rules = { loginIntentId: uuid, provider: text({ max: 31 }) };
  */
 export async function beginProviderLogin(
   call: Call,
-  { providers, authorizationKeys }: ProviderLoginSettings,
+  { providers, authorizationKeys }: ProviderSettings,
   browser: Browser,
   request: Unchecked<keyof typeof rules>,
   options: {

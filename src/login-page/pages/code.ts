@@ -6,8 +6,15 @@ import { isolate } from '../../texts/isolate.ts';
 import { suggestAddress } from '../suggest-address.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
-import { renderAlert, renderHeading, renderHidden, renderLogin, renderMark, renderOtherWay } from './parts.ts';
-import { PASSKEY_OFFER_SCRIPT } from './passkey-form.ts';
+import {
+  formScriptsOf,
+  renderAlert,
+  renderHeading,
+  renderHidden,
+  renderLogin,
+  renderMark,
+  renderOtherWay,
+} from './parts.ts';
 import type { FormView } from './view.ts';
 
 const CODE_SCRIPT = readScript(new URL('../scripts/code.js', import.meta.url));
@@ -32,7 +39,7 @@ ${view.methods.length > 1 && renderOtherWay(view)}
 </div>`,
     footer: renderFooter(view),
     style: EMPTY_FIELD,
-    scripts: view.passkey ? [CODE_SCRIPT, PASSKEY_OFFER_SCRIPT] : [CODE_SCRIPT],
+    scripts: [CODE_SCRIPT, ...formScriptsOf(view)],
   };
 }
 

@@ -11,8 +11,8 @@ export interface PageContent {
   readonly language?: Language;
   readonly title: string;
   readonly application?: Pick<PageApplication, 'accentColor'> | undefined;
-  /** `card` by default. `list` is a card with a list, and `page` has the full width. */
-  readonly layout?: 'card' | 'list' | 'page';
+  /** `card` by default. `page` has the full width. */
+  readonly layout?: 'card' | 'page';
   readonly body: Html;
   /** The `footer` element below the card. */
   readonly footer?: Html;
@@ -25,7 +25,6 @@ export interface PageContent {
 const COMMON = ['../../http/styles/base.css', '../../http/styles/forms.css'];
 const styles = {
   card: readStyles([...COMMON, '../login.css', '../../http/styles/preferences.css']),
-  list: readStyles([...COMMON, '../login.css', '../passkeys.css', '../../http/styles/preferences.css']),
   page: readStyles([...COMMON, '../../http/styles/panels.css', '../../http/styles/preferences.css']),
 };
 const pageScript = readScript(new URL('../scripts/page.js', import.meta.url));

@@ -11,11 +11,12 @@ export const EMAIL_SCRIPT = readScript(new URL('../scripts/email.js', import.met
 
 /** Renders the form that asks for a code. */
 export function renderEmailForm(view: FormView, action: 'email' | 'link'): Html {
-  const { language, path, email, alert, allowSignUp, passkey } = view;
+  const { language, path, email, alert, allowSignUp, ways } = view;
+  const autocomplete = ways.find(({ emailAutocomplete }) => emailAutocomplete)?.emailAutocomplete ?? 'email';
   const domains = renderDomains(view);
   return html`<form method="post" action="${path}/${action}" data-busy="${language.text('email.busy')}">
 ${renderHidden(view)}<label for="email">${language.text('email.field')}</label>
-<input id="email" name="email" type="email" inputmode="email" autocapitalize="none" spellcheck="false" dir="ltr" enterkeyhint="go" autocomplete="${passkey ? 'username webauthn' : 'email'}" required maxlength="254" value="${showEmail(email)}"${domains && html` aria-describedby="domains"`}${!email && !alert && html` autofocus`}>
+<input id="email" name="email" type="email" inputmode="email" autocapitalize="none" spellcheck="false" dir="ltr" enterkeyhint="go" autocomplete="${autocomplete}" required maxlength="254" value="${showEmail(email)}"${domains && html` aria-describedby="domains"`}${!email && !alert && html` autofocus`}>
 ${domains}${renderTerms(view)}<button>${language.text(allowSignUp ? 'email.submit.signUp' : 'email.submit')}</button>
 </form>`;
 }

@@ -2,14 +2,12 @@ import { html } from '../../http/html.ts';
 import type { PageContent } from './document.ts';
 import { renderEmailForm } from './email-form.ts';
 import { renderFooter } from './footer.ts';
-import { renderAlert, renderHeading, renderMark, renderOtherWay } from './parts.ts';
-import { PASSKEY_OFFER_SCRIPT } from './passkey-form.ts';
+import { formScriptsOf, renderAlert, renderHeading, renderMark, renderOtherWay } from './parts.ts';
 import type { FormView } from './view.ts';
 
 /** Renders the form for the e-mail address of the user to whom a wallet, or an account at a provider, is linked. */
 export function renderLink(view: FormView): PageContent {
-  const { language, applicationName: application, link, providers } = view;
-  const provider = providers.find(({ id }) => id === link)?.name;
+  const { language, applicationName: application, linkedProvider: provider } = view;
   const title = provider ? language.html('link.provider.title', { provider }) : language.html('link.title');
   const text = provider ? language.text('link.provider.text') : language.text('link.text');
   return {
@@ -23,6 +21,6 @@ ${renderAlert(view.alert)}
 ${renderEmailForm(view, 'link')}
 ${renderOtherWay(view)}`,
     footer: renderFooter(view),
-    scripts: view.passkey ? [PASSKEY_OFFER_SCRIPT] : [],
+    scripts: formScriptsOf(view),
   };
 }

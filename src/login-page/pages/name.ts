@@ -2,8 +2,7 @@ import { html } from '../../http/html.ts';
 import { renderTerms } from './branding.ts';
 import type { PageContent } from './document.ts';
 import { renderFooter } from './footer.ts';
-import { renderAlert, renderCancel, renderHeading, renderHidden, renderMark } from './parts.ts';
-import { PASSKEY_OFFER_SCRIPT } from './passkey-form.ts';
+import { formScriptsOf, renderAlert, renderCancel, renderHeading, renderHidden, renderMark } from './parts.ts';
 import type { FormView } from './view.ts';
 
 export function renderName(view: FormView): PageContent {
@@ -21,6 +20,6 @@ ${renderTerms(view)}<button>${language.text('name.submit')}</button>
 </form>
 ${renderCancel(view)}`,
     footer: renderFooter(view),
-    scripts: view.passkey ? [PASSKEY_OFFER_SCRIPT] : [],
+    scripts: formScriptsOf(view),
   };
 }

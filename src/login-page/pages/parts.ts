@@ -30,12 +30,17 @@ export function renderAlert(text = ''): Html {
   return html`<p class="alert" role="alert" tabindex="-1" id="alert">${text}</p>`;
 }
 
-/** Renders the hidden fields of a form before the sign-in, with `passkey` for the script and with what is to be linked. */
+/** Renders the hidden fields of a form before the sign-in, with those of modules and with what is to be linked. */
 export function renderHidden(view: FormView): Html {
-  const { link, once, passkey } = view;
+  const { link, once, ways } = view;
   return html`${renderOwnLogin(view)}<input type="hidden" name="once" value="${once}">
-${passkey && html`<input type="hidden" name="passkey">`}
+${ways.flatMap(({ hidden }) => hidden ?? [])}
 ${link && html`<input type="hidden" name="link" value="${link}">`}`;
+}
+
+/** Returns the scripts of modules for pages with such forms. */
+export function formScriptsOf({ ways }: Pick<FormView, 'ways'>): readonly string[] {
+  return ways.flatMap(({ formScripts = [] }) => formScripts);
 }
 
 /** Renders the fields that identify the login, and the form token. */

@@ -1,11 +1,9 @@
 import type { LoginMethod } from '../../config/login-methods.ts';
-import type { CreationOptions } from '../../domain/passkeys/creation-options.ts';
-import type { Passkey } from '../../domain/passkeys/passkey.ts';
 import type { Language } from '../../texts/texts.ts';
 import type { CodeFigures } from '../code-figures.ts';
 import type { PageApplication } from '../page-application.ts';
 import type { PagePlace } from '../page-place.ts';
-import type { ProviderMark } from './provider-buttons.ts';
+import type { WayView } from '../sign-in-way.ts';
 
 /** The data of every page. */
 export interface PageView {
@@ -13,27 +11,6 @@ export interface PageView {
   readonly place: PagePlace;
   /** Undefined if the application is unknown. */
   readonly application?: PageApplication | undefined;
-}
-
-export interface ProviderView {
-  readonly id: string;
-  readonly name: string;
-  readonly mark: ProviderMark;
-}
-
-/** The request that the script makes to a passkey. */
-export interface PasskeyView {
-  readonly challenge: string;
-  readonly rpId: string;
-  /** Why the previous passkey was refused: `unknown` if Usher has no such passkey. */
-  readonly problem: 'invalid' | 'unknown' | undefined;
-}
-
-/** The data of the pages that show and add passkeys after a sign-in. */
-export interface PasskeysView extends LoginView {
-  readonly host: string;
-  readonly passkeys: readonly Passkey[];
-  readonly options: CreationOptions;
 }
 
 export interface LoginView extends PageView {
@@ -62,12 +39,12 @@ export interface FormView extends LoginView {
   readonly methods: readonly LoginMethod[];
   /** The address that the user entered before. */
   readonly email: string;
-  /** Undefined if people cannot sign in with a passkey. */
-  readonly passkey?: PasskeyView | undefined;
-  /** `passkeys` if the person wants to see their passkeys after the sign-in. */
+  /** What modules add: further ways to sign in. */
+  readonly ways: readonly WayView[];
+  /** The page that the person wants to see after the sign-in, or an empty string. */
   readonly next?: string;
   /** What the user with the e-mail address gets: `1` for the wallet that has signed, a provider's ID for an account. */
   readonly link: string;
-  /** Other providers to sign in at. */
-  readonly providers: readonly ProviderView[];
+  /** The name of the provider whose account is to be linked, or an empty string. */
+  readonly linkedProvider: string;
 }

@@ -9,12 +9,13 @@ import type { OutageLog } from '../../api/outage-log.ts';
 import type { Procedures } from '../../api/procedures.ts';
 import type { Database } from '../../database/database.ts';
 import type { Call } from '../../domain/core/call.ts';
+import type { ProviderNames } from '../../domain/identities/provider-names.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
-import type { LoginProviders } from '../../domain/providers/login-providers.ts';
 import type { LiveSessions } from '../../domain/sessions/live-sessions.ts';
 import type { AuthTokens } from '../../domain/tokens/auth-tokens.ts';
 import type { SigningKeyCipher } from '../../domain/webhooks/signing-key-cipher.ts';
 import type { Certificate } from '../../http/tls.ts';
+import type { SignInWays } from '../../login-page/sign-in-ways.ts';
 import type { CookieSettings } from './cookies.ts';
 import type { OperatorsFile } from './operators-file.ts';
 import type { ConsoleConfig } from './settings.ts';
@@ -34,13 +35,14 @@ interface SharedParts {
   readonly onMessage: (applicationId: string) => void;
   readonly pageTokens: PageTokens;
   readonly procedures: Procedures;
-  readonly providers: LoginProviders;
+  readonly providers: ProviderNames;
   readonly readiness: Readiness;
   readonly recordCall?: RecordCall | undefined;
   readonly requestTimeoutMs: number;
   readonly outages: OutageLog;
   readonly sampler: LineSampler;
   readonly sessionMaxAgeSeconds: number;
+  readonly signInWays: SignInWays;
   readonly tokens: AuthTokens;
 }
 

@@ -2,7 +2,7 @@ import type { Fault } from '../fault.ts';
 
 const young = 'test/login-page/young-passkeys.test.ts';
 const ended = 'test/login-page/passkeys-ended.test.ts';
-const creation = 'test/domain/passkeys/creation.test.ts';
+const creation = 'test/modules/passkeys/creation.test.ts';
 const signOut = 'test/login-page/account-sign-out.test.ts';
 const continued = 'test/login-page/continue.test.ts';
 const account = 'test/login-page/account.test.ts';
@@ -12,7 +12,7 @@ const undo = 'test/login-page/account-undo.test.ts';
 export const ACCOUNT_FAULTS: readonly Fault[] = [
   {
     what: 'A young passkey signs in to applications for passkeys',
-    file: 'src/domain/passkeys/redeem-passkey.ts',
+    file: 'src/modules/passkeys/domain/redeem-passkey.ts',
     find: "and (not ${p.boolean('isYoung')} or a.login_methods <> array['passkey'])",
     replace: '',
     test: young,
@@ -20,7 +20,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A young passkey reaches level 3',
-    file: 'src/domain/passkeys/redeem-passkey.ts',
+    file: 'src/modules/passkeys/domain/redeem-passkey.ts',
     find: 'isUserVerified && !isYoung ? 3 : 1',
     replace: 'isUserVerified ? 3 : 1',
     test: young,
@@ -28,7 +28,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A passkey reaches level 3 without verification of the person',
-    file: 'src/domain/passkeys/redeem-passkey.ts',
+    file: 'src/modules/passkeys/domain/redeem-passkey.ts',
     find: 'isUserVerified && !isYoung ? 3 : 1',
     replace: 'isYoung ? 1 : 3',
     test: young,
@@ -36,7 +36,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The sign-in of a young passkey is remembered',
-    file: 'src/domain/passkeys/redeem-passkey.ts',
+    file: 'src/modules/passkeys/domain/redeem-passkey.ts',
     find: 'isYoung ? {} : completion',
     replace: 'completion',
     test: young,
@@ -44,7 +44,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A passkey in place of a removed one counts at once',
-    file: 'src/domain/passkeys/store-passkey.ts',
+    file: 'src/modules/passkeys/domain/store-passkey.ts',
     find: "or ${count} = 0 and coalesce(users.passkey_removed_at <= ${p.instant('removedBefore')}, true)",
     replace: 'or ${count} = 0',
     test: young,
@@ -52,7 +52,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The link in the notice of a passkey leaves the sign-ins',
-    file: 'src/domain/passkeys/passkey-link.ts',
+    file: 'src/modules/passkeys/domain/passkey-link.ts',
     find: 'await endUserSessions(call, added);',
     replace: '',
     test: young,
@@ -60,7 +60,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The link in the notice of a passkey works for ever',
-    file: 'src/domain/passkeys/passkey-link.ts',
+    file: 'src/modules/passkeys/domain/passkey-link.ts',
     find: 'now.getTime() < expiresAt ? ',
     replace: 'expiresAt ? ',
     test: young,
@@ -68,7 +68,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Opening the link in the notice of a passkey removes the passkey',
-    file: 'src/login-page/passkey-offer.ts',
+    file: 'src/modules/passkeys/account-passkeys.ts',
     find: "path: '/account/passkey', form: 'choice', run: showAdded }",
     replace: "path: '/account/passkey', form: 'choice', run: dropAdded }",
     test: young,
@@ -100,7 +100,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A user renames the passkey of another',
-    file: 'src/domain/passkeys/rename-passkey.ts',
+    file: 'src/modules/passkeys/domain/rename-passkey.ts',
     find: 'k.user_id = owner.id and ',
     replace: '',
     test: creation,
@@ -108,7 +108,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The pages list passkeys for another host',
-    file: 'src/domain/passkeys/list-passkeys.ts',
+    file: 'src/modules/passkeys/domain/list-own-passkeys.ts',
     find: 'passkeys.filter((passkey) => passkey.rpId === rpId)',
     replace: 'passkeys.filter(() => rpId)',
     test: creation,

@@ -1,15 +1,15 @@
 import type { Fault } from '../fault.ts';
 
-const checks = 'test/domain/passkeys/own-checks.test.ts';
-const creation = 'test/domain/passkeys/creation.test.ts';
+const checks = 'test/modules/passkeys/own-checks.test.ts';
+const creation = 'test/modules/passkeys/creation.test.ts';
 const races = 'test/robustness/passkey-races.test.ts';
-const signIn = 'test/domain/passkeys/sign-in.test.ts';
+const signIn = 'test/modules/passkeys/sign-in.test.ts';
 
 /** The checks of passkeys, each left out once. */
 export const PASSKEY_FAULTS: readonly Fault[] = [
   {
     what: 'The answer to a creation signs in',
-    file: 'src/domain/passkeys/credential.ts',
+    file: 'src/modules/passkeys/domain/credential.ts',
     find: "requireValid(client.type === (use.purpose === 'passkey get' ? 'webauthn.get' : 'webauthn.create'));",
     replace: '',
     test: checks,
@@ -17,7 +17,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A page of any origin may ask for a passkey',
-    file: 'src/domain/passkeys/credential.ts',
+    file: 'src/modules/passkeys/domain/credential.ts',
     find: 'requireValid(client.origin === origin);',
     replace: '',
     test: checks,
@@ -25,7 +25,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A frame of another origin may ask for a passkey',
-    file: 'src/domain/passkeys/credential.ts',
+    file: 'src/modules/passkeys/domain/credential.ts',
     find: 'requireValid((client.crossOrigin ?? false) === false);',
     replace: '',
     test: creation,
@@ -33,7 +33,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A page below another one may ask for a passkey',
-    file: 'src/domain/passkeys/credential.ts',
+    file: 'src/modules/passkeys/domain/credential.ts',
     find: 'requireValid(client.topOrigin === undefined);',
     replace: '',
     test: creation,
@@ -41,7 +41,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Any challenge is good',
-    file: 'src/domain/passkeys/credential.ts',
+    file: 'src/modules/passkeys/domain/credential.ts',
     find: ' && isChallenge(keys, client.challenge, use, now)',
     replace: '',
     test: signIn,
@@ -49,7 +49,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A credential may have two IDs',
-    file: 'src/domain/passkeys/credential.ts',
+    file: 'src/modules/passkeys/domain/credential.ts',
     find: ' && id === rawId',
     replace: '',
     test: signIn,
@@ -57,15 +57,15 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A challenge to sign in lives for ever',
-    file: 'src/domain/passkeys/challenge.ts',
+    file: 'src/modules/passkeys/domain/challenge.ts',
     find: 'return isOurs && now.getTime()',
     replace: "if (use.purpose === 'passkey get') return isOurs;\n  return isOurs && now.getTime()",
-    test: 'test/domain/passkeys/challenge.test.ts',
+    test: 'test/modules/passkeys/challenge.test.ts',
     title: /a challenge to sign in lives for 30 minutes/,
   },
   {
     what: 'A challenge is good in any browser',
-    file: 'src/domain/passkeys/challenge.ts',
+    file: 'src/modules/passkeys/domain/challenge.ts',
     find: "browser.digest.toString('hex')",
     replace: 'String(typeof browser)',
     test: checks,
@@ -73,7 +73,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A passkey signs in without the handle of its user',
-    file: 'src/domain/passkeys/redeem-passkey.ts',
+    file: 'src/modules/passkeys/domain/redeem-passkey.ts',
     find: 'requireValid(credential.userHandle === toUserHandle(passkey.userId));',
     replace: '',
     test: signIn,
@@ -81,7 +81,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A sign-in with a passkey needs no signature',
-    file: 'src/domain/passkeys/verify-passkey.ts',
+    file: 'src/modules/passkeys/domain/verify-passkey.ts',
     find: 'requireValid(verified && authenticationInfo !== undefined);',
     replace: 'if (!verified || !authenticationInfo) return { signCount: 0, isBackedUp: false };',
     test: signIn,
@@ -89,7 +89,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A passkey may have a key of any algorithm',
-    file: 'src/domain/passkeys/verify-passkey.ts',
+    file: 'src/modules/passkeys/domain/verify-passkey.ts',
     find: '    supportedAlgorithmIDs: ALGORITHMS,',
     replace: '    supportedAlgorithmIDs: [...ALGORITHMS, -35, -48],',
     test: creation,
@@ -97,7 +97,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The attestations of manufacturers are parsed',
-    file: 'src/domain/passkeys/without-attestation.ts',
+    file: 'src/modules/passkeys/domain/without-attestation.ts',
     find: 'return Buffer.concat([NONE, head, authData]);',
     replace: 'return attestationObject;',
     test: checks,
@@ -129,7 +129,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Passkeys that are added at once may be more than ten',
-    file: 'src/domain/passkeys/store-passkey.ts',
+    file: 'src/modules/passkeys/domain/store-passkey.ts',
     find: '${count} > ${most} or ',
     replace: '',
     test: races,
@@ -137,7 +137,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Passkeys of version 1.0.0 count as young',
-    file: 'src/domain/passkeys/redeem-passkey.ts',
+    file: 'src/modules/passkeys/domain/redeem-passkey.ts',
     find: 'passkey.countsFrom !== null && passkey.countsFrom > call.now',
     replace: 'passkey.countsFrom === null || passkey.countsFrom > call.now',
     test: 'test/database/version-1.0.0.test.ts',

@@ -207,7 +207,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'All providers come back to one address',
-    file: 'src/login-page/provider-callback.ts',
+    file: 'src/modules/providers/provider-callback.ts',
     find: '/callback/${providerId}',
     replace: "/callback/${providerId && 'acme'}",
     test: signIn,
@@ -215,7 +215,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The errors of a provider are blamed on the person',
-    file: 'src/login-page/provider-actions.ts',
+    file: 'src/modules/providers/provider-actions.ts',
     find: 'if (!authorization || isRefusedByPerson(error)) {',
     replace: 'if (!authorization || error || isRefusedByPerson(error)) {',
     test: faults,

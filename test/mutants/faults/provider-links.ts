@@ -164,7 +164,7 @@ export const PROVIDER_LINK_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The page says that it has linked what it has not',
-    file: 'src/login-page/account-providers.ts',
+    file: 'src/modules/providers/account-providers.ts',
     find: "isLinked ? { done: 'identity' } : {}",
     replace: "isLinked || { done: 'identity' } ? { done: 'identity' } : {}",
     test: account,
@@ -172,7 +172,7 @@ export const PROVIDER_LINK_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The last way to sign in is removed',
-    file: 'src/login-page/account-providers.ts',
+    file: 'src/modules/providers/account-providers.ts',
     find: "if (!parts.methods.includes('email')) throw new ServiceError('LOGIN_METHOD_NOT_ENABLED');",
     replace: '',
     test: attacks,
@@ -180,7 +180,7 @@ export const PROVIDER_LINK_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A network may send any number of answers that link',
-    file: 'src/login-page/account-providers.ts',
+    file: 'src/modules/providers/account-providers.ts',
     find: 'await takeNetworkPermits(call, parts.codes, browser, PROVIDER_ANSWERS);',
     replace: '',
     test: account,

@@ -311,7 +311,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An account is linked to whoever is signed in by then',
-    file: 'src/login-page/account-providers.ts',
+    file: 'src/modules/providers/account-providers.ts',
     find: 'account?.user.id === authorization.subjectId && ',
     replace: 'account !== undefined && ',
     test: account,
@@ -319,7 +319,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The way to the passkeys ends at a provider',
-    file: 'src/login-page/provider-actions.ts',
+    file: 'src/modules/providers/provider-actions.ts',
     find: "const toPasskeys = read('passkeys');",
     replace: "const toPasskeys = read('login') && undefined;",
     test: signIn,

@@ -10,7 +10,6 @@ import { renderCode } from '../../../login-page/pages/code.ts';
 import { renderDocument } from '../../../login-page/pages/document.ts';
 import { renderName } from '../../../login-page/pages/name.ts';
 import type { FormView } from '../../../login-page/pages/view.ts';
-import { toProviderView } from '../../../login-page/provider-view.ts';
 import { ENGLISH, LANGUAGES, type Language } from '../../../texts/texts.ts';
 import { type ConsoleRequest, findApplication } from '../console-request.ts';
 import { readLogoUri } from '../parts/logo-uri.ts';
@@ -51,7 +50,8 @@ export async function showPreview({ context, call, params, parts, query }: Conso
     formToken: '',
     once: '',
     link: '',
-    providers: parts.providers.all.filter(({ id }) => allowsMethod(details, id)).map(toProviderView),
+    linkedProvider: '',
+    ways: parts.signInWays.view(details),
   };
   const nonce = randomBytes(16).toString('base64');
   const text = renderDocument({ ...RENDER[previewFormOf(query)](view), application }, nonce);

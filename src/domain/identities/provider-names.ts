@@ -1,0 +1,11 @@
+/** The providers at which people may sign in, by what the rest of Usher knows of them. */
+export interface ProviderNames {
+  /** Those that people may use, in the order of their file. */
+  readonly all: readonly { readonly id: string; readonly name: string }[];
+  /** Returns whether the file has the provider, even if people may not use it. */
+  isListed(id: string): boolean;
+  /** Returns the name of a provider, or an empty string for an unknown ID. */
+  nameOf(id: string): string;
+}
+
+export const NO_PROVIDERS: ProviderNames = { all: [], isListed: () => false, nameOf: () => '' };

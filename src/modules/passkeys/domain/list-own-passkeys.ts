@@ -1,0 +1,14 @@
+import type { Call } from '../../../domain/core/call.ts';
+import { selectPasskeys } from '../../../domain/passkeys/list-passkeys.ts';
+import type { Passkey } from '../../../domain/passkeys/passkey.ts';
+import type { RelyingParty } from './relying-party.ts';
+
+/** Returns the passkeys that the user can use on this login page, oldest first. */
+export async function listOwnPasskeys(
+  { run }: Call,
+  { userId }: { readonly userId: string },
+  { rpId }: RelyingParty,
+): Promise<Passkey[]> {
+  const passkeys = await run(selectPasskeys, { userId });
+  return passkeys.filter((passkey) => passkey.rpId === rpId);
+}

@@ -1,0 +1,41 @@
+/** The link in the notice of a new passkey. It removes the passkey, which somebody else may have added. */
+import { openToken, sealToken } from '../../../crypto/aes-gcm.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { endUserSessions } from '../../../domain/lifecycle/end-user-sessions.ts';
+import { deletePasskey } from '../../../domain/passkeys/delete-passkey.ts';
+import { YOUNG_PASSKEY_DAYS } from '../../../domain/passkeys/passkey.ts';
+
+const LIFETIME_MS = YOUNG_PASSKEY_DAYS * 24 * 60 * 60_000;
+const PURPOSE = 'remove a new passkey';
+
+export interface AddedPasskey {
+  readonly userId: string;
+  readonly passkeyId: string;
+}
+
+/** Returns the token of the link, which works for 7 days. */
+export function createPasskeyToken(keys: readonly Buffer[], { userId, passkeyId }: AddedPasskey, at: Date): string {
+  return sealToken(keys, JSON.stringify([userId, passkeyId, at.getTime() + LIFETIME_MS]), PURPOSE);
+}
+
+/** Returns undefined for an invalid token, and after 7 days. */
+export function readPasskeyToken(keys: readonly Buffer[], token: string, now: Date): AddedPasskey | undefined {
+  const text = openToken(keys, token, PURPOSE);
+  if (text === undefined) return undefined;
+  const [userId, passkeyId, expiresAt] = JSON.parse(text);
+  return now.getTime() < expiresAt ? { userId, passkeyId } : undefined;
+}
+
+/**
+ * Removes the passkey, and then ends every sign-in of the user. A second click ends the sign-ins again: the first may
+ * have failed between the two.
+ *
+ * @throws ServiceError `User not found`
+ */
+export async function removeAddedPasskey(call: Call, added: AddedPasskey): Promise<void> {
+  await deletePasskey(call, added).catch((error: unknown) => {
+    if (!(error instanceof ServiceError)) throw error;
+  });
+  await endUserSessions(call, added);
+}

@@ -1,0 +1,126 @@
+import { sql } from 'drizzle-orm';
+import { BY_POSTGRES } from '../../../database/instants.ts';
+import { passkeys } from '../../../database/passkey-schema.ts';
+import { users } from '../../../database/schema.ts';
+import { p, type RowOfType, statement } from '../../../database/template.ts';
+import { isForPasskeysOnly } from '../../../domain/applications/branding.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { check, text, type Unchecked, uuid } from '../../../domain/core/validation.ts';
+import type { EmailLoginParts } from '../../../domain/login/complete-email-login.ts';
+import {
+  answerLogin,
+  COMPLETED_INTENT,
+  type Completion,
+  completedColumns,
+  completedIntent,
+  laterThanCutoffs,
+} from '../../../domain/login/complete-login.ts';
+import { rememberOrigin } from '../../../domain/login/known-origins.ts';
+import { requireOpenIntent } from '../../../domain/login/login-intent.ts';
+import { type Browser, toSignInOrigin } from '../../../domain/sessions/browser.ts';
+import { isActiveUser } from '../../../domain/users/user.ts';
+import { toUserHandle } from './creation-options.ts';
+import { parseCredential, requireOwnRequest, requireValid } from './credential.ts';
+import type { RelyingParty } from './relying-party.ts';
+import { verifyUse } from './verify-passkey.ts';
+
+const rules = { loginIntentId: uuid, credential: text({ max: 8_192 }) };
+const METHOD = 'passkey';
+
+export interface PasskeyCompletion extends Completion {
+  /** Whether the signature counter has not increased: the passkey may have been cloned. */
+  readonly hasSteppedBack: boolean;
+}
+
+/**
+ * Completes the login if the credential answers the challenge for this intent in this browser.
+ *
+ * @throws ServiceError `Invalid passkey`, `Unknown passkey`, `Passkey too new` (young, and the application allows
+ * nothing but passkeys), and as `requireOpenIntent` does
+ */
+export async function redeemPasskey(
+  call: Call,
+  { codes, relyingParty, tokens }: EmailLoginParts & { readonly relyingParty: RelyingParty },
+  browser: Browser,
+  request: Unchecked<keyof typeof rules>,
+): Promise<PasskeyCompletion> {
+  const { loginIntentId, credential: json } = check(request, rules);
+  await requireOpenIntent(call, loginIntentId, METHOD);
+  const credential = parseCredential(json);
+  requireOwnRequest(credential, relyingParty, { purpose: 'passkey get', loginIntentId, browser }, call.now);
+  const passkey = await findPasskey(call, credential.id, relyingParty);
+  requireValid(credential.userHandle === toUserHandle(passkey.userId));
+  const { isUserVerified, ...use } = await verifyUse(credential, passkey.publicKey, relyingParty);
+  const { userId, email, credentialId } = passkey;
+  const isYoung = passkey.countsFrom !== null && passkey.countsFrom > call.now;
+  const [intent] = await call.run(completeWithPasskey, {
+    ...BY_POSTGRES,
+    ...use,
+    ...toSignInOrigin(browser),
+    credentialId,
+    loginIntentId,
+    userId,
+    passkeyId: passkey.id,
+    isYoung,
+    assurance: isUserVerified && !isYoung ? 3 : 1,
+    method: METHOD,
+    now: call.now,
+  });
+  if (!intent) {
+    const { branding } = await requireOpenIntent(call, loginIntentId);
+    throw new ServiceError(isYoung && isForPasskeysOnly(branding) ? 'PASSKEY_TOO_NEW' : 'UNKNOWN_PASSKEY');
+  }
+  call.count?.('sign_ins');
+  // The login is complete, so errors are ignored. Without the origin, the next code has the limits of a stranger.
+  await rememberOrigin(call, codes.keys, browser, { userId, email }).catch(() => {});
+  const completion = await answerLogin(tokens, { ...intent, loginIntentId, userId, method: METHOD });
+  // Not remembered: "Continue as" would open applications in which the passkey cannot sign in yet.
+  const { signIn } = isYoung ? {} : completion;
+  return { ...completion, signIn, hasSteppedBack: hasSteppedBack(passkey.signCount, use.signCount) };
+}
+
+async function findPasskey({ run }: Call, id: string, { rpId }: RelyingParty): Promise<StoredPasskey> {
+  const [passkey] = await run(selectPasskey, { credentialId: Buffer.from(id, 'base64url'), rpId });
+  if (!passkey) throw new ServiceError('UNKNOWN_PASSKEY');
+  return passkey;
+}
+
+/** WebAuthn, section 6.1.1. The counter of synced passkeys is always zero. */
+function hasSteppedBack(before: number, now: number): boolean {
+  return (before > 0 || now > 0) && now <= before;
+}
+
+const STORED = {
+  id: passkeys.id,
+  credentialId: passkeys.credentialId,
+  userId: passkeys.userId,
+  publicKey: passkeys.publicKey,
+  signCount: passkeys.signCount,
+  countsFrom: passkeys.countsFrom,
+  email: users.email,
+};
+
+type StoredPasskey = RowOfType<typeof STORED>;
+
+const selectPasskey = statement('select_passkey', STORED)`
+  select k.id, k.credential_id, k.user_id, k.public_key, k.sign_count, k.counts_from, users.email
+  from passkeys k join users on users.id = k.user_id
+  where k.credential_id = ${p.bytes('credentialId')} and k.rp_id = ${p.text('rpId')} and ${isActiveUser}`;
+
+const completeWithPasskey = statement('complete_passkey_login', COMPLETED_INTENT)`
+  with used as (
+    update passkeys k
+    set sign_count = ${p.bigint('signCount')}, is_backed_up = ${p.boolean('isBackedUp')},
+      last_used_at = ${p.instant('now')}
+    where k.credential_id = ${p.bytes('credentialId')} and k.user_id = ${p.uuid('userId')}
+    returning k.user_id
+  ), ${completedIntent({
+    condition: sql`exists (
+      select 1 from used join users on users.id = used.user_id where ${isActiveUser})
+      and (not ${p.boolean('isYoung')} or a.login_methods <> array['passkey'])`,
+    assurance: sql`${p.integer('assurance')}`,
+    passkeyId: p.uuid('passkeyId'),
+    completedAt: laterThanCutoffs,
+  })}
+  select ${completedColumns} from completed`;

@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import { p, statement, t } from '../../../database/template.ts';
+import { auditEvent } from '../../../domain/audit/audit-event.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { check, text, type Unchecked } from '../../../domain/core/validation.ts';
+import { requireRecentSignIn, signInRules } from '../../../domain/login/recent-sign-in.ts';
+import { noticeParameters, noticesOf } from '../../../domain/notices/store-notice.ts';
+import { MAX_PASSKEYS, YOUNG_PASSKEY_DAYS } from '../../../domain/passkeys/passkey.ts';
+import type { Browser } from '../../../domain/sessions/browser.ts';
+import { isSignedInHere } from '../../../domain/sessions/browser-cutoffs.ts';
+import { isSignInAfterEveryCutoff } from '../../../domain/sessions/cutoffs.ts';
+import { isStillSignedIn } from '../../../domain/users/still-signed-in.ts';
+import { parseCredential, requireOwnRequest } from './credential.ts';
+import { nameOfAuthenticator } from './default-name.ts';
+import type { RelyingParty } from './relying-party.ts';
+import { verifyCreation } from './verify-passkey.ts';
+
+/** For so long, a passkey is young that somebody may have added who reads the user's e-mails and has no passkey. */
+const YOUNG_MS = YOUNG_PASSKEY_DAYS * 24 * 60 * 60_000;
+
+const rules = { ...signInRules, credential: text({ max: 8_192 }) };
+
+/**
+ * Stores a new passkey of the user who has just completed this intent in this browser. The passkey has the name of its
+ * password manager, or the default name if that is not known.
+ *
+ * @throws ServiceError `Invalid passkey`, `Passkey already exists`, `Too many passkeys`, `Login intent expired` (the
+ * sign-in was revoked), and as `requireRecentSignIn` does
+ */
+export async function storePasskey(
+  call: Call,
+  relyingParty: RelyingParty,
+  browser: Browser,
+  request: Unchecked<keyof typeof rules>,
+  defaultNameIn: (locale: string | null) => string,
+): Promise<void> {
+  const { loginIntentId, credential: json } = check(request, rules);
+  const signIn = await requireRecentSignIn(call, browser, { loginIntentId });
+  const { userId, applicationId, completedAt, cutoffCount } = signIn;
+  const { locale, assurance, passkeyId, vouchedUserId } = signIn.intent;
+  const credential = parseCredential(json);
+  const use = { purpose: 'passkey create', loginIntentId, browser, userId } as const;
+  requireOwnRequest(credential, relyingParty, use, call.now);
+  const made = await verifyCreation(credential, relyingParty);
+  const { rpId } = relyingParty;
+  const browserDigest = browser.digest;
+  const ids = { applicationId, userId, id: randomUUID(), rpId, completedAt, cutoffCount, browserDigest };
+  const name = nameOfAuthenticator(made.aaguid) ?? defaultNameIn(locale);
+  const { transports } = credential;
+  // The link in the notice finds the passkey by the ID of the notice.
+  const notice = { ...noticeParameters(call, { applicationId, locale }), noticeId: ids.id };
+  const age = {
+    assurance: assurance ?? 1,
+    isVouchedFor: vouchedUserId === userId,
+    usedPasskeyId: passkeyId,
+    youngUntil: new Date(call.now.getTime() + YOUNG_MS),
+    removedBefore: new Date(call.now.getTime() - YOUNG_MS),
+  };
+  const [inserted] = await call.run(insertPasskey, {
+    ...ids,
+    ...made,
+    ...notice,
+    ...age,
+    transports,
+    name,
+    now: call.now,
+  });
+  if (!inserted) return refuse(call, { ...ids, credentialId: made.credentialId });
+  const [late] = await call.run(withdrawPasskey, ids);
+  if (late) return refuse(call, { ...ids, credentialId: null });
+  call.notices?.wake();
+}
+
+/** Looks up why the passkey was not stored. @throws ServiceError with that reason, always */
+async function refuse(
+  { run }: Call,
+  { userId, rpId, credentialId }: { userId: string; rpId: string; credentialId: Buffer | null },
+): Promise<never> {
+  const [why] = await run(selectRefusal, { userId, rpId, credentialId });
+  if (why?.isTaken) throw new ServiceError('PASSKEY_ALREADY_EXISTS');
+  throw new ServiceError(why?.isFull ? 'TOO_MANY_PASSKEYS' : 'LOGIN_INTENT_EXPIRED');
+}
+
+/** Whether the sign-in still entitles the user to add passkeys: no revocation and no sign-out has ended it. */
+const mayAdd = sql`${isSignInAfterEveryCutoff(p.instant('completedAt'))}
+  and ${isSignedInHere(p.instant('completedAt'))}`;
+
+const count = sql`(
+  select count(*) from passkeys where user_id = ${p.uuid('userId')} and rp_id = ${p.text('rpId')})`;
+const most = sql.raw(String(MAX_PASSKEYS));
+
+/**
+ * From when on the passkey counts in full; null for at once. The first one does at once, unless the user has removed
+ * another in the last days: otherwise, whoever reads the user's e-mails could replace a passkey.
+ */
+const countsFrom = sql`case when ${p.boolean('isVouchedFor')} or ${p.integer('assurance')} >= 3
+      or ${count} = 0 and coalesce(users.passkey_removed_at <= ${p.instant('removedBefore')}, true)
+    then null else ${p.instant('youngUntil')} end`;
+
+/** The same for operators, to whom even the first passkey is young. A young passkey adds only young ones. */
+const countsForOperatorsFrom = sql`case when ${p.boolean('isVouchedFor')} or ${p.integer('assurance')} >= 3 and exists (
+      select 1 from passkeys k where k.user_id = ${p.uuid('userId')} and k.id = ${p.uuid('usedPasskeyId')}
+        and coalesce(k.counts_for_operators_from <= ${p.instant('now')}, true))
+    then null else ${p.instant('youngUntil')} end`;
+
+const insertPasskey = statement('insert_passkey')`
+  with owner as (
+    select id from users where id = ${p.uuid('userId')} and ${isStillSignedIn} for no key update
+  ), inserted as (
+    insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid,
+      is_backup_eligible, is_backed_up, is_user_verified, name, created_at, counts_from, counts_for_operators_from)
+    select users.id, ${p.uuid('id')}, ${p.bytes('credentialId')}, ${p.text('rpId')}, ${p.bytes('publicKey')},
+      ${p.bigint('signCount')}, ${p.texts('transports')}, ${p.uuid('aaguid')}, ${p.boolean('isBackupEligible')},
+      ${p.boolean('isBackedUp')}, ${p.boolean('isUserVerified')}, ${p.text('name')}, ${p.instant('now')},
+      ${countsFrom}, ${countsForOperatorsFrom}
+    from users join owner on owner.id = users.id where ${mayAdd} and ${count} < ${most}
+    on conflict do nothing
+    returning id, user_id, name
+  ), ${auditEvent({ resource: sql`id`, from: sql`inserted` })},
+  ${noticesOf({
+    kind: 'passkeyAdded',
+    from: sql`inserted join users on users.id = inserted.user_id`,
+    userId: sql`users.id`,
+    recipient: sql`users.email`,
+    value: sql`inserted.name`,
+  })}
+  select from inserted`;
+
+/**
+ * Removes the passkey again if a revocation in the application or other passkeys were committed meanwhile: concurrent
+ * statements do not see each other's rows, so each checks again afterwards. If several passkeys exceed the limit at once, all may be
+ * removed.
+ */
+const withdrawPasskey = statement('withdraw_passkey')`
+  with withdrawn as (
+    delete from passkeys k where k.user_id = ${p.uuid('userId')} and k.id = ${p.uuid('id')}
+      and (${count} > ${most} or not exists (select 1 from users where ${mayAdd}))
+    returning k.id
+  )
+  select from withdrawn`;
+
+const selectRefusal = statement('select_passkey_refusal', { isTaken: t.boolean, isFull: t.boolean })`
+  select exists (select 1 from passkeys where credential_id = ${p.bytes('credentialId')}) as is_taken,
+    ${count} >= ${most} as is_full`;

@@ -1,0 +1,61 @@
+import type { Passkey } from '../../../domain/passkeys/passkey.ts';
+import { type Html, html } from '../../../http/html.ts';
+import { readStyle } from '../../../http/inline-files.ts';
+import type { PageContent } from '../../../login-page/pages/document.ts';
+import { renderFooter } from '../../../login-page/pages/footer.ts';
+import { renderAlert, renderHeading, renderLogin, renderOwnLogin } from '../../../login-page/pages/parts.ts';
+import { isolate } from '../../../texts/isolate.ts';
+import { MAX_PASSKEY_NAME } from '../domain/rename-passkey.ts';
+import { renderPasskey } from './passkey.ts';
+import { PASSKEY_CREATION_SCRIPT, PASSKEY_MARK, renderNewPasskey } from './passkey-form.ts';
+import type { PasskeysView } from './view.ts';
+
+const STYLE = readStyle(new URL('passkeys.css', import.meta.url));
+
+/** Renders the passkeys of a person who has just signed in. */
+export function renderPasskeyList(view: PasskeysView): PageContent {
+  const { language, applicationName: application, passkeys, path } = view;
+  return {
+    language,
+    title: language.text('passkey.list.titleBar', { application }),
+    body: html`${PASSKEY_MARK}
+${renderHeading(language.html('passkey.list.title'))}
+${renderAlert(view.alert)}
+${passkeys.length === 0 ? html`<p class="soft">${language.text('passkey.list.empty')}</p>` : renderItems(view)}
+<div class="ways">
+${renderNewPasskey(view, 'passkeys')}
+<form method="get" action="${path}">
+${renderLogin(view)}<button class="second">${language.html('passkey.list.back', { application })}</button>
+</form>
+</div>`,
+    footer: renderFooter(view),
+    style: STYLE,
+    scripts: [PASSKEY_CREATION_SCRIPT],
+  };
+}
+
+function renderItems(view: PasskeysView): Html {
+  const { host, options, passkeys } = view;
+  const known = JSON.stringify(passkeys.map(({ credentialId }) => credentialId.toString('base64url')));
+  return html`<ul class="passkeys" data-rp-id="${host}" data-user-id="${options.user.id}" data-known="${known}">
+${passkeys.map((passkey) => renderItem(view, passkey))}</ul>`;
+}
+
+function renderItem(view: PasskeysView, passkey: Passkey): Html {
+  const { language, path } = view;
+  const { id, name } = passkey;
+  const hidden = html`${renderOwnLogin({ ...view, next: 'passkeys' })}<input type="hidden" name="id" value="${id}">`;
+  const ofName = html`<span class="hide"> ${isolate(name)}</span>`;
+  return html`<li>
+${renderPasskey(language, passkey)}
+<form method="post" action="${path}/passkeys/name">
+${hidden}<label class="hide" for="name-${id}">${language.text('passkey.list.name')}</label>
+<input id="name-${id}" name="name" dir="auto" autocomplete="off" required maxlength="${String(MAX_PASSKEY_NAME)}" value="${name}">
+<button class="quiet">${language.text('passkey.list.rename')}${ofName}</button>
+</form>
+<form method="post" action="${path}/passkeys/delete">
+${hidden}<button class="quiet danger">${language.text('passkey.list.remove')}${ofName}</button>
+</form>
+</li>
+`;
+}

@@ -1,0 +1,136 @@
+/** The actions of passkeys: signing in, and adding, renaming and removing them after a sign-in. */
+
+import { ServiceError } from '../../domain/core/errors.ts';
+import { takeChangePermit } from '../../domain/login/change-permits.ts';
+import { extendCode } from '../../domain/login/extend-code.ts';
+import { findRecentSignIn, requireRecentSignIn } from '../../domain/login/recent-sign-in.ts';
+import { deletePasskey } from '../../domain/passkeys/delete-passkey.ts';
+import type { Action, Remark } from '../../login-page/action.ts';
+import { leaveSignedIn } from '../../login-page/leave-signed-in.ts';
+import { type LoginRequest, pickFields } from '../../login-page/login-request.ts';
+import type { PageContent } from '../../login-page/pages/document.ts';
+import { redirectToForm } from '../../login-page/redirect-to-form.ts';
+import { sendPage } from '../../login-page/responses.ts';
+import { answerProblem, showForm } from '../../login-page/show-form.ts';
+import { viewLogin } from '../../login-page/view-login.ts';
+import { createCreationOptions } from './domain/creation-options.ts';
+import { listOwnPasskeys } from './domain/list-own-passkeys.ts';
+import { redeemPasskey } from './domain/redeem-passkey.ts';
+import type { RelyingParty } from './domain/relying-party.ts';
+import { renamePasskey } from './domain/rename-passkey.ts';
+import { storePasskey } from './domain/store-passkey.ts';
+import { renderPasskeyList } from './pages/passkey-list.ts';
+import { renderPasskeyOffer } from './pages/passkey-offer.ts';
+import type { PasskeysView } from './pages/view.ts';
+import { postponeOffer } from './passkey-offer.ts';
+
+const needs = 'passkey';
+const failedSignIns = ['INVALID_PASSKEY', 'UNKNOWN_PASSKEY', 'PASSKEY_TOO_NEW'] as const;
+
+export function createPasskeyActions(relyingParty: RelyingParty): readonly Action[] {
+  const on = (run: Run): Action['run'] => {
+    return (request) => run(request, relyingParty);
+  };
+  return [
+    { method: 'POST', path: '/login/passkey', needs, form: 'choice', failedSignIns, run: on(signIn) },
+    { method: 'GET', path: '/login/passkey/new', needs, form: 'passkey/new', run: on(showOffer) },
+    { method: 'POST', path: '/login/passkey/new', needs, form: 'passkey/new', run: on(add) },
+    { method: 'POST', path: '/login/passkey/later', needs, form: 'passkey/new', run: postpone },
+    { method: 'GET', path: '/login/passkeys', needs, form: 'passkeys', run: on(showList) },
+    { method: 'POST', path: '/login/passkeys/name', needs, form: 'passkeys', run: rename },
+    { method: 'POST', path: '/login/passkeys/delete', needs, form: 'passkeys', run: remove },
+  ];
+}
+
+type Run = (request: LoginRequest, relyingParty: RelyingParty) => Promise<Remark | undefined | void>;
+
+async function signIn(request: LoginRequest, relyingParty: RelyingParty): Promise<Remark | undefined> {
+  const { call, parts, browser, context, fields, logger } = request;
+  const { hasSteppedBack, ...completion } = await redeemPasskey(call, { ...parts, relyingParty }, browser, {
+    ...fields,
+    ...pickFields(request, 'credential'),
+  });
+  await leaveSignedIn(request, completion, { mayOffer: false });
+  if (!hasSteppedBack) return undefined;
+  // The authenticator was copied, or counts wrongly, as old ones do. Neither is a reason to lock its owner out.
+  logger.warn({ requestId: context.requestId }, 'passkey counter stepped back');
+  return { reason: 'PASSKEY_COUNTER_STEPPED_BACK' };
+}
+
+async function add(request: LoginRequest, relyingParty: RelyingParty): Promise<Remark | undefined> {
+  const { call, browser, fields, languages } = request;
+  const nameIn = (locale: string | null) => languages.languageFor(locale).text('passkey.defaultName');
+  const created = { ...fields, ...pickFields(request, 'credential') };
+  try {
+    await storePasskey(call, relyingParty, browser, created, nameIn);
+  } catch (error) {
+    // The list of passkeys and the offer have the same form.
+    if (!fields.next || !(error instanceof ServiceError)) throw error;
+    await answerProblem(request, 'passkeys', error);
+    return error;
+  }
+  await goOn(request);
+  return undefined;
+}
+
+async function postpone(request: LoginRequest): Promise<void> {
+  postponeOffer(request);
+  await goOn(request);
+}
+
+async function rename(request: LoginRequest): Promise<void> {
+  const { call, browser, fields, parts } = request;
+  const { userId, cutoffCount } = await requireRecentSignIn(call, browser, fields);
+  await takeChangePermit(call, parts.codes.keys, userId);
+  const { id: passkeyId, name } = pickFields(request, 'id', 'name');
+  await renamePasskey({ ...call, cutoffCount }, { passkeyId, name: name.trim(), userId });
+  redirectToForm(request, 'passkeys');
+}
+
+async function remove(request: LoginRequest): Promise<void> {
+  const { call, browser, fields, parts } = request;
+  const { cutoffCount, intent, userId } = await requireRecentSignIn(call, browser, fields);
+  await takeChangePermit(call, parts.codes.keys, userId);
+  await deletePasskey({ ...call, cutoffCount }, { passkeyId: pickFields(request, 'id').id, userId }, intent);
+  redirectToForm(request, 'passkeys');
+}
+
+/** Redirects to the list of passkeys if the person came from it, or to the application. */
+async function goOn(request: LoginRequest): Promise<void> {
+  const { call, browser, fields } = request;
+  if (fields.next) return redirectToForm(request, 'passkeys');
+  await extendCode(call, browser, fields.loginIntentId);
+  await showForm(request, 'choice');
+}
+
+function showOffer(request: LoginRequest, relyingParty: RelyingParty): Promise<void> {
+  return show(request, relyingParty, renderPasskeyOffer);
+}
+
+function showList(request: LoginRequest, relyingParty: RelyingParty): Promise<void> {
+  return show(request, relyingParty, renderPasskeyList);
+}
+
+/** Shows a page to the browser that has signed in. Other browsers get the first page of the login. */
+async function show(
+  request: LoginRequest,
+  relyingParty: RelyingParty,
+  render: (view: PasskeysView) => PageContent,
+): Promise<void> {
+  const { call, browser, context, fields } = request;
+  const signIn = await findRecentSignIn(call, browser, fields);
+  if (!signIn) {
+    await showForm({ ...request, fields: { ...fields, next: '' } }, 'choice');
+    return;
+  }
+  const passkeys = await listOwnPasskeys(call, signIn, relyingParty);
+  const isOnThisDevice = render === renderPasskeyOffer;
+  const view = viewLogin(request, signIn.intent);
+  const page = render({
+    ...view,
+    host: relyingParty.rpId,
+    passkeys,
+    options: createCreationOptions(call, relyingParty, browser, signIn, { passkeys, isOnThisDevice }),
+  });
+  sendPage(context, 200, { ...page, application: view.application });
+}

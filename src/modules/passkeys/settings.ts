@@ -1,0 +1,38 @@
+import { isIP } from 'node:net';
+import type { ModuleSettings } from '../../config/config.ts';
+import { setting, type ValuesOf } from '../../config/setting.ts';
+import { allowsPasskeys, isRelyingPartyOf } from './passkey-host.ts';
+
+const SETTINGS_OF_PASSKEYS = {
+  passkeyRpId: setting(
+    'PASSKEY_RP_ID',
+    parseRelyingPartyId,
+    'Host that passkeys belong to: that of `PUBLIC_URL`, or a parent domain of it.',
+    { isEssential: true, defaultText: 'host of `PUBLIC_URL`' },
+  ),
+};
+
+export type PasskeySettings = ValuesOf<typeof SETTINGS_OF_PASSKEYS>;
+
+/** What passkeys add to the settings. */
+export const ofPasskeys: ModuleSettings<PasskeySettings> = {
+  settings: SETTINGS_OF_PASSKEYS,
+  offerMethods({ publicUrl }) {
+    if (allowsPasskeys(publicUrl)) return [{ name: 'passkey' }];
+    const problem = 'PUBLIC_URL must be https with a host name, or be on localhost, for LOGIN_METHODS with passkey';
+    return [{ name: 'passkey', problem }];
+  },
+  complete(_, problems, { passkeyRpId, publicUrl }) {
+    if (passkeyRpId && !isRelyingPartyOf(passkeyRpId, publicUrl)) {
+      problems.push('PASSKEY_RP_ID must be the host of PUBLIC_URL or a parent of it');
+    }
+    return {};
+  },
+};
+
+/** Accepts host names only: WebAuthn does not allow IP addresses as relying party IDs. */
+function parseRelyingPartyId(text: string): string {
+  const isName = /^(?=.{1,253}$)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*$/.test(text) && isIP(text) === 0;
+  if (!isName) throw new Error('must be the name of a host in lower case, such as example.com');
+  return text;
+}

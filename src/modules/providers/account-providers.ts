@@ -1,0 +1,126 @@
+/** Accounts at other providers, on the account page: linking one after a sign-in there, and removing one. */
+import { ServiceError } from '../../domain/core/errors.ts';
+import { deleteUserIdentity } from '../../domain/identities/delete-identity.ts';
+import { linkIdentity } from '../../domain/identities/link-identity.ts';
+import { takeNetworkPermits } from '../../domain/login/network-permits.ts';
+import { findRecentSignIn, requireRecentSignIn } from '../../domain/login/recent-sign-in.ts';
+import {
+  type Authorization,
+  createAuthorization,
+  readAuthorization,
+} from '../../domain/providers/authorization-state.ts';
+import type { ProviderSettings } from '../../domain/providers/begin-provider-login.ts';
+import { isRefusedByPerson, toProviderError } from '../../domain/providers/oauth-errors.ts';
+import { PROVIDER_ANSWERS } from '../../domain/providers/redeem-provider-answer.ts';
+import type { Action, Remark } from '../../login-page/action.ts';
+import { alertKeyOf } from '../../login-page/alerts.ts';
+import { type LoginRequest, pickFields } from '../../login-page/login-request.ts';
+import type { Account, AccountPage } from '../../login-page/page-offer.ts';
+import { sendRedirect } from '../../login-page/responses.ts';
+import { callbackOf, toRemark } from './provider-callback.ts';
+
+export function createLinkActions(page: AccountPage, settings: ProviderSettings): readonly Action[] {
+  const { changing } = page;
+  return [
+    {
+      method: 'POST',
+      path: '/account/providers/link',
+      form: 'choice',
+      run: changing('', (request, account) => beginLink(page, request, account, settings)),
+    },
+    {
+      method: 'POST',
+      path: '/account/providers/unlink',
+      form: 'choice',
+      run: changing('', (request, account) => unlink(page, request, account)),
+    },
+  ];
+}
+
+async function beginLink(
+  page: AccountPage,
+  request: LoginRequest,
+  { user, signIn }: Account,
+  settings: ProviderSettings,
+): Promise<void> {
+  const { browser, call, context, fields, parts } = request;
+  // Without a recent sign-in, `link` would refuse the answer of the provider.
+  if (!(await findRecentSignIn(call, browser, signIn))) return page.beginLogin(request);
+  const connection = settings.providers.require(fields.provider);
+  const authorization = createAuthorization(settings.authorizationKeys, user.id, bindingOf(request));
+  const redirectUri = callbackOf(parts, fields.provider);
+  const { href } = await connection.authorizationUrl(authorization, { redirectUri, loginHint: user.email });
+  sendRedirect(context, href);
+}
+
+/** Returns the values to which the `state` of the link is bound. */
+function bindingOf({ browser, call, fields }: LoginRequest) {
+  return { purpose: 'link', providerId: fields.provider, browserDigest: browser.digest, now: call.now } as const;
+}
+
+/**
+ * Answers the callback if it belongs to a link that this browser has begun, and returns the problem that the page then
+ * shows. Returns undefined for any other callback.
+ */
+export async function finishLink(
+  page: AccountPage,
+  request: LoginRequest,
+  settings: ProviderSettings,
+): Promise<{ problem: Remark | undefined } | undefined> {
+  const { fields } = request;
+  const authorization = readAuthorization(
+    settings.authorizationKeys,
+    pickFields(request, 'state').state,
+    bindingOf(request),
+  );
+  if (!authorization) return undefined;
+  const account = await page.read(request);
+  // Somebody else may have signed in meanwhile.
+  const isSame = account?.user.id === authorization.subjectId && account.isFresh;
+  let problem: Remark | undefined;
+  if (!isSame) page.redirect(request, '');
+  else if (isRefusedByPerson(pickFields(request, 'error').error))
+    page.redirect(request, '', { problem: 'PROVIDER_REFUSED', provider: fields.provider });
+  else {
+    const linking = link(page, { ...request, call: account.call }, account, { authorization, settings });
+    problem = await linking.catch((error: unknown) => showProblem(page, request, error));
+  }
+  return { problem };
+}
+
+async function link(
+  page: AccountPage,
+  request: LoginRequest,
+  { user, signIn }: Account,
+  { authorization, settings }: { readonly authorization: Authorization; readonly settings: ProviderSettings },
+): Promise<Remark | undefined> {
+  const { browser, call, context, fields, parts } = request;
+  const { error } = pickFields(request, 'error');
+  if (error) throw toProviderError(error);
+  await requireRecentSignIn(call, browser, signIn);
+  await takeNetworkPermits(call, parts.codes, browser, PROVIDER_ANSWERS);
+  const callback = new URL(`${callbackOf(parts, fields.provider)}?${context.query}`);
+  const connection = settings.providers.require(fields.provider);
+  const { issuer, subject, problem } = await connection.identify(callback, authorization);
+  const identity = { issuer, subject, provider: fields.provider };
+  // Again: the answer of the provider may have taken seconds.
+  const { cutoffCount, intent } = await requireRecentSignIn(call, browser, signIn);
+  const owner = { userId: user.id, email: user.email };
+  const isLinked = await linkIdentity({ ...call, cutoffCount }, identity, owner, intent);
+  page.redirect(request, '', isLinked ? { done: 'identity' } : {});
+  return toRemark(problem);
+}
+
+function showProblem(page: AccountPage, request: LoginRequest, error: unknown): ServiceError {
+  if (!(error instanceof ServiceError)) throw error;
+  page.redirect(request, '', { problem: alertKeyOf(error), provider: request.fields.provider });
+  return error;
+}
+
+/** Refuses if people cannot sign in with codes: the account may be the only way to sign in. */
+async function unlink(page: AccountPage, request: LoginRequest, { user }: Account): Promise<void> {
+  const { call, parts } = request;
+  if (!parts.methods.includes('email')) throw new ServiceError('LOGIN_METHOD_NOT_ENABLED');
+  await deleteUserIdentity(call, { userId: user.id, ...pickFields(request, 'issuer', 'subject') });
+  page.redirect(request, '', { done: 'identityRemoved' });
+}

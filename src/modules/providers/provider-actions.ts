@@ -1,0 +1,85 @@
+/** The actions of other providers: the redirect to a provider, and its callback. */
+import { readAuthorization } from '../../domain/providers/authorization-state.ts';
+import { beginProviderLogin, type ProviderSettings } from '../../domain/providers/begin-provider-login.ts';
+import { isRefusedByPerson, toProviderError } from '../../domain/providers/oauth-errors.ts';
+import { redeemProviderAnswer } from '../../domain/providers/redeem-provider-answer.ts';
+import { toUuid } from '../../encoding/uuid-bytes.ts';
+import type { HttpContext } from '../../http/http-context.ts';
+import type { Action, Remark } from '../../login-page/action.ts';
+import { readEmailCookie } from '../../login-page/browser-cookie.ts';
+import { leaveSignedIn } from '../../login-page/leave-signed-in.ts';
+import { type LoginRequest, pickFields } from '../../login-page/login-request.ts';
+import type { AccountPage } from '../../login-page/page-offer.ts';
+import { redirectToForm } from '../../login-page/redirect-to-form.ts';
+import { sendRedirect } from '../../login-page/responses.ts';
+import { finishLink } from './account-providers.ts';
+import { callbackOf, toRemark } from './provider-callback.ts';
+
+/** The path of the action that serves the callbacks of all providers. */
+const CALLBACK = '/login/callback/*';
+
+const failedSignIns = ['UNKNOWN_IDENTITY', 'PROVIDER_UNAVAILABLE'] as const;
+
+export function createProviderActions(settings: ProviderSettings, account: AccountPage | undefined): readonly Action[] {
+  const run = (request: LoginRequest) => comeBack(request, settings, account);
+  return [
+    { method: 'POST', path: '/login/provider', form: 'choice', run: (request) => leave(request, settings) },
+    { method: 'GET', path: CALLBACK, form: 'choice', failedSignIns, readFields: readCallback, run },
+  ];
+}
+
+/** Reads the provider from the path of a callback, and the ID of the login intent from its `state`. */
+function readCallback({ path }: HttpContext, query: string): Partial<LoginRequest['fields']> {
+  const state = new URLSearchParams(query).get('state') ?? '';
+  const loginIntentId = toUuid(Buffer.from(state.slice(0, 22), 'base64url').subarray(0, 16));
+  return { loginIntentId, provider: path.slice(CALLBACK.length - 1), email: '' };
+}
+
+async function leave(request: LoginRequest, settings: ProviderSettings): Promise<void> {
+  const { call, parts, browser, fields, context } = request;
+  const options = {
+    purpose: fields.next ? ('passkeys' as const) : ('login' as const),
+    redirectUriOf: (providerId: string) => callbackOf(parts, providerId),
+    loginHint: fields.email || readEmailCookie(context, fields.loginIntentId),
+  };
+  sendRedirect(context, await beginProviderLogin(call, settings, browser, fields, options));
+}
+
+async function comeBack(
+  given: LoginRequest,
+  settings: ProviderSettings,
+  account: AccountPage | undefined,
+): Promise<Remark | undefined> {
+  const { call, parts, browser, context } = given;
+  const { provider: providerId } = given.fields;
+  const { state, error } = pickFields(given, 'state', 'error');
+  const connection = settings.providers.require(providerId);
+  const read = (purpose: 'login' | 'passkeys') =>
+    readAuthorization(settings.authorizationKeys, state, {
+      purpose,
+      providerId,
+      browserDigest: browser.digest,
+      now: call.now,
+    });
+  const toPasskeys = read('passkeys');
+  const authorization = toPasskeys ?? read('login');
+  const link = authorization || !account ? undefined : await finishLink(account, given, settings);
+  if (link) return link.problem;
+  const fields = { ...given.fields, next: toPasskeys ? ('passkeys' as const) : ('' as const) };
+  const request = { ...given, fields };
+  if (!authorization || isRefusedByPerson(error)) {
+    redirectToForm(request, 'choice', { problem: 'PROVIDER_REFUSED' });
+    return undefined;
+  }
+  if (error) throw toProviderError(error);
+  const callback = new URL(`${callbackOf(parts, providerId)}?${context.query}`);
+  const loginParts = { ...parts, hasEmail: parts.methods.includes('email') };
+  const purpose = toPasskeys ? 'passkeys' : 'login';
+  let problem: string | undefined;
+  const onProblem = (detail: string) => (problem = detail);
+  const redeemed = { connection, callback, authorization, purpose, onProblem } as const;
+  const answer = await redeemProviderAnswer(call, loginParts, browser, redeemed);
+  if ('redirectUrl' in answer) await leaveSignedIn(request, answer, { mayOffer: true });
+  else redirectToForm({ ...request, fields: { ...fields, email: answer.email, link: providerId } }, 'link');
+  return toRemark(problem);
+}

@@ -1,0 +1,53 @@
+/** Signing in at other providers, as a part of the login page and the account page. */
+import type { Config } from '../../config/config.ts';
+import { parseLoginProviders } from '../../config/login-providers.ts';
+import { allowsMethod } from '../../domain/applications/branding.ts';
+import { selectIdentities } from '../../domain/identities/list-identities.ts';
+import { deriveAuthorizationKeys } from '../../domain/providers/authorization-state.ts';
+import { type LoginProviderSettings, LoginProviders } from '../../domain/providers/login-providers.ts';
+import { watchFiles } from '../../jobs/watch-files.ts';
+import type { SignInWay } from '../../login-page/sign-in-way.ts';
+import type { SignInSetup } from '../module.ts';
+import { createLinkActions } from './account-providers.ts';
+import { renderProviderForms } from './pages/provider-buttons.ts';
+import { renderIdentities } from './pages/render-identities.ts';
+import { createProviderActions } from './provider-actions.ts';
+import { toProviderView } from './provider-view.ts';
+
+export function createProviderWay(
+  config: LoginProviderSettings & Pick<Config, 'loginProvidersFile'>,
+  { encryptionKeys }: Pick<SignInSetup, 'encryptionKeys'>,
+): SignInWay {
+  const providers = new LoginProviders(config);
+  const settings = { providers, authorizationKeys: deriveAuthorizationKeys(encryptionKeys) };
+  const file = config.loginProvidersFile;
+  return {
+    createActions: (account) => [
+      ...createProviderActions(settings, account),
+      ...(account ? createLinkActions(account, settings) : []),
+    ],
+    accountSection: {
+      notes: { identity: 'account.note.identity', identityRemoved: 'account.note.identityRemoved' },
+      async show({ call, parts }, view, { id: userId }) {
+        const identities = await call.run(selectIdentities, { userId });
+        const hasEmail = parts.methods.includes('email');
+        return renderIdentities(view, { identities, providers: providers.all, hasEmail });
+      },
+      exportData: async (call, userId) => ({ identities: await call.run(selectIdentities, { userId }) }),
+    },
+    view(branding) {
+      const allowed = providers.all.filter(({ id }) => allowsMethod(branding, id)).map(toProviderView);
+      return allowed.length === 0 ? undefined : { renderForms: (view) => renderProviderForms(view, allowed) };
+    },
+    providers,
+    async run({ logger, signal }) {
+      if (file === undefined) return;
+      await watchFiles([file], {
+        signal,
+        use: (text = '') => providers.replace(parseLoginProviders(text)),
+        onUsed: () => logger.info('login providers read again'),
+        onError: (error) => logger.error({ err: error }, 'login providers not read again'),
+      });
+    },
+  };
+}
