@@ -1,13 +1,8 @@
-import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { copyCheckout } from '../support/copy-checkout.ts';
 import type { RunTest } from './resident-vitest.ts';
 import { VitestProcess } from './vitest-process.ts';
-
-const run = promisify(execFile);
 
 /** A copy of the checkout, so that a run that is interrupted leaves no fault behind. */
 export class ScratchCopy {
@@ -23,13 +18,7 @@ export class ScratchCopy {
 
   /** Its tests see the environment variables. */
   static async make(env: Readonly<Record<string, string>>): Promise<ScratchCopy> {
-    const directory = await mkdtemp(join(tmpdir(), 'usher-mutants-'));
-    const { stdout } = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard']);
-    const files = stdout.split('\0').filter((name) => name !== '');
-    for (const file of files) await cp(file, join(directory, file)).catch(ignoreDeleted);
-    for (const modules of ['node_modules', 'test/node_modules'].filter((path) => existsSync(path)))
-      await symlink(resolve(modules), join(directory, modules));
-    return new ScratchCopy(directory, env);
+    return new ScratchCopy(await copyCheckout(), env);
   }
 
   async read(file: string): Promise<string> {
@@ -61,8 +50,4 @@ export class ScratchCopy {
     this.#vitest?.[Symbol.dispose]();
     await rm(this.#directory, { recursive: true, force: true });
   }
-}
-
-function ignoreDeleted(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'ENOENT') throw error;
 }
