@@ -7,7 +7,35 @@ import { CHROMIUM_PATH, lacks } from './tools.ts';
 /** For what hangs: on a busy machine, a page may take half a minute. */
 export const PAGE_TIMEOUT_MS = 120_000;
 
-const ARGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'];
+/**
+ * Each window would load two pages for suggestions in its address bar, and keep a process for the next site: half of
+ * what a window costs.
+ */
+const FEATURES_OF_WINDOWS = ['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'SpareRendererForSitePerProcess'];
+/** Playwright turns these off. Chromium takes the last list only. */
+const FEATURES_OFF_BY_PLAYWRIGHT = [
+  'AimEnabled',
+  'AvoidCorsURLLoaderRestartOnRedirect',
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'HttpsFirstBalancedModeAutoEnable',
+  'HttpsUpgrades',
+  'LensOverlay',
+  'MediaRouter',
+  'NetworkTimeServiceQuerying',
+  'OptimizationHints',
+  'PaintHolding',
+  'PreconnectToSearch',
+  'ThirdPartyStoragePartitioning',
+];
+
+const ARGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--no-first-run',
+  '--disable-background-networking',
+  `--disable-features=${[...FEATURES_OF_WINDOWS, ...FEATURES_OFF_BY_PLAYWRIGHT].join(',')}`,
+];
 
 export const SKIPS_CHROMIUM = lacks('CHROMIUM');
 
