@@ -30,6 +30,14 @@ test('installs what the lock file names, and needs neither npm nor its registry 
   }
 });
 
+test('of two first installations at the same time, one installs', async () => {
+  const folder = await createDirectory();
+  await pack(folder, '1.0.0');
+  const runs = await Promise.all([install(folder), install(folder)]);
+  expect(runs.map(({ exitCode }) => exitCode)).toEqual([0, 0]);
+  expect(runs.filter(({ stdout }) => INSTALLS.test(stdout))).toHaveLength(1);
+});
+
 /** Makes a project with one package of that version, in a file. */
 async function pack(folder: string, version: string): Promise<void> {
   const tarball = `packed-${version}.tgz`;

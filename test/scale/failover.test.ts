@@ -120,7 +120,7 @@ describe.skipIf(SKIPS_DEBIAN_POSTGRES)('with a synchronous standby', () => {
   test('after the fail-back, with the old primary as standby in between, writes go on', async (context) => {
     await one.rejoin(two, 'twin');
     await setSettings(two, SYNCHRONOUS);
-    await write(service, tenant);
+    await waitForWrite(service, tenant);
     const writes = startWrites(service, tenant);
     await writes.waitForMore(50);
     await two.down('fast');
@@ -131,6 +131,9 @@ describe.skipIf(SKIPS_DEBIAN_POSTGRES)('with a synchronous standby', () => {
   });
 
   test('with standbys only it is not ready, a start waits, and both go on once there is a primary', async () => {
+    // Otherwise a standby that does not follow yet may miss what is acknowledged.
+    await setSettings(one, SYNCHRONOUS);
+    await waitForWrite(service, tenant);
     const acknowledged = [await write(service, tenant)];
     await one.down('fast');
     await expect.poll(() => readiness(service)).toBe(503);
