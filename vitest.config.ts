@@ -70,7 +70,7 @@ export default defineConfig(({ mode }) => {
       // They end what hangs, and say nothing of speed: the machine may be busy.
       testTimeout: isSoak || isHistories ? 900_000 : 300_000,
       hookTimeout: 300_000,
-      expect: { poll: { timeout: 60_000 } },
+      expect: { poll: { timeout: 240_000 } },
       reporters: [
         './test/support/skip-reporter.ts',
         doesReport ? 'verbose' : 'default',

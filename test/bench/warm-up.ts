@@ -7,6 +7,8 @@
 const PASSES = 3;
 /** Rounds whose costs differ by no more are the same. */
 const TOLERANCE = 0.03;
+/** Two rounds may agree by luck. Of three, the middle one would have to err by as much as the code still becomes cheaper. */
+const AGREEING_ROUNDS = 3;
 /** The first round is of PASSES, as the second. Each later one is of as many as all before it: 96 passes in all. */
 const MAX_ROUNDS = 6;
 
@@ -15,7 +17,7 @@ export interface WarmUp {
   readonly calls: number;
   /** CPU time of a request in each round. */
   readonly rounds: readonly number[];
-  /** Whether the last two rounds agree. Undefined if that was not asked for. */
+  /** Whether the last three rounds agree. Undefined if that was not asked for. */
   readonly isSteady: boolean | undefined;
 }
 
@@ -51,6 +53,6 @@ export async function warmUntilSteady(
 }
 
 function doAgree(rounds: readonly number[]): boolean {
-  const [before = Number.NaN, last = Number.NaN] = rounds.slice(-2);
-  return rounds.length > 1 && Math.abs(last / before - 1) <= TOLERANCE;
+  const last = rounds.slice(-AGREEING_ROUNDS);
+  return last.length === AGREEING_ROUNDS && Math.max(...last) <= Math.min(...last) * (1 + TOLERANCE);
 }

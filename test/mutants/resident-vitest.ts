@@ -41,6 +41,8 @@ process.on('message', async ({ file, titles, limitMs = testTimeout, changed }: O
   // A file that cannot be loaded would have the results of its last run.
   vitest.state.filesMap.clear();
   project.config.testTimeout = limitMs;
+  // What a test waits for in vain ends before the test does, and says what it was.
+  project.config.expect = { ...project.config.expect, poll: { timeout: limitMs / 2 } };
   const specification = project.createSpecification(resolve(file), { testNamePattern: new RegExp(titles) });
   const { testModules } = await vitest.runTestSpecifications([specification]);
   const outdated = [...everChanged].find(isOutdated);

@@ -38,12 +38,13 @@ export async function openDeliveryFixture() {
   function startWorker(send: Send, { schedule = [0, 0], ...options }: WorkerOptions = {}) {
     const database =
       options.database ?? new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
+    const end = Promise.withResolvers<AttemptOutcome>();
     const worker = new DeliveryWorker({
       ...{ cipher: new SigningKeyCipher(encryptionKeys), clock: clock.read, logger: createLogger('silent') },
       outcomes: { pending: 0, succeeded: 0, failed: 0 },
-      run: (statement, parameters) => database.run(statement, parameters, performance.now() + 5_000),
-      ...{ sender: { send: async (...attempt: Parameters<Send>) => send(...attempt) }, schedule },
-      ...{ userAgent: 'test', concurrency: options.concurrency ?? 8 },
+      run: (statement, parameters) => database.run(statement, parameters, performance.now() + 60_000),
+      sender: { send: async (...attempt: Parameters<Send>) => Promise.race([send(...attempt), end.promise]) },
+      ...{ schedule, userAgent: 'test', concurrency: options.concurrency ?? 8 },
     });
     const signal = new AbortController();
     const ended = worker.run(signal.signal, options.shutdownTimeoutMs ?? 20_000);
@@ -52,7 +53,12 @@ export async function openDeliveryFixture() {
       await ended;
       await database.close();
     };
-    onTestFinished(stop);
+    onTestFinished(async () => {
+      const stopped = stop();
+      // A test that has failed leaves attempts unanswered.
+      end.resolve(answer(500));
+      await stopped;
+    });
     return { stop };
   }
 

@@ -50,7 +50,7 @@ export async function reportFigures(
     '',
     tabulate(['MB', ...calls], (row) => [describeMemory(figures, row), ...describeCells(row, describeLoad)]),
     layOutTable(
-      ['Warm-up', 'calls', ...(options.isSteady ? ['last two rounds, us', ''] : [])],
+      ['Warm-up', 'calls', ...(options.isSteady ? ['last three rounds, us', ''] : [])],
       [...warmUps].map(([server, warmUp]) => describeWarmUp(server, warmUp)),
     ),
     layOutTable(['Goal', 'measured', 'rounds', 'limit', ''], goals.map(describeGoal)),
@@ -91,8 +91,8 @@ function describeGoal({ goal, limit, measured, spread = 0 }: GoalResult): string
 
 function describeWarmUp({ title }: ServerSpec, { calls, rounds, isSteady }: WarmUp): string[] {
   if (isSteady === undefined) return [title, String(calls)];
-  const lastTwo = rounds.slice(-2).map((micros) => micros.toFixed(1));
-  return [title, String(calls), lastTwo.join(', '), isSteady ? 'steady' : 'NOT STEADY'];
+  const last = rounds.slice(-3).map((micros) => micros.toFixed(1));
+  return [title, String(calls), last.join(', '), isSteady ? 'steady' : 'NOT STEADY'];
 }
 
 function describeSpread(spread: number): string {

@@ -88,7 +88,7 @@ export const OTHER_FAULTS: readonly Fault[] = [
     find: "message_id = any(array(select message_id from chosen)) and status = 'failed'",
     replace: 'created_at >= (select min(created_at) from chosen)',
     test: 'test/delivery/redelivery.test.ts',
-    title: /makes failed deliveries due again a thousand at a time/,
+    title: /makes failed deliveries, and no others, due again a thousand at a time/,
   },
   {
     what: 'A permit more than allowed is taken',
