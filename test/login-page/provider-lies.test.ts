@@ -13,7 +13,6 @@ const github = await FakeProvider.start();
 const fixture = await LoginFixture.open({
   start: new Date(),
   config: {
-    requestTimeoutMs: 5_000,
     loginProviderIds: undefined,
     loginProviders: [
       acme.settings({ trustEmail: true }),
