@@ -60,8 +60,14 @@ const columns = {
   requestId: text('request_id').notNull(),
 };
 
+const eventColumns = {
+  ...columns,
+  /** Who has signed in on behalf of the user who is the resource. */
+  onBehalfBy: text('on_behalf_by'),
+};
+
 /** Who changed what. A row is inserted by the statement that makes the change. */
-export const auditEvents = pgTable('audit_events', columns, (table) => [
+export const auditEvents = pgTable('audit_events', eventColumns, (table) => [
   primaryKey({ columns: [table.applicationId, table.occurredAt, table.id] }),
   index('audit_events_list_idx').on(table.occurredAt, table.id),
   // Ends with the columns that filter the events on a busy resource. They are expressions, so that only statements that

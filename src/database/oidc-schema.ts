@@ -20,6 +20,8 @@ export const oidcGrants = pgTable(
     method: text('method').notNull(),
     ipAddress: text('ip_address').notNull(),
     userAgent: text('user_agent').notNull(),
+    /** As in `sessions`. */
+    onBehalfBy: text('on_behalf_by'),
     authenticatedAt: instant('authenticated_at').notNull(),
     /**
      * The number of the current refresh token of a public client, from 1. 0 for a confidential client, whose token

@@ -150,6 +150,8 @@ export const loginIntents = pgTable(
     /** The user's address at the sign-in, which the session copies. Null if the login page has not sent it. */
     ipAddress: text('ip_address'),
     userAgent: text('user_agent'),
+    /** Who has signed in on behalf of the user. Null for a sign-in of the user. */
+    onBehalfBy: text('on_behalf_by'),
     /** The languages that the application wants the login page in: BCP 47 tags, separated by spaces. */
     locale: text('locale'),
     /** How OpenID Connect returns the code: `query` or `form_post`. Empty for an intent that returns an auth token. */

@@ -24,6 +24,8 @@ export const sessions = pgTable(
     browserDigest: bytes('browser_digest'),
     /** How the user signed in last. */
     method: text('method').notNull(),
+    /** Who signed in last on behalf of the user. Null if the user did. */
+    onBehalfBy: text('on_behalf_by'),
     authenticatedAt: instant('authenticated_at').notNull(),
     /**
      * The latest sign-in, which limits the session's age. Null if it is `authenticatedAt`, the sign-in that cut-offs

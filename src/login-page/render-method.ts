@@ -4,6 +4,7 @@ import type { Language, TextKey } from '../texts/texts.ts';
 
 const METHODS: ReadonlyMap<SignInMethod, TextKey> = new Map<SignInMethod, TextKey>([
   ['email', 'account.method.email'],
+  ['impersonation', 'account.method.impersonation'],
   ['issuer', 'account.method.issuer'],
   ['page', 'account.method.page'],
   ['passkey', 'account.method.passkey'],

@@ -192,6 +192,19 @@ describe('the login page', () => {
     expect((await browser.open('/users')).status).toBe(303);
   });
 
+  test('signs nobody in who signs in on behalf of an operator', async () => {
+    await fixture.signIn(OPERATORS.admin);
+    const admin = adminClient(fixture.service);
+    const [operator] = (await admin.listUsers({ email: OPERATORS.admin })).users;
+    const browser = new ConsoleBrowser(fixture.url);
+    const { location } = await browser.open('/login');
+    const loginIntentId = new URL(location ?? '').searchParams.get('intent') ?? '';
+    const login = { loginIntentId, userId: operator?.id ?? '', onBehalfBy: 'Zoë' };
+    const { pathname, search } = new URL((await admin.completeLogin(login)).redirectUrl);
+    expect(await browser.open(pathname + search)).toMatchObject({ status: 403, heading: 'You cannot use the console' });
+    expect((await browser.open('/users')).status).toBe(303);
+  });
+
   test('tells somebody who is no operator, who gets no session', async () => {
     const user = await createTestUser(fixture.service);
     const browser = new ConsoleBrowser(fixture.url);

@@ -65,7 +65,7 @@ describe('the export of the audit log', () => {
     expect(reply.headers.get('content-disposition')).toBe('attachment; filename="audit-events.csv"');
     const text = await reply.text();
     const header =
-      '"auditEventId","occurredAt","actorType","actor","action","resource","applicationId","ipAddress","requestId"';
+      '"auditEventId","occurredAt","actorType","actor","action","resource","applicationId","ipAddress","requestId","onBehalfBy"';
     expect(text.startsWith(`${header}\r\n"`)).toBe(true);
     expect(text).not.toMatch(/(^|,)"[=+\-@\t\r]/m);
     for (const start of [

@@ -40,6 +40,7 @@ export interface CodeOptions {
   readonly redirectUri?: string;
   /** What the cookie of the browser holds. */
   readonly browser?: string;
+  readonly onBehalfBy?: string;
 }
 
 export const createVerifier = () => randomBytes(32).toString('base64url');
@@ -49,14 +50,14 @@ export async function signInForCode(
   service: OfService,
   tenant: Tenant,
   user: { id: string },
-  { scope = 'openid', nonce = null, verifier, redirectUri = REDIRECT_URI, browser }: CodeOptions = {},
+  { scope = 'openid', nonce = null, verifier, redirectUri = REDIRECT_URI, browser, onBehalfBy }: CodeOptions = {},
 ): Promise<string> {
   const loginIntentId = await createLoginIntent(service, tenant, { redirectUri });
   const challenge = verifier === undefined ? null : hash('sha256', verifier, 'buffer');
   await service.database.sql`
     update usher.login_intents set response_mode = 'query', scope = ${readScope(scope)}, nonce = ${nonce},
       code_challenge = ${challenge} where id = ${loginIntentId}`;
-  await adminClient(service).completeLogin({ loginIntentId, userId: user.id });
+  await adminClient(service).completeLogin({ loginIntentId, userId: user.id, ...(onBehalfBy && { onBehalfBy }) });
   if (browser) {
     const digest = hash('sha256', browser, 'buffer');
     await service.database.sql`update usher.login_intents set browser_digest = ${digest} where id = ${loginIntentId}`;

@@ -206,8 +206,8 @@ export type Session = Message<"usher.v1.Session"> & {
   createdAt?: Timestamp | undefined;
 
   /**
-   * When the user signed in last, in any browser, in whole milliseconds. Not in
-   * REST.
+   * When the user signed in last, in any browser, in whole milliseconds, as in
+   * ActiveSession. Not in REST.
    *
    * @generated from field: google.protobuf.Timestamp auth_time = 3;
    */

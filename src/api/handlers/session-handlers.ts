@@ -1,6 +1,7 @@
 import type { SessionService } from '../../../gen/usher/v1/session_pb.ts';
 import { endGrant } from '../../domain/grants/end-grants.ts';
 import { listGrants } from '../../domain/grants/list-grants.ts';
+import { shownSignInTime } from '../../domain/login/sign-in-age.ts';
 import { checkSession } from '../../domain/sessions/check-session.ts';
 import { listSessions } from '../../domain/sessions/list-sessions.ts';
 import { renewSession } from '../../domain/sessions/renew-session.ts';
@@ -36,5 +37,6 @@ export function createSessionHandlers(parts: Parts): ApplicationHandlers<typeof 
 }
 
 function toSession(session: Session) {
-  return { ...toMessage(session), user: toProfile(session) };
+  const authTime = shownSignInTime(session.method, session.authTime);
+  return { ...toMessage({ ...session, authTime }), user: toProfile(session) };
 }

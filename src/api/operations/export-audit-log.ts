@@ -79,6 +79,7 @@ const COLUMNS = [
   'applicationId',
   'ipAddress',
   'requestId',
+  'onBehalfBy',
 ] as const;
 
 function toJson(event: AuditEvent): string {

@@ -16,7 +16,7 @@ export interface AccountSignIn {
   readonly method: SignInMethod;
   /** When the sign-in opened the account page. */
   readonly openedAt: Date;
-  /** Whether it continued a remembered sign-in. Then nobody has proved who is at the browser. */
+  /** Whether it continued a remembered sign-in, or was on behalf of the user. Then the user has proved nothing here. */
   readonly isContinued: boolean;
 }
 

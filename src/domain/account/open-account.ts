@@ -4,6 +4,7 @@ import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { ACCOUNT_APPLICATION_ID } from '../core/own-applications.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
+import { IMPERSONATION } from '../tokens/verify-token.ts';
 import type { AccountSignIn } from './find-account.ts';
 
 /**
@@ -18,7 +19,8 @@ export async function openAccount(call: Call, tokens: AuthTokens, authToken: str
   const parameters = { applicationId: ACCOUNT_APPLICATION_ID, loginIntentId, userId, now: call.now };
   const [redeemed] = await call.run(redeemToken, parameters);
   if (!redeemed) throw new ServiceError('INVALID_TOKEN');
-  return { ...signIn, openedAt: call.now, isContinued: redeemed.isContinued };
+  const isContinued = redeemed.isContinued || signIn.method === IMPERSONATION;
+  return { ...signIn, openedAt: call.now, isContinued };
 }
 
 const redeemToken = statement('redeem_account_token', { isContinued: t.boolean })`

@@ -42,16 +42,19 @@ export interface Change {
   readonly from: SQL;
   /** Defaults to the parameter `applicationId`. */
   readonly applicationId?: SQL;
+  /** Who has signed in on behalf of the user. */
+  readonly onBehalfBy?: SQL;
 }
 
 /** Returns the CTE `audit`. Add it to every statement that changes data. */
-export function auditEvent({ resource, from, applicationId = p.uuid('applicationId') }: Change): SQL {
+export function auditEvent({ resource, from, applicationId = p.uuid('applicationId'), onBehalfBy }: Change): SQL {
   return sql`audit as (
     insert into audit_events
-      (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id)
+      (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id
+        ${onBehalfBy ? sql`, on_behalf_by` : sql``})
     select ${applicationId}, ${p.instant('now')}, ${p.uuid('auditId')}, ${p.text('auditActorType')},
       ${p.text('auditActor')}, ${p.text('auditAction')}, ${resource}::text, ${p.text('auditIpAddress')},
-      ${p.text('auditRequestId')}
+      ${p.text('auditRequestId')}${onBehalfBy ? sql`, ${onBehalfBy}` : sql``}
     from ${from})`;
 }
 

@@ -44,6 +44,7 @@ const CALL_ERRORS = {
   API_KEY_REPLACED: ['failed_precondition', 'API key already replaced'],
   LOGIN_INTENT_COMPLETED: ['failed_precondition', 'Login intent already completed'],
   LOGIN_INTENT_EXPIRED: ['failed_precondition', 'Login intent expired'],
+  SIGN_IN_NOT_FRESH: ['failed_precondition', 'Sign-in not fresh'],
 
   TOO_MANY_GROUPS: ['resource_exhausted', 'Too many groups'],
   TOO_MANY_SIGNING_KEYS: ['failed_precondition', 'Too many signing keys'],

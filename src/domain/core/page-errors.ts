@@ -21,7 +21,6 @@ export const PAGE_ERRORS = {
   UNKNOWN_IDENTITY: ['not_found', 'Unknown identity'],
   UNKNOWN_PASSKEY: ['not_found', 'Unknown passkey'],
   UNKNOWN_WALLET: ['not_found', 'Unknown wallet'],
-  SIGN_IN_NOT_FRESH: ['failed_precondition', 'Sign-in not fresh'],
   SIGN_IN_NOT_REMEMBERED: ['unauthenticated', 'Sign-in not remembered'],
   WRONG_CODE: ['unauthenticated', 'Wrong code'],
 

@@ -7,10 +7,10 @@ import { addToQuery } from '../applications/redirect-uri.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
-import { check, optional, text, textThat, type Unchecked, uuid } from '../core/validation.ts';
+import { check, identifier, optional, text, textThat, type Unchecked, uuid } from '../core/validation.ts';
 import { type SignInOrigin, shortenUserAgent } from '../sessions/browser.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
-import type { SignInMethod } from '../tokens/verify-token.ts';
+import { IMPERSONATION, type SignInMethod } from '../tokens/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { isSameEmail, spellingsOf } from '../users/same-email.ts';
 import { requireOpenIntent } from './login-intent.ts';
@@ -23,6 +23,7 @@ const rules = {
   userId: uuid,
   ipAddress: optional(textThat((text) => isIP(text) > 0, 'must be an IP address', { max: 64, format: 'ip-address' })),
   userAgent: optional(userAgentText),
+  onBehalfBy: optional(identifier),
 };
 
 export interface Completion {
@@ -49,7 +50,7 @@ export interface OwnSignIn {
  *
  * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`; `User not
  * found`, also if the proved wallet or identity no longer belongs to the user; `Code no longer valid` instead if an
- * e-mail address was proved
+ * e-mail address was proved; `Sign-in not fresh` on behalf of a user if the application demands a fresh sign-in
  */
 export async function completeLogin(
   call: Call,
@@ -57,11 +58,11 @@ export async function completeLogin(
   request: Unchecked<keyof typeof rules>,
   { how: onPage, proved = {} }: OnLoginPage = {},
 ): Promise<Completion> {
-  const { loginIntentId, userId, ipAddress, userAgent } = check(request, rules);
+  const { loginIntentId, userId, ipAddress, userAgent, onBehalfBy } = check(request, rules);
   const { email = null, walletAddress = null, issuer = null, subject = null } = proved;
   const { run, now } = call;
   const how = onPage ?? {
-    method: 'page',
+    method: onBehalfBy === null ? 'page' : IMPERSONATION,
     browserDigest: null,
     answerDigest: null,
     ...givenOrigin(ipAddress, userAgent),
@@ -77,9 +78,11 @@ export async function completeLogin(
     walletAddress,
     issuer,
     subject,
+    onBehalfBy,
   });
   if (!intent) {
-    await requireOpenIntent(call, loginIntentId);
+    const { prompt, maxAgeSeconds } = await requireOpenIntent(call, loginIntentId);
+    if (onBehalfBy !== null && (prompt !== '' || maxAgeSeconds !== null)) throw new ServiceError('SIGN_IN_NOT_FRESH');
     throw new ServiceError(email === null ? 'USER_NOT_FOUND' : 'CODE_NOT_VALID');
   }
   call.count?.('sign_ins');
@@ -169,7 +172,7 @@ export const originAssignments = sql`browser_digest = ${p.bytes('browserDigest')
 
 const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
   with ${completedIntent({
-    condition: sql`exists (
+    condition: sql`(${p.text('onBehalfBy')}::text is null or i.prompt = '' and i.max_age_seconds is null) and exists (
       select 1 from users u
       where u.id = ${p.uuid('userId')} and u.deleted_at is null and u.deactivated_at is null
         and (${p.texts('emails')} is null or ${isSameEmail(sql`u.email`)})
@@ -179,6 +182,7 @@ const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
           where d.issuer = ${p.text('issuer')} and d.subject = ${p.text('subject')} and d.user_id = u.id)))`,
     completedAt: laterThanCutoffs,
     authenticatedAt: p.instant('authenticatedAt'),
+    onBehalfBy: p.text('onBehalfBy'),
   })}
   select ${completedColumns} from completed`;
 
@@ -193,19 +197,26 @@ export function completedIntent({
   authenticatedAt = sql`i.authenticated_at`,
   assurance = sql`1`,
   passkeyId = sql`null`,
+  onBehalfBy,
 }: {
   condition: SQL;
   completedAt?: SQL;
   authenticatedAt?: SQL;
   assurance?: SQL;
   passkeyId?: SQL;
+  onBehalfBy?: SQL;
 }): SQL {
-  const audit = { resource: p.uuid('userId'), from: sql`completed`, applicationId: sql`application_id` };
+  const audit = {
+    resource: p.uuid('userId'),
+    from: sql`completed`,
+    applicationId: sql`application_id`,
+    ...(onBehalfBy && { onBehalfBy }),
+  };
   return sql`completed as (
     update login_intents i
     set completed_at = ${completedAt}, authenticated_at = ${authenticatedAt}, user_id = ${p.uuid('userId')},
       method = ${p.text('method')}, assurance = ${assurance}, passkey_id = ${passkeyId},
-      ${originAssignments}
+      ${originAssignments}${onBehalfBy ? sql`, on_behalf_by = ${onBehalfBy}` : sql``}
     from applications a
     where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
       and a.id = i.application_id and a.deleted_at is null and ${condition}

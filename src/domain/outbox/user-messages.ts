@@ -92,6 +92,7 @@ export function sessionCreated(begun: SQL): Message {
     ipAddress: sql`ip_address`,
     userAgent: sql`user_agent`,
     method: sql`method`,
+    onBehalfBy: sql`on_behalf_by`,
   };
   return { type: 'session.created', userId: sql`user_id`, data: jsonObject(session), from: begun };
 }

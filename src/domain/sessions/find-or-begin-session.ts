@@ -15,7 +15,17 @@ const NOTIFIED = ['session.created', 'user.created'] as const;
 
 /** The columns of a session that begins, in place of what the last one had. */
 const REPLACED = [
-  ...['email', 'name', 'profile_image', 'wallet_address', 'cutoff_at', 'ip_address', 'user_agent', 'browser_digest'],
+  ...[
+    'email',
+    'name',
+    'profile_image',
+    'wallet_address',
+    'cutoff_at',
+    'ip_address',
+    'user_agent',
+    'browser_digest',
+    'on_behalf_by',
+  ],
   ...['id', 'method', 'authenticated_at', 'last_authenticated_at', 'began_at', 'created_at', 'expires_at'],
 ];
 const replaced = sql.raw(REPLACED.join(', '));
@@ -77,7 +87,7 @@ interface Additions {
  * subscribes to them: their CTE costs time even if it inserts nothing.
  */
 export function findOrBegin(
-  { address, userAgent, browser, join, isKnown }: OriginColumns,
+  { address, userAgent, browser, onBehalfBy, join, isKnown }: OriginColumns,
   notifies: 'yes' | 'no' | 'unless asked',
   additions: Additions = {},
 ): SQL {
@@ -99,7 +109,7 @@ export function findOrBegin(
     ), begun as (
       insert into sessions as s (application_id, user_id, ${replaced})
       select ${p.uuid('applicationId')}, caller.id, email, name, profile_image, wallet_address, cutoff_at,
-        coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${browser},
+        coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${browser}, ${onBehalfBy},
         ${p.uuid('id')}, ${signIn.method}, ${signIn.authenticatedAt}, null, ${p.instant('now')}, ${p.instant('now')},
         ${signIn.expiresAt}
       from caller ${join}

@@ -10,6 +10,8 @@ export interface SessionOrigin {
   readonly originUserAgent: string | null;
   /** The digest of the browser. Null if it was another page's. */
   readonly originBrowser: Buffer | null;
+  /** Who has signed in on behalf of the user. */
+  readonly onBehalfBy: string | null;
   /** Whether the intent has been read. Before, no session begins where statements take these parameters. */
   readonly isOriginKnown: boolean;
 }
@@ -18,6 +20,7 @@ export const UNKNOWN_ORIGIN: SessionOrigin = {
   originAddress: null,
   originUserAgent: null,
   originBrowser: null,
+  onBehalfBy: null,
   isOriginKnown: false,
 };
 
@@ -28,6 +31,7 @@ const given = {
   address: p.text('originAddress'),
   userAgent: p.text('originUserAgent'),
   browser: p.bytes('originBrowser'),
+  onBehalfBy: p.text('onBehalfBy'),
 };
 
 /** Where the statement of a session that begins has its origin. */
@@ -35,6 +39,7 @@ export interface OriginColumns {
   readonly address: SQL;
   readonly userAgent: SQL;
   readonly browser: SQL;
+  readonly onBehalfBy: SQL;
   /** Joins what has them. */
   readonly join: SQL;
   /** Whether a session may begin: nothing, or a condition with `and` behind it. */
@@ -50,6 +55,7 @@ export const ORIGINS: Readonly<Record<'intent' | 'parameters', OriginColumns>> =
     address: sql`i.ip_address`,
     userAgent: sql`i.user_agent`,
     browser: sql`i.browser_digest`,
+    onBehalfBy: sql`i.on_behalf_by`,
     join: sql`left join login_intents i on ${isIntentOfToken}`,
     isKnown: sql``,
   },
@@ -62,6 +68,7 @@ export const SELECTED_ORIGINS = {
     address: sql`(select i.ip_address from login_intents i where ${isIntentOfToken})`,
     userAgent: sql`(select i.user_agent from login_intents i where ${isIntentOfToken})`,
     browser: sql`(select i.browser_digest from login_intents i where ${isIntentOfToken})`,
+    onBehalfBy: sql`(select i.on_behalf_by from login_intents i where ${isIntentOfToken})`,
   },
   parameters: given,
 };
@@ -79,6 +86,8 @@ const selectOrigin = statement('select_session_origin', {
   originAddress: loginIntents.ipAddress,
   originUserAgent: loginIntents.userAgent,
   originBrowser: loginIntents.browserDigest,
+  onBehalfBy: loginIntents.onBehalfBy,
 }).ifDistributed`
-  select i.ip_address as origin_address, i.user_agent as origin_user_agent, i.browser_digest as origin_browser
+  select i.ip_address as origin_address, i.user_agent as origin_user_agent, i.browser_digest as origin_browser,
+    i.on_behalf_by
   from login_intents i where ${isIntentOfToken}`;

@@ -45,11 +45,13 @@ export interface BegunSession extends Profile {
   readonly method: SignInMethod;
 }
 
-const { userId, email, name, profileImage, walletAddress, ipAddress, userAgent, createdAt, expiresAt } = sessions;
+const { userId, email, name, profileImage, walletAddress, ipAddress, userAgent, createdAt, expiresAt, onBehalfBy } =
+  sessions;
 
 export const sessionColumns = {
   ...{ userId, email, name, profileImage, walletAddress, ipAddress, userAgent, createdAt, expiresAt },
   method: t.textOf<SignInMethod>(),
+  onBehalfBy,
   authTime: t.instant,
 };
 

@@ -13,12 +13,12 @@ export const updateSignIn = statement('update_sign_in')`${update('intent')}`.ifD
 export const updateSignInOfGrant = statement('update_sign_in_by_parameters')`${update('parameters')}`;
 
 function update(source: keyof typeof SELECTED_ORIGINS): SQL {
-  const { address, userAgent, browser } = SELECTED_ORIGINS[source];
+  const { address, userAgent, browser, onBehalfBy } = SELECTED_ORIGINS[source];
   return sql`
     with updated as (
       update sessions set last_authenticated_at = ${p.instant('authenticatedAt')}, method = ${p.text('method')},
         ip_address = coalesce(${address}, ip_address), user_agent = coalesce(${userAgent}, user_agent),
-        browser_digest = ${browser}
+        browser_digest = ${browser}, on_behalf_by = ${onBehalfBy}
       where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
         and id = ${p.uuid('sessionId')}
         and greatest(authenticated_at, last_authenticated_at) < ${p.instant('authenticatedAt')}

@@ -16,9 +16,13 @@ export type Algorithm = 'EdDSA' | 'ES256';
 
 /**
  * How a user signed in: by code (`email`), wallet or passkey on the login page, on another page that called
- * CompleteLogin (`page`), at another token issuer, or at a provider. For a provider it is the provider's ID.
+ * CompleteLogin (`page`), at another token issuer, or at a provider. For a provider it is the provider's ID. With
+ * `impersonation`, somebody else has signed in on behalf of the user.
  */
-export type SignInMethod = 'email' | 'wallet' | 'passkey' | 'page' | 'issuer' | ProviderMethod;
+export type SignInMethod = 'email' | 'wallet' | 'passkey' | 'page' | 'issuer' | typeof IMPERSONATION | ProviderMethod;
+
+/** The method of a sign-in on behalf of a user. It is never fresh, and browsers do not remember it. */
+export const IMPERSONATION = 'impersonation';
 
 /**
  * Any string, as operators choose the IDs of providers. `& {}` keeps the literals of `SignInMethod` apart in editors.

@@ -5,7 +5,7 @@ import { ServiceError } from '../../domain/core/errors.ts';
 import { CONSOLE_APPLICATION_ID } from '../../domain/core/own-applications.ts';
 import { UUID } from '../../domain/core/validation.ts';
 import { renewSession } from '../../domain/sessions/renew-session.ts';
-import type { SignInMethod } from '../../domain/tokens/verify-token.ts';
+import { IMPERSONATION, type SignInMethod } from '../../domain/tokens/verify-token.ts';
 import { getUser } from '../../domain/users/get-user.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import type { ConsoleParts } from './console-parts.ts';
@@ -37,7 +37,8 @@ export function findOperator(
   { email }: { readonly email: string },
   method: SignInMethod,
 ): Operator | NonOperator {
-  const operator = operators.find(email);
+  // Changes would be in the audit log as those of the operator.
+  const operator = method === IMPERSONATION ? undefined : operators.find(email);
   const isAccepted = operator && (!operator.needsPasskey || method === 'passkey');
   return isAccepted ? operator : { email, needsPasskey: operator !== undefined };
 }

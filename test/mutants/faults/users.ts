@@ -2,6 +2,7 @@ import { type Fault, uncapitalize } from '../fault.ts';
 
 const international = 'test/login-page/international-addresses.test.ts';
 const revocations = 'test/contract/revocations.test.ts';
+const onBehalf = 'test/contract/on-behalf-by.test.ts';
 const users = 'test/contract/users.test.ts';
 const undo = 'test/domain/account/undo-address-change.test.ts';
 
@@ -142,5 +143,53 @@ export const USER_FAULTS: readonly Fault[] = [
     replace: 'revokeUserSessions(call, fields),',
     test: revocations,
     title: /After RevokeUserSessions a session/,
+  },
+  {
+    what: 'A sign-in on behalf of a user meets the demand for a fresh one',
+    file: 'src/domain/login/complete-login.ts',
+    find: "i.prompt = '' and i.max_age_seconds is null",
+    replace: 'i.id is not null',
+    test: onBehalf,
+    title: /are refused by an intent with/,
+  },
+  {
+    what: 'A sign-in on behalf of a user looks fresh to applications',
+    file: 'src/domain/login/sign-in-age.ts',
+    find: 'method === IMPERSONATION ? new Date(0) : at',
+    replace: 'method === IMPERSONATION ? at : at',
+    test: onBehalf,
+    title: /are never fresh/,
+  },
+  {
+    what: 'The audit log does not name who signed in on behalf of a user',
+    file: 'src/domain/login/complete-login.ts',
+    find: '...(onBehalfBy && { onBehalfBy })',
+    replace: '...(false && { onBehalfBy })',
+    test: onBehalf,
+    title: /the audit log and the message to webhooks/,
+  },
+  {
+    what: 'A session keeps the name of somebody else after the user has signed in',
+    file: 'src/domain/sessions/update-sign-in.ts',
+    find: ', on_behalf_by = ${onBehalfBy}',
+    replace: ', on_behalf_by = coalesce(${onBehalfBy}, on_behalf_by)',
+    test: onBehalf,
+    title: /are never fresh/,
+  },
+  {
+    what: 'A sign-in on behalf of a user changes the account',
+    file: 'src/domain/account/open-account.ts',
+    find: 'redeemed.isContinued || signIn.method === IMPERSONATION',
+    replace: 'redeemed.isContinued || signIn.method === IMPERSONATION && false',
+    test: 'test/login-page/on-behalf-by.test.ts',
+    title: /look at the account, but change nothing/,
+  },
+  {
+    what: 'A sign-in on behalf of an operator opens the console',
+    file: 'src/modules/console/signed-in-operator.ts',
+    find: 'method === IMPERSONATION ? undefined : operators.find(email)',
+    replace: 'method === IMPERSONATION ? operators.find(email) : operators.find(email)',
+    test: 'test/console/sign-in.test.ts',
+    title: /signs nobody in who signs in on behalf of an operator/,
   },
 ];

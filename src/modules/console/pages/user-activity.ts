@@ -98,7 +98,9 @@ ${renderPager(`/users/${id}/${name}`, query, nextPageToken)}`,
 
 const SESSION_COLUMNS = [
   column('Application', ({ applicationName }: UserSession) => isolate(applicationName)),
-  wideColumn('Method', ({ method }: UserSession) => method),
+  wideColumn('Method', ({ method, onBehalfBy }: UserSession) =>
+    onBehalfBy === null ? method : html`${method} by ${isolate(onBehalfBy)}`,
+  ),
   column('Browser', ({ userAgent }: UserSession) => renderBrowser(userAgent)),
   wideColumn('Address', ({ ipAddress }: UserSession) => html`<code>${isolate(ipAddress || '–')}</code>`),
   wideColumn('Signed in', ({ authTime }: UserSession) => renderMoment(authTime)),

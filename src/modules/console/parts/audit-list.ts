@@ -77,6 +77,7 @@ ${renderFacts([
   ['When (UTC)', renderMoment(occurredAt)],
   ['Who', renderActor(event, names)],
   ['What', renderWhat(event)],
+  ['On behalf', event.onBehalfBy !== null && isolate(`by ${event.onBehalfBy}`)],
   ['On what', event.resource !== '' && renderResource(event, names)],
   [
     'Application',

@@ -81,6 +81,7 @@ const origin: OriginColumns = {
   address: sql`caller.origin_address`,
   userAgent: sql`caller.origin_user_agent`,
   browser: sql`caller.origin_browser`,
+  onBehalfBy: sql`caller.on_behalf_by`,
   join: sql``,
   isKnown: sql``,
 };
@@ -98,6 +99,7 @@ const grant = insertGrant({
   method: signIn.method,
   address: origin.address,
   userAgent: origin.userAgent,
+  onBehalfBy: origin.onBehalfBy,
   authenticatedAt: signIn.authenticatedAt,
   endsAt: latestEnd,
 });
@@ -112,6 +114,7 @@ const REDEEMED = {
     originAddress: loginIntents.ipAddress,
     originUserAgent: loginIntents.userAgent,
     originBrowser: loginIntents.browserDigest,
+    onBehalfBy: loginIntents.onBehalfBy,
   },
 };
 
@@ -126,5 +129,6 @@ const redeemAndBegin = statement('redeem_code_and_begin_session', {
   condition: sql`and ${isCodeOfSignedIn({ sid: sidFrom(sql`redeemed`), userId: sql`redeemed.user_id`, browserDigest: sql`redeemed.origin_browser`, authenticatedAt: sql`redeemed.authenticated_at` })}`,
   ctes: grant.ctes,
   columns: sql`${grant.columns}, caller.nonce, caller.user_id as login_user_id, caller.method as login_method,
-    caller.authenticated_at, caller.scope, caller.origin_address, caller.origin_user_agent, caller.origin_browser`,
+    caller.authenticated_at, caller.scope, caller.origin_address, caller.origin_user_agent, caller.origin_browser,
+    caller.on_behalf_by`,
 })}`;

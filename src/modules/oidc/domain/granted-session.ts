@@ -31,6 +31,7 @@ export interface NewGrant extends GrantedSignIn {
   readonly originAddress: string | null;
   readonly originUserAgent: string | null;
   readonly originBrowser: Buffer | null;
+  readonly onBehalfBy: string | null;
 }
 
 export type GrantedSession = FoundSession['session'] & Pick<FoundSession, 'sid' | 'verifiedEmail'>;
@@ -98,7 +99,7 @@ async function findOrBeginSession(
     if (!found?.isAccepted) throw new OidcError('invalid_grant');
     const { isOutdated, session, sid, verifiedEmail, notifiedIds = [] } = found;
     if (isOutdated) {
-      const origin = { originAddress: null, originUserAgent: null, originBrowser: null };
+      const origin = { originAddress: null, originUserAgent: null, originBrowser: null, onBehalfBy: null };
       await call.run(updateSignInOfGrant, { ...origin, ...parameters, sessionId: session.id });
     }
     // Tries again: the session has just been updated, or a concurrent call has begun it, or webhooks need a message.
@@ -128,7 +129,10 @@ type FoundSession = RowOfType<typeof FOUND> & Partial<HasMessages>;
 const verifiedEmail = sql`case when email_verified_at is not null then caller.email end as verified_email`;
 
 type GrantColumns = Readonly<
-  Record<'grantId' | 'sid' | 'scope' | 'method' | 'address' | 'userAgent' | 'authenticatedAt' | 'endsAt', SQL>
+  Record<
+    'grantId' | 'sid' | 'scope' | 'method' | 'address' | 'userAgent' | 'onBehalfBy' | 'authenticatedAt' | 'endsAt',
+    SQL
+  >
 >;
 
 /**
@@ -137,11 +141,11 @@ type GrantColumns = Readonly<
  */
 export function insertGrant({ sid, authenticatedAt, ...grant }: GrantColumns) {
   const ctes = sql`, granted as (
-    insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent, authenticated_at,
-      rotation, created_at, expires_at)
+    insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent, on_behalf_by,
+      authenticated_at, rotation, created_at, expires_at)
     select ${p.uuid('applicationId')}, ${grant.grantId}, id, ${sid}, ${grant.scope}, ${grant.method},
       coalesce(${grant.address}, ${p.text('ipAddress')}), coalesce(${grant.userAgent}, ${p.text('userAgent')}),
-      ${authenticatedAt}, ${p.integer('rotation')}, ${p.instant('now')}, ${grant.endsAt}
+      ${grant.onBehalfBy}, ${authenticatedAt}, ${p.integer('rotation')}, ${p.instant('now')}, ${grant.endsAt}
     from caller where ${authenticatedAt} > cutoff_at
     on conflict do nothing
   )`;
@@ -156,6 +160,7 @@ function begin(notifies: 'yes' | 'unless asked'): SQL {
     method: p.text('method'),
     address: p.text('originAddress'),
     userAgent: p.text('originUserAgent'),
+    onBehalfBy: p.text('onBehalfBy'),
     authenticatedAt: p.instant('authenticatedAt'),
     endsAt: p.instant('endsAt'),
   });
@@ -182,6 +187,7 @@ const origin = {
   address: sql`g.ip_address`,
   userAgent: sql`g.user_agent`,
   browser: sql`null::bytea`,
+  onBehalfBy: sql`g.on_behalf_by`,
   join: sql`join oidc_grants g on ${isLiveGrant}`,
   isKnown: sql``,
 };

@@ -1,6 +1,7 @@
 /** ID tokens: OpenID Connect Core 1.0, section 2. */
 
 import { hasScope } from '../../../domain/grants/scope.ts';
+import { shownSignInTime } from '../../../domain/login/sign-in-age.ts';
 import { type SignInMethod, toSeconds } from '../../../domain/tokens/verify-token.ts';
 import type { Claims } from './signing-keys.ts';
 
@@ -39,7 +40,7 @@ export function idTokenClaims(facts: IdTokenFacts): Claims {
     aud: clientId,
     iat: issuedAt,
     exp: issuedAt + LIFETIME_SECONDS,
-    auth_time: toSeconds(authenticatedAt),
+    auth_time: toSeconds(shownSignInTime(method, authenticatedAt)),
     amr: [method],
     sid,
     ...(nonce !== null && { nonce }),

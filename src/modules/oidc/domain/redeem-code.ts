@@ -68,6 +68,7 @@ const REDEEMED = {
   originAddress: loginIntents.ipAddress,
   originUserAgent: loginIntents.userAgent,
   originBrowser: loginIntents.browserDigest,
+  onBehalfBy: loginIntents.onBehalfBy,
 };
 
 /**
@@ -81,7 +82,8 @@ export const redeemedIntent = sql`redeemed as (
       and redeemed_at is null and completed_at > ${p.instant('completedAfter')}
       and redirect_uri = ${p.text('redirectUri')} and code_challenge is not distinct from ${p.bytes('codeChallenge')}
     returning user_id, method, coalesce(authenticated_at, completed_at) as authenticated_at, scope::integer, nonce,
-      browser_digest as origin_browser, ip_address as origin_address, user_agent as origin_user_agent
+      browser_digest as origin_browser, ip_address as origin_address, user_agent as origin_user_agent,
+      on_behalf_by
   )`;
 
 const redeem = statement('redeem_code', REDEEMED)`
