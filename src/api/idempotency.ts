@@ -13,7 +13,7 @@ import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import type { Run } from '../database/database.ts';
-import type { Call } from '../domain/core/call.ts';
+import type { Call, Transactional } from '../domain/core/call.ts';
 import { ServiceError } from '../domain/core/errors.ts';
 import { answerOnce, type KeyedRequest } from '../domain/idempotency/answer-once.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
@@ -67,7 +67,7 @@ export interface KeyedCall extends Omit<KeyedRequest, 'content'> {
   readonly method: DescMethodUnary;
   readonly fields: Fields;
   /** Returns the call of the domain, which runs its statements with `run`. */
-  toCall(run: Run): Call;
+  toCall(run: Run): Call & Transactional;
 }
 
 /**
@@ -78,7 +78,7 @@ export interface KeyedCall extends Omit<KeyedRequest, 'content'> {
 export async function handleOnce(
   parts: Parameters<typeof answerOnce>[0],
   { method: { input, output }, fields, toCall, ...request }: KeyedCall,
-  handle: (call: Call) => Promise<ResponseMessage>,
+  handle: (call: Call & Transactional) => Promise<ResponseMessage>,
 ): Promise<ResponseMessage> {
   const afterCommit: (() => void)[] = [];
   const content = JSON.stringify(toCanonical(input.fields, fields), withoutBigints);

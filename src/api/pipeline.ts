@@ -5,7 +5,7 @@
 import { NO_APPLICATION } from '../database/audit-schema.ts';
 import type { Database, Run } from '../database/database.ts';
 import { type AuditContext, withAudit } from '../domain/audit/audit-event.ts';
-import type { Application, Call } from '../domain/core/call.ts';
+import type { Application, Call, CountName, Transactional } from '../domain/core/call.ts';
 import type { Peer } from '../domain/sessions/session.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import { headerOf, type RequestContext } from '../http/http-context.ts';
@@ -94,7 +94,7 @@ export class Pipeline {
         // Read the body before `run` takes a place: a caller with a slow body would occupy the place for long.
         const fields = await readFields();
         const actor = { ...origin, actorType: 'api_key', actor: owner.apiKeyId } as const;
-        const handle = (own: Call) => procedure.handle({ ...own, application: caller }, fields, peer);
+        const handle = (own: Call & Transactional) => procedure.handle({ ...own, application: caller }, fields, peer);
         const request = { method, fields, key, applicationId: caller.id, scope: action };
         return admission.run(caller.id, ({ ignoreTime }) => this.#handle(call, actor, request, handle, ignoreTime));
       }
@@ -124,19 +124,30 @@ export class Pipeline {
     { deadline, isGone }: CallInfo,
     actor: Omit<AuditContext, 'now'>,
     { key, ...request }: GivenRequest,
-    handle: (call: Call) => Promise<ResponseMessage>,
+    handle: (call: Call & Transactional) => Promise<ResponseMessage>,
     onWait?: () => void,
   ): Promise<ResponseMessage> {
     const { clock, count, database, notices, onMessage } = this.#parts;
     const now = clock();
-    const toCall = (run: Run): Call => {
-      const own = { run: withAudit(run, { ...actor, now }), now, notices, onMessage, onWait };
-      return { ...own, count: (name) => count?.(name, now) };
+    const audited = (run: Run) => withAudit(run, { ...actor, now });
+    const toCall = (run: Run, transact: Transactional['transact']) => {
+      const own = { run: audited(run), transact, now, notices, onMessage, onWait };
+      return { ...own, count: (name: CountName) => count?.(name, now) };
     };
-    if (key === undefined) return handle(toCall(database.within(deadline, onWait, isGone)));
-    // A transaction waits for locks on a connection of its own.
+    if (key === undefined) {
+      const transact: Transactional['transact'] = (work) => {
+        // A transaction waits for locks on a connection of its own.
+        onWait?.();
+        return database.transact({ applicationId: request.applicationId, deadline }, (run) => work(audited(run)));
+      };
+      return handle(toCall(database.within(deadline, onWait, isGone), transact));
+    }
     onWait?.();
-    return handleOnce(this.#parts, { ...request, key, now, deadline, toCall }, handle);
+    return handleOnce(
+      this.#parts,
+      { ...request, key, now, deadline, toCall: (run) => toCall(run, (work) => work(audited(run))) },
+      handle,
+    );
   }
 }
 

@@ -7,7 +7,7 @@ import type {
   MessageInitShape,
   MessageShape,
 } from '@bufbuild/protobuf';
-import type { ApplicationCall, Call } from '../domain/core/call.ts';
+import type { Call, TransactionalCall } from '../domain/core/call.ts';
 import { ServiceError } from '../domain/core/errors.ts';
 import { OWN_APPLICATION_IDS } from '../domain/core/own-applications.ts';
 import type { Peer } from '../domain/sessions/session.ts';
@@ -33,7 +33,7 @@ type Handlers<Service extends DescService, CallType> = {
     : never;
 };
 
-export type ApplicationHandlers<Service extends DescService> = Handlers<Service, ApplicationCall>;
+export type ApplicationHandlers<Service extends DescService> = Handlers<Service, TransactionalCall>;
 export type ServiceHandlers<Service extends DescService> = Handlers<Service, Call>;
 
 /** An RPC with its handler. Only a call with an API key has an application. */
@@ -46,7 +46,7 @@ export type Procedure = {
   /** Whether a repeated call with the same `Idempotency-Key` gets the same answer. */
   readonly takesKey: boolean;
 } & (
-  | { readonly credential: 'apiKey'; readonly handle: AnyHandler<ApplicationCall> }
+  | { readonly credential: 'apiKey'; readonly handle: AnyHandler<TransactionalCall> }
   | { readonly credential: 'adminKey' | 'none'; readonly handle: AnyHandler<Call> }
 );
 

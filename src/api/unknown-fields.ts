@@ -1,6 +1,7 @@
 /** Refuses fields that a call does not have: otherwise a misspelt field would have no effect, and nobody would know. */
 import type { DescMessage } from '@bufbuild/protobuf';
 import { ServiceError } from '../domain/core/errors.ts';
+import { isObject } from '../encoding/json.ts';
 
 /** Enough to correct a request. A hostile request may have thousands of unknown fields. */
 const MAX_NAMED = 10;
@@ -13,11 +14,11 @@ export function unknownFields(paths: readonly string[]): ServiceError {
 
 /** Returns the paths of fields that the schema lacks, at any depth. Ignores values of a wrong type. */
 export function findUnknownFields(schema: DescMessage, value: unknown, prefix = ''): string[] {
-  if (typeof value !== 'object' || value === null || schema.typeName.startsWith('google.protobuf.')) return [];
+  if (!isObject(value) || schema.typeName.startsWith('google.protobuf.')) return [];
   const paths: string[] = [];
   for (const name of Object.keys(value)) {
     const field = schema.fields.find(({ jsonName }) => jsonName === name);
-    const inner: unknown = (value as Readonly<Record<string, unknown>>)[name];
+    const inner = value[name];
     if (!field) paths.push(prefix + name);
     else if (field.message && Array.isArray(inner)) {
       for (const [at, item] of inner.entries())

@@ -16,6 +16,10 @@ interface Event {
   readonly eventId: string;
   readonly name?: string;
   readonly createdAt: string;
+  readonly startsAt?: string;
+  readonly endsAt?: string;
+  readonly capacity?: number;
+  readonly admission?: 'ANYONE' | 'LISTED';
 }
 
 /** The shape of `data` for each type of message. */
@@ -35,11 +39,15 @@ export interface WebhookData {
   readonly 'user.deactivated': WebhookUser;
   readonly 'user.deleted': { readonly id: string };
   readonly 'event.created': Event;
+  readonly 'event.updated': Event;
   readonly 'event.deleted': Event & { readonly deletedAt: string };
   readonly 'check_in.created': {
     readonly eventId: string;
     readonly attendeeId: string;
     readonly checkedInAt: string;
+    /** When the attendee came, by the clock of the scanner. */
+    readonly occurredAt?: string;
+    readonly gate?: string;
   };
   readonly 'check_in.undone': { readonly eventId: string; readonly attendeeId: string };
   readonly 'webhook.test': { readonly webhookId: string };

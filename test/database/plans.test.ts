@@ -94,6 +94,7 @@ import {
   StatementExplainer,
 } from '../support/statement-explainer.ts';
 import { useAuthorization } from '../support/use-authorization.ts';
+import { useEventRules } from '../support/use-event-rules.ts';
 import { useIdentities } from '../support/use-identities.ts';
 import { useOidc } from '../support/use-oidc.ts';
 import { usePasskeys } from '../support/use-passkeys.ts';
@@ -109,7 +110,14 @@ const CALL_ROWS = 11;
 const BATCH_ROWS = 500;
 /** Deliveries that a scrape of the metrics counts, or the console. */
 const COUNTED_ROWS = 10_000;
-const COUNTING = ['select_backlog', 'count_deliveries', 'select_totals'];
+const COUNTING = [
+  'count_all_check_ins',
+  'count_deliveries',
+  'count_other_attendees',
+  'select_backlog',
+  'select_event_counts',
+  'select_totals',
+];
 /** The statements of jobs. */
 const JOBS = [
   'delete_batch',
@@ -281,9 +289,9 @@ describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (
     const tables = await service.database.sql`
       select from information_schema.columns
       where table_schema = 'usher' and (column_name = 'expires_at' and table_name not in ('api_keys', 'sessions')
-        or column_name = 'occurred_at' and table_name <> 'audit_outbox')`;
-    // Those of `session_ids` remove the sessions, too. API keys stay. Three tables of webhooks, the counts and sign-ins are kept by age. Abandoned logins go before others.
-    expect(batches).toHaveLength(tables.length + 6);
+        or column_name = 'occurred_at' and table_name not in ('audit_outbox', 'check_ins'))`;
+    // Those of `session_ids` remove the sessions, too. API keys stay. Three tables of webhooks, the counts and sign-ins are kept by age. Abandoned logins go before others, and attendees have a time of their own.
+    expect(batches).toHaveLength(tables.length + 7);
     for (const { plans } of batches) {
       expect(Math.max(...readsOf(plans[mode]).map(({ rows }) => rows))).toBe(BATCH_ROWS);
     }
@@ -329,6 +337,11 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select tenants.id, 'event-' || people.n, now() from people join tenants on tenants.n = people.n % 50;
     insert into check_ins (application_id, event_id, attendee_id, checked_in_at)
       select application_id, id, 'attendee', now() from events;
+    insert into attendees (application_id, event_id, attendee_id, label, is_blocked, version, changed_at, removed_at)
+      select application_id, id, 'attendee', '', false, 1, now(), now() + row_number() over () * interval '1 second' from events;
+    insert into scans (application_id, event_id, scan_id, attendee_id, outcome, received_at)
+      select application_id, id, gen_random_uuid(), 'attendee', 'REFUSED',
+        now() - interval '14 days' + row_number() over () * interval '1 second' from events;
     insert into audit_events
       (application_id, id, occurred_at, actor_type, actor, action, resource, ip_address, request_id)
       select tenants.id, gen_random_uuid(), now() - interval '400 days' + people.n * interval '1 second',
@@ -528,6 +541,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const settings = { connections: 1, statementTimeoutMs: 60_000, layout: 'distributed' } as const;
   const distributed = new Database(testDatabase.url, settings);
   const runDistributed = withAudit(distributed.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
+  await useEventRules({ ...ofTenant, transact: (work) => work(run) });
   await useOidc(ofTenant, runDistributed, { service, tenant });
   await listOperatorEvents(call, pageTokens, { readerId: randomUUID(), pageSize: 1 });
   const named = new Set([tenant.id]);

@@ -1,5 +1,6 @@
 /** Calls that race on two replicas, many times over. */
 import { test } from 'vitest';
+import { raceForPlaces, raceListWithScans } from '../support/check-in-races.ts';
 import {
   deleteWhileCheckingIn,
   raceCheckInsWithDeletes,
@@ -23,3 +24,9 @@ test('exchanges that race on two replicas all get the one session', () => raceEx
 test('renewals that race on two replicas all get the one successor', () => raceRenewals(quickOrLong(20, 300)));
 
 test('nothing that races a revocation on two replicas outlives it', () => raceRevocations(quickOrLong(48, 300)));
+
+test('scans that race on two replicas fill exactly the places of an event', () =>
+  raceForPlaces({ capacity: quickOrLong(20, 100), scans: quickOrLong(80, 1_000) }));
+
+test('a copy of the list that is read while scans and changes race has all of them', () =>
+  raceListWithScans(quickOrLong(60, 500)));

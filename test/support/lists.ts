@@ -81,6 +81,20 @@ const LISTS: Readonly<Record<string, List>> = {
       return { fields: { eventId }, add };
     },
   },
+  'EventService/ListAttendees': {
+    items: 'attendees',
+    key: 'attendeeId',
+    async open({ service, tenant }) {
+      const eventId = await createTestEvent(service, tenant);
+      const { events } = clientsOf(service, tenant);
+      const add = async () => {
+        const attendeeId = randomUUID();
+        await events.batchPutAttendees({ eventId, attendees: [{ attendeeId }] });
+        return attendeeId;
+      };
+      return { fields: { eventId }, add };
+    },
+  },
   'WebhookService/ListWebhooks': {
     items: 'webhooks',
     key: 'webhookId',

@@ -94,6 +94,14 @@ const PREPARE: Readonly<Record<string, (values: SampleValues, fixture: SampleFix
   'EventService/ListCheckIns': async (values) => {
     for (const name of ['first', 'second']) await checkIn(values, newId(name, values.fixture));
   },
+  'EventService/ListAttendees': async (values, { service, tenant }) => {
+    const attendees = ['first', 'second'].map((attendeeId) => ({ attendeeId }));
+    await clientsOf(service, tenant).events.batchPutAttendees({ eventId: await values.get('EVENT_ID'), attendees });
+  },
+  'EventService/DeleteAttendees': async (values, { service, tenant }) => {
+    const attendees = [{ attendeeId: 'ticket-4711' }];
+    await clientsOf(service, tenant).events.batchPutAttendees({ eventId: await values.get('EVENT_ID'), attendees });
+  },
   'EventService/UndoCheckIn': async (values) => checkIn(values, await values.get('ATTENDEE_ID')),
   'AdminService/RemoveApplicationUser': async (values, { service }) =>
     adminClient(service).addApplicationUser({

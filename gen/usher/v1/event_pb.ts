@@ -4,15 +4,15 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file usher/v1/event.proto.
  */
 export const file_usher_v1_event: GenFile = /*@__PURE__*/
-  fileDesc("ChR1c2hlci92MS9ldmVudC5wcm90bxIIdXNoZXIudjEiJgoSRGVsZXRlRXZlbnRSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJIhUKE0RlbGV0ZUV2ZW50UmVzcG9uc2UiQgoSQ3JlYXRlRXZlbnRSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBAUIHCgVfbmFtZSI1ChNDcmVhdGVFdmVudFJlc3BvbnNlEh4KBWV2ZW50GAEgASgLMg8udXNoZXIudjEuRXZlbnQiIwoPR2V0RXZlbnRSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJIjIKEEdldEV2ZW50UmVzcG9uc2USHgoFZXZlbnQYASABKAsyDy51c2hlci52MS5FdmVudCJNChFMaXN0RXZlbnRzUmVxdWVzdBIWCglwYWdlX3NpemUYASABKAVIAIgBARISCgpwYWdlX3Rva2VuGAIgASgJQgwKCl9wYWdlX3NpemUiTgoSTGlzdEV2ZW50c1Jlc3BvbnNlEh8KBmV2ZW50cxgBIAMoCzIPLnVzaGVyLnYxLkV2ZW50EhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI3Cg5DaGVja0luUmVxdWVzdBIQCghldmVudF9pZBgBIAEoCRITCgthdHRlbmRlZV9pZBgCIAEoCSJSCg9DaGVja0luUmVzcG9uc2USIwoIY2hlY2tfaW4YASABKAsyES51c2hlci52MS5DaGVja0luEhoKEmFscmVhZHlfY2hlY2tlZF9pbhgCIAEoCCJhChNMaXN0Q2hlY2tJbnNSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJEhYKCXBhZ2Vfc2l6ZRgCIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAyABKAlCDAoKX3BhZ2Vfc2l6ZSJVChRMaXN0Q2hlY2tJbnNSZXNwb25zZRIkCgljaGVja19pbnMYASADKAsyES51c2hlci52MS5DaGVja0luEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI7ChJVbmRvQ2hlY2tJblJlcXVlc3QSEAoIZXZlbnRfaWQYASABKAkSEwoLYXR0ZW5kZWVfaWQYAiABKAkiFQoTVW5kb0NoZWNrSW5SZXNwb25zZSJlCgVFdmVudBIQCghldmVudF9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESLgoKY3JlYXRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBwoFX25hbWUiUQoHQ2hlY2tJbhITCgthdHRlbmRlZV9pZBgBIAEoCRIxCg1jaGVja2VkX2luX2F0GAIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcDKNBAoMRXZlbnRTZXJ2aWNlEkoKC0RlbGV0ZUV2ZW50EhwudXNoZXIudjEuRGVsZXRlRXZlbnRSZXF1ZXN0Gh0udXNoZXIudjEuRGVsZXRlRXZlbnRSZXNwb25zZRJKCgtDcmVhdGVFdmVudBIcLnVzaGVyLnYxLkNyZWF0ZUV2ZW50UmVxdWVzdBodLnVzaGVyLnYxLkNyZWF0ZUV2ZW50UmVzcG9uc2USQQoIR2V0RXZlbnQSGS51c2hlci52MS5HZXRFdmVudFJlcXVlc3QaGi51c2hlci52MS5HZXRFdmVudFJlc3BvbnNlEkcKCkxpc3RFdmVudHMSGy51c2hlci52MS5MaXN0RXZlbnRzUmVxdWVzdBocLnVzaGVyLnYxLkxpc3RFdmVudHNSZXNwb25zZRI+CgdDaGVja0luEhgudXNoZXIudjEuQ2hlY2tJblJlcXVlc3QaGS51c2hlci52MS5DaGVja0luUmVzcG9uc2USTQoMTGlzdENoZWNrSW5zEh0udXNoZXIudjEuTGlzdENoZWNrSW5zUmVxdWVzdBoeLnVzaGVyLnYxLkxpc3RDaGVja0luc1Jlc3BvbnNlEkoKC1VuZG9DaGVja0luEhwudXNoZXIudjEuVW5kb0NoZWNrSW5SZXF1ZXN0Gh0udXNoZXIudjEuVW5kb0NoZWNrSW5SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp]);
+  fileDesc("ChR1c2hlci92MS9ldmVudC5wcm90bxIIdXNoZXIudjEiJgoSRGVsZXRlRXZlbnRSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJIhUKE0RlbGV0ZUV2ZW50UmVzcG9uc2UijAIKEkNyZWF0ZUV2ZW50UmVxdWVzdBIQCghldmVudF9pZBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESMgoJc3RhcnRzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBiAEBEjAKB2VuZHNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESFQoIY2FwYWNpdHkYBiABKAVIA4gBARIWCglhZG1pc3Npb24YByABKAlIBIgBAUIHCgVfbmFtZUIMCgpfc3RhcnRzX2F0QgoKCF9lbmRzX2F0QgsKCV9jYXBhY2l0eUIMCgpfYWRtaXNzaW9uIjUKE0NyZWF0ZUV2ZW50UmVzcG9uc2USHgoFZXZlbnQYASABKAsyDy51c2hlci52MS5FdmVudCK9AgoSVXBkYXRlRXZlbnRSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIyCglzdGFydHNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQESMAoHZW5kc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIVCghjYXBhY2l0eRgGIAEoBUgDiAEBEhYKCWFkbWlzc2lvbhgHIAEoCUgEiAEBEi8KC3VwZGF0ZV9tYXNrGA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFza0IHCgVfbmFtZUIMCgpfc3RhcnRzX2F0QgoKCF9lbmRzX2F0QgsKCV9jYXBhY2l0eUIMCgpfYWRtaXNzaW9uIjUKE1VwZGF0ZUV2ZW50UmVzcG9uc2USHgoFZXZlbnQYASABKAsyDy51c2hlci52MS5FdmVudCIjCg9HZXRFdmVudFJlcXVlc3QSEAoIZXZlbnRfaWQYASABKAkiMgoQR2V0RXZlbnRSZXNwb25zZRIeCgVldmVudBgBIAEoCzIPLnVzaGVyLnYxLkV2ZW50Ik0KEUxpc3RFdmVudHNSZXF1ZXN0EhYKCXBhZ2Vfc2l6ZRgBIAEoBUgAiAEBEhIKCnBhZ2VfdG9rZW4YAiABKAlCDAoKX3BhZ2Vfc2l6ZSJOChJMaXN0RXZlbnRzUmVzcG9uc2USHwoGZXZlbnRzGAEgAygLMg8udXNoZXIudjEuRXZlbnQSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIu8BCg5DaGVja0luUmVxdWVzdBIQCghldmVudF9pZBgBIAEoCRITCgthdHRlbmRlZV9pZBgCIAEoCRIUCgdzY2FuX2lkGAMgASgJSACIAQESNAoLb2NjdXJyZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQESEQoEZ2F0ZRgFIAEoCUgCiAEBEh0KEGFscmVhZHlfYWRtaXR0ZWQYBiABKAhIA4gBAUIKCghfc2Nhbl9pZEIOCgxfb2NjdXJyZWRfYXRCBwoFX2dhdGVCEwoRX2FscmVhZHlfYWRtaXR0ZWQicgoPQ2hlY2tJblJlc3BvbnNlEiMKCGNoZWNrX2luGAEgASgLMhEudXNoZXIudjEuQ2hlY2tJbhIaChJhbHJlYWR5X2NoZWNrZWRfaW4YAiABKAgSEwoGcmVhc29uGAMgASgJSACIAQFCCQoHX3JlYXNvbiJGChNCYXRjaENoZWNrSW5SZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJEh0KBXNjYW5zGAIgAygLMg4udXNoZXIudjEuU2NhbiI9ChRCYXRjaENoZWNrSW5SZXNwb25zZRIlCgdyZXN1bHRzGAEgAygLMhQudXNoZXIudjEuU2NhblJlc3VsdCKoAQoEU2NhbhIPCgdzY2FuX2lkGAEgASgJEhMKC2F0dGVuZGVlX2lkGAIgASgJEjQKC29jY3VycmVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEhEKBGdhdGUYBCABKAlIAYgBARIYChBhbHJlYWR5X2FkbWl0dGVkGAUgASgIQg4KDF9vY2N1cnJlZF9hdEIHCgVfZ2F0ZSJjCgpTY2FuUmVzdWx0Eg8KB3NjYW5faWQYASABKAkSDwoHb3V0Y29tZRgCIAEoCRIOCgZyZWFzb24YAyABKAkSIwoIY2hlY2tfaW4YBCABKAsyES51c2hlci52MS5DaGVja0luIikKFUdldEV2ZW50Q291bnRzUmVxdWVzdBIQCghldmVudF9pZBgBIAEoCSJgChZHZXRFdmVudENvdW50c1Jlc3BvbnNlEg4KBmxpc3RlZBgBIAEoBRISCgpjaGVja2VkX2luGAIgASgFEiIKBWdhdGVzGAMgAygLMhMudXNoZXIudjEuR2F0ZUNvdW50Ii0KCUdhdGVDb3VudBIMCgRnYXRlGAEgASgJEhIKCmNoZWNrZWRfaW4YAiABKAUiWAoYQmF0Y2hQdXRBdHRlbmRlZXNSZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJEioKCWF0dGVuZGVlcxgCIAMoCzIXLnVzaGVyLnYxLkF0dGVuZGVlVG9QdXQiRwoNQXR0ZW5kZWVUb1B1dBITCgthdHRlbmRlZV9pZBgBIAEoCRINCgVsYWJlbBgCIAEoCRISCgppc19ibG9ja2VkGAMgASgIIhsKGUJhdGNoUHV0QXR0ZW5kZWVzUmVzcG9uc2UicgoUTGlzdEF0dGVuZGVlc1JlcXVlc3QSEAoIZXZlbnRfaWQYASABKAkSFgoJcGFnZV9zaXplGAIgASgFSACIAQESEgoKcGFnZV90b2tlbhgDIAEoCRIOCgZjdXJzb3IYBCABKAlCDAoKX3BhZ2Vfc2l6ZSJnChVMaXN0QXR0ZW5kZWVzUmVzcG9uc2USJQoJYXR0ZW5kZWVzGAEgAygLMhIudXNoZXIudjEuQXR0ZW5kZWUSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEg4KBmN1cnNvchgDIAEoCSKgAQoIQXR0ZW5kZWUSEwoLYXR0ZW5kZWVfaWQYASABKAkSDQoFbGFiZWwYAiABKAkSEgoKaXNfYmxvY2tlZBgDIAEoCBI2Cg1jaGVja2VkX2luX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEhIKCmlzX2RlbGV0ZWQYBSABKAhCEAoOX2NoZWNrZWRfaW5fYXQiQAoWRGVsZXRlQXR0ZW5kZWVzUmVxdWVzdBIQCghldmVudF9pZBgBIAEoCRIUCgxhdHRlbmRlZV9pZHMYAiADKAkiGQoXRGVsZXRlQXR0ZW5kZWVzUmVzcG9uc2UiYQoTTGlzdENoZWNrSW5zUmVxdWVzdBIQCghldmVudF9pZBgBIAEoCRIWCglwYWdlX3NpemUYAiABKAVIAIgBARISCgpwYWdlX3Rva2VuGAMgASgJQgwKCl9wYWdlX3NpemUiVQoUTGlzdENoZWNrSW5zUmVzcG9uc2USJAoJY2hlY2tfaW5zGAEgAygLMhEudXNoZXIudjEuQ2hlY2tJbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiOwoSVW5kb0NoZWNrSW5SZXF1ZXN0EhAKCGV2ZW50X2lkGAEgASgJEhMKC2F0dGVuZGVlX2lkGAIgASgJIhUKE1VuZG9DaGVja0luUmVzcG9uc2UirwIKBUV2ZW50EhAKCGV2ZW50X2lkGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIuCgpjcmVhdGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIyCglzdGFydHNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQESMAoHZW5kc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIVCghjYXBhY2l0eRgGIAEoBUgDiAEBEhYKCWFkbWlzc2lvbhgHIAEoCUgEiAEBQgcKBV9uYW1lQgwKCl9zdGFydHNfYXRCCgoIX2VuZHNfYXRCCwoJX2NhcGFjaXR5QgwKCl9hZG1pc3Npb24iswEKB0NoZWNrSW4SEwoLYXR0ZW5kZWVfaWQYASABKAkSMQoNY2hlY2tlZF9pbl9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASNAoLb2NjdXJyZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQESEQoEZ2F0ZRgEIAEoCUgBiAEBQg4KDF9vY2N1cnJlZF9hdEIHCgVfZ2F0ZTKFCAoMRXZlbnRTZXJ2aWNlEkoKC0RlbGV0ZUV2ZW50EhwudXNoZXIudjEuRGVsZXRlRXZlbnRSZXF1ZXN0Gh0udXNoZXIudjEuRGVsZXRlRXZlbnRSZXNwb25zZRJKCgtDcmVhdGVFdmVudBIcLnVzaGVyLnYxLkNyZWF0ZUV2ZW50UmVxdWVzdBodLnVzaGVyLnYxLkNyZWF0ZUV2ZW50UmVzcG9uc2USQQoIR2V0RXZlbnQSGS51c2hlci52MS5HZXRFdmVudFJlcXVlc3QaGi51c2hlci52MS5HZXRFdmVudFJlc3BvbnNlEkcKCkxpc3RFdmVudHMSGy51c2hlci52MS5MaXN0RXZlbnRzUmVxdWVzdBocLnVzaGVyLnYxLkxpc3RFdmVudHNSZXNwb25zZRJKCgtVcGRhdGVFdmVudBIcLnVzaGVyLnYxLlVwZGF0ZUV2ZW50UmVxdWVzdBodLnVzaGVyLnYxLlVwZGF0ZUV2ZW50UmVzcG9uc2USPgoHQ2hlY2tJbhIYLnVzaGVyLnYxLkNoZWNrSW5SZXF1ZXN0GhkudXNoZXIudjEuQ2hlY2tJblJlc3BvbnNlEk0KDEJhdGNoQ2hlY2tJbhIdLnVzaGVyLnYxLkJhdGNoQ2hlY2tJblJlcXVlc3QaHi51c2hlci52MS5CYXRjaENoZWNrSW5SZXNwb25zZRJTCg5HZXRFdmVudENvdW50cxIfLnVzaGVyLnYxLkdldEV2ZW50Q291bnRzUmVxdWVzdBogLnVzaGVyLnYxLkdldEV2ZW50Q291bnRzUmVzcG9uc2USXAoRQmF0Y2hQdXRBdHRlbmRlZXMSIi51c2hlci52MS5CYXRjaFB1dEF0dGVuZGVlc1JlcXVlc3QaIy51c2hlci52MS5CYXRjaFB1dEF0dGVuZGVlc1Jlc3BvbnNlElAKDUxpc3RBdHRlbmRlZXMSHi51c2hlci52MS5MaXN0QXR0ZW5kZWVzUmVxdWVzdBofLnVzaGVyLnYxLkxpc3RBdHRlbmRlZXNSZXNwb25zZRJWCg9EZWxldGVBdHRlbmRlZXMSIC51c2hlci52MS5EZWxldGVBdHRlbmRlZXNSZXF1ZXN0GiEudXNoZXIudjEuRGVsZXRlQXR0ZW5kZWVzUmVzcG9uc2USTQoMTGlzdENoZWNrSW5zEh0udXNoZXIudjEuTGlzdENoZWNrSW5zUmVxdWVzdBoeLnVzaGVyLnYxLkxpc3RDaGVja0luc1Jlc3BvbnNlEkoKC1VuZG9DaGVja0luEhwudXNoZXIudjEuVW5kb0NoZWNrSW5SZXF1ZXN0Gh0udXNoZXIudjEuVW5kb0NoZWNrSW5SZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_field_mask, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.DeleteEventRequest
@@ -64,6 +64,34 @@ export type CreateEventRequest = Message<"usher.v1.CreateEventRequest"> & {
    * @generated from field: optional string name = 2;
    */
   name?: string | undefined;
+
+  /**
+   * Check-ins count from then on.
+   *
+   * @generated from field: optional google.protobuf.Timestamp starts_at = 4;
+   */
+  startsAt?: Timestamp | undefined;
+
+  /**
+   * Check-ins count until then.
+   *
+   * @generated from field: optional google.protobuf.Timestamp ends_at = 5;
+   */
+  endsAt?: Timestamp | undefined;
+
+  /**
+   * How many attendees may check in, 1 to 1,000,000.
+   *
+   * @generated from field: optional int32 capacity = 6;
+   */
+  capacity?: number | undefined;
+
+  /**
+   * ANYONE, which is the default, or LISTED: only listed attendees may check in.
+   *
+   * @generated from field: optional string admission = 7;
+   */
+  admission?: string | undefined;
 };
 
 /**
@@ -91,6 +119,85 @@ export const CreateEventResponseSchema: GenMessage<CreateEventResponse> = /*@__P
   messageDesc(file_usher_v1_event, 3);
 
 /**
+ * @generated from message usher.v1.UpdateEventRequest
+ */
+export type UpdateEventRequest = Message<"usher.v1.UpdateEventRequest"> & {
+  /**
+   * The ID given at creation, 1 to 255 characters without control characters.
+   *
+   * @generated from field: string event_id = 1;
+   */
+  eventId: string;
+
+  /**
+   * 1 to 255 characters without control characters. In REST, null removes it,
+   * as each of the following fields.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * Check-ins count from then on.
+   *
+   * @generated from field: optional google.protobuf.Timestamp starts_at = 4;
+   */
+  startsAt?: Timestamp | undefined;
+
+  /**
+   * Check-ins count until then.
+   *
+   * @generated from field: optional google.protobuf.Timestamp ends_at = 5;
+   */
+  endsAt?: Timestamp | undefined;
+
+  /**
+   * How many attendees may check in, 1 to 1,000,000.
+   *
+   * @generated from field: optional int32 capacity = 6;
+   */
+  capacity?: number | undefined;
+
+  /**
+   * ANYONE, which is the default, or LISTED: only listed attendees may check in.
+   *
+   * @generated from field: optional string admission = 7;
+   */
+  admission?: string | undefined;
+
+  /**
+   * The fields to change. Without a mask, all fields that are present change.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 15;
+   */
+  updateMask?: FieldMask | undefined;
+};
+
+/**
+ * Describes the message usher.v1.UpdateEventRequest.
+ * Use `create(UpdateEventRequestSchema)` to create a new message.
+ */
+export const UpdateEventRequestSchema: GenMessage<UpdateEventRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 4);
+
+/**
+ * @generated from message usher.v1.UpdateEventResponse
+ */
+export type UpdateEventResponse = Message<"usher.v1.UpdateEventResponse"> & {
+  /**
+   * @generated from field: usher.v1.Event event = 1;
+   */
+  event?: Event | undefined;
+};
+
+/**
+ * Describes the message usher.v1.UpdateEventResponse.
+ * Use `create(UpdateEventResponseSchema)` to create a new message.
+ */
+export const UpdateEventResponseSchema: GenMessage<UpdateEventResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 5);
+
+/**
  * @generated from message usher.v1.GetEventRequest
  */
 export type GetEventRequest = Message<"usher.v1.GetEventRequest"> & {
@@ -107,7 +214,7 @@ export type GetEventRequest = Message<"usher.v1.GetEventRequest"> & {
  * Use `create(GetEventRequestSchema)` to create a new message.
  */
 export const GetEventRequestSchema: GenMessage<GetEventRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 4);
+  messageDesc(file_usher_v1_event, 6);
 
 /**
  * @generated from message usher.v1.GetEventResponse
@@ -124,7 +231,7 @@ export type GetEventResponse = Message<"usher.v1.GetEventResponse"> & {
  * Use `create(GetEventResponseSchema)` to create a new message.
  */
 export const GetEventResponseSchema: GenMessage<GetEventResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 5);
+  messageDesc(file_usher_v1_event, 7);
 
 /**
  * @generated from message usher.v1.ListEventsRequest
@@ -150,7 +257,7 @@ export type ListEventsRequest = Message<"usher.v1.ListEventsRequest"> & {
  * Use `create(ListEventsRequestSchema)` to create a new message.
  */
 export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 6);
+  messageDesc(file_usher_v1_event, 8);
 
 /**
  * @generated from message usher.v1.ListEventsResponse
@@ -174,7 +281,7 @@ export type ListEventsResponse = Message<"usher.v1.ListEventsResponse"> & {
  * Use `create(ListEventsResponseSchema)` to create a new message.
  */
 export const ListEventsResponseSchema: GenMessage<ListEventsResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 7);
+  messageDesc(file_usher_v1_event, 9);
 
 /**
  * @generated from message usher.v1.CheckInRequest
@@ -194,6 +301,36 @@ export type CheckInRequest = Message<"usher.v1.CheckInRequest"> & {
    * @generated from field: string attendee_id = 2;
    */
   attendeeId: string;
+
+  /**
+   * A UUID that the device makes, once per scan. A repeated call with it gets
+   * the first result, for 14 days.
+   *
+   * @generated from field: optional string scan_id = 3;
+   */
+  scanId?: string | undefined;
+
+  /**
+   * When it was scanned, by the clock of the device: from 7 days ago to 5
+   * minutes from now. The window of the event is judged by it.
+   *
+   * @generated from field: optional google.protobuf.Timestamp occurred_at = 4;
+   */
+  occurredAt?: Timestamp | undefined;
+
+  /**
+   * Up to 64 characters.
+   *
+   * @generated from field: optional string gate = 5;
+   */
+  gate?: string | undefined;
+
+  /**
+   * Whether the attendee is inside already: record it, do not refuse.
+   *
+   * @generated from field: optional bool already_admitted = 6;
+   */
+  alreadyAdmitted?: boolean | undefined;
 };
 
 /**
@@ -201,7 +338,7 @@ export type CheckInRequest = Message<"usher.v1.CheckInRequest"> & {
  * Use `create(CheckInRequestSchema)` to create a new message.
  */
 export const CheckInRequestSchema: GenMessage<CheckInRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 8);
+  messageDesc(file_usher_v1_event, 10);
 
 /**
  * @generated from message usher.v1.CheckInResponse
@@ -218,6 +355,13 @@ export type CheckInResponse = Message<"usher.v1.CheckInResponse"> & {
    * @generated from field: bool already_checked_in = 2;
    */
   alreadyCheckedIn: boolean;
+
+  /**
+   * Why the attendee would have been refused without already_admitted.
+   *
+   * @generated from field: optional string reason = 3;
+   */
+  reason?: string | undefined;
 };
 
 /**
@@ -225,7 +369,440 @@ export type CheckInResponse = Message<"usher.v1.CheckInResponse"> & {
  * Use `create(CheckInResponseSchema)` to create a new message.
  */
 export const CheckInResponseSchema: GenMessage<CheckInResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 9);
+  messageDesc(file_usher_v1_event, 11);
+
+/**
+ * @generated from message usher.v1.BatchCheckInRequest
+ */
+export type BatchCheckInRequest = Message<"usher.v1.BatchCheckInRequest"> & {
+  /**
+   * The ID given at creation, 1 to 255 characters without control characters.
+   *
+   * @generated from field: string event_id = 1;
+   */
+  eventId: string;
+
+  /**
+   * 1 to 200 scans. They are decided in this order.
+   *
+   * @generated from field: repeated usher.v1.Scan scans = 2;
+   */
+  scans: Scan[];
+};
+
+/**
+ * Describes the message usher.v1.BatchCheckInRequest.
+ * Use `create(BatchCheckInRequestSchema)` to create a new message.
+ */
+export const BatchCheckInRequestSchema: GenMessage<BatchCheckInRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 12);
+
+/**
+ * @generated from message usher.v1.BatchCheckInResponse
+ */
+export type BatchCheckInResponse = Message<"usher.v1.BatchCheckInResponse"> & {
+  /**
+   * In the order of the scans.
+   *
+   * @generated from field: repeated usher.v1.ScanResult results = 1;
+   */
+  results: ScanResult[];
+};
+
+/**
+ * Describes the message usher.v1.BatchCheckInResponse.
+ * Use `create(BatchCheckInResponseSchema)` to create a new message.
+ */
+export const BatchCheckInResponseSchema: GenMessage<BatchCheckInResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 13);
+
+/**
+ * @generated from message usher.v1.Scan
+ */
+export type Scan = Message<"usher.v1.Scan"> & {
+  /**
+   * A UUID that the device makes, once per scan.
+   *
+   * @generated from field: string scan_id = 1;
+   */
+  scanId: string;
+
+  /**
+   * The attendee, 1 to 255 characters without control characters, but not "."
+   * or "..", which cannot be part of a URL's path.
+   *
+   * @generated from field: string attendee_id = 2;
+   */
+  attendeeId: string;
+
+  /**
+   * When it was scanned, by the clock of the device: from 7 days ago to 5
+   * minutes from now. The window of the event is judged by it.
+   *
+   * @generated from field: optional google.protobuf.Timestamp occurred_at = 3;
+   */
+  occurredAt?: Timestamp | undefined;
+
+  /**
+   * Up to 64 characters.
+   *
+   * @generated from field: optional string gate = 4;
+   */
+  gate?: string | undefined;
+
+  /**
+   * Whether the attendee is inside already: record it, do not refuse.
+   *
+   * @generated from field: bool already_admitted = 5;
+   */
+  alreadyAdmitted: boolean;
+};
+
+/**
+ * Describes the message usher.v1.Scan.
+ * Use `create(ScanSchema)` to create a new message.
+ */
+export const ScanSchema: GenMessage<Scan> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 14);
+
+/**
+ * @generated from message usher.v1.ScanResult
+ */
+export type ScanResult = Message<"usher.v1.ScanResult"> & {
+  /**
+   * @generated from field: string scan_id = 1;
+   */
+  scanId: string;
+
+  /**
+   * "CHECKED_IN", "ALREADY_CHECKED_IN" or "REFUSED".
+   *
+   * @generated from field: string outcome = 2;
+   */
+  outcome: string;
+
+  /**
+   * Why the scan was refused, or would have been without already_admitted.
+   *
+   * @generated from field: string reason = 3;
+   */
+  reason: string;
+
+  /**
+   * The check-in of the attendee; absent if the scan was refused.
+   *
+   * @generated from field: usher.v1.CheckIn check_in = 4;
+   */
+  checkIn?: CheckIn | undefined;
+};
+
+/**
+ * Describes the message usher.v1.ScanResult.
+ * Use `create(ScanResultSchema)` to create a new message.
+ */
+export const ScanResultSchema: GenMessage<ScanResult> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 15);
+
+/**
+ * @generated from message usher.v1.GetEventCountsRequest
+ */
+export type GetEventCountsRequest = Message<"usher.v1.GetEventCountsRequest"> & {
+  /**
+   * The ID given at creation, 1 to 255 characters without control characters.
+   *
+   * @generated from field: string event_id = 1;
+   */
+  eventId: string;
+};
+
+/**
+ * Describes the message usher.v1.GetEventCountsRequest.
+ * Use `create(GetEventCountsRequestSchema)` to create a new message.
+ */
+export const GetEventCountsRequestSchema: GenMessage<GetEventCountsRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 16);
+
+/**
+ * @generated from message usher.v1.GetEventCountsResponse
+ */
+export type GetEventCountsResponse = Message<"usher.v1.GetEventCountsResponse"> & {
+  /**
+   * Attendees on the list.
+   *
+   * @generated from field: int32 listed = 1;
+   */
+  listed: number;
+
+  /**
+   * Attendees who are checked in, listed or not.
+   *
+   * @generated from field: int32 checked_in = 2;
+   */
+  checkedIn: number;
+
+  /**
+   * The gates with the most check-ins, up to 1,000. Check-ins without a gate
+   * are at the gate with the empty name.
+   *
+   * @generated from field: repeated usher.v1.GateCount gates = 3;
+   */
+  gates: GateCount[];
+};
+
+/**
+ * Describes the message usher.v1.GetEventCountsResponse.
+ * Use `create(GetEventCountsResponseSchema)` to create a new message.
+ */
+export const GetEventCountsResponseSchema: GenMessage<GetEventCountsResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 17);
+
+/**
+ * @generated from message usher.v1.GateCount
+ */
+export type GateCount = Message<"usher.v1.GateCount"> & {
+  /**
+   * @generated from field: string gate = 1;
+   */
+  gate: string;
+
+  /**
+   * @generated from field: int32 checked_in = 2;
+   */
+  checkedIn: number;
+};
+
+/**
+ * Describes the message usher.v1.GateCount.
+ * Use `create(GateCountSchema)` to create a new message.
+ */
+export const GateCountSchema: GenMessage<GateCount> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 18);
+
+/**
+ * @generated from message usher.v1.BatchPutAttendeesRequest
+ */
+export type BatchPutAttendeesRequest = Message<"usher.v1.BatchPutAttendeesRequest"> & {
+  /**
+   * The ID given at creation, 1 to 255 characters without control characters.
+   *
+   * @generated from field: string event_id = 1;
+   */
+  eventId: string;
+
+  /**
+   * 1 to 500. Of an attendee who comes twice, the last one counts.
+   *
+   * @generated from field: repeated usher.v1.AttendeeToPut attendees = 2;
+   */
+  attendees: AttendeeToPut[];
+};
+
+/**
+ * Describes the message usher.v1.BatchPutAttendeesRequest.
+ * Use `create(BatchPutAttendeesRequestSchema)` to create a new message.
+ */
+export const BatchPutAttendeesRequestSchema: GenMessage<BatchPutAttendeesRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 19);
+
+/**
+ * @generated from message usher.v1.AttendeeToPut
+ */
+export type AttendeeToPut = Message<"usher.v1.AttendeeToPut"> & {
+  /**
+   * 1 to 255 characters without control characters, but not "." or "..".
+   *
+   * @generated from field: string attendee_id = 1;
+   */
+  attendeeId: string;
+
+  /**
+   * What a scanner shows, such as a name, up to 100 characters. It is personal
+   * data: it is removed with the attendee, and 30 days after the event.
+   *
+   * @generated from field: string label = 2;
+   */
+  label: string;
+
+  /**
+   * Whether the attendee may not check in.
+   *
+   * @generated from field: bool is_blocked = 3;
+   */
+  isBlocked: boolean;
+};
+
+/**
+ * Describes the message usher.v1.AttendeeToPut.
+ * Use `create(AttendeeToPutSchema)` to create a new message.
+ */
+export const AttendeeToPutSchema: GenMessage<AttendeeToPut> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 20);
+
+/**
+ * @generated from message usher.v1.BatchPutAttendeesResponse
+ */
+export type BatchPutAttendeesResponse = Message<"usher.v1.BatchPutAttendeesResponse"> & {
+};
+
+/**
+ * Describes the message usher.v1.BatchPutAttendeesResponse.
+ * Use `create(BatchPutAttendeesResponseSchema)` to create a new message.
+ */
+export const BatchPutAttendeesResponseSchema: GenMessage<BatchPutAttendeesResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 21);
+
+/**
+ * @generated from message usher.v1.ListAttendeesRequest
+ */
+export type ListAttendeesRequest = Message<"usher.v1.ListAttendeesRequest"> & {
+  /**
+   * The ID given at creation, 1 to 255 characters without control characters.
+   *
+   * @generated from field: string event_id = 1;
+   */
+  eventId: string;
+
+  /**
+   * 1 to 100; 50 when absent.
+   *
+   * @generated from field: optional int32 page_size = 2;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * The next_page_token of the previous page; empty for the first page.
+   *
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+
+  /**
+   * The cursor of an earlier response, for the changes since then, with deleted
+   * attendees. Repeat the call until a page is not full.
+   *
+   * @generated from field: string cursor = 4;
+   */
+  cursor: string;
+};
+
+/**
+ * Describes the message usher.v1.ListAttendeesRequest.
+ * Use `create(ListAttendeesRequestSchema)` to create a new message.
+ */
+export const ListAttendeesRequestSchema: GenMessage<ListAttendeesRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 22);
+
+/**
+ * @generated from message usher.v1.ListAttendeesResponse
+ */
+export type ListAttendeesResponse = Message<"usher.v1.ListAttendeesResponse"> & {
+  /**
+   * @generated from field: repeated usher.v1.Attendee attendees = 1;
+   */
+  attendees: Attendee[];
+
+  /**
+   * Empty on the last page, and among changes.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+
+  /**
+   * For the changes since the first page, or since these changes. It is valid for
+   * 14 days.
+   *
+   * @generated from field: string cursor = 3;
+   */
+  cursor: string;
+};
+
+/**
+ * Describes the message usher.v1.ListAttendeesResponse.
+ * Use `create(ListAttendeesResponseSchema)` to create a new message.
+ */
+export const ListAttendeesResponseSchema: GenMessage<ListAttendeesResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 23);
+
+/**
+ * @generated from message usher.v1.Attendee
+ */
+export type Attendee = Message<"usher.v1.Attendee"> & {
+  /**
+   * @generated from field: string attendee_id = 1;
+   */
+  attendeeId: string;
+
+  /**
+   * @generated from field: string label = 2;
+   */
+  label: string;
+
+  /**
+   * @generated from field: bool is_blocked = 3;
+   */
+  isBlocked: boolean;
+
+  /**
+   * Present if the attendee is checked in.
+   *
+   * @generated from field: optional google.protobuf.Timestamp checked_in_at = 4;
+   */
+  checkedInAt?: Timestamp | undefined;
+
+  /**
+   * Whether the attendee was removed from the list; only among changes.
+   *
+   * @generated from field: bool is_deleted = 5;
+   */
+  isDeleted: boolean;
+};
+
+/**
+ * Describes the message usher.v1.Attendee.
+ * Use `create(AttendeeSchema)` to create a new message.
+ */
+export const AttendeeSchema: GenMessage<Attendee> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 24);
+
+/**
+ * @generated from message usher.v1.DeleteAttendeesRequest
+ */
+export type DeleteAttendeesRequest = Message<"usher.v1.DeleteAttendeesRequest"> & {
+  /**
+   * The ID given at creation, 1 to 255 characters without control characters.
+   *
+   * @generated from field: string event_id = 1;
+   */
+  eventId: string;
+
+  /**
+   * 1 to 500.
+   *
+   * @generated from field: repeated string attendee_ids = 2;
+   */
+  attendeeIds: string[];
+};
+
+/**
+ * Describes the message usher.v1.DeleteAttendeesRequest.
+ * Use `create(DeleteAttendeesRequestSchema)` to create a new message.
+ */
+export const DeleteAttendeesRequestSchema: GenMessage<DeleteAttendeesRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 25);
+
+/**
+ * @generated from message usher.v1.DeleteAttendeesResponse
+ */
+export type DeleteAttendeesResponse = Message<"usher.v1.DeleteAttendeesResponse"> & {
+};
+
+/**
+ * Describes the message usher.v1.DeleteAttendeesResponse.
+ * Use `create(DeleteAttendeesResponseSchema)` to create a new message.
+ */
+export const DeleteAttendeesResponseSchema: GenMessage<DeleteAttendeesResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_event, 26);
 
 /**
  * @generated from message usher.v1.ListCheckInsRequest
@@ -258,7 +835,7 @@ export type ListCheckInsRequest = Message<"usher.v1.ListCheckInsRequest"> & {
  * Use `create(ListCheckInsRequestSchema)` to create a new message.
  */
 export const ListCheckInsRequestSchema: GenMessage<ListCheckInsRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 10);
+  messageDesc(file_usher_v1_event, 27);
 
 /**
  * @generated from message usher.v1.ListCheckInsResponse
@@ -282,7 +859,7 @@ export type ListCheckInsResponse = Message<"usher.v1.ListCheckInsResponse"> & {
  * Use `create(ListCheckInsResponseSchema)` to create a new message.
  */
 export const ListCheckInsResponseSchema: GenMessage<ListCheckInsResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 11);
+  messageDesc(file_usher_v1_event, 28);
 
 /**
  * @generated from message usher.v1.UndoCheckInRequest
@@ -308,7 +885,7 @@ export type UndoCheckInRequest = Message<"usher.v1.UndoCheckInRequest"> & {
  * Use `create(UndoCheckInRequestSchema)` to create a new message.
  */
 export const UndoCheckInRequestSchema: GenMessage<UndoCheckInRequest> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 12);
+  messageDesc(file_usher_v1_event, 29);
 
 /**
  * @generated from message usher.v1.UndoCheckInResponse
@@ -321,7 +898,7 @@ export type UndoCheckInResponse = Message<"usher.v1.UndoCheckInResponse"> & {
  * Use `create(UndoCheckInResponseSchema)` to create a new message.
  */
 export const UndoCheckInResponseSchema: GenMessage<UndoCheckInResponse> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 13);
+  messageDesc(file_usher_v1_event, 30);
 
 /**
  * @generated from message usher.v1.Event
@@ -341,6 +918,34 @@ export type Event = Message<"usher.v1.Event"> & {
    * @generated from field: google.protobuf.Timestamp created_at = 3;
    */
   createdAt?: Timestamp | undefined;
+
+  /**
+   * Check-ins count from then on.
+   *
+   * @generated from field: optional google.protobuf.Timestamp starts_at = 4;
+   */
+  startsAt?: Timestamp | undefined;
+
+  /**
+   * Check-ins count until then.
+   *
+   * @generated from field: optional google.protobuf.Timestamp ends_at = 5;
+   */
+  endsAt?: Timestamp | undefined;
+
+  /**
+   * How many attendees may check in, 1 to 1,000,000.
+   *
+   * @generated from field: optional int32 capacity = 6;
+   */
+  capacity?: number | undefined;
+
+  /**
+   * ANYONE, which is the default, or LISTED: only listed attendees may check in.
+   *
+   * @generated from field: optional string admission = 7;
+   */
+  admission?: string | undefined;
 };
 
 /**
@@ -348,7 +953,7 @@ export type Event = Message<"usher.v1.Event"> & {
  * Use `create(EventSchema)` to create a new message.
  */
 export const EventSchema: GenMessage<Event> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 14);
+  messageDesc(file_usher_v1_event, 31);
 
 /**
  * @generated from message usher.v1.CheckIn
@@ -365,6 +970,18 @@ export type CheckIn = Message<"usher.v1.CheckIn"> & {
    * @generated from field: google.protobuf.Timestamp checked_in_at = 2;
    */
   checkedInAt?: Timestamp | undefined;
+
+  /**
+   * When it was scanned, by the clock of the device.
+   *
+   * @generated from field: optional google.protobuf.Timestamp occurred_at = 3;
+   */
+  occurredAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: optional string gate = 4;
+   */
+  gate?: string | undefined;
 };
 
 /**
@@ -372,7 +989,7 @@ export type CheckIn = Message<"usher.v1.CheckIn"> & {
  * Use `create(CheckInSchema)` to create a new message.
  */
 export const CheckInSchema: GenMessage<CheckIn> = /*@__PURE__*/
-  messageDesc(file_usher_v1_event, 15);
+  messageDesc(file_usher_v1_event, 32);
 
 /**
  * The events of an application and their check-ins. Every call carries the
@@ -433,9 +1050,27 @@ export const EventService: GenService<{
     output: typeof ListEventsResponseSchema;
   },
   /**
-   * Checks an attendee in. A repeated call returns the first check-in.
+   * Changes an event. Check-ins that are there stay, also beyond a new capacity
+   * or window. An event that runs on an earlier version of Usher beside this
+   * one has no window, capacity or list there.
    *
    * INVALID_API_KEY; VALIDATION_FAILED; EVENT_NOT_FOUND.
+   *
+   * @generated from rpc usher.v1.EventService.UpdateEvent
+   */
+  updateEvent: {
+    methodKind: "unary";
+    input: typeof UpdateEventRequestSchema;
+    output: typeof UpdateEventResponseSchema;
+  },
+  /**
+   * Checks an attendee in. A repeated call returns the first check-in, before
+   * any rule of the event is asked.
+   *
+   * INVALID_API_KEY; VALIDATION_FAILED; EVENT_NOT_FOUND; EVENT_NOT_STARTED or
+   * EVENT_ENDED outside the event's window; ATTENDEE_NOT_LISTED or
+   * ATTENDEE_BLOCKED by its list; EVENT_FULL; SCAN_TIME_OUT_OF_RANGE for a scan
+   * older than 7 days or more than 5 minutes ahead.
    *
    * @generated from rpc usher.v1.EventService.CheckIn
    */
@@ -443,6 +1078,75 @@ export const EventService: GenService<{
     methodKind: "unary";
     input: typeof CheckInRequestSchema;
     output: typeof CheckInResponseSchema;
+  },
+  /**
+   * Checks in what scanners have collected, also without a network. Results are
+   * in the order of the scans. A refused scan does not fail the others, and has
+   * its reason, one of those of CheckIn. A scan that is sent again gets its
+   * first result, whatever happened since, for 14 days. Of two scans of the same
+   * attendee, the one that arrives first is the check-in.
+   *
+   * INVALID_API_KEY; VALIDATION_FAILED; EVENT_NOT_FOUND.
+   *
+   * @generated from rpc usher.v1.EventService.BatchCheckIn
+   */
+  batchCheckIn: {
+    methodKind: "unary";
+    input: typeof BatchCheckInRequestSchema;
+    output: typeof BatchCheckInResponseSchema;
+  },
+  /**
+   * Returns how many attendees are listed and checked in, exactly.
+   *
+   * INVALID_API_KEY; VALIDATION_FAILED; EVENT_NOT_FOUND.
+   *
+   * @generated from rpc usher.v1.EventService.GetEventCounts
+   */
+  getEventCounts: {
+    methodKind: "unary";
+    input: typeof GetEventCountsRequestSchema;
+    output: typeof GetEventCountsResponseSchema;
+  },
+  /**
+   * Lists attendees for an event, or changes those that are listed. An event
+   * has at most 100,000.
+   *
+   * INVALID_API_KEY; VALIDATION_FAILED; EVENT_NOT_FOUND; TOO_MANY_ATTENDEES.
+   *
+   * @generated from rpc usher.v1.EventService.BatchPutAttendees
+   */
+  batchPutAttendees: {
+    methodKind: "unary";
+    input: typeof BatchPutAttendeesRequestSchema;
+    output: typeof BatchPutAttendeesResponseSchema;
+  },
+  /**
+   * Lists attendees, those that changed last first. A check-in and its undo are
+   * changes of a listed attendee. For a copy, read all pages, and from then on
+   * the changes since the cursor, oldest first.
+   *
+   * INVALID_API_KEY; VALIDATION_FAILED; EVENT_NOT_FOUND; CURSOR_EXPIRED for a
+   * cursor or token of more than 14 days ago: read all pages again.
+   *
+   * @generated from rpc usher.v1.EventService.ListAttendees
+   */
+  listAttendees: {
+    methodKind: "unary";
+    input: typeof ListAttendeesRequestSchema;
+    output: typeof ListAttendeesResponseSchema;
+  },
+  /**
+   * Removes attendees from the list of an event, with their labels. Their
+   * check-ins stay. IDs that are not listed have no effect.
+   *
+   * INVALID_API_KEY; VALIDATION_FAILED; EVENT_NOT_FOUND.
+   *
+   * @generated from rpc usher.v1.EventService.DeleteAttendees
+   */
+  deleteAttendees: {
+    methodKind: "unary";
+    input: typeof DeleteAttendeesRequestSchema;
+    output: typeof DeleteAttendeesResponseSchema;
   },
   /**
    * Lists the check-ins of an event, newest first. `GET

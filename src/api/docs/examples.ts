@@ -74,6 +74,19 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   'EventService/DeleteEvent': EVENT,
   'EventService/CheckIn': { required: { eventId: '$EVENT_ID', attendeeId: '$ATTENDEE_ID' } },
   'EventService/ListCheckIns': { ...EVENT, ...PAGE },
+  'EventService/UpdateEvent': { ...EVENT, optional: { capacity: 300 } },
+  'EventService/BatchCheckIn': {
+    required: {
+      eventId: '$EVENT_ID',
+      scans: [{ scanId: '0b9f6f2e-4d5c-4a7b-8c1d-9e0f1a2b3c4d', attendeeId: 'ticket-4711' }],
+    },
+  },
+  'EventService/GetEventCounts': EVENT,
+  'EventService/BatchPutAttendees': {
+    required: { eventId: '$EVENT_ID', attendees: [{ attendeeId: 'ticket-4711', label: 'Ada Lovelace' }] },
+  },
+  'EventService/ListAttendees': { ...EVENT, ...PAGE },
+  'EventService/DeleteAttendees': { required: { eventId: '$EVENT_ID', attendeeIds: ['ticket-4711'] } },
   'EventService/UndoCheckIn': { required: { eventId: '$EVENT_ID', attendeeId: '$ATTENDEE_ID' } },
 
   'AdminService/CreateApplication': {

@@ -7,7 +7,7 @@ import { pathOf } from '../procedures.ts';
 
 type RuleSchema = Rule<unknown>['schema'];
 
-export interface SchemaObject extends Omit<RuleSchema, 'type' | 'enum' | 'items'> {
+export interface SchemaObject extends Omit<RuleSchema, 'type' | 'enum' | 'items' | 'properties'> {
   readonly $ref?: string;
   /** The name of the message, if the schema was a reference. */
   readonly title?: string;

@@ -32,8 +32,9 @@ export const WEBHOOK_DATA = {
   'user.deactivated': { ...USER, isActive: false },
   'user.deleted': { id: USER.id },
   'event.created': EVENT,
-  'event.deleted': { ...EVENT, deletedAt: AT },
-  'check_in.created': { eventId: 'party-2026', attendeeId: 'ticket-4711', checkedInAt: AT },
+  'event.updated': { ...EVENT, capacity: 300 },
+  'event.deleted': { ...EVENT, capacity: 300, deletedAt: AT },
+  'check_in.created': { eventId: 'party-2026', attendeeId: 'ticket-4711', checkedInAt: AT, gate: 'North' },
   'check_in.undone': { eventId: 'party-2026', attendeeId: 'ticket-4711' },
   'webhook.test': { webhookId: 'wh_5f3c0b9a7d1e4c28a6b4e8f7d2c19035' },
 } as const satisfies Readonly<Record<EventType, JsonObject>>;

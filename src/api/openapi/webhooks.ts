@@ -9,8 +9,8 @@ const HEADERS = {
   'webhook-signature':
     'Of https://www.standardwebhooks.com: `v1,` and the HMAC-SHA256 of `id.timestamp.body`, for each valid key.',
 };
-/** Absent if the user or event has no value. */
-const OPTIONAL = ['name', 'profileImage', 'firstSignedInAt'];
+/** Absent if the user, event or check-in has no value. */
+const OPTIONAL = ['name', 'profileImage', 'firstSignedInAt', 'capacity', 'gate'];
 
 export function describeWebhooks(): JsonSchema {
   return Object.fromEntries(Object.entries(WEBHOOK_DATA).map(([type, data]) => [type, { post: describe(type, data) }]));
@@ -51,6 +51,7 @@ function describe(type: string, data: JsonValue): JsonSchema {
 
 function schemaOf(value: JsonValue): JsonSchema {
   if (typeof value === 'boolean') return { type: 'boolean' };
+  if (typeof value === 'number') return { type: 'integer' };
   if (typeof value === 'string')
     return /^\d{4}-\d\d-\d\dT/.test(value) ? { type: 'string', format: 'date-time' } : { type: 'string' };
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`Describe ${value}`);

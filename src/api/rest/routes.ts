@@ -75,5 +75,11 @@ export const routes: readonly Route[] = [
     resource: 'checkIn',
   }),
   route('GET', '/api/events/:eventId/check-ins', events.listCheckIns, 'Check-ins retrieved successfully'),
+  route('PATCH', '/api/events/:eventId', events.updateEvent, 'Event updated successfully', { resource: 'event' }),
+  route('POST', '/api/events/:eventId/check-ins/batch', events.batchCheckIn, 'Scans processed successfully'),
+  route('GET', '/api/events/:eventId/counts', events.getEventCounts, 'Event counts retrieved successfully'),
+  route('GET', '/api/events/:eventId/attendees', events.listAttendees, 'Attendees retrieved successfully'),
+  route('POST', '/api/events/:eventId/attendees', events.batchPutAttendees, 'Attendees stored successfully'),
+  route('POST', '/api/events/:eventId/attendees/delete', events.deleteAttendees, 'Attendees deleted successfully'),
   route('DELETE', '/api/events/:eventId/check-ins/:attendeeId', events.undoCheckIn, 'Check-in undone successfully'),
 ];

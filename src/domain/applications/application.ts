@@ -1,8 +1,9 @@
 import { toListedDomain } from '../../config/email-domains.ts';
 import type { RowOf } from '../../database/database.ts';
 import { applications, DEFAULT_IDLE_SECONDS } from '../../database/schema.ts';
+import { listOf } from '../core/compound-rules.ts';
 import { type Rule, rule } from '../core/rule.ts';
-import { boolean, identifier, integer, listOf, optional, orDefault, textThat } from '../core/validation.ts';
+import { boolean, identifier, integer, optional, orDefault, textThat } from '../core/validation.ts';
 import { brandingColumns, brandingRules, chosenBrandingColumns } from './branding.ts';
 import { openIdConnectColumns, openIdConnectFlags, openIdConnectRules } from './open-id-connect.ts';
 import { redirectUri } from './redirect-uri-rule.ts';

@@ -1,8 +1,9 @@
 /** How an application appears on the login page, and where the page leads. */
 import type { RowOf } from '../../database/database.ts';
 import { applications } from '../../database/schema.ts';
+import { listOf } from '../core/compound-rules.ts';
 import { type Rule, rule } from '../core/rule.ts';
-import { listOf, optional, orDefault, textThat } from '../core/validation.ts';
+import { optional, orDefault, textThat } from '../core/validation.ts';
 import { isRegistrable } from './redirect-uri.ts';
 
 const { accentColor, termsUri, privacyUri, supportUri, initiateLoginUri, loginMethods } = applications;

@@ -1,5 +1,6 @@
 import { applications } from '../../database/schema.ts';
-import { boolean, listOf, optional, orDefault } from '../core/validation.ts';
+import { listOf } from '../core/compound-rules.ts';
+import { boolean, optional, orDefault } from '../core/validation.ts';
 import { webRedirectUri } from './branding.ts';
 import { redirectUri } from './redirect-uri-rule.ts';
 

@@ -47,6 +47,14 @@ export interface ApplicationCall extends Call {
   readonly application: Application;
 }
 
+/** A call that may run several statements in one transaction. */
+export interface TransactionalCall extends ApplicationCall, Transactional {}
+
+export interface Transactional {
+  /** What `work` changes takes effect together, or not at all. Its statements see what was committed before them. */
+  transact<Result>(work: (run: Run) => Promise<Result>): Promise<Result>;
+}
+
 /** The application whose API key authenticates a call. */
 export interface Application {
   readonly id: string;

@@ -47,6 +47,15 @@ const CALL_ERRORS = {
   SIGN_IN_NOT_FRESH: ['failed_precondition', 'Sign-in not fresh'],
 
   TOO_MANY_GROUPS: ['resource_exhausted', 'Too many groups'],
+  ATTENDEE_BLOCKED: ['failed_precondition', 'Attendee blocked'],
+  ATTENDEE_NOT_LISTED: ['failed_precondition', 'Attendee not listed'],
+  CURSOR_EXPIRED: ['failed_precondition', 'Cursor expired'],
+  EVENT_ENDED: ['failed_precondition', 'Event has ended'],
+  EVENT_FULL: ['failed_precondition', 'Event is full'],
+  EVENT_NOT_STARTED: ['failed_precondition', 'Event has not started'],
+  SCAN_TIME_OUT_OF_RANGE: ['failed_precondition', 'Scan time out of range'],
+
+  TOO_MANY_ATTENDEES: ['resource_exhausted', 'Too many attendees'],
   TOO_MANY_SIGNING_KEYS: ['failed_precondition', 'Too many signing keys'],
   TOO_MANY_WEBHOOKS: ['resource_exhausted', 'Too many webhooks'],
   WEBHOOK_NOT_ACTIVE: ['failed_precondition', 'Webhook is not active'],

@@ -1,8 +1,9 @@
 import { channel } from 'node:diagnostics_channel';
+import type { Violation } from './errors.ts';
 
 /** A JSON Schema (2020-12). The API reference shows it, so that documented limits are the enforced ones. */
 export interface Schema {
-  readonly type: 'string' | 'integer' | 'boolean' | 'array';
+  readonly type: 'string' | 'integer' | 'boolean' | 'array' | 'object';
   readonly format?: string;
   readonly pattern?: string;
   readonly enum?: readonly string[];
@@ -13,6 +14,9 @@ export interface Schema {
   readonly items?: Schema;
   readonly minItems?: number;
   readonly maxItems?: number;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: false;
 }
 
 /** Returns the value of a field. @throws Unacceptable, or a ServiceError if the field has an error of its own */
@@ -43,7 +47,15 @@ export const WELL_FORMED = '^[^\\0\\uD800-\\uDFFF]*$';
 /** Matches ASCII text without NUL, in which `maxLength` counts bytes. */
 export const ASCII = '^[\\x01-\\x7F]*$';
 
-export class Unacceptable extends Error {}
+/** A value that does not pass its rule. `violations` name the fields inside the value, such as `[0].name`. */
+export class Unacceptable extends Error {
+  readonly violations: readonly Violation[];
+
+  constructor(message: string, violations: readonly Violation[] = [{ field: '', message }]) {
+    super(message);
+    this.violations = violations;
+  }
+}
 
 export function rule<T>(
   schema: Schema,

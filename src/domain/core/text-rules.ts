@@ -1,4 +1,5 @@
 /** Rules for text that represents an instant, or one of several values. */
+import { isObject } from '../../encoding/json.ts';
 import { type Rule, rule, Unacceptable } from './rule.ts';
 import { anyString, textThat } from './validation.ts';
 
@@ -11,6 +12,30 @@ const isoText = textThat(
 );
 /** Accepts an instant in ISO 8601 with its time zone, such as `2026-03-01T12:00:00.120Z`. */
 export const instantText: Rule<Date> = rule(isoText.schema, (value) => new Date(isoText(value)));
+
+/** Accepts an instant: the Timestamp of an RPC, or its text in JSON. Only whole milliseconds count. */
+export const timestamp: Rule<Date> = rule(isoText.schema, (value) => {
+  const date = isTimestamp(value) ? toDate(value) : instantText(value);
+  if (date >= FIRST && date <= LAST) return date;
+  throw new Unacceptable('must be in the years 1 to 9999');
+});
+
+/** What both Postgres and a Timestamp can hold. */
+const [FIRST, LAST] = [new Date('0001-01-01T00:00:00Z'), new Date('9999-12-31T23:59:59.999Z')];
+
+interface Timestamp {
+  readonly seconds: bigint;
+  readonly nanos: number;
+}
+
+/** Of `google.protobuf.Timestamp`. JSON has no bigint. */
+function isTimestamp(value: unknown): value is Timestamp {
+  return isObject(value) && typeof value.seconds === 'bigint' && typeof value.nanos === 'number';
+}
+
+function toDate({ seconds, nanos }: Timestamp): Date {
+  return new Date(Number(seconds) * 1_000 + Math.floor(nanos / 1_000_000));
+}
 
 export function oneOf<T extends string>(values: readonly T[]): Rule<T> {
   return rule({ type: 'string', enum: values }, (given) => {

@@ -36,7 +36,7 @@ export function check<Rules extends Record<string, Rule<unknown>>>(
         ownError = error;
       } else if (error instanceof Unacceptable) {
         violations ??= [];
-        violations.push({ field: name, message: error.message });
+        violations.push(...error.violations.map(({ field, message }) => ({ field: name + field, message })));
       } else {
         throw error;
       }
@@ -172,16 +172,6 @@ export const boolean: Rule<boolean> = rule({ type: 'boolean' }, (value) => {
   if (typeof value !== 'boolean') throw new Unacceptable('must be true or false');
   return value;
 });
-
-/** Accepts an array of `min` to `max` items that pass the rule. */
-export function listOf<T>(item: Rule<T>, { min, max }: { min: number; max: number }): Rule<T[]> {
-  return rule({ type: 'array', items: item.schema, minItems: min, maxItems: max }, (value) => {
-    if (!Array.isArray(value) || value.length < min || value.length > max) {
-      throw new Unacceptable(`must be a list of ${min} to ${max}`);
-    }
-    return value.map((each) => item(each));
-  });
-}
 
 /** Returns an empty string for a missing or empty field. Any other value must pass the rule. */
 export function textOrEmpty(inner: Rule<string>): Rule<string> {

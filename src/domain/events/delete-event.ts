@@ -1,11 +1,13 @@
 import { sql } from 'drizzle-orm';
-import { p, statement } from '../../database/template.ts';
+import { DAY_MS } from '../../database/table-facts.ts';
+import { columnsOf, p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, identifier, type Unchecked } from '../core/validation.ts';
 import { announce, HAS_MESSAGES, jsonObject, messagesOf, notified, toIsoText } from '../outbox/insert-message.ts';
-import { eventFields, eventLock, isOpenEvent } from './event.ts';
+import { DELETED_EVENT_DAYS } from './attendee.ts';
+import { changeableColumns, eventFields, eventLock, isOpenEvent } from './event.ts';
 
 const rules = { eventId: identifier };
 
@@ -19,7 +21,8 @@ export async function deleteEvent(
   request: Unchecked<keyof typeof rules>,
 ): Promise<void> {
   const { eventId } = check(request, rules);
-  const [deleted] = await run(markEventDeleted, { applicationId: application.id, eventId, now });
+  const removedAt = new Date(now.getTime() + DELETED_EVENT_DAYS * DAY_MS);
+  const [deleted] = await run(markEventDeleted, { applicationId: application.id, eventId, now, removedAt });
   if (!deleted) throw new ServiceError('EVENT_NOT_FOUND');
   announce(onMessage, deleted);
 }
@@ -33,7 +36,10 @@ const markEventDeleted = statement('mark_event_deleted', HAS_MESSAGES)`
   ), deleted as (
     update events e set deleted_at = ${p.instant('now')} from locked
     where e.application_id = ${p.uuid('applicationId')} and e.id = locked.id
-    returning e.id, e.name, e.created_at, e.deleted_at
+    returning e.id, e.deleted_at, e.created_at, ${columnsOf(changeableColumns, 'e')}
+  ), forgotten as (
+    update attendees a set removed_at = least(a.removed_at, ${p.instant('removedAt')}) from deleted
+    where a.application_id = ${p.uuid('applicationId')} and a.event_id = deleted.id
   ), ${auditEvent({ resource: sql`id`, from: sql`deleted` })},
   ${messagesOf({ type: 'event.deleted', data: deletedData, from: sql`deleted` })}
   select ${notified} from deleted`;

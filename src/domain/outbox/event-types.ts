@@ -7,6 +7,7 @@ export const EVENT_TYPES = [
   'user.deactivated',
   'user.deleted',
   'event.created',
+  'event.updated',
   'event.deleted',
   'check_in.created',
   'check_in.undone',

@@ -28,9 +28,10 @@ export class PageTokens {
   }
 
   /** @throws ServiceError `Validation failed` for a token that was altered, or that is for another scope */
-  open(token: string, scope: PageScope): Position {
+  open(token: string, scope: PageScope, field: 'pageToken' | 'cursor' = 'pageToken'): Position {
     const text = openToken(this.#keys, token, JSON.stringify(scope));
-    if (text === undefined) throw invalidField('pageToken', 'must be the nextPageToken of the same list');
+    const source = field === 'pageToken' ? 'nextPageToken' : 'cursor';
+    if (text === undefined) throw invalidField(field, `must be the ${source} of the same list`);
     const [at, id] = JSON.parse(text);
     return { at: new Date(at), id };
   }

@@ -7,7 +7,7 @@ import { sql } from 'drizzle-orm';
 import { integer, optional, text } from '../core/validation.ts';
 import type { PageScope, PageTokens, Position } from './page-tokens.ts';
 
-const DEFAULT_PAGE_SIZE = 50;
+export const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 100;
 
 /** The fields of every list. */

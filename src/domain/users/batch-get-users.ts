@@ -1,7 +1,8 @@
 import { anyOf } from '../../database/any-of.ts';
 import { p, statement } from '../../database/template.ts';
 import type { ApplicationCall } from '../core/call.ts';
-import { check, listOf, type Unchecked, uuid } from '../core/validation.ts';
+import { listOf } from '../core/compound-rules.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { type ApplicationUser, applicationUserColumns, shownColumns } from './application-user.ts';
 
 const rules = { userIds: listOf(uuid, { min: 1, max: 100 }) };

@@ -2,10 +2,12 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape } from '@bufbuild/protobuf';
 import type { Fields } from '../../api/messages.ts';
 import { requireProcedure } from '../../api/procedures.ts';
+import { NO_APPLICATION } from '../../database/audit-schema.ts';
+import type { Run } from '../../database/database.ts';
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
 import { getApplication } from '../../domain/applications/get-application.ts';
 import { withAudit } from '../../domain/audit/audit-event.ts';
-import type { Call } from '../../domain/core/call.ts';
+import type { Call, Transactional } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { OWN_APPLICATION_IDS } from '../../domain/core/own-applications.ts';
 import { type HttpContext, headerOf } from '../../http/http-context.ts';
@@ -37,13 +39,21 @@ export interface ConsoleRequest {
 }
 
 /** Returns a call of the operator. `action` is the name of the RPC under which the audit log has its changes. */
-export function createOperatorCall(context: HttpContext, parts: ConsoleParts, actor: string, action = ''): Call {
+export function createOperatorCall(
+  context: HttpContext,
+  parts: ConsoleParts,
+  actor: string,
+  action = '',
+): Call & Transactional {
   const { clock, database, notices, onMessage } = parts;
   const now = clock();
   const origin = { ipAddress: context.clientAddress, requestId: context.requestId };
-  const run: Call['run'] = (statement, parameters) =>
-    database.run(statement, parameters, performance.now() + STATEMENT_MS);
-  return { run: withAudit(run, { actorType: 'console', actor, action, ...origin, now }), now, notices, onMessage };
+  const audited = (run: Run) => withAudit(run, { actorType: 'console', actor, action, ...origin, now });
+  const limit = () => performance.now() + STATEMENT_MS;
+  const run = audited((statement, parameters) => database.run(statement, parameters, limit()));
+  const transact: Transactional['transact'] = (work) =>
+    database.transact({ applicationId: NO_APPLICATION, deadline: limit() }, (own) => work(audited(own)));
+  return { run, transact, now, notices, onMessage };
 }
 
 type Performer = Pick<ConsoleRequest, 'context' | 'parts' | 'params'> &

@@ -30,7 +30,8 @@ test('shows messages with the fields that Usher sends', async () => {
   });
   await webhooks.sendTestMessage({ webhookId: webhook?.webhookId ?? '' });
   await events.createEvent({ eventId: 'party', name: 'Party' });
-  await events.checkIn({ eventId: 'party', attendeeId: 'ada' });
+  await events.updateEvent({ eventId: 'party', capacity: 300 });
+  await events.checkIn({ eventId: 'party', attendeeId: 'ada', gate: 'North' });
   await events.undoCheckIn({ eventId: 'party', attendeeId: 'ada' });
   await events.deleteEvent({ eventId: 'party' });
   await beginSession(service, tenant, { id: userId });

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import restDocument from '../../../gen/openapi/rest.json' with { type: 'json' };
+import { SCAN_OUTCOMES } from '../../../src/database/event-schema.ts';
 import { KEY_USES } from '../../../src/domain/api-keys/key-use.ts';
 import { ERRORS } from '../../../src/domain/core/errors.ts';
 import { PAGE_ERRORS } from '../../../src/domain/core/page-errors.ts';
@@ -31,7 +32,7 @@ test('a reason that HTTP shares has the same message', () => {
 
 test('the comments of RPCs name no reason that does not exist', () => {
   const settings = readFileSync(join(REPOSITORY, 'src/config/README.md'), 'utf8').match(/(?<=`)[A-Z_]+(?=`)/g) ?? [];
-  const known: readonly string[] = [...Object.keys(ERRORS), ...settings, ...KEY_USES];
+  const known: readonly string[] = [...Object.keys(ERRORS), ...settings, ...KEY_USES, ...SCAN_OUTCOMES];
   const comments = readdirSync(join(REPOSITORY, 'proto/usher/v1')).flatMap((name) =>
     readFileSync(join(REPOSITORY, 'proto/usher/v1', name), 'utf8').match(/^ *\/\/.*$/gm),
   );

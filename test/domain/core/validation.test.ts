@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { changes } from '../../../src/domain/core/changes.ts';
+import { listOf } from '../../../src/domain/core/compound-rules.ts';
 import { ServiceError } from '../../../src/domain/core/errors.ts';
 import { type Rule, rule } from '../../../src/domain/core/rule.ts';
 import {
@@ -8,7 +9,6 @@ import {
   emailAddress,
   identifier,
   integer,
-  listOf,
   optional,
   orDefault,
   text,

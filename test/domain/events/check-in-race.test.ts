@@ -1,5 +1,6 @@
 /** Check-ins beside changes that have not committed. Many at a time, on two replicas: test/robustness/races.test.ts. */
 import { afterAll, expect, test } from 'vitest';
+import type { Transactional } from '../../../src/domain/core/call.ts';
 import { checkIn } from '../../../src/domain/events/check-in.ts';
 import { deleteEvent } from '../../../src/domain/events/delete-event.ts';
 import { undoCheckIn } from '../../../src/domain/events/undo-check-in.ts';
@@ -99,7 +100,9 @@ async function createEvent() {
   const tenant = await createTenant(service);
   const { events } = clientsOf(service, tenant);
   await events.createEvent({ eventId: 'event' });
-  const call = { application: { ...tenant, redirectUris: [] }, run: auditedRun(recording), now: new Date() };
+  const run = auditedRun(recording);
+  const transact: Transactional['transact'] = (work) => work(run);
+  const call = { application: { ...tenant, redirectUris: [] }, run, transact, now: new Date() };
   const attendees = async () => {
     const rows = await sql`
       select attendee_id from check_ins where application_id = ${tenant.id} order by attendee_id`;

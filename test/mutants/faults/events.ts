@@ -57,7 +57,7 @@ export const EVENT_FAULTS: readonly Fault[] = [
   {
     what: 'A repeated check-in has an event in the audit log',
     file: 'src/domain/events/check-in.ts',
-    find: 'auditEvent({ resource: checkInResource, from: created.from })',
+    find: 'auditEvent({ resource: checkInResource, from: sql`created` })',
     replace: 'auditEvent({ resource: checkInResource, from: sql`checked_in` })',
     test: audit,
     title: /^A call that changes nothing has no event/,

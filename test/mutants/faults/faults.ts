@@ -1,6 +1,7 @@
 import type { Fault } from '../fault.ts';
 import { ACCOUNT_FAULTS } from './account.ts';
 import { BRANDING_FAULTS } from './branding.ts';
+import { CHECK_IN_RULE_FAULTS } from './check-in-rules.ts';
 import { CLIENT_PACKAGE_FAULTS } from './client-package.ts';
 import { CONSOLE_FAULTS } from './console.ts';
 import { DATABASE_FAULTS } from './database.ts';
@@ -46,6 +47,7 @@ export const FAULTS: readonly Fault[] = [
   ...OIDC_FAULTS,
   ...OIDC_TOKEN_FAULTS,
   ...OIDC_CLIENT_FAULTS,
+  ...CHECK_IN_RULE_FAULTS,
   ...EVENT_FAULTS,
   ...WEBHOOK_FAULTS,
   ...SERVICE_FAULTS,

@@ -164,8 +164,8 @@ export const SERVICE_FAULTS: readonly Fault[] = [
   {
     what: 'An error names one of several wrong fields',
     file: 'src/domain/core/validation.ts',
-    find: 'violations.push({ field: name, message: error.message });',
-    replace: 'if (violations.length === 0) violations.push({ field: name, message: error.message });',
+    find: 'violations.push(...error.violations',
+    replace: 'if (violations.length === 0) violations.push(...error.violations',
     test: validation,
     title: /^a request names every violation/,
   },

@@ -33,8 +33,8 @@ export const TENANT_FAULTS: readonly Fault[] = [
   {
     what: 'UndoCheckIn undoes that to the event with the same ID of another application',
     file: 'src/domain/events/undo-check-in.ts',
-    find: "application_id = ${p.uuid('applicationId')} and event_id = (",
-    replace: 'event_id = (',
+    find: "application_id = ${p.uuid('applicationId')} and event_id = ${event} and",
+    replace: 'event_id = ${event} and',
     test,
     title: twins('UndoCheckIn'),
   },

@@ -1,0 +1,112 @@
+/** What a scan at the door of an event comes to. */
+import type { ScanOutcome } from '../../database/event-schema.ts';
+import { DAY_MS } from '../../database/table-facts.ts';
+import type { ErrorReason } from '../core/errors.ts';
+import { timestamp } from '../core/text-rules.ts';
+import { boolean, optional, orDefault, pathIdentifier, text, uuid } from '../core/validation.ts';
+import type { CheckIn } from './check-in-message.ts';
+import type { LockedEvent } from './lock-event.ts';
+
+const MAX_GATE_LENGTH = 64;
+
+/** How old a scan may be, and how far the clock of a device may be fast. */
+const MAX_AGE_MS = 7 * DAY_MS;
+const MAX_FAST_MS = 5 * 60_000;
+
+const gate = text({ min: 0, max: MAX_GATE_LENGTH });
+
+export const scanRules = {
+  attendeeId: pathIdentifier,
+  scanId: optional(uuid),
+  occurredAt: optional(timestamp),
+  gate: optional(gate),
+  alreadyAdmitted: orDefault(boolean, false),
+};
+
+export interface Scan {
+  readonly attendeeId: string;
+  readonly scanId: string | null;
+  readonly occurredAt: Date | null;
+  readonly gate: string | null;
+  readonly alreadyAdmitted: boolean;
+}
+
+type RefusalReason = Extract<
+  ErrorReason,
+  | 'ATTENDEE_BLOCKED'
+  | 'ATTENDEE_NOT_LISTED'
+  | 'EVENT_ENDED'
+  | 'EVENT_FULL'
+  | 'EVENT_NOT_STARTED'
+  | 'SCAN_TIME_OUT_OF_RANGE'
+>;
+
+export interface ScanResult {
+  readonly scanId: string | null;
+  readonly outcome: ScanOutcome;
+  /** Why the scan was refused, or would have been if it did not say that the attendee is inside. */
+  readonly reason: RefusalReason | null;
+  readonly checkIn: CheckIn | null;
+}
+
+/** What the database knows of a scan and its attendee. */
+export interface KnownScan {
+  /** The result of an earlier scan with the same ID. */
+  readonly seen: Omit<ScanResult, 'scanId'> | undefined;
+  readonly checkIn: CheckIn | undefined;
+  /** Undefined for an attendee who is not listed. */
+  readonly listed: { readonly isBlocked: boolean } | undefined;
+}
+
+/**
+ * Decides scans in their order. A scan that was seen gets its first result, and an attendee who is checked in gets that
+ * check-in, before any rule: what a door has let in, no rule can undo.
+ */
+export function decideScans(
+  event: LockedEvent,
+  scans: readonly (Scan & KnownScan)[],
+  now: Date,
+): readonly ScanResult[] {
+  const byId = new Map<string | null, ScanResult>();
+  const admitted = new Map<string, CheckIn>();
+  return scans.map((scan) => {
+    const { attendeeId, scanId, seen, gate, occurredAt } = scan;
+    const earlier = (scanId !== null && byId.get(scanId)) || (seen && { scanId, ...seen });
+    if (earlier) return earlier;
+    const decide = (): ScanResult => {
+      const checkIn = admitted.get(attendeeId) ?? scan.checkIn;
+      if (checkIn) return { scanId, outcome: 'ALREADY_CHECKED_IN', reason: null, checkIn };
+      const isInTime = isTimeCredible(scan, now);
+      const reason = isInTime ? refusalOf(event, scan, admitted.size, now) : 'SCAN_TIME_OUT_OF_RANGE';
+      if (reason && !(isInTime && scan.alreadyAdmitted)) return { scanId, outcome: 'REFUSED', reason, checkIn: null };
+      const created = { attendeeId, checkedInAt: now, occurredAt, gate };
+      admitted.set(attendeeId, created);
+      return { scanId, outcome: 'CHECKED_IN', reason, checkIn: created };
+    };
+    const result = decide();
+    byId.set(scanId, result);
+    return result;
+  });
+}
+
+function isTimeCredible({ occurredAt }: Scan, now: Date): boolean {
+  if (!occurredAt) return true;
+  const aheadMs = occurredAt.getTime() - now.getTime();
+  return aheadMs >= -MAX_AGE_MS && aheadMs <= MAX_FAST_MS;
+}
+
+/** @param admitted how many attendees the scans before have checked in */
+function refusalOf(
+  { startsAt, endsAt, capacity, checkedIn, isListed }: LockedEvent,
+  { listed, occurredAt }: Scan & KnownScan,
+  admitted: number,
+  now: Date,
+): RefusalReason | null {
+  const at = occurredAt ?? now;
+  if (startsAt && at < startsAt) return 'EVENT_NOT_STARTED';
+  if (endsAt && at >= endsAt) return 'EVENT_ENDED';
+  if (isListed && !listed) return 'ATTENDEE_NOT_LISTED';
+  if (listed?.isBlocked) return 'ATTENDEE_BLOCKED';
+  if (capacity !== null && (checkedIn ?? 0) + admitted >= capacity) return 'EVENT_FULL';
+  return null;
+}

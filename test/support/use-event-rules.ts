@@ -1,0 +1,19 @@
+/** Every statement of events with rules, for tests that go over all statements. */
+import { randomUUID } from 'node:crypto';
+import type { TransactionalCall } from '../../src/domain/core/call.ts';
+import { batchCheckIn } from '../../src/domain/events/batch-check-in.ts';
+import { batchPutAttendees } from '../../src/domain/events/batch-put-attendees.ts';
+import { createEvent } from '../../src/domain/events/create-event.ts';
+import { deleteAttendees } from '../../src/domain/events/delete-attendees.ts';
+import { undoCheckIn } from '../../src/domain/events/undo-check-in.ts';
+import { readEventVersion } from '../../src/domain/events/update-event.ts';
+
+export async function useEventRules(call: TransactionalCall): Promise<void> {
+  const [eventId, attendeeId] = [randomUUID(), 'ada'];
+  await createEvent(call, { eventId, capacity: 10 });
+  await batchPutAttendees(call, { eventId, attendees: [{ attendeeId }] });
+  await batchCheckIn(call, { eventId, scans: [{ scanId: randomUUID(), attendeeId }] });
+  await undoCheckIn(call, { eventId, attendeeId });
+  await deleteAttendees(call, { eventId, attendeeIds: [attendeeId] });
+  await readEventVersion(call, { eventId });
+}
