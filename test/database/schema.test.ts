@@ -65,7 +65,8 @@ const IMPERSONAL = [
   /^applications\./,
   /^application_logos\./,
   /^audit_(events|outbox)\.(actor|actor_type|action|request_id|resource)$/,
-  /^(check_ins|events)\./,
+  /^(check_ins|events|scans)\./,
+  /^attendees\.(event_id|attendee_id)$/,
   /^(expiry_marks|hourly_counts)\.name$/,
   // Chosen by operators.
   /^groups\./,
