@@ -76,9 +76,11 @@ test('a product gets the settings of products with its values', async () => {
   const { application, line, code } = await create('product', { redirectUris: 'https://wiki.test/callback' });
   expect(application).toMatchObject({ openIdConnect: true, publicClient: false, requirePkce: true });
   const [, apiKey = ''] = /API_KEY=(\S+)/.exec(line) ?? [];
-  expect(code).toHaveLength(OPENID_CLIENTS.length);
-  for (const text of code) expect(text).not.toMatch(/login\.example\.com|client_…|usk_…/);
-  const grafana = code.find((text) => text.includes('[auth.generic_oauth]')) ?? '';
+  const settings = code.slice(0, OPENID_CLIENTS.length);
+  const own = ALL_QUICK_STARTS.filter(({ kind }) => kind === 'product');
+  expect(code.slice(settings.length)).toEqual(own.flatMap(({ title, text }) => [`${line}\n${SETUPS[title]}`, text]));
+  for (const text of settings) expect(text).not.toMatch(/login\.example\.com|client_…|usk_…/);
+  const grafana = settings.find((text) => text.includes('[auth.generic_oauth]')) ?? '';
   for (const value of [`${PUBLIC_URL}/oidc/token`, application?.clientId ?? '-', apiKey])
     expect(grafana).toContain(value);
 });

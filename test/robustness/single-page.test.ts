@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { PUBLIC_CLIENT, SETUPS } from '../../src/api/docs/quick-starts.ts';
+import { CREATIONS, SETUPS } from '../../src/api/docs/quick-starts.ts';
 import { collectProblems, launchChromium, PAGE_TIMEOUT_MS, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { MINUTE } from '../support/clock.ts';
 import { createDirectory } from '../support/directory.ts';
@@ -35,7 +35,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       config: { ...LOGIN_CONFIG, port, publicUrl },
     });
     stack.defer(() => service.close());
-    const created = await runShell(`${PUBLIC_CLIENT}echo $CLIENT_ID`, { USHER_URL: publicUrl, ADMIN_KEY });
+    const created = await runShell(`${CREATIONS['single-page']}echo $CLIENT_ID`, { USHER_URL: publicUrl, ADMIN_KEY });
     const CLIENT_ID = created.stdout.trim();
     expect(CLIENT_ID).toMatch(/^client_[0-9a-f]{32}$/);
 

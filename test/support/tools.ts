@@ -14,8 +14,11 @@ export const APACHE_MODULES = '/usr/lib/apache2/modules';
 export const H2LOAD_PATH = '/usr/bin/h2load';
 export const HAPROXY_PATH = '/usr/sbin/haproxy';
 export const PYTHON_PATH = '/usr/bin/python3';
-/** Where Debian has the source of packages. */
-export const GO = ['GO111MODULE=off', 'GOPATH=/usr/share/gocode', 'go'] as const;
+/** The plugins write code for the later protobuf; gRPC of Debian works with either. */
+const GO_PACKAGES = [
+  ...['golang-go', 'golang-github-coreos-go-oidc-dev', 'golang-google-grpc-dev'],
+  ...['golang-github-golang-protobuf-1-5-dev', 'protoc-gen-go', 'protoc-gen-go-grpc'],
+];
 
 interface Tool {
   readonly what: string;
@@ -40,11 +43,9 @@ const TOOLS = {
     what: `Postgres 15 in ${POSTGRES_BIN} (PG_BIN)`,
     isThere: () => existsSync(join(POSTGRES_BIN, 'pg_basebackup')),
   },
-  // It has 450 MB, so CI does not install it.
   GO: {
-    what: 'golang-go and golang-github-coreos-go-oidc-dev',
-    isThere: () => canRun('env', ...GO, 'list', 'github.com/coreos/go-oidc'),
-    isOptional: true,
+    what: GO_PACKAGES.join(', '),
+    isThere: () => canRun('dpkg-query', '--show', ...GO_PACKAGES),
   },
   H2LOAD: { what: 'h2load of nghttp2-client', isThere: () => existsSync(H2LOAD_PATH) },
   HAPROXY: { what: 'haproxy', isThere: () => existsSync(HAPROXY_PATH) },

@@ -1,7 +1,7 @@
 /** Search words of people who do not know the terms of Usher yet, by the section that answers them. */
 export const SEARCH_WORDS: Readonly<Record<string, string>> = {
   start: 'curl sdk install credentials',
-  'quick-starts': 'example sample tutorial sdk node react vue angular spa javascript cookie callback localhost',
+  'quick-starts': 'example sample tutorial sdk node react vue angular spa golang javascript cookie callback localhost',
   concepts: 'glossary jwt refresh ttl lifetime timeout expiry passwordless password',
   login: 'oauth signin sign-in signup sign-up register authenticate csrf nonce callback return url password sso',
   errors: 'exception status code 400 401 403 404 409 429 500 503 request id',

@@ -29,8 +29,10 @@ const QUICK_STARTS = [
   ['Hono', 'server', 'hono/app.ts'],
   ['Next.js', 'server', 'next/sessions.ts'],
   ['Python over gRPC', 'server', 'python/sign_in.py'],
+  ['Go over gRPC', 'server', 'go-grpc/main.go'],
   ['Single-page app', 'single-page', 'single-page/index.html'],
   ['Login page of your own', 'own-page', 'login-page/app.ts'],
+  ['Go with OpenID Connect', 'product', 'go-oidc/main.go'],
 ];
 const quickStarts = QUICK_STARTS.map(([title, kind, path]) => ({
   title,

@@ -143,6 +143,8 @@ test.each([
   ['Hono', 'hono/app.ts'],
   ['Next.js', 'next/sessions.ts'],
   ['Python over gRPC', 'python/sign_in.py'],
+  ['Go', 'go-grpc/main.go'],
+  ['Go with OpenID Connect', 'go-oidc/main.go'],
   ['a single-page app', 'single-page/index.html'],
   ['a login page', 'login-page/app.ts'],
 ])('shows for %s the application that a test runs, to the letter', async (_, path) => {
@@ -160,7 +162,7 @@ test.each(quickStarts)('tells how to install what the quick start for $title nee
   const packages = [...text.matchAll(/^import .* from '((?:@[^/']+\/)?[^/'.]+)/gm)].map(([, name = '']) => name);
   const foreign = packages.filter((name) => !name.startsWith('node:'));
   for (const name of foreign) expect(SETUPS[title]).toMatch(new RegExp(`npm install .*${name}\\b`));
-  expect(SETUPS[title]).toContain(foreign.length > 0 ? 'npx' : 'pip install grpcio-tools');
+  expect(SETUPS[title]).toMatch(foreign.length > 0 ? /npx/ : /pip install grpcio-tools|go mod tidy/);
 });
 
 test.each(['/docs', '/docs/search.json', '/openapi.json', '/connect.json'])(

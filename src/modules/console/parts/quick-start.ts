@@ -21,9 +21,9 @@ export function variablesOf({ kind, usherUrl, clientId, apiKey }: NewApplication
 }
 
 export function renderQuickStart(application: NewApplication): Html {
-  if (application.kind === 'product') return renderProducts(application);
   const own = ALL_QUICK_STARTS.filter(({ kind }) => kind === application.kind);
-  return html`<p>Begin in a clone of Usher.${own.length > 1 && ' Each is a whole application.'}</p>
+  return html`${application.kind === 'product' && renderProducts(application)}
+<p>Begin in a clone of Usher.${own.length > 1 && ' Each is a whole application.'}</p>
 ${own.map(({ title, text }) =>
   renderSteps(
     title,
