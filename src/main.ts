@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
 import type { Logger } from 'pino';
-import { blame } from './config/blame.ts';
 import { type Config, readDatabaseSchema } from './config/config.ts';
 import { findMisspeltSettings } from './config/misspelt-settings.ts';
+import { nameSettings } from './config/name-settings.ts';
 import { findRemovedSettings } from './config/removed-settings.ts';
 import { requireFreePorts } from './config/require-free-ports.ts';
 import { distributeTables } from './database/distribute.ts';
@@ -115,7 +115,7 @@ function readEnvironment(): FullConfig {
 async function openMetrics({ metricsHost: host, metricsPort: port }: Config, logger: Logger) {
   if (port === undefined) return undefined;
   const { openMetricsServer } = await import('./metrics/metrics-server.ts');
-  return openMetricsServer({ host, port, logger }).catch(blame('METRICS_HOST', 'METRICS_PORT'));
+  return openMetricsServer({ host, port, logger }).catch(nameSettings('METRICS_HOST', 'METRICS_PORT'));
 }
 
 /**

@@ -8,7 +8,7 @@ import { renderFailure } from './api/envelope.ts';
 import { PROBE_PATHS } from './api/operations/endpoints.ts';
 import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, type BootstrapOptions, bootstrap } from './bootstrap.ts';
-import { blame } from './config/blame.ts';
+import { nameSettings } from './config/name-settings.ts';
 import { Database } from './database/database.ts';
 import { openClock } from './database/database-clock.ts';
 import { openDelivery } from './delivery/open-delivery.ts';
@@ -95,7 +95,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   stack.defer(() => mailer.close());
   const trustedProxies = createBlockList(config.trustedProxies);
   const listening = { ...config, trustedProxies, renderError: renderFailure };
-  const listener = await Listener.open(listening).catch(blame('HOST', 'PORT'));
+  const listener = await Listener.open(listening).catch(nameSettings('HOST', 'PORT'));
   const { url } = listener;
   const [shutdown, closing] = [new AbortController(), new AbortController()];
   const jobs: Promise<void>[] = [];

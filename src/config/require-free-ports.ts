@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { blame } from './blame.ts';
+import { nameSettings } from './name-settings.ts';
 
 export interface WantedPort {
   readonly host: string;
@@ -21,7 +21,7 @@ export async function requireFreePorts(ports: readonly WantedPort[]): Promise<vo
   for (const { host, port, settings } of ports.filter((wanted) => wanted.port !== 0)) {
     const server = createServer((socket) => socket.destroy());
     server.listen({ host, port });
-    await once(server, 'listening').catch(blame(...settings));
+    await once(server, 'listening').catch(nameSettings(...settings));
     stack.defer(async () => {
       const closed = once(server, 'close');
       server.close();

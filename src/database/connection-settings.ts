@@ -94,8 +94,8 @@ export class ConnectionSettings {
   /** Returns the parts of a query that Drizzle uses. `begin`, the query and `commit` are pipelined back to back. */
   #inTransaction(query: ReturnType<postgres.Sql['unsafe']>) {
     const send = async () => {
-      const begun = this.#client.unsafe(`begin; ${this.#settings('set local')}`).execute();
-      const [, rows] = await Promise.all([begun, query.execute(), this.#client.unsafe('commit').execute()]);
+      const begin = this.#client.unsafe(`begin; ${this.#settings('set local')}`).execute();
+      const [, rows] = await Promise.all([begin, query.execute(), this.#client.unsafe('commit').execute()]);
       return rows;
     };
     // In a microtask: a caller who wants values asks for them synchronously, before the query is sent.

@@ -34,10 +34,10 @@ export class Sender {
   constructor(options: SenderOptions) {
     const { policy, resolve, proxyUrl } = options;
     this.#options = options;
-    const kept = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE_CONNECTIONS };
-    const checked = (isPlain: boolean) => ({ ...kept, lookup: createLookup(policy, resolve, { isPlain }) });
-    this.#http = new HttpAgent(proxyUrl ? { ...kept, proxyEnv: { HTTP_PROXY: proxyUrl } } : checked(true));
-    this.#https = new TlsAgent(proxyUrl ? kept : checked(false), proxyUrl);
+    const keepAlive = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: MAX_IDLE_CONNECTIONS };
+    const checked = (isPlain: boolean) => ({ ...keepAlive, lookup: createLookup(policy, resolve, { isPlain }) });
+    this.#http = new HttpAgent(proxyUrl ? { ...keepAlive, proxyEnv: { HTTP_PROXY: proxyUrl } } : checked(true));
+    this.#https = new TlsAgent(proxyUrl ? keepAlive : checked(false), proxyUrl);
   }
 
   /** Never rejects: a failed attempt has an outcome, too. An aborted signal ends the attempt at once. */

@@ -31,7 +31,7 @@ export class HttpExchange {
   readonly #request: ClientRequest;
   readonly #outcome = Promise.withResolvers<AttemptOutcome | undefined>();
   #response: IncomingMessage | undefined;
-  readonly #kept: Buffer[] = [];
+  readonly #bodyParts: Buffer[] = [];
   #keptBytes = 0;
   #readBytes = 0;
   #informational = 0;
@@ -92,7 +92,7 @@ export class HttpExchange {
 
   #keep(chunk: Buffer): void {
     const part = chunk.subarray(0, KEPT_BYTES - this.#keptBytes);
-    if (part.length > 0) this.#kept.push(part);
+    if (part.length > 0) this.#bodyParts.push(part);
     this.#keptBytes += part.length;
     this.#readBytes += chunk.length;
   }
@@ -101,7 +101,7 @@ export class HttpExchange {
     if (!this.#response) return toFailure(error);
     const { statusCode = 0, headers } = this.#response;
     // Postgres stores no NUL.
-    const responseBody = Buffer.concat(this.#kept).toString('utf8').replaceAll('\0', '\ufffd');
+    const responseBody = Buffer.concat(this.#bodyParts).toString('utf8').replaceAll('\0', '\ufffd');
     if (error) return { ...toFailure(error), statusCode, responseBody };
     const isSuccess = statusCode >= 200 && statusCode < 300;
     const problem = isSuccess ? null : `The endpoint answered with status ${statusCode}`;

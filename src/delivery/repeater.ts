@@ -1,4 +1,4 @@
-/** Runs `work` at most once at a time. A start during a run causes one more run. */
+/** Runs `work` at most once at a time. A trigger during a run causes one more run. */
 export class Repeater {
   readonly #work: () => Promise<void>;
   #running: Promise<void> | undefined;
@@ -9,7 +9,7 @@ export class Repeater {
     this.#work = work;
   }
 
-  start(): void {
+  trigger(): void {
     this.#isWorkLeft = true;
     this.#running ??= this.#run();
   }

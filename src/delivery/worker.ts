@@ -46,7 +46,7 @@ export class DeliveryWorker {
   /** Fans out new messages of an application, and delivers its due queues. */
   wake(applicationId: string): void {
     if (!this.#unfinished.has(applicationId)) this.#woken.add(applicationId);
-    this.#fanOuts.start();
+    this.#fanOuts.trigger();
   }
 
   /** Delivers until the signal is aborted; then waits for attempts in flight, up to `shutdownTimeoutMs`. */
@@ -80,7 +80,7 @@ export class DeliveryWorker {
   }
 
   async #poll(): Promise<void> {
-    this.#starts.start();
+    this.#starts.trigger();
     const { applicationIds, next } = await findApplications(this.#options.run, this.#after);
     this.#after = next ?? FIRST_APPLICATION;
     for (const applicationId of applicationIds) this.wake(applicationId);
@@ -90,7 +90,7 @@ export class DeliveryWorker {
     const woken = [...this.#woken].slice(0, FAN_OUTS);
     for (const applicationId of woken) this.#woken.delete(applicationId);
     await Promise.all(woken.map((applicationId) => this.#logFailureOf(() => this.#fanOutOne(applicationId))));
-    if (this.#woken.size > 0) this.#fanOuts.start();
+    if (this.#woken.size > 0) this.#fanOuts.trigger();
   }
 
   /** Continues one unfinished application per run, in turns. */
@@ -99,16 +99,16 @@ export class DeliveryWorker {
     if (unfinished === undefined) return;
     this.#unfinished.delete(unfinished);
     await this.#logFailureOf(() => this.#fanOutOne(unfinished));
-    if (this.#unfinished.size > 0) this.#continuations.start();
+    if (this.#unfinished.size > 0) this.#continuations.trigger();
   }
 
   async #fanOutOne(applicationId: string): Promise<void> {
     const { clock, run } = this.#options;
     if (await fanOut(run, applicationId, clock())) {
       this.#unfinished.add(applicationId);
-      this.#continuations.start();
+      this.#continuations.trigger();
     }
-    this.#starts.start();
+    this.#starts.trigger();
   }
 
   async #startBatches(): Promise<void> {
@@ -131,7 +131,7 @@ export class DeliveryWorker {
       this.#batches.add(batch);
     }
     // The next search finds queues of other applications.
-    if (hasSkipped) this.#starts.start();
+    if (hasSkipped) this.#starts.trigger();
   }
 
   async #runBatch(queue: DueQueue, slots: BatchSlots): Promise<void> {
@@ -140,8 +140,8 @@ export class DeliveryWorker {
     this.#held.add(queue.webhookId);
     await this.#logFailureOf(() => batch.run(slots));
     this.#held.delete(queue.webhookId);
-    this.#starts.start();
-    await this.#logFailureOf(() => batch.settleSlow(() => this.#starts.start()));
+    this.#starts.trigger();
+    await this.#logFailureOf(() => batch.settleSlow(() => this.#starts.trigger()));
     this.#leases.end(lease);
   }
 

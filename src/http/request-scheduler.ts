@@ -22,7 +22,7 @@ export interface ConnectionQuota {
 export class RequestScheduler {
   #iteration = 0;
   #isScheduled = false;
-  #begun = 0;
+  #begunInIteration = 0;
   #hasNewConnection = false;
   #yieldedIterations = 0;
   /** By connection. The first connection is served next. */
@@ -41,14 +41,14 @@ export class RequestScheduler {
       quota.iteration = this.#iteration;
       quota.begunInIteration = 0;
     }
-    const isFull = this.#begun >= MAX_PER_ITERATION || quota.begunInIteration >= MAX_PER_CONNECTION;
+    const isFull = this.#begunInIteration >= MAX_PER_ITERATION || quota.begunInIteration >= MAX_PER_CONNECTION;
     if (this.#hasNewConnection || this.#waiting.size > 0 || isFull) {
       const begins = this.#waiting.get(quota);
       if (begins) begins.push(begin);
       else this.#waiting.set(quota, [begin]);
       return;
     }
-    this.#begun++;
+    this.#begunInIteration++;
     quota.begunInIteration++;
     begin();
   }
@@ -66,7 +66,7 @@ export class RequestScheduler {
     this.#hasNewConnection = false;
     const mayBegin = this.#yieldedIterations % MAX_YIELDED_ITERATIONS === 0;
     const due = mayBegin ? this.#takeDue() : [];
-    this.#begun = due.length;
+    this.#begunInIteration = due.length;
     if (this.#waiting.size > 0) this.#schedule();
     for (const begin of due) begin();
   }

@@ -14,9 +14,9 @@ export function createLoginCall(
 ): Call {
   const now = clock();
   // The audit log stores no addresses of users: they are personal data, which only sessions store.
-  const by = { actorType: 'login_page', actor: '', action, ipAddress: '', requestId, now } as const;
+  const auditActor = { actorType: 'login_page', actor: '', action, ipAddress: '', requestId, now } as const;
   return {
-    run: withAudit(database.within(deadline, undefined, isGone), by),
+    run: withAudit(database.within(deadline, undefined, isGone), auditActor),
     now,
     notices: notices && { ...notices, toLanguage: (locale) => languages.languageFor(locale).tag },
     count: (counted) => count?.(counted, now),

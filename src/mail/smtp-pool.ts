@@ -18,7 +18,7 @@ interface Waiting {
 export class SmtpPool {
   readonly #connect: Connect;
   /** Idle connections, and the timers that close them. */
-  readonly #kept = new Map<SmtpConnection, NodeJS.Timeout>();
+  readonly #idle = new Map<SmtpConnection, NodeJS.Timeout>();
   readonly #waiting: Waiting[] = [];
   #inUse = 0;
   readonly #closing = new AbortController();
@@ -41,28 +41,28 @@ export class SmtpPool {
   /** Closes all connections, including those in use. */
   close(): void {
     this.#closing.abort();
-    this.#closeKept();
+    this.#closeIdle();
   }
 
   async #run(work: (connection: SmtpConnection) => Promise<void>): Promise<void> {
     const { signal } = this.#closing;
     signal.throwIfAborted();
-    const connection = this.#takeKept() ?? (await this.#connect(signal));
+    const connection = this.#takeIdle() ?? (await this.#connect(signal));
     try {
       await work(connection);
       this.#keep(connection);
     } catch (error) {
       connection.close();
       // If the network or the server has dropped this connection, it has probably dropped the idle ones, too.
-      this.#closeKept();
+      this.#closeIdle();
       throw error;
     }
   }
 
-  #takeKept(): SmtpConnection | undefined {
-    for (const [connection, timer] of this.#kept) {
+  #takeIdle(): SmtpConnection | undefined {
+    for (const [connection, timer] of this.#idle) {
       clearTimeout(timer);
-      this.#kept.delete(connection);
+      this.#idle.delete(connection);
       if (connection.isOpen) return connection;
     }
     return undefined;
@@ -70,18 +70,18 @@ export class SmtpPool {
 
   #keep(connection: SmtpConnection): void {
     const forget = () => {
-      this.#kept.delete(connection);
+      this.#idle.delete(connection);
       connection.close();
     };
-    this.#kept.set(connection, setTimeout(forget, KEEP_MS).unref());
+    this.#idle.set(connection, setTimeout(forget, KEEP_MS).unref());
   }
 
-  #closeKept(): void {
-    for (const [connection, timer] of this.#kept) {
+  #closeIdle(): void {
+    for (const [connection, timer] of this.#idle) {
       clearTimeout(timer);
       connection.close();
     }
-    this.#kept.clear();
+    this.#idle.clear();
   }
 
   #wait(deadline: number): Promise<void> {

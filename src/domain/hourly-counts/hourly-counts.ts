@@ -10,12 +10,12 @@ export class HourlyCounts {
   /** The key is the hour since 1970, and the name. */
   #counts = new Map<string, { readonly name: CountName; readonly hour: number; count: number }>();
 
-  add(name: CountName, now: Date, by = 1): void {
+  add(name: CountName, now: Date, increment = 1): void {
     const hour = Math.floor(now.getTime() / HOUR_MS);
     const key = `${hour} ${name}`;
     const entry = this.#counts.get(key);
-    if (entry) entry.count += by;
-    else if (by > 0) this.#counts.set(key, { name, hour, count: by });
+    if (entry) entry.count += increment;
+    else if (increment > 0) this.#counts.set(key, { name, hour, count: increment });
   }
 
   /** Stores the counts since the last save. The next save retries counts that could not be stored. */

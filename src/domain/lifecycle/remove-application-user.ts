@@ -22,7 +22,7 @@ export async function removeApplicationUser(call: Call, request: Unchecked<keyof
   const parameters = check(request, rules);
   const found = await runCutoff(call, deleteApplicationUser, parameters);
   announce(call.onMessage, requireBoth(found));
-  await endLateSession(call, { ...parameters, leaves: true });
+  await endLateSession(call, { ...parameters, mayRemoveUser: true });
   return parameters.userId;
 }
 

@@ -19,7 +19,7 @@ interface Logout {
   readonly gone: SQL;
   readonly applicationId: SQL;
   /** Whether the application may be another than the calling one. */
-  readonly isForeign?: true;
+  readonly isOfAnotherApplication?: true;
 }
 
 /**
@@ -48,7 +48,11 @@ export function loggedOutIfKnown(users: SQL): Message[] {
  * @param sessions a CTE with columns `application_id` and `user_id`
  */
 export function loggedOutOfSessions(sessions: SQL): Message[] {
-  return toMessages({ gone: sql`${sessions} as gone`, applicationId: sql`gone.application_id`, isForeign: true });
+  return toMessages({
+    gone: sql`${sessions} as gone`,
+    applicationId: sql`gone.application_id`,
+    isOfAnotherApplication: true,
+  });
 }
 
 /**
@@ -59,7 +63,7 @@ export function loggedOutOfSessions(sessions: SQL): Message[] {
 export function loggedOutEverywhere(users: SQL): Message[] {
   const gone = sql`(select id as user_id from ${users}) as gone
     join application_users as signed_in on signed_in.user_id = gone.user_id`;
-  return toMessages({ gone, applicationId: sql`signed_in.application_id`, isForeign: true });
+  return toMessages({ gone, applicationId: sql`signed_in.application_id`, isOfAnotherApplication: true });
 }
 
 /**
@@ -83,14 +87,14 @@ function toMessages(logout: Logout): Message[] {
 }
 
 /** Sets no `userId`, so an erasure keeps the message: the ID of a user is no personal data. */
-function toMessage({ gone, applicationId, isForeign }: Logout, sid?: SQL): Message {
+function toMessage({ gone, applicationId, isOfAnotherApplication }: Logout, sid?: SQL): Message {
   const data = jsonObject({ sub: sql`gone.user_id`, aud: sql`client.client_id`, ...(sid && { sid }) });
   return {
     type: LOGOUT,
     data,
     from: sql`${gone} join applications client on client.id = ${applicationId} and client.deleted_at is null
       and client.open_id_connect and client.backchannel_logout_uri is not null`,
-    ...(isForeign && { applicationId }),
+    ...(isOfAnotherApplication && { applicationId }),
     ...(sid && { part: sid }),
   };
 }

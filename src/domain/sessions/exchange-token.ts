@@ -43,7 +43,8 @@ export async function exchangeToken(
     announce(onMessage, { notifiedIds });
     if (notifiedIds.length > 0) subscribed.add(application.id);
     else if (session.id === parameters.id) subscribed.delete(application.id);
-    const late = session.id === parameters.id ? await endLateSession(call, { ...parameters, leaves: true }) : undefined;
+    const late =
+      session.id === parameters.id ? await endLateSession(call, { ...parameters, mayRemoveUser: true }) : undefined;
     if (!late) return session;
     if (late.isOfErased) await removeIfErased(call, login.userId);
     // The token is refused now.

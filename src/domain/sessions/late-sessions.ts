@@ -20,14 +20,14 @@ interface LateSession {
 
 /**
  * Deletes the user's session in the application if it is late, and inserts its messages. Returns undefined if it is not
- * late. With `leaves`, the user is also removed from the application if this session was the first there.
+ * late. With `mayRemoveUser`, the user is also removed from the application if this session was the first there.
  */
 export async function endLateSession(
   call: Call,
-  { applicationId, userId, leaves }: { applicationId: string; userId: string; leaves: boolean },
+  { applicationId, userId, mayRemoveUser }: { applicationId: string; userId: string; mayRemoveUser: boolean },
 ): Promise<LateSession | undefined> {
   const [late] = await call.run(selectLateSession, { applicationId, userId });
-  if (late) await end(call, deleteLateSession, { applicationId, userId, leaves });
+  if (late) await end(call, deleteLateSession, { applicationId, userId, mayRemoveUser });
   return late;
 }
 
@@ -52,7 +52,7 @@ const deleteLateSession = statement('delete_late_session', HAS_MESSAGES)`
       and ${isLate(latestCutoff(sql`users.id`))}
   ), ${deleteLate(sql`late`)}, left_application as (
     delete from application_users a using ended
-    where ${p.boolean('leaves')} and a.application_id = ended.application_id and a.user_id = ended.user_id
+    where ${p.boolean('mayRemoveUser')} and a.application_id = ended.application_id and a.user_id = ended.user_id
       and a.first_signed_in_at = ended.began_at
   ), ${messagesOf(sessionRevoked(sql`ended`), ...loggedOut(sql`ended`))}
   select ${notified}`;

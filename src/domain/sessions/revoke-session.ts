@@ -33,7 +33,7 @@ export async function revokeSession(
   if (!revoked) return undefined;
   announce(call.onMessage, revoked);
   const { userId, firstSignInAt, lastSignInAt } = revoked;
-  await endLateSession(call, { applicationId, userId, leaves: false });
+  await endLateSession(call, { applicationId, userId, mayRemoveUser: false });
   if (singleSignOn) await forgetLateSignIns(call, userId, { from: firstSignInAt ?? new Date(0), until: lastSignInAt });
   return userId;
 }

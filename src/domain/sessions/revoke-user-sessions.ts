@@ -22,7 +22,7 @@ export async function revokeUserSessions(
   const { singleSignOn } = call.application;
   const [ended] = await runCutoff(call, singleSignOn ? endSessionsOfUserAndForget : endSessionsOfUser, target);
   if (ended) announce(call.onMessage, ended);
-  await endLateSession(call, { ...target, leaves: false });
+  await endLateSession(call, { ...target, mayRemoveUser: false });
   if (singleSignOn) await forgetLateSignIns(call, userId, { from: new Date(0), until: ended?.cutoffAt ?? null });
   return userId;
 }
@@ -35,7 +35,7 @@ export async function endOwnSessions(call: Call, target: { readonly applicationI
   const [ended] = await runCutoff(call, endSessionsWhereSignedIn, target);
   if (!ended) return;
   announce(call.onMessage, ended);
-  await endLateSession(call, { ...target, leaves: false });
+  await endLateSession(call, { ...target, mayRemoveUser: false });
   await forgetLateSignIns(call, target.userId, { from: new Date(0), until: ended.cutoffAt });
 }
 

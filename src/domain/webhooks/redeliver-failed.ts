@@ -20,8 +20,8 @@ import { lockActive } from './webhook.ts';
 export async function redeliverFailed(call: ApplicationCall, request: Unchecked<'webhookId' | 'since'>): Promise<void> {
   const { application, run, now, onMessage } = call;
   const { webhookId, since } = check(request, { webhookId: webhookIdRule, since: recentInstant(now) });
-  const [begun] = await run(beginRedelivery, { applicationId: application.id, webhookId, since, now });
-  if (!begun) throw await explainRefusal(call, webhookId);
+  const [redelivery] = await run(beginRedelivery, { applicationId: application.id, webhookId, since, now });
+  if (!redelivery) throw await explainRefusal(call, webhookId);
   onMessage?.(application.id);
 }
 

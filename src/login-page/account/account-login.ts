@@ -7,8 +7,8 @@ import { createAuthPageLink, generateAuthUrl } from '../../domain/login/generate
 import { hmac } from '../../domain/login/login-code.ts';
 import { siteOf } from '../../domain/login/network.ts';
 import { type RateLimit, takePermit } from '../../domain/login/rate-limit.ts';
-import { type BegunLoginsCookie, beginLogin, endLogin } from '../begun-logins.ts';
 import { type LoginRequest, pickFields } from '../login-request.ts';
+import { beginLogin, endLogin, type PendingLoginsCookie } from '../pending-logins.ts';
 import { sendRedirect } from '../responses.ts';
 import { signOutHere } from '../sign-out-here.ts';
 import { writeAccountCookie } from './account-cookie.ts';
@@ -55,7 +55,7 @@ async function open({ call, parts }: LoginRequest, authToken: string) {
   });
 }
 
-function begunLoginsOf({ browser, parts }: LoginRequest): BegunLoginsCookie {
+function begunLoginsOf({ browser, parts }: LoginRequest): PendingLoginsCookie {
   const { isSecure } = browser;
   return { keys: parts.accountKeys, isSecure, name: 'usher-account-login', purpose: 'account logins' };
 }

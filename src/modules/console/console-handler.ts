@@ -11,7 +11,7 @@ import type { ConsoleParts } from './console-parts.ts';
 import { type ConsoleRequest, createOperatorCall } from './console-request.ts';
 import { renderKept, sendFailurePage, sendProblem, sendRefusal, sendSignInPage } from './failure-page.ts';
 import { sendFramed, sendNonOperatorPage } from './frame.ts';
-import { isForeignPart, isOwnRequest } from './own-origin.ts';
+import { isCrossOriginPart, isOwnRequest } from './own-origin.ts';
 import { readConsoleForm } from './read-console-form.ts';
 import { redirectTo } from './responses.ts';
 import { type ConsoleRoute, type FoundRoute, findRoute, mayUse, type Reply } from './route.ts';
@@ -47,7 +47,7 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
     let request = createRequest(context, parts, found, '');
     try {
       const isPost = found.route.method === 'POST';
-      if (isPost ? !isOwnRequest(context, parts.consoleUrl) : isForeignPart(context)) {
+      if (isPost ? !isOwnRequest(context, parts.consoleUrl) : isCrossOriginPart(context)) {
         outcome = { code: 'unauthenticated' };
         const heading = isPost
           ? 'This form was not sent from the console'

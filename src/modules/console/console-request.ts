@@ -61,13 +61,13 @@ type Performer = Pick<ConsoleRequest, 'context' | 'parts' | 'params'> &
 
 /** Calls an RPC in process, as the operator. An update fails unless `ifVersion` is the stored version. @throws ServiceError */
 export async function perform<Input extends DescMessage, Output extends DescMessage>(
-  { context, parts, params, ...by }: Performer,
+  { context, parts, params, ...performer }: Performer,
   method: DescMethodUnary<Input, Output>,
   fields: Fields<Input>,
   ifVersion?: string,
 ): Promise<MessageInitShape<Output>> {
   const procedure = requireProcedure(parts.procedures, method);
-  const actor = 'actor' in by ? by.actor : by.operator.userId;
+  const actor = 'actor' in performer ? performer.actor : performer.operator.userId;
   const call = { ...createOperatorCall(context, parts, actor, procedure.action), ifVersion };
   const peer = { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
   const answer =

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import type { BlockList } from 'node:net';
 import { renderFailure } from '../../api/envelope.ts';
-import { blame } from '../../config/blame.ts';
+import { nameSettings } from '../../config/name-settings.ts';
 import type { HttpHandler } from '../../http/http-context.ts';
 import { Listener } from '../../http/listener.ts';
 import type { Certificate } from '../../http/tls.ts';
@@ -77,8 +77,8 @@ function openPort(config: ConsoleConfig, trustedProxies: BlockList) {
   const { consolePort, consoleHost: host, port } = config;
   const open = (given: number) =>
     Listener.open({ ...config, host, port: given, trustedProxies, renderError: renderFailure });
-  if (consolePort !== undefined) return open(consolePort).catch(blame('CONSOLE_HOST', 'CONSOLE_PORT'));
+  if (consolePort !== undefined) return open(consolePort).catch(nameSettings('CONSOLE_HOST', 'CONSOLE_PORT'));
   return open(defaultConsolePort(port))
     .catch(() => open(0))
-    .catch(blame('CONSOLE_HOST', 'CONSOLE_PORT'));
+    .catch(nameSettings('CONSOLE_HOST', 'CONSOLE_PORT'));
 }

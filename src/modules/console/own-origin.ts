@@ -14,7 +14,7 @@ export function isOwnRequest(context: HttpContext, consoleUrl: string): boolean 
  * Returns whether a page of another origin loads this page as a part, for example as an image. Cookies ignore ports, so
  * the request may have the session of an operator: it would renew the session, and could start logins in this browser.
  */
-export function isForeignPart(context: HttpContext): boolean {
-  const isForeign = ['cross-site', 'same-site'].includes(headerOf(context, 'sec-fetch-site') ?? '');
-  return isForeign && headerOf(context, 'sec-fetch-dest') !== 'document';
+export function isCrossOriginPart(context: HttpContext): boolean {
+  const isCrossOrigin = ['cross-site', 'same-site'].includes(headerOf(context, 'sec-fetch-site') ?? '');
+  return isCrossOrigin && headerOf(context, 'sec-fetch-dest') !== 'document';
 }

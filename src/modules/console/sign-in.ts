@@ -16,7 +16,7 @@ import { findUserByEmail } from '../../domain/users/find-user-by-email.ts';
 import { getUser } from '../../domain/users/get-user.ts';
 import { html } from '../../http/html.ts';
 import { headerOf } from '../../http/http-context.ts';
-import { beginLogin, endLogin } from '../../login-page/begun-logins.ts';
+import { beginLogin, endLogin } from '../../login-page/pending-logins.ts';
 import { isolate } from '../../texts/isolate.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { type ConsoleRequest, createOperatorCall, perform } from './console-request.ts';
@@ -161,8 +161,8 @@ function refuseLink({ context, parts }: ConsoleRequest, email = '<e-mail address
 }
 
 async function createOperator({ context, parts }: ConsoleRequest, email: string): Promise<string> {
-  const by = { context, parts, params: {}, actor: '' };
-  const { user } = await perform(by, AdminService.method.createUser, { email });
+  const performer = { context, parts, params: {}, actor: '' };
+  const { user } = await perform(performer, AdminService.method.createUser, { email });
   if (!user?.id) throw new ServiceError('USER_NOT_FOUND');
   return user.id;
 }

@@ -124,7 +124,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A stranger signs a browser in that has begun its own sign-in',
-    file: 'src/login-page/begun-logins.ts',
+    file: 'src/login-page/pending-logins.ts',
     find: 'isSameText(state, stateOf(cookie, secret))',
     replace: 'isSameText(state.slice(0, 0), stateOf(cookie, secret).slice(0, 0))',
     test: signOut,

@@ -108,7 +108,7 @@ async function findOrBeginSession(
     // An erasure that commits meanwhile does not see the new rows. A new grant holds personal data, too: the browser.
     const mayBeLate = session.id === parameters.id || isNewGrant;
     const [late, isLateGrant] = await Promise.all([
-      mayBeLate ? endLateSession(call, { applicationId, userId, leaves: true }) : undefined,
+      mayBeLate ? endLateSession(call, { applicationId, userId, mayRemoveUser: true }) : undefined,
       isNewGrant && endLateGrant(call, parameters),
     ]);
     if (isLateGrant) throw new OidcError('invalid_grant');
