@@ -41,8 +41,7 @@ const ALLOWED = [
   { folder: 'client', allowed: /^gen\/usher\// },
   {
     folder: 'domain',
-    allowed:
-      /^src\/((crypto|cache|database|encoding|timing)\/|config\/(email-address|email-domains|login-providers)\.ts$)/,
+    allowed: /^src\/((crypto|cache|database|encoding|timing)\/|config\/(email-address|email-domains)\.ts$)/,
   },
   { folder: 'crypto', allowed: /^src\/encoding\// },
   { folder: 'cache', allowed: /^$/ },

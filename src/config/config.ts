@@ -9,11 +9,8 @@ type Paired = 'smtpUrl' | 'mailFrom' | 'issuer' | 'jwksUrl' | 'tlsCert' | 'tlsKe
 
 /** The settings, grouped by subject. */
 export interface Config extends Omit<SettingValues, Secret | Paired | 'loginMethods'> {
-  /** Of Usher itself. Other providers are in `loginProviderIds`. */
+  /** Those of Usher itself. */
   readonly loginMethods: readonly LoginMethod[];
-  /** The providers that the login page offers. Undefined: all providers of the file. */
-  readonly loginProviderIds: readonly string[] | undefined;
-  readonly loginProvidersFile: string | undefined;
   readonly blockedEmailDomainsFile: string | undefined;
   /** Complete if `databaseUrl` is set. Otherwise the start generates the missing secrets in `dataDir`. */
   readonly secrets: Partial<Secrets>;
@@ -77,7 +74,6 @@ export function readConfig(env: Environment, readFile: ReadFile, modules: readon
   const loginMethods = (
     methods ?? offered.flatMap(({ name, problem }) => (problem === undefined ? [name] : []))
   ).filter(isLoginMethod);
-  const loginProviderIds = methods?.filter((name) => !isLoginMethod(name));
   const files = { cert: env.TLS_CERT_FILE ?? '', key: env.TLS_KEY_FILE ?? '' };
   const tls = tlsCert !== undefined && tlsKey !== undefined ? { cert: tlsCert, key: tlsKey, files } : undefined;
 
@@ -87,8 +83,7 @@ export function readConfig(env: Environment, readFile: ReadFile, modules: readon
     const wanted = offered.filter(({ name }) => methods?.includes(name));
     problems.push(...wanted.flatMap(({ problem }) => problem ?? []));
   }
-  const known = [...offered, ...others.loginProviders.map(({ id }) => ({ name: id }))];
-  if (methods?.some((method) => known.every(({ name }) => name !== method))) {
+  if (methods?.some((method) => offered.every(({ name }) => name !== method))) {
     problems.push('LOGIN_METHODS must list wallet, email, passkey or IDs of LOGIN_PROVIDERS_FILE, comma-separated');
   }
   if (issuer && issuer === env.PUBLIC_URL) problems.push('AUTH_ISSUER must not be PUBLIC_URL');
@@ -101,8 +96,6 @@ export function readConfig(env: Environment, readFile: ReadFile, modules: readon
     ...Object.assign({}, ...ofModules.map(({ values: given }) => given)),
     ...others,
     loginMethods,
-    loginProviderIds,
-    loginProvidersFile: env.LOGIN_PROVIDERS_FILE || undefined,
     blockedEmailDomainsFile: env.BLOCKED_EMAIL_DOMAINS_FILE || undefined,
     secrets: {
       ...(adminKey && { adminKey }),

@@ -2,7 +2,6 @@ import { parseAdminKeys } from './admin-rights.ts';
 import { AUDIT_SETTINGS } from './audit-settings.ts';
 import { DEFAULT_SCHEMA } from './database-url.ts';
 import { parseEmailDomains } from './email-domains.ts';
-import { parseLoginProviders } from './login-providers.ts';
 import {
   integerBetween,
   parseBoolean,
@@ -96,12 +95,6 @@ export const SETTINGS = {
       isEssential: true,
       defaultText: 'all that work: `email` with `SMTP_URL` or embedded, `passkey` with https or on localhost',
     },
-  ),
-  loginProviders: setting(
-    'LOGIN_PROVIDERS_FILE',
-    parseLoginProviders,
-    'JSON array of other providers for signing in. Usher reads the file again when it changes.',
-    { default: [], defaultText: 'none', isFile: true },
   ),
   blockedEmailDomains: setting(
     'BLOCKED_EMAIL_DOMAINS_FILE',

@@ -1,6 +1,6 @@
 /** Signing in at other providers. What a lying provider gets is in `provider-lies.test.ts`. */
 import { afterAll, expect, test } from 'vitest';
-import type { LoginProvider } from '../../src/config/login-providers.ts';
+import type { LoginProvider } from '../../src/modules/providers/parse-login-providers.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { type Arrival, LoginFixture } from '../support/login-fixture.ts';

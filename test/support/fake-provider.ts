@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { LoginProvider } from '../../src/config/login-providers.ts';
+import type { LoginProvider } from '../../src/modules/providers/parse-login-providers.ts';
 import { createDirectory } from './directory.ts';
 import { generateIssuerKey, type IssuerKey, signToken } from './issuer.ts';
 

@@ -14,7 +14,7 @@ import {
 } from './hostile-texts.ts';
 import { formOf, LoginBrowser } from './login-browser.ts';
 import { frame, REST, supports, toRequest } from './protocols.ts';
-import { sampleFields } from './samples.ts';
+import { type SampleFixture, sampleFields } from './samples.ts';
 import { ADMIN_KEY, createLoginIntent, createTenant } from './service.ts';
 
 export interface HostileRequest {
@@ -30,7 +30,7 @@ export interface HostileRequest {
 /** What exists in the service, so that requests get past its first checks. */
 type Known = Awaited<ReturnType<typeof createKnown>>;
 
-async function createKnown(service: { url: string }) {
+async function createKnown(service: SampleFixture['service']) {
   const tenant = await createTenant(service);
   const createCall = async ({ method }: (typeof OPERATIONS)[number]) => ({
     method,
@@ -47,7 +47,7 @@ async function createKnown(service: { url: string }) {
 }
 
 /** Creates what the requests refer to, and returns their generator. */
-export async function hostileRequests(service: { url: string }): Promise<fc.Arbitrary<HostileRequest>> {
+export async function hostileRequests(service: SampleFixture['service']): Promise<fc.Arbitrary<HostileRequest>> {
   const known = await createKnown(service);
   return fc.oneof(
     { arbitrary: restRequests(known), weight: 4 },

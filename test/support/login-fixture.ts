@@ -1,6 +1,6 @@
 /** A service with a login page, an application, and browsers at any step of a login. */
 import { expect } from 'vitest';
-import type { Config } from '../../src/config/config.ts';
+import type { FullConfig } from '../../src/modules/modules.ts';
 import { TestClock } from './clock.ts';
 import { type BegunLogin, beginLogin, formOf, LOGIN_CONFIG, LoginBrowser, type LoginPage } from './login-browser.ts';
 import { Mailbox, wrongCode } from './mail-server.ts';
@@ -65,7 +65,7 @@ export class LoginFixture implements AsyncDisposable {
   }
 
   /** Starts another instance on the same database, with the same clock, mailbox and secrets. */
-  startReplica(config: Partial<Config> = {}): Promise<TestService> {
+  startReplica(config: Partial<FullConfig> = {}): Promise<TestService> {
     const { database, config: like } = this.service;
     const overrides = { clock: this.clock.read, sendMail: this.mailbox.sendMail };
     return startTestService({ database, like, ...overrides, config: { ...LOGIN_CONFIG, ...config } });

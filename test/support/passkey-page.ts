@@ -1,9 +1,7 @@
 /** Passkeys on the login page, without a real browser. */
-import { beginLogin, formOf, LoginBrowser, type LoginPage, textOf } from './login-browser.ts';
+import { formOf, type LoginPage, textOf } from './login-browser.ts';
 import type { Arrived } from './login-fixture.ts';
-import { type AskedPasskey, type Oddities, SoftwarePasskey } from './passkey.ts';
-import { adminClient, type Tenant } from './service.ts';
-import { Wallet } from './wallet.ts';
+import type { AskedPasskey, Oddities, SoftwarePasskey } from './passkey.ts';
 
 /** The field of a form that leads to the list of passkeys after the sign-in. The lint takes it for a promise's. */
 export const TO_PASSKEYS: Readonly<Record<string, string>> = Object.fromEntries([['then', 'passkeys']]);
@@ -42,24 +40,6 @@ export function savePasskey(
   formOf(page, '/login/passkey/new');
   const credential = passkey.create(askedForNew(page, origin), odd);
   return browser.submit(page, '/login/passkey/new', { credential }, headers);
-}
-
-/** Adds a passkey to the user, who signs in with a new wallet, and returns its ID. */
-export async function addPasskey(service: { url: string }, tenant: Tenant, userId: string): Promise<string> {
-  const admin = adminClient(service);
-  const wallet = new Wallet();
-  await admin.updateUser({ userId, walletAddress: wallet.address });
-  const login = await beginLogin(service, tenant);
-  const browser = new LoginBrowser(service);
-  const choice = await browser.open(login.path);
-  const { fields } = formOf(choice, '/login/wallet');
-  const { body } = await browser.post('/login/wallet/challenge', { ...fields, address: wallet.address });
-  const signature = wallet.sign(JSON.parse(body).message);
-  const page = await browser.submit(choice, '/login/wallet', { signature, ...TO_PASSKEYS });
-  await savePasskey({ browser, page }, new SoftwarePasskey(), login.origin);
-  const [passkey] = (await admin.listPasskeys({ userId })).passkeys;
-  if (!passkey) throw new Error('No passkey was saved');
-  return passkey.passkeyId;
 }
 
 function attributeOf({ body }: LoginPage, name: string): string {

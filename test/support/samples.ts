@@ -5,7 +5,7 @@ import type { Operation } from '../../src/api/catalogue.ts';
 import type { Variable } from '../../src/api/docs/example-variables.ts';
 import { exampleOf } from '../../src/api/docs/examples.ts';
 import { refusal, success } from './answers.ts';
-import { addPasskey } from './passkey-page.ts';
+import type { TestDatabase } from './database.ts';
 import type { Answer } from './protocols.ts';
 import {
   ADMIN_KEY,
@@ -25,7 +25,7 @@ import {
 } from './service.ts';
 
 export interface SampleFixture {
-  readonly service: { readonly url: string };
+  readonly service: { readonly url: string; readonly database: Pick<TestDatabase, 'sql'> };
   /** Owns everything the request is about. */
   readonly tenant: Tenant;
   /** Whether IDs are plain, for a request that a person writes. Otherwise most encodings escape them. */
@@ -78,7 +78,7 @@ const MAKE: Readonly<Record<Variable, (values: SampleValues, fixture: SampleFixt
   GRANT_ID: () => randomUUID(),
   GROUP_ID: async (_, { service }) => (await createTestGroup(service)).groupId,
   NEW_GROUP_NAME: () => newGroupName(),
-  PASSKEY_ID: async (values, { service, tenant }) => addPasskey(service, tenant, await values.get('USER_ID')),
+  PASSKEY_ID: async (values, { service }) => insertPasskey(service.database, await values.get('USER_ID')),
 };
 
 /** What must be so before the request, beyond that its variables name what exists. */
@@ -215,4 +215,15 @@ async function checkIn(values: SampleValues, attendeeId: string): Promise<void> 
 async function twice(act: () => Promise<unknown>): Promise<void> {
   await act();
   await act();
+}
+
+/** Stores a passkey, with which nobody can sign in, and returns its ID. The login page may be without passkeys. */
+async function insertPasskey({ sql }: Pick<TestDatabase, 'sql'>, userId: string): Promise<string> {
+  const id = randomUUID();
+  await sql`
+    insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid,
+      is_backup_eligible, is_backed_up, is_user_verified, name, created_at)
+    values (${userId}, ${id}, ${Buffer.from(id)}, 'usher.test', '', 0, '{internal}', ${randomUUID()},
+      true, true, true, 'Key on the ring', now())`;
+  return id;
 }

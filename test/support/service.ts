@@ -72,7 +72,6 @@ export const TEST_ENV = {
   ADMIN_KEY,
   AUTH_SIGNING_KEYS_FILE: 'signing-keys',
   ENCRYPTION_KEY_FILE: 'encryption-key',
-  LOGIN_METHODS: 'wallet,passkey',
 };
 
 /** Returns the files that they name, with new secrets. */

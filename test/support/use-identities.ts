@@ -8,7 +8,7 @@ import { listUserIdentities } from '../../src/domain/identities/list-identities.
 import type { EmailLoginParts } from '../../src/domain/login/complete-email-login.ts';
 import { createLoginCode } from '../../src/domain/login/create-login-code.ts';
 import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
-import { redeemProviderAnswer } from '../../src/domain/providers/redeem-provider-answer.ts';
+import { redeemProviderAnswer } from '../../src/modules/providers/domain/redeem-provider-answer.ts';
 import { newBrowser } from './new-browser.ts';
 import { reasonOf } from './refusals.ts';
 import { createLoginIntent, createTestUser, type Tenant, type TestService } from './service.ts';

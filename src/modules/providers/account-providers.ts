@@ -4,19 +4,15 @@ import { deleteUserIdentity } from '../../domain/identities/delete-identity.ts';
 import { linkIdentity } from '../../domain/identities/link-identity.ts';
 import { takeNetworkPermits } from '../../domain/login/network-permits.ts';
 import { findRecentSignIn, requireRecentSignIn } from '../../domain/login/recent-sign-in.ts';
-import {
-  type Authorization,
-  createAuthorization,
-  readAuthorization,
-} from '../../domain/providers/authorization-state.ts';
-import type { ProviderSettings } from '../../domain/providers/begin-provider-login.ts';
-import { isRefusedByPerson, toProviderError } from '../../domain/providers/oauth-errors.ts';
-import { PROVIDER_ANSWERS } from '../../domain/providers/redeem-provider-answer.ts';
 import type { Action, Remark } from '../../login-page/action.ts';
 import { alertKeyOf } from '../../login-page/alerts.ts';
 import { type LoginRequest, pickFields } from '../../login-page/login-request.ts';
 import type { Account, AccountPage } from '../../login-page/page-offer.ts';
 import { sendRedirect } from '../../login-page/responses.ts';
+import { type Authorization, createAuthorization, readAuthorization } from './domain/authorization-state.ts';
+import type { ProviderSettings } from './domain/begin-provider-login.ts';
+import { isRefusedByPerson, toProviderError } from './domain/oauth-errors.ts';
+import { PROVIDER_ANSWERS } from './domain/redeem-provider-answer.ts';
 import { callbackOf, toRemark } from './provider-callback.ts';
 
 export function createLinkActions(page: AccountPage, settings: ProviderSettings): readonly Action[] {

@@ -1,8 +1,5 @@
 /** The actions of other providers: the redirect to a provider, and its callback. */
-import { readAuthorization } from '../../domain/providers/authorization-state.ts';
-import { beginProviderLogin, type ProviderSettings } from '../../domain/providers/begin-provider-login.ts';
-import { isRefusedByPerson, toProviderError } from '../../domain/providers/oauth-errors.ts';
-import { redeemProviderAnswer } from '../../domain/providers/redeem-provider-answer.ts';
+
 import { toUuid } from '../../encoding/uuid-bytes.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import type { Action, Remark } from '../../login-page/action.ts';
@@ -13,6 +10,10 @@ import type { AccountPage } from '../../login-page/page-offer.ts';
 import { redirectToForm } from '../../login-page/redirect-to-form.ts';
 import { sendRedirect } from '../../login-page/responses.ts';
 import { finishLink } from './account-providers.ts';
+import { readAuthorization } from './domain/authorization-state.ts';
+import { beginProviderLogin, type ProviderSettings } from './domain/begin-provider-login.ts';
+import { isRefusedByPerson, toProviderError } from './domain/oauth-errors.ts';
+import { redeemProviderAnswer } from './domain/redeem-provider-answer.ts';
 import { callbackOf, toRemark } from './provider-callback.ts';
 
 /** The path of the action that serves the callbacks of all providers. */

@@ -1,5 +1,5 @@
-import type { LoginProvider } from '../../config/login-providers.ts';
 import { markOf, type ProviderView } from './pages/provider-buttons.ts';
+import type { LoginProvider } from './parse-login-providers.ts';
 
 export function toProviderView({ id, name, issuer }: LoginProvider): ProviderView {
   return { id, name, mark: markOf(issuer) };

@@ -1,21 +1,22 @@
 /** Signing in at other providers, as a part of the login page and the account page. */
-import type { Config } from '../../config/config.ts';
-import { parseLoginProviders } from '../../config/login-providers.ts';
+
 import { allowsMethod } from '../../domain/applications/branding.ts';
 import { selectIdentities } from '../../domain/identities/list-identities.ts';
-import { deriveAuthorizationKeys } from '../../domain/providers/authorization-state.ts';
-import { type LoginProviderSettings, LoginProviders } from '../../domain/providers/login-providers.ts';
 import { watchFiles } from '../../jobs/watch-files.ts';
 import type { SignInWay } from '../../login-page/sign-in-way.ts';
 import type { SignInSetup } from '../module.ts';
 import { createLinkActions } from './account-providers.ts';
+import { deriveAuthorizationKeys } from './domain/authorization-state.ts';
+import { type LoginProviderSettings, LoginProviders } from './domain/login-providers.ts';
 import { renderProviderForms } from './pages/provider-buttons.ts';
 import { renderIdentities } from './pages/render-identities.ts';
+import { parseLoginProviders } from './parse-login-providers.ts';
 import { createProviderActions } from './provider-actions.ts';
 import { toProviderView } from './provider-view.ts';
+import type { ProvidersConfig } from './settings.ts';
 
 export function createProviderWay(
-  config: LoginProviderSettings & Pick<Config, 'loginProvidersFile'>,
+  config: LoginProviderSettings & Pick<ProvidersConfig, 'loginProvidersFile'>,
   { encryptionKeys }: Pick<SignInSetup, 'encryptionKeys'>,
 ): SignInWay {
   const providers = new LoginProviders(config);

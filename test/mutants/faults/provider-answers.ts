@@ -1,10 +1,10 @@
 import type { Fault } from '../fault.ts';
 
-const client = 'test/domain/providers/openid-client.test.ts';
-const offered = 'test/domain/providers/login-providers.test.ts';
-const requests = 'test/domain/providers/provider-fetch.test.ts';
-const state = 'test/domain/providers/authorization-state.test.ts';
-const verified = 'test/domain/providers/verified-email.test.ts';
+const client = 'test/modules/providers/openid-client.test.ts';
+const offered = 'test/modules/providers/login-providers.test.ts';
+const requests = 'test/modules/providers/provider-fetch.test.ts';
+const state = 'test/modules/providers/authorization-state.test.ts';
+const verified = 'test/modules/providers/verified-email.test.ts';
 const faults = 'test/login-page/provider-faults.test.ts';
 const freshness = 'test/login-page/provider-freshness.test.ts';
 const lies = 'test/login-page/provider-lies.test.ts';
@@ -14,7 +14,7 @@ const signIn = 'test/login-page/providers.test.ts';
 export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   {
     what: 'Userinfo, which nobody signs, overrides the signed claims, the issuer too',
-    file: 'src/domain/providers/openid-client.ts',
+    file: 'src/modules/providers/domain/openid-client.ts',
     find: 'return { ...profile, ...claims };',
     replace: 'return { ...claims, ...profile };',
     test: client,
@@ -22,7 +22,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Userinfo may be about another person',
-    file: 'src/domain/providers/openid-client.ts',
+    file: 'src/modules/providers/domain/openid-client.ts',
     find: 'openid.fetchUserInfo(configuration, accessToken, claims.sub)',
     replace: 'openid.fetchUserInfo(configuration, accessToken, openid.skipSubjectCheck)',
     test: client,
@@ -30,7 +30,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The instant of a sign-in need not be signed',
-    file: 'src/domain/providers/openid-client.ts',
+    file: 'src/modules/providers/domain/openid-client.ts',
     find: 'return toIdentity(await this.#complete(configuration, tokens.access_token, claims), claims.auth_time);',
     replace: `const all = await this.#complete(configuration, tokens.access_token, claims);
   return toIdentity(all, Object(all).auth_time);`,
@@ -39,7 +39,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Userinfo says that the address of the ID token is verified',
-    file: 'src/domain/providers/openid-client.ts',
+    file: 'src/modules/providers/domain/openid-client.ts',
     find: 'if (claims.email !== undefined || !configuration',
     replace: 'if (!configuration',
     test: client,
@@ -47,7 +47,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The answer may name another issuer',
-    file: 'src/domain/providers/openid-client.ts',
+    file: 'src/modules/providers/domain/openid-client.ts',
     find: 'const checks = {',
     replace: "callback.searchParams.delete('iss');\n    const checks = {",
     test: lies,
@@ -55,7 +55,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Userinfo that breaks off is taken for a refusal',
-    file: 'src/domain/providers/openid-client.ts',
+    file: 'src/modules/providers/domain/openid-client.ts',
     find: 'if (isRefusedRequest(error)) return',
     replace: 'if (error) return',
     test: client,
@@ -63,7 +63,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A provider is not asked to have the person sign in again',
-    file: 'src/domain/providers/openid-client.ts',
+    file: 'src/modules/providers/domain/openid-client.ts',
     find: "&& { prompt: 'login' }",
     replace: '&& {}',
     test: freshness,
@@ -71,7 +71,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A provider may send any number of bytes',
-    file: 'src/domain/providers/provider-fetch.ts',
+    file: 'src/modules/providers/domain/provider-fetch.ts',
     find: 'await readBounded(body, MAX_BYTES)',
     replace: 'await new Response(body).text()',
     test: requests,
@@ -79,7 +79,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A provider elsewhere reaches this machine',
-    file: 'src/domain/providers/provider-fetch.ts',
+    file: 'src/modules/providers/domain/provider-fetch.ts',
     find: '!(isLoopback && isOnLoopback(url))',
     replace: '!isOnLoopback(url)',
     test: requests,
@@ -87,7 +87,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A sign-in that the provider dates in the future counts',
-    file: 'src/domain/providers/provider-freshness.ts',
+    file: 'src/modules/providers/domain/provider-freshness.ts',
     find: "if (authenticatedAt.getTime() > now.getTime() + TOLERANCE_MS) throw notFresh('auth_time is in the future');",
     replace: '',
     test: freshness,
@@ -95,7 +95,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An old sign-in at a provider leads to the passkeys',
-    file: 'src/domain/providers/provider-freshness.ts',
+    file: 'src/modules/providers/domain/provider-freshness.ts',
     find: "if (prompt !== '' || purpose === 'passkeys')",
     replace: "if (prompt !== '' || purpose === undefined)",
     test: freshness,
@@ -103,7 +103,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A sign-in without an instant changes the account',
-    file: 'src/domain/providers/provider-freshness.ts',
+    file: 'src/modules/providers/domain/provider-freshness.ts',
     find: '    return now;\n',
     replace: '    return null;\n',
     test: freshness,
@@ -111,7 +111,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The account page takes sign-ins of any age',
-    file: 'src/domain/providers/provider-freshness.ts',
+    file: 'src/modules/providers/domain/provider-freshness.ts',
     find: 'maxAgeSeconds: ACCOUNT_SECONDS, isRequired: false }',
     replace: 'maxAgeSeconds: ACCOUNT_SECONDS ** 2, isRequired: false }',
     test: freshness,
@@ -119,7 +119,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'GitHub is asked for a recent sign-in',
-    file: 'src/domain/providers/provider-freshness.ts',
+    file: 'src/modules/providers/domain/provider-freshness.ts',
     find: "if (type === 'github' && freshness?.isRequired)",
     replace: "if (type === 'github' && freshness?.maxAgeSeconds === -1)",
     test: freshness,
@@ -127,7 +127,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A state from the future is accepted',
-    file: 'src/domain/providers/authorization-state.ts',
+    file: 'src/modules/providers/domain/authorization-state.ts',
     find: 'age >= -60 && ',
     replace: '',
     test: state,
@@ -135,7 +135,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A sign-in that has begun does not survive a rotation of the encryption keys',
-    file: 'src/domain/providers/authorization-state.ts',
+    file: 'src/modules/providers/domain/authorization-state.ts',
     find: 'toAuthorization(keys, key, bytes) : undefined',
     replace: 'toAuthorization(keys, 0, bytes) : undefined',
     test: state,
@@ -143,7 +143,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The text false counts as true',
-    file: 'src/domain/providers/verified-email.ts',
+    file: 'src/modules/providers/domain/verified-email.ts',
     find: "claim === true || claim === 'true' || claim === 1 || claim === '1'",
     replace: 'Boolean(claim)',
     test: verified,
@@ -151,7 +151,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'GitHub identifies by the name of the account, which others may take',
-    file: 'src/domain/providers/github-client.ts',
+    file: 'src/modules/providers/domain/github-client.ts',
     find: 'subject: String(id)',
     replace: 'subject: String(Object(user).login)',
     test: signIn,
@@ -159,7 +159,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A code of GitHub is redeemed without a verifier',
-    file: 'src/domain/providers/github-client.ts',
+    file: 'src/modules/providers/domain/github-client.ts',
     find: 'code_verifier: codeVerifier,',
     replace: '',
     test: signIn,
@@ -167,7 +167,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A provider that the operator does not offer signs in',
-    file: 'src/domain/providers/login-providers.ts',
+    file: 'src/modules/providers/domain/login-providers.ts',
     find: '.filter(({ id }) => this.#offered?.includes(id) ?? true)',
     replace: '',
     test: offered,
@@ -175,7 +175,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A provider keeps its old secret after the file has changed',
-    file: 'src/domain/providers/login-providers.ts',
+    file: 'src/modules/providers/domain/login-providers.ts',
     find: 'isSame ? known : new',
     replace: '(isSame || known) ? known : new',
     test: offered,
@@ -183,7 +183,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The log has what a provider has written',
-    file: 'src/domain/providers/oauth-errors.ts',
+    file: 'src/modules/providers/domain/oauth-errors.ts',
     find: "typeof error === 'string' && KNOWN.includes(error)",
     replace: "typeof error === 'string'",
     test: faults,
@@ -191,7 +191,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Whoever has not signed in at a provider reads that it is down',
-    file: 'src/domain/providers/oauth-errors.ts',
+    file: 'src/modules/providers/domain/oauth-errors.ts',
     find: "  'login_required',\n",
     replace: '',
     test: signIn,
@@ -199,7 +199,7 @@ export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An application without the provider takes its answer',
-    file: 'src/domain/providers/redeem-provider-answer.ts',
+    file: 'src/modules/providers/domain/redeem-provider-answer.ts',
     find: 'requireOpenIntent(call, authorization.subjectId, provider.id)',
     replace: 'requireOpenIntent(call, authorization.subjectId)',
     test: signIn,

@@ -1,6 +1,6 @@
 import type { Fault } from '../fault.ts';
 
-const meanwhile = 'test/domain/providers/changed-meanwhile.test.ts';
+const meanwhile = 'test/modules/providers/changed-meanwhile.test.ts';
 const account = 'test/login-page/account-providers.test.ts';
 const attacks = 'test/login-page/provider-attacks.test.ts';
 const inFlight = 'test/login-page/account-in-flight.test.ts';
@@ -26,7 +26,7 @@ export const PROVIDER_LINK_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An identity that was removed meanwhile signs in',
-    file: 'src/domain/providers/redeem-provider-answer.ts',
+    file: 'src/modules/providers/domain/redeem-provider-answer.ts',
     find: '{ intent, how }, owner.userId, { issuer, subject });',
     replace: '{ intent, how }, owner.userId, {});',
     test: meanwhile,
@@ -34,7 +34,7 @@ export const PROVIDER_LINK_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An address that the user gives up meanwhile signs in',
-    file: 'src/domain/providers/redeem-provider-answer.ts',
+    file: 'src/modules/providers/domain/redeem-provider-answer.ts',
     find: '{ intent, how }, user.id, { email, issuer, subject });',
     replace: '{ intent, how }, user.id, { issuer, subject });',
     test: meanwhile,
@@ -42,7 +42,7 @@ export const PROVIDER_LINK_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The reload of an answer does not find what it has proved',
-    file: 'src/domain/providers/redeem-provider-answer.ts',
+    file: 'src/modules/providers/domain/redeem-provider-answer.ts',
     find: 'const kept = { id: authorization.id,',
     replace: 'const kept = { id: intent.id,',
     test: attacks,

@@ -2,10 +2,10 @@ import type { Fault } from '../fault.ts';
 
 const faults = 'test/login-page/provider-faults.test.ts';
 const freshness = 'test/login-page/provider-freshness.test.ts';
-const state = 'test/domain/providers/authorization-state.test.ts';
-const verified = 'test/domain/providers/verified-email.test.ts';
-const requests = 'test/domain/providers/provider-fetch.test.ts';
-const client = 'test/domain/providers/openid-client.test.ts';
+const state = 'test/modules/providers/authorization-state.test.ts';
+const verified = 'test/modules/providers/verified-email.test.ts';
+const requests = 'test/modules/providers/provider-fetch.test.ts';
+const client = 'test/modules/providers/openid-client.test.ts';
 const lies = 'test/login-page/provider-lies.test.ts';
 const attacks = 'test/login-page/provider-attacks.test.ts';
 const signIn = 'test/login-page/providers.test.ts';
@@ -15,7 +15,7 @@ const account = 'test/login-page/account-providers.test.ts';
 export const PROVIDER_FAULTS: readonly Fault[] = [
   {
     what: 'The state of a sign-in is not signed',
-    file: 'src/domain/providers/authorization-state.ts',
+    file: 'src/modules/providers/domain/authorization-state.ts',
     find: '(each) => timingSafeEqual(macOf(each, signed, binding), bytes.subarray(MAC_AT))',
     replace: '(each) => macOf(each, signed, binding).length > 0',
     test: state,
@@ -23,7 +23,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The state of a sign-in is good in any browser',
-    file: 'src/domain/providers/authorization-state.ts',
+    file: 'src/modules/providers/domain/authorization-state.ts',
     find: '[bytes, browserDigest, Buffer',
     replace: '[bytes, Buffer.alloc(browserDigest.length), Buffer',
     test: attacks,
@@ -31,7 +31,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Another provider may answer',
-    file: 'src/domain/providers/authorization-state.ts',
+    file: 'src/modules/providers/domain/authorization-state.ts',
     find: '`${purpose} ${providerId}`',
     replace: 'purpose + typeof providerId',
     test: state,
@@ -39,7 +39,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The state of a sign-in links an account',
-    file: 'src/domain/providers/authorization-state.ts',
+    file: 'src/modules/providers/domain/authorization-state.ts',
     find: '`${purpose} ${providerId}`',
     replace: 'providerId + typeof purpose',
     test: state,
@@ -47,7 +47,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The state of a sign-in lives for ever',
-    file: 'src/domain/providers/authorization-state.ts',
+    file: 'src/modules/providers/domain/authorization-state.ts',
     find: ' && age <= LIFETIME_SECONDS',
     replace: '',
     test: state,
@@ -55,7 +55,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'All sign-ins have one nonce',
-    file: 'src/domain/providers/authorization-state.ts',
+    file: 'src/modules/providers/domain/authorization-state.ts',
     find: 'secretOf(nonce[key])',
     replace: "(nonce[key] ?? Buffer.alloc(0)).toString('base64url')",
     test: state,
@@ -63,7 +63,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'All sign-ins have one code verifier',
-    file: 'src/domain/providers/authorization-state.ts',
+    file: 'src/modules/providers/domain/authorization-state.ts',
     find: 'secretOf(codeVerifier[key])',
     replace: "(codeVerifier[key] ?? Buffer.alloc(0)).toString('base64url')",
     test: state,
@@ -71,7 +71,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The signature of an ID token is not checked',
-    file: 'src/domain/providers/openid-client.ts',
+    file: 'src/modules/providers/domain/openid-client.ts',
     find: '[openid.enableNonRepudiationChecks, ',
     replace: '[',
     test: lies,
@@ -79,7 +79,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A subject may be any text',
-    file: 'src/domain/providers/openid-client.ts',
+    file: 'src/modules/providers/domain/openid-client.ts',
     find: "if (!/^[\\x20-\\x7e]{1,255}$/.test(sub)) throw new ProviderError('malformed subject');",
     replace: '',
     test: lies,
@@ -87,7 +87,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Old metadata do not outlive an outage',
-    file: 'src/domain/providers/openid-client.ts',
+    file: 'src/modules/providers/domain/openid-client.ts',
     find: 'if (!this.#configuration) return await this.#renewal;',
     replace: 'return await this.#renewal;',
     test: client,
@@ -95,7 +95,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Metadata are never asked for again',
-    file: 'src/domain/providers/openid-client.ts',
+    file: 'src/modules/providers/domain/openid-client.ts',
     find: ' && performance.now() < this.#freshUntil',
     replace: '',
     test: client,
@@ -103,7 +103,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A key that changes twice in a minute is not found',
-    file: 'src/domain/providers/openid-client.ts',
+    file: 'src/modules/providers/domain/openid-client.ts',
     find: 'this.#ageKeys(await this.#configure())',
     replace: 'await this.#configure()',
     test: client,
@@ -111,7 +111,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Each unknown key asks for the keys',
-    file: 'src/domain/providers/openid-client.ts',
+    file: 'src/modules/providers/domain/openid-client.ts',
     find: 'now - uat < KEY_AGE_SECONDS || ',
     replace: '',
     test: client,
@@ -119,7 +119,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'GitHub may answer for another issuer',
-    file: 'src/domain/providers/github-client.ts',
+    file: 'src/modules/providers/domain/github-client.ts',
     find: "if ((searchParams.get('iss') ?? issuer) !== issuer) throw new ProviderError('wrong issuer');",
     replace: '',
     test: attacks,
@@ -127,7 +127,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An address at GitHub need not be verified',
-    file: 'src/domain/providers/github-client.ts',
+    file: 'src/modules/providers/domain/github-client.ts',
     find: 'primary === true && verified === true',
     replace: 'primary === true || verified === true',
     test: signIn,
@@ -135,7 +135,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An account at GitHub may have any ID',
-    file: 'src/domain/providers/github-client.ts',
+    file: 'src/modules/providers/domain/github-client.ts',
     find: "if (!Number.isSafeInteger(id) || id <= 0) throw new ProviderError('no account ID');",
     replace: '',
     test: lies,
@@ -143,7 +143,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An address of Microsoft counts as verified',
-    file: 'src/domain/providers/verified-email.ts',
+    file: 'src/modules/providers/domain/verified-email.ts',
     find: "if (host === 'login.microsoftonline.com') return isTrue(claims.xms_edov);",
     replace: '',
     test: verified,
@@ -151,7 +151,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An address elsewhere at Google counts as verified',
-    file: 'src/domain/providers/verified-email.ts',
+    file: 'src/modules/providers/domain/verified-email.ts',
     find: "if (host === 'accounts.google.com')",
     replace: "if (host === 'google.test')",
     test: verified,
@@ -159,7 +159,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An address that begins like one of Gmail counts as verified',
-    file: 'src/domain/providers/verified-email.ts',
+    file: 'src/modules/providers/domain/verified-email.ts',
     find: '/@gmail\\.com$/i',
     replace: '/gmail\\.com/i',
     test: verified,
@@ -167,7 +167,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An address that is not verified counts',
-    file: 'src/domain/providers/verified-email.ts',
+    file: 'src/modules/providers/domain/verified-email.ts',
     find: 'if (!isTrue(claims.email_verified)) return false;',
     replace: '',
     test: signIn,
@@ -175,7 +175,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A trusted provider speaks for every domain',
-    file: 'src/domain/providers/redeem-provider-answer.ts',
+    file: 'src/modules/providers/domain/redeem-provider-answer.ts',
     find: ' && isOfDomains(email, provider.emailDomains)',
     replace: '',
     test: signIn,
@@ -183,7 +183,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A domain that ends like a trusted one counts',
-    file: 'src/domain/providers/verified-email.ts',
+    file: 'src/modules/providers/domain/verified-email.ts',
     find: 'toDomainKey(each) === domain',
     replace: 'domain.endsWith(toDomainKey(each))',
     test: verified,
@@ -191,7 +191,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Every provider is trusted',
-    file: 'src/domain/providers/redeem-provider-answer.ts',
+    file: 'src/modules/providers/domain/redeem-provider-answer.ts',
     find: 'provider.trustEmail && ',
     replace: '',
     test: signIn,
@@ -199,7 +199,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Networks may send any number of answers',
-    file: 'src/domain/providers/redeem-provider-answer.ts',
+    file: 'src/modules/providers/domain/redeem-provider-answer.ts',
     find: 'await takeNetworkPermits(call, parts.codes, browser, PROVIDER_ANSWERS);',
     replace: '',
     test: attacks,
@@ -207,7 +207,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A second request redeems the code again',
-    file: 'src/domain/providers/redeem-provider-answer.ts',
+    file: 'src/modules/providers/domain/redeem-provider-answer.ts',
     find: 'if (earlier) return { email: earlier.email };',
     replace: '',
     test: attacks,
@@ -239,7 +239,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A slow provider keeps any number of places',
-    file: 'src/domain/providers/login-providers.ts',
+    file: 'src/modules/providers/domain/login-providers.ts',
     find: "if (this.#inFlight >= MAX_IN_FLIGHT) throw unavailable('busy');",
     replace: '',
     test: lies,
@@ -247,7 +247,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A provider may send Usher to any URL',
-    file: 'src/domain/providers/provider-fetch.ts',
+    file: 'src/modules/providers/domain/provider-fetch.ts',
     find: "if (url.protocol !== 'https:' && !(isLoopback && isOnLoopback(url))) throw new ProviderError('insecure URL');",
     replace: '',
     test: requests,
@@ -255,7 +255,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Redirects of a provider are followed',
-    file: 'src/domain/providers/provider-fetch.ts',
+    file: 'src/modules/providers/domain/provider-fetch.ts',
     find: "redirect: 'manual'",
     replace: "redirect: 'follow'",
     test: requests,
@@ -263,7 +263,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A provider may take any time',
-    file: 'src/domain/providers/provider-fetch.ts',
+    file: 'src/modules/providers/domain/provider-fetch.ts',
     find: 'AbortSignal.timeout(timeoutMs)',
     replace: 'AbortSignal.timeout(timeoutMs * 10_000)',
     test: requests,
@@ -271,7 +271,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Any sign-in at a provider counts as recent',
-    file: 'src/domain/providers/provider-freshness.ts',
+    file: 'src/modules/providers/domain/provider-freshness.ts',
     find: "if (ageMs > freshness.maxAgeSeconds * 1_000 + TOLERANCE_MS) throw notFresh('auth_time is too old');",
     replace: '',
     test: freshness,
@@ -279,7 +279,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A provider need not say when the person signed in',
-    file: 'src/domain/providers/provider-freshness.ts',
+    file: 'src/modules/providers/domain/provider-freshness.ts',
     find: "if (freshness.isRequired) throw notFresh('no auth_time');",
     replace: '',
     test: freshness,
@@ -287,7 +287,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An earlier sign-in at a provider counts from the login',
-    file: 'src/domain/providers/provider-freshness.ts',
+    file: 'src/modules/providers/domain/provider-freshness.ts',
     find: 'return ageMs > TOLERANCE_MS ? authenticatedAt : null;',
     replace: 'return null;',
     test: freshness,
@@ -295,7 +295,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Whoever has signed out cannot sign in with the same sign-in at a provider',
-    file: 'src/domain/providers/redeem-provider-answer.ts',
+    file: 'src/modules/providers/domain/redeem-provider-answer.ts',
     find: 'given && (await moveAfterCutoffs(call, given, { applicationId, userId, browserDigest }))',
     replace: 'given && (await Promise.resolve({ moveAfterCutoffs, applicationId, browserDigest }), given)',
     test: freshness,
@@ -303,7 +303,7 @@ export const PROVIDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The client secret is always sent in the body',
-    file: 'src/domain/providers/client-authentication.ts',
+    file: 'src/modules/providers/domain/client-authentication.ts',
     find: "return listed?.includes('client_secret_post') ? 'client_secret_post' : 'client_secret_basic';",
     replace: "return listed ? 'client_secret_post' : 'client_secret_post';",
     test: faults,

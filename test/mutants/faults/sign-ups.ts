@@ -32,7 +32,7 @@ export const SIGN_UP_FAULTS: readonly Fault[] = [
   {
     ...at,
     what: 'A trusted provider signs up any address',
-    file: 'src/domain/providers/redeem-provider-answer.ts',
+    file: 'src/modules/providers/domain/redeem-provider-answer.ts',
     find: 'parts.signUps.allow(intent, email)',
     replace: 'intent.allowSignUp',
     title: /is refused at a provider/,

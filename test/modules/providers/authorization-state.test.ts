@@ -5,7 +5,7 @@ import {
   createAuthorization,
   deriveAuthorizationKeys,
   readAuthorization,
-} from '../../../src/domain/providers/authorization-state.ts';
+} from '../../../src/modules/providers/domain/authorization-state.ts';
 
 const encryptionKeys = [randomBytes(32), randomBytes(32)] as const;
 const keys = deriveAuthorizationKeys(encryptionKeys);

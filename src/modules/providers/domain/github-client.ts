@@ -1,7 +1,7 @@
 /** Signs in at GitHub, which supports OAuth 2.0 without ID tokens. */
 
 import { createHash } from 'node:crypto';
-import type { LoginProvider } from '../../config/login-providers.ts';
+import type { LoginProvider } from '../parse-login-providers.ts';
 import { nameOAuthError } from './oauth-errors.ts';
 import {
   type AuthorizationOptions,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseLoginProviders } from '../../src/config/login-providers.ts';
+import { parseLoginProviders } from '../../../src/modules/providers/parse-login-providers.ts';
 
 const acme = { id: 'acme', name: 'Acme', issuer: 'https://acme.test', clientId: 'usher', clientSecret: 'secret' };
 const parse = (...entries: unknown[]) => parseLoginProviders(JSON.stringify(entries));

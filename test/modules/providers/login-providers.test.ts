@@ -1,6 +1,6 @@
 /** Which providers people may use, and with which settings, while the operator changes their file. */
 import { afterAll, expect, test } from 'vitest';
-import { LoginProviders } from '../../../src/domain/providers/login-providers.ts';
+import { LoginProviders } from '../../../src/modules/providers/domain/login-providers.ts';
 import { FakeProvider } from '../../support/fake-provider.ts';
 
 const acme = await FakeProvider.start();

@@ -1,6 +1,6 @@
 /** What Usher believes of a provider, and what it keeps: its metadata for an hour, its keys until one is unknown. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { OpenIdClient } from '../../../src/domain/providers/openid-client.ts';
+import { OpenIdClient } from '../../../src/modules/providers/domain/openid-client.ts';
 import { FakeProvider } from '../../support/fake-provider.ts';
 import { generateIssuerKey } from '../../support/issuer.ts';
 

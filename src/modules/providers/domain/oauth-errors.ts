@@ -1,5 +1,5 @@
 /** Errors of OAuth 2.0 and OpenID Connect, in the words of their standards. Only these are logged. */
-import { ServiceError } from '../core/errors.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
 
 /** The person has not signed in, or has not agreed. */
 const REFUSED_BY_PERSON: readonly string[] = [

@@ -1,6 +1,6 @@
 /** What a provider can make Usher do: ask nobody without https, follow nothing, and read and wait within limits. */
 import { afterAll, expect, test } from 'vitest';
-import { createProviderFetch } from '../../../src/domain/providers/provider-fetch.ts';
+import { createProviderFetch } from '../../../src/modules/providers/domain/provider-fetch.ts';
 import { FakeProvider } from '../../support/fake-provider.ts';
 
 const acme = await FakeProvider.start();

@@ -2,7 +2,7 @@
  * Decides which addresses of a provider belong to the person. Anybody may claim any other address ("nOAuth" attacks).
  */
 
-import { toDomainKey } from '../../config/email-address.ts';
+import { toDomainKey } from '../../../config/email-address.ts';
 
 export type IdentityClaims = Readonly<Record<string, unknown>>;
 

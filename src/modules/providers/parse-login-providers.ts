@@ -1,6 +1,6 @@
 /** Parses `LOGIN_PROVIDERS_FILE`. Errors name the entry and the field, and quote no value: the file holds secrets. */
-import { toDomainKey } from './email-address.ts';
-import { LOGIN_METHODS, PROVIDER_ID } from './login-methods.ts';
+import { toDomainKey } from '../../config/email-address.ts';
+import { LOGIN_METHODS, PROVIDER_ID } from '../../config/login-methods.ts';
 
 /** The settings of an identity provider at which the operator has registered Usher. */
 export interface LoginProvider {

@@ -4,10 +4,10 @@
  * is stored.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { deriveKeys } from '../../crypto/derive-keys.ts';
-import { decodeBase64Url } from '../../encoding/base64url.ts';
-import { toUuid, toUuidBytes } from '../../encoding/uuid-bytes.ts';
-import { toSeconds } from '../tokens/verify-token.ts';
+import { deriveKeys } from '../../../crypto/derive-keys.ts';
+import { toSeconds } from '../../../domain/tokens/verify-token.ts';
+import { decodeBase64Url } from '../../../encoding/base64url.ts';
+import { toUuid, toUuidBytes } from '../../../encoding/uuid-bytes.ts';
 import type { AuthorizationSecrets } from './provider-client.ts';
 
 const LIFETIME_SECONDS = 600;

@@ -1,13 +1,13 @@
 /** Logins that need a recent sign-in at a provider. Usher asks the provider for one, and checks `auth_time`. */
 import { sql } from 'drizzle-orm';
-import type { LoginProvider } from '../../config/login-providers.ts';
-import { p, statement, t } from '../../database/template.ts';
-import type { Call } from '../core/call.ts';
-import { ServiceError } from '../core/errors.ts';
-import { ACCOUNT_APPLICATION_ID } from '../core/own-applications.ts';
-import type { LoginIntent } from '../login/login-intent.ts';
-import { latestCutoff } from '../sessions/cutoffs.ts';
-import { sidOf } from '../sessions/sid.ts';
+import { p, statement, t } from '../../../database/template.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { ACCOUNT_APPLICATION_ID } from '../../../domain/core/own-applications.ts';
+import type { LoginIntent } from '../../../domain/login/login-intent.ts';
+import { latestCutoff } from '../../../domain/sessions/cutoffs.ts';
+import { sidOf } from '../../../domain/sessions/sid.ts';
+import type { LoginProvider } from '../parse-login-providers.ts';
 import type { Authorization } from './authorization-state.ts';
 import type { Freshness, Identity } from './provider-client.ts';
 

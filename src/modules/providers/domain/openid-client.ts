@@ -1,7 +1,7 @@
 /** Signs in at a provider of OpenID Connect. */
 
 import * as openid from 'openid-client';
-import type { LoginProvider } from '../../config/login-providers.ts';
+import type { LoginProvider } from '../parse-login-providers.ts';
 import { authenticateClient, chooseAuthMethod } from './client-authentication.ts';
 import { explainOpenIdFault, isRefusedRequest } from './openid-fault.ts';
 import {

@@ -1,6 +1,7 @@
 /** The providers at which people may sign in, with limits of time and concurrency for each. */
-import type { LoginProvider } from '../../config/login-providers.ts';
-import { ServiceError } from '../core/errors.ts';
+
+import { ServiceError } from '../../../domain/core/errors.ts';
+import type { LoginProvider } from '../parse-login-providers.ts';
 import {
   type AuthorizationOptions,
   type AuthorizationSecrets,

@@ -1,6 +1,6 @@
 /** How Usher sends its client secret to the token endpoint of a provider. */
 import * as openid from 'openid-client';
-import type { LoginProvider, TokenEndpointAuthMethod } from '../../config/login-providers.ts';
+import type { LoginProvider, TokenEndpointAuthMethod } from '../parse-login-providers.ts';
 
 /**
  * Returns the method of the file, or else one that the provider lists. Providers that list none support Basic (OpenID

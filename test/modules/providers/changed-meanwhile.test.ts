@@ -1,16 +1,16 @@
 /** What an answer of a provider links, and whom it signs in, if the user changes between two of its statements. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import type { LoginProvider } from '../../../src/config/login-providers.ts';
 import { Database, type PlaceholderValues, type Run } from '../../../src/database/database.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import type { Call } from '../../../src/domain/core/call.ts';
 import { linkIdentity } from '../../../src/domain/identities/link-identity.ts';
 import { deriveLoginCodeKeys } from '../../../src/domain/login/login-code.ts';
 import { SignUpRules } from '../../../src/domain/login/sign-up-rules.ts';
-import { redeemProviderAnswer } from '../../../src/domain/providers/redeem-provider-answer.ts';
 import { createAuthTokens } from '../../../src/domain/tokens/create-auth-tokens.ts';
 import { markEmailVerified } from '../../../src/domain/users/mark-email-verified.ts';
+import { redeemProviderAnswer } from '../../../src/modules/providers/domain/redeem-provider-answer.ts';
+import type { LoginProvider } from '../../../src/modules/providers/parse-login-providers.ts';
 import { newBrowser } from '../../support/new-browser.ts';
 import {
   createLoginIntent,

@@ -1,7 +1,7 @@
-import type { Call } from '../core/call.ts';
-import { check, text, type Unchecked, uuid } from '../core/validation.ts';
-import { requireOpenIntent } from '../login/login-intent.ts';
-import type { Browser } from '../sessions/browser.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { check, text, type Unchecked, uuid } from '../../../domain/core/validation.ts';
+import { requireOpenIntent } from '../../../domain/login/login-intent.ts';
+import type { Browser } from '../../../domain/sessions/browser.ts';
 import { type AuthorizationKeys, createAuthorization } from './authorization-state.ts';
 import type { LoginProviders } from './login-providers.ts';
 import { freshnessOf, requireAskable } from './provider-freshness.ts';

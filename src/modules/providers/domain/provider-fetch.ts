@@ -1,5 +1,5 @@
 /** Sends requests to providers, which may be slow, down or hostile. */
-import { readBounded } from '../../encoding/read-text.ts';
+import { readBounded } from '../../../encoding/read-text.ts';
 import { ProviderError } from './provider-client.ts';
 
 /** The largest known key set has 20 KiB. */

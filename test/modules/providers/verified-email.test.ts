@@ -1,6 +1,6 @@
 /** Which addresses of a provider count as the person's. */
 import { expect, test } from 'vitest';
-import { isEmailVerified, isOfDomains } from '../../../src/domain/providers/verified-email.ts';
+import { isEmailVerified, isOfDomains } from '../../../src/modules/providers/domain/verified-email.ts';
 
 const GOOGLE = 'https://accounts.google.com';
 const MICROSOFT = 'https://login.microsoftonline.com/9188040d-6c67-4c5b-b112-36a304b66dad/v2.0';
