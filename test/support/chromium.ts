@@ -29,7 +29,7 @@ const FEATURES_OFF_BY_PLAYWRIGHT = [
   'ThirdPartyStoragePartitioning',
 ];
 
-const ARGS = [
+export const CHROMIUM_ARGS = [
   '--no-sandbox',
   '--disable-gpu',
   '--no-first-run',
@@ -40,7 +40,7 @@ const ARGS = [
 export const SKIPS_CHROMIUM = lacks('CHROMIUM');
 
 export function launchChromium() {
-  return chromium.launch({ executablePath: CHROMIUM_PATH, args: ARGS, timeout: PAGE_TIMEOUT_MS });
+  return chromium.launch({ executablePath: CHROMIUM_PATH, args: CHROMIUM_ARGS, timeout: PAGE_TIMEOUT_MS });
 }
 
 /** Returns a list that gets what goes wrong on the pages, such as a script that the policy forbids. */
