@@ -15,7 +15,7 @@ export interface ServicePart {
 }
 
 /** Leaves room for the frame, the style and the script of a page, which has at most 60 kB. */
-const PART_BYTES = 41_000;
+const PART_BYTES = 40_000;
 
 /** Keeps the operations in their order, and those of one topic together if they fit on a page. */
 export function splitService(operations: readonly RenderedOperation[]): ServicePart[] {
@@ -52,7 +52,7 @@ function describeTopics(items: readonly RenderedOperation[]): string {
     const words = wordsOf(item);
     const { messages } = item.operation.method.parent.file;
     if (!messages.some(({ name }) => name === words.join(''))) return [];
-    const singular = words.join(' ').toLowerCase().replace('api', 'API');
+    const singular = words.join(' ').toLowerCase().replace('api', 'API').replace('check in', 'check-in');
     return [`${singular.replace(/y$/, singular.endsWith('ey') ? 'y' : 'ie')}s`];
   });
   return [...new Set(topics)].join(', ') || 'more';
