@@ -43,9 +43,10 @@ test.each(['server', 'own-page'] as const)(
     const apiKey = line.slice(` export ${values}`.length);
     expect(line).toBe(` export ${values}${apiKey}`);
     await clientsOf(fixture.service, { apiKey }).events.listEvents({});
-    const own = ALL_QUICK_STARTS.filter((each) => each.kind === kind);
-    expect(own.length).toBeGreaterThan(0);
-    expect(code).toEqual(own.flatMap(({ title, text }) => [`${line}\n${SETUPS[title]}`, text]));
+    const login = ALL_QUICK_STARTS.filter((each) => each.kind === 'own-page');
+    const all = [...(kind === 'own-page' ? login : []), ...ALL_QUICK_STARTS.filter((each) => each.kind === 'server')];
+    const lineOf = (each: (typeof all)[number]) => (login.includes(each) ? ` export USHER_URL=${PUBLIC_URL}` : line);
+    expect(code).toEqual(all.flatMap((each) => [`${lineOf(each)}\n${SETUPS[each.title]}`, each.text]));
     // What a reload shows has the key no more.
     const path = `/applications/${application?.id}/keys`;
     expect(page.body).toContain(`data-path="${path}"`);
@@ -86,7 +87,7 @@ test('a product gets the settings of products with its values', async () => {
 });
 
 test('says which redirect URI a quick start needs that the application does not have', async () => {
-  const missing = 'The quick start comes back to http://127.0.0.1/callback.';
+  const missing = 'What follows comes back to http://127.0.0.1/callback.';
   expect((await create('server', { redirectUris: 'https://shop.test/a' })).page.text).toContain(missing);
   expect((await create('server', { redirectUris: 'http://127.0.0.1:3000/callback' })).page.text).not.toContain(missing);
 });

@@ -15,6 +15,7 @@ interface QuickStart {
 
 export const ALL_QUICK_STARTS: readonly QuickStart[] = JSON.parse(readFileSync(FILE, 'utf8'));
 
+const LOGOUT = ',\n    "postLogoutRedirectUris":["http://127.0.0.1/"]';
 const create = (fields: string) => `reply=$(curl -s "$USHER_URL/usher.v1.AdminService/CreateApplication" \\
   -H "X-Admin-Key: $ADMIN_KEY" -H 'Content-Type: application/json' \\
   -d '{"name":"Shop","redirectUris":["http://127.0.0.1/callback"],"openIdConnect":true${fields}}')
@@ -23,18 +24,20 @@ export CLIENT_ID=$(echo "$reply" | grep -o 'client_[0-9a-f]*')`;
 /** The commands that create its application, if the demo application does not do. */
 export const CREATIONS: Readonly<Partial<Record<QuickStart['kind'], string>>> = {
   product: `# Its application may use OpenID Connect. Needs ADMIN_KEY.
-${create('')} API_KEY=$(echo "$reply" | grep -o 'usk_[A-Za-z0-9_-]*')\n`,
+${create(LOGOUT)} API_KEY=$(echo "$reply" | grep -o 'usk_[A-Za-z0-9_-]*')\n`,
   'single-page': `# A page keeps no secret: its application is a public client. Needs ADMIN_KEY.
-${create(',"publicClient":true,\n    "postLogoutRedirectUris":["http://127.0.0.1/"]')}\n`,
+${create(`${LOGOUT},"publicClient":true`)}\n`,
 };
 
 /** The commands that set each one up, from a clone of Usher. */
 export const SETUPS: Readonly<Record<string, string>> = {
   Express: `npm run client:pack ../shop
 cd ../shop && npm install ./usher-client-*.tgz express
-npx tsx app.mts  # the file below`,
+# Save the file below as app.mts.
+npx tsx app.mts`,
   Hono: `mkdir -p ../shop && cd ../shop && npm install hono @hono/node-server
-npx tsx app.mts  # the file below`,
+# Save the file below as app.mts.
+npx tsx app.mts`,
   'Next.js': `npx create-next-app@latest ../shop --yes
 npm run client:pack ../shop
 cd ../shop && npm install ./usher-client-*.tgz
@@ -44,7 +47,8 @@ npx next dev --hostname 127.0.0.1  # then open /me`,
 # With pip, on any system. The file below tells how to do without: with the packages of Debian and Ubuntu.
 python3 -m venv ../shop/env && . ../shop/env/bin/activate && pip install grpcio-tools
 python -m grpc_tools.protoc -I proto --python_out=../shop --grpc_python_out=../shop usher/v1/auth.proto
-cd ../shop && python sign_in.py  # the file below`,
+# Save the file below as sign_in.py in ../shop.
+cd ../shop && python sign_in.py`,
   'Go over gRPC': `go install google.golang.org/protobuf/cmd/protoc-gen-go@latest
 go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@latest
 PATH=$PATH:$(go env GOPATH)/bin npx buf generate proto --path proto/usher/v1/auth.proto --template '{
@@ -64,8 +68,9 @@ VITE_USHER_URL=$USHER_URL VITE_CLIENT_ID=$CLIENT_ID npx vite --host 127.0.0.1 --
   'Login page of your own': `mkdir -p ../login && cd ../login && npm install hono @hono/node-server
 # The password of ada@example.com for a trial: correct horse
 node -p "JSON.stringify({'ada@example.com': 'salt:' + crypto.scryptSync('correct horse', 'salt', 32).toString('hex')})" > passwords.json
-PASSWORDS_FILE=passwords.json npx tsx app.mts  # the file below, with ADMIN_KEY
-# Then start Usher again with AUTH_PAGE_URL=http://127.0.0.1:4000/`,
+# Save the file below as app.mts. It needs ADMIN_KEY.
+PASSWORDS_FILE=passwords.json npx tsx app.mts
+# Start Usher again with AUTH_PAGE_URL=http://127.0.0.1:4000/, and one of the applications above.`,
   'Go with OpenID Connect': `mkdir -p ../shop && cd ../shop && go mod init shop
 # Save the file below as main.go.
 go mod tidy && go run .`,

@@ -23,10 +23,11 @@ import (
 var (
 	usherURL = getenv("USHER_URL", "http://localhost:8080")
 	port     = getenv("PORT", "3000")
+	ownURL   = "http://127.0.0.1:" + port
 	config   = oauth2.Config{
 		ClientID:     os.Getenv("CLIENT_ID"),
 		ClientSecret: os.Getenv("API_KEY"),
-		RedirectURL:  "http://127.0.0.1:" + port + "/callback",
+		RedirectURL:  ownURL + "/callback",
 		Scopes:       []string{oidc.ScopeOpenID, "profile", "email"},
 	}
 	provider *oidc.Provider
@@ -49,7 +50,7 @@ func main() {
 	http.HandleFunc("/login", startLogin)
 	http.HandleFunc("/callback", finishLogin)
 	http.HandleFunc("/logout", logOut)
-	fmt.Println("http://127.0.0.1:" + port)
+	fmt.Println(ownURL)
 	log.Fatal(http.ListenAndServe("127.0.0.1:"+port, nil))
 }
 
@@ -110,14 +111,14 @@ func redeem(ctx context.Context, code, nonce, verifier string) (who person, err 
 	return who, idToken.Claims(&who)
 }
 
-// Signs out here, and at Usher. There, a registered `post_logout_redirect_uri` would lead back.
+// Signs out here and at Usher, which leads back if the address is one of the application's `postLogoutRedirectUris`.
 func logOut(w http.ResponseWriter, r *http.Request) {
 	who, ok := people.LoadAndDelete(cookie(r, "browser"))
 	if r.Method != http.MethodPost || !ok {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
 	}
-	query := url.Values{"id_token_hint": {who.(person).idToken}}
+	query := url.Values{"id_token_hint": {who.(person).idToken}, "post_logout_redirect_uri": {ownURL + "/"}}
 	http.Redirect(w, r, strings.TrimSuffix(usherURL, "/")+"/oidc/logout?"+query.Encode(), http.StatusSeeOther)
 }
 

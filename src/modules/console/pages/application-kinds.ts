@@ -54,7 +54,7 @@ export function renderKinds({ problem }: Pick<ConsoleRequest, 'problem'>): Html 
 /** Returns the fields that the kind decides. Usher demands a code challenge (PKCE) until an operator says otherwise. */
 export function fieldsOfKind(form: URLSearchParams, { redirectUris, postLogoutRedirectUris }: Uris) {
   const { openIdConnect = false, publicClient = false } = kindOf(form);
-  const roots = publicClient ? redirectUris.flatMap(rootOf) : [];
+  const roots = openIdConnect ? redirectUris.flatMap(rootOf) : [];
   return {
     openIdConnect,
     publicClient,
@@ -68,7 +68,7 @@ interface Uris {
   readonly postLogoutRedirectUris: readonly string[];
 }
 
-/** A page without a server usually comes back to its root after a logout. */
+/** Most clients come back to their root after a logout. */
 function rootOf(uri: string): string[] {
   return /^https?:/.test(uri) && URL.canParse(uri) ? [new URL('/', uri).href] : [];
 }

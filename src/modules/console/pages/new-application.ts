@@ -1,13 +1,12 @@
 /** The form of a new application, and the page after it: the key, and the quick start with it. */
 import { AdminService } from '../../../../gen/usher/v1/admin_pb.ts';
-import { isRegistered } from '../../../domain/applications/redirect-uri.ts';
 import { html } from '../../../http/html.ts';
 import { type ConsoleRequest, perform } from '../console-request.ts';
 import { renderApplicationHeader } from '../parts/application-header.ts';
 import { renderProblem } from '../parts/field.ts';
 import { renderForm } from '../parts/form.ts';
 import { renderBreadcrumbs, renderPanel } from '../parts/panel.ts';
-import { QUICK_START_URI, renderQuickStart, variablesOf } from '../parts/quick-start.ts';
+import { renderQuickStart, variablesOf } from '../parts/quick-start.ts';
 import type { ConsolePage } from '../route.ts';
 import { APPLICATION_FIELDS, readApplication, renderApplicationFields } from './application-form.ts';
 import { fieldsOfKind, kindOf, renderKinds } from './application-kinds.ts';
@@ -37,8 +36,8 @@ export async function createApplicationByForm(request: ConsoleRequest): Promise<
   const { id = '', name = '', clientId = '' } = application ?? {};
   const kind = kindOf(request.form).id;
   const usherUrl = request.parts.tokens.issuer.replace(/\/$/, '');
-  const created = { kind, usherUrl, clientId, apiKey };
   const path = `/applications/${id}`;
+  const created = { kind, path, usherUrl, clientId, apiKey, redirectUris: given.redirectUris };
   return {
     title: `Created: ${name}`,
     section: 'applications',
@@ -50,16 +49,6 @@ ${renderOnce(
     ? html`<strong>Created.</strong> These values are no secret. The page needs no key.`
     : html`<strong>Created. The key is shown once.</strong> Copy this line now, and paste it where the application runs.`,
 )}
-${renderPanel(
-  'start',
-  'Quick start',
-  html`<div class="body fields tight">
-${
-  kind !== 'product' &&
-  !isRegistered(QUICK_START_URI, given.redirectUris) &&
-  html`<p class="alert note">The quick start comes back to <code>${QUICK_START_URI}</code>. For a trial, <a href="${path}">add it to the redirect URIs</a>.</p>`
-}
-${renderQuickStart(created)}</div>`,
-)}`,
+${renderPanel('start', 'Quick start', html`<div class="body fields tight">${renderQuickStart(created)}</div>`)}`,
   };
 }

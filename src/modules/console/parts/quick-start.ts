@@ -1,14 +1,18 @@
 /** The quick start of a new application, with its values. */
 import { OPENID_CLIENTS } from '../../../api/docs/openid-clients.ts';
 import { ALL_QUICK_STARTS, SETUPS } from '../../../api/docs/quick-starts.ts';
+import { isRegistered } from '../../../domain/applications/redirect-uri.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { renderFacts } from './panel.ts';
 
 interface NewApplication {
   readonly kind: 'server' | 'own-page' | 'product' | 'single-page';
+  /** The path of its page in the console. */
+  readonly path: string;
   readonly usherUrl: string;
   readonly clientId: string;
   readonly apiKey: string;
+  readonly redirectUris: readonly string[];
 }
 
 /** The redirect URI of the quick starts, on any port. */
@@ -21,17 +25,26 @@ export function variablesOf({ kind, usherUrl, clientId, apiKey }: NewApplication
 }
 
 export function renderQuickStart(application: NewApplication): Html {
-  const own = ALL_QUICK_STARTS.filter(({ kind }) => kind === application.kind);
-  return html`${application.kind === 'product' && renderProducts(application)}
-<p>Begin in a clone of Usher.${own.length > 1 && ' Each is a whole application.'}</p>
-${own.map(({ title, text }) =>
-  renderSteps(
-    title,
-    own.length === 1,
-    html`${renderCode('Copy the commands', `${variablesOf(application)}\n${SETUPS[title] ?? ''}`)}
-${renderCode('Copy the file', text)}`,
-  ),
-)}${application.kind === 'single-page' && renderKeyOfPage(application)}`;
+  const { kind, path, redirectUris, usherUrl } = application;
+  const own = ALL_QUICK_STARTS.filter((each) => each.kind === kind);
+  // A login page of one's own needs an application that leads to it.
+  const all = kind === 'own-page' ? [...own, ...ALL_QUICK_STARTS.filter((each) => each.kind === 'server')] : own;
+  return html`${kind === 'product' && renderProducts(application)}
+${
+  !isRegistered(QUICK_START_URI, redirectUris) &&
+  html`<p class="alert note">What follows comes back to <code>${QUICK_START_URI}</code>. For a trial, <a href="${path}">add it to the redirect URIs</a>.</p>`
+}
+<p>Begin in a clone of Usher.${all.length > 1 && ' Each is a whole application.'}</p>
+${all.map((each) => {
+  // The login page has no use for the key of the application.
+  const variables = each.kind === 'own-page' ? ` export USHER_URL=${usherUrl}` : variablesOf(application);
+  return renderSteps(
+    each.title,
+    own.length === 1 && each === own[0],
+    html`${renderCode('Copy the commands', `${variables}\n${SETUPS[each.title] ?? ''}`)}
+${renderCode('Copy the file', each.text)}`,
+  );
+})}${kind === 'single-page' && renderKeyOfPage(application)}`;
 }
 
 function renderKeyOfPage({ apiKey }: NewApplication): Html {
