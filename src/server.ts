@@ -1,6 +1,5 @@
 /** The composition root: starts the parts of Usher in order, and stops them in reverse order. */
 import type { Logger } from 'pino';
-import { Admission } from './api/admission.ts';
 import { createApi } from './api/api.ts';
 import { createLineLimits } from './api/call-log.ts';
 import { createCors } from './api/cors.ts';
@@ -23,15 +22,15 @@ import { readUsedKeyIds, requireKeys } from './jobs/key-rotation.ts';
 import { MemoryCounts } from './jobs/memory-counts.ts';
 import { runJobs } from './jobs/run-jobs.ts';
 import { createLogger } from './log.ts';
-import { createLoginHandlers } from './login-page/create-login-handlers.ts';
-import { LOGIN_LIMITS } from './login-page/login-page.ts';
+import { createLoginAdmission, createLoginHandlers } from './login-page/create-login-handlers.ts';
 import { NetworkLimit } from './login-page/network-limit.ts';
+import { toPageParts } from './login-page/page-offer.ts';
 import { openMail } from './mail/open-mail.ts';
 import type { MailSender } from './mail/send-mail.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
-import { type FullConfig, PROTOCOL } from './modules/modules.ts';
-import { createSignInWays, type OpenedModules, openModules } from './modules/open-modules.ts';
+import { type FullConfig, prepareProtocol } from './modules/modules.ts';
+import { createPageOffers, type OpenedModules, openModules } from './modules/open-modules.ts';
 import { pause } from './timing/pause.ts';
 
 /** How long the look-up of the encryption keys in use may take. */
@@ -87,8 +86,8 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
 
   // Parts that are closed after the last request, because requests use them.
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
-  const logoutTokens = PROTOCOL?.createLogoutTokens(() => publicUrl, secrets);
-  const deliveryParts = { cipher, clock, logger, logoutTokens, policy, recordStatement };
+  const protocol = prepareProtocol?.(() => publicUrl, secrets);
+  const deliveryParts = { cipher, clock, logger, logoutTokens: protocol?.logoutTokens, policy, recordStatement };
   const delivery = openDelivery({ ...config, databaseUrl, layout }, deliveryParts);
   stack.defer(() => delivery.close());
   const { mailer, openNotices } = openMail(config, logger, overrides.sendMail);
@@ -108,12 +107,11 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
 
   // The handlers of requests.
   const publicUrl = config.publicUrl ?? url;
-  const answers = PROTOCOL?.createAnswers(publicUrl, secrets);
-  const tokens = await createAuthTokens(publicUrl, secrets, config.authIssuer, answers);
+  const tokens = await createAuthTokens(publicUrl, secrets, config.authIssuer, protocol?.answers);
   const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
-  const signInWays = createSignInWays(config, { ...secrets, authPageUrl });
-  const { noticeLinks, providers } = signInWays;
-  const notices = openNotices(secrets.encryptionKeys, { authPageUrl, clock, database, noticeLinks, providers });
+  const offers = createPageOffers(config, { ...secrets, authPageUrl });
+  const pages = toPageParts(offers);
+  const notices = openNotices({ ...pages, authPageUrl, clock, database });
   const core = {
     ...createLineLimits(logger),
     adminKeys: new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]),
@@ -124,21 +122,22 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     count: counts.count,
     database,
     hasLoginPage: config.authPageUrl === undefined,
-    hasOidc: logoutTokens !== undefined,
+    hasOidc: protocol?.logoutTokens !== undefined,
     logger,
     logins: new NetworkLimit(),
     mailer,
     notices,
     onMessage: delivery.wake,
+    pages,
     pageTokens: new PageTokens(secrets.encryptionKeys),
     policy,
-    providers,
+    protocol,
+    providers: pages.providers,
     readiness: new Readiness(database, shutdown.signal),
     recordCall,
     requestTimeoutMs,
     secrets,
     sessionMaxAgeSeconds,
-    signInWays,
     signUps: new SignUpRules(config.blockedEmailDomains),
     tokens,
     trustedProxies,
@@ -147,18 +146,18 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     webhooksPerApplication,
   };
   const api = createApi(core);
-  const loginAdmission = new Admission(LOGIN_LIMITS, requestTimeoutMs);
+  const loginAdmission = createLoginAdmission(requestTimeoutMs);
   const onSignedOut = (userId: string) => api.caches.sessions.forgetUser(userId);
-  const modules = stack.use(await openModules(config, { ...core, api, loginAdmission, onSignedOut }));
-  const loginParts = { ...core, admission: loginAdmission, onSignedOut };
-  const loginHandlers = createLoginHandlers(config, secrets, loginParts, modules.pages);
+  const parts = { ...core, api, loginAdmission, onSignedOut };
+  const modules = stack.use(await openModules(config, parts));
+  const loginHandlers = createLoginHandlers(config, secrets, parts, offers);
   const handlers = [...modules.handlers, ...api.handlers, ...modules.laterHandlers, ...loginHandlers];
 
   // Starts the jobs, and then serves requests.
   jobs.push(
     delivery.run(closing.signal),
     counts.run(closing.signal),
-    signInWays.run({ logger, signal: closing.signal }),
+    pages.signInWays.run({ logger, signal: closing.signal }),
     runJobs(config, {
       ...core,
       time,

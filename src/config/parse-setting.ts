@@ -117,11 +117,6 @@ export function parseSessionMaxAge(text: string): number {
   return seconds;
 }
 
-/** Returns seconds, or 0 for never. */
-export function parseSingleSignOnMaxAge(text: string): number {
-  return text === '0' ? 0 : parseSessionMaxAge(text);
-}
-
 export function parseBoolean(text: string): boolean {
   return parseOneOf(['true', 'false'])(text) === 'true';
 }

@@ -15,7 +15,6 @@ import {
   parsePublicUrl,
   parseSchema,
   parseSessionMaxAge,
-  parseSingleSignOnMaxAge,
   parseSmtpUrl,
 } from './parse-setting.ts';
 import { parseAdminKey, parseEncryptionKeys } from './secrets.ts';
@@ -130,18 +129,6 @@ export const SETTINGS = {
     parseSessionMaxAge,
     'How long sessions can be renewed after the sign-in: seconds, or a number with `m`, `h` or `d`.',
     { default: 43_200, defaultText: '`12h`' },
-  ),
-  singleSignOnMaxAgeSeconds: setting(
-    'SINGLE_SIGN_ON_MAX_AGE',
-    parseSingleSignOnMaxAge,
-    'How long browsers remember a sign-in for applications with `single_sign_on`, written as `SESSION_MAX_AGE`; `0`: not at all.',
-    { default: 43_200, defaultText: '`12h`' },
-  ),
-  allowAccountDeletion: setting(
-    'ALLOW_ACCOUNT_DELETION',
-    parseBoolean,
-    '`false`: people cannot delete their account on the account page.',
-    { default: true },
   ),
   ...AUDIT_SETTINGS,
   trustedProxies: setting(

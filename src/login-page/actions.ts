@@ -8,14 +8,13 @@ import { redeemLoginCode } from '../domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../domain/login/redeem-wallet-signature.ts';
 import type { Action } from './action.ts';
 import { leaveSignedIn } from './leave-signed-in.ts';
-import { type LoginRequest, pickFields } from './login-request.ts';
+import { pickFields } from './login-context.ts';
+import type { LoginRequest } from './login-request.ts';
 import { mute, showMute, unmute } from './mute.ts';
 import { redirectToForm } from './redirect-to-form.ts';
-import { continueSignIn } from './remembered-sign-in.ts';
 import { type FormPage, sendRedirect, sendScriptResponse } from './responses.ts';
 import { sendCodeMail } from './send-code-mail.ts';
 import { showForm } from './show-form.ts';
-import { signOutAndChoose } from './sign-out-here.ts';
 
 export const ACTIONS: readonly Action[] = [
   { method: 'GET', path: '/login', form: 'choice', run: (request) => showForm(request, 'choice') },
@@ -45,8 +44,6 @@ export const ACTIONS: readonly Action[] = [
   { method: 'GET', path: '/login/mute', needs: 'email', form: 'choice', run: showMute },
   { method: 'POST', path: '/login/mute', needs: 'email', form: 'choice', run: mute },
   { method: 'POST', path: '/login/mute/end', needs: 'email', form: 'choice', run: unmute },
-  { method: 'POST', path: '/login/continue', form: 'choice', run: continueSignIn },
-  { method: 'POST', path: '/login/forget', form: 'choice', run: signOutAndChoose },
   { method: 'POST', path: '/login/cancel', form: 'choice', run: cancel },
 ];
 

@@ -3,7 +3,6 @@ import type { Completion } from '../domain/login/complete-login.ts';
 import { keepAnswer } from './answer-cookie.ts';
 import type { LoginRequest } from './login-request.ts';
 import { redirectToForm } from './redirect-to-form.ts';
-import { rememberCompletion } from './remembered-sign-in.ts';
 import { sendRedirect } from './responses.ts';
 
 /** Redirects to the page that the person wants to see first, to a page with an offer that is due, or to the application. */
@@ -12,9 +11,9 @@ export async function leaveSignedIn(
   completion: Pick<Completion, 'redirectUrl' | 'signIn' | 'prompt'>,
   { mayOffer }: { readonly mayOffer: boolean },
 ): Promise<void> {
-  const { signInWays } = request.parts;
+  const { rememberedSignIns, signInWays } = request.parts;
   keepAnswer(request);
-  await rememberCompletion(request, completion);
+  if (completion.signIn) await rememberedSignIns?.remember(request, completion.signIn);
   const wanted = signInWays.findWantedPage(request, completion.prompt);
   const page = wanted ?? (mayOffer ? await signInWays.findDueOffer(request) : undefined);
   if (page === undefined) sendRedirect(request.context, completion.redirectUrl);

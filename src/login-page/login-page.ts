@@ -16,8 +16,9 @@ import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
 import { createLoginCall } from './create-login-call.ts';
 import { showDeadEnd } from './dead-end.ts';
 import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
-import { type LoginPageParts, type LoginRequest, loginPathOf, readLoginFields } from './login-request.ts';
-import type { PageOffer } from './page-offer.ts';
+import { readLoginFields } from './login-context.ts';
+import { type LoginPageParts, type LoginRequest, loginPathOf } from './login-request.ts';
+import { createPartActions, type PageOffer } from './page-offer.ts';
 import { placeOf } from './page-place.ts';
 import type { PageView } from './pages/view.ts';
 import { readPostedForm } from './read-posted-form.ts';
@@ -26,27 +27,15 @@ import { answerProblem } from './show-form.ts';
 
 const MAX_FORM_BYTES = 8_192;
 
-/** Limits requests in flight, because the calls of applications use the same connections to Postgres. */
-export const LOGIN_LIMITS = { min: 100, max: 100 };
-
 /** What the login page shares with the rest of the server. */
 export interface LoginPageServices
   extends CallLog,
     Pick<
       LoginPageParts,
-      | 'authPageUrl'
-      | 'clock'
-      | 'database'
-      | 'mailer'
-      | 'notices'
-      | 'onSignedOut'
-      | 'providers'
-      | 'sessionMaxAgeSeconds'
-      | 'signInWays'
-      | 'signUps'
-      | 'tokens'
+      'authPageUrl' | 'clock' | 'database' | 'mailer' | 'notices' | 'onSignedOut' | 'providers' | 'signUps' | 'tokens'
     > {
-  readonly admission: Admission;
+  /** Limits requests of browsers in flight. */
+  readonly loginAdmission: Admission;
   readonly requestTimeoutMs: number;
 }
 
@@ -54,8 +43,7 @@ type LoginPageOptions = LoginPageServices & LoginPageParts;
 
 /** @param offers of all parts */
 export function createLoginPage(options: LoginPageOptions, offers: readonly PageOffer[]): PathHandler {
-  const account = offers.find(({ accountPage }) => accountPage)?.accountPage;
-  const actions = [...ACTIONS, ...offers.flatMap(({ createActions }) => createActions?.(account) ?? [])];
+  const actions = [...ACTIONS, ...createPartActions(offers)];
   const folders = new Set(actions.map(({ path }) => path.split('/')[1]));
   const isSecure = options.authPageUrl.startsWith('https:');
   return async (context) => {
@@ -102,7 +90,16 @@ async function serve(
   action: Action,
   context: HttpContext,
   isSecure: boolean,
-  { admission, count, logger, outages, recordCall, requestTimeoutMs, sampler, ...parts }: LoginPageOptions,
+  {
+    loginAdmission: admission,
+    count,
+    logger,
+    outages,
+    recordCall,
+    requestTimeoutMs,
+    sampler,
+    ...parts
+  }: LoginPageOptions,
 ): Promise<void> {
   // Not the method of the request: over HTTP/2 a client may make one up, and each is a series of metrics.
   const name = `${action.method} ${action.path}`;

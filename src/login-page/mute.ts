@@ -1,6 +1,7 @@
 /** The page behind the link in an e-mail that stops such e-mails for a day. The page belongs to no login. */
 import { endMute, findMute, muteAddress } from '../domain/login/muted-addresses.ts';
-import { type LoginRequest, loginPathOf, pickFields } from './login-request.ts';
+import { pickFields } from './login-context.ts';
+import { type LoginRequest, loginPathOf } from './login-request.ts';
 import { renderMute } from './pages/mute.ts';
 import { sendPage, sendRedirect } from './responses.ts';
 

@@ -1,20 +1,57 @@
 /** What optional parts add to Usher's pages. They meet here, and do not know each other. */
 import type { Call } from '../domain/core/call.ts';
+import type { NoticeLinks } from '../domain/notices/notice-links.ts';
 import type { User } from '../domain/users/user.ts';
 import type { Html } from '../http/html.ts';
 import type { TextKey } from '../texts/texts.ts';
 import type { Action } from './action.ts';
 import type { AlertKey } from './alerts.ts';
+import type { BrowserSignIn } from './browser-sign-in.ts';
 import type { LoginRequest } from './login-request.ts';
+import type { PageParts } from './page-parts.ts';
 import type { PageView } from './pages/view.ts';
+import type { RememberedSignIns } from './remembered-sign-ins.ts';
+import type { SignInWay } from './sign-in-way.ts';
+import { SignInWays } from './sign-in-ways.ts';
 
 export interface PageOffer {
-  /** Returns its actions. @param account undefined without an account page */
-  createActions?(account: AccountPage | undefined): readonly Action[];
+  /**
+   * Returns its actions.
+   *
+   * @param account undefined without an account page
+   * @param sections what all parts add to that page
+   */
+  createActions?(account: AccountPage | undefined, sections: readonly AccountSection[]): readonly Action[];
   readonly accountPage?: AccountPage;
   readonly accountSection?: AccountSection;
+  readonly browserSignIn?: BrowserSignIn;
   /** The path of the first page of an application of Usher's own. A browser that goes back to a completed login gets there. */
   readonly home?: { readonly applicationId: string; readonly path: string };
+  /** The links in notices, to pages below the account page. */
+  readonly noticeLinks?: NoticeLinks;
+  readonly rememberedSignIns?: RememberedSignIns;
+  readonly signInWay?: SignInWay;
+}
+
+/** Takes the offers of all parts together. */
+export function toPageParts(offers: readonly PageOffer[]): PageParts {
+  const signInWays = new SignInWays(offers.flatMap(({ signInWay = [] }) => signInWay));
+  const hasAccountPage = offers.some(({ accountPage }) => accountPage);
+  return {
+    browserSignIns: offers.flatMap(({ browserSignIn = [] }) => browserSignIn),
+    homes: new Map(offers.flatMap(({ home = [] }) => home).map(({ applicationId, path }) => [applicationId, path])),
+    noticeLinks: hasAccountPage ? Object.assign({}, ...offers.map(({ noticeLinks }) => noticeLinks)) : {},
+    providers: signInWays.providers,
+    rememberedSignIns: offers.find(({ rememberedSignIns }) => rememberedSignIns)?.rememberedSignIns,
+    signInWays,
+  };
+}
+
+/** Returns the actions of all parts. */
+export function createPartActions(offers: readonly PageOffer[]): readonly Action[] {
+  const account = offers.find(({ accountPage }) => accountPage)?.accountPage;
+  const sections = offers.flatMap(({ accountSection = [] }) => accountSection);
+  return offers.flatMap(({ createActions }) => createActions?.(account, sections) ?? []);
 }
 
 /** What a part adds to the account page, in the order in which the parts are listed. */
@@ -45,7 +82,7 @@ export interface Account {
   readonly call: Call;
 }
 
-export type RunWithAccount = (request: LoginRequest, account: Account) => Promise<void>;
+type RunWithAccount = (request: LoginRequest, account: Account) => Promise<void>;
 
 /** The account page, as actions of other parts use it. */
 export interface AccountPage {

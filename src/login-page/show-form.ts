@@ -7,7 +7,6 @@ import { findLatestCode, type StoredLoginCode } from '../domain/login/find-lates
 import { findLoginState } from '../domain/login/find-login-state.ts';
 import { LINK_WALLET } from '../domain/login/find-to-link.ts';
 import { findLoginIntent } from '../domain/login/login-intent.ts';
-import { findRememberedSignIn } from '../domain/remembered-sign-ins/find-remembered-sign-in.ts';
 import { alertFor, alertKeyOf } from './alerts.ts';
 import { createFormNonce, keepAnswer } from './answer-cookie.ts';
 import { readEmailCookie } from './browser-cookie.ts';
@@ -16,12 +15,10 @@ import type { LoginRequest } from './login-request.ts';
 import { renderChoice } from './pages/choice.ts';
 import { renderClosed } from './pages/closed.ts';
 import { renderCode } from './pages/code.ts';
-import { renderContinue } from './pages/continue.ts';
 import { describeError } from './pages/error.ts';
 import { renderLink } from './pages/link.ts';
 import { renderName } from './pages/name.ts';
 import { isExpected, pageOf, redirectToForm } from './redirect-to-form.ts';
-import { readSignInToken } from './remembered-sign-in.ts';
 import { type Form, type FormPage, sendErrorPage, sendPage, sendRedirect, sendScriptResponse } from './responses.ts';
 import { viewLogin } from './view-login.ts';
 
@@ -70,9 +67,9 @@ export async function showForm(request: LoginRequest, form: FormPage) {
     const isMissing = form !== 'closed' && ((form === 'code' && !latest) || !methods.includes('email'));
     const render = isMissing ? renderChoice : RENDER[form];
     // A continued sign-in does not allow changes of passkeys, so the page does not offer it on the way to them.
-    const token = form === 'choice' && !next ? readSignInToken(context, browser) : undefined;
-    const signIn = await findRememberedSignIn(call, parts, state, token);
-    const page = signIn ? renderContinue({ ...view, signIn, now: call.now }) : render(view);
+    const isDue = form === 'choice' && !next;
+    const offer = isDue ? await parts.rememberedSignIns?.renderOffer(request, state, view) : undefined;
+    const page = offer ?? render(view);
     sendPage(context, 200, { ...page, application: view.application });
   }
 }

@@ -1,37 +1,31 @@
 /** The ways to sign in of all modules, as the login page, the account page and the rest of Usher use them. */
 import type { Branding } from '../domain/applications/branding.ts';
 import { NO_PROVIDERS, type ProviderNames } from '../domain/identities/provider-names.ts';
-import type { NoticeLinks } from '../domain/notices/notice-links.ts';
-import type { LoginRequest } from './login-request.ts';
-import type { SignInWay, WayView } from './sign-in-way.ts';
+import type { LoginContext } from './login-context.ts';
+import type { WayView } from './pages/view.ts';
+import type { SignInWay } from './sign-in-way.ts';
 
 export class SignInWays {
-  /** By the names of the modules, in the order of the account page. */
-  readonly byModule: ReadonlyMap<string, SignInWay>;
-  readonly noticeLinks: NoticeLinks;
   readonly providers: ProviderNames;
   readonly #ways: readonly SignInWay[];
 
-  constructor(byModule: ReadonlyMap<string, SignInWay>) {
-    const ways = [...byModule.values()];
-    this.byModule = byModule;
+  constructor(ways: readonly SignInWay[]) {
     this.#ways = ways;
-    this.noticeLinks = Object.assign({}, ...ways.map(({ noticeLinks }) => noticeLinks));
     this.providers = ways.find(({ providers }) => providers)?.providers ?? NO_PROVIDERS;
   }
 
   /** Returns what the pages of a login show of each, the last one first. @param request undefined for a preview */
-  view(branding: Pick<Branding, 'loginMethods'>, request?: LoginRequest): readonly WayView[] {
+  view(branding: Pick<Branding, 'loginMethods'>, request?: LoginContext): readonly WayView[] {
     return this.#ways.toReversed().flatMap((way) => way.view(branding, request) ?? []);
   }
 
   /** Returns the page that the person wants to see after the sign-in, before the application. */
-  findWantedPage(request: LoginRequest, prompt?: string): string | undefined {
+  findWantedPage(request: LoginContext, prompt?: string): string | undefined {
     return this.#ways.map((way) => way.findWantedPage?.(request, prompt)).find((page) => page !== undefined);
   }
 
   /** Returns the page with an offer that is due after a sign-in. An error is ignored: the person has signed in. */
-  async findDueOffer(request: LoginRequest): Promise<string | undefined> {
+  async findDueOffer(request: LoginContext): Promise<string | undefined> {
     for (const way of this.#ways) {
       const page = await way.findDueOffer?.(request).catch(() => undefined);
       if (page !== undefined) return page;

@@ -6,8 +6,6 @@
 import type { Logger } from 'pino';
 import { showEmail } from '../config/email-address.ts';
 import type { Database, Run } from '../database/database.ts';
-import type { AccountKeys } from '../domain/account/account-keys.ts';
-import { createUndoToken, UNDO_DAYS } from '../domain/account/undo-address-change.ts';
 import { ACCOUNT_APPLICATION_ID } from '../domain/core/own-applications.ts';
 import {
   claimNotice,
@@ -16,7 +14,7 @@ import {
   postponeNotice,
   removeNotice,
 } from '../domain/notices/due-notices.ts';
-import type { NoticeLinks } from '../domain/notices/notice-links.ts';
+import { LINK_DAYS, type NoticeLinks } from '../domain/notices/notice-links.ts';
 import { ENGLISH, LANGUAGES, type Language } from '../texts/texts.ts';
 import { pause } from '../timing/pause.ts';
 import type { Mail } from './mail.ts';
@@ -36,8 +34,6 @@ const NOT_ME = ['mail.addressChanged.undo'] as const;
 const CLOSE_TIMEOUT_MS = 3_000;
 
 export interface NoticeParts {
-  /** The keys that encrypt undo links. */
-  readonly accountKeys: AccountKeys;
   /** The URL of the login page. That of the account page is next to it. */
   readonly authPageUrl: string;
   readonly clock: () => Date;
@@ -108,27 +104,24 @@ export class NoticeSender {
   }
 
   #compose({ kind, userId, recipient: to, value, changedAt: at, ...row }: DueNotice): Mail {
-    const { accountKeys, authPageUrl, noticeLinks, providers } = this.#parts;
+    const { authPageUrl, noticeLinks, providers } = this.#parts;
     const language = LANGUAGES.get(row.language) ?? ENGLISH;
     const { host } = new URL(authPageUrl);
-    const notice = { to, language, application: toApplication(row, language), host, at, value };
-    if (kind === 'identityLinked' || kind === 'identityRemoved') {
-      return createNotice(kind, { ...notice, value: providers.nameOf(value) || value });
+    const path = noticeLinks[kind]?.({ id: row.id, userId, recipient: to, value, changedAt: at });
+    const url = path && authPageUrl.replace(/\/login$/, '/account') + path;
+    const duration = language.duration(LINK_DAYS, 'day');
+    const undo = url ? { link: { text: NOT_ME, url }, duration } : {};
+    const notice = { to, language, application: toApplication(row, language), host, at, value, ...undo };
+    switch (kind) {
+      case 'identityLinked':
+      case 'identityRemoved':
+        return createNotice(kind, { ...notice, value: providers.nameOf(value) || value });
+      case 'addressChanged':
+      case 'addressReplaced':
+        return createNotice(url ? kind : 'addressReplaced', { ...notice, value: showEmail(value) });
+      default:
+        return createNotice(kind, notice);
     }
-    if (kind === 'addressReplaced') return createNotice(kind, { ...notice, value: showEmail(value) });
-    const accountUrl = authPageUrl.replace(/\/login$/, '/account');
-    const path = noticeLinks[kind]?.({ id: row.id, userId, changedAt: at });
-    if (path !== undefined) return createNotice(kind, { ...notice, link: { text: NOT_ME, url: accountUrl + path } });
-    if (kind !== 'addressChanged') return createNotice(kind, notice);
-    const token = createUndoToken(accountKeys, { userId, from: to, to: value, at });
-    const url = `${accountUrl}/undo?t=${token}`;
-    const duration = language.duration(UNDO_DAYS, 'day');
-    return createNotice(kind, {
-      ...notice,
-      value: showEmail(value),
-      duration,
-      link: { text: NOT_ME, url },
-    });
   }
 
   readonly #run: Run = (statement, parameters) =>

@@ -1,7 +1,6 @@
 /** Opens the e-mails of a process: codes, which it keeps in memory, and notices, which the database keeps. */
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
-import { deriveAccountKeys } from '../domain/account/account-keys.ts';
 import type { NoticeSettings } from '../domain/core/call.ts';
 import { ENGLISH } from '../texts/texts.ts';
 import { MailQueue } from './mail-queue.ts';
@@ -21,15 +20,11 @@ export function openMail(
 ) {
   const sender = sendMail ? { send: sendMail } : createMailSender(smtp);
   const mailer = new MailQueue(sender, logger, { isDelayed: smtp !== undefined });
-  const openNotices = (
-    encryptionKeys: readonly Buffer[],
-    parts: Omit<NoticeParts, 'accountKeys' | 'logger' | 'outcomes' | 'sender'>,
-  ): OpenNotices | undefined => {
+  const openNotices = (parts: Omit<NoticeParts, 'logger' | 'outcomes' | 'sender'>): OpenNotices | undefined => {
     // Usher has a mail server only where people can sign in with codes.
     if (!loginMethods.includes('email')) return undefined;
     const notices = new NoticeSender({
       ...parts,
-      accountKeys: deriveAccountKeys(encryptionKeys),
       logger,
       outcomes: mailer.outcomes,
       sender,

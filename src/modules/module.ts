@@ -10,8 +10,7 @@ import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
 import type { NetworkLimit } from '../login-page/network-limit.ts';
 import type { PageOffer } from '../login-page/page-offer.ts';
-import type { SignInWay } from '../login-page/sign-in-way.ts';
-import type { SignInWays } from '../login-page/sign-in-ways.ts';
+import type { PageParts } from '../login-page/page-parts.ts';
 import type { MailQueue } from '../mail/mail-queue.ts';
 
 /** An optional part of Usher. It lives in a folder of its own, and is named outside that only in `modules.ts`. */
@@ -21,14 +20,17 @@ export interface Module<ItsConfig = Config> extends ModuleSettings {
   portsOf?(config: ItsConfig): readonly WantedPort[];
   /** Starts it. Returns undefined if the settings turn it off. @throws Error of one line */
   open?(config: ItsConfig, core: Core): Promise<OpenedModule | undefined>;
-  readonly protocol?: Protocol;
-  /** Creates a way to sign in, before the server opens. It is there also without a login page, for links in notices. */
-  createSignInWay?(config: ItsConfig, setup: SignInSetup): SignInWay;
+  /** Prepares a protocol with its keys, before the core. `readIssuer` is called later: it may depend on a port. */
+  prepareProtocol?(readIssuer: () => string, secrets: Secrets): Protocol;
+  /** Returns what it adds to the pages, before the server opens. Links in notices need it also without a login page. */
+  createPageOffer?(config: ItsConfig, setup: PageSetup): PageOffer;
   /** Commands of `npm run`, by name. Each returns its output. @throws Error of one line */
   readonly commands?: Readonly<Record<string, (config: ItsConfig, argument?: string) => Promise<string>>>;
 }
 
-export interface SignInSetup {
+export interface PageSetup {
+  /** The keys of cookies and links of the account page. The first key encrypts, and all keys decrypt. */
+  readonly accountKeys: readonly Buffer[];
   /** The URL of the login page. */
   readonly authPageUrl: string;
   readonly encryptionKeys: readonly Buffer[];
@@ -36,10 +38,11 @@ export interface SignInSetup {
 
 /** A protocol beside the API by which applications sign people in. */
 interface Protocol {
-  /** Answers the logins that the protocol has begun. */
-  createAnswers(issuer: string, secrets: Secrets): ProtocolAnswers;
-  /** `readIssuer` is called for each token. Returns undefined if the protocol is off. */
-  createLogoutTokens(readIssuer: () => string, secrets: Secrets): LogoutTokens | undefined;
+  /** Answers the logins that the protocol has begun, even if it is off by now. */
+  readonly answers: ProtocolAnswers;
+  /** Undefined if the protocol is off. */
+  readonly logoutTokens: LogoutTokens | undefined;
+  open(core: Core): OpenedModule | undefined;
 }
 
 /** What the running core gives to a module. */
@@ -57,7 +60,8 @@ export interface Core extends ApiParts {
   /** Limits how many logins a network begins. */
   readonly logins: NetworkLimit;
   readonly mailer: MailQueue;
-  readonly signInWays: SignInWays;
+  readonly pages: PageParts;
+  readonly protocol: Protocol | undefined;
   /** Called after sessions of a user have ended. */
   readonly onSignedOut: (userId: string) => void;
 }
@@ -67,8 +71,6 @@ export interface OpenedModule extends Partial<AsyncDisposable> {
   readonly handler?: PathHandler;
   /** The same, after the API. */
   readonly laterHandlers?: readonly PathHandler[];
-  /** What it adds to the login page and the account page. A way to sign in is added anyway. */
-  readonly pages?: PageOffer;
   /** By their names in the metrics. */
   readonly caches?: Readonly<Record<string, { readonly lookUps: Api['caches']['sessions']['lookUps'] }>>;
   readonly greeting?: Greeting | undefined;

@@ -1,15 +1,28 @@
 import { type Config, readConfig } from '../config/config.ts';
 import type { Settings } from '../config/setting.ts';
 import { SETTINGS } from '../config/settings.ts';
+import { accountModule } from './account/module.ts';
 import { consoleModule } from './console/module.ts';
 import { demoModule } from './demo/module.ts';
 import type { Module } from './module.ts';
 import { oidcModule } from './oidc/module.ts';
 import { passkeysModule } from './passkeys/module.ts';
 import { providersModule } from './providers/module.ts';
+import { rememberedSignInsModule } from './remembered-sign-ins/module.ts';
 
-/** The optional parts of Usher, in the order in which they open, and which the account page has. Nothing else outside their folders names them. */
-const LIST = [consoleModule, demoModule, oidcModule, passkeysModule, providersModule] as const;
+/**
+ * The optional parts of Usher, in the order in which they open, and of the account page. Nothing else outside their
+ * folders names them.
+ */
+const LIST = [
+  consoleModule,
+  demoModule,
+  oidcModule,
+  passkeysModule,
+  accountModule,
+  providersModule,
+  rememberedSignInsModule,
+] as const;
 
 /** The settings of the core and of every module. */
 export type FullConfig = ConfigOf<(typeof LIST)[number]>;
@@ -26,8 +39,8 @@ type ConfigOf<Modules> = (Modules extends Module<infer ItsConfig> ? (config: Its
 /** All settings, by the names of their fields. */
 export const ALL_SETTINGS = Object.assign({}, SETTINGS, ...MODULES.map(({ settings }) => settings)) as Settings;
 
-/** The protocol by which applications sign people in, beside the API. */
-export const PROTOCOL = MODULES.find(({ protocol }) => protocol)?.protocol;
+/** Prepares the protocol by which applications sign people in, beside the API. */
+export const prepareProtocol = MODULES.find((module) => module.prepareProtocol)?.prepareProtocol;
 
 /** Reads the settings of the core and of every module. @throws ConfigError */
 export function readFullConfig(...[env, readFile]: Parameters<typeof readConfig>): FullConfig {

@@ -1,9 +1,9 @@
 import type { WantedPort } from '../config/require-free-ports.ts';
+import { deriveKeys } from '../crypto/derive-keys.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
 import type { PageOffer } from '../login-page/page-offer.ts';
-import { SignInWays } from '../login-page/sign-in-ways.ts';
-import type { Core, Greeting, OpenedModule, SignInSetup } from './module.ts';
+import type { Core, Greeting, OpenedModule, PageSetup } from './module.ts';
 import { type FullConfig, MODULES } from './modules.ts';
 
 export interface OpenedModules extends AsyncDisposable {
@@ -12,7 +12,6 @@ export interface OpenedModules extends AsyncDisposable {
   readonly caches: NonNullable<OpenedModule['caches']>;
   readonly handlers: readonly PathHandler[];
   readonly laterHandlers: readonly PathHandler[];
-  readonly pages: readonly PageOffer[];
   setCertificate(certificate: Certificate): void;
 }
 
@@ -21,12 +20,10 @@ export function portsOfModules(config: FullConfig): readonly WantedPort[] {
   return MODULES.flatMap(({ portsOf }) => portsOf?.(config) ?? []);
 }
 
-/** Creates the ways to sign in of all modules. */
-export function createSignInWays(config: FullConfig, setup: SignInSetup): SignInWays {
-  const ways = MODULES.flatMap(({ name, createSignInWay }) => {
-    return createSignInWay ? [[name, createSignInWay(config, setup)] as const] : [];
-  });
-  return new SignInWays(new Map(ways));
+/** Returns what the modules add to the pages. */
+export function createPageOffers(config: FullConfig, setup: Omit<PageSetup, 'accountKeys'>): readonly PageOffer[] {
+  const accountKeys = deriveKeys(setup.encryptionKeys, 'account');
+  return MODULES.flatMap((module) => module.createPageOffer?.(config, { ...setup, accountKeys }) ?? []);
 }
 
 /** Opens the modules that the settings turn on, in order. Disposal closes them in reverse order. */
@@ -49,7 +46,6 @@ export async function openModules(config: FullConfig, core: Omit<Core, 'greeting
     caches: Object.assign({}, ...all.map(({ caches }) => caches)),
     handlers: all.flatMap(({ handler }) => handler ?? []),
     laterHandlers: all.flatMap(({ laterHandlers = [] }) => laterHandlers),
-    pages: MODULES.flatMap(({ name }) => core.signInWays.byModule.get(name) ?? byName.get(name)?.pages ?? []),
     setCertificate(certificate) {
       for (const opened of all) opened.setCertificate?.(certificate);
     },

@@ -6,11 +6,11 @@ import { isFrequentAction } from '../../src/database/audit-schema.ts';
 import { Database } from '../../src/database/database.ts';
 import { listAuditEvents } from '../../src/domain/audit/list-audit-events.ts';
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
-import { createAccountOffer } from '../../src/login-page/account/account-offer.ts';
 import { ACTIONS } from '../../src/login-page/actions.ts';
+import { createPartActions } from '../../src/login-page/page-offer.ts';
 import { ACTION_TEXTS } from '../../src/modules/console/parts/action-texts.ts';
 import { renderAuditList } from '../../src/modules/console/parts/audit-list.ts';
-import { createSignInWays } from '../../src/modules/open-modules.ts';
+import { createPageOffers } from '../../src/modules/open-modules.ts';
 import { OPERATORS } from '../support/console-fixture.ts';
 import { openSampledConsole } from '../support/console-samples.ts';
 import { countStatements } from '../support/count-statements.ts';
@@ -139,10 +139,8 @@ test('every RPC that changes something is in plain words', () => {
 });
 
 test('every action of the login page that has words exists', () => {
-  const account = createAccountOffer('https://login.example.com/login', () => []);
   const setup = { authPageUrl: 'https://login.example.com/login', encryptionKeys: [Buffer.alloc(32)] };
-  const offers = [account, ...createSignInWays(testConfig(''), setup).byModule.values()];
-  const actions = offers.flatMap(({ createActions }) => createActions?.(account.accountPage) ?? []);
+  const actions = createPartActions(createPageOffers(testConfig(''), setup));
   const served = new Set([...ACTIONS, ...actions].map(({ method, path }) => `${method} ${path}`));
   const worded = [...ACTION_TEXTS.keys()].filter((action) => /^\w+ \/(login|account)/.test(action));
   expect(worded.filter((action) => !served.has(action))).toEqual([]);

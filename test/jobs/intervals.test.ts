@@ -82,7 +82,6 @@ describe('seconds pass', () => {
 
   test('about five until a process looks for the notices of others', async () => {
     const sender = new NoticeSender({
-      accountKeys: [],
       authPageUrl: 'https://usher.test/login',
       clock: () => new Date(),
       database,

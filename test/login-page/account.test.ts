@@ -1,5 +1,7 @@
 /** The page where people see and change their own account. */
+
 import { afterAll, describe, expect, it } from 'vitest';
+import type { AccountConfig } from '../../src/modules/account/settings.ts';
 import {
   beginSession as beginSessionOf,
   follow,
@@ -113,7 +115,8 @@ describe('a person', () => {
   });
 
   it('cannot delete it where the operator forbids that', async () => {
-    const replica = await fixture.startReplica({ allowAccountDeletion: false });
+    const config: Partial<AccountConfig> = { allowAccountDeletion: false };
+    const replica = await fixture.startReplica(config);
     const user = await createTestUser(service);
     const { browser, page } = await openAccount(user, new LoginBrowser(replica));
     expect(page.body).not.toContain('/account/delete');

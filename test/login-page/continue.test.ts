@@ -1,9 +1,11 @@
 /** "Continue as": sign-ins that applications share. Races: test/robustness/remembered-sign-ins.test.ts. */
+
 import { hash, randomUUID } from 'node:crypto';
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Database } from '../../src/database/database.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
+import type { RememberedSignInsConfig } from '../../src/modules/remembered-sign-ins/settings.ts';
 import { HOUR, MINUTE } from '../support/clock.ts';
 import { type BegunLogin, beginLogin, type LoginBrowser, type LoginPage, textOf } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
@@ -169,7 +171,8 @@ describe('no sign-in is shared', () => {
   });
 
   it('where SINGLE_SIGN_ON_MAX_AGE is 0, on any replica', async () => {
-    await using replica = await fixture.startReplica({ singleSignOnMaxAgeSeconds: 0 });
+    const config: Partial<RememberedSignInsConfig> = { singleSignOnMaxAgeSeconds: 0 };
+    await using replica = await fixture.startReplica(config);
     const { browser } = await signIn();
     const login = await beginLogin(replica, forum);
     const page = await browser.at(replica).open(login.path);
@@ -199,7 +202,8 @@ describe('no sign-in is shared', () => {
 
   it('that is older than a SINGLE_SIGN_ON_MAX_AGE which was shortened since', async () => {
     const { browser } = await signIn();
-    await using replica = await fixture.startReplica({ singleSignOnMaxAgeSeconds: 60 });
+    const config: Partial<RememberedSignInsConfig> = { singleSignOnMaxAgeSeconds: 60 };
+    await using replica = await fixture.startReplica(config);
     clock.advance(MINUTE);
     const login = await beginLogin(replica, forum);
     const page = await browser.at(replica).open(login.path);

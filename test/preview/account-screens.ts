@@ -1,14 +1,14 @@
-import { renderOwnWallet } from '../../src/login-page/account/account-wallet.ts';
-import { renderAccount } from '../../src/login-page/account/render-account.ts';
+import { renderOwnWallet } from '../../src/modules/account/account-wallet.ts';
+import { renderAccount } from '../../src/modules/account/render-account.ts';
 import {
   renderAccountForm,
   renderAccountMessage,
   renderAccountSignIn,
-} from '../../src/login-page/account/render-account-form.ts';
-import { renderNewWallet } from '../../src/login-page/account/render-new-wallet.ts';
-import { renderSignIns } from '../../src/login-page/remembered-offer.ts';
+} from '../../src/modules/account/render-account-form.ts';
+import { renderNewWallet } from '../../src/modules/account/render-new-wallet.ts';
 import { renderPasskeyWays } from '../../src/modules/passkeys/account-passkeys.ts';
 import { renderIdentities } from '../../src/modules/providers/pages/render-identities.ts';
+import { renderSignIns } from '../../src/modules/remembered-sign-ins/account-section.ts';
 import type { Language } from '../../src/texts/texts.ts';
 import type { Screen } from './screens.ts';
 

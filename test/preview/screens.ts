@@ -3,7 +3,6 @@ import type { PageApplication } from '../../src/login-page/page-application.ts';
 import { renderChoice } from '../../src/login-page/pages/choice.ts';
 import { renderClosed } from '../../src/login-page/pages/closed.ts';
 import { renderCode } from '../../src/login-page/pages/code.ts';
-import { renderContinue } from '../../src/login-page/pages/continue.ts';
 import type { PageContent } from '../../src/login-page/pages/document.ts';
 import { ERROR_PAGES, type ErrorPage, renderError } from '../../src/login-page/pages/error.ts';
 import { renderLink } from '../../src/login-page/pages/link.ts';
@@ -16,6 +15,7 @@ import { renderPasskeyOffer } from '../../src/modules/passkeys/pages/passkey-off
 import type { PasskeysView } from '../../src/modules/passkeys/pages/view.ts';
 import { toWayView } from '../../src/modules/passkeys/passkey-view.ts';
 import { type ProviderView, renderProviderForms } from '../../src/modules/providers/pages/provider-buttons.ts';
+import { renderContinue } from '../../src/modules/remembered-sign-ins/render-continue.ts';
 import type { Language } from '../../src/texts/texts.ts';
 import { ACCOUNT_SCREENS } from './account-screens.ts';
 import { BAKERY, SHOP } from './brands.ts';

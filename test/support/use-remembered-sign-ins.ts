@@ -1,12 +1,12 @@
 /** Every statement of remembered sign-ins, for tests that go over all statements. */
 import type { Call } from '../../src/domain/core/call.ts';
 import { requireOpenIntent } from '../../src/domain/login/login-intent.ts';
-import { completeRememberedLogin } from '../../src/domain/remembered-sign-ins/complete-remembered-login.ts';
-import { findRememberedSignIn } from '../../src/domain/remembered-sign-ins/find-remembered-sign-in.ts';
-import { findRememberedUser } from '../../src/domain/remembered-sign-ins/find-remembered-user.ts';
-import { forgetSignIn } from '../../src/domain/remembered-sign-ins/forget-sign-in.ts';
-import { rememberSignIn } from '../../src/domain/remembered-sign-ins/remember-sign-in.ts';
 import type { AuthTokens } from '../../src/domain/tokens/auth-tokens.ts';
+import { completeRememberedLogin } from '../../src/modules/remembered-sign-ins/domain/complete-remembered-login.ts';
+import { findRememberedSignIn } from '../../src/modules/remembered-sign-ins/domain/find-remembered-sign-in.ts';
+import { findRememberedUser } from '../../src/modules/remembered-sign-ins/domain/find-remembered-user.ts';
+import { forgetSignIn } from '../../src/modules/remembered-sign-ins/domain/forget-sign-in.ts';
+import { rememberSignIn } from '../../src/modules/remembered-sign-ins/domain/remember-sign-in.ts';
 import { newBrowser } from './new-browser.ts';
 import { createLoginIntent, createTestUser, type Tenant } from './service.ts';
 

@@ -1,9 +1,9 @@
 import type { LoginMethod } from '../../config/login-methods.ts';
+import type { Html } from '../../http/html.ts';
 import type { Language } from '../../texts/texts.ts';
 import type { CodeFigures } from '../code-figures.ts';
 import type { PageApplication } from '../page-application.ts';
 import type { PagePlace } from '../page-place.ts';
-import type { WayView } from '../sign-in-way.ts';
 
 /** The data of every page. */
 export interface PageView {
@@ -47,4 +47,20 @@ export interface FormView extends LoginView {
   readonly link: string;
   /** The name of the provider whose account is to be linked, or an empty string. */
   readonly linkedProvider: string;
+}
+
+/** What the pages of a login show of a way to sign in. */
+export interface WayView {
+  /** Renders its forms on the page where a person chooses how to sign in. */
+  renderForms(view: FormView): Html;
+  /** Renders its links below the card of that page. */
+  renderLinks?(view: FormView): Html;
+  /** The scripts of that page. */
+  readonly scripts?: readonly string[];
+  /** Further fields of all forms before the sign-in. */
+  readonly hidden?: Html;
+  /** The scripts of the pages with such forms. */
+  readonly formScripts?: readonly string[];
+  /** The `autocomplete` of the field for the e-mail address. */
+  readonly emailAutocomplete?: string;
 }

@@ -15,7 +15,7 @@ import type { LiveSessions } from '../../domain/sessions/live-sessions.ts';
 import type { AuthTokens } from '../../domain/tokens/auth-tokens.ts';
 import type { SigningKeyCipher } from '../../domain/webhooks/signing-key-cipher.ts';
 import type { Certificate } from '../../http/tls.ts';
-import type { SignInWays } from '../../login-page/sign-in-ways.ts';
+import type { PageParts } from '../../login-page/page-parts.ts';
 import type { CookieSettings } from './cookies.ts';
 import type { OperatorsFile } from './operators-file.ts';
 import type { ConsoleConfig } from './settings.ts';
@@ -42,7 +42,7 @@ interface SharedParts {
   readonly outages: OutageLog;
   readonly sampler: LineSampler;
   readonly sessionMaxAgeSeconds: number;
-  readonly signInWays: SignInWays;
+  readonly pages: Pick<PageParts, 'signInWays'>;
   readonly tokens: AuthTokens;
 }
 

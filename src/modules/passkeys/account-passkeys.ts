@@ -1,12 +1,12 @@
 /** Passkeys on the account page: their list, and the page behind the link in the notice of a new one. */
-import type { AccountKeys } from '../../domain/account/account-keys.ts';
 import type { Call } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { selectPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import type { Passkey } from '../../domain/passkeys/passkey.ts';
 import { html } from '../../http/html.ts';
 import type { Action } from '../../login-page/action.ts';
-import { type LoginRequest, pickFields } from '../../login-page/login-request.ts';
+import { pickFields } from '../../login-page/login-context.ts';
+import type { LoginRequest } from '../../login-page/login-request.ts';
 import type { AccountFormView, AccountPage, ShownSection } from '../../login-page/page-offer.ts';
 import { renderLoginButton } from '../../login-page/pages/panel.ts';
 import { readPasskeyToken, removeAddedPasskey } from './domain/passkey-link.ts';
@@ -33,7 +33,7 @@ export function renderPasskeyWays(view: AccountFormView, passkeys: readonly Pass
 }
 
 /** @param keys of the links */
-export function createAddedPasskeyActions(account: AccountPage, keys: AccountKeys): readonly Action[] {
+export function createAddedPasskeyActions(account: AccountPage, keys: readonly Buffer[]): readonly Action[] {
   return [
     { method: 'GET', path: '/account/passkey', form: 'choice', run: showAdded },
     { method: 'POST', path: '/account/passkey', form: 'choice', run: dropAdded },

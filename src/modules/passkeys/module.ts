@@ -1,11 +1,11 @@
 /** Passkeys: signing in with a touch. */
 import type { Config } from '../../config/config.ts';
 import type { Module } from '../module.ts';
+import { createPasskeyOffer } from './page-offer.ts';
 import { ofPasskeys, type PasskeySettings } from './settings.ts';
-import { createPasskeyWay } from './sign-in-way.ts';
 
 export const passkeysModule: Module<Config & PasskeySettings> = {
   ...ofPasskeys,
   name: 'passkeys',
-  createSignInWay: createPasskeyWay,
+  createPageOffer: createPasskeyOffer,
 };

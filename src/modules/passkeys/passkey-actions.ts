@@ -7,7 +7,8 @@ import { findRecentSignIn, requireRecentSignIn } from '../../domain/login/recent
 import { deletePasskey } from '../../domain/passkeys/delete-passkey.ts';
 import type { Action, Remark } from '../../login-page/action.ts';
 import { leaveSignedIn } from '../../login-page/leave-signed-in.ts';
-import { type LoginRequest, pickFields } from '../../login-page/login-request.ts';
+import { pickFields } from '../../login-page/login-context.ts';
+import type { LoginRequest } from '../../login-page/login-request.ts';
 import type { PageContent } from '../../login-page/pages/document.ts';
 import { redirectToForm } from '../../login-page/redirect-to-form.ts';
 import { sendPage } from '../../login-page/responses.ts';

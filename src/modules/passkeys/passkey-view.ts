@@ -1,7 +1,7 @@
 import { allowsMethod, type Branding } from '../../domain/applications/branding.ts';
 import { html } from '../../http/html.ts';
-import type { LoginRequest } from '../../login-page/login-request.ts';
-import type { WayView } from '../../login-page/sign-in-way.ts';
+import type { LoginContext } from '../../login-page/login-context.ts';
+import type { WayView } from '../../login-page/pages/view.ts';
 import { createChallenge } from './domain/challenge.ts';
 import type { RelyingParty } from './domain/relying-party.ts';
 import {
@@ -19,7 +19,7 @@ const PROBLEMS: ReadonlyMap<string, PasskeyView['problem']> = new Map([
 
 /** Returns the request for a passkey, or undefined if people cannot sign in to the application with one. */
 export function viewPasskey(
-  { call, browser, fields }: Pick<LoginRequest, 'call' | 'browser' | 'fields'>,
+  { call, browser, fields }: Pick<LoginContext, 'call' | 'browser' | 'fields'>,
   { keys, rpId }: RelyingParty,
   branding: Pick<Branding, 'loginMethods'>,
 ): WayView | undefined {

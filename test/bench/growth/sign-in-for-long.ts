@@ -6,13 +6,14 @@ import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import type { CountName } from '../../../src/domain/core/call.ts';
 import { readScope } from '../../../src/domain/grants/scope.ts';
 import { completeLogin } from '../../../src/domain/login/complete-login.ts';
-import { rememberSignIn } from '../../../src/domain/remembered-sign-ins/remember-sign-in.ts';
 import { renewSession } from '../../../src/domain/sessions/renew-session.ts';
 import { createAuthTokens } from '../../../src/domain/tokens/create-auth-tokens.ts';
 import type { AuthorizationRequest } from '../../../src/modules/oidc/domain/authorization-request.ts';
 import { beginAuthorization } from '../../../src/modules/oidc/domain/begin-authorization.ts';
 import { tokensForCode } from '../../../src/modules/oidc/domain/issue-tokens.ts';
 import { createOidcProvider } from '../../../src/modules/oidc/domain/provider.ts';
+import { deriveTokenKeys } from '../../../src/modules/oidc/domain/token-keys.ts';
+import { rememberSignIn } from '../../../src/modules/remembered-sign-ins/domain/remember-sign-in.ts';
 import { createRsaJwk } from '../../support/oidc.ts';
 import { type Fixtures, ISSUER, SIGNED_IN_USERS, userAt } from '../fixtures.ts';
 
@@ -41,7 +42,7 @@ export async function signInForLong(
   const authSigningKeys = [{ ...tokenKey.export({ format: 'jwk' }), kid: 'key', alg: 'EdDSA' }];
   const encryptionKeys = [encryptionKey];
   const tokens = await createAuthTokens(ISSUER, { authSigningKeys }, undefined);
-  const provider = createOidcProvider({ oidcSigningKeys: [createRsaJwk()], encryptionKeys });
+  const provider = createOidcProvider([createRsaJwk()], deriveTokenKeys(encryptionKeys));
   if (!provider) throw new Error('There is no provider');
   const sessionMaxAgeSeconds = DAY_SECONDS / 2;
   const parts = { provider, issuer: ISSUER, sessionMaxAgeSeconds, subscribed: new Set<string>() };

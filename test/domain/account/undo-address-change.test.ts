@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { Database } from '../../../src/database/database.ts';
-import { type AddressChange, undoAddressChange } from '../../../src/domain/account/undo-address-change.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import { eraseUser } from '../../../src/domain/lifecycle/end-user.ts';
 import { changeOwnEmail, updateUser } from '../../../src/domain/users/update-user.ts';
+import { type AddressChange, undoAddressChange } from '../../../src/modules/account/domain/undo-address-change.ts';
 import { HOUR, TestClock } from '../../support/clock.ts';
 import { holdLock, waitForLockWaiters } from '../../support/lock.ts';
 import { createTestUser, startTestService } from '../../support/service.ts';

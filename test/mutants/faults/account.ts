@@ -116,7 +116,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: "A stranger signs a browser in to the stranger's account",
-    file: 'src/login-page/account/account-login.ts',
+    file: 'src/modules/account/account-login.ts',
     find: 'const isOwn = endLogin(context, begunLoginsOf(request), state) !== undefined;',
     replace: 'const isOwn = true;',
     test: signOut,
@@ -132,7 +132,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The cookie of the account page works in any browser',
-    file: 'src/login-page/account/account-cookie.ts',
+    file: 'src/modules/account/account-cookie.ts',
     find: "return `account ${digest.toString('hex')}`;",
     replace: 'return `account ${digest.length}`;',
     test: account,
@@ -140,7 +140,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The account page ignores the sign-outs of its browser',
-    file: 'src/domain/account/find-account.ts',
+    file: 'src/modules/account/domain/find-account.ts',
     find: " and ${isSignedInHere(p.instant('authenticatedAt'))}",
     replace: '',
     test: signOut,
@@ -148,15 +148,15 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A sign-out forgets the browser only in its cookies',
-    file: 'src/login-page/sign-out-here.ts',
-    find: 'const userId = await forgetHere(request);',
-    replace: 'const userId = signIn?.userId;',
+    file: 'src/modules/remembered-sign-ins/sign-in-cookie.ts',
+    find: 'await forgetSignIn(call, token, userId)',
+    replace: 'undefined',
     test: continued,
     title: /also in another tab and in a copy of the cookie/,
   },
   {
     what: '"Sign out everywhere" ends nothing',
-    file: 'src/login-page/account/account-actions.ts',
+    file: 'src/modules/account/account-actions.ts',
     find: 'await endUserSessions(request.call, { userId: user.id });',
     replace: '',
     test: account,
@@ -164,7 +164,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The undo of a change leaves the wallet of the intruder',
-    file: 'src/domain/account/undo-address-change.ts',
+    file: 'src/modules/account/domain/undo-address-change.ts',
     find: "case when u.wallet_linked_at >= ${p.instant('addedSince')} and not w.is_void then ''",
     replace: "case when false then ''",
     test: undo,
@@ -172,7 +172,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The undo of a change removes the wallet from before',
-    file: 'src/domain/account/undo-address-change.ts',
+    file: 'src/modules/account/domain/undo-address-change.ts',
     find: "u.wallet_linked_at >= ${p.instant('addedSince')} and not w.is_void",
     replace: 'not w.is_void',
     test: undo,
@@ -180,7 +180,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The undo of a change removes the passkeys from before',
-    file: 'src/domain/account/undo-address-change.ts',
+    file: 'src/modules/account/domain/undo-address-change.ts',
     find: " and t.created_at >= ${p.instant('addedSince')}",
     replace: '',
     test: undo,
@@ -188,7 +188,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The link that undoes a change works for ever',
-    file: 'src/domain/account/undo-address-change.ts',
+    file: 'src/modules/account/domain/undo-address-change.ts',
     find: 'now.getTime() < expiresAt ? ',
     replace: 'expiresAt ? ',
     test: account,
@@ -196,7 +196,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An old sign-in changes the account',
-    file: 'src/login-page/account/account-request.ts',
+    file: 'src/modules/account/account-request.ts',
     find: ' < FRESH_MINUTES * 60_000',
     replace: ' < Infinity',
     test: account,
@@ -204,7 +204,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The account page stays open for ever',
-    file: 'src/login-page/account/account-cookie.ts',
+    file: 'src/modules/account/account-cookie.ts',
     find: 'Math.min(seenAt + IDLE_SECONDS * 1_000, openedAt + LONGEST_MS)',
     replace: 'openedAt + LONGEST_MS',
     test: account,
@@ -212,7 +212,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Whoever is at the browser deletes the account without its address',
-    file: 'src/login-page/account/account-actions.ts',
+    file: 'src/modules/account/account-actions.ts',
     find: 'if (toEmailKey(fields.email) !== toEmailKey(user.email)) {',
     replace: 'if (!fields.email) {',
     test: account,

@@ -40,7 +40,7 @@ export const NOTICE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A muted address gets the codes for a change of address that strangers ask for',
-    file: 'src/domain/account/change-address.ts',
+    file: 'src/modules/account/domain/change-address.ts',
     find: ' || hasMuted',
     replace: '',
     test: mute,

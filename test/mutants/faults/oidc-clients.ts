@@ -286,7 +286,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A sign-in is remembered for longer than the operator has come to allow',
-    file: 'src/domain/remembered-sign-ins/usable-sign-in.ts',
+    file: 'src/modules/remembered-sign-ins/domain/usable-sign-in.ts',
     find: "and r.authenticated_at > ${p.instant('oldest')}",
     replace: "and ${p.instant('oldest')} is not null",
     test: shared,
@@ -294,7 +294,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A sign-in that is older than max_age is continued',
-    file: 'src/domain/remembered-sign-ins/usable-sign-in.ts',
+    file: 'src/modules/remembered-sign-ins/domain/usable-sign-in.ts',
     find: '  and (i.max_age_seconds is null or ${age} <= ${interval(sql`i.max_age_seconds`)})\n',
     replace: '',
     test: silent,
@@ -302,7 +302,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A sign-in is continued where a new one is asked for',
-    file: 'src/domain/remembered-sign-ins/usable-sign-in.ts',
+    file: 'src/modules/remembered-sign-ins/domain/usable-sign-in.ts',
     find: "and a.single_sign_on and i.prompt <> 'LOGIN'",
     replace: 'and a.single_sign_on',
     test: shared,
@@ -310,7 +310,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A sign-in is continued at an application that does not allow its method',
-    file: 'src/domain/remembered-sign-ins/usable-sign-in.ts',
+    file: 'src/modules/remembered-sign-ins/domain/usable-sign-in.ts',
     find: "  and (a.login_methods = '{}' or r.method = any(a.login_methods))\n",
     replace: '',
     test: shared,
@@ -318,7 +318,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A sign-in is continued for longer than sessions of the application last',
-    file: 'src/domain/remembered-sign-ins/usable-sign-in.ts',
+    file: 'src/modules/remembered-sign-ins/domain/usable-sign-in.ts',
     find: "< ${interval(sql`coalesce(a.session_max_age_seconds, ${p.integer('sessionMaxAgeSeconds')})`)}",
     replace: "< ${interval(sql`10 * coalesce(a.session_max_age_seconds, ${p.integer('sessionMaxAgeSeconds')})`)}",
     test: shared,

@@ -8,7 +8,7 @@ const twoTabs = 'test/login-page/two-tabs.test.ts';
 export const SIGN_OUT_FAULTS: readonly Fault[] = [
   {
     what: 'An auth token opens the account page twice',
-    file: 'src/domain/account/open-account.ts',
+    file: 'src/modules/account/domain/open-account.ts',
     find: ' and redeemed_at is null',
     replace: '',
     test: signOut,
@@ -40,7 +40,7 @@ export const SIGN_OUT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A continued sign-in changes the account',
-    file: 'src/login-page/account/account-request.ts',
+    file: 'src/modules/account/account-request.ts',
     find: '!isContinued && ',
     replace: '',
     test: 'test/login-page/account.test.ts',

@@ -66,7 +66,7 @@ export const USER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A link that restores an e-mail address is never void',
-    file: 'src/domain/account/undo-address-change.ts',
+    file: 'src/modules/account/domain/undo-address-change.ts',
     find: "${p.instant('changedAt')} <@ coalesce(void_undo_links, '{}') as is_void",
     replace: 'false as is_void',
     test: undo,
@@ -74,7 +74,7 @@ export const USER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A link that restores an e-mail address voids the links of earlier changes',
-    file: 'src/domain/account/undo-address-change.ts',
+    file: 'src/modules/account/domain/undo-address-change.ts',
     find: "${rangeOf(p.instant('changedAt'), sql`w.email_changed_at`)}",
     replace: '${rangeOf(sql`null`, sql`w.email_changed_at`)}',
     test: undo,
@@ -178,7 +178,7 @@ export const USER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A sign-in on behalf of a user changes the account',
-    file: 'src/domain/account/open-account.ts',
+    file: 'src/modules/account/domain/open-account.ts',
     find: 'redeemed.isContinued || signIn.method === IMPERSONATION',
     replace: 'redeemed.isContinued || signIn.method === IMPERSONATION && false',
     test: 'test/login-page/on-behalf-by.test.ts',

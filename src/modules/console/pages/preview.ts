@@ -51,7 +51,7 @@ export async function showPreview({ context, call, params, parts, query }: Conso
     once: '',
     link: '',
     linkedProvider: '',
-    ways: parts.signInWays.view(details),
+    ways: parts.pages.signInWays.view(details),
   };
   const nonce = randomBytes(16).toString('base64');
   const text = renderDocument({ ...RENDER[previewFormOf(query)](view), application }, nonce);

@@ -4,7 +4,6 @@ import type { SealKeys } from '../../../crypto/sealed-bytes.ts';
 import { addToQuery } from '../../../domain/applications/redirect-uri.ts';
 import type { AskedLogin, ProtocolAnswers } from '../../../domain/tokens/protocol-answers.ts';
 import { createCode } from './code.ts';
-import { deriveTokenKeys } from './token-keys.ts';
 
 /** The path of the page that posts the answer (OAuth 2.0 Form Post Response Mode), relative to the public URL. */
 const RETURN_PATH = '/oidc/return';
@@ -34,12 +33,11 @@ export function answerOf(
   return { ...parameters, ...(state && { state }), iss: issuer };
 }
 
-/** Answers logins by a code that only Usher can make. */
-export function createAuthorizationAnswers(issuer: string, encryptionKeys: readonly Buffer[]): ProtocolAnswers {
-  const codeKeys = deriveTokenKeys(encryptionKeys).code;
+/** Answers logins by a code that only Usher can make. `readIssuer` is called for each answer. */
+export function createAuthorizationAnswers(readIssuer: () => string, codeKeys: SealKeys): ProtocolAnswers {
   return {
-    toCompletedUrl: (login) => codeUrlOf({ issuer, codeKeys }, login),
-    toErrorUrl: (login, error) => errorUrlOf(issuer, login, error),
+    toCompletedUrl: (login) => codeUrlOf({ issuer: readIssuer(), codeKeys }, login),
+    toErrorUrl: (login, error) => errorUrlOf(readIssuer(), login, error),
     isLive: isCodeLive,
   };
 }

@@ -1,6 +1,6 @@
 import type { JWK } from 'jose';
 import { OidcSigningKeys } from './signing-keys.ts';
-import { deriveTokenKeys, type TokenKeys } from './token-keys.ts';
+import type { TokenKeys } from './token-keys.ts';
 
 /** The keys that the endpoints of OpenID Connect share. */
 export interface OidcProvider {
@@ -9,13 +9,7 @@ export interface OidcProvider {
 }
 
 /** Returns undefined if there are no signing keys, which turns OpenID Connect off. */
-export function createOidcProvider({
-  oidcSigningKeys,
-  encryptionKeys,
-}: {
-  readonly oidcSigningKeys: readonly JWK[];
-  readonly encryptionKeys: readonly Buffer[];
-}): OidcProvider | undefined {
-  if (oidcSigningKeys.length === 0) return undefined;
-  return { signingKeys: new OidcSigningKeys(oidcSigningKeys), tokenKeys: deriveTokenKeys(encryptionKeys) };
+export function createOidcProvider(signingKeys: readonly JWK[], tokenKeys: TokenKeys): OidcProvider | undefined {
+  if (signingKeys.length === 0) return undefined;
+  return { signingKeys: new OidcSigningKeys(signingKeys), tokenKeys };
 }

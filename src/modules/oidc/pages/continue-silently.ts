@@ -1,9 +1,7 @@
 /** The answer to `prompt=none`: continues the sign-in that this browser remembers, without a page. */
 import { ServiceError } from '../../../domain/core/errors.ts';
-import { completeRememberedLogin } from '../../../domain/remembered-sign-ins/complete-remembered-login.ts';
 import { bindAnswer } from '../../../login-page/answer-cookie.ts';
 import { identifyBrowser } from '../../../login-page/browser-cookie.ts';
-import { readSignInToken } from '../../../login-page/remembered-sign-in.ts';
 import type { AuthorizationRequest } from '../domain/authorization-request.ts';
 import { createCode } from '../domain/code.ts';
 import { readIdTokenHint } from '../domain/id-token-hint.ts';
@@ -25,17 +23,15 @@ export async function continueSilently(
 ): Promise<string> {
   const { call, context, isSecure, parts } = request;
   const { oidc, tokens } = parts;
-  const isShared = client.singleSignOn && parts.singleSignOnMaxAgeSeconds > 0;
-  const token = isShared ? readSignInToken(context, { isSecure }) : undefined;
-  if (token === undefined) throw new OidcError('login_required');
+  const signIns = client.singleSignOn ? parts.rememberedSignIns : undefined;
+  if (!signIns?.hasCookie(context, { isSecure })) throw new OidcError('login_required');
   const hint = idTokenHint === undefined ? undefined : readIdTokenHint(oidc.signingKeys, tokens.issuer, idTokenHint);
   const isOther = idTokenHint !== undefined && hint?.clientId !== client.clientId;
   if (isOther) throw new OidcError('login_required');
   const loginIntentId = await begin();
   const browser = bindAnswer(context, identifyBrowser(context, isSecure));
-  const wanted = { userId: hint?.userId ?? null };
   try {
-    await completeRememberedLogin(call, parts, browser, token, { loginIntentId }, wanted);
+    await signIns.complete({ context, call, browser }, tokens, { loginIntentId, userId: hint?.userId ?? null });
   } catch (error) {
     throw error instanceof ServiceError ? new OidcError('login_required') : error;
   }

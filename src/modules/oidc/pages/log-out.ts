@@ -1,5 +1,5 @@
 /** The logout endpoint: OpenID Connect RP-Initiated Logout 1.0. */
-import { endLoginsOfBrowser } from '../../../domain/account/end-logins-of-browser.ts';
+
 import { addToQuery, isRegistered } from '../../../domain/applications/redirect-uri.ts';
 import { endGrantsOfBrowser } from '../../../domain/grants/end-grants.ts';
 import { findApplicationOfClient } from '../../../domain/login/find-login-application.ts';
@@ -10,6 +10,7 @@ import { loginPathOf } from '../../../login-page/login-request.ts';
 import { toPageApplication } from '../../../login-page/page-application.ts';
 import { sendErrorPage, sendPage, sendRedirect } from '../../../login-page/responses.ts';
 import { findSignedInHere, signOutHere, signUserOutHere } from '../../../login-page/sign-out-here.ts';
+import { endLoginsOfBrowser } from '../domain/end-logins-of-browser.ts';
 import type { IdTokenHint } from '../domain/id-token-hint.ts';
 import type { OidcClient } from '../domain/oidc-clients.ts';
 import { type NamedLogin, readNamedLogin } from './named-login.ts';

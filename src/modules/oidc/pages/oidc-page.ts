@@ -16,14 +16,9 @@ import type { OidcCall } from '../endpoints/oidc-call.ts';
 export interface OidcPageParts
   extends Pick<
     LoginPageParts,
-    | 'accountKeys'
-    | 'authPageUrl'
-    | 'logins'
-    | 'tokens'
-    | 'sessionMaxAgeSeconds'
-    | 'singleSignOnMaxAgeSeconds'
-    | 'onSignedOut'
+    'authPageUrl' | 'browserSignIns' | 'logins' | 'onSignedOut' | 'rememberedSignIns' | 'tokens'
   > {
+  readonly sessionMaxAgeSeconds: number;
   readonly oidc: OidcProvider;
   readonly clients: OidcClients;
   /** The limit of logouts with an ID token, because checking its signature takes CPU time. */

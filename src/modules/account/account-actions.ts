@@ -1,0 +1,186 @@
+/** The actions of the account page, one per row. */
+import { showEmail, toEmailKey } from '../../config/email-address.ts';
+import { listAccountSessions } from '../../domain/grants/list-account-sessions.ts';
+import { eraseUser } from '../../domain/lifecycle/end-user.ts';
+import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
+import { updateUser } from '../../domain/users/update-user.ts';
+import { html } from '../../http/html.ts';
+import { send } from '../../http/response.ts';
+import { pickFields } from '../../login-page/login-context.ts';
+import type { Account, AccountSection } from '../../login-page/page-offer.ts';
+import { sendPage } from '../../login-page/responses.ts';
+import type { TextKey } from '../../texts/texts.ts';
+import {
+  redeemAddressCode,
+  sendAddressCode,
+  showAddress,
+  showAddressCode,
+  showUndo,
+  undoChange,
+} from './account-address.ts';
+import { removeAccountCookie } from './account-cookie.ts';
+import { beginAccountLogin, finishAccountLogin, signOut } from './account-login.ts';
+import {
+  type AccountAction,
+  type AccountRequest,
+  changing,
+  readAccount,
+  redirect,
+  signedIn,
+  viewOf,
+} from './account-request.ts';
+import { addNewWallet, challengeNewWallet, removeWallet, showNewWallet, showWallet } from './account-wallet.ts';
+import { endAccountSession } from './domain/end-account-session.ts';
+import { exportAccount } from './domain/export-account.ts';
+import { renderAccount } from './render-account.ts';
+import { renderAccountForm, renderAccountMessage, renderAccountSignIn } from './render-account-form.ts';
+
+/** @param sections what all parts add to the page and to the export */
+export const createAccountActions = (sections: readonly AccountSection[]): readonly AccountAction[] => [
+  { method: 'GET', path: '/account', form: 'choice', run: (request) => showAccount(request, sections) },
+  { method: 'POST', path: '/account/login', form: 'choice', run: beginAccountLogin },
+  { method: 'GET', path: '/account/return', form: 'choice', run: finishAccountLogin },
+  { method: 'POST', path: '/account/logout', form: 'choice', run: signOut },
+  { method: 'GET', path: '/account/name', form: 'choice', run: signedIn(showName) },
+  { method: 'POST', path: '/account/name', form: 'choice', run: changing('name', changeName) },
+  { method: 'GET', path: '/account/email', needs: 'email', form: 'choice', run: signedIn(showAddress) },
+  { method: 'POST', path: '/account/email', needs: 'email', form: 'choice', run: changing('email', sendAddressCode) },
+  { method: 'GET', path: '/account/email/code', needs: 'email', form: 'choice', run: signedIn(showAddressCode) },
+  {
+    method: 'POST',
+    path: '/account/email/code',
+    needs: 'email',
+    form: 'choice',
+    run: changing('email/code', redeemAddressCode),
+  },
+  { method: 'GET', path: '/account/undo', form: 'choice', run: showUndo },
+  { method: 'POST', path: '/account/undo', form: 'choice', run: undoChange },
+  { method: 'GET', path: '/account/wallet', form: 'choice', run: signedIn(showWallet) },
+  { method: 'POST', path: '/account/wallet', form: 'choice', run: changing('', removeWallet) },
+  { method: 'GET', path: '/account/wallet/new', needs: 'wallet', form: 'choice', run: signedIn(showNewWallet) },
+  { method: 'POST', path: '/account/wallet/challenge', needs: 'wallet', form: 'script', run: challengeNewWallet },
+  {
+    method: 'POST',
+    path: '/account/wallet/new',
+    needs: 'wallet',
+    form: 'choice',
+    run: changing('wallet/new', addNewWallet),
+  },
+  { method: 'POST', path: '/account/sessions/end', form: 'choice', run: changing('', endSession) },
+  { method: 'POST', path: '/account/sessions/end-all', form: 'choice', run: changing('', endSessions) },
+  {
+    method: 'GET',
+    path: '/account/data',
+    form: 'choice',
+    run: signedIn((request, account) => sendData(request, account, sections)),
+  },
+  { method: 'GET', path: '/account/delete', form: 'choice', run: signedIn(showDelete) },
+  { method: 'POST', path: '/account/delete', form: 'choice', run: changing('delete', deleteAccount) },
+];
+
+/** The texts that confirm a change, by the value of `done` in the query. */
+const NOTES: Readonly<Record<string, TextKey>> = {
+  name: 'account.note.name',
+  email: 'account.note.email',
+  wallet: 'account.note.wallet',
+  walletAdded: 'account.note.walletAdded',
+  session: 'account.note.session',
+  sessions: 'account.note.sessions',
+};
+
+async function showAccount(request: AccountRequest, sections: readonly AccountSection[]): Promise<void> {
+  const { browser, context, call, own, parts } = request;
+  const view = viewOf(request);
+  const account = await readAccount(request);
+  const notes: ReadonlyMap<string, TextKey> = new Map(
+    [NOTES, ...sections.map((section) => section.notes ?? {})].flatMap((each) => Object.entries(each)),
+  );
+  const done = notes.get(pickFields(request, 'done').done);
+  const note = done ? view.language.text(done) : '';
+  if (!account) return sendPage(context, 200, renderAccountSignIn(view, note));
+  const { isFresh, user } = account;
+  const [sessions, ...shown] = await Promise.all([
+    listAccountSessions(call, user.id),
+    ...sections.map((section) => section.show?.(request, view, user) ?? {}),
+  ]);
+  const page = renderAccount({
+    ...view,
+    user,
+    sessions,
+    sections: shown,
+    browserDigest: browser.digest,
+    providers: parts.providers,
+    note,
+    isFresh,
+    mayDelete: own.allowDeletion,
+    hasEmail: parts.methods.includes('email'),
+  });
+  sendPage(context, 200, page);
+}
+
+async function showName(request: AccountRequest, { user }: Account): Promise<void> {
+  const view = viewOf(request);
+  const label = view.language.text('account.name');
+  const fields = html`<label for="name">${label}</label>
+<input id="name" name="name" dir="auto" autocomplete="name" required maxlength="255" value="${user.name ?? ''}">`;
+  const form = { action: 'name', title: 'account.name.title', fields, submit: 'account.save' } as const;
+  sendPage(request.context, 200, renderAccountForm(view, form));
+}
+
+async function changeName(request: AccountRequest, { user }: Account): Promise<void> {
+  const name = pickFields(request, 'name').name.trim();
+  await updateUser(request.call, { userId: user.id, name });
+  redirect(request, '', { done: 'name' });
+}
+
+async function endSession(request: AccountRequest, { user }: Account): Promise<void> {
+  const { call, parts } = request;
+  const { application: applicationId, sid } = pickFields(request, 'application', 'sid');
+  await endAccountSession(call, { userId: user.id, applicationId, sid });
+  parts.onSignedOut(user.id);
+  redirect(request, '', { done: 'session' });
+}
+
+/** Also ends this sign-in to the account page. */
+async function endSessions(request: AccountRequest, { user }: Account): Promise<void> {
+  await endUserSessions(request.call, { userId: user.id });
+  request.parts.onSignedOut(user.id);
+  removeAccountCookie(request.context, request.browser);
+  redirect(request, '', { done: 'sessions' });
+}
+
+async function sendData(
+  { context, call }: AccountRequest,
+  { user }: Account,
+  sections: readonly AccountSection[],
+): Promise<void> {
+  send(context, 200, `${JSON.stringify(await exportAccount(call, user, sections), undefined, 2)}\n`, {
+    'content-type': 'application/json',
+    'content-disposition': 'attachment; filename="account.json"',
+    'x-content-type-options': 'nosniff',
+  });
+}
+
+async function showDelete(request: AccountRequest, { user }: Account): Promise<void> {
+  const { context, own } = request;
+  if (!own.allowDeletion) return redirect(request, '');
+  const view = viewOf(request);
+  const { language } = view;
+  const text = language.html('account.delete.confirm', { email: showEmail(user.email) });
+  const fields = html`<label for="email">${language.text('account.email')}</label>
+<input id="email" name="email" type="email" dir="ltr" autocapitalize="none" spellcheck="false" autocomplete="off" required>`;
+  const form = { action: 'delete', title: 'account.delete', text, fields, submit: 'account.delete.submit' } as const;
+  sendPage(context, 200, renderAccountForm(view, { ...form, isDangerous: true }));
+}
+
+async function deleteAccount(request: AccountRequest, { user }: Account): Promise<void> {
+  const { context, call, browser, fields, own, parts } = request;
+  if (!own.allowDeletion) return redirect(request, '');
+  if (toEmailKey(fields.email) !== toEmailKey(user.email)) {
+    return redirect(request, '/delete', { problem: 'WRONG_ADDRESS' });
+  }
+  await eraseUser(call, { userId: user.id });
+  parts.onSignedOut(user.id);
+  removeAccountCookie(context, browser);
+  sendPage(context, 200, renderAccountMessage(viewOf(request), 'account.deleted', 'account.deleted.text'));
+}

@@ -1,0 +1,101 @@
+import { showEmail } from '../../config/email-address.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
+import { LOGIN_CODE_MINUTES } from '../../domain/login/login-code.ts';
+import { createMuteToken } from '../../domain/login/muted-addresses.ts';
+import { html } from '../../http/html.ts';
+import { isAlertKey } from '../../login-page/alerts.ts';
+import { pickFields } from '../../login-page/login-context.ts';
+import type { Account } from '../../login-page/page-offer.ts';
+import { sendPage } from '../../login-page/responses.ts';
+import { isolate } from '../../texts/isolate.ts';
+import { type AccountRequest, envelopeFor, redirect, viewOf } from './account-request.ts';
+import { createAddressCodeMail } from './address-code-mail.ts';
+import { changeAddress, createAddressCode, findNewAddress } from './domain/change-address.ts';
+import { readUndoToken, undoAddressChange } from './domain/undo-address-change.ts';
+import { renderAccountForm, renderAccountMessage } from './render-account-form.ts';
+
+export async function showAddress(request: AccountRequest): Promise<void> {
+  const view = viewOf(request);
+  const { language } = view;
+  const fields = html`<label for="email">${language.text('account.address.field')}</label>
+<input id="email" name="email" type="email" inputmode="email" autocapitalize="none" spellcheck="false" dir="ltr" autocomplete="email" required maxlength="254" autofocus>`;
+  const text = html`${language.text('account.address.text')}`;
+  const form = {
+    action: 'email',
+    title: 'account.address.title',
+    text,
+    fields,
+    submit: 'account.address.submit',
+  } as const;
+  sendPage(request.context, 200, renderAccountForm(view, form));
+}
+
+/** Sends a code to the new address. The page is the same if another user has the address. */
+export async function sendAddressCode(request: AccountRequest, { user }: Account): Promise<void> {
+  const { call, browser, context, fields, parts } = request;
+  const { changeId, email, code, isDecoy } = await createAddressCode(call, parts.codes, browser, user.id, fields);
+  redirect(request, '/email/code', { change: changeId });
+  const muteUrl = `${parts.authPageUrl}/mute?t=${createMuteToken(parts.codes.keys, email, call.now)}`;
+  const mail = createAddressCodeMail({ ...envelopeFor(request, email), code, muteUrl });
+  parts.mailer.send(mail, { requestId: context.requestId, isDecoy });
+}
+
+export async function showAddressCode(request: AccountRequest, { user }: Account): Promise<void> {
+  const view = viewOf(request);
+  const { language } = view;
+  const { problem } = request.fields;
+  const { change: changeId } = pickFields(request, 'change');
+  const address = await findNewAddress(request.call, request.browser, user.id, changeId);
+  // The code has expired, or the change is of another person or browser.
+  if (!address) return redirect(request, '/email', isAlertKey(problem) ? { problem } : {});
+  const email = html`<strong>${isolate(showEmail(address))}</strong>`;
+  const duration = language.duration(LOGIN_CODE_MINUTES, 'minute');
+  const fields = html`<input type="hidden" name="change" value="${changeId}"><label for="code">${language.text('code.field')}</label>
+<input id="code" class="code" name="code" inputmode="numeric" autocomplete="one-time-code" pattern="[\\p{Nd}\\s\\-]*" title="${language.text('code.field.title')}" dir="ltr" required autofocus>`;
+  const text = language.html('account.address.sent', { email, duration });
+  const form = { action: 'email/code', title: 'code.title', text, fields, submit: 'account.address.change' } as const;
+  sendPage(request.context, 200, renderAccountForm(view, form));
+}
+
+/** Changes the address. The old one gets a notice. */
+export async function redeemAddressCode(request: AccountRequest, { user }: Account): Promise<void> {
+  const { call, browser, parts } = request;
+  const { change: changeId, code } = pickFields(request, 'change', 'code');
+  await changeAddress(call, parts.codes, browser, user.id, { changeId, code });
+  redirect(request, '', { done: 'email' });
+}
+
+/** Shows a button. To open the link changes nothing, because scanners of e-mails open links. */
+export async function showUndo(request: AccountRequest): Promise<void> {
+  const { call, context, own } = request;
+  const { t: token } = pickFields(request, 't');
+  const view = viewOf(request);
+  const change = readUndoToken(own.keys, token, call.now);
+  if (!change) return sendPage(context, 200, renderAccountMessage(view, 'account.undo.invalid', 'account.undo.help'));
+  const text = view.language.html('account.undo.text', { old: showEmail(change.from), new: showEmail(change.to) });
+  const hidden = html`<input type="hidden" name="t" value="${token}">`;
+  const form = {
+    action: 'undo',
+    title: 'account.undo.title',
+    text,
+    fields: hidden,
+    submit: 'account.undo.submit',
+  } as const;
+  sendPage(context, 200, renderAccountForm(view, form));
+}
+
+export async function undoChange(request: AccountRequest): Promise<void> {
+  const { call, context, own, parts } = request;
+  const { t: token } = pickFields(request, 't');
+  const view = viewOf(request);
+  const change = readUndoToken(own.keys, token, call.now);
+  try {
+    if (!change) throw new ServiceError('USER_NOT_FOUND');
+    await undoAddressChange(call, change);
+    parts.onSignedOut(change.userId);
+    sendPage(context, 200, renderAccountMessage(view, 'account.undo.done', 'account.undo.done.text'));
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    sendPage(context, 200, renderAccountMessage(view, 'account.undo.invalid', 'account.undo.help'));
+  }
+}

@@ -1,0 +1,102 @@
+/** Users change their e-mail address on the account page, with a code that Usher sends to the new address. */
+import { hash, randomUUID } from 'node:crypto';
+import type { Call } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { ACCOUNT_APPLICATION_ID } from '../../../domain/core/own-applications.ts';
+import { check, emailAddress, text, type Unchecked } from '../../../domain/core/validation.ts';
+import { insertNewCode } from '../../../domain/login/create-login-code.ts';
+import { findLatestCode } from '../../../domain/login/find-latest-code.ts';
+import { findFamiliarity } from '../../../domain/login/known-origins.ts';
+import type { LoginCodeSettings } from '../../../domain/login/login-code.ts';
+import { admitLoginCode } from '../../../domain/login/login-code-limits.ts';
+import { isMutedFor } from '../../../domain/login/muted-addresses.ts';
+import { enteredCode } from '../../../domain/login/read-login-code.ts';
+import { requireRightCode } from '../../../domain/login/require-right-code.ts';
+import type { Browser } from '../../../domain/sessions/browser.ts';
+import { findUserByEmail } from '../../../domain/users/find-user-by-email.ts';
+import { markEmailVerified } from '../../../domain/users/mark-email-verified.ts';
+import { removeIfErased } from '../../../domain/users/personal-data.ts';
+import { changeOwnEmail, type EmailChange } from '../../../domain/users/update-user.ts';
+import { toUuid } from '../../../encoding/uuid-bytes.ts';
+
+export interface AddressCode {
+  /** Identifies the change. */
+  readonly changeId: string;
+  readonly email: string;
+  readonly code: string;
+  /** Another user has the address, or its owner has muted it for strangers: do all the work except sending. */
+  readonly isDecoy: boolean;
+}
+
+/**
+ * Login codes belong to a login intent. For a change of address, a UUID of the user and the change takes the place of
+ * its ID. So the changes in two tabs do not mix, and nobody else can complete them. `changeId` may be any text.
+ */
+function codesOf(userId: string, browser: Browser, changeId: string) {
+  const digest = hash('sha256', `${userId} ${changeId}`, 'buffer');
+  const loginIntentId = toUuid(digest.subarray(0, 16));
+  return { applicationId: ACCOUNT_APPLICATION_ID, loginIntentId, browserDigest: browser.digest };
+}
+
+/** Returns the address of a change that this browser has begun, or an empty string. */
+export async function findNewAddress(call: Call, browser: Browser, userId: string, changeId: string): Promise<string> {
+  return (await findLatestCode(call, codesOf(userId, browser, changeId)))?.email ?? '';
+}
+
+const addressRules = { email: emailAddress };
+
+/**
+ * Returns a code for the new address, valid for 10 minutes in this browser. The limits of strangers apply.
+ *
+ * @throws ServiceError `Too many codes`
+ */
+export async function createAddressCode(
+  call: Call,
+  settings: LoginCodeSettings,
+  browser: Browser,
+  userId: string,
+  request: Unchecked<keyof typeof addressRules>,
+): Promise<AddressCode> {
+  const { email } = check(request, addressRules);
+  const changeId = randomUUID();
+  const owner = await findUserByEmail(call, email);
+  const familiarity = await findFamiliarity(call, settings.keys, browser, email);
+  const hasMuted = await isMutedFor(call, settings.keys, { email, familiarity });
+  const isDecoy = (owner !== undefined && owner.id !== userId) || hasMuted;
+  const length = await admitLoginCode(call, settings, { browser, email, familiarity: 'stranger' });
+  const login = {
+    ...codesOf(userId, browser, changeId),
+    email,
+    walletAddress: null,
+    identityId: null,
+    userId: isDecoy ? null : userId,
+  };
+  const { code } = await insertNewCode(call, settings, login, length);
+  await removeIfErased(call, userId);
+  return { changeId, email, code, isDecoy };
+}
+
+const codeRules = { changeId: text({ max: 64, min: 0 }), code: enteredCode };
+
+/**
+ * Gives the user the address that the latest code was sent to, and returns the change. It may be none: the user may have
+ * had the address.
+ *
+ * @throws ServiceError `Wrong code`, `Code no longer valid`, `User already exists`, `User not found`
+ */
+export async function changeAddress(
+  call: Call,
+  settings: LoginCodeSettings,
+  browser: Browser,
+  userId: string,
+  request: Unchecked<keyof typeof codeRules>,
+): Promise<EmailChange> {
+  const { changeId, code } = check(request, codeRules);
+  const codes = codesOf(userId, browser, changeId);
+  const latest = await findLatestCode(call, codes);
+  if (!latest) throw new ServiceError('CODE_NOT_VALID');
+  await requireRightCode(call, settings, { ...codes, latest, wasSent: latest.userId === userId }, code);
+  const change = await changeOwnEmail(call, { userId, email: latest.email });
+  await markEmailVerified(call, { userId, email: change.to });
+  return change;
+}

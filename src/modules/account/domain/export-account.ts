@@ -1,0 +1,66 @@
+import { applications, loginIntents } from '../../../database/schema.ts';
+import { nullable, p, statement, t } from '../../../database/template.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { listAccountSessions } from '../../../domain/grants/list-account-sessions.ts';
+import type { User } from '../../../domain/users/user.ts';
+
+/**
+ * Returns the stored data about a user, for an export as JSON. Secrets, such as session IDs, are left out.
+ *
+ * @param sections add fields
+ */
+export async function exportAccount(
+  call: Call,
+  user: User,
+  sections: readonly { exportData?(call: Call, userId: string): Promise<object> }[],
+) {
+  const userId = user.id;
+  const [sessions, logins, memberships, [origins], ...others] = await Promise.all([
+    listAccountSessions(call, userId),
+    call.run(selectLogins, { userId }),
+    call.run(selectMemberships, { userId }),
+    call.run(countKnownOrigins, { userId, now: call.now }),
+    ...sections.map((section) => section.exportData?.(call, userId) ?? {}),
+  ]);
+  const { deactivatedAt: _, ...profile } = user;
+  return {
+    exportedAt: call.now,
+    user: profile,
+    sessions: sessions.map(({ sid: _sid, browserDigest: _digest, ...session }) => session),
+    logins,
+    applications: memberships,
+    ...origins,
+    ...Object.assign({}, ...others),
+  };
+}
+
+/** Recent logins only: the expiry job removes login intents within two hours. */
+const selectLogins = statement('select_account_logins', {
+  applicationId: loginIntents.applicationId,
+  completedAt: nullable(t.instant),
+  method: nullable(t.text),
+  ipAddress: loginIntents.ipAddress,
+  userAgent: loginIntents.userAgent,
+})`
+  select application_id, completed_at, method, ip_address, user_agent from login_intents
+  where user_id = ${p.uuid('userId')} order by completed_at desc, id limit 1000`;
+
+const selectMemberships = statement('select_account_applications', {
+  id: applications.id,
+  name: applications.name,
+  firstSignedInAt: nullable(t.instant),
+  addedAt: nullable(t.instant),
+})`
+  select a.id, a.name, max(m.first_signed_in_at) as first_signed_in_at, max(m.added_at) as added_at
+  from (
+    select application_id, first_signed_in_at, null::timestamptz as added_at from application_users
+    where user_id = ${p.uuid('userId')}
+    union all
+    select application_id, null, added_at from added_users where user_id = ${p.uuid('userId')}
+  ) m join applications a on a.id = m.application_id and a.deleted_at is null
+  group by a.id, a.name order by a.name, a.id limit 10000`;
+
+/** Exported as a number: browsers and networks are stored as HMACs, which tell the user nothing. */
+const countKnownOrigins = statement('count_known_origins', { knownBrowsersAndNetworks: t.integer })`
+  select count(*)::integer as known_browsers_and_networks from known_origins
+  where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')}`;

@@ -1,0 +1,138 @@
+/** The link that restores the old e-mail address, for a user whose address somebody else has changed. */
+
+import { type SQL, sql } from 'drizzle-orm';
+import { openToken, sealToken } from '../../../crypto/aes-gcm.ts';
+import { isUniqueViolation } from '../../../database/errors.ts';
+import { columnsOf, p, statement, t } from '../../../database/template.ts';
+import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { FRESH_MINUTES } from '../../../domain/login/sign-in-age.ts';
+import { LINK_DAYS } from '../../../domain/notices/notice-links.ts';
+import { noticeParameters, noticesOf } from '../../../domain/notices/store-notice.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../../../domain/outbox/insert-message.ts';
+import { loggedOutEverywhere } from '../../../domain/outbox/logout-message.ts';
+import { sessionsRevoked, userMessage } from '../../../domain/outbox/user-messages.ts';
+import { cutOffUserSessions, runCutoff } from '../../../domain/sessions/cutoffs.ts';
+import { endLateSessions } from '../../../domain/sessions/late-sessions.ts';
+import { nextEmailChange, rangeOf } from '../../../domain/users/email-changes.ts';
+import { isSameEmail, spellingsOf } from '../../../domain/users/same-email.ts';
+import type { EmailChange } from '../../../domain/users/update-user.ts';
+import { userColumns } from '../../../domain/users/user.ts';
+
+const DAY_MS = 24 * 60 * 60_000;
+const LIFETIME_MS = LINK_DAYS * DAY_MS;
+const PURPOSE = 'undo a change of address';
+
+export interface AddressChange extends EmailChange {
+  readonly userId: string;
+}
+
+/** Returns the token of the link. It is encrypted, because it contains two e-mail addresses. */
+export function createUndoToken(keys: readonly Buffer[], { userId, from, to, at }: AddressChange): string {
+  return sealToken(keys, JSON.stringify([userId, from, to, at.getTime() + LIFETIME_MS]), PURPOSE);
+}
+
+/** Returns the change that the token is for. Returns undefined for an invalid token, and after 7 days. */
+export function readUndoToken(keys: readonly Buffer[], token: string, now: Date): AddressChange | undefined {
+  const text = openToken(keys, token, PURPOSE);
+  if (text === undefined) return undefined;
+  const [userId, from, to, expiresAt] = JSON.parse(text);
+  return now.getTime() < expiresAt ? { userId, from, to, at: new Date(expiresAt - LIFETIME_MS) } : undefined;
+}
+
+/**
+ * Restores the address before the change, whatever address the user has by now, and ends every sign-in. This voids the
+ * links of the change and of all later ones, so that an intruder's own link cannot take the address back. Links of
+ * earlier changes stay valid, so that an intruder's own link cannot void that of the victim. A void link still ends
+ * every sign-in if the user has its old address, as after a first click. The first click also removes the passkeys, the
+ * identities and the wallet that were added since the sign-in that made the change: an intruder would sign in with them.
+ * The address that the user loses gets a notice: somebody who reads an abandoned mailbox could have used the link.
+ *
+ * @throws ServiceError `User not found` also if the link is void, `User already exists` if somebody else has the old
+ * address
+ */
+export async function undoAddressChange(call: Call, { userId, from, at }: AddressChange): Promise<void> {
+  // No link is older. One day more, for clocks that differ.
+  const oldestLinkAt = new Date(call.now.getTime() - LIFETIME_MS - DAY_MS);
+  const spellings = spellingsOf(from);
+  const addedSince = new Date(at.getTime() - FRESH_MINUTES * 60_000);
+  const parameters = {
+    userId,
+    addedSince,
+    email: from,
+    ...spellings,
+    changedAt: at,
+    oldestLinkAt,
+    ...noticeParameters(call),
+  };
+  const [restored] = await runCutoff(call, restoreEmail, parameters).catch((error: unknown) => {
+    throw isUniqueViolation(error) ? new ServiceError('USER_ALREADY_EXISTS') : error;
+  });
+  if (restored?.isTaken) throw new ServiceError('USER_ALREADY_EXISTS');
+  if (!restored?.isRestored) throw new ServiceError('USER_NOT_FOUND');
+  announce(call.onMessage, restored);
+  call.notices?.wake();
+  // What others have added while the statement waited for their lock, it could not see.
+  if (restored.isFirst) await call.run(removeLate, { userId, addedSince });
+  await endLateSessions(call, userId);
+}
+
+/** Returns two CTEs that delete what the user in the CTE has added since. */
+function removeAdded(from: SQL): SQL {
+  const isAdded = sql`t.user_id = f.id and t.created_at >= ${p.instant('addedSince')}`;
+  return sql`passkeys_left as (
+    delete from passkeys t using ${from} f where ${isAdded}
+  ), identities_left as (
+    delete from user_identities t using ${from} f where ${isAdded}
+  )`;
+}
+
+const removeLate = statement('remove_added_by_intruder')`
+  with owner as (
+    select id from users where id = ${p.uuid('userId')}
+  ), ${removeAdded(sql`owner`)}
+  select from owner`;
+
+const RESTORED = { isTaken: t.boolean, isRestored: t.boolean, isFirst: t.boolean, ...HAS_MESSAGES };
+
+const restoreEmail = statement('restore_email', RESTORED)`
+  with wanted as (
+    -- Locked, so that after a wait for another link, this reads what that link has voided.
+    select id, email as former_email, ${p.instant('changedAt')} <@ coalesce(void_undo_links, '{}') as is_void,
+      greatest(${nextEmailChange}, ${p.instant('changedAt')}) as email_changed_at, exists (
+        select 1 from users where ${isSameEmail(sql`email`)} and deleted_at is null
+          and id <> ${p.uuid('userId')}) as is_taken
+    from users where id = ${p.uuid('userId')} and deleted_at is null for no key update
+  ), restored as (
+    update users u set email = ${p.text('email')}, cutoff_count = u.cutoff_count + 1,
+      wallet_address = case when u.wallet_linked_at >= ${p.instant('addedSince')} and not w.is_void then ''
+        else u.wallet_address end,
+      email_verified_at = case when ${isSameEmail(sql`u.email`)} then u.email_verified_at end,
+      email_changed_at = case when w.is_void then u.email_changed_at else w.email_changed_at end,
+      void_undo_links = case when w.is_void then u.void_undo_links else
+        (coalesce(u.void_undo_links, '{}') + ${rangeOf(p.instant('changedAt'), sql`w.email_changed_at`)})
+          * ${rangeOf(p.instant('oldestLinkAt'), sql`null`)} end
+    from wanted w
+    where u.id = w.id and not w.is_taken and (not w.is_void or w.former_email = ${p.text('email')})
+    returning ${columnsOf(userColumns, 'u')}
+  ), first as (
+    select r.id from restored r join wanted w on w.id = r.id where not w.is_void
+  ), ${removeAdded(sql`first`)}, changed as (
+    select r.*, w.former_email from restored r join wanted w on w.former_email <> r.email
+  ), ${auditEvent({ resource: sql`id`, from: sql`restored`, applicationId: noApplication })},
+  ${noticesOf({
+    kind: 'addressReplaced',
+    from: sql`changed`,
+    userId: sql`changed.id`,
+    recipient: sql`changed.former_email`,
+    value: sql`changed.email`,
+  })},
+  ${cutOffUserSessions(sql`restored`)},
+  ${messagesOf(
+    userMessage('user.updated', sql`changed`),
+    sessionsRevoked(sql`ended`),
+    ...loggedOutEverywhere(sql`restored`),
+  )}
+  select is_taken, exists (select 1 from restored) as is_restored, exists (select 1 from first) as is_first,
+    ${notified} from wanted`;

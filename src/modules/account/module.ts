@@ -1,0 +1,51 @@
+/** The account page, where people see and change what Usher stores about them. Other modules add sections and actions. */
+import { ACCOUNT_APPLICATION_ID } from '../../domain/core/own-applications.ts';
+import type { Action } from '../../login-page/action.ts';
+import type { AccountSection } from '../../login-page/page-offer.ts';
+import { sendPage } from '../../login-page/responses.ts';
+import type { Module } from '../module.ts';
+import { createAccountActions } from './account-actions.ts';
+import { createBrowserSignIn } from './account-cookie.ts';
+import { beginAccountLogin } from './account-login.ts';
+import { type AccountAction, accountUrlOf, changing, readAccount, redirect, viewOf } from './account-request.ts';
+import { renderOwnWallet } from './account-wallet.ts';
+import { createUndoToken } from './domain/undo-address-change.ts';
+import { renderAccountForm, renderAccountMessage } from './render-account-form.ts';
+import { ACCOUNT_SETTINGS, type AccountConfig } from './settings.ts';
+
+export const accountModule: Module<AccountConfig> = {
+  name: 'account',
+  settings: ACCOUNT_SETTINGS,
+  createPageOffer({ allowAccountDeletion }, { accountKeys: keys, authPageUrl }) {
+    const own = { keys, allowDeletion: allowAccountDeletion };
+    const withOwn = (run: AccountAction['run']): Action['run'] => {
+      return (request) => run({ ...request, own });
+    };
+    return {
+      createActions: (_, sections) =>
+        createAccountActions(sections).map((action) => ({ ...action, run: withOwn(action.run) })),
+      accountPage: {
+        read: (request) => readAccount({ ...request, own }),
+        changing: (form, run) => withOwn(changing(form, run)),
+        beginLogin: (request) => beginAccountLogin({ ...request, own }, 'LOGIN'),
+        redirect,
+        sendForm: (request, form) => sendPage(request.context, 200, renderAccountForm(viewOf(request), form)),
+        sendMessage: (request, title, text) =>
+          sendPage(request.context, 200, renderAccountMessage(viewOf(request), title, text)),
+      },
+      accountSection: WALLET_SECTION,
+      browserSignIn: createBrowserSignIn(keys),
+      home: { applicationId: ACCOUNT_APPLICATION_ID, path: new URL(accountUrlOf(authPageUrl)).pathname },
+      noticeLinks: {
+        addressChanged: ({ userId, recipient: from, value: to, changedAt: at }) =>
+          `/undo?t=${createUndoToken(keys, { userId, from, to, at })}`,
+      },
+    };
+  },
+};
+
+const WALLET_SECTION: AccountSection = {
+  async show({ parts: { methods } }, view, user) {
+    return methods.includes('wallet') ? renderOwnWallet(view, user, { hasEmail: methods.includes('email') }) : {};
+  },
+};

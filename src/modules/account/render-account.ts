@@ -1,0 +1,127 @@
+import { type AccountSession, isOfBrowser } from '../../domain/grants/list-account-sessions.ts';
+import { siteOf } from '../../domain/login/network.ts';
+import { FRESH_MINUTES } from '../../domain/login/sign-in-age.ts';
+import { type Html, html } from '../../http/html.ts';
+import { describeBrowser } from '../../login-page/describe-browser.ts';
+import type { AccountFormView } from '../../login-page/page-offer.ts';
+import type { PageContent } from '../../login-page/pages/document.ts';
+import { renderFooter } from '../../login-page/pages/footer.ts';
+import {
+  renderAccountLink,
+  renderAccountPanel,
+  renderDevice,
+  renderItem,
+  renderLoginButton,
+  renderToken,
+} from '../../login-page/pages/panel.ts';
+import { renderMethod } from '../../login-page/render-method.ts';
+import { isolate } from '../../texts/isolate.ts';
+import { renderAddress } from '../../texts/render-address.ts';
+import type { TextKey } from '../../texts/texts.ts';
+import type { AccountView } from './account-view.ts';
+
+export function renderAccount(view: AccountView): PageContent {
+  const { language, user, note, alert, isFresh } = view;
+  return {
+    language,
+    layout: 'page',
+    title: language.text('account.title'),
+    body: html`<header class="bar">
+<strong>${language.text('account.title')}</strong>
+${renderButton(view, 'logout', 'account.signOut', 'second')}
+</header>
+<main class="fields">
+<div>
+<h1>${user.name === null ? renderAddress(user.email) : isolate(user.name)}</h1>
+<p class="soft">${language.html('account.text', { host: view.host })}</p>
+</div>
+<p class="alert" role="alert" tabindex="-1" id="alert">${alert}</p>
+${note && html`<p class="alert note" role="status">${note}</p>`}
+${!isFresh && renderStale(view)}
+${renderYou(view)}
+${renderWays(view)}
+${renderSessions(view)}
+${view.sections.map(({ panel }) => (panel ? html`${panel}\n` : html``))}${renderData(view)}
+</main>`,
+    footer: renderFooter(view),
+  };
+}
+
+function renderStale(view: AccountView): Html {
+  const { language } = view;
+  return html`<div class="alert warn bar"><span>${language.text('account.stale', { duration: language.duration(FRESH_MINUTES, 'minute') })}</span>
+${renderLoginButton(view, 'LOGIN', 'account.signInAgain')}</div>`;
+}
+
+function renderYou(view: AccountView): Html {
+  const { language, user } = view;
+  return renderAccountPanel(
+    'you',
+    language.text('account.you'),
+    html`${renderItem(language.text('account.name'), isolate(user.name ?? '–'), renderAccountLink(view, 'name', 'account.change', 'account.name'))}
+${renderItem(language.text('account.email'), renderAddress(user.email), view.hasEmail && renderAccountLink(view, 'email', 'account.change', 'account.email'))}`,
+  );
+}
+
+function renderWays(view: AccountView): Html {
+  const { hasEmail, language, sections, user } = view;
+  const shown = sections.filter(({ ways }) => ways !== undefined);
+  return renderAccountPanel(
+    'ways',
+    language.text('account.ways'),
+    html`${shown.map(({ ways }) => html`${ways}\n`)}${hasEmail && renderItem(language.text('account.code'), language.html('account.code.text', { email: renderAddress(user.email) }))}`,
+    html`<div class="actions">${shown.map(({ buttons }, index) => html`${index > 0 && '\n'}${buttons}`)}</div>`,
+  );
+}
+
+function renderSessions(view: AccountView): Html {
+  const { language, sessions } = view;
+  return renderAccountPanel(
+    'where',
+    language.text('account.sessions'),
+    html`${sessions.map((session) => renderSession(view, session))}
+${sessions.length === 0 && html`<p class="item soft">${language.text('account.sessions.none')}</p>`}`,
+    sessions.length > 0 && renderButton(view, 'sessions/end-all', 'account.signOutEverywhere', 'danger'),
+  );
+}
+
+function renderSession(view: AccountView, session: AccountSession): Html {
+  const { browserDigest, language, providers, user } = view;
+  const { applicationId, applicationName, method, ipAddress, userAgent, beganAt, sid } = session;
+  const facts = [
+    isolate(describeBrowser(userAgent)),
+    renderMethod(language, method, providers),
+    ipAddress && html`<bdi dir="ltr">${siteOf(ipAddress)}</bdi>`,
+    language.html('account.since', { date: language.date(beganAt) }),
+  ].filter((fact) => fact !== '');
+  return renderItem(
+    isolate(applicationName),
+    html`${facts.flatMap((fact, index) => (index === 0 ? [fact] : [html` · `, fact]))}`,
+    html`<form method="post" action="${view.path}/sessions/end">${renderToken(view)}<input type="hidden" name="application" value="${applicationId}">${
+      sid !== undefined && html`<input type="hidden" name="sid" value="${sid}">`
+    }
+<button class="second">${language.text('account.signOut')}<span class="hide"> ${isolate(applicationName)}</span></button></form>`,
+    renderDevice(language, isOfBrowser(session, user.id, browserDigest)),
+  );
+}
+
+function renderData(view: AccountView): Html {
+  const { language, mayDelete } = view;
+  return renderAccountPanel(
+    'data',
+    language.text('account.data'),
+    html`${renderItem(language.text('account.export'), language.text('account.export.text'), html`<a class="button second" href="${view.path}/data">${language.text('account.export.submit')}</a>`)}
+${
+  mayDelete &&
+  renderItem(
+    language.text('account.delete'),
+    language.text('account.delete.text'),
+    renderAccountLink(view, 'delete', 'account.delete.open', undefined, 'danger'),
+  )
+}`,
+  );
+}
+
+function renderButton(view: AccountFormView, to: string, label: TextKey, kind: string): Html {
+  return html`<form method="post" action="${view.path}/${to}">${renderToken(view)}<button class="${kind}">${view.language.text(label)}</button></form>`;
+}

@@ -1,0 +1,56 @@
+/** Signing in at other providers, as a part of the login page and the account page. */
+
+import { allowsMethod } from '../../domain/applications/branding.ts';
+import { selectIdentities } from '../../domain/identities/list-identities.ts';
+import { watchFiles } from '../../jobs/watch-files.ts';
+import type { PageOffer } from '../../login-page/page-offer.ts';
+import type { PageSetup } from '../module.ts';
+import { createLinkActions } from './account-providers.ts';
+import { deriveAuthorizationKeys } from './domain/authorization-state.ts';
+import { type LoginProviderSettings, LoginProviders } from './domain/login-providers.ts';
+import { renderProviderForms } from './pages/provider-buttons.ts';
+import { renderIdentities } from './pages/render-identities.ts';
+import { parseLoginProviders } from './parse-login-providers.ts';
+import { createProviderActions } from './provider-actions.ts';
+import { toProviderView } from './provider-view.ts';
+import type { ProvidersConfig } from './settings.ts';
+
+export function createProviderOffer(
+  config: LoginProviderSettings & Pick<ProvidersConfig, 'loginProvidersFile'>,
+  { encryptionKeys }: Pick<PageSetup, 'encryptionKeys'>,
+): PageOffer {
+  const providers = new LoginProviders(config);
+  const settings = { providers, authorizationKeys: deriveAuthorizationKeys(encryptionKeys) };
+  const file = config.loginProvidersFile;
+  return {
+    createActions: (account) => [
+      ...createProviderActions(settings, account),
+      ...(account ? createLinkActions(account, settings) : []),
+    ],
+    accountSection: {
+      notes: { identity: 'account.note.identity', identityRemoved: 'account.note.identityRemoved' },
+      async show({ call, parts }, view, { id: userId }) {
+        const identities = await call.run(selectIdentities, { userId });
+        const hasEmail = parts.methods.includes('email');
+        return renderIdentities(view, { identities, providers: providers.all, hasEmail });
+      },
+      exportData: async (call, userId) => ({ identities: await call.run(selectIdentities, { userId }) }),
+    },
+    signInWay: {
+      view(branding) {
+        const allowed = providers.all.filter(({ id }) => allowsMethod(branding, id)).map(toProviderView);
+        return allowed.length === 0 ? undefined : { renderForms: (view) => renderProviderForms(view, allowed) };
+      },
+      providers,
+      async run({ logger, signal }) {
+        if (file === undefined) return;
+        await watchFiles([file], {
+          signal,
+          use: (text = '') => providers.replace(parseLoginProviders(text)),
+          onUsed: () => logger.info('login providers read again'),
+          onError: (error) => logger.error({ err: error }, 'login providers not read again'),
+        });
+      },
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { rememberedSignIns } from '../../../database/login-schema.ts';
+import { p, type RowOfType, statement, t } from '../../../database/template.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import type { SignInMethod } from '../../../domain/tokens/verify-token.ts';
+
+const columns = {
+  tokenDigest: rememberedSignIns.tokenDigest,
+  method: t.textOf<SignInMethod>(),
+  authenticatedAt: rememberedSignIns.authenticatedAt,
+  expiresAt: rememberedSignIns.expiresAt,
+};
+
+export type AccountRememberedSignIn = RowOfType<typeof columns>;
+
+/** Returns the user's sign-ins that browsers remember, the newest first. */
+export async function listRememberedSignIns(
+  { run, now }: Call,
+  userId: string,
+): Promise<readonly AccountRememberedSignIn[]> {
+  return run(selectSignIns, { userId, now });
+}
+
+const selectSignIns = statement('select_account_sign_ins', columns)`
+  select token_digest, method, authenticated_at, expires_at from remembered_sign_ins
+  where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')}
+  order by authenticated_at desc, token_digest limit 100`;
+
+/** Returns their number for an export: the tokens are secrets, and only the browsers have them. */
+export async function countRememberedSignIns({ run, now }: Call, userId: string) {
+  const [counted] = await run(countSignIns, { userId, now });
+  return { ...counted };
+}
+
+const countSignIns = statement('count_remembered_sign_ins', { rememberedSignIns: t.integer })`
+  select count(*)::integer as remembered_sign_ins from remembered_sign_ins
+  where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')}`;

@@ -1,0 +1,59 @@
+/** Sign-ins that browsers remember, so that people continue them in other applications: "Continue as". */
+import type { BrowserSignIn } from '../../login-page/browser-sign-in.ts';
+import type { RememberedSignIns } from '../../login-page/remembered-sign-ins.ts';
+import type { Module } from '../module.ts';
+import { ACCOUNT_SECTION } from './account-section.ts';
+import { createContinueActions } from './continue-actions.ts';
+import { completeRememberedLogin } from './domain/complete-remembered-login.ts';
+import { findRememberedSignIn } from './domain/find-remembered-sign-in.ts';
+import { findRememberedUser } from './domain/find-remembered-user.ts';
+import { rememberSignIn } from './domain/remember-sign-in.ts';
+import type { SharingSettings } from './domain/usable-sign-in.ts';
+import { renderContinue } from './render-continue.ts';
+import { type RememberedSignInsConfig, SETTINGS_OF_REMEMBERED_SIGN_INS } from './settings.ts';
+import { forgetHere, readSignInToken, writeSignInToken } from './sign-in-cookie.ts';
+
+export const rememberedSignInsModule: Module<RememberedSignInsConfig> = {
+  name: 'remembered-sign-ins',
+  settings: SETTINGS_OF_REMEMBERED_SIGN_INS,
+  createPageOffer(settings) {
+    const rememberedSignIns = createRememberedSignIns(settings);
+    return {
+      createActions: () => createContinueActions(rememberedSignIns),
+      accountSection: ACCOUNT_SECTION,
+      browserSignIn: BROWSER_SIGN_IN,
+      ...(settings.singleSignOnMaxAgeSeconds > 0 && { rememberedSignIns }),
+    };
+  },
+};
+
+const BROWSER_SIGN_IN: BrowserSignIn = {
+  async findUserId({ call, context, browser }) {
+    const token = readSignInToken(context, browser);
+    return token === undefined ? undefined : findRememberedUser(call, token);
+  },
+  async end(own, { userId, cutOff }) {
+    const forgotten = await forgetHere(own, userId);
+    if (forgotten) await cutOff?.(forgotten);
+  },
+};
+
+function createRememberedSignIns(settings: SharingSettings): RememberedSignIns {
+  const maxAgeSeconds = settings.singleSignOnMaxAgeSeconds;
+  return {
+    async remember({ call, context, browser }, signIn) {
+      const formerToken = readSignInToken(context, browser);
+      const token = await rememberSignIn(call, browser, signIn, { formerToken, maxAgeSeconds }).catch(() => undefined);
+      if (token) writeSignInToken(context, browser, token, maxAgeSeconds);
+    },
+    async renderOffer({ call, context, browser }, login, view) {
+      const signIn = await findRememberedSignIn(call, settings, login, readSignInToken(context, browser));
+      return signIn && renderContinue({ ...view, signIn, now: call.now });
+    },
+    hasCookie: (context, browser) => readSignInToken(context, browser) !== undefined,
+    complete({ call, context, browser }, tokens, { userId = null, ...login }) {
+      const token = readSignInToken(context, browser);
+      return completeRememberedLogin(call, { ...settings, tokens }, browser, token, login, { userId });
+    },
+  };
+}
