@@ -143,4 +143,12 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
     test: 'test/database/version-1.0.0.test.ts',
     title: /signs a user in by a passkey where nothing else is enough/,
   },
+  {
+    what: 'Passkeys that are turned off are offered',
+    file: 'src/modules/passkeys/sign-in-way.ts',
+    find: "  if (!loginMethods.includes('passkey')) return shared;\n",
+    replace: '',
+    test: 'test/login-page/passkey.test.ts',
+    title: /forms of passkeys where they are not enabled/,
+  },
 ];
