@@ -4,8 +4,8 @@
  * on each server by itself.
  */
 import type { MigrationMeta } from 'drizzle-orm/migrator';
-import type postgres from 'postgres';
 import { isOnCitus } from './distribute.ts';
+import type { PostgresClient } from './driver.ts';
 
 const STATEMENT = /^ALTER TABLE "(?<table>\w+)" (?:ALTER "\w+" SET STATISTICS 0(?:, )?)+;?$/;
 
@@ -15,7 +15,7 @@ interface Column {
 }
 
 /** Returns whether Citus refuses the statement of a migration. */
-export async function isRefusedByCitus(client: postgres.Sql, statement: string, schema: string): Promise<boolean> {
+export async function isRefusedByCitus(client: PostgresClient, statement: string, schema: string): Promise<boolean> {
   const [column] = readColumns(statement);
   if (!column || !(await isOnCitus(client))) return false;
   const rows = await client`
@@ -25,7 +25,7 @@ export async function isRefusedByCitus(client: postgres.Sql, statement: string, 
 
 /** Turns statistics off where the migrations could not. Does nothing the second time. The database must be on Citus. */
 export async function turnStatisticsOff(
-  client: postgres.Sql,
+  client: PostgresClient,
   migrations: readonly MigrationMeta[],
   schema: string,
 ): Promise<void> {

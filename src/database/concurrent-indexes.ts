@@ -1,6 +1,6 @@
 /** Creates indexes on existing tables while other connections write to them. */
 import type { MigrationMeta } from 'drizzle-orm/migrator';
-import type postgres from 'postgres';
+import type { PostgresClient } from './driver.ts';
 
 const CREATES_INDEX = /^\s*CREATE (?:UNIQUE )?INDEX CONCURRENTLY "(\w+)" ON (?="\w+")/;
 
@@ -17,7 +17,7 @@ export function isConcurrent({ sql }: MigrationMeta): boolean {
  * Postgres does not detect this deadlock. So the transaction that keeps other processes from migrating, and waits for
  * the index, must hold no snapshot and no lock on a table.
  */
-export async function createIndexes(client: postgres.Sql, { sql }: MigrationMeta, schema: string): Promise<void> {
+export async function createIndexes(client: PostgresClient, { sql }: MigrationMeta, schema: string): Promise<void> {
   await removeTimeouts(client);
   for (const statement of sql) {
     const name = CREATES_INDEX.exec(statement)?.[1];
@@ -35,7 +35,7 @@ export async function createIndexes(client: postgres.Sql, { sql }: MigrationMeta
  * Removes the timeouts, but not behind a pooler: the setting would stay on a connection that other clients use, and
  * `set local` needs a transaction block, which CONCURRENTLY does not allow.
  */
-async function removeTimeouts(client: postgres.Sql): Promise<void> {
+async function removeTimeouts(client: PostgresClient): Promise<void> {
   const rows = await client`select pg_backend_pid() as pid`;
   const isPooled = rows[0]?.pid !== rows.state?.pid;
   if (!isPooled) await client.unsafe('set statement_timeout = 0; set lock_timeout = 0');

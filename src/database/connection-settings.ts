@@ -1,6 +1,6 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
-import type postgres from 'postgres';
 import { HANDLE_SHARDS_IN_TURN } from './distribute.ts';
+import type { PostgresClient, QueryOptions } from './driver.ts';
 import { StandbyError } from './errors.ts';
 import type { ClientTarget } from './open-client.ts';
 import type { Db } from './statement.ts';
@@ -19,7 +19,7 @@ export interface Timeouts {
 export class ConnectionSettings {
   /** Sends statements with the schema and the timeouts. */
   readonly db: Db;
-  readonly #client: postgres.Sql;
+  readonly #client: PostgresClient;
   #timeouts: Timeouts;
   readonly #schema: string;
   #isPooled: boolean;
@@ -28,7 +28,7 @@ export class ConnectionSettings {
 
   /** `isPooled`: true if a pooler is declared; otherwise `open` detects it. */
   constructor(
-    client: postgres.Sql,
+    client: PostgresClient,
     timeouts: Timeouts,
     { isPooled, schema }: Pick<ClientTarget, 'isPooled' | 'schema'>,
   ) {
@@ -37,7 +37,7 @@ export class ConnectionSettings {
     this.#isPooled = isPooled;
     this.#schema = schema;
     // Drizzle and templates send statements by `unsafe` only.
-    const unsafe = (text: string, parameters?: never[], options?: postgres.UnsafeQueryOptions) => {
+    const unsafe = (text: string, parameters?: never[], options?: QueryOptions) => {
       const query = client.unsafe(text, parameters, options);
       return this.#isPooled && !this.#isInTransaction ? this.#inTransaction(query) : query;
     };
@@ -92,7 +92,7 @@ export class ConnectionSettings {
   }
 
   /** Returns the parts of a query that Drizzle uses. `begin`, the query and `commit` are pipelined back to back. */
-  #inTransaction(query: ReturnType<postgres.Sql['unsafe']>) {
+  #inTransaction(query: ReturnType<PostgresClient['unsafe']>) {
     const send = async () => {
       const begin = this.#client.unsafe(`begin; ${this.#settings('set local')}`).execute();
       const [, rows] = await Promise.all([begin, query.execute(), this.#client.unsafe('commit').execute()]);

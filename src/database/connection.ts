@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { DrizzleQueryError } from 'drizzle-orm';
-import postgres from 'postgres';
 import { awaitConnected, startSocket } from './connect-socket.ts';
 import { ConnectionSettings, type Timeouts } from './connection-settings.ts';
+import { type PostgresClient, PostgresError } from './driver.ts';
 import { CallerGoneError, ConnectionFailedError, DeadlinePassedError, isConnectionFault } from './errors.ts';
 import { type ClientTarget, openClientOf, verifyHost } from './open-client.ts';
 import type { PrimaryFinder } from './primary-finder.ts';
@@ -34,7 +34,7 @@ export class Connection {
   answered = 0;
   /** Oldest first, the order in which Postgres runs them. */
   readonly #sent: Sent[] = [];
-  readonly #client: postgres.Sql;
+  readonly #client: PostgresClient;
   readonly #settings: ConnectionSettings;
   #opening: Promise<void> | undefined;
   readonly #prepared = new Map<Statement<unknown>, { execute(parameters: PlaceholderValues): Promise<unknown> }>();
@@ -197,6 +197,6 @@ export class Connection {
 function toCause(error: unknown): unknown {
   if (!(error instanceof DrizzleQueryError)) return error;
   const { cause } = error;
-  if (cause instanceof postgres.PostgresError || isConnectionFault(cause)) return cause;
+  if (cause instanceof PostgresError || isConnectionFault(cause)) return cause;
   return new ConnectionFailedError('The driver refused a statement', { cause });
 }

@@ -1,6 +1,6 @@
 /** Turns the tables of a database on a Citus coordinator into reference and distributed tables. */
 import { getTableName } from 'drizzle-orm';
-import type postgres from 'postgres';
+import type { PostgresClient } from './driver.ts';
 import { JOURNAL } from './journal.ts';
 import { readTarget } from './open-client.ts';
 import { openSingleConnection } from './open-single-connection.ts';
@@ -47,7 +47,7 @@ export async function distributeTables(
 }
 
 async function distribute(
-  client: postgres.Sql,
+  client: PostgresClient,
   schema: string,
   onProgress?: (step: string) => void,
 ): Promise<readonly Distribution[]> {
@@ -60,7 +60,7 @@ async function distribute(
 }
 
 /** Repeats the grants of default privileges: Citus creates the schema on its workers without them. */
-async function grantOnWorkers(client: postgres.Sql, schema: string): Promise<void> {
+async function grantOnWorkers(client: PostgresClient, schema: string): Promise<void> {
   const roles = await client`
     select grantee::regrole::text as name from pg_namespace, aclexplode(nspacl)
     where nspname = ${schema} and privilege_type = 'USAGE' and grantee not in (0, nspowner)`;
@@ -71,7 +71,7 @@ async function grantOnWorkers(client: postgres.Sql, schema: string): Promise<voi
  * If the database is distributed, distributes the tables that a migration has added. Runs within the migration's
  * transaction.
  */
-export async function distributeNewTables(client: postgres.Sql, schema: string): Promise<void> {
+export async function distributeNewTables(client: PostgresClient, schema: string): Promise<void> {
   if (!(await isOnCitus(client))) return;
   const [distributed] = await client`
     select from pg_dist_partition join pg_class on pg_class.oid = logicalrelid
@@ -79,13 +79,13 @@ export async function distributeNewTables(client: postgres.Sql, schema: string):
   if (distributed) await distributeRemaining(client, schema);
 }
 
-export async function isOnCitus(client: postgres.Sql): Promise<boolean> {
+export async function isOnCitus(client: PostgresClient): Promise<boolean> {
   const rows = await client`select from pg_extension where extname = 'citus'`;
   return rows.length > 0;
 }
 
 async function distributeRemaining(
-  client: postgres.Sql,
+  client: PostgresClient,
   schema: string,
   onProgress?: (step: string) => void,
 ): Promise<readonly Distribution[]> {
@@ -101,7 +101,7 @@ async function distributeRemaining(
 }
 
 /** Lists the tables that are not distributed yet. Reference tables come first, because others refer to them. */
-async function planDistributions(client: postgres.Sql, schema: string): Promise<readonly Distribution[]> {
+async function planDistributions(client: PostgresClient, schema: string): Promise<readonly Distribution[]> {
   // Citus also lists local tables with foreign keys to reference tables. They are neither hashed nor replicated.
   const tables = await client`
     select relname as name from pg_class c
@@ -126,7 +126,7 @@ function columnOf(name: string): string | null {
  * sequence numbers would not show which row came first. Microseconds do, as far as the servers' clocks agree. The
  * sequence makes numbers of the same microsecond differ.
  */
-async function distributeTable(client: postgres.Sql, table: string, column: string): Promise<void> {
+async function distributeTable(client: PostgresClient, table: string, column: string): Promise<void> {
   const identities = await client`
     select attname as name from pg_attribute where attrelid = ${table}::regclass and attidentity <> ''`;
   for (const { name } of identities) {
@@ -146,7 +146,7 @@ async function distributeTable(client: postgres.Sql, table: string, column: stri
  * Drops foreign keys, because Citus distributes no table that others refer to. Returns the statements that restore
  * them.
  */
-async function dropForeignKeys(client: postgres.Sql, tables: readonly Distribution[]): Promise<readonly string[]> {
+async function dropForeignKeys(client: PostgresClient, tables: readonly Distribution[]): Promise<readonly string[]> {
   const names = tables.map(({ table }) => table).join();
   const keys = await client`
     select conrelid::regclass::text as table, conname as name, pg_get_constraintdef(oid) as definition

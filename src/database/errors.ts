@@ -1,4 +1,4 @@
-import postgres from 'postgres';
+import { PostgresError } from './driver.ts';
 
 /**
  * Postgres cannot be reached, did not answer in time, or refuses statements for now. The caller may try again later.
@@ -65,7 +65,7 @@ const LOST_WORKER = new RegExp(
 /** Returns whether the connection is lost or must be replaced, as after an error that says the server is read-only. */
 export function isConnectionFault(error: unknown): error is Error {
   if (error instanceof ConnectionFailedError) return true;
-  if (error instanceof postgres.PostgresError) {
+  if (error instanceof PostgresError) {
     // Postgres reports the loss of this connection as FATAL. An ERROR of the same class is Citus's loss of another one.
     return error.code === '25006' || (error.severity !== 'ERROR' && /^(08|28|3D|57P|53300)/.test(error.code));
   }
@@ -78,7 +78,7 @@ export function isConnectionFault(error: unknown): error is Error {
  */
 export function isTemporaryFailure(error: unknown): error is Error {
   if (error instanceof DeadlinePassedError) return true;
-  if (!(error instanceof postgres.PostgresError)) return false;
+  if (!(error instanceof PostgresError)) return false;
   const isLostWorker = /^(XX000|58030)$/.test(error.code) && LOST_WORKER.test(`${error.message} ${error.where}`);
   return isLostWorker || /^(08|40|53|55P03|57)/.test(error.code);
 }
@@ -101,5 +101,5 @@ export function isLockTimeout(error: unknown): boolean {
 /** Returns the SQLSTATE of a PostgresError or of an error that it caused. Empty for all others. */
 export function sqlStateOf(error: unknown): string {
   const cause = error instanceof Error && error.cause ? error.cause : error;
-  return cause instanceof postgres.PostgresError ? cause.code : '';
+  return cause instanceof PostgresError ? cause.code : '';
 }

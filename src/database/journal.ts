@@ -1,12 +1,12 @@
 /** The journal: a table that lists the migrations that have been applied. */
 import type { MigrationMeta } from 'drizzle-orm/migrator';
-import type postgres from 'postgres';
+import type { PostgresClient } from './driver.ts';
 
 /** Differs from the table of Drizzle's own migrator, which other applications use. */
 export const JOURNAL = 'usher_migrations';
 
 /** Creates the journal, and its schema if that is missing. */
-export async function createJournal(client: postgres.Sql, schema: string): Promise<void> {
+export async function createJournal(client: PostgresClient, schema: string): Promise<void> {
   const [known] = await client`select from pg_namespace where nspname = ${schema}`;
   if (!known) await client.unsafe(`create schema "${schema}"`);
   await client`
@@ -14,14 +14,14 @@ export async function createJournal(client: postgres.Sql, schema: string): Promi
 }
 
 /** Reads the catalog. Unlike `to_regclass`, it shows a table that another process has just committed. */
-export async function hasTable(client: postgres.Sql, schema: string, table: string): Promise<boolean> {
+export async function hasTable(client: PostgresClient, schema: string, table: string): Promise<boolean> {
   const rows = await client`select from pg_tables where schemaname = ${schema} and tablename = ${table}`;
   return rows.length > 0;
 }
 
 /** Returns the migrations that have not been applied. */
 export async function selectPending(
-  client: postgres.Sql,
+  client: PostgresClient,
   schema: string,
   migrations: readonly MigrationMeta[],
 ): Promise<readonly MigrationMeta[]> {

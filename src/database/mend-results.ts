@@ -1,4 +1,4 @@
-import type postgres from 'postgres';
+import type { PostgresClient } from './driver.ts';
 
 /** Members of a postgres.js query that its types omit. */
 interface DriverQuery {
@@ -21,13 +21,18 @@ const mended = new WeakSet<object>();
  * ROLLBACK.
  *
  * The function changes the prototype of queries, so it covers every client and every way to send a statement.
+ *
+ * @throws Error if the driver has no such queries
  */
-export function mendResults(client: postgres.Sql): void {
+export function mendResults(client: PostgresClient): void {
   // postgres.js sends a query when it is awaited, so this one is never sent.
-  const prototype: DriverQuery = Object.getPrototypeOf(client.unsafe(''));
+  const query = client.unsafe('');
+  const prototype: DriverQuery = Object.getPrototypeOf(query);
   if (mended.has(prototype)) return;
   mended.add(prototype);
   const { handle } = prototype;
+  if (!handle || !('executed' in query) || !('resolve' in query))
+    throw new Error('The installed postgres.js is another than that of package-lock.json');
   prototype.handle = function (this: DriverQuery) {
     if (!this.executed) {
       const { resolve } = this;

@@ -2,10 +2,10 @@ import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
-import type postgres from 'postgres';
 import { isRefusedByCitus, turnStatisticsOff } from './citus-statistics.ts';
 import { createIndexes, isConcurrent } from './concurrent-indexes.ts';
 import { distributeNewTables, HANDLE_SHARDS_IN_TURN, isOnCitus } from './distribute.ts';
+import type { PostgresClient } from './driver.ts';
 import { createJournal, hasTable, JOURNAL, selectPending } from './journal.ts';
 import { describeServer, readTarget } from './open-client.ts';
 import { openSingleConnection } from './open-single-connection.ts';
@@ -98,9 +98,9 @@ export async function migrateDatabase(
 }
 
 interface Migration {
-  readonly client: postgres.Sql;
+  readonly client: PostgresClient;
   /** Opens a second client, for indexes: they are created outside the transaction of the first client. */
-  readonly openOther: () => postgres.Sql;
+  readonly openOther: () => PostgresClient;
   readonly schema: string;
   readonly migrations: readonly MigrationMeta[];
 }
@@ -186,7 +186,7 @@ async function applyFirstPending(migration: Migration, isPatient: boolean): Prom
   }
 }
 
-async function describeHolder(client: postgres.Sql): Promise<string> {
+async function describeHolder(client: PostgresClient): Promise<string> {
   const [holder] = await client`
     select pid, client_addr as address from pg_locks left join pg_stat_activity using (pid)
     where locktype = 'advisory' and objid = ${ADVISORY_LOCK} and granted

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
-import postgres from 'postgres';
 import { type DatabaseServer, DEFAULT_SCHEMA, parseDatabaseUrl, type TlsTarget } from '../config/database-url.ts';
+import { type ClientOptions, createClient, type PostgresClient } from './driver.ts';
 import { mendResults } from './mend-results.ts';
 
 export type { DatabaseServer };
 
-type Options = postgres.Options<Record<string, never>>;
+type Options = ClientOptions;
 
 /** The servers of a database, and how to connect to them. */
 export interface ClientTarget {
@@ -19,7 +19,7 @@ export interface ClientTarget {
 }
 
 /** Opens a postgres.js client for the first server of the URL. */
-export function openClient(url: string, options: Options): postgres.Sql {
+export function openClient(url: string, options: Options): PostgresClient {
   return openClientOf(readTarget(url), options);
 }
 
@@ -27,7 +27,7 @@ export function openClient(url: string, options: Options): postgres.Sql {
  * Opens a postgres.js client for one of the servers, the first by default. postgres.js gets no URL: URL parameters
  * would override options, and postgres.js understands fewer URLs than libpq.
  */
-export function openClientOf(target: ClientTarget, options: Options, server = target.servers[0]): postgres.Sql {
+export function openClientOf(target: ClientTarget, options: Options, server = target.servers[0]): PostgresClient {
   if (!server) throw new Error('There is no server to connect to');
   const path = socketOf(server);
   const { ssl } = target.options;
@@ -35,7 +35,7 @@ export function openClientOf(target: ClientTarget, options: Options, server = ta
   const address: object = { host: [server.host], port: [server.port], ...(path && { path, ssl: false }) };
   // Each client has its own object, because `verifyHost` changes it.
   const own = typeof ssl === 'object' ? { ssl: { ...ssl } } : {};
-  const client = postgres({ max_lifetime: null, ...target.options, ...own, ...address, ...options });
+  const client = createClient({ max_lifetime: null, ...target.options, ...own, ...address, ...options });
   mendResults(client);
   verifyHost(client, server);
   return client;
@@ -45,7 +45,7 @@ export function openClientOf(target: ClientTarget, options: Options, server = ta
  * Sets the host that the certificate must name. For an IP address postgres.js sets none, and Node would verify
  * `localhost`.
  */
-export function verifyHost({ options: { ssl } }: postgres.Sql, { host }: DatabaseServer): void {
+export function verifyHost({ options: { ssl } }: PostgresClient, { host }: DatabaseServer): void {
   if (typeof ssl === 'object') Object.assign(ssl, { host });
 }
 

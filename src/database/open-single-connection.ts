@@ -1,5 +1,5 @@
-import type postgres from 'postgres';
 import { awaitConnected, startSocket } from './connect-socket.ts';
+import type { PostgresClient } from './driver.ts';
 import { ConnectionFailedError } from './errors.ts';
 import { type ClientTarget, type DatabaseServer, openClientOf } from './open-client.ts';
 
@@ -12,7 +12,7 @@ export function openSingleConnection(
   target: ClientTarget,
   options: Parameters<typeof openClientOf>[1],
   server: DatabaseServer,
-): postgres.Sql {
+): PostgresClient {
   let isOpened = false;
   const openSocket = () => {
     if (isOpened) {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import postgres from 'postgres';
+import { PostgresError } from './driver.ts';
 import { StandbyError } from './errors.ts';
 import { type ClientTarget, type DatabaseServer, describeServer } from './open-client.ts';
 import { type Primary, ServerProbe } from './server-probe.ts';
@@ -116,7 +116,7 @@ function findMostInformative(error: unknown): unknown {
   const failures: readonly Error[] = error instanceof AggregateError ? error.errors : [];
   return (
     failures.find((failure) => failure instanceof StandbyError) ??
-    failures.find((failure) => failure instanceof postgres.PostgresError) ??
+    failures.find((failure) => failure instanceof PostgresError) ??
     failures[0] ??
     error
   );

@@ -1,10 +1,10 @@
 /** Checks the database at a start. */
-import type postgres from 'postgres';
+import type { PostgresClient } from './driver.ts';
 
 const MIN_VERSION = 14;
 
 /** @throws Error with advice if Usher cannot use the database because of its version or encoding */
-export async function requireUsable(client: postgres.Sql): Promise<void> {
+export async function requireUsable(client: PostgresClient): Promise<void> {
   const [facts] = await client`
     select current_setting('server_version') as version, current_setting('server_encoding') as encoding`;
   const { version, encoding } = facts ?? {};
@@ -23,7 +23,7 @@ export async function requireUsable(client: postgres.Sql): Promise<void> {
  *
  * @throws Error with advice if the database has tables from before 1.0.0, which had another journal
  */
-export async function requireReleased(client: postgres.Sql, schema: string, dataDir?: string): Promise<void> {
+export async function requireReleased(client: PostgresClient, schema: string, dataDir?: string): Promise<void> {
   const [former] = await client`
     select current_database() as name from information_schema.columns
     where table_name = 'login_intents' and column_name = 'redirect_uri' and table_schema in (${schema}, 'public')
@@ -43,7 +43,7 @@ export async function requireReleased(client: postgres.Sql, schema: string, data
  *
  * @throws Error with advice if the pooler does not
  */
-export async function requirePreparedStatements(open: () => postgres.Sql): Promise<void> {
+export async function requirePreparedStatements(open: () => PostgresClient): Promise<void> {
   const client = open();
   const other = open();
   try {
@@ -67,7 +67,7 @@ export async function requirePreparedStatements(open: () => postgres.Sql): Promi
  * Returns the connection to Postgres that runs this statement, and the name under which the statement is prepared
  * there.
  */
-async function findStatement(client: postgres.Sql): Promise<{ isPooled: boolean; pid: number; name: string }> {
+async function findStatement(client: PostgresClient): Promise<{ isPooled: boolean; pid: number; name: string }> {
   const rows = await client`
     select pg_backend_pid() as pid, name from pg_prepared_statements
     where statement like '%select pg_backend_pid() as pid, name%' order by prepare_time desc limit 1`;

@@ -1,4 +1,4 @@
-import postgres from 'postgres';
+import { type PostgresClient, PostgresError } from './driver.ts';
 import { ConnectionFailedError, StandbyError } from './errors.ts';
 import { type ClientTarget, type DatabaseServer, describeServer } from './open-client.ts';
 import { openSingleConnection } from './open-single-connection.ts';
@@ -19,7 +19,7 @@ export interface Primary {
 export class ServerProbe {
   readonly server: DatabaseServer;
   readonly #target: ClientTarget;
-  #client: postgres.Sql | undefined;
+  #client: PostgresClient | undefined;
   #answer: Promise<Primary> | undefined;
 
   constructor(target: ClientTarget, server: DatabaseServer) {
@@ -67,7 +67,7 @@ export class ServerProbe {
   }
 
   /** Not with a client that reconnects: where a server, such as a proxy, ends each connection, it tries without pause. */
-  #open(): postgres.Sql {
+  #open(): PostgresClient {
     const options = {
       max: 1,
       fetch_types: false,
@@ -92,7 +92,7 @@ interface Role {
  */
 const TIMELINE_DIGITS = 8;
 
-async function selectRole(client: postgres.Sql): Promise<Role | undefined> {
+async function selectRole(client: PostgresClient): Promise<Role | undefined> {
   try {
     const [role] = await client<Role[]>`
       select pg_is_in_recovery() as "isStandby",
@@ -101,7 +101,7 @@ async function selectRole(client: postgres.Sql): Promise<Role | undefined> {
     return role;
   } catch (error) {
     // Forks of Postgres may lack these functions, or deny their use.
-    if (!(error instanceof postgres.PostgresError) || error.severity !== 'ERROR') throw error;
+    if (!(error instanceof PostgresError) || error.severity !== 'ERROR') throw error;
     const [role] = await client<Role[]>`select pg_is_in_recovery() as "isStandby"`;
     return role;
   }

@@ -1,6 +1,6 @@
 /** Describes in one line why Usher cannot start on a database, with advice. */
 import { DrizzleQueryError } from 'drizzle-orm';
-import postgres from 'postgres';
+import { PostgresError } from './driver.ts';
 import { StandbyError } from './errors.ts';
 
 /** Advice for the SQLSTATEs whose cause an operator can remove. */
@@ -25,7 +25,7 @@ export function describeFailure(error: unknown): string {
     return `${cause.message}. Name the primary in DATABASE_URL, or wait for a failover`;
   // The message of postgres.js repeats the address, which the caller adds anyway.
   if ('code' in cause && cause.code === 'CONNECTION_CLOSED') return 'the connection was lost';
-  const advice = cause instanceof postgres.PostgresError && ADVICE.find(([code]) => code.test(cause.code))?.[1];
+  const advice = cause instanceof PostgresError && ADVICE.find(([code]) => code.test(cause.code))?.[1];
   const reason = cause.message.replace(/\s+/g, ' ').replace(/\.?$/, '');
   return advice ? `${reason}. ${advice}` : reason;
 }

@@ -1,5 +1,6 @@
 /** How long a migration waits for tables that other connections use. */
-import type postgres from 'postgres';
+
+import type { PostgresClient } from './driver.ts';
 import { sqlStateOf } from './errors.ts';
 
 /**
@@ -21,7 +22,7 @@ export function isLockConflict(error: unknown): boolean {
  * it does so for statements that have waited for `deadlock_timeout`. Statements of other replicas wait as long,
  * isolated.
  */
-export async function awaitCancelledVacuum(client: postgres.Sql): Promise<void> {
+export async function awaitCancelledVacuum(client: PostgresClient): Promise<void> {
   await client`
     select set_config('lock_timeout', (extract(epoch from current_setting('deadlock_timeout')::interval) * 1000
       + ${CANCEL_MS}::int)::int::text, true)

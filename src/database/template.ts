@@ -1,8 +1,8 @@
 /** Statements written as SQL. Simple statements, with one table and no CTE, use Drizzle's query builder instead. */
 import { DrizzleQueryError, type GetColumnData, is, Param, Placeholder, type Query, type SQL, sql } from 'drizzle-orm';
 import { makePgArray, PgColumn } from 'drizzle-orm/pg-core';
-import type postgres from 'postgres';
 import { compile } from './compile-template.ts';
+import type { PostgresClient, ResultColumns } from './driver.ts';
 import type { Layout, PlaceholderValues, Statement } from './statement.ts';
 
 /**
@@ -72,7 +72,7 @@ function createStatement<Rows>(name: string, rowType: RowType | undefined, build
     async execute(parameters) {
       const { sql: text } = getQuery();
       const values = getEncoders().map((encode) => encode(parameters)) as never[];
-      const rows = await (db.$client as postgres.Sql)
+      const rows = await (db.$client as PostgresClient)
         .unsafe(text, values, { prepare: true })
         .values()
         .catch((error) => {
@@ -161,7 +161,7 @@ function memoize<Value>(compute: () => Value): () => Value {
 
 type ReadValue = (row: readonly unknown[]) => unknown;
 
-function createReader(type: RowType, columns: postgres.ColumnList<string>): ReadValue {
+function createReader(type: RowType, columns: ResultColumns): ReadValue {
   const readers = Object.entries(type).map(([name, value]): [string, ReadValue] => {
     const decode = decoderOf(value);
     if (!decode) return [name, createReader(value as RowType, columns)];

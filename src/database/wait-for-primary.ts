@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import postgres from 'postgres';
+import { PostgresError } from './driver.ts';
 import { ConnectionFailedError, StandbyError } from './errors.ts';
 import { type ClientTarget, type DatabaseServer, describeServer } from './open-client.ts';
 import { PrimaryFinder } from './primary-finder.ts';
@@ -41,11 +41,11 @@ export async function waitForPrimary(
 /** Returns whether there may soon be a primary. A wrong password, database or certificate needs an operator. */
 function mayRecover(error: unknown): boolean {
   if (error instanceof ConnectionFailedError) return true;
-  if (error instanceof postgres.PostgresError) return error.code.startsWith('57P');
+  if (error instanceof PostgresError) return error.code.startsWith('57P');
   return isNetworkError(error) && /^(CONNECT|E(?!RR_|ACCES|PERM))/.test(String(error.code));
 }
 
 /** Returns whether the server could not be reached. */
 export function isNetworkError(error: unknown): error is Error & { code: unknown } {
-  return error instanceof Error && !(error instanceof postgres.PostgresError) && 'code' in error;
+  return error instanceof Error && !(error instanceof PostgresError) && 'code' in error;
 }
