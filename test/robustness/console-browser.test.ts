@@ -114,6 +114,28 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     expect(application?.accentColor).toBe('#5b3fd6');
   });
 
+  it('an admin says what a new application is, and copies its line', async () => {
+    const { page, problems } = await signIn({ ...SMALL, permissions: ['clipboard-read', 'clipboard-write'] });
+    for (const kind of ['server', 'own-page', 'product', 'single-page']) {
+      await open(page, '/applications/new');
+      await page.locator(`[name=kind][value=${kind}]`).focus();
+      await page.keyboard.press('Space');
+      await page.locator('#name').fill('Bakery');
+      await page.locator('#redirectUris').fill('https://bakery.test/callback');
+      await page.getByRole('button', { name: 'Create' }).click();
+      const once = page.getByRole('status');
+      await once.getByRole('button', { name: 'Copy' }).click();
+      await once.getByRole('button', { name: 'Copied' }).waitFor();
+      const line = await page.evaluate<string>('navigator.clipboard.readText()');
+      expect(line).toMatch(/^ export USHER_URL=\S+ CLIENT_ID=client_\S+/);
+      expect(line.includes(' API_KEY=usk_')).toBe(kind !== 'single-page');
+      await page.evaluate(`document.querySelectorAll('details').forEach((details) => { details.open = true; })`);
+      await expectAccessible(page);
+      expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(320);
+    }
+    expect(problems).toEqual([]);
+  });
+
   it('a form that was refused has the focus on what is wrong, and what was typed', async () => {
     const { page } = await signIn();
     await open(page, '/users/new');

@@ -70,7 +70,7 @@ VITE_USHER_URL=$USHER_URL VITE_CLIENT_ID=$CLIENT_ID npx vite --host 127.0.0.1 --
 node -p "JSON.stringify({'ada@example.com': 'salt:' + crypto.scryptSync('correct horse', 'salt', 32).toString('hex')})" > passwords.json
 # Save the file below as app.mts. It needs ADMIN_KEY.
 PASSWORDS_FILE=passwords.json npx tsx app.mts
-# Start Usher again with AUTH_PAGE_URL=http://127.0.0.1:4000/, and one of the applications above.`,
+# Start Usher again with AUTH_PAGE_URL=http://127.0.0.1:4000/. Then start an application, such as that of Express.`,
   'Go with OpenID Connect': `mkdir -p ../shop && cd ../shop && go mod init shop
 # Save the file below as main.go.
 go mod tidy && go run .`,
