@@ -8,6 +8,7 @@ export default defineConfig({
     './src/database/group-schema.ts',
     './src/database/event-schema.ts',
     './src/database/login-schema.ts',
+    './src/database/invitation-schema.ts',
     './src/database/notice-schema.ts',
     './src/database/identity-schema.ts',
     './src/database/passkey-schema.ts',

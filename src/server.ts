@@ -111,7 +111,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
   const offers = createPageOffers(config, { ...secrets, authPageUrl });
   const pages = toPageParts(offers);
-  const notices = openNotices({ ...pages, authPageUrl, clock, database });
+  const notices = openNotices({ ...pages, authPageUrl, clock, database, encryptionKeys: secrets.encryptionKeys });
   const core = {
     ...createLineLimits(logger),
     adminKeys: new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]),

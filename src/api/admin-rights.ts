@@ -40,6 +40,8 @@ export const OPENED_BY: Readonly<Record<keyof typeof AdminService.method, readon
   rotateApiKey: ['applications'],
   revokeApiKey: ['applications'],
   addApplicationUser: ['applications'],
+  // The invited user signs in by a code to the address, so unlike `createUser` it gives away no account.
+  inviteUser: ['applications'],
   removeApplicationUser: ['applications'],
 
   getGroup: ['applications', 'support', 'read'],

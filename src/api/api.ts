@@ -1,6 +1,8 @@
 /** The API: one pipeline, and on top of it an edge per protocol. */
+import type { Secrets } from '../config/secrets.ts';
 import type { Run } from '../database/database.ts';
 import { ApiKeys } from '../domain/api-keys/api-keys.ts';
+import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
 import { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import { Admission } from './admission.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
@@ -24,7 +26,8 @@ const LOOK_UP_LIMITS = { min: 1_000, max: 1_000 };
 
 export interface ApiParts
   extends Omit<PipelineParts, 'admission' | 'apiKeys' | 'lookUps'>,
-    Omit<ServiceParts, 'apiKeys' | 'health' | 'liveSessions'> {
+    Omit<ServiceParts, 'apiKeys' | 'codeKeys' | 'health' | 'liveSessions'> {
+  readonly secrets: Pick<Secrets, 'encryptionKeys'>;
   /** Aborted when the server ends its streams. */
   readonly closing: AbortSignal;
   /** Whether Usher serves the login page, and with it the account page. */
@@ -48,8 +51,9 @@ export function createApi(parts: ApiParts) {
   // Applications have others, so that they cannot keep operators from the audit log, or each other from their check-ins.
   const downloads = new Exporter(closing, { max: 16, maxPerOwner: 2 });
   const checkIns = createCheckInExport({ ...parts, admission, apiKeys, exporter: downloads, lookUps });
+  const codeKeys = deriveLoginCodeKeys(parts.secrets.encryptionKeys);
   const health = createHealthMonitor(readiness, closing);
-  const procedures = createProcedures({ ...parts, apiKeys, health, liveSessions });
+  const procedures = createProcedures({ ...parts, apiKeys, codeKeys, health, liveSessions });
   return {
     admissions: { api: admission, key_lookup: lookUps },
     exporter,

@@ -1,5 +1,6 @@
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { ProviderNames } from '../domain/identities/provider-names.ts';
+import type { LoginCodeKeys } from '../domain/login/login-code.ts';
 import type { PageTokens } from '../domain/pages/page-tokens.ts';
 import type { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import type { AuthTokens } from '../domain/tokens/auth-tokens.ts';
@@ -12,6 +13,8 @@ export interface ServiceParts {
   readonly apiKeys: ApiKeys;
   readonly authPageUrl: string;
   readonly cipher: SigningKeyCipher;
+  /** They digest e-mail addresses that are invited. */
+  readonly codeKeys: LoginCodeKeys;
   readonly health: HealthMonitor;
   readonly liveSessions: LiveSessions;
   readonly pageTokens: PageTokens;

@@ -20,7 +20,7 @@ export function createProcedures(parts: ServiceParts): Procedures {
   const procedures = [
     ...createApplicationProcedures(AuthService, createAuthHandlers(parts)),
     ...createApplicationProcedures(SessionService, createSessionHandlers(parts)),
-    ...createApplicationProcedures(UserService, createUserHandlers(pageTokens)),
+    ...createApplicationProcedures(UserService, createUserHandlers(parts)),
     ...createApplicationProcedures(WebhookService, createWebhookHandlers(parts)),
     ...createApplicationProcedures(EventService, createEventHandlers(pageTokens)),
     ...createServiceProcedures(AdminService, createAdminHandlers(parts), 'adminKey'),

@@ -29,6 +29,8 @@ export const applications = pgTable(
     allowSignUp: boolean('allow_sign_up').notNull().default(false),
     /** The domains whose addresses may sign up, as A-labels in lower case. Empty for all. */
     signUpEmailDomains: text('sign_up_email_domains').array().notNull().default([]),
+    /** Whether it may invite users by its API key, which lets it send e-mails. */
+    allowInvitations: boolean('allow_invitations').notNull().default(false),
     askName: boolean('ask_name').notNull().default(false),
     /** Null for the default, SESSION_MAX_AGE. */
     sessionMaxAgeSeconds: integer('session_max_age_seconds'),

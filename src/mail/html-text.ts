@@ -4,7 +4,7 @@
  */
 import { Html, html } from '../http/html.ts';
 import { toAccent } from './accent.ts';
-import type { Mail, MailText } from './mail.ts';
+import type { Mail, MailLink, MailText } from './mail.ts';
 import { toLine, withoutControls } from './plain-text.ts';
 
 const FONT = new Html(`-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif`);
@@ -12,7 +12,7 @@ const MONOSPACE = new Html(`Menlo,Consolas,'Liberation Mono',monospace`);
 const TABLE = new Html('role="presentation" cellpadding="0" cellspacing="0" border="0"');
 
 export function toHtmlText(mail: Mail): string {
-  const { language, code, heading, paragraphs, notes, link, application } = mail;
+  const { language, code, heading, paragraphs, action, notes, link, application } = mail;
   const { tag, direction } = language;
   const accent = toAccent(application.accentColor);
   const toHtml = (text: MailText) => renderText(mail, text);
@@ -37,7 +37,7 @@ ${code && html`<div style="display:none;max-height:0;overflow:hidden">${toHtml(c
 <h1 class="ink" style="margin:0;color:#22201c;font:700 20px/28px ${FONT};overflow-wrap:anywhere">${toHtml(heading)}</h1>
 </td></tr>
 ${code && renderCode(code.digits)}
-${paragraphs.map((text) => html`<tr><td class="ink pad" style="padding:16px 32px 0 32px;color:#22201c;font:400 16px/24px ${FONT};overflow-wrap:anywhere">${toHtml(text)}</td></tr>\n`)}
+${paragraphs.map((text) => html`<tr><td class="ink pad" style="padding:16px 32px 0 32px;color:#22201c;font:400 16px/24px ${FONT};overflow-wrap:anywhere">${toHtml(text)}</td></tr>\n`)}${action && renderAction(mail, action)}
 <tr><td height="28" style="height:28px;line-height:28px;font-size:4px">&nbsp;</td></tr>
 <tr><td class="soft line pad" style="padding:16px 32px 20px 32px;border-top:1px solid #e6e1d8;color:#625c53;font:400 14px/21px ${FONT};overflow-wrap:anywhere">
 ${notes.map((text) => html`${toHtml(text)}<br>\n`)}${link && html`<a href="${link.url}" style="color:#625c53">${toHtml(link.text)}</a>`}
@@ -56,6 +56,15 @@ function renderCode(digits: string): Html {
   return html`<tr><td class="pad" style="padding:16px 32px 0 32px">
 <table ${TABLE} width="100%"><tr>
 <td class="box ink" align="center" dir="ltr" bgcolor="#f4f1eb" style="padding:18px 8px;background:#f4f1eb;border-radius:8px;color:#22201c;font:700 32px/40px ${MONOSPACE};letter-spacing:6px">${digits}</td>
+</tr></table>
+</td></tr>`;
+}
+
+/** A table, because Outlook ignores the padding of links. */
+function renderAction(mail: Mail, { text, url }: MailLink): Html {
+  return html`<tr><td class="pad" style="padding:20px 32px 0 32px">
+<table ${TABLE}><tr>
+<td class="button" align="center" bgcolor="#22201c" style="background:#22201c;border-radius:8px"><a href="${url}" style="display:inline-block;padding:12px 20px;color:#fffefc;font:600 16px/24px ${FONT};text-decoration:none;overflow-wrap:anywhere">${renderText(mail, text)}</a></td>
 </tr></table>
 </td></tr>`;
 }
@@ -81,6 +90,8 @@ function renderStyle(darkAccent: string): Html {
   .ink { color: #f1ede6 !important; }
   .soft, .soft a { color: #b3aca1 !important; }
   .box { background: #2a2725 !important; }
+  .button { background: #f1ede6 !important; }
+  .button a { color: #1f1d1b !important; }
   .line { border-color: #37332f !important; }
   .bar { background: ${darkAccent} !important; }
 }

@@ -14,10 +14,17 @@ export interface Mail {
   readonly heading: MailText;
   readonly code?: MailCode;
   readonly paragraphs: readonly MailText[];
+  /** A button below the paragraphs. */
+  readonly action?: MailLink;
   /** Small print below a line: what to do if the person did not cause the e-mail. */
   readonly notes: readonly MailText[];
   /** A link after the notes. */
-  readonly link?: { readonly text: MailText; readonly url: string };
+  readonly link?: MailLink;
+}
+
+export interface MailLink {
+  readonly text: MailText;
+  readonly url: string;
 }
 
 /** The key of a text, and the values for its placeholders. HTML emphasises the value `host`. */

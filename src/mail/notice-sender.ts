@@ -7,6 +7,8 @@ import type { Logger } from 'pino';
 import { showEmail } from '../config/email-address.ts';
 import type { Database, Run } from '../database/database.ts';
 import { ACCOUNT_APPLICATION_ID } from '../domain/core/own-applications.ts';
+import type { LoginCodeKeys } from '../domain/login/login-code.ts';
+import { createMuteToken } from '../domain/login/muted-addresses.ts';
 import {
   claimNotice,
   type DueNotice,
@@ -17,6 +19,7 @@ import {
 import { LINK_DAYS, type NoticeLinks } from '../domain/notices/notice-links.ts';
 import { ENGLISH, LANGUAGES, type Language } from '../texts/texts.ts';
 import { pause } from '../timing/pause.ts';
+import { createInvitationMail } from './invitation-mail.ts';
 import type { Mail } from './mail.ts';
 import { toMailError } from './mail-error.ts';
 import { createNotice } from './notice.ts';
@@ -37,7 +40,11 @@ export interface NoticeParts {
   /** The URL of the login page. That of the account page is next to it. */
   readonly authPageUrl: string;
   readonly clock: () => Date;
+  /** The keys of links that mute an address. */
+  readonly codeKeys: LoginCodeKeys;
   readonly database: Pick<Database, 'within'>;
+  /** Whether Usher has the page that mutes an address. */
+  readonly hasMutePage: boolean;
   readonly logger: Logger;
   /** Counts the e-mails that the mail server has accepted, and those that have failed. */
   readonly outcomes: { sent: number; failed: number };
@@ -107,6 +114,7 @@ export class NoticeSender {
     const { authPageUrl, noticeLinks, providers } = this.#parts;
     const language = LANGUAGES.get(row.language) ?? ENGLISH;
     const { host } = new URL(authPageUrl);
+    if (kind === 'invitation') return this.#invite(row, { to, language, expiresAt: new Date(value) });
     const path = noticeLinks[kind]?.({ id: row.id, userId, recipient: to, value, changedAt: at });
     const url = path && authPageUrl.replace(/\/login$/, '/account') + path;
     const duration = language.duration(LINK_DAYS, 'day');
@@ -124,20 +132,28 @@ export class NoticeSender {
     }
   }
 
+  #invite(
+    row: ApplicationOf & Pick<DueNotice, 'initiateLoginUri'>,
+    mail: { to: string; language: Language; expiresAt: Date },
+  ) {
+    const { authPageUrl, clock, codeKeys, hasMutePage } = this.#parts;
+    const token = createMuteToken(codeKeys, mail.to, clock());
+    return createInvitationMail({
+      ...mail,
+      application: toApplication(row, mail.language),
+      initiateLoginUri: row.initiateLoginUri,
+      muteUrl: hasMutePage ? `${authPageUrl}/mute?t=${token}` : undefined,
+    });
+  }
+
   readonly #run: Run = (statement, parameters) =>
     this.#parts.database.within(performance.now() + STATEMENT_MS)(statement, parameters);
 }
 
+type ApplicationOf = Pick<DueNotice, 'applicationId' | 'applicationName' | 'accentColor' | 'supportUri'>;
+
 /** The name of the account page is translated. */
-function toApplication(
-  {
-    applicationId,
-    applicationName,
-    accentColor,
-    supportUri,
-  }: Pick<DueNotice, 'applicationId' | 'applicationName' | 'accentColor' | 'supportUri'>,
-  language: Language,
-) {
+function toApplication({ applicationId, applicationName, accentColor, supportUri }: ApplicationOf, language: Language) {
   const isAccount = applicationId === ACCOUNT_APPLICATION_ID || applicationName === null;
   return { name: isAccount ? language.text('account.title') : applicationName, accentColor, supportUri };
 }

@@ -72,7 +72,7 @@ const NOTICES = {
     notYou: 'mail.walletLinked.notYou',
     value: 'address',
   },
-} as const satisfies Record<NoticeKind, object>;
+} as const satisfies Record<Exclude<NoticeKind, 'invitation'>, object>;
 
 export interface Notice extends Pick<Mail, 'to' | 'language' | 'application' | 'link'> {
   /** The host of the login page. */
@@ -85,7 +85,10 @@ export interface Notice extends Pick<Mail, 'to' | 'language' | 'application' | '
   readonly duration?: string;
 }
 
-export function createNotice(notice: NoticeKind, { host, at, value, duration = '', ...envelope }: Notice): Mail {
+export function createNotice(
+  notice: keyof typeof NOTICES,
+  { host, at, value, duration = '', ...envelope }: Notice,
+): Mail {
   const { kind, subject, text, notYou, value: placeholder } = NOTICES[notice];
   const { language, application } = envelope;
   const named = { host, duration, date: language.date(at), application: application.name };

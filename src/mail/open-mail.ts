@@ -2,6 +2,8 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import type { NoticeSettings } from '../domain/core/call.ts';
+import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
+import { matchTags } from '../texts/match-language.ts';
 import { ENGLISH } from '../texts/texts.ts';
 import { MailQueue } from './mail-queue.ts';
 import { type NoticeParts, NoticeSender } from './notice-sender.ts';
@@ -14,23 +16,32 @@ export interface OpenNotices extends NoticeSettings {
 
 /** @param sendMail replaces the mail server */
 export function openMail(
-  { loginMethods, smtp }: Pick<Config, 'loginMethods' | 'smtp'>,
+  { authPageUrl: ownPageUrl, loginMethods, smtp }: Pick<Config, 'authPageUrl' | 'loginMethods' | 'smtp'>,
   logger: Logger,
   sendMail?: MailSender['send'],
 ) {
+  const hasCodes = loginMethods.includes('email');
   const sender = sendMail ? { send: sendMail } : createMailSender(smtp);
   const mailer = new MailQueue(sender, logger, { isDelayed: smtp !== undefined });
-  const openNotices = (parts: Omit<NoticeParts, 'logger' | 'outcomes' | 'sender'>): OpenNotices | undefined => {
-    // Usher has a mail server only where people can sign in with codes.
-    if (!loginMethods.includes('email')) return undefined;
+  const openNotices = ({
+    encryptionKeys,
+    ...parts
+  }: Omit<NoticeParts, 'codeKeys' | 'hasMutePage' | 'logger' | 'outcomes' | 'sender'> & {
+    readonly encryptionKeys: readonly Buffer[];
+  }): OpenNotices | undefined => {
+    // Codes may go to the terminal, which stands for a mail server then.
+    if (!hasCodes && !smtp && !sendMail) return undefined;
     const notices = new NoticeSender({
       ...parts,
+      codeKeys: deriveLoginCodeKeys(encryptionKeys),
+      hasMutePage: hasCodes && ownPageUrl === undefined,
       logger,
       outcomes: mailer.outcomes,
       sender,
     });
-    // English for changes by operators: Usher does not know the user's language.
-    return { wake: notices.wake, run: (signal) => notices.run(signal), toLanguage: () => ENGLISH.tag };
+    // English for changes by operators: Usher does not know the user's language. An invitation names it.
+    const toLanguage = (locale?: string | null) => (matchTags(locale ?? '') ?? ENGLISH).tag;
+    return { wake: notices.wake, run: (signal) => notices.run(signal), toLanguage };
   };
   return { mailer, openNotices };
 }

@@ -1,5 +1,5 @@
 import type { Language } from '../texts/texts.ts';
-import type { Mail, MailText } from './mail.ts';
+import type { Mail, MailLink, MailText } from './mail.ts';
 
 /** Letters of scripts that run from right to left. */
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
@@ -12,12 +12,13 @@ export function toLine(language: Language, [key, values]: MailText): string {
   return withoutNeedlessIsolates(language, language.text(key, values).replace(/\s+/gu, ' '));
 }
 
-export function toPlainText({ language, heading, code, paragraphs, notes, link }: Mail): string {
+export function toPlainText({ language, heading, code, paragraphs, action, notes, link }: Mail): string {
   const toText = (texts: readonly MailText[]) => texts.map((text) => toLine(language, text)).join('\n');
   // In a right-to-left text, a URL needs a line of its own to be shown from left to right.
   const separator = language.direction === 'rtl' ? ':\n' : ': ';
-  const links = link ? [`${toLine(language, link.text)}${separator}${link.url}`] : [];
-  const blocks = [toText([code?.sentence ?? heading]), toText(paragraphs), [toText(notes), ...links].join('\n')];
+  const linesOf = (given?: MailLink) => (given ? [`${toLine(language, given.text)}${separator}${given.url}`] : []);
+  const last = [toText(notes), ...linesOf(link)].join('\n');
+  const blocks = [toText([code?.sentence ?? heading]), toText(paragraphs), ...linesOf(action), last];
   return `${blocks.join('\n\n')}\n`;
 }
 

@@ -4,6 +4,7 @@ import { SETTINGS } from '../config/settings.ts';
 import { accountModule } from './account/module.ts';
 import { consoleModule } from './console/module.ts';
 import { demoModule } from './demo/module.ts';
+import { invitationsModule } from './invitations/module.ts';
 import type { Module } from './module.ts';
 import { oidcModule } from './oidc/module.ts';
 import { passkeysModule } from './passkeys/module.ts';
@@ -22,6 +23,7 @@ const LIST = [
   accountModule,
   providersModule,
   rememberedSignInsModule,
+  invitationsModule,
 ] as const;
 
 /** The settings of the core and of every module. */

@@ -34,6 +34,7 @@ describe('CreateApplication', () => {
           createdAt: NOW,
           allowSignUp: false,
           signUpEmailDomains: [],
+          allowInvitations: false,
           askName: false,
           sessionIdleSeconds: 900,
           singleSignOn: false,

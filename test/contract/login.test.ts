@@ -232,6 +232,7 @@ it('GetLoginIntent returns the name of the application, the expiry, and the stat
         state,
         expiresAt,
         allowSignUp: false,
+        signUpEmailDomains: [],
         loginMethods: [],
         prompt: '',
       },

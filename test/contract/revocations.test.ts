@@ -42,7 +42,7 @@ const OF_APPLICATIONS = ['UpdateApplication'];
 const OF_GRANTS = ['EndGrant', 'EndUserGrant'];
 /** What no process remembers. */
 const UNREMEMBERED =
-  /^(Create|Add|BatchGet|Get|List|Check|Renew|Exchange|Generate|Send|Redeliver|Complete|Cancel)|(Event|Webhook|CheckIn|SigningKey|Logo|Passkey|Identity)$|^(Update|Reactivate)User$/;
+  /^(Create|Add|BatchGet|Get|Invite|List|Check|Renew|Exchange|Generate|Send|Redeliver|Complete|Cancel)|(Event|Webhook|CheckIn|SigningKey|Logo|Passkey|Identity|Invitation)$|^(Update|Reactivate)User$/;
 
 it('every operation that ends something is tested here', () => {
   const others = OPERATIONS.map(({ method }) => method.name).filter((name) => !UNREMEMBERED.test(name));

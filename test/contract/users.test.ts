@@ -294,6 +294,9 @@ describe('an operator', () => {
     await sql`
       insert into notices (application_id, id, kind, user_id, recipient, value, language, changed_at, due_at, expires_at)
       values (${tenant.id}, ${userId}, 'addressChanged', ${userId}, ${email}, '', 'en', now(), ${expiresAt}, ${expiresAt})`;
+    await sql`
+      insert into invitations (application_id, id, email, user_id, created_user, added_user, created_at, expires_at)
+      values (${tenant.id}, ${userId}, ${email}, ${userId}, false, false, now(), ${expiresAt})`;
     // A new table of users needs a row here.
     const tables = await sql`
       select distinct table_name from information_schema.columns

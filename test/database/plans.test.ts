@@ -95,6 +95,7 @@ import {
 import { useAuthorization } from '../support/use-authorization.ts';
 import { useEventRules } from '../support/use-event-rules.ts';
 import { useIdentities } from '../support/use-identities.ts';
+import { useInvitations } from '../support/use-invitations.ts';
 import { useOidc } from '../support/use-oidc.ts';
 import { usePasskeys } from '../support/use-passkeys.ts';
 import { useRememberedSignIns } from '../support/use-remembered-sign-ins.ts';
@@ -115,17 +116,20 @@ const COUNTING = [
   'count_other_attendees',
   'select_backlog',
   'select_event_counts',
+  'select_inviter',
   'select_totals',
 ];
 /** The statements of jobs. */
 const JOBS = [
   'delete_batch',
   'delete_sessions',
+  'expire_invitation',
   'insert_deliveries',
   'select_batch_end',
   'select_due_notices',
   'select_due_queues',
   'select_encrypted',
+  'select_expired_invitations',
   'select_unsent_messages',
 ];
 
@@ -141,6 +145,7 @@ const PLANNED_ANEW = [
   'select_audit_events_by_actor',
   'select_deliveries',
   'select_hourly_counts',
+  'select_inviter',
   'select_live_sessions',
   'select_names',
   'select_oidc_grants',
@@ -287,9 +292,9 @@ describe.each(['force_custom_plan', 'force_generic_plan'] as const)('with %s', (
     const batches = statements.filter(({ name }) => name === 'delete_batch');
     const tables = await service.database.sql`
       select from information_schema.columns
-      where table_schema = 'usher' and (column_name = 'expires_at' and table_name not in ('api_keys', 'sessions')
+      where table_schema = 'usher' and (column_name = 'expires_at' and table_name not in ('api_keys', 'invitations', 'sessions')
         or column_name = 'occurred_at' and table_name not in ('audit_outbox', 'check_ins'))`;
-    // Those of `session_ids` remove the sessions, too. API keys stay. Three tables of webhooks, the counts and sign-ins are kept by age. Abandoned logins go before others, and attendees have a time of their own.
+    // Those of `session_ids` remove the sessions, too. API keys stay. Invitations have a job of their own. Three tables of webhooks, the counts and sign-ins are kept by age. Abandoned logins go before others, and attendees have a time of their own.
     expect(batches).toHaveLength(tables.length + 7);
     for (const { plans } of batches) {
       expect(Math.max(...readsOf(plans[mode]).map(({ rows }) => rows))).toBe(BATCH_ROWS);
@@ -366,6 +371,8 @@ async function fill({ sql }: TestDatabase): Promise<void> {
     insert into application_users (application_id, user_id, first_signed_in_at)
       select application_id, user_id, created_at from sessions;
     insert into added_users (application_id, user_id, added_at) select application_id, user_id, now() from sessions;
+    insert into invitations (application_id, id, email, user_id, created_user, added_user, created_at, expires_at)
+      select application_id, id, id, user_id, false, false, created_at, now() + interval '1 day' from sessions;
     insert into groups (id, name, created_at) select gen_random_uuid(), 'group-' || n, now() from generate_series(0, 899) n;
     insert into group_members (group_id, user_id, added_at)
       select groups.id, people.id, now() from people join groups on groups.name = 'group-' || people.n % 900;
@@ -541,6 +548,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const distributed = new Database(testDatabase.url, settings);
   const runDistributed = withAudit(distributed.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
   await useEventRules({ ...ofTenant, transact: (work) => work(run) });
+  await useInvitations(ofTenant, codes.keys, { service, tenant });
   await useOidc(ofTenant, runDistributed, { service, tenant });
   await listOperatorEvents(call, pageTokens, { readerId: randomUUID(), pageSize: 1 });
   const named = new Set([tenant.id]);

@@ -82,6 +82,8 @@ describe('seconds pass', () => {
 
   test('about five until a process looks for the notices of others', async () => {
     const sender = new NoticeSender({
+      codeKeys: [],
+      hasMutePage: false,
       authPageUrl: 'https://usher.test/login',
       clock: () => new Date(),
       database,

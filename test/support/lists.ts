@@ -177,6 +177,15 @@ const LISTS: Readonly<Record<string, List>> = {
     key: 'id',
     open: async (fixture) => ({ fields: {}, add: await openSignIn(fixture) }),
   },
+  'UserService/ListInvitations': {
+    items: 'invitations',
+    key: 'invitationId',
+    open: ({ service, tenant }) => {
+      const invite = () =>
+        adminClient(service).inviteUser({ applicationId: tenant.id, email: `${randomUUID()}@example.com` });
+      return { fields: {}, add: async () => (await invite()).invitation?.invitationId ?? '' };
+    },
+  },
   'SessionService/ListSessions': {
     items: 'sessions',
     key: 'userId',

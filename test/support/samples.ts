@@ -72,6 +72,7 @@ const MAKE: Readonly<Record<Variable, (values: SampleValues, fixture: SampleFixt
   ATTENDEE_ID: (_, fixture) => newId('attendee', fixture),
   APPLICATION_ID: async (_, { service }) => (await createTenant(service)).id,
   API_KEY_ID: async (_, { service }) => (await createTenant(service)).apiKeyId,
+  INVITATION_ID: (_, { service, tenant }) => invite(service, tenant),
   NEW_EMAIL: () => `${randomUUID()}@example.com`,
   WALLET_ADDRESS: (_, fixture) => newId('wallet', fixture),
   LOGIN_INTENT_ID: (_, { service, tenant }) => createLoginIntent(service, tenant),
@@ -88,6 +89,9 @@ const PREPARE: Readonly<Record<string, (values: SampleValues, fixture: SampleFix
   'SessionService/ListSessions': signIn,
   'UserService/ListUsers': signIn,
   'UserService/BatchGetUsers': signIn,
+  'UserService/InviteUser': (_, { service, tenant }) =>
+    adminClient(service).updateApplication({ applicationId: tenant.id, allowInvitations: true }),
+  'UserService/ListInvitations': (_, { service, tenant }) => twice(() => invite(service, tenant)),
   'WebhookService/ListWebhooks': (_, { service, tenant }) => twice(() => createTestWebhook(service, tenant)),
   'WebhookService/ListDeliveries': (values) => values.get('MESSAGE_ID'),
   'EventService/ListEvents': (_, { service, tenant }) => twice(() => createTestEvent(service, tenant)),
@@ -146,6 +150,7 @@ const TO_OTHERS: Readonly<Record<string, Answer>> = {
   'SessionService/EndGrant': success(undefined, 'Grant ended successfully'),
   'WebhookService/CreateWebhook': refusal('not_found', 'User not found'),
   'UserService/GetUser': refusal('not_found', 'User not found'),
+  'UserService/RevokeInvitation': refusal('not_found', 'Invitation not found'),
   'UserService/BatchGetUsers': success({ users: [] }, 'Users retrieved successfully'),
 };
 
@@ -210,6 +215,13 @@ async function signIn(values: SampleValues, { service, tenant }: SampleFixture):
 async function checkIn(values: SampleValues, attendeeId: string): Promise<void> {
   const { service, tenant } = values.fixture;
   await clientsOf(service, tenant).events.checkIn({ eventId: await values.get('EVENT_ID'), attendeeId });
+}
+
+/** Returns the ID of an open invitation. */
+async function invite(service: { readonly url: string }, { id: applicationId }: Pick<Tenant, 'id'>): Promise<string> {
+  const { email } = await createTestUser(service);
+  const { invitation } = await adminClient(service).inviteUser({ applicationId, email });
+  return invitation?.invitationId ?? '';
 }
 
 async function twice(act: () => Promise<unknown>): Promise<void> {

@@ -47,7 +47,7 @@ export async function startTestService(options: TestServiceOptions = {}) {
     ...(oidcSigningKeys && { secrets: { ...base.secrets, oidcSigningKeys } }),
     ...options.config,
   };
-  const service = await startServer(config, { logger: silent, ...options });
+  const service = await startServer(config, { logger: silent, sendMail: async () => {}, ...options });
   const close = async () => {
     // A service waits half a second for requests on their way, on connections that are open.
     for (const socket of Object.values(globalAgent.freeSockets).flat()) socket?.destroy();

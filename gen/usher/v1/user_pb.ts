@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/user.proto.
  */
 export const file_usher_v1_user: GenFile = /*@__PURE__*/
-  fileDesc("ChN1c2hlci92MS91c2VyLnByb3RvEgh1c2hlci52MSIhCg5HZXRVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIjoKD0dldFVzZXJSZXNwb25zZRInCgR1c2VyGAEgASgLMhkudXNoZXIudjEuQXBwbGljYXRpb25Vc2VyIpoBChBMaXN0VXNlcnNSZXF1ZXN0EhIKBWVtYWlsGAEgASgJSACIAQESGwoOd2FsbGV0X2FkZHJlc3MYAiABKAlIAYgBARIWCglwYWdlX3NpemUYAyABKAVIAogBARISCgpwYWdlX3Rva2VuGAQgASgJQggKBl9lbWFpbEIRCg9fd2FsbGV0X2FkZHJlc3NCDAoKX3BhZ2Vfc2l6ZSJWChFMaXN0VXNlcnNSZXNwb25zZRIoCgV1c2VycxgBIAMoCzIZLnVzaGVyLnYxLkFwcGxpY2F0aW9uVXNlchIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiKAoUQmF0Y2hHZXRVc2Vyc1JlcXVlc3QSEAoIdXNlcl9pZHMYASADKAkiQQoVQmF0Y2hHZXRVc2Vyc1Jlc3BvbnNlEigKBXVzZXJzGAEgAygLMhkudXNoZXIudjEuQXBwbGljYXRpb25Vc2VyItkBCg9BcHBsaWNhdGlvblVzZXISCgoCaWQYASABKAkSDQoFZW1haWwYAiABKAkSEQoEbmFtZRgDIAEoCUgAiAEBEhoKDXByb2ZpbGVfaW1hZ2UYBCABKAlIAYgBARIWCg53YWxsZXRfYWRkcmVzcxgFIAEoCRIRCglpc19hY3RpdmUYBiABKAgSNgoSZmlyc3Rfc2lnbmVkX2luX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIHCgVfbmFtZUIQCg5fcHJvZmlsZV9pbWFnZTLlAQoLVXNlclNlcnZpY2USPgoHR2V0VXNlchIYLnVzaGVyLnYxLkdldFVzZXJSZXF1ZXN0GhkudXNoZXIudjEuR2V0VXNlclJlc3BvbnNlEkQKCUxpc3RVc2VycxIaLnVzaGVyLnYxLkxpc3RVc2Vyc1JlcXVlc3QaGy51c2hlci52MS5MaXN0VXNlcnNSZXNwb25zZRJQCg1CYXRjaEdldFVzZXJzEh4udXNoZXIudjEuQmF0Y2hHZXRVc2Vyc1JlcXVlc3QaHy51c2hlci52MS5CYXRjaEdldFVzZXJzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_timestamp]);
+  fileDesc("ChN1c2hlci92MS91c2VyLnByb3RvEgh1c2hlci52MSIhCg5HZXRVc2VyUmVxdWVzdBIPCgd1c2VyX2lkGAEgASgJIjoKD0dldFVzZXJSZXNwb25zZRInCgR1c2VyGAEgASgLMhkudXNoZXIudjEuQXBwbGljYXRpb25Vc2VyIpoBChBMaXN0VXNlcnNSZXF1ZXN0EhIKBWVtYWlsGAEgASgJSACIAQESGwoOd2FsbGV0X2FkZHJlc3MYAiABKAlIAYgBARIWCglwYWdlX3NpemUYAyABKAVIAogBARISCgpwYWdlX3Rva2VuGAQgASgJQggKBl9lbWFpbEIRCg9fd2FsbGV0X2FkZHJlc3NCDAoKX3BhZ2Vfc2l6ZSJWChFMaXN0VXNlcnNSZXNwb25zZRIoCgV1c2VycxgBIAMoCzIZLnVzaGVyLnYxLkFwcGxpY2F0aW9uVXNlchIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiKAoUQmF0Y2hHZXRVc2Vyc1JlcXVlc3QSEAoIdXNlcl9pZHMYASADKAkiQQoVQmF0Y2hHZXRVc2Vyc1Jlc3BvbnNlEigKBXVzZXJzGAEgAygLMhkudXNoZXIudjEuQXBwbGljYXRpb25Vc2VyItkBCg9BcHBsaWNhdGlvblVzZXISCgoCaWQYASABKAkSDQoFZW1haWwYAiABKAkSEQoEbmFtZRgDIAEoCUgAiAEBEhoKDXByb2ZpbGVfaW1hZ2UYBCABKAlIAYgBARIWCg53YWxsZXRfYWRkcmVzcxgFIAEoCRIRCglpc19hY3RpdmUYBiABKAgSNgoSZmlyc3Rfc2lnbmVkX2luX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIHCgVfbmFtZUIQCg5fcHJvZmlsZV9pbWFnZSKQAQoRSW52aXRlVXNlclJlcXVlc3QSDQoFZW1haWwYASABKAkSEQoEbmFtZRgCIAEoCUgAiAEBEhMKBmxvY2FsZRgDIAEoCUgBiAEBEhwKD2V4cGlyZXNfaW5fZGF5cxgEIAEoBUgCiAEBQgcKBV9uYW1lQgkKB19sb2NhbGVCEgoQX2V4cGlyZXNfaW5fZGF5cyI+ChJJbnZpdGVVc2VyUmVzcG9uc2USKAoKaW52aXRhdGlvbhgBIAEoCzIULnVzaGVyLnYxLkludml0YXRpb24iUgoWTGlzdEludml0YXRpb25zUmVxdWVzdBIWCglwYWdlX3NpemUYASABKAVIAIgBARISCgpwYWdlX3Rva2VuGAIgASgJQgwKCl9wYWdlX3NpemUiXQoXTGlzdEludml0YXRpb25zUmVzcG9uc2USKQoLaW52aXRhdGlvbnMYASADKAsyFC51c2hlci52MS5JbnZpdGF0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIwChdSZXZva2VJbnZpdGF0aW9uUmVxdWVzdBIVCg1pbnZpdGF0aW9uX2lkGAEgASgJIhoKGFJldm9rZUludml0YXRpb25SZXNwb25zZSL6AQoKSW52aXRhdGlvbhIVCg1pbnZpdGF0aW9uX2lkGAEgASgJEg0KBWVtYWlsGAIgASgJEi4KCmNyZWF0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi4KCmV4cGlyZXNfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEjQKC2FjY2VwdGVkX2F0GAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEhQKB3VzZXJfaWQYBiABKAlIAYgBAUIOCgxfYWNjZXB0ZWRfYXRCCgoIX3VzZXJfaWQy4QMKC1VzZXJTZXJ2aWNlEj4KB0dldFVzZXISGC51c2hlci52MS5HZXRVc2VyUmVxdWVzdBoZLnVzaGVyLnYxLkdldFVzZXJSZXNwb25zZRJECglMaXN0VXNlcnMSGi51c2hlci52MS5MaXN0VXNlcnNSZXF1ZXN0GhsudXNoZXIudjEuTGlzdFVzZXJzUmVzcG9uc2USUAoNQmF0Y2hHZXRVc2VycxIeLnVzaGVyLnYxLkJhdGNoR2V0VXNlcnNSZXF1ZXN0Gh8udXNoZXIudjEuQmF0Y2hHZXRVc2Vyc1Jlc3BvbnNlEkcKCkludml0ZVVzZXISGy51c2hlci52MS5JbnZpdGVVc2VyUmVxdWVzdBocLnVzaGVyLnYxLkludml0ZVVzZXJSZXNwb25zZRJWCg9MaXN0SW52aXRhdGlvbnMSIC51c2hlci52MS5MaXN0SW52aXRhdGlvbnNSZXF1ZXN0GiEudXNoZXIudjEuTGlzdEludml0YXRpb25zUmVzcG9uc2USWQoQUmV2b2tlSW52aXRhdGlvbhIhLnVzaGVyLnYxLlJldm9rZUludml0YXRpb25SZXF1ZXN0GiIudXNoZXIudjEuUmV2b2tlSW52aXRhdGlvblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.GetUserRequest
@@ -208,6 +208,194 @@ export const ApplicationUserSchema: GenMessage<ApplicationUser> = /*@__PURE__*/
   messageDesc(file_usher_v1_user, 6);
 
 /**
+ * @generated from message usher.v1.InviteUserRequest
+ */
+export type InviteUserRequest = Message<"usher.v1.InviteUserRequest"> & {
+  /**
+   * The e-mail address.
+   *
+   * @generated from field: string email = 1;
+   */
+  email: string;
+
+  /**
+   * The name of the user, if the address has none yet: 1 to 255 characters without
+   * control characters.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * The language of the e-mail, as in GenerateAuthUrl.
+   *
+   * @generated from field: optional string locale = 3;
+   */
+  locale?: string | undefined;
+
+  /**
+   * 1 to 90; 30 when absent.
+   *
+   * @generated from field: optional int32 expires_in_days = 4;
+   */
+  expiresInDays?: number | undefined;
+};
+
+/**
+ * Describes the message usher.v1.InviteUserRequest.
+ * Use `create(InviteUserRequestSchema)` to create a new message.
+ */
+export const InviteUserRequestSchema: GenMessage<InviteUserRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_user, 7);
+
+/**
+ * @generated from message usher.v1.InviteUserResponse
+ */
+export type InviteUserResponse = Message<"usher.v1.InviteUserResponse"> & {
+  /**
+   * @generated from field: usher.v1.Invitation invitation = 1;
+   */
+  invitation?: Invitation | undefined;
+};
+
+/**
+ * Describes the message usher.v1.InviteUserResponse.
+ * Use `create(InviteUserResponseSchema)` to create a new message.
+ */
+export const InviteUserResponseSchema: GenMessage<InviteUserResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_user, 8);
+
+/**
+ * @generated from message usher.v1.ListInvitationsRequest
+ */
+export type ListInvitationsRequest = Message<"usher.v1.ListInvitationsRequest"> & {
+  /**
+   * 1 to 100; 50 when absent.
+   *
+   * @generated from field: optional int32 page_size = 1;
+   */
+  pageSize?: number | undefined;
+
+  /**
+   * The next_page_token of the previous page; empty for the first page.
+   *
+   * @generated from field: string page_token = 2;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListInvitationsRequest.
+ * Use `create(ListInvitationsRequestSchema)` to create a new message.
+ */
+export const ListInvitationsRequestSchema: GenMessage<ListInvitationsRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_user, 9);
+
+/**
+ * @generated from message usher.v1.ListInvitationsResponse
+ */
+export type ListInvitationsResponse = Message<"usher.v1.ListInvitationsResponse"> & {
+  /**
+   * @generated from field: repeated usher.v1.Invitation invitations = 1;
+   */
+  invitations: Invitation[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message usher.v1.ListInvitationsResponse.
+ * Use `create(ListInvitationsResponseSchema)` to create a new message.
+ */
+export const ListInvitationsResponseSchema: GenMessage<ListInvitationsResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_user, 10);
+
+/**
+ * @generated from message usher.v1.RevokeInvitationRequest
+ */
+export type RevokeInvitationRequest = Message<"usher.v1.RevokeInvitationRequest"> & {
+  /**
+   * A UUID.
+   *
+   * @generated from field: string invitation_id = 1;
+   */
+  invitationId: string;
+};
+
+/**
+ * Describes the message usher.v1.RevokeInvitationRequest.
+ * Use `create(RevokeInvitationRequestSchema)` to create a new message.
+ */
+export const RevokeInvitationRequestSchema: GenMessage<RevokeInvitationRequest> = /*@__PURE__*/
+  messageDesc(file_usher_v1_user, 11);
+
+/**
+ * @generated from message usher.v1.RevokeInvitationResponse
+ */
+export type RevokeInvitationResponse = Message<"usher.v1.RevokeInvitationResponse"> & {
+};
+
+/**
+ * Describes the message usher.v1.RevokeInvitationResponse.
+ * Use `create(RevokeInvitationResponseSchema)` to create a new message.
+ */
+export const RevokeInvitationResponseSchema: GenMessage<RevokeInvitationResponse> = /*@__PURE__*/
+  messageDesc(file_usher_v1_user, 12);
+
+/**
+ * @generated from message usher.v1.Invitation
+ */
+export type Invitation = Message<"usher.v1.Invitation"> & {
+  /**
+   * @generated from field: string invitation_id = 1;
+   */
+  invitationId: string;
+
+  /**
+   * The address that was invited.
+   *
+   * @generated from field: string email = 2;
+   */
+  email: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp created_at = 3;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp expires_at = 4;
+   */
+  expiresAt?: Timestamp | undefined;
+
+  /**
+   * When the user first signed in to the application after the invitation.
+   *
+   * @generated from field: optional google.protobuf.Timestamp accepted_at = 5;
+   */
+  acceptedAt?: Timestamp | undefined;
+
+  /**
+   * Present from then on.
+   *
+   * @generated from field: optional string user_id = 6;
+   */
+  userId?: string | undefined;
+};
+
+/**
+ * Describes the message usher.v1.Invitation.
+ * Use `create(InvitationSchema)` to create a new message.
+ */
+export const InvitationSchema: GenMessage<Invitation> = /*@__PURE__*/
+  messageDesc(file_usher_v1_user, 13);
+
+/**
  * The users who have signed in to an application. Every call carries the
  * application's API key in the header X-API-Key. It does not find deleted
  * users, or users who have not yet signed in to the application. A call fails
@@ -249,6 +437,47 @@ export const UserService: GenService<{
     methodKind: "unary";
     input: typeof BatchGetUsersRequestSchema;
     output: typeof BatchGetUsersResponseSchema;
+  },
+  /**
+   * Invites the owner of an e-mail address, who gets an e-mail with the application's
+   * initiate_login_uri, and signs in there with a code as everybody does. The answer
+   * is the same whether the address has a user already. An open invitation of the
+   * same user is renewed. An address gets one such e-mail a day at most, of all
+   * applications together, and none while its owner has stopped e-mails.
+   *
+   * INVITATIONS_NOT_ALLOWED, unless the application has allow_invitations.
+   * MAIL_NOT_CONFIGURED if Usher has no mail server. TOO_MANY_INVITATIONS: an
+   * application may send 100 an hour, and have 1,000 open ones.
+   *
+   * @generated from rpc usher.v1.UserService.InviteUser
+   */
+  inviteUser: {
+    methodKind: "unary";
+    input: typeof InviteUserRequestSchema;
+    output: typeof InviteUserResponseSchema;
+  },
+  /**
+   * Lists the invitations that are open or accepted, newest first.
+   *
+   * @generated from rpc usher.v1.UserService.ListInvitations
+   */
+  listInvitations: {
+    methodKind: "unary";
+    input: typeof ListInvitationsRequestSchema;
+    output: typeof ListInvitationsResponseSchema;
+  },
+  /**
+   * Removes an invitation, and the access that it has given. If nobody has signed in
+   * since, the invited address is forgotten.
+   *
+   * INVITATION_NOT_FOUND.
+   *
+   * @generated from rpc usher.v1.UserService.RevokeInvitation
+   */
+  revokeInvitation: {
+    methodKind: "unary";
+    input: typeof RevokeInvitationRequestSchema;
+    output: typeof RevokeInvitationResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_usher_v1_user, 0);

@@ -15,6 +15,7 @@ export const VARIABLES = {
   ATTENDEE_ID: 'an ID of your choice: `ticket-$RANDOM`',
   APPLICATION_ID: '`application.id` of CreateApplication',
   API_KEY_ID: '`apiKeyId` of CreateApplication or CreateApiKey',
+  INVITATION_ID: '`invitation.invitationId` of InviteUser',
   NEW_EMAIL: 'an e-mail address: `ada-$RANDOM@example.com`',
   WALLET_ADDRESS: 'an Ethereum address: `0x$(openssl rand -hex 20)`',
   LOGIN_INTENT_ID: '`loginIntentId` of GenerateAuthUrl',

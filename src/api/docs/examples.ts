@@ -10,6 +10,7 @@ const PAGE: Example = { optional: { pageSize: 20 } };
 const APPLICATION: Example = { required: { applicationId: '$APPLICATION_ID' } };
 const APPLICATION_USER: Example = { required: { applicationId: '$APPLICATION_ID', userId: '$USER_ID' } };
 const USER: Example = { required: { userId: '$USER_ID' } };
+const INVITED = { name: 'Grace Hopper', locale: 'de', expiresInDays: 14 };
 const GROUP: Example = { required: { groupId: '$GROUP_ID' } };
 const GROUP_MEMBER: Example = { required: { groupId: '$GROUP_ID', userId: '$USER_ID' } };
 const SESSION: Example = { required: { sessionId: '$SESSION_ID' } };
@@ -42,6 +43,9 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
 
   'UserService/GetUser': USER,
   'UserService/ListUsers': PAGE,
+  'UserService/InviteUser': { required: { email: '$NEW_EMAIL' }, optional: INVITED },
+  'UserService/ListInvitations': PAGE,
+  'UserService/RevokeInvitation': { required: { invitationId: '$INVITATION_ID' } },
   'UserService/BatchGetUsers': { required: { userIds: ['$USER_ID'] } },
 
   'WebhookService/CreateWebhook': {
@@ -102,6 +106,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
       redirectUris: ['https://app.example.com/callback', 'http://127.0.0.1/callback'],
       allowSignUp: true,
       signUpEmailDomains: ['example.com', 'bücher.example'],
+      allowInvitations: true,
       askName: true,
       sessionMaxAgeSeconds: 3600,
       sessionIdleSeconds: 2_592_000,
@@ -144,6 +149,10 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   },
   'AdminService/DeletePasskey': { required: { userId: '$USER_ID', passkeyId: '$PASSKEY_ID' } },
   'AdminService/AddApplicationUser': APPLICATION_USER,
+  'AdminService/InviteUser': {
+    required: { applicationId: '$APPLICATION_ID', email: '$NEW_EMAIL' },
+    optional: INVITED,
+  },
   'AdminService/RemoveApplicationUser': APPLICATION_USER,
   'AdminService/CreateGroup': {
     required: { name: '$NEW_GROUP_NAME' },

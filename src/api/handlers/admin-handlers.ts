@@ -20,6 +20,7 @@ import { endUserGrant } from '../../domain/grants/end-grants.ts';
 import { listUserGrants } from '../../domain/grants/list-grants.ts';
 import { deleteUserIdentity } from '../../domain/identities/delete-identity.ts';
 import { listUserIdentities } from '../../domain/identities/list-identities.ts';
+import { inviteUserAsOperator } from '../../domain/invitations/invite-user.ts';
 import { deactivateUser, deleteUser, eraseUser, reactivateUser } from '../../domain/lifecycle/end-user.ts';
 import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
 import { removeApplicationUser } from '../../domain/lifecycle/remove-application-user.ts';
@@ -43,13 +44,15 @@ import { toGrant, toMessage, toPage } from './to-message.ts';
 
 export function createAdminHandlers({
   apiKeys,
+  codeKeys,
   liveSessions,
   pageTokens,
   providers,
   tokens,
-}: Pick<ServiceParts, 'apiKeys' | 'liveSessions' | 'pageTokens' | 'providers' | 'tokens'>): ServiceHandlers<
-  typeof AdminService
-> {
+}: Pick<
+  ServiceParts,
+  'apiKeys' | 'codeKeys' | 'liveSessions' | 'pageTokens' | 'providers' | 'tokens'
+>): ServiceHandlers<typeof AdminService> {
   const present = createApplicationPresenter(tokens.issuer);
   const isKnownMethod = (name: string) => isLoginMethod(name) || providers.isListed(name);
   const toApplication = (application: ApplicationDetails) => present(application, application.id);
@@ -118,6 +121,7 @@ export function createAdminHandlers({
     deletePasskey: (call, fields) => deletePasskey(call, fields),
 
     addApplicationUser,
+    inviteUser: async (call, fields) => ({ invitation: toMessage(await inviteUserAsOperator(call, codeKeys, fields)) }),
     removeApplicationUser: async (call, fields) => liveSessions.forgetUser(await removeApplicationUser(call, fields)),
 
     ...createGroupHandlers({ liveSessions, pageTokens }),

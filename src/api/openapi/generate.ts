@@ -12,6 +12,7 @@ const commentOf = readComments();
 const parts = {
   apiKeys: {},
   cipher: {},
+  codeKeys: [],
   liveSessions: {},
   pageTokens: {},
   tokens: { issuer: 'http://localhost' },

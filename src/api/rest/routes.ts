@@ -30,6 +30,12 @@ export const routes: readonly Route[] = [
   route('POST', '/api/users/batch-get', users.batchGetUsers, 'Users retrieved successfully'),
   route('GET', '/api/users/:userId', users.getUser, 'User retrieved successfully', { resource: 'user' }),
   route('GET', '/api/users', users.listUsers, 'Users retrieved successfully'),
+  route('POST', '/api/invitations', users.inviteUser, 'User invited successfully', {
+    status: 201,
+    resource: 'invitation',
+  }),
+  route('GET', '/api/invitations', users.listInvitations, 'Invitations retrieved successfully'),
+  route('DELETE', '/api/invitations/:invitationId', users.revokeInvitation, 'Invitation revoked successfully'),
   route('DELETE', '/api/users/:userId/sessions', sessions.revokeUserSessions, 'Sessions revoked successfully'),
 
   route('GET', '/api/webhooks/:webhookId', webhooks.getWebhook, 'Webhook retrieved successfully', {

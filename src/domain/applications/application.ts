@@ -9,7 +9,7 @@ import { openIdConnectColumns, openIdConnectFlags, openIdConnectRules } from './
 import { redirectUri } from './redirect-uri-rule.ts';
 
 const { id, clientId, name, redirectUris, allowSignUp, askName, singleSignOn, openIdConnect, createdAt } = applications;
-const { sessionMaxAgeSeconds, sessionIdleSeconds, signUpEmailDomains, restrictAccess } = applications;
+const { sessionMaxAgeSeconds, sessionIdleSeconds, signUpEmailDomains, allowInvitations, restrictAccess } = applications;
 const sessionColumns = { sessionMaxAgeSeconds, sessionIdleSeconds, singleSignOn, restrictAccess };
 
 /** The columns of the calling application that its calls need. */
@@ -20,6 +20,7 @@ const ownColumns = {
   redirectUris,
   allowSignUp,
   signUpEmailDomains,
+  allowInvitations,
   askName,
   ...sessionColumns,
   ...openIdConnectColumns,
@@ -36,6 +37,7 @@ export const requiredRules = { name: identifier, redirectUris: listOf(redirectUr
 /** The rules of flags. A new application may omit them. */
 export const flagRules = {
   allowSignUp: boolean,
+  allowInvitations: boolean,
   askName: boolean,
   singleSignOn: boolean,
   restrictAccess: boolean,

@@ -12,6 +12,7 @@ import { newApiKey } from './new-api-key.ts';
 const rules = {
   ...requiredRules,
   allowSignUp: orDefault(flagRules.allowSignUp, false),
+  allowInvitations: orDefault(flagRules.allowInvitations, false),
   askName: orDefault(flagRules.askName, false),
   singleSignOn: orDefault(flagRules.singleSignOn, false),
   restrictAccess: orDefault(flagRules.restrictAccess, false),

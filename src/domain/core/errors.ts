@@ -19,6 +19,7 @@ const CALL_ERRORS = {
   SESSION_EXPIRED: ['unauthenticated', 'Session expired'],
   ACCESS_NOT_ALLOWED: ['permission_denied', 'Access not allowed'],
   MISSING_RIGHT: ['permission_denied', 'Missing right'],
+  INVITATIONS_NOT_ALLOWED: ['permission_denied', 'Invitations not allowed'],
   APPLICATION_DELETED: ['unauthenticated', 'Application not found'],
 
   API_KEY_NOT_FOUND: ['not_found', 'API key not found'],
@@ -27,6 +28,7 @@ const CALL_ERRORS = {
   DELIVERY_NOT_FOUND: ['not_found', 'Delivery not found'],
   EVENT_NOT_FOUND: ['not_found', 'Event not found'],
   GROUP_NOT_FOUND: ['not_found', 'Group not found'],
+  INVITATION_NOT_FOUND: ['not_found', 'Invitation not found'],
   LOGIN_INTENT_NOT_FOUND: ['not_found', 'Login intent not found'],
   PASSKEY_NOT_FOUND: ['not_found', 'Passkey not found'],
   USER_NOT_FOUND: ['not_found', 'User not found'],
@@ -56,6 +58,8 @@ const CALL_ERRORS = {
   SCAN_TIME_OUT_OF_RANGE: ['failed_precondition', 'Scan time out of range'],
 
   TOO_MANY_ATTENDEES: ['resource_exhausted', 'Too many attendees'],
+  MAIL_NOT_CONFIGURED: ['failed_precondition', 'Mail not configured'],
+  TOO_MANY_INVITATIONS: ['resource_exhausted', 'Too many invitations'],
   TOO_MANY_SIGNING_KEYS: ['failed_precondition', 'Too many signing keys'],
   TOO_MANY_WEBHOOKS: ['resource_exhausted', 'Too many webhooks'],
   WEBHOOK_NOT_ACTIVE: ['failed_precondition', 'Webhook is not active'],

@@ -13,6 +13,7 @@ import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { IMPERSONATION, type SignInMethod } from '../tokens/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { isSameEmail, spellingsOf } from '../users/same-email.ts';
+import { acceptInvitation, hasInvitation } from './accept-invitation.ts';
 import { requireOpenIntent } from './login-intent.ts';
 
 /** Accepts the longest header. `shortenUserAgent` cuts what is stored. */
@@ -86,6 +87,7 @@ export async function completeLogin(
     throw new ServiceError(email === null ? 'USER_NOT_FOUND' : 'CODE_NOT_VALID');
   }
   call.count?.('sign_ins');
+  if (intent.isInvited) await acceptInvitation(call, { ...intent, userId });
   // After a sign-in by e-mail, `rememberOrigin` does it.
   if (how.method !== 'email' && how.ipAddress !== null) await removeIfErased(call, userId);
   return answerLogin(tokens, { ...intent, loginIntentId, userId, method: how.method });
@@ -147,12 +149,14 @@ export const COMPLETED_INTENT = {
   responseMode: loginIntents.responseMode,
   completedAt: t.instant,
   authenticatedAt: loginIntents.authenticatedAt,
+  /** Whether the sign-in accepts an invitation. */
+  isInvited: t.boolean,
 };
 
 /** The columns of `COMPLETED_INTENT` in the CTE `completed`. */
 export const completedColumns = columnsOf(COMPLETED_INTENT);
 
-interface CompletedLogin extends RowOfType<typeof COMPLETED_INTENT> {
+interface CompletedLogin extends Omit<RowOfType<typeof COMPLETED_INTENT>, 'isInvited'> {
   readonly loginIntentId: string;
   readonly userId: string;
   readonly method: SignInMethod;
@@ -221,6 +225,6 @@ export function completedIntent({
     where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
       and a.id = i.application_id and a.deleted_at is null and ${condition}
     returning i.application_id, i.redirect_uri, i.state, i.prompt, i.response_mode, i.completed_at, i.authenticated_at,
-      a.client_id, a.single_sign_on
+      a.client_id, a.single_sign_on, ${hasInvitation} as is_invited
   ), ${auditEvent(audit)}`;
 }

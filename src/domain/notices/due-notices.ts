@@ -20,6 +20,7 @@ const DUE = {
   applicationName: nullable(t.text),
   accentColor: applications.accentColor,
   supportUri: applications.supportUri,
+  initiateLoginUri: applications.initiateLoginUri,
 };
 
 export type DueNotice = RowOfType<typeof DUE>;
@@ -50,7 +51,7 @@ export async function postponeNotice(run: Run, { applicationId, id, kind, attemp
 
 const selectDue = statement('select_due_notices', DUE)`
   select n.application_id, n.id, n.kind, n.user_id, n.recipient, n.value, n.language, n.changed_at, n.attempts,
-    n.expires_at, a.name as application_name, a.accent_color, a.support_uri
+    n.expires_at, a.name as application_name, a.accent_color, a.support_uri, a.initiate_login_uri
   from notices n left join applications a on a.id = n.application_id
   where n.due_at <= ${p.instant('now')}
   order by n.due_at limit ${p.integer('limit')}`;

@@ -14,6 +14,7 @@ export type NoticeKind =
   | 'addressReplaced'
   | 'identityLinked'
   | 'identityRemoved'
+  | 'invitation'
   | 'passkeyAdded'
   | 'passkeyRemoved'
   | 'walletLinked'

@@ -72,6 +72,7 @@ const validators = new Map(
           'ip-address': true,
           'support-uri': true,
           'login-method': true,
+          'email-domain': true,
           color: true,
           'page-token': true,
           'message-id': true,
@@ -277,6 +278,7 @@ const WRONG_FORMATS: Readonly<Record<string, string[]>> = {
     'http://app.test/',
   ],
   'login-method': ['', 'E-mail', 'wallet;', '2fa', 'a'.repeat(32)],
+  'email-domain': ['ada@example.com', '*.example.com', 'example..com', 'a b'],
   'ip-address': ['localhost', '192.0.2', '192.0.2.1:80', '[::1]', '::g'],
   color: ['red', '#fc0', '#ffcc0', '#ffcc00;', '#ffcc0g', '#ffcc0000', 'rgb(0,0,0)'],
   'message-id': ['1'],
@@ -304,6 +306,7 @@ const FORMATS: Readonly<Record<string, fc.Arbitrary<string>>> = {
   'support-uri': fc.constantFrom('mailto:help@app.test', 'https://app.test/help'),
   // This Usher lists no providers, and refuses the IDs of others.
   'login-method': fc.constantFrom('email', 'wallet', 'passkey'),
+  'email-domain': fc.domain(),
   'ip-address': fc.oneof(fc.ipV4(), fc.ipV6()),
   color: fc.integer({ min: 0, max: 0xffffff }).map((number) => `#${number.toString(16).padStart(6, '0')}`),
   byte: fc.uint8Array({ maxLength: 50_000 }).map((bytes) => Buffer.from(bytes).toString('base64')),

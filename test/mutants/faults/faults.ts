@@ -6,6 +6,7 @@ import { CLIENT_PACKAGE_FAULTS } from './client-package.ts';
 import { CONSOLE_FAULTS } from './console.ts';
 import { DATABASE_FAULTS } from './database.ts';
 import { EVENT_FAULTS } from './events.ts';
+import { INVITATION_FAULTS } from './invitations.ts';
 import { KEY_FAULTS } from './keys.ts';
 import { LANGUAGE_FAULTS } from './languages.ts';
 import { LOGIN_FAULTS } from './login.ts';
@@ -33,6 +34,7 @@ export const FAULTS: readonly Fault[] = [
   ...KEY_FAULTS,
   ...LOGIN_FAULTS,
   ...SIGN_UP_FAULTS,
+  ...INVITATION_FAULTS,
   ...SIGN_OUT_FAULTS,
   ...ACCOUNT_FAULTS,
   ...PASSKEY_FAULTS,

@@ -1,3 +1,4 @@
+import { invitations } from '../../../database/invitation-schema.ts';
 import { applications, loginIntents } from '../../../database/schema.ts';
 import { nullable, p, statement, t } from '../../../database/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
@@ -15,10 +16,11 @@ export async function exportAccount(
   sections: readonly { exportData?(call: Call, userId: string): Promise<object> }[],
 ) {
   const userId = user.id;
-  const [sessions, logins, memberships, [origins], ...others] = await Promise.all([
+  const [sessions, logins, memberships, invited, [origins], ...others] = await Promise.all([
     listAccountSessions(call, userId),
     call.run(selectLogins, { userId }),
     call.run(selectMemberships, { userId }),
+    call.run(selectInvitations, { userId }),
     call.run(countKnownOrigins, { userId, now: call.now }),
     ...sections.map((section) => section.exportData?.(call, userId) ?? {}),
   ]);
@@ -29,6 +31,7 @@ export async function exportAccount(
     sessions: sessions.map(({ sid: _sid, browserDigest: _digest, ...session }) => session),
     logins,
     applications: memberships,
+    invitations: invited,
     ...origins,
     ...Object.assign({}, ...others),
   };
@@ -59,6 +62,14 @@ const selectMemberships = statement('select_account_applications', {
     select application_id, null, added_at from added_users where user_id = ${p.uuid('userId')}
   ) m join applications a on a.id = m.application_id and a.deleted_at is null
   group by a.id, a.name order by a.name, a.id limit 10000`;
+
+const { applicationId, email, createdAt, expiresAt, acceptedAt } = invitations;
+
+const selectInvitations = statement('select_account_invitations', {
+  ...{ applicationId, email, createdAt, expiresAt, acceptedAt },
+})`
+  select application_id, email, created_at, expires_at, accepted_at from invitations
+  where user_id = ${p.uuid('userId')} order by created_at desc, id limit 1000`;
 
 /** Exported as a number: browsers and networks are stored as HMACs, which tell the user nothing. */
 const countKnownOrigins = statement('count_known_origins', { knownBrowsersAndNetworks: t.integer })`

@@ -32,6 +32,7 @@ export const ACTION_TEXTS: ReadonlyMap<string, ActionText> = new Map([
     EraseUser: 'Erased a user',
     DeleteUserIdentity: 'Unlinked a provider',
     AddApplicationUser: 'Added a user to an application',
+    InviteUser: 'Invited a user',
     RemoveApplicationUser: 'Removed a user from an application',
     AddGroupMember: 'Added a user to a group',
     RemoveGroupMember: 'Removed a user from a group',
@@ -62,6 +63,11 @@ export const ACTION_TEXTS: ReadonlyMap<string, ActionText> = new Map([
     SendTestMessage: 'Sent a test message',
     Redeliver: 'Redelivered a message',
     RedeliverFailed: 'Redelivered what failed',
+  }),
+  ...rowsOf('UserService/', 'user', { InviteUser: 'Invited a user', RevokeInvitation: 'Revoked an invitation' }),
+  ...rowsOf('', 'user', {
+    AcceptInvitation: 'Accepted an invitation',
+    ExpireInvitation: 'Withdrew an expired invitation',
   }),
   ...rowsOf('', 'webhook', { DisableWebhook: 'Disabled a webhook' }),
   ...rowsOf('EventService/', 'text', {

@@ -7,6 +7,7 @@ import { isForPasskeysOnly } from '../../../domain/applications/branding.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { check, text, type Unchecked, uuid } from '../../../domain/core/validation.ts';
+import { acceptInvitation } from '../../../domain/login/accept-invitation.ts';
 import type { EmailLoginParts } from '../../../domain/login/complete-email-login.ts';
 import {
   answerLogin,
@@ -72,6 +73,7 @@ export async function redeemPasskey(
     throw new ServiceError(isYoung && isForPasskeysOnly(branding) ? 'PASSKEY_TOO_NEW' : 'UNKNOWN_PASSKEY');
   }
   call.count?.('sign_ins');
+  if (intent.isInvited) await acceptInvitation(call, { ...intent, userId });
   // The login is complete, so errors are ignored. Without the origin, the next code has the limits of a stranger.
   await rememberOrigin(call, codes.keys, browser, { userId, email }).catch(() => {});
   const completion = await answerLogin(tokens, { ...intent, loginIntentId, userId, method: METHOD });

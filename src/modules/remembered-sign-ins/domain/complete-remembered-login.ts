@@ -5,6 +5,7 @@ import { auditEvent } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { check, type Unchecked, uuid } from '../../../domain/core/validation.ts';
+import { acceptInvitation, isInvited } from '../../../domain/login/accept-invitation.ts';
 import {
   answerLogin,
   COMPLETED_INTENT,
@@ -44,6 +45,7 @@ export async function completeRememberedLogin(
     await requireOpenIntent(call, loginIntentId);
     throw new ServiceError('SIGN_IN_NOT_REMEMBERED');
   }
+  if (intent.isInvited) await acceptInvitation(call, intent);
   await removeIfErased(call, intent.userId);
   return answerLogin(tokens, { ...intent, loginIntentId });
 }
@@ -60,6 +62,6 @@ const completeRemembered = statement('complete_remembered_login', {
     from remembered r, applications a
     where ${mayContinue} and (${p.uuid('wantedUserId')} is null or r.user_id = ${p.uuid('wantedUserId')})
     returning i.application_id, i.redirect_uri, i.state, i.prompt, i.response_mode, i.completed_at, i.authenticated_at,
-      i.user_id, i.method, a.client_id, a.single_sign_on
+      i.user_id, i.method, a.client_id, a.single_sign_on, ${isInvited(sql`i.user_id`)} as is_invited
   ), ${auditEvent({ resource: sql`user_id`, from: sql`completed`, applicationId: sql`application_id` })}
   select * from completed`;

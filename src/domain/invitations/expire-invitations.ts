@@ -1,0 +1,45 @@
+import { sql } from 'drizzle-orm';
+import { invitations } from '../../database/invitation-schema.ts';
+import { p, statement } from '../../database/template.ts';
+import type { Call } from '../core/call.ts';
+import { removeInvitedUser } from './remove-invited-user.ts';
+import { createWithdrawal } from './withdraw-invitation.ts';
+
+const BATCH_SIZE = 100;
+
+/** Withdraws invitations that have expired while they were open. Returns whether there may be more. */
+export async function expireInvitations(call: Call): Promise<boolean> {
+  const { run, now } = call;
+  const expired = await run(selectExpired, { now, limit: BATCH_SIZE });
+  for (const { applicationId, id: invitationId, userId, createdAt } of expired) {
+    // A crash between a sign-in and its acceptance must not take away the access.
+    const [signedIn] = await run(selectSignedIn, { applicationId, userId, createdAt });
+    if (signedIn) {
+      await run(acceptLate, { applicationId, invitationId, now });
+      continue;
+    }
+    const [withdrawn] = await run(expireOpen, { applicationId, invitationId, now });
+    if (withdrawn?.createdUser) await removeInvitedUser(call, withdrawn.userId);
+  }
+  return expired.length === BATCH_SIZE;
+}
+
+const { applicationId, id, userId, createdAt } = invitations;
+
+const selectExpired = statement('select_expired_invitations', { applicationId, id, userId, createdAt })`
+  select application_id, id, user_id, created_at from invitations
+  where accepted_at is null and expires_at <= ${p.instant('now')} order by expires_at limit ${p.integer('limit')}`;
+
+const selectSignedIn = statement('select_invited_sign_in')`
+  select from application_users
+  where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
+    and first_signed_in_at >= ${p.instant('createdAt')}`;
+
+const acceptLate = statement('accept_invitation_late')`
+  update invitations set accepted_at = ${p.instant('now')}
+  where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('invitationId')} and accepted_at is null`;
+
+const expireOpen = createWithdrawal(
+  'expire_invitation',
+  sql`v.accepted_at is null and v.expires_at <= ${p.instant('now')}`,
+);

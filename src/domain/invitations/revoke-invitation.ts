@@ -1,0 +1,29 @@
+import { sql } from 'drizzle-orm';
+import { p } from '../../database/template.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { check, type Unchecked, uuid } from '../core/validation.ts';
+import { removeInvitedUser } from './remove-invited-user.ts';
+import { createWithdrawal } from './withdraw-invitation.ts';
+
+const rules = { invitationId: uuid };
+
+/**
+ * Removes an invitation, with the access that it has given. If it has created the user and nobody has ever signed in as
+ * the user, the user is erased.
+ *
+ * @throws ServiceError `Invitation not found`
+ */
+export async function revokeInvitation(call: ApplicationCall, request: Unchecked<keyof typeof rules>): Promise<void> {
+  const { invitationId } = check(request, rules);
+  const applicationId = call.application.id;
+  const [revoked] = await call.run(revokeListed, { applicationId, invitationId, now: call.now });
+  if (!revoked) throw new ServiceError('INVITATION_NOT_FOUND');
+  const { userId, createdUser, acceptedAt } = revoked;
+  if (createdUser && !acceptedAt) await removeInvitedUser(call, userId);
+}
+
+const revokeListed = createWithdrawal(
+  'revoke_invitation',
+  sql`(v.accepted_at is not null or v.expires_at > ${p.instant('now')})`,
+);

@@ -1,0 +1,29 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { invitations } from '../../database/invitation-schema.ts';
+import { p, statement } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
+
+/**
+ * Returns a statement that removes an invitation if the condition holds, with the row of `added_users` that it has
+ * inserted and its e-mail if that is not sent yet. Parameters: applicationId, invitationId, now.
+ */
+export function createWithdrawal(name: string, condition: SQL) {
+  return statement(name, {
+    userId: invitations.userId,
+    createdUser: invitations.createdUser,
+    acceptedAt: invitations.acceptedAt,
+  })`
+  with withdrawn as (
+    delete from invitations v
+    where v.application_id = ${p.uuid('applicationId')} and v.id = ${p.uuid('invitationId')} and ${condition}
+    returning v.user_id, v.created_user, v.added_user, v.accepted_at
+  ), removed as (
+    delete from added_users a using withdrawn w
+    where w.added_user and a.application_id = ${p.uuid('applicationId')} and a.user_id = w.user_id
+    returning a.user_id
+  ), unsent as (
+    delete from notices n using withdrawn w
+    where n.application_id = ${p.uuid('applicationId')} and n.user_id = w.user_id and n.kind = 'invitation'
+  ), ${auditEvent({ resource: sql`user_id`, from: sql`withdrawn` })}
+  select user_id, created_user, accepted_at from withdrawn`;
+}
