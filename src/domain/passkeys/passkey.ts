@@ -1,12 +1,6 @@
 import { passkeys } from '../../database/passkey-schema.ts';
 import type { RowOfType } from '../../database/template.ts';
 
-/** The limit per user and relying party. */
-export const MAX_PASSKEYS = 10;
-
-/** How long a passkey is young that was added after a sign-in without another one. */
-export const YOUNG_PASSKEY_DAYS = 7;
-
 const { id, credentialId, rpId, aaguid, transports, name, createdAt, lastUsedAt } = passkeys;
 const { isBackupEligible, isBackedUp, isUserVerified } = passkeys;
 const flags = { isBackupEligible, isBackedUp, isUserVerified };

@@ -43,7 +43,7 @@ export function createPasskeyActions(relyingParty: RelyingParty): readonly Actio
   ];
 }
 
-type Run = (request: LoginRequest, relyingParty: RelyingParty) => Promise<Remark | undefined | void>;
+type Run = (request: LoginRequest, relyingParty: RelyingParty) => ReturnType<Action['run']>;
 
 async function signIn(request: LoginRequest, relyingParty: RelyingParty): Promise<Remark | undefined> {
   const { call, parts, browser, context, fields, logger } = request;

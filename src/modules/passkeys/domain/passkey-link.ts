@@ -4,7 +4,7 @@ import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { endUserSessions } from '../../../domain/lifecycle/end-user-sessions.ts';
 import { deletePasskey } from '../../../domain/passkeys/delete-passkey.ts';
-import { YOUNG_PASSKEY_DAYS } from '../../../domain/passkeys/passkey.ts';
+import { YOUNG_PASSKEY_DAYS } from './limits.ts';
 
 const LIFETIME_MS = YOUNG_PASSKEY_DAYS * 24 * 60 * 60_000;
 const PURPOSE = 'remove a new passkey';

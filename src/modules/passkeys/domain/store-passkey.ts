@@ -7,13 +7,13 @@ import { ServiceError } from '../../../domain/core/errors.ts';
 import { check, text, type Unchecked } from '../../../domain/core/validation.ts';
 import { requireRecentSignIn, signInRules } from '../../../domain/login/recent-sign-in.ts';
 import { noticeParameters, noticesOf } from '../../../domain/notices/store-notice.ts';
-import { MAX_PASSKEYS, YOUNG_PASSKEY_DAYS } from '../../../domain/passkeys/passkey.ts';
 import type { Browser } from '../../../domain/sessions/browser.ts';
 import { isSignedInHere } from '../../../domain/sessions/browser-cutoffs.ts';
 import { isSignInAfterEveryCutoff } from '../../../domain/sessions/cutoffs.ts';
 import { isStillSignedIn } from '../../../domain/users/still-signed-in.ts';
 import { parseCredential, requireOwnRequest } from './credential.ts';
 import { nameOfAuthenticator } from './default-name.ts';
+import { MAX_PASSKEYS, YOUNG_PASSKEY_DAYS } from './limits.ts';
 import type { RelyingParty } from './relying-party.ts';
 import { verifyCreation } from './verify-passkey.ts';
 
