@@ -12,8 +12,10 @@ const INTEGRATION = [
   .concat(
     'test/api/openapi/*.test.ts',
     'test/contract/{audit-export,check-in-export,idempotency-keys,lists,repeated-calls,tenants}.test.ts',
-    'test/login-page/{account*,continue,contract-wallet,international-addresses,notices,passkeys-*,provider*,young-*}.test.ts',
+    'test/login-page/{account*,continue,contract-wallet,international-addresses,notices}.test.ts',
     'test/log.test.ts',
+    'test/modules/passkeys/{account-*,passkeys-*,young-*}.test.ts',
+    'test/modules/providers/{account-*,provider-{attacks,faults,freshness,lies},providers}.test.ts',
     'test/packages/install-packages.test.ts',
   );
 

@@ -27,7 +27,7 @@ const READS = /^((Batch)?Get|List|Check(?!In)|Search)|^(GenerateAuthUrl|CancelLo
 /**
  * RenewSession changes nothing before half of a session's life is over. The others succeed for what is not there, as
  * their examples are. Their events: test/contract/renew-session.test.ts, test/oidc/public-clients.test.ts and
- * test/login-page/account-providers.test.ts.
+ * test/modules/providers/account-providers.test.ts.
  */
 const CONDITIONAL = new Set(['RenewSession', 'EndGrant', 'EndUserGrant', 'DeleteUserIdentity']);
 

@@ -1,7 +1,7 @@
 import type { Fault } from '../fault.ts';
 
-const young = 'test/login-page/young-passkeys.test.ts';
-const ended = 'test/login-page/passkeys-ended.test.ts';
+const young = 'test/modules/passkeys/young-passkeys.test.ts';
+const ended = 'test/modules/passkeys/passkeys-ended.test.ts';
 const creation = 'test/modules/passkeys/creation.test.ts';
 const signOut = 'test/login-page/account-sign-out.test.ts';
 const continued = 'test/login-page/continue.test.ts';

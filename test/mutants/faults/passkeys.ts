@@ -124,7 +124,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
     file: 'src/domain/login/recent-sign-in.ts',
     find: "if (intent.authenticatedAt) throw new ServiceError('LOGIN_INTENT_EXPIRED');",
     replace: '',
-    test: 'test/login-page/passkeys-prompt.test.ts',
+    test: 'test/modules/passkeys/passkeys-prompt.test.ts',
     title: /gets to no passkeys by it/,
   },
   {
@@ -145,10 +145,10 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Passkeys that are turned off are offered',
-    file: 'src/modules/passkeys/sign-in-way.ts',
+    file: 'src/modules/passkeys/page-offer.ts',
     find: "  if (!loginMethods.includes('passkey')) return shared;\n",
     replace: '',
-    test: 'test/login-page/passkey.test.ts',
+    test: 'test/modules/passkeys/passkey.test.ts',
     title: /forms of passkeys where they are not enabled/,
   },
 ];

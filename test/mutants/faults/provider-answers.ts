@@ -5,10 +5,10 @@ const offered = 'test/modules/providers/login-providers.test.ts';
 const requests = 'test/modules/providers/provider-fetch.test.ts';
 const state = 'test/modules/providers/authorization-state.test.ts';
 const verified = 'test/modules/providers/verified-email.test.ts';
-const faults = 'test/login-page/provider-faults.test.ts';
-const freshness = 'test/login-page/provider-freshness.test.ts';
-const lies = 'test/login-page/provider-lies.test.ts';
-const signIn = 'test/login-page/providers.test.ts';
+const faults = 'test/modules/providers/provider-faults.test.ts';
+const freshness = 'test/modules/providers/provider-freshness.test.ts';
+const lies = 'test/modules/providers/provider-lies.test.ts';
+const signIn = 'test/modules/providers/providers.test.ts';
 
 /** What Usher believes of the answer of another provider. */
 export const PROVIDER_ANSWER_FAULTS: readonly Fault[] = [

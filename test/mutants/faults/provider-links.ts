@@ -1,10 +1,10 @@
 import type { Fault } from '../fault.ts';
 
 const meanwhile = 'test/modules/providers/changed-meanwhile.test.ts';
-const account = 'test/login-page/account-providers.test.ts';
-const attacks = 'test/login-page/provider-attacks.test.ts';
+const account = 'test/modules/providers/account-providers.test.ts';
+const attacks = 'test/modules/providers/provider-attacks.test.ts';
 const inFlight = 'test/login-page/account-in-flight.test.ts';
-const signIn = 'test/login-page/providers.test.ts';
+const signIn = 'test/modules/providers/providers.test.ts';
 
 /** To whom an identity at another provider belongs, also while things change. */
 export const PROVIDER_LINK_FAULTS: readonly Fault[] = [
@@ -119,7 +119,7 @@ export const PROVIDER_LINK_FAULTS: readonly Fault[] = [
     file: 'src/domain/login/complete-login.ts',
     find: 'singleSignOn && !authenticatedAt && { signIn }',
     replace: 'singleSignOn && { signIn }',
-    test: 'test/login-page/provider-freshness.test.ts',
+    test: 'test/modules/providers/provider-freshness.test.ts',
     title: /a sign-in at the provider before the login is not/,
   },
   {

@@ -1,15 +1,15 @@
 import type { Fault } from '../fault.ts';
 
-const faults = 'test/login-page/provider-faults.test.ts';
-const freshness = 'test/login-page/provider-freshness.test.ts';
+const faults = 'test/modules/providers/provider-faults.test.ts';
+const freshness = 'test/modules/providers/provider-freshness.test.ts';
 const state = 'test/modules/providers/authorization-state.test.ts';
 const verified = 'test/modules/providers/verified-email.test.ts';
 const requests = 'test/modules/providers/provider-fetch.test.ts';
 const client = 'test/modules/providers/openid-client.test.ts';
-const lies = 'test/login-page/provider-lies.test.ts';
-const attacks = 'test/login-page/provider-attacks.test.ts';
-const signIn = 'test/login-page/providers.test.ts';
-const account = 'test/login-page/account-providers.test.ts';
+const lies = 'test/modules/providers/provider-lies.test.ts';
+const attacks = 'test/modules/providers/provider-attacks.test.ts';
+const signIn = 'test/modules/providers/providers.test.ts';
+const account = 'test/modules/providers/account-providers.test.ts';
 
 /** The checks of sign-ins at other providers, each left out once. */
 export const PROVIDER_FAULTS: readonly Fault[] = [

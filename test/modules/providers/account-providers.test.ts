@@ -1,10 +1,10 @@
 /** Accounts at other providers on the account page, and for operators. */
 import { afterAll, expect, test } from 'vitest';
-import { follow, openAccount, tokenOf } from '../support/account-page.ts';
-import { FakeProvider } from '../support/fake-provider.ts';
-import type { LoginBrowser, LoginPage } from '../support/login-browser.ts';
-import { LoginFixture } from '../support/login-fixture.ts';
-import { adminClient, createTestUser, type TestUser } from '../support/service.ts';
+import { follow, openAccount, tokenOf } from '../../support/account-page.ts';
+import { FakeProvider } from '../../support/fake-provider.ts';
+import type { LoginBrowser, LoginPage } from '../../support/login-browser.ts';
+import { LoginFixture } from '../../support/login-fixture.ts';
+import { adminClient, createTestUser, type TestUser } from '../../support/service.ts';
 
 const acme = await FakeProvider.start();
 const config = { loginProviders: [acme.settings()], loginProviderIds: undefined };

@@ -1,12 +1,12 @@
 /** Until the code is right, nothing tells whether an address has a passkey: no reply, no size, no statement. */
 import { afterAll, expect, it } from 'vitest';
-import { LoginBrowser, type LoginPage } from '../support/login-browser.ts';
-import { LoginFixture } from '../support/login-fixture.ts';
-import { wrongCode } from '../support/mail-server.ts';
-import { SoftwarePasskey } from '../support/passkey.ts';
-import { savePasskey, TO_PASSKEYS } from '../support/passkey-page.ts';
-import { PUBLIC_URL, type TestUser } from '../support/service.ts';
-import { StatementExplainer } from '../support/statement-explainer.ts';
+import { LoginBrowser, type LoginPage } from '../../support/login-browser.ts';
+import { LoginFixture } from '../../support/login-fixture.ts';
+import { wrongCode } from '../../support/mail-server.ts';
+import { SoftwarePasskey } from '../../support/passkey.ts';
+import { savePasskey, TO_PASSKEYS } from '../../support/passkey-page.ts';
+import { PUBLIC_URL, type TestUser } from '../../support/service.ts';
+import { StatementExplainer } from '../../support/statement-explainer.ts';
 
 const fixture = await LoginFixture.open({ config: { loginMethods: ['email', 'passkey'] } });
 const { clock, mailbox, service } = fixture;

@@ -1,12 +1,12 @@
 /** Providers that refuse Usher, because of a mistake of either operator. People read one text, and the log the cause. */
 import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { follow, openAccount } from '../support/account-page.ts';
-import { FakeProvider } from '../support/fake-provider.ts';
-import { generateIssuerKey } from '../support/issuer.ts';
-import { LoginFixture } from '../support/login-fixture.ts';
-import { RecordedLog } from '../support/recorded-log.ts';
-import { createTestUser } from '../support/service.ts';
+import { follow, openAccount } from '../../support/account-page.ts';
+import { FakeProvider } from '../../support/fake-provider.ts';
+import { generateIssuerKey } from '../../support/issuer.ts';
+import { LoginFixture } from '../../support/login-fixture.ts';
+import { RecordedLog } from '../../support/recorded-log.ts';
+import { createTestUser } from '../../support/service.ts';
 
 const acme = await FakeProvider.start();
 const slash = await FakeProvider.start();

@@ -1,14 +1,14 @@
 /** Logins of applications that link to the passkeys of their users: `prompt` `PASSKEYS` of GenerateAuthUrl. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { createChallenge } from '../../src/modules/passkeys/domain/challenge.ts';
-import { toUserHandle } from '../../src/modules/passkeys/domain/creation-options.ts';
-import { createRelyingParty } from '../../src/modules/passkeys/domain/relying-party.ts';
-import { type BegunLogin, beginLogin, formOf, type LoginBrowser, type LoginPage } from '../support/login-browser.ts';
-import { LoginFixture } from '../support/login-fixture.ts';
-import { newBrowser } from '../support/new-browser.ts';
-import { SoftwarePasskey } from '../support/passkey.ts';
-import { savePasskey, sendPasskey } from '../support/passkey-page.ts';
-import { adminClient, createTenant, createTestUser, PUBLIC_URL, REDIRECT_URI } from '../support/service.ts';
+import { createChallenge } from '../../../src/modules/passkeys/domain/challenge.ts';
+import { toUserHandle } from '../../../src/modules/passkeys/domain/creation-options.ts';
+import { createRelyingParty } from '../../../src/modules/passkeys/domain/relying-party.ts';
+import { type BegunLogin, beginLogin, formOf, type LoginBrowser, type LoginPage } from '../../support/login-browser.ts';
+import { LoginFixture } from '../../support/login-fixture.ts';
+import { newBrowser } from '../../support/new-browser.ts';
+import { SoftwarePasskey } from '../../support/passkey.ts';
+import { savePasskey, sendPasskey } from '../../support/passkey-page.ts';
+import { adminClient, createTenant, createTestUser, PUBLIC_URL, REDIRECT_URI } from '../../support/service.ts';
 
 const fixture = await LoginFixture.open({ config: { loginMethods: ['wallet', 'email', 'passkey'] } });
 const { clock, service } = fixture;

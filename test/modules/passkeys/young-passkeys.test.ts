@@ -1,11 +1,11 @@
 /** Passkeys that somebody may have added who only reads the user's e-mails: for seven days they count for less. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openAccount } from '../support/account-page.ts';
-import { HOUR } from '../support/clock.ts';
-import { LoginBrowser, type LoginPage } from '../support/login-browser.ts';
-import { LoginFixture } from '../support/login-fixture.ts';
-import { FLAGS, type Oddities, SoftwarePasskey } from '../support/passkey.ts';
-import { savePasskey, sendPasskey, TO_PASSKEYS } from '../support/passkey-page.ts';
+import { openAccount } from '../../support/account-page.ts';
+import { HOUR } from '../../support/clock.ts';
+import { LoginBrowser, type LoginPage } from '../../support/login-browser.ts';
+import { LoginFixture } from '../../support/login-fixture.ts';
+import { FLAGS, type Oddities, SoftwarePasskey } from '../../support/passkey.ts';
+import { savePasskey, sendPasskey, TO_PASSKEYS } from '../../support/passkey-page.ts';
 import {
   adminClient,
   beginSession,
@@ -15,7 +15,7 @@ import {
   PUBLIC_URL,
   type Tenant,
   type TestUser,
-} from '../support/service.ts';
+} from '../../support/service.ts';
 
 const fixture = await LoginFixture.open({ config: { loginMethods: ['wallet', 'email', 'passkey'] } });
 const { clock, mailbox, service, tenant } = fixture;

@@ -2,10 +2,10 @@
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { FakeProvider } from '../support/fake-provider.ts';
-import { encode, generateIssuerKey, signToken } from '../support/issuer.ts';
-import { LoginFixture } from '../support/login-fixture.ts';
-import { createTestUser } from '../support/service.ts';
+import { FakeProvider } from '../../support/fake-provider.ts';
+import { encode, generateIssuerKey, signToken } from '../../support/issuer.ts';
+import { LoginFixture } from '../../support/login-fixture.ts';
+import { createTestUser } from '../../support/service.ts';
 
 const acme = await FakeProvider.start();
 const other = await FakeProvider.start();

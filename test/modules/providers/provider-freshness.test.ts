@@ -1,10 +1,10 @@
 /** Logins that need a recent sign-in: the provider must ask the person again, and prove that it has. */
 import { afterAll, afterEach, expect, onTestFinished, test } from 'vitest';
-import { follow } from '../support/account-page.ts';
-import { FakeProvider } from '../support/fake-provider.ts';
-import { LoginBrowser } from '../support/login-browser.ts';
-import { LoginFixture } from '../support/login-fixture.ts';
-import { adminClient, clientsOf, createTestUser, REDIRECT_URI } from '../support/service.ts';
+import { follow } from '../../support/account-page.ts';
+import { FakeProvider } from '../../support/fake-provider.ts';
+import { LoginBrowser } from '../../support/login-browser.ts';
+import { LoginFixture } from '../../support/login-fixture.ts';
+import { adminClient, clientsOf, createTestUser, REDIRECT_URI } from '../../support/service.ts';
 
 const acme = await FakeProvider.start();
 const github = await FakeProvider.start();

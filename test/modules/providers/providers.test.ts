@@ -1,10 +1,10 @@
 /** Signing in at other providers. What a lying provider gets is in `provider-lies.test.ts`. */
 import { afterAll, expect, test } from 'vitest';
-import type { LoginProvider } from '../../src/modules/providers/parse-login-providers.ts';
-import { FakeProvider } from '../support/fake-provider.ts';
-import { LoginBrowser } from '../support/login-browser.ts';
-import { type Arrival, LoginFixture } from '../support/login-fixture.ts';
-import { adminClient, clientsOf, createTenant, createTestUser } from '../support/service.ts';
+import type { LoginProvider } from '../../../src/modules/providers/parse-login-providers.ts';
+import { FakeProvider } from '../../support/fake-provider.ts';
+import { LoginBrowser } from '../../support/login-browser.ts';
+import { type Arrival, LoginFixture } from '../../support/login-fixture.ts';
+import { adminClient, clientsOf, createTenant, createTestUser } from '../../support/service.ts';
 
 const acme = await FakeProvider.start();
 const trusted = await FakeProvider.start();

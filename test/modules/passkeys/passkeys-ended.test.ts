@@ -1,11 +1,11 @@
 /** The page of passkeys after the sign-in has ended: the Back button and the history of the browser still lead to it. */
 import { afterAll, expect, it } from 'vitest';
-import { openAccount, tokenOf } from '../support/account-page.ts';
-import { LoginBrowser } from '../support/login-browser.ts';
-import { LoginFixture } from '../support/login-fixture.ts';
-import { SoftwarePasskey } from '../support/passkey.ts';
-import { askedForNew, savePasskey, TO_PASSKEYS } from '../support/passkey-page.ts';
-import { adminClient, clientsOf, createTestUser, PUBLIC_URL, type TestUser } from '../support/service.ts';
+import { openAccount, tokenOf } from '../../support/account-page.ts';
+import { LoginBrowser } from '../../support/login-browser.ts';
+import { LoginFixture } from '../../support/login-fixture.ts';
+import { SoftwarePasskey } from '../../support/passkey.ts';
+import { askedForNew, savePasskey, TO_PASSKEYS } from '../../support/passkey-page.ts';
+import { adminClient, clientsOf, createTestUser, PUBLIC_URL, type TestUser } from '../../support/service.ts';
 
 const fixture = await LoginFixture.open({ config: { loginMethods: ['wallet', 'email', 'passkey'] } });
 const { service, tenant } = fixture;

@@ -1,13 +1,13 @@
 /** Passkeys on the login page: signing in, the offer after a code, and the list. The checks: test/domain/passkeys. */
 import { decodeJwt } from 'jose';
 import { afterAll, describe, expect, it } from 'vitest';
-import { MINUTE } from '../support/clock.ts';
-import { formOf, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
-import { type AskedForCode, LoginFixture } from '../support/login-fixture.ts';
-import { wrongCode } from '../support/mail-server.ts';
-import { SoftwarePasskey } from '../support/passkey.ts';
-import { askedAtSignIn, savePasskey, sendPasskey, TO_PASSKEYS } from '../support/passkey-page.ts';
-import { adminClient, createTenant, PUBLIC_URL, REDIRECT_URI, type TestUser } from '../support/service.ts';
+import { MINUTE } from '../../support/clock.ts';
+import { formOf, LoginBrowser, type LoginPage } from '../../support/login-browser.ts';
+import { type AskedForCode, LoginFixture } from '../../support/login-fixture.ts';
+import { wrongCode } from '../../support/mail-server.ts';
+import { SoftwarePasskey } from '../../support/passkey.ts';
+import { askedAtSignIn, savePasskey, sendPasskey, TO_PASSKEYS } from '../../support/passkey-page.ts';
+import { adminClient, createTenant, PUBLIC_URL, REDIRECT_URI, type TestUser } from '../../support/service.ts';
 
 const UNKNOWN =
   'This passkey is not known any more. Use your e-mail address. You may remove the passkey from your device.';

@@ -1,11 +1,11 @@
 /** The passkeys and remembered sign-ins of a person on the account page. */
 import { afterAll, expect, it } from 'vitest';
-import { openAccount } from '../support/account-page.ts';
-import { LoginBrowser, textOf } from '../support/login-browser.ts';
-import { LoginFixture } from '../support/login-fixture.ts';
-import { SoftwarePasskey } from '../support/passkey.ts';
-import { savePasskey, TO_PASSKEYS } from '../support/passkey-page.ts';
-import { createTestUser, PUBLIC_URL, type TestUser } from '../support/service.ts';
+import { openAccount } from '../../support/account-page.ts';
+import { LoginBrowser, textOf } from '../../support/login-browser.ts';
+import { LoginFixture } from '../../support/login-fixture.ts';
+import { SoftwarePasskey } from '../../support/passkey.ts';
+import { savePasskey, TO_PASSKEYS } from '../../support/passkey-page.ts';
+import { createTestUser, PUBLIC_URL, type TestUser } from '../../support/service.ts';
 
 const fixture = await LoginFixture.open({ config: { loginMethods: ['wallet', 'email', 'passkey'] } });
 const { service } = fixture;

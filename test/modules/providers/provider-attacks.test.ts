@@ -1,10 +1,10 @@
 /** What outsiders try with sign-ins at providers: in browsers of others, at logins of others, with names of others. */
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { follow, openAccount, tokenOf } from '../support/account-page.ts';
-import { FakeProvider } from '../support/fake-provider.ts';
-import { beginLogin, LoginBrowser } from '../support/login-browser.ts';
-import { type Arrival, LoginFixture } from '../support/login-fixture.ts';
-import { adminClient, createTestUser, type TestUser } from '../support/service.ts';
+import { follow, openAccount, tokenOf } from '../../support/account-page.ts';
+import { FakeProvider } from '../../support/fake-provider.ts';
+import { beginLogin, LoginBrowser } from '../../support/login-browser.ts';
+import { type Arrival, LoginFixture } from '../../support/login-fixture.ts';
+import { adminClient, createTestUser, type TestUser } from '../../support/service.ts';
 
 const acme = await FakeProvider.start();
 const github = await FakeProvider.start();
