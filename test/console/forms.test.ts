@@ -114,6 +114,17 @@ describe('an application', () => {
     expect((await browser.open(path)).status).toBe(404);
   });
 
+  test('invites somebody, shows the mistake of a form, and revokes the invitation', async () => {
+    const path = `/applications/${samples.params.a}/invitations`;
+    const email = 'grace@invited.test';
+    const wrong = await browser.submit(await browser.open(path), path, { email, expiresInDays: '91' });
+    expect(wrong.text).toContain('must be 1 to 90');
+    const listed = await submit(path, path, { email, locale: 'de' }, 'AdminService/InviteUser');
+    expect(listed.text).toMatch(/grace@invited\.test[\s\S]*Open/);
+    await submit(path, `${path}/revoke`, {}, 'UserService/RevokeInvitation');
+    expect((await browser.open(path)).text).not.toContain(email);
+  });
+
   test('with a wrong redirect URI is refused with the line', async () => {
     const path = `/applications/${samples.params.a}`;
     const redirectUris = 'https://shop.test/a\nhttp://shop.test/b';

@@ -46,7 +46,7 @@ const ROLES = {
     ...['/', '/search', '/health', '/audit', '/audit.csv', '/audit.jsonl', '/users', '/users/:u'],
     ...['/users/:u/sessions', '/users/:u/applications'],
     ...['/applications', '/applications/:a', '/applications/:a/preview'],
-    ...['keys', 'users', 'sessions', 'webhooks', 'webhooks/:w', 'webhooks/:w/deliveries'].map(below),
+    ...['keys', 'users', 'invitations', 'sessions', 'webhooks', 'webhooks/:w', 'webhooks/:w/deliveries'].map(below),
     ...['webhooks/:w/deliveries/:m', 'events', 'events/:e', 'events/:e/check-ins.csv', 'events/:e/check-ins.jsonl'].map(
       below,
     ),
@@ -62,7 +62,7 @@ const ROLES = {
     ...['POST /users', '/users/new', 'POST /users/new', 'POST /users/:u'],
     ...['POST /applications', '/applications/new', 'POST /applications/new', 'POST /applications/:a'],
     ...both('/applications/:a/logo'),
-    ...['POST webhooks', 'POST webhooks/:w', 'POST events'].map(below),
+    ...['POST invitations', 'POST invitations/revoke', 'POST webhooks', 'POST webhooks/:w', 'POST events'].map(below),
   ],
   sensitive: [
     ...both('/users/:u/delete', '/users/:u/erase', '/applications/:a/delete'),

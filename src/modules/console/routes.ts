@@ -15,6 +15,7 @@ import {
   showEvents,
 } from './pages/events.ts';
 import { showHealth } from './pages/health.ts';
+import { inviteByForm, revokeInvitationByForm, showInvitations } from './pages/invitations.ts';
 import { createKey, revokeKey, rotateKey, showKeys, showRevokeKey, showRotateKey } from './pages/keys.ts';
 import { setLogo, showLogo } from './pages/logo.ts';
 import { createApplicationByForm, showNewApplication } from './pages/new-application.ts';
@@ -78,6 +79,9 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...getAndPost('admin', '/applications/:a/keys/:k/rotate', showRotateKey, rotateKey, SENSITIVE),
   ...getAndPost('admin', '/applications/:a/keys/:k/revoke', showRevokeKey, revokeKey, SENSITIVE),
   get('viewer', '/applications/:a/users', showApplicationUsers),
+  get('viewer', '/applications/:a/invitations', showInvitations),
+  post('admin', '/applications/:a/invitations', inviteByForm, showInvitations),
+  post('admin', '/applications/:a/invitations/revoke', revokeInvitationByForm, showInvitations),
   get('viewer', '/applications/:a/sessions', showSessions),
   post('support', '/applications/:a/sessions/end', endSession, showSessions),
   get('viewer', '/applications/:a/webhooks', showWebhooks),

@@ -49,7 +49,14 @@ export function renderApplicationFields(request: ConsoleRequest, application?: C
     return renderField(request, { name, label, value: text, ...options });
   };
   const check = (
-    name: 'allowSignUp' | 'askName' | 'singleSignOn' | 'openIdConnect' | 'requirePkce' | 'publicClient',
+    name:
+      | 'allowSignUp'
+      | 'allowInvitations'
+      | 'askName'
+      | 'singleSignOn'
+      | 'openIdConnect'
+      | 'requirePkce'
+      | 'publicClient',
     label: string,
   ) => renderCheck(request, { name, label, isChecked: application?.[name] ?? false });
   const group = (title: string, content: Html, isOpen = request.problem !== undefined) =>
@@ -62,7 +69,7 @@ ${group(
   html`<fieldset class="check field"><legend>Ways to sign in</legend>
 ${methodsOf(request, application).map(([value, label]) => renderCheck(request, { name: 'loginMethods', value, label, isChecked: !application || allowsMethod(application, value) }))}<p>The login page offers those that this Usher has enabled.</p></fieldset>
 <fieldset class="check field"><legend>People</legend>
-${check('allowSignUp', 'New people may sign up')}${check('askName', 'Ask new people for their name')}${check('singleSignOn', 'Continue as: people who signed in to another application need no new code')}</fieldset>
+${check('allowSignUp', 'New people may sign up')}${check('allowInvitations', 'Its API keys may invite people by e-mail')}${check('askName', 'Ask new people for their name')}${check('singleSignOn', 'Continue as: people who signed in to another application need no new code')}</fieldset>
 ${field('signUpEmailDomains', 'Domains of new people’s addresses', { rows: 2, placeholder: 'example.com', note: 'One per line, with their sub-domains. Empty: all. Known people sign in with any address.' })}`,
   true,
 )}
@@ -119,6 +126,7 @@ export function readApplication(request: ConsoleRequest) {
     // If all are checked, stores no restriction, so that methods that are enabled later also count.
     loginMethods: methodsOf(request).every(([method]) => methods.includes(method)) ? [] : methods,
     allowSignUp: form.has('allowSignUp'),
+    allowInvitations: form.has('allowInvitations'),
     signUpEmailDomains: lines('signUpEmailDomains'),
     askName: form.has('askName'),
     singleSignOn: form.has('singleSignOn'),

@@ -9,6 +9,7 @@ export const APPLICATION_TABS = {
   settings: 'Settings',
   keys: 'Keys',
   users: 'Users',
+  invitations: 'Invitations',
   sessions: 'Sessions',
   webhooks: 'Webhooks',
   events: 'Events',

@@ -21,6 +21,8 @@ interface ApplicationList<Row> extends Omit<Table<Row>, 'labelledBy' | 'rows'> {
 
 interface NewForm {
   readonly title: string;
+  /** The label of its button. Defaults to `Create`. */
+  readonly submit?: string;
   /** The names of its fields: their errors are shown beside them. */
   readonly shown: readonly string[];
   readonly fields: Html;
@@ -49,12 +51,16 @@ ${form && renderNewForm(request, path, form)}`,
   };
 }
 
-function renderNewForm(request: ConsoleRequest, path: string, { title, shown, fields, isFolded }: NewForm): Html {
+function renderNewForm(
+  request: ConsoleRequest,
+  path: string,
+  { title, submit = 'Create', shown, fields, isFolded }: NewForm,
+): Html {
   const form = renderForm(
     path,
     html`${renderProblem(request, shown)}
 ${fields}
-<div class="actions"><button>Create</button></div>`,
+<div class="actions"><button>${submit}</button></div>`,
     'fields tight body sheet',
   );
   if (!isFolded) return renderPanel('new', title, form);

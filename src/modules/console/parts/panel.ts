@@ -45,6 +45,8 @@ const NOTES: Readonly<Record<string, string>> = {
   ended: 'The sessions have ended.',
   deactivated: 'Deactivated. Every session has ended.',
   reactivated: 'Active again.',
+  invited: 'Invited.',
+  withdrawn: 'The invitation is revoked.',
   revoked: 'The key no longer works.',
   redelivered: 'The redelivery has started. Reload the page to see the answer.',
   tested: 'A test message is on its way. Reload the page to see the answer.',
