@@ -5,7 +5,8 @@ import { createWebSessions } from 'usher-client/web';
 const {
   USHER_URL = 'http://localhost:8080',
   CLIENT_ID = '',
-  API_KEY = '',
+  // `next build` loads this file, too, where there is no key.
+  API_KEY = 'none',
   APP_URL = 'http://127.0.0.1:3000',
 } = process.env;
 const client = createUsherClient({ baseUrl: USHER_URL, apiKey: API_KEY });
