@@ -4,6 +4,7 @@ import { OPENID_CLIENTS } from '../../src/api/docs/openid-clients.ts';
 import { ALL_QUICK_STARTS, SETUPS } from '../../src/api/docs/quick-starts.ts';
 import { html } from '../../src/http/html.ts';
 import { type ConsoleBrowser, ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
+import { createRsaJwk } from '../support/oidc.ts';
 import { adminClient, clientsOf, PUBLIC_URL } from '../support/service.ts';
 
 const NEW = '/applications/new';
@@ -90,6 +91,13 @@ test('says which redirect URI a quick start needs that the application does not 
   const missing = 'What follows comes back to http://127.0.0.1/callback.';
   expect((await create('server', { redirectUris: 'https://shop.test/a' })).page.text).toContain(missing);
   expect((await create('server', { redirectUris: 'http://127.0.0.1:3000/callback' })).page.text).not.toContain(missing);
+});
+
+test('says that OpenID Connect is off, and not that it is on', async () => {
+  const text = 'It is off: set OIDC_SIGNING_KEYS_FILE.';
+  expect((await browser.open(NEW)).text.split(text)).toHaveLength(3);
+  await using other = await ConsoleFixture.open({ oidcSigningKeys: [createRsaJwk()] });
+  expect((await (await other.signIn(OPERATORS.admin)).open(NEW)).text).not.toContain(text);
 });
 
 test('a refused form keeps the kind', async () => {

@@ -50,6 +50,8 @@ export interface ConsoleParts extends SharedParts {
   /** The origin of the console in browsers. */
   readonly consoleUrl: string;
   readonly cookies: CookieSettings;
+  /** Whether applications can use OpenID Connect, for which Usher needs keys. */
+  readonly hasOpenIdConnect: boolean;
   readonly operators: OperatorsFile;
   /** Returns the certificate that new connections get, which may be newer than that of `config`. */
   readonly readCertificate: () => Certificate | undefined;

@@ -36,7 +36,16 @@ export async function openConsole(
     const { createConsoleHandler } = await import('./console-handler.ts');
     const { admissions, caches, exporter, procedures } = api;
     const shared = { ...parts, admissions, exporter, liveSessions: caches.sessions, procedures };
-    return createConsoleHandler({ ...shared, config, consoleUrl, cookies, operators, readCertificate });
+    const hasOpenIdConnect = parts.protocol?.logoutTokens !== undefined;
+    return createConsoleHandler({
+      ...shared,
+      config,
+      consoleUrl,
+      cookies,
+      hasOpenIdConnect,
+      operators,
+      readCertificate,
+    });
   };
   listener.serve({
     handlers: [

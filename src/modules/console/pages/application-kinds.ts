@@ -42,12 +42,12 @@ export function kindOf(form: URLSearchParams): Kind {
   return KINDS.find(({ id }) => id === form.get('kind')) ?? SERVER;
 }
 
-export function renderKinds({ problem }: Pick<ConsoleRequest, 'problem'>): Html {
+export function renderKinds({ parts, problem }: ConsoleRequest): Html {
   const chosen = problem ? kindOf(problem.form) : SERVER;
   return html`<fieldset class="kinds"><legend>What is it?</legend>
 <div>${KINDS.map(
     (kind) =>
-      html`<label><input type="radio" name="kind" value="${kind.id}"${kind === chosen && html` checked`}><span><strong>${kind.label}</strong> ${kind.about}</span></label>\n`,
+      html`<label><input type="radio" name="kind" value="${kind.id}"${kind === chosen && html` checked`}><span><strong>${kind.label}</strong> ${kind.about}${kind.openIdConnect && !parts.hasOpenIdConnect && html` <b>It is off: set <code>OIDC_SIGNING_KEYS_FILE</code>.</b>`}</span></label>\n`,
   )}</div></fieldset>\n`;
 }
 
