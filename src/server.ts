@@ -121,7 +121,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     closing: closing.signal,
     count: counts.count,
     database,
-    hasLoginPage: config.authPageUrl === undefined,
+    hasAccountPage: config.authPageUrl === undefined && pages.hasAccountPage,
     hasOidc: protocol?.logoutTokens !== undefined,
     logger,
     logins: new NetworkLimit(),

@@ -58,12 +58,11 @@ const orders = [
   'src/database',
   'src/delivery',
   'src/domain',
+  'src/login-page',
   'src/modules',
-  'src/modules/console',
-  'src/modules/demo',
-  'src/modules/oidc',
-  'src/modules/passkeys',
-  'src/modules/providers',
+  ...readdirSync(join(ROOT, 'src/modules'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => `src/modules/${name}`),
   'src/texts',
 ].map(findOrder);
 

@@ -30,8 +30,8 @@ export interface ApiParts
   readonly secrets: Pick<Secrets, 'encryptionKeys'>;
   /** Aborted when the server ends its streams. */
   readonly closing: AbortSignal;
-  /** Whether Usher serves the login page, and with it the account page. */
-  readonly hasLoginPage: boolean;
+  /** Whether Usher serves an account page. */
+  readonly hasAccountPage: boolean;
   readonly hasOidc: boolean;
   readonly readiness: Readiness;
 }

@@ -39,6 +39,7 @@ export function toPageParts(offers: readonly PageOffer[]): PageParts {
   const hasAccountPage = offers.some(({ accountPage }) => accountPage);
   return {
     browserSignIns: offers.flatMap(({ browserSignIn = [] }) => browserSignIn),
+    hasAccountPage,
     homes: new Map(offers.flatMap(({ home = [] }) => home).map(({ applicationId, path }) => [applicationId, path])),
     noticeLinks: hasAccountPage ? Object.assign({}, ...offers.map(({ noticeLinks }) => noticeLinks)) : {},
     providers: signInWays.providers,

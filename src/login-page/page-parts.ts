@@ -8,6 +8,7 @@ import type { SignInWays } from './sign-in-ways.ts';
 export interface PageParts {
   /** In the order of the parts. */
   readonly browserSignIns: readonly BrowserSignIn[];
+  readonly hasAccountPage: boolean;
   /** The paths of the first pages of applications of Usher's own, by application ID. */
   readonly homes: ReadonlyMap<string, string>;
   readonly noticeLinks: NoticeLinks;

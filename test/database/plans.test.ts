@@ -617,7 +617,15 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await exchangeToken({ ...ofTenant, run: runDistributed, now: new Date() }, exchange, peer, { authToken });
   const policy = new AddressPolicy([]);
   const limits = { sessionMaxAgeSeconds: 43_200, webhooksPerApplication: 1_000 };
-  const demoParts = { authPageUrl, cipher, hasOidc: true, clock: () => new Date(), policy, ...limits };
+  const demoParts = {
+    authPageUrl,
+    cipher,
+    hasAccountPage: true,
+    hasOidc: true,
+    clock: () => new Date(),
+    policy,
+    ...limits,
+  };
   for (const of of [database, distributed]) {
     const config = { ...service.config, dataDir: await createDirectory() };
     const startParts = { ...demoParts, database: of, tokens, url: 'http://localhost:8080' };

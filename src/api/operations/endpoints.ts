@@ -16,15 +16,15 @@ const OPENAPI = new URL('../../../gen/openapi/', import.meta.url);
 export const PROBE_PATHS: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
 interface OperationsParts {
-  /** Whether Usher serves the login page, and with it the account page. */
-  readonly hasLoginPage: boolean;
+  /** Whether Usher serves an account page. */
+  readonly hasAccountPage: boolean;
   readonly hasOidc: boolean;
   readonly readiness: Readiness;
   readonly tokens: { readonly issuer: string; readonly publicJwks: { readonly keys: readonly JWK[] } };
 }
 
 export function createOperationsEndpoints({
-  hasLoginPage,
+  hasAccountPage,
   hasOidc,
   readiness,
   tokens: { issuer, publicJwks },
@@ -38,7 +38,7 @@ export function createOperationsEndpoints({
     },
     // These pages load their modules at the first request, because most processes never get one.
     '/': createTextEndpoint(async () =>
-      (await import('./home-page.ts')).renderHomePage({ hasAccount: hasLoginPage, hasDemo: false, hasOidc }),
+      (await import('./home-page.ts')).renderHomePage({ hasAccount: hasAccountPage, hasDemo: false, hasOidc }),
     ),
     '/openapi.json': createDocumentEndpoint('rest.json'),
     '/connect.json': createDocumentEndpoint('connect.json'),

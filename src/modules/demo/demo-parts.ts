@@ -5,6 +5,7 @@ type SharedParts =
   | 'cipher'
   | 'clock'
   | 'database'
+  | 'hasAccountPage'
   | 'policy'
   | 'webhooksPerApplication'
   | 'sessionMaxAgeSeconds'

@@ -1,0 +1,73 @@
+import { showEmail } from '../config/email-address.ts';
+import { ACCOUNT_APPLICATION_ID } from '../domain/core/own-applications.ts';
+import type { LoginCodeKeys } from '../domain/login/login-code.ts';
+import { createMuteToken } from '../domain/login/muted-addresses.ts';
+import type { DueNotice } from '../domain/notices/due-notices.ts';
+import { LINK_DAYS, type NoticeLinks } from '../domain/notices/notice-links.ts';
+import { ENGLISH, LANGUAGES, type Language } from '../texts/texts.ts';
+import { createInvitationMail } from './invitation-mail.ts';
+import type { Mail } from './mail.ts';
+import { createNotice } from './notice.ts';
+
+const NOT_ME = ['mail.addressChanged.undo'] as const;
+
+export interface ComposeParts {
+  /** The URL of the login page. That of the account page is next to it. */
+  readonly authPageUrl: string;
+  readonly clock: () => Date;
+  /** The keys of links that mute an address. */
+  readonly codeKeys: LoginCodeKeys;
+  /** Whether Usher has the page that mutes an address. */
+  readonly hasMutePage: boolean;
+  /** The links of modules. */
+  readonly noticeLinks: NoticeLinks;
+  readonly providers: { nameOf(providerId: string): string };
+}
+
+/** Returns the e-mail of a stored notice. Its link is made now, so that the database has none. */
+export function composeNotice(
+  { kind, userId, recipient: to, value, changedAt: at, ...row }: Omit<DueNotice, 'attempts' | 'expiresAt'>,
+  parts: ComposeParts,
+): Mail {
+  const { authPageUrl, noticeLinks, providers } = parts;
+  const language = LANGUAGES.get(row.language) ?? ENGLISH;
+  const { host } = new URL(authPageUrl);
+  if (kind === 'invitation') return invite(row, parts, { to, language, expiresAt: new Date(value) });
+  const path = noticeLinks[kind]?.({ id: row.id, userId, recipient: to, value, changedAt: at });
+  const url = path && authPageUrl.replace(/\/login$/, '/account') + path;
+  const duration = language.duration(LINK_DAYS, 'day');
+  const undo = url ? { link: { text: NOT_ME, url }, duration } : {};
+  const notice = { to, language, application: toApplication(row, language), host, at, value, ...undo };
+  switch (kind) {
+    case 'identityLinked':
+    case 'identityRemoved':
+      return createNotice(kind, { ...notice, value: providers.nameOf(value) || value });
+    case 'addressChanged':
+    case 'addressReplaced':
+      return createNotice(url ? kind : 'addressReplaced', { ...notice, value: showEmail(value) });
+    default:
+      return createNotice(kind, notice);
+  }
+}
+
+function invite(
+  row: ApplicationOf & Pick<DueNotice, 'initiateLoginUri'>,
+  { authPageUrl, clock, codeKeys, hasMutePage }: ComposeParts,
+  mail: { to: string; language: Language; expiresAt: Date },
+): Mail {
+  const token = createMuteToken(codeKeys, mail.to, clock());
+  return createInvitationMail({
+    ...mail,
+    application: toApplication(row, mail.language),
+    initiateLoginUri: row.initiateLoginUri,
+    muteUrl: hasMutePage ? `${authPageUrl}/mute?t=${token}` : undefined,
+  });
+}
+
+type ApplicationOf = Pick<DueNotice, 'applicationId' | 'applicationName' | 'accentColor' | 'supportUri'>;
+
+/** The name of the account page is translated. */
+function toApplication({ applicationId, applicationName, accentColor, supportUri }: ApplicationOf, language: Language) {
+  const isAccount = applicationId === ACCOUNT_APPLICATION_ID || applicationName === null;
+  return { name: isAccount ? language.text('account.title') : applicationName, accentColor, supportUri };
+}
