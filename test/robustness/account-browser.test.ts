@@ -7,7 +7,6 @@ import {
   expectAccessible,
   expectContrast,
   launchChromium,
-  PAGE_TIMEOUT_MS,
   SKIPS_CHROMIUM,
 } from '../support/chromium.ts';
 import { newAddress } from '../support/login-browser.ts';
@@ -43,7 +42,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       extraHTTPHeaders: { 'x-forwarded-for': newAddress() },
       ...options,
     });
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const hosts = new Set<string>();
     context.on('request', (request) => void hosts.add(new URL(request.url()).host));

@@ -7,7 +7,6 @@ import {
   expectAccessible,
   expectContrast,
   launchChromium,
-  PAGE_TIMEOUT_MS,
   SKIPS_CHROMIUM,
 } from '../support/chromium.ts';
 import { ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
@@ -40,7 +39,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   async function signIn(options: BrowserContextOptions = {}, email: string = OPERATORS.admin) {
     context = await chrome.newContext(options);
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const hosts = new Set<string>();
     context.on('request', (request) => void hosts.add(new URL(request.url()).host));

@@ -1,7 +1,7 @@
 /** The console without a mouse, and with hands that are too quick. */
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { collectProblems, launchChromium, PAGE_TIMEOUT_MS, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
 import { type ConsoleSamples, createConsoleSamples } from '../support/console-samples.ts';
 import { Keyboard } from '../support/keyboard.ts';
@@ -28,7 +28,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   async function openLink(): Promise<Keyboard> {
     context = await chrome.newContext();
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     problems = collectProblems(context);
     page = await context.newPage();
     fixture.clock.advance(1_000);

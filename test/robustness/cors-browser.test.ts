@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { build } from 'esbuild';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { launchChromium, PAGE_TIMEOUT_MS, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { REPOSITORY } from '../support/process.ts';
 import { createTenant, createTestEvent, startTestService, type Tenant, type TestService } from '../support/service.ts';
 
@@ -76,7 +76,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   async function openPage(origin: string): Promise<Page> {
     const page = await chrome.newPage();
-    page.setDefaultTimeout(PAGE_TIMEOUT_MS);
     await page.goto(origin);
     await page.waitForFunction('globalThis.callRest');
     return page;

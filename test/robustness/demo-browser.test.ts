@@ -1,13 +1,7 @@
 /** The demo application in a real browser. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  collectProblems,
-  expectAccessible,
-  launchChromium,
-  PAGE_TIMEOUT_MS,
-  SKIPS_CHROMIUM,
-} from '../support/chromium.ts';
+import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { MINUTE } from '../support/clock.ts';
 import { type DemoFixture, openDemoFixture } from '../support/demo-fixture.ts';
 import { demoOf } from '../support/demo-of.ts';
@@ -54,7 +48,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   it('a person signs up, sees the profile and the remaining time, renews the session and signs out', async () => {
     await using context = await chrome.newContext({ viewport: { width: 360, height: 740 } });
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const page = await context.newPage();
     await page.goto(demo.service.url);
@@ -90,7 +83,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   it('a person saves a passkey, is back by one touch, continues in the second application, and ends all on the account page', async () => {
     await using context = await chrome.newContext({ viewport: { width: 360, height: 740 } });
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const page = await context.newPage();
     // Browsers allow passkeys at localhost only, not at 127.0.0.1.
@@ -149,7 +141,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   it('a person with a new wallet signs up with it, and then signs in with it alone', async () => {
     await using context = await chrome.newContext();
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const wallet = new Wallet();
     await context.exposeFunction('askWallet', (method: string, [hex = '']: string[]) =>

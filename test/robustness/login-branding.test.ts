@@ -1,6 +1,6 @@
 /** Uploaded logos in a real browser, under the policy of the page. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { collectProblems, launchChromium, PAGE_TIMEOUT_MS, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { png } from '../support/images.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { adminClient } from '../support/service.ts';
@@ -23,7 +23,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', async () => {
     const { login } = await fixture.arrive();
     const chrome = stack.adopt(await launchChromium(), (browser) => browser.close());
     const context = await chrome.newContext();
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const hosts = new Set<string>();
     context.on('request', (request) => void hosts.add(new URL(request.url()).host));

@@ -3,13 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import {
-  collectProblems,
-  expectAccessible,
-  launchChromium,
-  PAGE_TIMEOUT_MS,
-  SKIPS_CHROMIUM,
-} from '../support/chromium.ts';
+import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { type ExampleApplication, startExample } from '../support/example-application.ts';
 import { newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
@@ -62,7 +56,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       extraHTTPHeaders: { 'x-forwarded-for': newAddress() },
       ...options,
     });
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     if (wallet) await installWallet(wallet);
     const problems = collectProblems(context);
     const hosts = new Set<string>();

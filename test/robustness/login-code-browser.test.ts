@@ -1,13 +1,7 @@
 /** The page for a code in a real browser: codes that are pasted, filled in or typed, the countdown, and the ways back. */
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import {
-  collectProblems,
-  expectAccessible,
-  launchChromium,
-  PAGE_TIMEOUT_MS,
-  SKIPS_CHROMIUM,
-} from '../support/chromium.ts';
+import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { SECOND } from '../support/clock.ts';
 import { beginLogin, newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
@@ -46,11 +40,14 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       permissions: ['clipboard-read', 'clipboard-write'],
       extraHTTPHeaders: { 'x-forwarded-for': newAddress() },
     });
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     await context.route(`${new URL(REDIRECT_URI).origin}/**`, (route) => route.fulfill({ body: 'Signed in' }));
     const page = await context.newPage();
-    if (movesClock) await page.clock.install();
+    // Time stands still until the test moves it, however long a page takes.
+    if (movesClock) {
+      await page.clock.install();
+      await page.clock.pauseAt(Date.now() + SECOND);
+    }
     const posts: string[] = [];
     page.on('request', (request) => {
       if (request.method() === 'POST') posts.push(new URL(request.url()).pathname);

@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { cloneDatabase } from '../support/database.ts';
 import { type HttpRequest, openHttpClient, request } from '../support/http.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
@@ -59,11 +59,17 @@ afterAll(() => fixture.close());
 
 // First, before others have asked for the backlog.
 test('scrapes at the same time share one', async () => {
-  await using metrics = await openMetrics(fixture.service);
+  const collect = vi.fn(() => fixture.service.collect?.() ?? expect.unreachable());
+  await using metrics = await openMetrics({ collect });
+  const startedAt = performance.now();
   const texts = await Promise.all(Array.from({ length: 20 }, async () => (await fetch(metrics.url)).text()));
-  expect(new Set(texts).size).toBe(1);
+  // They share one for a second, and on a busy machine they may not all come within a second.
+  const collected = collect.mock.calls.length;
+  expect(collected).toBeLessThanOrEqual(1 + (performance.now() - startedAt) / 1_000);
+  expect(new Set(texts).size).toBe(collected);
   const found = await scrape(metrics);
-  expect(found.sum('db_client_operation_duration_seconds_count', { db_query_summary: 'selectBacklog' })).toBe(1);
+  const backlog = { db_query_summary: 'selectBacklog' };
+  expect(found.sum('db_client_operation_duration_seconds_count', backlog)).toBe(collected);
 });
 
 test('hostile calls add no series, however many', async () => {

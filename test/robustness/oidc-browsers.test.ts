@@ -4,13 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import {
-  collectProblems,
-  expectAccessible,
-  launchChromium,
-  PAGE_TIMEOUT_MS,
-  SKIPS_CHROMIUM,
-} from '../support/chromium.ts';
+import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { createDirectory } from '../support/directory.ts';
 import { startExample } from '../support/example-application.ts';
 import { findFreePort } from '../support/free-port.ts';
@@ -55,7 +49,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       ...options,
     });
     onTestFinished(() => context.close());
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const page = await context.newPage();
     const redirectUri = `${origin}/callback`;

@@ -3,7 +3,7 @@ import { build } from 'esbuild';
 import type { UserManager } from 'oidc-client-ts';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { collectProblems, launchChromium, PAGE_TIMEOUT_MS, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { PERSON } from '../support/openid/provider.ts';
 import { servePages } from '../support/openid/serve-pages.ts';
 import { startUsherProvider, trustCertificate, type UsherProvider } from '../support/openid/usher-provider.ts';
@@ -68,7 +68,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     const person = await createTestUser(provider.service, { name: PERSON.name });
     const context = await chrome.newContext({ viewport: { width: 360, height: 740 }, ignoreHTTPSErrors: true });
     onTestFinished(() => context.close());
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const page = await context.newPage();
     await visit(page, origin);

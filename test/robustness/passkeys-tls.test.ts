@@ -3,7 +3,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { LANGUAGES, type TextKey } from '../../src/texts/texts.ts';
 import { createCertificate } from '../support/certificate.ts';
-import { collectProblems, launchChromium, PAGE_TIMEOUT_MS, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { beginLogin, newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import {
@@ -48,7 +48,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   async function openBrowser(locale: string) {
     const headers = { 'x-forwarded-for': newAddress() };
     context = await chrome.newContext({ ignoreHTTPSErrors: true, locale, extraHTTPHeaders: headers });
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     problems = collectProblems(context);
     await context.route(`${CALLBACK}?**`, (route) =>
       route.fulfill({ contentType: 'text/html', body: '<h1>Signed in</h1>' }),

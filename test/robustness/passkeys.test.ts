@@ -38,7 +38,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   /** Opens a browser with an authenticator. The application is a page that says so. */
   async function openBrowser() {
     context = await chrome.newContext({ extraHTTPHeaders: { 'x-forwarded-for': newAddress() } });
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     problems = collectProblems(context);
     await context.route(`${CALLBACK}?**`, (route) =>
       route.fulfill({ contentType: 'text/html', body: '<h1>Shop</h1>' }),

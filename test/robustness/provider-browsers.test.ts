@@ -1,13 +1,7 @@
 /** Signing in at other providers in Chromium: at another Usher, and at a certified provider. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  collectProblems,
-  expectAccessible,
-  launchChromium,
-  PAGE_TIMEOUT_MS,
-  SKIPS_CHROMIUM,
-} from '../support/chromium.ts';
+import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { beginLogin, newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
@@ -56,7 +50,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       extraHTTPHeaders: { 'x-forwarded-for': newAddress() },
       ignoreHTTPSErrors: true,
     });
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const page = await context.newPage();
     const { path } = await beginLogin(fixture.service, fixture.tenant, { redirectUri });

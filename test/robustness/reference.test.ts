@@ -9,7 +9,7 @@ import { toBufCurl, toCurl } from '../../src/api/docs/example-commands.ts';
 import { exampleReply } from '../../src/api/docs/example-reply.ts';
 import { OpenApi } from '../../src/api/docs/openapi.ts';
 import { renderReference } from '../../src/api/docs/page.ts';
-import { collectProblems, launchChromium, PAGE_TIMEOUT_MS, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { runExample, variablesOf } from '../support/reference-examples.ts';
 import { createTenant, startTestService } from '../support/service.ts';
 import { quickOrLong } from '../support/soak.ts';
@@ -85,7 +85,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in a browser', () => {
   beforeAll(async () => {
     browser = await launchChromium();
     const context = await browser.newContext({ viewport: { width: 1280, height: 844 } });
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     problems = collectProblems(context);
     tab = await context.newPage();
   });

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { CREATIONS, SETUPS } from '../../src/api/docs/quick-starts.ts';
-import { collectProblems, launchChromium, PAGE_TIMEOUT_MS, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { MINUTE } from '../support/clock.ts';
 import { createDirectory } from '../support/directory.ts';
 import { findFreePort } from '../support/free-port.ts';
@@ -51,7 +51,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   async function open() {
     const context = await chrome.newContext();
     onTestFinished(() => context.close());
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     await context.clock.install();
     const page = await context.newPage();

@@ -2,13 +2,7 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { LANGUAGES } from '../../src/texts/texts.ts';
-import {
-  collectProblems,
-  expectAccessible,
-  launchChromium,
-  PAGE_TIMEOUT_MS,
-  SKIPS_CHROMIUM,
-} from '../support/chromium.ts';
+import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { ContractWallet } from '../support/contract-wallet.ts';
 import { ContractWalletFixture, FACTORY } from '../support/contract-wallet-fixture.ts';
 import { beginLogin, newAddress } from '../support/login-browser.ts';
@@ -87,7 +81,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       locale: language,
       ...options,
     });
-    context.setDefaultTimeout(PAGE_TIMEOUT_MS);
     const problems = collectProblems(context);
     const hosts = new Set<string>();
     context.on('request', (request) => {

@@ -39,8 +39,10 @@ export const CHROMIUM_ARGS = [
 
 export const SKIPS_CHROMIUM = lacks('CHROMIUM');
 
-export function launchChromium() {
-  return chromium.launch({ executablePath: CHROMIUM_PATH, args: CHROMIUM_ARGS, timeout: PAGE_TIMEOUT_MS });
+export async function launchChromium() {
+  const options = { executablePath: CHROMIUM_PATH, args: CHROMIUM_ARGS, timeout: PAGE_TIMEOUT_MS };
+  const browser = await chromium.launch(options);
+  return browser.on('context', (context) => context.setDefaultTimeout(PAGE_TIMEOUT_MS));
 }
 
 /** Returns a list that gets what goes wrong on the pages, such as a script that the policy forbids. */

@@ -107,5 +107,9 @@ function isBytes({ method }: Operation, name: string): boolean {
 function quote(value: JsonValue): string {
   if (Array.isArray(value)) return `[${value.map(quote).join(', ')}]`;
   if (isVariable(value)) return value.slice(1);
+  if (typeof value === 'object' && value)
+    return `{ ${Object.entries(value)
+      .map(([name, item]) => `${name}: ${quote(item)}`)
+      .join(', ')} }`;
   return typeof value === 'string' ? `'${value.replace(/['\\]/g, '\\$&')}'` : String(value);
 }
