@@ -32,6 +32,7 @@ export const ACTIONS: readonly Action[] = [
     form: 'closed',
     run: (request) => showForm(request, 'closed'),
   },
+  { method: 'GET', path: '/login/refused', form: 'refused', run: (request) => showForm(request, 'refused') },
   { method: 'POST', path: '/login/wallet/challenge', needs: 'wallet', form: 'script', run: challengeWallet },
   {
     method: 'POST',

@@ -10,6 +10,7 @@ import { type Form, sendRedirect } from './responses.ts';
 /** Returns the page that shows the error of a form. */
 export function pageOf({ reason }: ServiceError, form: Form): Form {
   if (reason === 'ACCOUNT_CLOSED') return 'closed';
+  if (reason === 'ACCESS_NOT_ALLOWED') return 'refused';
   if (reason === 'LOGIN_METHOD_NOT_ENABLED') return 'choice';
   // A name completes the login only with a valid code.
   if (reason === 'CODE_NOT_VALID' && form === 'name') return 'code';
@@ -17,9 +18,12 @@ export function pageOf({ reason }: ServiceError, form: Form): Form {
   return reason === 'CODE_SENT_JUST_NOW' || reason === 'CODE_SENT_TOO_OFTEN' ? 'code' : form;
 }
 
-/** Returns whether the error needs no alert: the person entered an address again to which a code was just sent. */
+/**
+ * Returns whether the error needs no alert: the page says it, or the person entered an address again to which a code was
+ * just sent.
+ */
 export function isExpected({ reason }: ServiceError, form: Form): boolean {
-  return reason === 'CODE_SENT_JUST_NOW' && form !== 'code';
+  return reason === 'ACCESS_NOT_ALLOWED' || (reason === 'CODE_SENT_JUST_NOW' && form !== 'code');
 }
 
 /** Redirects after a form, so that the browser can reload the page without sending the form again. */

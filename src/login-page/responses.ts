@@ -46,7 +46,7 @@ export function sendScriptResponse(
 }
 
 /** The pages of a login that have a form. */
-export type FormPage = 'choice' | 'closed' | 'code' | 'link' | 'name';
+export type FormPage = 'choice' | 'closed' | 'code' | 'link' | 'name' | 'refused';
 
 /** The page that shows a problem, or `script` if the script of the page shows it. */
 export type Form = FormPage | 'script' | OwnPage;

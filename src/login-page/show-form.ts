@@ -13,7 +13,7 @@ import { readEmailCookie } from './browser-cookie.ts';
 import { showDeadEnd } from './dead-end.ts';
 import type { LoginRequest } from './login-request.ts';
 import { renderChoice } from './pages/choice.ts';
-import { renderClosed } from './pages/closed.ts';
+import { renderClosed, renderRefused } from './pages/closed.ts';
 import { renderCode } from './pages/code.ts';
 import { describeError } from './pages/error.ts';
 import { renderLink } from './pages/link.ts';
@@ -22,7 +22,17 @@ import { isExpected, pageOf, redirectToForm } from './redirect-to-form.ts';
 import { type Form, type FormPage, sendErrorPage, sendPage, sendRedirect, sendScriptResponse } from './responses.ts';
 import { viewLogin } from './view-login.ts';
 
-const RENDER = { choice: renderChoice, closed: renderClosed, code: renderCode, link: renderLink, name: renderName };
+const RENDER = {
+  choice: renderChoice,
+  closed: renderClosed,
+  code: renderCode,
+  link: renderLink,
+  name: renderName,
+  refused: renderRefused,
+};
+
+/** The forms that need the method `email`. A wallet, passkey or provider may say who is refused, too. */
+const OF_EMAIL = ['code', 'link', 'name'];
 
 /** Shows the form of an open intent. Redirects the browser that has completed the intent to the application. */
 export async function showForm(request: LoginRequest, form: FormPage) {
@@ -63,8 +73,7 @@ export async function showForm(request: LoginRequest, form: FormPage) {
       link: fields.link || (form === 'link' ? LINK_WALLET : ''),
       linkedProvider: allowsMethod(state.branding, fields.link) ? parts.providers.nameOf(fields.link) : '',
     };
-    // Every form but the choice needs the method `email`. A provider may say whose account is closed, too.
-    const isMissing = form !== 'closed' && ((form === 'code' && !latest) || !methods.includes('email'));
+    const isMissing = OF_EMAIL.includes(form) && ((form === 'code' && !latest) || !methods.includes('email'));
     const render = isMissing ? renderChoice : RENDER[form];
     // A continued sign-in does not allow changes of passkeys, so the page does not offer it on the way to them.
     const isDue = form === 'choice' && !next;

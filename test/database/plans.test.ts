@@ -99,6 +99,7 @@ import { useInvitations } from '../support/use-invitations.ts';
 import { useOidc } from '../support/use-oidc.ts';
 import { usePasskeys } from '../support/use-passkeys.ts';
 import { useRememberedSignIns } from '../support/use-remembered-sign-ins.ts';
+import { useRestrictedAccess } from '../support/use-restricted-access.ts';
 import { Wallet } from '../support/wallet.ts';
 
 const ROWS = 5_000;
@@ -135,6 +136,8 @@ const JOBS = [
 
 /** Lists, changes and batches for which planning costs little: few come in a second. */
 const PLANNED_ANEW = [
+  'cut_off_refused',
+  'delete_group_member',
   'delete_passkey',
   'extend_leases',
   'insert_passkey',
@@ -144,15 +147,18 @@ const PLANNED_ANEW = [
   'select_audit_events',
   'select_audit_events_by_actor',
   'select_deliveries',
+  'select_grants_to_check',
   'select_hourly_counts',
   'select_inviter',
   'select_live_sessions',
+  'select_logins_to_check',
   'select_names',
   'select_oidc_grants',
   'select_users_of_application_by_email',
   'select_webhooks',
   'set_api_keys_last_used',
   'settle_batch',
+  'store_group_access',
   'update_changed_webhook',
 ];
 
@@ -310,10 +316,11 @@ test('no other statement is planned anew each time', () => {
 
 /**
  * Up to some 60,000 sessions, Postgres finds those of a batch of IDs by reading them all. So it finds the end of a
- * large batch among few rows. There are at most 1,000 groups.
+ * large batch among few rows. There are at most 1,000 groups, of which
+ * an application has 100.
  */
 function isCheaperWhole(name: string, text: string): boolean {
-  if (name === 'insert_group' || name === 'select_application_groups') return true;
+  if (['insert_group', 'select_application_groups', 'delete_group_member'].includes(name)) return true;
   return name === 'delete_sessions' || (name === 'select_batch_end' && !text.includes(`offset ${BATCH_ROWS - 1}`));
 }
 
@@ -550,6 +557,9 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await useEventRules({ ...ofTenant, transact: (work) => work(run) });
   await useInvitations(ofTenant, codes.keys, { service, tenant });
   await useOidc(ofTenant, runDistributed, { service, tenant });
+  const closed = await createTenant(service, { singleSignOn: true, openIdConnect: true });
+  const ofClosed = { ...ofTenant, application: { ...ofTenant.application, ...closed, singleSignOn: true } };
+  await useRestrictedAccess(ofClosed, [call.run, runDistributed], parts, { service, tenant: closed });
   await listOperatorEvents(call, pageTokens, { readerId: randomUUID(), pageSize: 1 });
   const named = new Set([tenant.id]);
   await readNames(call, {

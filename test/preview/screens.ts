@@ -1,7 +1,7 @@
 /** Every page that people see, with example data: for the preview and for the tests of pages. */
 import type { PageApplication } from '../../src/login-page/page-application.ts';
 import { renderChoice } from '../../src/login-page/pages/choice.ts';
-import { renderClosed } from '../../src/login-page/pages/closed.ts';
+import { renderClosed, renderRefused } from '../../src/login-page/pages/closed.ts';
 import { renderCode } from '../../src/login-page/pages/code.ts';
 import type { PageContent } from '../../src/login-page/pages/document.ts';
 import { ERROR_PAGES, type ErrorPage, renderError } from '../../src/login-page/pages/error.ts';
@@ -50,6 +50,7 @@ export const SCREENS: readonly Screen[] = [
   },
   { name: 'continue', render: (language) => renderContinue({ ...formView(language), ...SIGN_IN }) },
   { name: 'closed', render: (language) => renderClosed(formView(language)) },
+  { name: 'refused', render: (language) => renderRefused(formView(language)) },
   { name: 'link', render: (language) => renderLink(formView(language, { link: '1' })) },
   {
     name: 'choice-providers',

@@ -127,7 +127,7 @@ export class LoginFixture implements AsyncDisposable {
   }
 
   /** Enters so many wrong codes, of five allowed tries. */
-  async readyByEmail(by: Arrival = {}, misses = 0) {
+  async readyByEmail(by: Arrival & { user?: TestUser } = {}, misses = 0) {
     const asked = await this.askForCode(by);
     for (let miss = 1; miss <= misses; miss++) await asked.enter(wrongCode(asked.code, miss));
     return { ...asked, submit: (at?: TestService) => asked.enter(asked.code, at) };

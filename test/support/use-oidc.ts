@@ -16,7 +16,15 @@ import { createTestUser, REDIRECT_URI, type Tenant, type TestService } from './s
 export async function useOidc(
   call: ApplicationCall,
   runDistributed: Run,
-  { service, tenant }: { readonly service: TestService; readonly tenant: Tenant },
+  {
+    service,
+    tenant,
+    letIn,
+  }: {
+    readonly service: TestService;
+    readonly tenant: Tenant;
+    readonly letIn?: (userId: string) => Promise<unknown>;
+  },
 ): Promise<void> {
   const keys = deriveTokenKeys(service.config.secrets.encryptionKeys ?? []);
   const applicationId = tenant.id;
@@ -27,6 +35,7 @@ export async function useOidc(
   ];
   for (const { subscribed, run } of ways) {
     const user = await createTestUser(service);
+    await letIn?.(user.id);
     const issuing = { ...call, run, isPublic: true, peer: { ipAddress: '::1', userAgent: '' } };
     const parts = { codeKeys: keys.code, maxAgeSeconds: 3_600, subscribed };
     const begin = async () => {

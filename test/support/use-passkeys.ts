@@ -25,12 +25,13 @@ export async function usePasskeys(
   call: Call,
   parts: EmailLoginParts,
   encryptionKeys: readonly Buffer[],
-  { service, tenant }: { service: TestService; tenant: Tenant },
+  { service, tenant, letIn }: { service: TestService; tenant: Tenant; letIn?: (userId: string) => Promise<unknown> },
 ): Promise<void> {
   const relyingParty = createRelyingParty(`${PUBLIC_URL}/login`, undefined, encryptionKeys);
   const { keys, rpId, origin } = relyingParty;
   const browser = newBrowser();
   const { id: userId } = await createTestUser(service);
+  await letIn?.(userId);
   const added = { loginIntentId: await createLoginIntent(service, tenant), browser };
   const how = { method: 'email', ...toSignInOrigin(browser) } as const;
   await completeLogin(call, parts.tokens, { ...added, userId }, { how });

@@ -3629,7 +3629,8 @@ export const AdminService: GenService<{
   },
   /**
    * Removes a user from an application, and ends the user's sessions and unused auth
-   * tokens there. Webhooks keep their owner. A new sign-in adds the user again.
+   * tokens there. Webhooks keep their owner. A new sign-in adds the user again, unless
+   * the application has restrict_access and no group lets the user in.
    * Also succeeds for a user who is not in the application.
    *
    * APPLICATION_NOT_FOUND or USER_NOT_FOUND.
@@ -3799,7 +3800,8 @@ export const AdminService: GenService<{
    *
    * LOGIN_INTENT_NOT_FOUND or USER_NOT_FOUND; LOGIN_INTENT_EXPIRED or
    * LOGIN_INTENT_COMPLETED; SIGN_IN_NOT_FRESH on behalf of a user, if the intent has a
-   * prompt or a maximum age.
+   * prompt or a maximum age; ACCESS_NOT_ALLOWED when the application has
+   * restrict_access and nobody has let the user in.
    *
    * @generated from rpc usher.v1.AdminService.CompleteLogin
    */

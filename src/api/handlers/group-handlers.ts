@@ -28,18 +28,21 @@ export function createGroupHandlers({
   liveSessions,
   pageTokens,
 }: Pick<ServiceParts, 'liveSessions' | 'pageTokens'>): Pick<ServiceHandlers<typeof AdminService>, GroupRpc> {
+  const forget = (userIds: Iterable<string>) => {
+    for (const userId of userIds) liveSessions.forgetUser(userId);
+  };
   return {
     createGroup: async (call, fields) => ({ group: toMessage(await createGroup(call, fields)) }),
     getGroup: async (call, fields) => ({ group: toMessage(await getGroup(call, fields)) }),
     listGroups: async (call, fields) => toPage('groups', await listGroups(call, pageTokens, fields), toMessage),
     updateGroup: async (call, fields) => ({ group: toMessage(await updateGroup(call, fields)) }),
-    deleteGroup,
+    deleteGroup: async (call, fields) => forget(await deleteGroup(call, fields)),
     addGroupMember,
     removeGroupMember: async (call, fields) => liveSessions.forgetUser(await removeGroupMember(call, fields)),
     listGroupMembers: async (call, fields) =>
       toPage('members', await listGroupMembers(call, pageTokens, fields), toMessage),
     listUserGroups: async (call, fields) => toPage('groups', await listUserGroups(call, pageTokens, fields), toMessage),
-    setGroupAccess,
+    setGroupAccess: async (call, fields) => forget(await setGroupAccess(call, fields)),
     listApplicationGroups: async (call, fields) => ({
       groups: (await listApplicationGroups(call, fields)).map(toMessage),
     }),

@@ -6,6 +6,7 @@ import { changedValues, changeParameters, changes, isChanged } from '../core/cha
 import { ServiceError } from '../core/errors.ts';
 import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../core/row-version.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
+import { endRefused } from '../lifecycle/end-refused.ts';
 import { storeLogoutEndpoint } from '../outbox/logout-endpoint.ts';
 import {
   type ApplicationDetails,
@@ -20,7 +21,7 @@ import { type IsKnownMethod, requireKnownMethods } from './known-methods.ts';
 const rules = { applicationId: uuid, ...changes({ ...requiredRules, ...flagRules, ...optionalRules }) };
 
 /**
- * Changes an application and returns it.
+ * Changes an application and returns it. If it becomes restricted, the sign-ins of users who may not enter it end.
  *
  * @throws ServiceError `Application not found`, `Changed meanwhile`, and `Validation failed` for an unknown login
  * method
@@ -41,6 +42,8 @@ export async function updateApplication(
   if (!updated) throw new ServiceError('APPLICATION_NOT_FOUND');
   requireExpected(updated);
   if (given.backchannelLogoutUri) call.onMessage?.(applicationId);
+  // Also if it was restricted before: an earlier call may have been cut short.
+  if (given.restrictAccess) await endRefused(call, applicationId);
   return updated.application;
 }
 

@@ -4,17 +4,32 @@ import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
+import { AFFECTED, affectedUsers, cutOffLost, endLostAccess, lossMessages } from '../lifecycle/lost-access.ts';
+import { messagesOf } from '../outbox/insert-message.ts';
+import { runCutoff } from '../sessions/cutoffs.ts';
 
 const rules = { groupId: uuid };
 
-/** Deletes a group with its memberships. @throws ServiceError `Group not found` */
-export async function deleteGroup({ run }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
-  const [deleted] = await run(removeGroup, check(request, rules));
+/**
+ * Deletes a group with its memberships, and ends the sign-ins of members where only the group has let them in. Returns
+ * the IDs of members who may have lost access.
+ *
+ * @throws ServiceError `Group not found`
+ */
+export async function deleteGroup(call: Call, request: Unchecked<keyof typeof rules>): Promise<readonly string[]> {
+  const deleted = await endLostAccess(call, await runCutoff(call, removeGroup, check(request, rules)));
   if (!deleted) throw new ServiceError('GROUP_NOT_FOUND');
+  return deleted.affected.map(([, userId]) => userId);
 }
 
-const removeGroup = statement('delete_group')`
+const removeGroup = statement('delete_group', AFFECTED)`
   with deleted as (
     delete from groups where id = ${p.uuid('groupId')} returning id
-  ), ${auditEvent({ resource: sql`id`, from: sql`deleted`, applicationId: noApplication })}
-  select from deleted`;
+  ), affected as (
+    select g.application_id, member.user_id
+    from deleted join group_members member on member.group_id = deleted.id
+      join application_groups g on g.group_id = deleted.id
+    where g.allows_access
+  ), ${auditEvent({ resource: sql`id`, from: sql`deleted`, applicationId: noApplication })},
+  ${cutOffLost(sql`m.group_id <> ${p.uuid('groupId')}`)}, ${messagesOf(...lossMessages)}
+  select ${affectedUsers} from deleted`;

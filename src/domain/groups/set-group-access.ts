@@ -4,22 +4,28 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { boolean, check, orDefault, type Unchecked, uuid } from '../core/validation.ts';
+import { AFFECTED, affectedUsers, cutOffLost, endLostAccess, lossMessages } from '../lifecycle/lost-access.ts';
+import { messagesOf } from '../outbox/insert-message.ts';
+import { runCutoff } from '../sessions/cutoffs.ts';
 import { MAX_GROUPS_OF_APPLICATION } from './group.ts';
 
 const flag = orDefault(boolean, false);
 const rules = { groupId: uuid, applicationId: uuid, allowsAccess: flag, inClaim: flag };
 
 /**
- * Sets what a group means to an application. Nothing is stored about a group that means nothing to it.
+ * Sets what a group means to an application. Nothing is stored about a group that means nothing to it. Ends the sign-ins
+ * of members if only the group has let them in. Returns the IDs of members who may have lost access.
  *
  * @throws ServiceError `Group not found`, `Application not found`, `Too many groups`
  */
-export async function setGroupAccess({ run, now }: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
+export async function setGroupAccess(call: Call, request: Unchecked<keyof typeof rules>): Promise<readonly string[]> {
   const parameters = check(request, rules);
-  const [found] = await run(storeAccess, { ...parameters, most: MAX_GROUPS_OF_APPLICATION, now });
+  const stored = await runCutoff(call, storeAccess, { ...parameters, most: MAX_GROUPS_OF_APPLICATION });
+  const found = await endLostAccess(call, stored);
   if (!found?.hasGroup) throw new ServiceError('GROUP_NOT_FOUND');
   if (!found.hasApplication) throw new ServiceError('APPLICATION_NOT_FOUND');
   if (found.isFull) throw new ServiceError('TOO_MANY_GROUPS');
+  return found.affected.map(([, userId]) => userId);
 }
 
 const isAny = sql`(${p.boolean('allowsAccess')} or ${p.boolean('inClaim')})`;
@@ -28,6 +34,7 @@ const storeAccess = statement('store_group_access', {
   hasGroup: t.boolean,
   hasApplication: t.boolean,
   isFull: t.boolean,
+  ...AFFECTED,
 })`
   with target as (
     select g.id as group_id, a.id as application_id from groups g, applications a
@@ -48,8 +55,14 @@ const storeAccess = statement('store_group_access', {
     returning group_id
   ), changed as (
     select group_id from removed union all select group_id from stored
-  ), ${auditEvent({ resource: sql`group_id`, from: sql`changed` })}
+  ), affected as (
+    select ${p.uuid('applicationId')} as application_id, member.user_id
+    from changed join group_members member on member.group_id = changed.group_id
+    where not ${p.boolean('allowsAccess')}
+  ), ${auditEvent({ resource: sql`group_id`, from: sql`changed` })},
+  ${cutOffLost(sql`(y.application_id, y.group_id) <> (${p.uuid('applicationId')}, ${p.uuid('groupId')})`)},
+  ${messagesOf(...lossMessages)}
   select exists (select 1 from groups where id = ${p.uuid('groupId')}) as has_group,
     exists (select 1 from applications where id = ${p.uuid('applicationId')} and deleted_at is null) as has_application,
-    is_full
+    is_full, ${affectedUsers}
   from present`;

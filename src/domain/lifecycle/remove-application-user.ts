@@ -9,6 +9,7 @@ import { sessionRevoked } from '../outbox/user-messages.ts';
 import { cutOffSessions, runCutoff } from '../sessions/cutoffs.ts';
 import { endLateSession } from '../sessions/late-sessions.ts';
 import { FOUND_BOTH, foundBoth, requireBoth } from '../users/add-application-user.ts';
+import { cutOffRefused } from './lost-access.ts';
 
 const rules = { applicationId: uuid, userId: uuid };
 
@@ -23,6 +24,7 @@ export async function removeApplicationUser(call: Call, request: Unchecked<keyof
   const found = await runCutoff(call, deleteApplicationUser, parameters);
   announce(call.onMessage, requireBoth(found));
   await endLateSession(call, { ...parameters, mayRemoveUser: true });
+  await cutOffRefused(call, [[parameters.applicationId, parameters.userId]]);
   return parameters.userId;
 }
 

@@ -1,10 +1,9 @@
 import { isIP } from 'node:net';
-import { type SQL, sql } from 'drizzle-orm';
-import { BY_POSTGRES, statementInstant } from '../../database/instants.ts';
-import { applications, loginIntents } from '../../database/schema.ts';
-import { columnsOf, p, type RowOfType, statement, t } from '../../database/template.ts';
+import { sql } from 'drizzle-orm';
+import { BY_POSTGRES } from '../../database/instants.ts';
+import { p, type RowOfType, statement } from '../../database/template.ts';
+import { accessByCtes } from '../access/has-access.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
-import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, identifier, optional, text, textThat, type Unchecked, uuid } from '../core/validation.ts';
@@ -12,9 +11,17 @@ import { type SignInOrigin, shortenUserAgent } from '../sessions/browser.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { IMPERSONATION, type SignInMethod } from '../tokens/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
-import { isSameEmail, spellingsOf } from '../users/same-email.ts';
-import { acceptInvitation, hasInvitation } from './accept-invitation.ts';
+import { spellingsOf } from '../users/same-email.ts';
+import { acceptInvitation } from './accept-invitation.ts';
+import {
+  COMPLETED_INTENT,
+  completedColumns,
+  completedIntent,
+  isUnrestricted,
+  laterThanCutoffs,
+} from './completed-intent.ts';
 import { requireOpenIntent } from './login-intent.ts';
+import { isProvedUser, type ProofParameters, requireAccess } from './proved-user.ts';
 
 /** Accepts the longest header. `shortenUserAgent` cuts what is stored. */
 const userAgentText = text({ max: 8_192, min: 0 });
@@ -51,7 +58,8 @@ export interface OwnSignIn {
  *
  * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`; `User not
  * found`, also if the proved wallet or identity no longer belongs to the user; `Code no longer valid` instead if an
- * e-mail address was proved; `Sign-in not fresh` on behalf of a user if the application demands a fresh sign-in
+ * e-mail address was proved; `Sign-in not fresh` on behalf of a user if the application demands a fresh sign-in; `Access
+ * not allowed` if the application is restricted and nobody has let the user in
  */
 export async function completeLogin(
   call: Call,
@@ -68,7 +76,7 @@ export async function completeLogin(
     answerDigest: null,
     ...givenOrigin(ipAddress, userAgent),
   };
-  const [intent] = await run(completeIntent, {
+  const parameters = {
     ...BY_POSTGRES,
     ...how,
     authenticatedAt: how.authenticatedAt ?? null,
@@ -80,17 +88,31 @@ export async function completeLogin(
     issuer,
     subject,
     onBehalfBy,
-  });
-  if (!intent) {
-    const { prompt, maxAgeSeconds } = await requireOpenIntent(call, loginIntentId);
-    if (onBehalfBy !== null && (prompt !== '' || maxAgeSeconds !== null)) throw new ServiceError('SIGN_IN_NOT_FRESH');
-    throw new ServiceError(email === null ? 'USER_NOT_FOUND' : 'CODE_NOT_VALID');
-  }
+  };
+  const [found] = await run(completeIntent, parameters);
+  const intent = found ?? (await completeOrRefuse(call, parameters));
   call.count?.('sign_ins');
   if (intent.isInvited) await acceptInvitation(call, { ...intent, userId });
   // After a sign-in by e-mail, `rememberOrigin` does it.
   if (how.method !== 'email' && how.ipAddress !== null) await removeIfErased(call, userId);
   return answerLogin(tokens, { ...intent, loginIntentId, userId, method: how.method });
+}
+
+/** Completes an intent that the usual statement has left open, or says why it cannot be completed. */
+async function completeOrRefuse(
+  call: Call,
+  parameters: ProofParameters & { readonly loginIntentId: string; readonly onBehalfBy: string | null },
+) {
+  const open = await requireOpenIntent(call, parameters.loginIntentId);
+  const { applicationId, restrictAccess, prompt, maxAgeSeconds } = open;
+  const isFresh = prompt !== '' || maxAgeSeconds !== null;
+  if (parameters.onBehalfBy !== null && isFresh) throw new ServiceError('SIGN_IN_NOT_FRESH');
+  if (restrictAccess) {
+    const [completed] = (await call.run(completeRestrictedIntent, { ...parameters, applicationId })) ?? [];
+    if (completed) return completed;
+    await requireAccess(call, { ...parameters, applicationId });
+  }
+  throw new ServiceError(parameters.emails === null ? 'USER_NOT_FOUND' : 'CODE_NOT_VALID');
 }
 
 /** Returns the origin that a page other than Usher's has passed on. It may pass the address or the user agent alone. */
@@ -138,93 +160,27 @@ export interface Proved {
   readonly subject?: string | null;
 }
 
-/** The row of a login intent that a statement has just completed. */
-export const COMPLETED_INTENT = {
-  applicationId: loginIntents.applicationId,
-  clientId: applications.clientId,
-  singleSignOn: applications.singleSignOn,
-  redirectUri: loginIntents.redirectUri,
-  state: loginIntents.state,
-  prompt: loginIntents.prompt,
-  responseMode: loginIntents.responseMode,
-  completedAt: t.instant,
-  authenticatedAt: loginIntents.authenticatedAt,
-  /** Whether the sign-in accepts an invitation. */
-  isInvited: t.boolean,
-};
-
-/** The columns of `COMPLETED_INTENT` in the CTE `completed`. */
-export const completedColumns = columnsOf(COMPLETED_INTENT);
-
 interface CompletedLogin extends Omit<RowOfType<typeof COMPLETED_INTENT>, 'isInvited'> {
   readonly loginIntentId: string;
   readonly userId: string;
   readonly method: SignInMethod;
 }
 
-/**
- * The instant of a sign-in, later than every cut-off that the statement sees. A statement may begin before the
- * reactivation of a user and still see it: the cut-off of the reactivation would then end the sign-in at once.
- * Parameter: userId.
- */
-export const laterThanCutoffs = sql`greatest(${statementInstant}, (
-  select c.cutoff_at + interval '1 ms' from user_cutoffs c where c.user_id = ${p.uuid('userId')}))`;
-
-/** The assignments of an update that stores a `SignInOrigin`. Parameters: all of `SignInOrigin`. */
-export const originAssignments = sql`browser_digest = ${p.bytes('browserDigest')},
-      answer_digest = ${p.bytes('answerDigest')}, ip_address = ${p.text('ipAddress')}, user_agent = ${p.text('userAgent')}`;
+const ofProvedUser = {
+  condition: sql`(${p.text('onBehalfBy')}::text is null or i.prompt = '' and i.max_age_seconds is null)
+    and exists (select 1 from users u where ${isProvedUser})`,
+  completedAt: laterThanCutoffs,
+  authenticatedAt: p.instant('authenticatedAt'),
+  onBehalfBy: p.text('onBehalfBy'),
+};
 
 const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
-  with ${completedIntent({
-    condition: sql`(${p.text('onBehalfBy')}::text is null or i.prompt = '' and i.max_age_seconds is null) and exists (
-      select 1 from users u
-      where u.id = ${p.uuid('userId')} and u.deleted_at is null and u.deactivated_at is null
-        and (${p.texts('emails')} is null or ${isSameEmail(sql`u.email`)})
-        and (${p.text('walletAddress')} is null or lower(u.wallet_address) = lower(${p.text('walletAddress')}))
-        and (${p.text('issuer')} is null or exists (
-          select 1 from user_identities d
-          where d.issuer = ${p.text('issuer')} and d.subject = ${p.text('subject')} and d.user_id = u.id)))`,
-    completedAt: laterThanCutoffs,
-    authenticatedAt: p.instant('authenticatedAt'),
-    onBehalfBy: p.text('onBehalfBy'),
-  })}
+  with ${completedIntent(ofProvedUser)}
+  select ${completedColumns} from completed`.ifDistributed`
+  with ${completedIntent({ ...ofProvedUser, access: isUnrestricted })}
   select ${completedColumns} from completed`;
 
-/**
- * Returns two CTEs: `completed` completes an open intent of an existing application if the condition holds, and `audit`
- * records that. `completedAt` is an instant of Postgres, because cut-offs are, with which it is compared.
- * Parameters: all of `HowSignedIn`, loginIntentId, userId, now, instant.
- */
-export function completedIntent({
-  condition,
-  completedAt = statementInstant,
-  authenticatedAt = sql`i.authenticated_at`,
-  assurance = sql`1`,
-  passkeyId = sql`null`,
-  onBehalfBy,
-}: {
-  condition: SQL;
-  completedAt?: SQL;
-  authenticatedAt?: SQL;
-  assurance?: SQL;
-  passkeyId?: SQL;
-  onBehalfBy?: SQL;
-}): SQL {
-  const audit = {
-    resource: p.uuid('userId'),
-    from: sql`completed`,
-    applicationId: sql`application_id`,
-    ...(onBehalfBy && { onBehalfBy }),
-  };
-  return sql`completed as (
-    update login_intents i
-    set completed_at = ${completedAt}, authenticated_at = ${authenticatedAt}, user_id = ${p.uuid('userId')},
-      method = ${p.text('method')}, assurance = ${assurance}, passkey_id = ${passkeyId},
-      ${originAssignments}${onBehalfBy ? sql`, on_behalf_by = ${onBehalfBy}` : sql``}
-    from applications a
-    where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
-      and a.id = i.application_id and a.deleted_at is null and ${condition}
-    returning i.application_id, i.redirect_uri, i.state, i.prompt, i.response_mode, i.completed_at, i.authenticated_at,
-      a.client_id, a.single_sign_on, ${hasInvitation} as is_invited
-  ), ${auditEvent(audit)}`;
-}
+/** Where tables are distributed, it takes the ID of the application to find out whom the operator has let in. */
+const completeRestrictedIntent = statement('complete_restricted_login_intent', COMPLETED_INTENT).ifDistributed`
+  with ${accessByCtes.ctes}, ${completedIntent({ ...ofProvedUser, access: accessByCtes.condition })}
+  select ${completedColumns} from completed`;

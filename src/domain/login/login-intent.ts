@@ -11,7 +11,8 @@ const columns = {
   applicationId: loginIntents.applicationId,
   applicationName: applications.name,
   /** Whether a person who proves to have an e-mail address without a user becomes a new user. */
-  allowSignUp: applications.allowSignUp,
+  allowSignUp: sql<boolean>`${applications.allowSignUp} and not ${applications.restrictAccess}`,
+  restrictAccess: applications.restrictAccess,
   signUpEmailDomains: applications.signUpEmailDomains,
   /** Whether a new user must give a name. */
   askName: applications.askName,

@@ -7,14 +7,8 @@ import { p, statement } from '../../database/template.ts';
 import type { Call } from '../core/call.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { isEmailTaken, spellingsOf } from '../users/same-email.ts';
-import {
-  answerLogin,
-  COMPLETED_INTENT,
-  type Completion,
-  completedColumns,
-  completedIntent,
-  type HowSignedIn,
-} from './complete-login.ts';
+import { answerLogin, type Completion, type HowSignedIn } from './complete-login.ts';
+import { COMPLETED_INTENT, completedColumns, completedIntent, isUnrestricted } from './completed-intent.ts';
 import type { SignUpRules } from './sign-up-rules.ts';
 
 /**
@@ -72,7 +66,7 @@ const insertUserAndComplete = statement('sign_up', COMPLETED_INTENT)`
     -- Locked, so that the second request of a double click waits here and creates no user.
     select i.id from login_intents i join applications a on a.id = i.application_id
     where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
-      and a.deleted_at is null and a.allow_sign_up
+      and a.deleted_at is null and a.allow_sign_up and not a.restrict_access
       and (a.sign_up_email_domains = '{}' or a.sign_up_email_domains && ${p.texts('domains')}) and not ${isEmailTaken} and not exists (
         select 1 from user_identities d
         where d.issuer = ${p.text('issuer')} and d.subject = ${p.text('subject')})
@@ -88,6 +82,8 @@ const insertUserAndComplete = statement('sign_up', COMPLETED_INTENT)`
     from created where ${p.text('issuer')} is not null
   ), ${completedIntent({
     condition: sql`exists (select 1 from created)`,
+    // Nobody has let the new user in.
+    access: isUnrestricted,
     authenticatedAt: p.instant('authenticatedAt'),
   })}
   select ${completedColumns} from completed`;

@@ -7,6 +7,7 @@ import type { PlaceholderValues, Statement } from '../../database/database.ts';
 import { BY_POSTGRES, presentInstant } from '../../database/instants.ts';
 import { p } from '../../database/template.ts';
 import { pause } from '../../timing/pause.ts';
+import { hasAccess } from '../access/has-access.ts';
 import type { Call } from '../core/call.ts';
 import { isActiveUser } from '../users/user.ts';
 import { forgetSignIns } from './forget-sign-ins.ts';
@@ -39,6 +40,14 @@ export function latestCutoff(userId: SQLWrapper): SQL {
     (select max(cutoff_at) from session_cutoffs
     where application_id = ${p.uuid('applicationId')} and user_id in (${userId}, ${EVERY_USER})),
     (select cutoff_at from user_cutoffs where user_id = ${userId}), '-infinity')`;
+}
+
+/**
+ * Returns the same for a restricted application: a user who may not enter it is cut off for ever. Parameter:
+ * applicationId.
+ */
+export function latestCutoffOfAllowed(userId: SQLWrapper): SQL {
+  return sql`case when ${hasAccess(p.uuid('applicationId'), userId)} then ${latestCutoff(userId)} else 'infinity' end`;
 }
 
 /**

@@ -6,6 +6,7 @@ import { announce, HAS_MESSAGES, type HasMessages } from '../outbox/insert-messa
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { InvalidTokenError, type LoginClaims } from '../tokens/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
+import { byAccess, formFor } from './by-access.ts';
 import { FOUND_SESSION, findOrBegin } from './find-or-begin-session.ts';
 import { endLateSession } from './late-sessions.ts';
 import { type BegunSession, newSession, type Peer } from './session.ts';
@@ -24,7 +25,8 @@ interface ExchangeParts {
 /**
  * Returns the newest live session of the user, or begins one. A token of a later sign-in makes the session one of it.
  *
- * @throws ServiceError `Invalid or expired token`, also for one from before a cut-off; `User not found`
+ * @throws ServiceError `Invalid or expired token`, also for one from before a cut-off, or of a user who may not enter a
+ * restricted application; `User not found`
  */
 export async function exchangeToken(
   call: ApplicationCall,
@@ -54,7 +56,9 @@ export async function exchangeToken(
 /** Tries until there is a session of the sign-in or a later one, with messages for webhooks once that is needed. */
 async function findSession(call: ApplicationCall, given: SoughtSession, notifies: boolean): Promise<FoundSession> {
   const { run } = call;
-  const [found] = await run(notifies ? findOrBeginSessionAndNotify : findOrBeginSession, { ...given });
+  const [found] = await run(formFor(notifies ? FIND_OR_BEGIN_AND_NOTIFY : FIND_OR_BEGIN, call.application), {
+    ...given,
+  });
   if (!found) throw new ServiceError('USER_NOT_FOUND');
   if (!found.isAccepted) throw new InvalidTokenError();
   if (found.isOutdated === false) return found;
@@ -70,10 +74,16 @@ type SoughtSession = LoginClaims & Peer & ReturnType<typeof newSession> & Sessio
 
 type FoundSession = RowOfType<typeof FOUND_SESSION> & Partial<HasMessages>;
 
-const findOrBeginSession = statement('find_or_begin_session', FOUND_SESSION)`
-  ${findOrBegin(ORIGINS.intent, 'unless asked')}`.ifDistributed`${findOrBegin(ORIGINS.parameters, 'unless asked')}`;
+const FIND_OR_BEGIN = byAccess(
+  'find_or_begin_session',
+  (name, cutoffOf) => statement(name, FOUND_SESSION)`
+    ${findOrBegin(ORIGINS.intent, 'unless asked', { cutoffOf })}`.ifDistributed`
+    ${findOrBegin(ORIGINS.parameters, 'unless asked', { cutoffOf })}`,
+);
 
-const findOrBeginSessionAndNotify = statement('find_or_begin_session_and_notify', {
-  ...FOUND_SESSION,
-  ...HAS_MESSAGES,
-})`${findOrBegin(ORIGINS.intent, 'yes')}`.ifDistributed`${findOrBegin(ORIGINS.parameters, 'yes')}`;
+const FIND_OR_BEGIN_AND_NOTIFY = byAccess(
+  'find_or_begin_session_and_notify',
+  (name, cutoffOf) => statement(name, { ...FOUND_SESSION, ...HAS_MESSAGES })`
+    ${findOrBegin(ORIGINS.intent, 'yes', { cutoffOf })}`.ifDistributed`
+    ${findOrBegin(ORIGINS.parameters, 'yes', { cutoffOf })}`,
+);

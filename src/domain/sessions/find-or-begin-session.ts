@@ -6,6 +6,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import { hasSubscriberToAny, messagesOf, notified } from '../outbox/insert-message.ts';
 import { sessionCreated, userJoined } from '../outbox/user-messages.ts';
 import type { SignInMethod } from '../tokens/verify-token.ts';
+import type { CutoffOf } from './by-access.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { lastSignIn } from './session.ts';
 import type { OriginColumns } from './session-origin.ts';
@@ -68,6 +69,8 @@ const GIVEN_SIGN_IN: SignInColumns = {
 
 /** What a statement has beside the session. */
 interface Additions {
+  /** Otherwise, who may enter the application is not asked. */
+  readonly cutoffOf?: CutoffOf;
   readonly signIn?: SignInColumns;
   /** CTEs that come first, each before a comma. */
   readonly first?: SQL;
@@ -91,7 +94,7 @@ export function findOrBegin(
   notifies: 'yes' | 'no' | 'unless asked',
   additions: Additions = {},
 ): SQL {
-  const { signIn = GIVEN_SIGN_IN, first = sql``, audited = sql`begun` } = additions;
+  const { cutoffOf = latestCutoff, signIn = GIVEN_SIGN_IN, first = sql``, audited = sql`begun` } = additions;
   const { condition = sql``, ctes = sql``, columns = sql`` } = additions;
   return sql`
     with ${first} live as (
@@ -101,7 +104,7 @@ export function findOrBegin(
       where application_id = ${p.uuid('applicationId')} and user_id = ${signIn.userId}
         and expires_at > ${p.instant('now')}
     ), caller as (
-      select *, ${latestCutoff(sql`id`)} as cutoff_at from users ${signIn.join}
+      select *, ${cutoffOf(sql`id`)} as cutoff_at from users ${signIn.join}
       where id = ${signIn.userId} and deleted_at is null and deactivated_at is null ${condition}
     ), kept as (
       select live.*, auth_time < ${signIn.authenticatedAt} as is_outdated

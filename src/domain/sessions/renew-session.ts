@@ -6,6 +6,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, identifier, type Unchecked, UUID } from '../core/validation.ts';
+import { byAccess, formFor } from './by-access.ts';
 import { latestEnd, parametersOf, renewableSession, SESSION_LIFETIME_MS, type SessionSettings } from './session.ts';
 
 const rules = { sessionId: identifier };
@@ -31,7 +32,7 @@ export async function renewSession(
 ): Promise<RenewedSession> {
   const { sessionId } = check(request, rules);
   if (!UUID.test(sessionId)) throw new ServiceError('SESSION_EXPIRED');
-  const [session] = await call.run(findOrBeginSuccessor, {
+  const [session] = await call.run(formFor(FIND_OR_BEGIN, call.application), {
     ...parametersOf(call, settings),
     sessionId,
     successorId: randomUUID(),
@@ -57,12 +58,14 @@ const CHANGES = {
  * session that is not due any more, and return it. If a sign-in after a revocation has overwritten the row meanwhile,
  * the `cutoff_at` of the row prevents the renewal.
  */
-const findOrBeginSuccessor = statement('find_or_begin_successor', {
-  id: sessions.id,
-  createdAt: sessions.createdAt,
-  expiresAt: sessions.expiresAt,
-})`
-  with target as (${renewableSession}
+const FIND_OR_BEGIN = byAccess(
+  'find_or_begin_successor',
+  (name, cutoffOf) => statement(name, {
+    id: sessions.id,
+    createdAt: sessions.createdAt,
+    expiresAt: sessions.expiresAt,
+  })`
+  with target as (${renewableSession(cutoffOf)}
   ), newest as (
     select s.*, ${isDue(sql`s.latest_end`)} as is_due from (
       select s.id, s.created_at, s.expires_at, ${latestEnd(sql`s.authenticated_at`, sql`s.last_authenticated_at`)}
@@ -85,7 +88,8 @@ const findOrBeginSuccessor = statement('find_or_begin_successor', {
     from begun
   ), ${auditEvent({ resource: sql`user_id`, from: sql`begun` })}
   select id, created_at, expires_at from newest where not is_due and expires_at > ${p.instant('now')}
-  union all select id, created_at, expires_at from renewed`;
+  union all select id, created_at, expires_at from renewed`,
+);
 
 /**
  * Returns the condition that session `s` needs a successor, and that a successor would expire later. It needs one if it

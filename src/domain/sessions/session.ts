@@ -6,7 +6,7 @@ import { p, type RowOfType, t } from '../../database/template.ts';
 import type { Application, ApplicationCall } from '../core/call.ts';
 import type { SignInMethod } from '../tokens/verify-token.ts';
 import type { Profile } from '../users/user.ts';
-import { latestCutoff } from './cutoffs.ts';
+import type { CutoffOf } from './by-access.ts';
 
 export const SESSION_LIFETIME_MS = DEFAULT_IDLE_SECONDS * 1_000;
 
@@ -93,13 +93,13 @@ export function latestEnd(authenticatedAt: SQL, lastAuthenticatedAt: SQL): SQL {
  * user can sign in. An expired session can be renewed only while the user's newest session has a row in `sessions`,
  * which revocations delete. Parameters: all of `parametersOf`, and sessionId.
  */
-export const renewableSession = sql`
+export const renewableSession = (cutoffOf: CutoffOf) => sql`
   select i.user_id, i.authenticated_at, greatest(i.authenticated_at, ${lastSignIn('s')}) as last_sign_in_at, u.email, u.name, u.profile_image, u.wallet_address
   from session_ids i join users u on u.id = i.user_id
     left join sessions s on s.application_id = i.application_id and s.user_id = i.user_id
   where i.application_id = ${p.uuid('applicationId')} and i.id = ${p.uuid('sessionId')}
     and u.deleted_at is null and u.deactivated_at is null
-    and i.authenticated_at > ${latestCutoff(sql`i.user_id`)}
+    and i.authenticated_at > ${cutoffOf(sql`i.user_id`)}
     and (i.expires_at > ${p.instant('now')} or i.expires_at > ${p.instant('renewableFrom')}
       and i.authenticated_at > coalesce(s.cutoff_at, '-infinity') and ${latestEnd(
         sql`i.authenticated_at`,

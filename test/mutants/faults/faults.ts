@@ -1,4 +1,5 @@
 import type { Fault } from '../fault.ts';
+import { ACCESS_FAULTS } from './access.ts';
 import { ACCOUNT_FAULTS } from './account.ts';
 import { BRANDING_FAULTS } from './branding.ts';
 import { CHECK_IN_RULE_FAULTS } from './check-in-rules.ts';
@@ -36,6 +37,7 @@ export const FAULTS: readonly Fault[] = [
   ...SIGN_UP_FAULTS,
   ...INVITATION_FAULTS,
   ...SIGN_OUT_FAULTS,
+  ...ACCESS_FAULTS,
   ...ACCOUNT_FAULTS,
   ...PASSKEY_FAULTS,
   ...PROVIDER_FAULTS,

@@ -124,9 +124,9 @@ export const PROVIDER_LINK_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An identity that belongs to another user by then signs in',
-    file: 'src/domain/login/complete-login.ts',
-    find: 'and d.user_id = u.id)))',
-    replace: 'and d.user_id is not null)))',
+    file: 'src/domain/login/proved-user.ts',
+    find: 'and d.user_id = u.id))',
+    replace: 'and d.user_id is not null))',
     test: meanwhile,
     title: /is not signed in if the identity goes to another user/,
   },

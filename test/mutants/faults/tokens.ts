@@ -160,7 +160,7 @@ export const TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An intent is completed twice',
-    file: 'src/domain/login/complete-login.ts',
+    file: 'src/domain/login/completed-intent.ts',
     find: 'i.completed_at is null and ',
     replace: '',
     test: 'test/contract/login.test.ts',
@@ -168,7 +168,7 @@ export const TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An intent is completed after 30 minutes',
-    file: 'src/domain/login/complete-login.ts',
+    file: 'src/domain/login/completed-intent.ts',
     find: "and i.expires_at > ${p.instant('now')}",
     replace: '',
     test: 'test/contract/login.test.ts',

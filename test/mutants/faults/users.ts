@@ -162,7 +162,7 @@ export const USER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The audit log does not name who signed in on behalf of a user',
-    file: 'src/domain/login/complete-login.ts',
+    file: 'src/domain/login/completed-intent.ts',
     find: '...(onBehalfBy && { onBehalfBy })',
     replace: '...(false && { onBehalfBy })',
     test: onBehalf,

@@ -3,6 +3,7 @@ import type { SealKeys } from '../../../crypto/sealed-bytes.ts';
 import { loginIntents } from '../../../database/schema.ts';
 import { p, statement, t } from '../../../database/template.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
+import { byAccess, formFor } from '../../../domain/sessions/by-access.ts';
 import { findOrBegin, type SignInColumns } from '../../../domain/sessions/find-or-begin-session.ts';
 import { newSession, type Peer } from '../../../domain/sessions/session.ts';
 import type { OriginColumns } from '../../../domain/sessions/session-origin.ts';
@@ -52,7 +53,7 @@ export async function beginGrant(
   const session = newSession(call);
   const begunAtOnce = subscribed.has(call.application.id)
     ? undefined
-    : await run(redeemAndBegin, { ...code, ...peer, ...session, maxAgeSeconds, rotation });
+    : await run(formFor(REDEEM_AND_BEGIN, call.application), { ...code, ...peer, ...session, maxAgeSeconds, rotation });
   if (!begunAtOnce) {
     const { nonce, ...login } = await redeemCode(call, code);
     const grant = toGrant(login);
@@ -119,16 +120,20 @@ const REDEEMED = {
 };
 
 /** Returns no row if the user cannot sign in. The code is redeemed nevertheless. */
-const redeemAndBegin = statement('redeem_code_and_begin_session', {
-  ...FOUND,
-  ...REDEEMED,
-}).ifWhole`${findOrBegin(origin, 'unless asked', {
-  signIn,
-  first: sql`${redeemedIntent},`,
-  audited: sql`redeemed`,
-  condition: sql`and ${isCodeOfSignedIn({ sid: sidFrom(sql`redeemed`), userId: sql`redeemed.user_id`, browserDigest: sql`redeemed.origin_browser`, authenticatedAt: sql`redeemed.authenticated_at` })}`,
-  ctes: grant.ctes,
-  columns: sql`${grant.columns}, caller.nonce, caller.user_id as login_user_id, caller.method as login_method,
-    caller.authenticated_at, caller.scope, caller.origin_address, caller.origin_user_agent, caller.origin_browser,
-    caller.on_behalf_by`,
-})}`;
+const REDEEM_AND_BEGIN = byAccess(
+  'redeem_code_and_begin_session',
+  (name, cutoffOf) =>
+    statement(name, {
+      ...FOUND,
+      ...REDEEMED,
+    }).ifWhole`${findOrBegin(origin, 'unless asked', {
+      cutoffOf,
+      signIn,
+      first: sql`${redeemedIntent},`,
+      audited: sql`redeemed`,
+      condition: sql`and ${isCodeOfSignedIn({ sid: sidFrom(sql`redeemed`), userId: sql`redeemed.user_id`, browserDigest: sql`redeemed.origin_browser`, authenticatedAt: sql`redeemed.authenticated_at` })}`,
+      ctes: grant.ctes,
+      columns: sql`${grant.columns}, caller.nonce, caller.user_id as login_user_id, caller.method as login_method,
+    caller.authenticated_at, caller.scope, caller.origin_address, caller.origin_user_agent, caller.origin_browser`,
+    })}`,
+);

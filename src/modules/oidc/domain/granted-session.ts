@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { nullable, p, type RowOfType, statement, t } from '../../../database/template.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { announce, HAS_MESSAGES, type HasMessages } from '../../../domain/outbox/insert-message.ts';
+import { byAccess, type CutoffOf, formFor } from '../../../domain/sessions/by-access.ts';
 import { FOUND_SESSION, findOrBegin } from '../../../domain/sessions/find-or-begin-session.ts';
 import { endLateSession } from '../../../domain/sessions/late-sessions.ts';
 import { newSession, type Peer } from '../../../domain/sessions/session.ts';
@@ -59,11 +60,11 @@ export async function beginGrantedSession(
   const parameters = { ...grant, ...peer, isOriginKnown: true };
   let notifies = subscribed.has(application.id) || firstTry !== undefined;
   return findOrBeginSession(call, grant, { isNewGrant: true, firstTry }, async (session) => {
-    const [found]: readonly FoundSession[] = await call.run(notifies ? beginGrantedAndNotify : beginGranted, {
+    const [found]: readonly FoundSession[] = await call.run(formFor(notifies ? BEGIN_AND_NOTIFY : BEGIN, application), {
       ...session,
       ...parameters,
     });
-    // If this has found no session, a webhook may subscribe to its message: `beginGranted` begins none then.
+    // If this has found no session, a webhook may subscribe to its message: `BEGIN` begins none then.
     notifies = true;
     const notifiedIds = found?.notifiedIds ?? [];
     if (notifiedIds.length > 0) subscribed.add(application.id);
@@ -80,7 +81,7 @@ export async function beginGrantedSession(
  */
 export async function continueGrantedSession(call: ApplicationCall, grant: GrantedSignIn): Promise<GrantedSession> {
   return findOrBeginSession(call, grant, { isNewGrant: false }, async (session) => {
-    const [found] = await call.run(continueGranted, { ...session, ipAddress: '', userAgent: '' });
+    const [found] = await call.run(formFor(CONTINUE, call.application), { ...session, ipAddress: '', userAgent: '' });
     return found;
   });
 }
@@ -152,7 +153,7 @@ export function insertGrant({ sid, authenticatedAt, ...grant }: GrantColumns) {
   return { ctes, columns: sql`, ${sid} as sid, ${verifiedEmail}` };
 }
 
-function begin(notifies: 'yes' | 'unless asked'): SQL {
+function begin(notifies: 'yes' | 'unless asked', cutoffOf: CutoffOf): SQL {
   const grant = insertGrant({
     grantId: p.uuid('grantId'),
     sid: p.uuid('sid'),
@@ -170,15 +171,18 @@ function begin(notifies: 'yes' | 'unless asked'): SQL {
     browserDigest: p.bytes('originBrowser'),
     authenticatedAt: p.instant('authenticatedAt'),
   });
-  return findOrBegin(ORIGINS.parameters, notifies, { ...grant, condition: sql`and ${condition}` });
+  return findOrBegin(ORIGINS.parameters, notifies, { ...grant, cutoffOf, condition: sql`and ${condition}` });
 }
 
-const beginGranted = statement('begin_granted_session', FOUND)`${begin('unless asked')}`;
+const BEGIN = byAccess(
+  'begin_granted_session',
+  (name, cutoffOf) => statement(name, FOUND)`${begin('unless asked', cutoffOf)}`,
+);
 
-const beginGrantedAndNotify = statement('begin_granted_session_and_notify', {
-  ...FOUND,
-  ...HAS_MESSAGES,
-})`${begin('yes')}`;
+const BEGIN_AND_NOTIFY = byAccess(
+  'begin_granted_session_and_notify',
+  (name, cutoffOf) => statement(name, { ...FOUND, ...HAS_MESSAGES })`${begin('yes', cutoffOf)}`,
+);
 
 const isLiveGrant = sql`g.application_id = ${p.uuid('applicationId')} and g.id = ${p.uuid('grantId')}
   and g.user_id = ${p.uuid('userId')} and g.expires_at > ${p.instant('now')}`;
@@ -192,7 +196,12 @@ const origin = {
   isKnown: sql``,
 };
 
-const continueGranted = statement('continue_granted_session', FOUND)`${findOrBegin(origin, 'no', {
-  condition: sql`and exists (select 1 from oidc_grants g where ${isLiveGrant})`,
-  columns: sql`, (select g.sid from oidc_grants g where ${isLiveGrant}) as sid, ${verifiedEmail}`,
-})}`;
+const CONTINUE = byAccess(
+  'continue_granted_session',
+  (name, cutoffOf) =>
+    statement(name, FOUND)`${findOrBegin(origin, 'no', {
+      cutoffOf,
+      condition: sql`and exists (select 1 from oidc_grants g where ${isLiveGrant})`,
+      columns: sql`, (select g.sid from oidc_grants g where ${isLiveGrant}) as sid, ${verifiedEmail}`,
+    })}`,
+);

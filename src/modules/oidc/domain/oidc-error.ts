@@ -16,6 +16,7 @@ export const OIDC_ERRORS = {
   request_not_supported: ['invalid_argument', 400, 'Request objects are not supported'],
   request_uri_not_supported: ['invalid_argument', 400, 'Request objects are not supported'],
   registration_not_supported: ['invalid_argument', 400, 'Registration is not supported'],
+  access_denied: ['permission_denied', 400, 'The user may not use the application'],
   login_required: ['failed_precondition', 400, 'The user has to sign in'],
   temporarily_unavailable: ['unavailable', 503, 'Usher is not available'],
   server_error: ['internal', 500, 'Internal error'],

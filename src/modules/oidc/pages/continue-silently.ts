@@ -13,7 +13,7 @@ import type { OidcPageRequest } from './oidc-page.ts';
  * Completes a login by the remembered sign-in, and returns its authorization code.
  *
  * @param begin creates the login intent, if the network has permits
- * @throws OidcError `login_required`, PageProblem
+ * @throws OidcError `login_required`; `access_denied` if the user may not enter the application; PageProblem
  */
 export async function continueSilently(
   request: OidcPageRequest,
@@ -33,7 +33,8 @@ export async function continueSilently(
   try {
     await signIns.complete({ context, call, browser }, tokens, { loginIntentId, userId: hint?.userId ?? null });
   } catch (error) {
-    throw error instanceof ServiceError ? new OidcError('login_required') : error;
+    if (!(error instanceof ServiceError)) throw error;
+    throw new OidcError(error.reason === 'ACCESS_NOT_ALLOWED' ? 'access_denied' : 'login_required');
   }
   return createCode(oidc.tokenKeys.code, loginIntentId);
 }

@@ -3,22 +3,24 @@ import { BY_POSTGRES } from '../../../database/instants.ts';
 import { passkeys } from '../../../database/passkey-schema.ts';
 import { users } from '../../../database/schema.ts';
 import { p, type RowOfType, statement } from '../../../database/template.ts';
+import { accessByCtes } from '../../../domain/access/has-access.ts';
 import { isForPasskeysOnly } from '../../../domain/applications/branding.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { check, text, type Unchecked, uuid } from '../../../domain/core/validation.ts';
 import { acceptInvitation } from '../../../domain/login/accept-invitation.ts';
 import type { EmailLoginParts } from '../../../domain/login/complete-email-login.ts';
+import { answerLogin, type Completion } from '../../../domain/login/complete-login.ts';
 import {
-  answerLogin,
   COMPLETED_INTENT,
-  type Completion,
   completedColumns,
   completedIntent,
+  isUnrestricted,
   laterThanCutoffs,
-} from '../../../domain/login/complete-login.ts';
+} from '../../../domain/login/completed-intent.ts';
 import { rememberOrigin } from '../../../domain/login/known-origins.ts';
 import { requireOpenIntent } from '../../../domain/login/login-intent.ts';
+import { NOTHING_PROVED, requireAccess } from '../../../domain/login/proved-user.ts';
 import { type Browser, toSignInOrigin } from '../../../domain/sessions/browser.ts';
 import { isActiveUser } from '../../../domain/users/user.ts';
 import { toUserHandle } from './creation-options.ts';
@@ -38,7 +40,7 @@ export interface PasskeyCompletion extends Completion {
  * Completes the login if the credential answers the challenge for this intent in this browser.
  *
  * @throws ServiceError `Invalid passkey`, `Unknown passkey`, `Passkey too new` (young, and the application allows
- * nothing but passkeys), and as `requireOpenIntent` does
+ * nothing but passkeys), `Access not allowed` as `completeLogin` does, and as `requireOpenIntent` does
  */
 export async function redeemPasskey(
   call: Call,
@@ -47,7 +49,7 @@ export async function redeemPasskey(
   request: Unchecked<keyof typeof rules>,
 ): Promise<PasskeyCompletion> {
   const { loginIntentId, credential: json } = check(request, rules);
-  await requireOpenIntent(call, loginIntentId, METHOD);
+  const { applicationId, restrictAccess } = await requireOpenIntent(call, loginIntentId, METHOD);
   const credential = parseCredential(json);
   requireOwnRequest(credential, relyingParty, { purpose: 'passkey get', loginIntentId, browser }, call.now);
   const passkey = await findPasskey(call, credential.id, relyingParty);
@@ -55,7 +57,7 @@ export async function redeemPasskey(
   const { isUserVerified, ...use } = await verifyUse(credential, passkey.publicKey, relyingParty);
   const { userId, email, credentialId } = passkey;
   const isYoung = passkey.countsFrom !== null && passkey.countsFrom > call.now;
-  const [intent] = await call.run(completeWithPasskey, {
+  const parameters = {
     ...BY_POSTGRES,
     ...use,
     ...toSignInOrigin(browser),
@@ -67,9 +69,12 @@ export async function redeemPasskey(
     assurance: isUserVerified && !isYoung ? 3 : 1,
     method: METHOD,
     now: call.now,
-  });
+  };
+  const ofAllowed = restrictAccess && (await call.run(completeRestricted, { ...parameters, applicationId }));
+  const [intent] = ofAllowed || (await call.run(completeWithPasskey, parameters));
   if (!intent) {
     const { branding } = await requireOpenIntent(call, loginIntentId);
+    if (restrictAccess) await requireAccess(call, { ...NOTHING_PROVED, userId, applicationId });
     throw new ServiceError(isYoung && isForPasskeysOnly(branding) ? 'PASSKEY_TOO_NEW' : 'UNKNOWN_PASSKEY');
   }
   call.count?.('sign_ins');
@@ -110,19 +115,30 @@ const selectPasskey = statement('select_passkey', STORED)`
   from passkeys k join users on users.id = k.user_id
   where k.credential_id = ${p.bytes('credentialId')} and k.rp_id = ${p.text('rpId')} and ${isActiveUser}`;
 
-const completeWithPasskey = statement('complete_passkey_login', COMPLETED_INTENT)`
-  with used as (
+const used = sql`used as (
     update passkeys k
     set sign_count = ${p.bigint('signCount')}, is_backed_up = ${p.boolean('isBackedUp')},
       last_used_at = ${p.instant('now')}
     where k.credential_id = ${p.bytes('credentialId')} and k.user_id = ${p.uuid('userId')}
     returning k.user_id
-  ), ${completedIntent({
-    condition: sql`exists (
+  )`;
+
+const ofPasskey = {
+  condition: sql`exists (
       select 1 from used join users on users.id = used.user_id where ${isActiveUser})
       and (not ${p.boolean('isYoung')} or a.login_methods <> array['passkey'])`,
-    assurance: sql`${p.integer('assurance')}`,
-    passkeyId: p.uuid('passkeyId'),
-    completedAt: laterThanCutoffs,
-  })}
+  assurance: sql`${p.integer('assurance')}`,
+  passkeyId: p.uuid('passkeyId'),
+  completedAt: laterThanCutoffs,
+};
+
+const completeWithPasskey = statement('complete_passkey_login', COMPLETED_INTENT)`
+  with ${used}, ${completedIntent(ofPasskey)}
+  select ${completedColumns} from completed`.ifDistributed`
+  with ${used}, ${completedIntent({ ...ofPasskey, access: isUnrestricted })}
+  select ${completedColumns} from completed`;
+
+/** As in `completeLogin`, where tables are distributed. */
+const completeRestricted = statement('complete_restricted_passkey_login', COMPLETED_INTENT).ifDistributed`
+  with ${used}, ${accessByCtes.ctes}, ${completedIntent({ ...ofPasskey, access: accessByCtes.condition })}
   select ${completedColumns} from completed`;

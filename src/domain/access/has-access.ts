@@ -1,0 +1,30 @@
+/**
+ * Who may enter an application with `restrict_access`: users in `added_users`, and members of groups with access. It is
+ * decided where a login is completed, and again where a session or grant begins or is renewed. Until then a loss of
+ * access is a cut-off, as every other end of a sign-in.
+ */
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { p } from '../../database/template.ts';
+
+const added = (applicationId: SQLWrapper, userId: SQLWrapper) => sql`
+  select x.user_id from added_users x where x.application_id = ${applicationId} and x.user_id = ${userId}`;
+
+const granted = (applicationId: SQLWrapper, userId: SQLWrapper) => sql`
+  select m.user_id from group_members m join application_groups g on g.group_id = m.group_id
+  where m.user_id = ${userId} and g.application_id = ${applicationId} and g.allows_access`;
+
+/** Returns the condition that an operator has let the user into the application. */
+export function hasAccess(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
+  return sql`(exists (${added(applicationId, userId)}) or exists (${granted(applicationId, userId)}))`;
+}
+
+/**
+ * Two CTEs that read who may enter, and the condition on them: for a statement on a table that is distributed otherwise
+ * than `added_users`. Parameters: applicationId, userId.
+ */
+export const accessByCtes = {
+  ctes: sql`added_here as (${added(p.uuid('applicationId'), p.uuid('userId'))}
+  ), granted_here as (${granted(p.uuid('applicationId'), p.uuid('userId'))}
+  )`,
+  condition: sql`(exists (select 1 from added_here) or exists (select 1 from granted_here))`,
+};

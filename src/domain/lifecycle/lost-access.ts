@@ -1,0 +1,103 @@
+/**
+ * Ends the sign-ins of users who may no longer enter a restricted application. The statement that takes the access away
+ * writes a cut-off for each of them. Afterwards they are looked at once more: a sign-in, or another removal, that ran at
+ * the same time has seen the access that the statement was about to take away.
+ */
+import { type SQL, sql } from 'drizzle-orm';
+import { presentInstant } from '../../database/instants.ts';
+import { p, statement, t } from '../../database/template.ts';
+import type { Call } from '../core/call.ts';
+import {
+  announce,
+  HAS_MESSAGES,
+  type HasMessages,
+  type Message,
+  messagesOf,
+  notified,
+} from '../outbox/insert-message.ts';
+import { loggedOutOfSessions } from '../outbox/logout-message.ts';
+import { sessionsRevoked } from '../outbox/user-messages.ts';
+import { runCutoff } from '../sessions/cutoffs.ts';
+
+const BATCH = 500;
+
+/** A user who may have lost the access to an application. */
+export type Affected = readonly [applicationId: string, userId: string];
+
+/** The row type of `affectedUsers`. */
+export const AFFECTED = { affected: t.json<readonly Affected[]>(), ...HAS_MESSAGES };
+
+/** Lists the rows of the CTE `affected`, and the messages of the statement. */
+export const affectedUsers = sql`
+  array_to_json(array(select json_build_array(application_id, user_id) from affected)) as affected, ${notified}`;
+
+/**
+ * Returns the CTEs `added_here`, `lost`, `cutoff` and `ended`. They write a cut-off for each row of the CTE `affected`,
+ * which has the columns `application_id` and `user_id`, unless the user may still enter the application, and delete the
+ * session. Parameters: now, cutoffExpiresAt, instant.
+ *
+ * @param isLeft the condition that a row `m` of `group_members` and a row `y` of `application_groups` stay
+ */
+export function cutOffLost(isLeft: SQL = sql`true`): SQL {
+  return sql`added_here as (
+    select x.application_id, x.user_id from affected f
+      join added_users x on x.application_id = f.application_id and x.user_id = f.user_id
+  ), lost as (
+    select distinct f.application_id, f.user_id
+    from affected f
+    where (select a.restrict_access and a.deleted_at is null from applications a where a.id = f.application_id)
+      and not exists (
+      select 1 from added_here h where h.application_id = f.application_id and h.user_id = f.user_id
+    ) and not exists (
+      select 1 from group_members m join application_groups y on y.group_id = m.group_id
+      where m.user_id = f.user_id and y.application_id = f.application_id and y.allows_access and ${isLeft})
+  ), cutoff as (
+    insert into session_cutoffs as c (application_id, user_id, cutoff_at, expires_at)
+    select application_id, user_id, ${presentInstant}, ${p.instant('cutoffExpiresAt')}
+    from lost order by application_id, user_id
+    on conflict (application_id, user_id) do update set
+      cutoff_at = greatest(c.cutoff_at, excluded.cutoff_at), expires_at = greatest(c.expires_at, excluded.expires_at)
+    returning c.application_id, c.user_id, c.cutoff_at
+  ), ended as (
+    delete from sessions s using cutoff
+    where s.application_id = cutoff.application_id and s.user_id = cutoff.user_id
+      and s.authenticated_at <= cutoff.cutoff_at
+    returning s.application_id, s.user_id, s.expires_at
+  ), signed_in as (
+    select u.application_id, u.user_id from lost
+      join application_users u on u.application_id = lost.application_id and u.user_id = lost.user_id
+  )`;
+}
+
+/** The messages about what `cutOffLost` has ended, to applications that a user has signed in to. One for each user. */
+export const lossMessages: readonly Message[] = [
+  { ...sessionsRevoked(sql`ended`), part: sql`ended.user_id` },
+  ...loggedOutOfSessions(sql`signed_in`).map((message) => ({ part: sql`gone.user_id`, ...message })),
+];
+
+/** Runs a statement that takes access away, and looks at the users once more. Returns the row of the statement. */
+export async function endLostAccess<Row extends HasMessages & { readonly affected: readonly Affected[] }>(
+  call: Call,
+  [found]: readonly Row[],
+): Promise<Row | undefined> {
+  if (!found) return undefined;
+  announce(call.onMessage, found);
+  await cutOffRefused(call, found.affected);
+  return found;
+}
+
+/** Ends the sign-ins of those users who may not enter their restricted application. */
+export async function cutOffRefused(call: Call, affected: readonly Affected[]): Promise<void> {
+  for (let at = 0; at < affected.length; at += BATCH) {
+    const batch = affected.slice(at, at + BATCH);
+    const parameters = { applicationIds: batch.map(([id]) => id), userIds: batch.map(([, id]) => id) };
+    const [ended] = await runCutoff(call, cutOff, parameters);
+    if (ended) announce(call.onMessage, ended);
+  }
+}
+
+const cutOff = statement('cut_off_refused', HAS_MESSAGES)`
+  with affected as (
+    select * from unnest(${p.uuids('applicationIds')}, ${p.uuids('userIds')}) as given (application_id, user_id)
+  ), ${cutOffLost()}, ${messagesOf(...lossMessages)}
+  select ${notified}`;

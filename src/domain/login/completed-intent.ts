@@ -1,0 +1,82 @@
+/** The part of statements that completes a login intent. */
+import { type SQL, sql } from 'drizzle-orm';
+import { statementInstant } from '../../database/instants.ts';
+import { applications, loginIntents } from '../../database/schema.ts';
+import { columnsOf, p, t } from '../../database/template.ts';
+import { hasAccess } from '../access/has-access.ts';
+import { auditEvent } from '../audit/audit-event.ts';
+import { hasInvitation } from './accept-invitation.ts';
+
+/** The row of a login intent that a statement has just completed. */
+export const COMPLETED_INTENT = {
+  applicationId: loginIntents.applicationId,
+  clientId: applications.clientId,
+  singleSignOn: applications.singleSignOn,
+  redirectUri: loginIntents.redirectUri,
+  state: loginIntents.state,
+  prompt: loginIntents.prompt,
+  responseMode: loginIntents.responseMode,
+  completedAt: t.instant,
+  authenticatedAt: loginIntents.authenticatedAt,
+  /** Whether the sign-in accepts an invitation. */
+  isInvited: t.boolean,
+};
+
+/** The columns of `COMPLETED_INTENT` in the CTE `completed`. */
+export const completedColumns = columnsOf(COMPLETED_INTENT);
+
+/**
+ * The instant of a sign-in, later than every cut-off that the statement sees. A statement may begin before the
+ * reactivation of a user and still see it: the cut-off of the reactivation would then end the sign-in at once.
+ * Parameter: userId.
+ */
+export const laterThanCutoffs = sql`greatest(${statementInstant}, (
+  select c.cutoff_at + interval '1 ms' from user_cutoffs c where c.user_id = ${p.uuid('userId')}))`;
+
+/** The assignments of an update that stores a `SignInOrigin`. Parameters: all of `SignInOrigin`. */
+export const originAssignments = sql`browser_digest = ${p.bytes('browserDigest')},
+      answer_digest = ${p.bytes('answerDigest')}, ip_address = ${p.text('ipAddress')}, user_agent = ${p.text('userAgent')}`;
+
+/** The `access` of `completedIntent` where nobody has access, or it is not known who has. */
+export const isUnrestricted = sql`not a.restrict_access`;
+
+/**
+ * Returns two CTEs: `completed` completes an open intent of an existing application if the condition holds and the user
+ * may enter the application, and `audit` records that. `completedAt` is an instant of Postgres, because cut-offs are, with which it is compared.
+ * Parameters: all of `HowSignedIn`, loginIntentId, userId, now, instant.
+ */
+export function completedIntent({
+  condition,
+  access = sql`(${isUnrestricted} or ${hasAccess(sql`a.id`, p.uuid('userId'))})`,
+  completedAt = statementInstant,
+  authenticatedAt = sql`i.authenticated_at`,
+  assurance = sql`1`,
+  passkeyId = sql`null`,
+  onBehalfBy,
+}: {
+  condition: SQL;
+  access?: SQL;
+  completedAt?: SQL;
+  authenticatedAt?: SQL;
+  assurance?: SQL;
+  passkeyId?: SQL;
+  onBehalfBy?: SQL;
+}): SQL {
+  const audit = {
+    resource: p.uuid('userId'),
+    from: sql`completed`,
+    applicationId: sql`application_id`,
+    ...(onBehalfBy && { onBehalfBy }),
+  };
+  return sql`completed as (
+    update login_intents i
+    set completed_at = ${completedAt}, authenticated_at = ${authenticatedAt}, user_id = ${p.uuid('userId')},
+      method = ${p.text('method')}, assurance = ${assurance}, passkey_id = ${passkeyId},
+      ${originAssignments}${onBehalfBy ? sql`, on_behalf_by = ${onBehalfBy}` : sql``}
+    from applications a
+    where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
+      and a.id = i.application_id and a.deleted_at is null and ${access} and ${condition}
+    returning i.application_id, i.redirect_uri, i.state, i.prompt, i.response_mode, i.completed_at, i.authenticated_at,
+      a.client_id, a.single_sign_on, ${hasInvitation} as is_invited
+  ), ${auditEvent(audit)}`;
+}

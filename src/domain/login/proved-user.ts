@@ -1,0 +1,42 @@
+import { sql } from 'drizzle-orm';
+import { p, statement, t } from '../../database/template.ts';
+import { hasAccess } from '../access/has-access.ts';
+import type { Call } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { isSameEmail } from '../users/same-email.ts';
+
+/** What a person has proved to have, as parameters of `isProvedUser`. */
+export interface ProofParameters {
+  readonly userId: string;
+  readonly emails: readonly string[] | null;
+  readonly walletAddress: string | null;
+  readonly issuer: string | null;
+  readonly subject: string | null;
+}
+
+/** The condition that `u` is the active user who still has what was proved. Parameters: all of `ProofParameters`. */
+export const isProvedUser = sql`u.id = ${p.uuid('userId')} and u.deleted_at is null and u.deactivated_at is null
+        and (${p.texts('emails')} is null or ${isSameEmail(sql`u.email`)})
+        and (${p.text('walletAddress')} is null or lower(u.wallet_address) = lower(${p.text('walletAddress')}))
+        and (${p.text('issuer')} is null or exists (
+          select 1 from user_identities d
+          where d.issuer = ${p.text('issuer')} and d.subject = ${p.text('subject')} and d.user_id = u.id))`;
+
+/** What somebody proves by the ID of a user alone. */
+export const NOTHING_PROVED = { emails: null, walletAddress: null, issuer: null, subject: null };
+
+/**
+ * Call it after a refused sign-in to a restricted application.
+ *
+ * @throws ServiceError `Access not allowed` if the person has proved to be a user who may not enter the application
+ */
+export async function requireAccess(
+  { run }: Call,
+  parameters: ProofParameters & { readonly applicationId: string },
+): Promise<void> {
+  const [user] = await run(selectAccess, { ...parameters });
+  if (user && !user.hasAccess) throw new ServiceError('ACCESS_NOT_ALLOWED');
+}
+
+const selectAccess = statement('select_access', { hasAccess: t.boolean })`
+  select ${hasAccess(p.uuid('applicationId'), p.uuid('userId'))} as has_access from users u where ${isProvedUser}`;

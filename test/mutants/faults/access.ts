@@ -1,0 +1,68 @@
+import type { Fault } from '../fault.ts';
+
+const doors = 'test/login-page/restricted-access.test.ts';
+const losses = 'test/oidc/lost-access.test.ts';
+
+const OF_ALL_DOORS = {
+  file: 'src/domain/login/completed-intent.ts',
+  find: "access = sql`(${isUnrestricted} or ${hasAccess(sql`a.id`, p.uuid('userId'))})`,",
+  replace: 'access = sql`true`,',
+  test: doors,
+};
+
+/** Who enters a restricted application, by each door, and what ends with the access. */
+export const ACCESS_FAULTS: readonly Fault[] = [
+  ...['code', 'wallet', 'passkey', 'provider', 'CompleteLogin'].map((door) => ({
+    ...OF_ALL_DOORS,
+    what: `Everybody enters a restricted application by ${door}`,
+    title: new RegExp(`by ${door}.*is neither`, 's'),
+  })),
+  {
+    what: 'Everybody enters a restricted application by "Continue as" and prompt=none',
+    file: 'src/modules/remembered-sign-ins/domain/complete-remembered-login.ts',
+    find: ' and (not a.restrict_access or ${isAllowed})',
+    replace: '',
+    test: doors,
+    title: /by Continue as.*is neither|prompt=none of a user who is neither/s,
+  },
+  {
+    what: 'Strangers get codes of a restricted application',
+    file: 'src/domain/login/login-intent.ts',
+    find: 'sql<boolean>`${applications.allowSignUp} and not ${applications.restrictAccess}`',
+    replace: 'applications.allowSignUp',
+    test: doors,
+    title: /a stranger cannot sign up/,
+  },
+  {
+    what: 'A group without access lets its members in',
+    file: 'src/domain/access/has-access.ts',
+    find: ' and g.allows_access`',
+    replace: '`',
+    test: doors,
+    title: /is neither/,
+  },
+  {
+    what: 'A removal leaves what a removal at the same time counts on',
+    file: 'src/domain/lifecycle/lost-access.ts',
+    find: '  await cutOffRefused(call, found.affected);\n',
+    replace: '',
+    test: losses,
+    title: /two removals at the same time/,
+  },
+  {
+    what: 'A removal ends what another group lets in',
+    file: 'src/domain/lifecycle/lost-access.ts',
+    find: 'and y.allows_access and ${isLeft})',
+    replace: 'and y.allows_access and false)',
+    test: losses,
+    title: /ends sessions, tokens and codes/,
+  },
+  {
+    what: 'Users stay in an application that becomes restricted',
+    file: 'src/domain/applications/update-application.ts',
+    find: '  if (given.restrictAccess) await endRefused(call, applicationId);\n',
+    replace: '',
+    test: losses,
+    title: /restrict_access/,
+  },
+];

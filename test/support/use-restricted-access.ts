@@ -1,0 +1,49 @@
+/** Every statement of restricted applications, for tests that go over all statements. */
+import { expect } from 'vitest';
+import type { Run } from '../../src/database/database.ts';
+import type { ApplicationCall } from '../../src/domain/core/call.ts';
+import { endRefused } from '../../src/domain/lifecycle/end-refused.ts';
+import { completeLogin } from '../../src/domain/login/complete-login.ts';
+import { exchangeToken } from '../../src/domain/sessions/exchange-token.ts';
+import { renewSession } from '../../src/domain/sessions/renew-session.ts';
+import { reasonOf } from './refusals.ts';
+import { adminClient, createLoginIntent, createTestUser, type Tenant, type TestService } from './service.ts';
+import { useOidc } from './use-oidc.ts';
+import { usePasskeys } from './use-passkeys.ts';
+import { useRememberedSignIns } from './use-remembered-sign-ins.ts';
+
+/** @param runs one for each layout. `call` is of the tenant, which shares sign-ins. */
+export async function useRestrictedAccess(
+  call: ApplicationCall,
+  runs: readonly [whole: Run, distributed: Run],
+  parts: Parameters<typeof usePasskeys>[1],
+  { service, tenant }: { readonly service: TestService; readonly tenant: Tenant },
+): Promise<void> {
+  const { tokens } = parts;
+  const { encryptionKeys = [] } = service.config.secrets;
+  await usePasskeys({ ...call, run: runs[1] }, parts, encryptionKeys, { service, tenant });
+  await service.database.sql`update applications set restrict_access = true where id = ${tenant.id}`;
+  const letIn = (userId: string) => adminClient(service).addApplicationUser({ applicationId: tenant.id, userId });
+  const restricted = { ...call, application: { ...call.application, restrictAccess: true } };
+  for (const run of runs) {
+    const here = { ...restricted, run };
+    const [{ id: userId }, { id: other }] = [await createTestUser(service), await createTestUser(service)];
+    await letIn(userId);
+    const begin = async () => ({ loginIntentId: await createLoginIntent(service, tenant) });
+    expect(await reasonOf(completeLogin(here, tokens, { ...(await begin()), userId: other }))).toBe(
+      'ACCESS_NOT_ALLOWED',
+    );
+    for (const subscribed of [new Set<string>(), new Set([tenant.id])]) {
+      const { authToken } = await completeLogin(here, tokens, { ...(await begin()), userId });
+      const exchange = { tokens, sessionMaxAgeSeconds: 43_200, subscribed };
+      const exchanging = { ...here, now: new Date() };
+      const session = await exchangeToken(exchanging, exchange, { ipAddress: '::1', userAgent: '' }, { authToken });
+      await renewSession(here, { sessionMaxAgeSeconds: 43_200 }, { sessionId: session.id });
+      await service.database.sql`delete from sessions where user_id = ${userId}`;
+    }
+    await usePasskeys(here, parts, encryptionKeys, { service, tenant, letIn });
+    expect(await reasonOf(useRememberedSignIns(here, tokens, { service, tenant }))).toBe('ACCESS_NOT_ALLOWED');
+  }
+  await useOidc(restricted, runs[1], { service, tenant, letIn });
+  await endRefused(call, tenant.id);
+}
