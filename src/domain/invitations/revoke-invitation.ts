@@ -3,6 +3,7 @@ import { p } from '../../database/template.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
+import { cutOffRefused } from '../lifecycle/lost-access.ts';
 import { removeInvitedUser } from './remove-invited-user.ts';
 import { createWithdrawal } from './withdraw-invitation.ts';
 
@@ -20,6 +21,8 @@ export async function revokeInvitation(call: ApplicationCall, request: Unchecked
   const [revoked] = await call.run(revokeListed, { applicationId, invitationId, now: call.now });
   if (!revoked) throw new ServiceError('INVITATION_NOT_FOUND');
   const { userId, createdUser, acceptedAt } = revoked;
+  // A restricted application loses a user whom only the invitation has let in.
+  await cutOffRefused(call, [[applicationId, userId]]);
   if (createdUser && !acceptedAt) await removeInvitedUser(call, userId);
 }
 

@@ -134,6 +134,7 @@ const REDEEM_AND_BEGIN = byAccess(
       condition: sql`and ${isCodeOfSignedIn({ sid: sidFrom(sql`redeemed`), userId: sql`redeemed.user_id`, browserDigest: sql`redeemed.origin_browser`, authenticatedAt: sql`redeemed.authenticated_at` })}`,
       ctes: grant.ctes,
       columns: sql`${grant.columns}, caller.nonce, caller.user_id as login_user_id, caller.method as login_method,
-    caller.authenticated_at, caller.scope, caller.origin_address, caller.origin_user_agent, caller.origin_browser`,
+    caller.authenticated_at, caller.scope, caller.origin_address, caller.origin_user_agent, caller.origin_browser,
+    caller.on_behalf_by`,
     })}`,
 );
