@@ -8,8 +8,6 @@ import { createAuthPageLink, generateAuthUrl, INTENT_LIFETIME_MS } from '../../d
 import { hmac } from '../../domain/login/login-code.ts';
 import { siteOf } from '../../domain/login/network.ts';
 import { type RateLimit, takePermit } from '../../domain/login/rate-limit.ts';
-import { countsForOperators } from '../../domain/passkeys/counts-for-operators.ts';
-import { vouchForOperator } from '../../domain/passkeys/vouch-for-operator.ts';
 import { exchangeToken } from '../../domain/sessions/exchange-token.ts';
 import { revokeSession } from '../../domain/sessions/revoke-session.ts';
 import { findUserByEmail } from '../../domain/users/find-user-by-email.ts';
@@ -27,10 +25,12 @@ import {
   writeSessionCookie,
   writeSignInCookie,
 } from './cookies.ts';
+import { countsForOperators } from './counts-for-operators.ts';
 import { sendCard, sendNonOperatorPage } from './frame.ts';
 import type { Reply } from './route.ts';
 import { LINK_MINUTES, openSignInLink } from './sign-in-link.ts';
 import { findOperator, findSignedIn } from './signed-in-operator.ts';
+import { vouchForOperator } from './vouch-for-operator.ts';
 
 /** Limits the logins that a network may start, because each stores a row for half an hour. */
 const LOGINS: RateLimit = { burst: 100, intervalMs: 10_000 };

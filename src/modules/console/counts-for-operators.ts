@@ -1,6 +1,6 @@
 import { loginIntents } from '../../database/schema.ts';
 import { nullable, p, statement, t } from '../../database/template.ts';
-import type { Call } from '../core/call.ts';
+import type { Call } from '../../domain/core/call.ts';
 
 /**
  * Returns whether the passkey of this sign-in opens the console for an operator who must sign in with one. A young one

@@ -1,5 +1,5 @@
 import { p, statement } from '../../database/template.ts';
-import type { Call } from '../core/call.ts';
+import type { Call } from '../../domain/core/call.ts';
 
 /** Makes passkeys that the user adds after this login count in full, because a printed link proves who it is. */
 export async function vouchForOperator(
