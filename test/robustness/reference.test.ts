@@ -192,8 +192,8 @@ describe.skipIf(SKIPS_CHROMIUM)('in a browser', () => {
     const plain = await context.newPage();
     await plain.goto(`${service.url}/docs`);
     expect(await plain.locator('input[type=search]').isVisible()).toBe(false);
-    await plain.getByRole('link', { name: 'EventService' }).click();
-    expect(await plain.getByRole('heading', { level: 1 }).textContent()).toBe('EventService');
+    await plain.getByRole('navigation', { name: 'Contents' }).getByRole('link', { name: 'Concepts' }).click();
+    expect(await plain.getByRole('heading', { level: 1 }).textContent()).toBe('Concepts');
     await context.close();
   });
 });
