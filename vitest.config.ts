@@ -5,15 +5,16 @@ import { defineConfig } from 'vitest/config';
  * and of long tables: `--mode integration` runs them, and `npm test` leaves them out.
  */
 const INTEGRATION = [
-  ...['console', 'login-page/oidc', 'oidc'],
-  ...['database', 'delivery', 'demo', 'examples', 'histories/checker', 'http', 'jobs', 'mail', 'main', 'metrics'],
+  ...['modules/console', 'modules/demo', 'modules/oidc/pages', 'modules/remembered-sign-ins'],
+  ...['database', 'delivery', 'examples', 'histories/checker', 'http', 'jobs', 'mail', 'main', 'metrics'],
 ]
   .map((folder) => `test/${folder}/**/*.test.ts`)
   .concat(
     'test/api/openapi/*.test.ts',
     'test/contract/{audit-export,check-in-export,idempotency-keys,lists,repeated-calls,tenants}.test.ts',
-    'test/login-page/{account*,continue,contract-wallet,international-addresses,notices}.test.ts',
+    'test/login-page/{contract-wallet,international-addresses,notices}.test.ts',
     'test/log.test.ts',
+    'test/modules/{account,oidc}/*.test.ts',
     'test/modules/passkeys/{account-*,passkeys-*,young-*}.test.ts',
     'test/modules/providers/{account-*,provider-{attacks,faults,freshness,lies},providers}.test.ts',
     'test/packages/install-packages.test.ts',
@@ -30,9 +31,10 @@ const SCALE = ['test/scale/**/*.test.ts'];
 const HISTORIES = ['test/histories/*.test.ts'];
 
 /** What must be the same on Citus. */
-const ON_CITUS = ['contract', 'delivery', 'domain', 'jobs', 'login-page', 'metrics', 'modules'].map(
-  (folder) => `test/${folder}/**/*.test.ts`,
-);
+const ON_CITUS = [
+  ...['contract', 'delivery', 'domain', 'jobs', 'login-page', 'metrics', 'modules/account', 'modules/oidc/domain'],
+  ...['modules/oidc/pages', 'modules/passkeys', 'modules/providers', 'modules/remembered-sign-ins'],
+].map((folder) => `test/${folder}/**/*.test.ts`);
 
 export default defineConfig(({ mode }) => {
   const isSoak = mode === 'soak';

@@ -26,7 +26,7 @@ const { sql } = service.database;
 const READS = /^((Batch)?Get|List|Check(?!In)|Search)|^(GenerateAuthUrl|CancelLogin)$/;
 /**
  * RenewSession changes nothing before half of a session's life is over. The others succeed for what is not there, as
- * their examples are. Their events: test/contract/renew-session.test.ts, test/oidc/public-clients.test.ts and
+ * their examples are. Their events: test/contract/renew-session.test.ts, test/modules/oidc/public-clients.test.ts and
  * test/modules/providers/account-providers.test.ts.
  */
 const CONDITIONAL = new Set(['RenewSession', 'EndGrant', 'EndUserGrant', 'DeleteUserIdentity']);

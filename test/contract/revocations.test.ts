@@ -38,7 +38,7 @@ const OF_KEYS: Readonly<Record<string, (tenant: Tenant) => Promise<unknown>>> = 
 
 /** What changes something else that a process remembers. */
 const OF_APPLICATIONS = ['UpdateApplication'];
-/** What ends a grant of OpenID Connect: test/oidc. */
+/** What ends a grant of OpenID Connect: test/modules/oidc. */
 const OF_GRANTS = ['EndGrant', 'EndUserGrant'];
 /** What no process remembers. */
 const UNREMEMBERED =

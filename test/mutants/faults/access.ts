@@ -1,7 +1,7 @@
 import type { Fault } from '../fault.ts';
 
 const doors = 'test/login-page/restricted-access.test.ts';
-const losses = 'test/oidc/lost-access.test.ts';
+const losses = 'test/modules/oidc/lost-access.test.ts';
 
 const OF_ALL_DOORS = {
   file: 'src/domain/login/completed-intent.ts',

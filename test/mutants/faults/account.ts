@@ -3,10 +3,10 @@ import type { Fault } from '../fault.ts';
 const young = 'test/modules/passkeys/young-passkeys.test.ts';
 const ended = 'test/modules/passkeys/passkeys-ended.test.ts';
 const creation = 'test/modules/passkeys/creation.test.ts';
-const signOut = 'test/login-page/account-sign-out.test.ts';
-const continued = 'test/login-page/continue.test.ts';
-const account = 'test/login-page/account.test.ts';
-const undo = 'test/login-page/account-undo.test.ts';
+const signOut = 'test/modules/account/account-sign-out.test.ts';
+const continued = 'test/modules/remembered-sign-ins/continue.test.ts';
+const account = 'test/modules/account/account.test.ts';
+const undo = 'test/modules/account/account-undo.test.ts';
 
 /** Take-overs by way of the account page, of another browser and of young passkeys. */
 export const ACCOUNT_FAULTS: readonly Fault[] = [

@@ -1,12 +1,12 @@
 import type { Fault } from '../fault.ts';
 
-const attacks = 'test/console/attacks.test.ts';
-const edits = 'test/console/edits.test.ts';
-const forms = 'test/console/forms.test.ts';
-const newApplication = 'test/console/new-application.test.ts';
-const routes = 'test/console/routes.test.ts';
-const sentForms = 'test/console/sent-forms.test.ts';
-const signIn = 'test/console/sign-in.test.ts';
+const attacks = 'test/modules/console/attacks.test.ts';
+const edits = 'test/modules/console/edits.test.ts';
+const forms = 'test/modules/console/forms.test.ts';
+const newApplication = 'test/modules/console/new-application.test.ts';
+const routes = 'test/modules/console/routes.test.ts';
+const sentForms = 'test/modules/console/sent-forms.test.ts';
+const signIn = 'test/modules/console/sign-in.test.ts';
 
 const MAY_USE = 'if (!mayUse(found, signedIn)) return sendRefusal(asOperator, route.role);';
 const IS_FRESH = `if (route.isSensitive && !signedIn.isFresh) {

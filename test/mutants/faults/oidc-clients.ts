@@ -1,13 +1,13 @@
 import type { Fault } from '../fault.ts';
 
-const tokens = 'test/oidc/tokens.test.ts';
-const clients = 'test/oidc/public-clients.test.ts';
-const authorize = 'test/login-page/oidc/authorize.test.ts';
-const code = 'test/login-page/oidc/code.test.ts';
-const logOut = 'test/login-page/oidc/log-out.test.ts';
+const tokens = 'test/modules/oidc/tokens.test.ts';
+const clients = 'test/modules/oidc/public-clients.test.ts';
+const authorize = 'test/modules/oidc/pages/authorize.test.ts';
+const code = 'test/modules/oidc/pages/code.test.ts';
+const logOut = 'test/modules/oidc/pages/log-out.test.ts';
 const logoutTokens = 'test/delivery/logout.test.ts';
-const shared = 'test/login-page/continue.test.ts';
-const silent = 'test/login-page/oidc/silent.test.ts';
+const shared = 'test/modules/remembered-sign-ins/continue.test.ts';
+const silent = 'test/modules/oidc/pages/silent.test.ts';
 
 /** What applications get by OpenID Connect, and what their users keep to themselves. */
 export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
@@ -73,7 +73,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
     file: 'src/modules/oidc/endpoints/metadata.ts',
     find: "code_challenge_methods_supported: ['S256']",
     replace: "code_challenge_methods_supported: ['S256', 'plain']",
-    test: 'test/oidc/conformance.test.ts',
+    test: 'test/modules/oidc/conformance.test.ts',
     title: /Config OP Usher/,
   },
   {
@@ -121,7 +121,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
     file: 'src/modules/oidc/domain/public-clients.ts',
     find: 'maxAgeMs: 4_000',
     replace: 'maxAgeMs: 40_000',
-    test: 'test/domain/oidc/clients.test.ts',
+    test: 'test/modules/oidc/domain/clients.test.ts',
     title: /a client that keeps a secret from now on/,
   },
   {
@@ -153,7 +153,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
     file: 'src/modules/oidc/domain/signing-keys.ts',
     find: "({ kid, publicKey }) => ({ ...publicKey.export({ format: 'jwk' }), kid })",
     replace: "({ kid, privateKey }) => ({ ...privateKey.export({ format: 'jwk' }), kid })",
-    test: 'test/domain/oidc/id-token.test.ts',
+    test: 'test/modules/oidc/domain/id-token.test.ts',
     title: /public halves alone are in the key set/,
   },
   {
@@ -161,7 +161,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
     file: 'src/modules/oidc/domain/signing-keys.ts',
     find: "|| typ !== 'JWT' ",
     replace: '',
-    test: 'test/domain/oidc/id-token.test.ts',
+    test: 'test/modules/oidc/domain/id-token.test.ts',
     title: /verify refuses another type/,
   },
   {
@@ -209,7 +209,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
     file: 'src/domain/grants/end-grants.ts',
     find: 'messagesOf(loggedOutOfBrowsers(sql`ended`))',
     replace: 'messagesOf(loggedOutOfBrowsers(sql`(select * from ended where false)`))',
-    test: 'test/login-page/account-grants.test.ts',
+    test: 'test/modules/account/account-grants.test.ts',
     title: /the application gets a logout token of each browser/,
   },
   {
@@ -217,7 +217,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
     file: 'src/domain/grants/end-grants.ts',
     find: 'singleSignOn ? endOneAndForget : endOne',
     replace: 'singleSignOn ? endOne : endOne',
-    test: 'test/login-page/oidc/endings.test.ts',
+    test: 'test/modules/oidc/pages/endings.test.ts',
     title: /after EndGrant the browser has no way back/,
   },
   {
@@ -233,7 +233,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
     file: 'src/modules/oidc/pages/authorize.ts',
     find: ".replace(/=[^&#]*/g, '=…')",
     replace: '',
-    test: 'test/login-page/oidc/redirect-mismatch.test.ts',
+    test: 'test/modules/oidc/pages/redirect-mismatch.test.ts',
     title: /a query is logged with the application and the URI/,
   },
   {

@@ -1,13 +1,13 @@
 import type { Fault } from '../fault.ts';
 
-const tokens = 'test/oidc/tokens.test.ts';
-const clients = 'test/oidc/public-clients.test.ts';
-const redemption = 'test/oidc/redemption.test.ts';
-const code = 'test/login-page/oidc/code.test.ts';
-const logOut = 'test/login-page/oidc/log-out.test.ts';
-const silent = 'test/login-page/oidc/silent.test.ts';
-const verified = 'test/login-page/oidc/verified-email.test.ts';
-const signed = 'test/domain/oidc/id-token.test.ts';
+const tokens = 'test/modules/oidc/tokens.test.ts';
+const clients = 'test/modules/oidc/public-clients.test.ts';
+const redemption = 'test/modules/oidc/redemption.test.ts';
+const code = 'test/modules/oidc/pages/code.test.ts';
+const logOut = 'test/modules/oidc/pages/log-out.test.ts';
+const silent = 'test/modules/oidc/pages/silent.test.ts';
+const verified = 'test/modules/oidc/pages/verified-email.test.ts';
+const signed = 'test/modules/oidc/domain/id-token.test.ts';
 
 /** What the provider of OpenID Connect says, for how long, and whom it believes. */
 export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
@@ -144,7 +144,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
     file: 'src/modules/oidc/domain/redeem-code.ts',
     find: ' and ${isSignedInHere(authenticatedAt, browser)}',
     replace: '',
-    test: 'test/login-page/oidc/endings.test.ts',
+    test: 'test/modules/oidc/pages/endings.test.ts',
     title: /a code from before a sign-out on the account page/,
   },
   {

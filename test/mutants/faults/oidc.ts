@@ -1,14 +1,14 @@
 import type { Fault } from '../fault.ts';
 
-const tokens = 'test/oidc/tokens.test.ts';
-const clients = 'test/oidc/public-clients.test.ts';
-const redemption = 'test/oidc/redemption.test.ts';
-const authorize = 'test/login-page/oidc/authorize.test.ts';
-const code = 'test/login-page/oidc/code.test.ts';
-const logOut = 'test/login-page/oidc/log-out.test.ts';
-const silent = 'test/login-page/oidc/silent.test.ts';
-const signed = 'test/domain/oidc/id-token.test.ts';
-const sealed = 'test/domain/oidc/tokens.test.ts';
+const tokens = 'test/modules/oidc/tokens.test.ts';
+const clients = 'test/modules/oidc/public-clients.test.ts';
+const redemption = 'test/modules/oidc/redemption.test.ts';
+const authorize = 'test/modules/oidc/pages/authorize.test.ts';
+const code = 'test/modules/oidc/pages/code.test.ts';
+const logOut = 'test/modules/oidc/pages/log-out.test.ts';
+const silent = 'test/modules/oidc/pages/silent.test.ts';
+const signed = 'test/modules/oidc/domain/id-token.test.ts';
+const sealed = 'test/modules/oidc/domain/tokens.test.ts';
 
 /** The provider of OpenID Connect. */
 export const OIDC_FAULTS: readonly Fault[] = [

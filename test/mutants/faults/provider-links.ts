@@ -3,7 +3,7 @@ import type { Fault } from '../fault.ts';
 const meanwhile = 'test/modules/providers/changed-meanwhile.test.ts';
 const account = 'test/modules/providers/account-providers.test.ts';
 const attacks = 'test/modules/providers/provider-attacks.test.ts';
-const inFlight = 'test/login-page/account-in-flight.test.ts';
+const inFlight = 'test/modules/account/account-in-flight.test.ts';
 const signIn = 'test/modules/providers/providers.test.ts';
 
 /** To whom an identity at another provider belongs, also while things change. */

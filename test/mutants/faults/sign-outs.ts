@@ -1,6 +1,6 @@
 import type { Fault } from '../fault.ts';
 
-const signOut = 'test/login-page/account-sign-out.test.ts';
+const signOut = 'test/modules/account/account-sign-out.test.ts';
 const answers = 'test/login-page/answers.test.ts';
 const twoTabs = 'test/login-page/two-tabs.test.ts';
 
@@ -43,7 +43,7 @@ export const SIGN_OUT_FAULTS: readonly Fault[] = [
     file: 'src/modules/account/account-request.ts',
     find: '!isContinued && ',
     replace: '',
-    test: 'test/login-page/account.test.ts',
+    test: 'test/modules/account/account.test.ts',
     title: /is not good for changes if it is continued/,
   },
   {

@@ -4,7 +4,7 @@ const international = 'test/login-page/international-addresses.test.ts';
 const revocations = 'test/contract/revocations.test.ts';
 const onBehalf = 'test/contract/on-behalf-by.test.ts';
 const users = 'test/contract/users.test.ts';
-const undo = 'test/domain/account/undo-address-change.test.ts';
+const undo = 'test/modules/account/domain/undo-address-change.test.ts';
 
 /** Users, sessions and what ends them. */
 export const USER_FAULTS: readonly Fault[] = [
@@ -85,7 +85,7 @@ export const USER_FAULTS: readonly Fault[] = [
     file: 'src/domain/users/update-user.ts',
     find: 'keepsUndoLinks: true',
     replace: 'keepsUndoLinks: false',
-    test: 'test/login-page/account.test.ts',
+    test: 'test/modules/account/account.test.ts',
     title: /can be undone after a second change, whose own link is void then/,
   },
   {
@@ -189,7 +189,7 @@ export const USER_FAULTS: readonly Fault[] = [
     file: 'src/modules/console/signed-in-operator.ts',
     find: 'method === IMPERSONATION ? undefined : operators.find(email)',
     replace: 'method === IMPERSONATION ? operators.find(email) : operators.find(email)',
-    test: 'test/console/sign-in.test.ts',
+    test: 'test/modules/console/sign-in.test.ts',
     title: /signs nobody in who signs in on behalf of an operator/,
   },
 ];

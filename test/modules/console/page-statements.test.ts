@@ -1,0 +1,45 @@
+/** What the pages of the console cost Postgres: so many statements each, of which one reads all names. */
+import { afterAll, expect, test, vi } from 'vitest';
+import { Database } from '../../../src/database/database.ts';
+import { ROUTES } from '../../../src/modules/console/routes.ts';
+import { OPERATORS } from '../../support/console-fixture.ts';
+import { fillPath, openSampledConsole } from '../../support/console-samples.ts';
+
+const { fixture, samples, browser } = await openSampledConsole(OPERATORS.admin);
+afterAll(() => fixture.close());
+
+/** With those that find out who the operator is. */
+const MOST = 4;
+/** Pages that show more than one resource or list. */
+const MOST_OF: Readonly<Record<string, number>> = {
+  '/': 9,
+  '/users/:u': 10,
+  '/applications/:a/events/:e': 6,
+  '/applications/:a/webhooks/:w': 12,
+  '/applications/:a/webhooks/:w/resend': 6,
+  '/applications/:a/webhooks/:w/deliveries': 7,
+  '/applications/:a/webhooks/:w/deliveries/:m': 7,
+};
+
+/** The least of so many counts: jobs run beside. */
+const REQUESTS = 3;
+
+const pages = ROUTES.filter(
+  ({ method, role, path }) => method === 'GET' && role !== 'anyone' && !/\.(csv|jsonl)$/.test(path),
+).map(({ path }) => path);
+
+test.each(pages)('%s runs no more statements than it has', async (path) => {
+  using run = vi.spyOn(Database.prototype, 'run');
+  const counts: number[] = [];
+  for (let at = 0; at < REQUESTS; at++) {
+    run.mockClear();
+    expect((await browser.open(fillPath(path, samples.params))).status).toBeLessThan(500);
+    counts.push(run.mock.calls.length);
+  }
+  expect(Math.min(...counts)).toBeGreaterThan(0);
+  expect(Math.min(...counts)).toBeLessThanOrEqual(MOST_OF[path] ?? MOST);
+});
+
+test('pages of the list still exist', () => {
+  expect(pages).toEqual(expect.arrayContaining(Object.keys(MOST_OF)));
+});

@@ -1,0 +1,116 @@
+/** ID tokens: their signature and their claims. */
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { createLocalJWKSet, jwtVerify } from 'jose';
+import { describe, expect, test } from 'vitest';
+import { presentScope, readScope } from '../../../../src/domain/grants/scope.ts';
+import { idTokenClaims } from '../../../../src/modules/oidc/domain/id-token.ts';
+import { OidcSigningKeys } from '../../../../src/modules/oidc/domain/signing-keys.ts';
+
+const createJwk = (kid: string) => ({
+  ...generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' }),
+  kid,
+});
+const older = createJwk('older');
+const newer = createJwk('newer');
+const keys = new OidcSigningKeys([newer, older]);
+
+const now = new Date('2026-03-01T12:10:00.900Z');
+const profile = { email: 'ada@example.com', isEmailVerified: true, name: 'Ada', profileImage: 'https://a.test/a.png' };
+const facts = {
+  issuer: 'https://usher.test',
+  clientId: 'client_1',
+  userId: randomUUID(),
+  sid: randomUUID(),
+  authenticatedAt: new Date('2026-03-01T12:00:00.999Z'),
+  method: 'email',
+  nonce: null,
+  scope: readScope('openid'),
+  profile,
+  now,
+} as const;
+
+describe('an ID token', () => {
+  test('verifies with the published keys, under RS256 and the key ID of the first', async () => {
+    const token = await keys.sign(idTokenClaims(facts));
+    const { protectedHeader, payload } = await jwtVerify(token, createLocalJWKSet(keys.publicJwks), {
+      issuer: facts.issuer,
+      audience: facts.clientId,
+      currentDate: now,
+    });
+    expect(protectedHeader).toEqual({ alg: 'RS256', typ: 'JWT', kid: 'newer' });
+    expect(payload.exp).toBe(Number(payload.iat) + 900);
+    expect(payload).toMatchObject({ sub: facts.userId, amr: ['email'], sid: facts.sid });
+  });
+
+  test('is signed with keys whose public halves alone are in the key set', () => {
+    for (const key of keys.publicJwks.keys)
+      expect(Object.keys(key).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use']);
+  });
+
+  test('has the instant of the sign-in in seconds', () => {
+    expect(idTokenClaims(facts).auth_time).toBe(Date.parse('2026-03-01T12:00:00Z') / 1_000);
+  });
+
+  test.each([
+    ['openid', {}],
+    ['openid email', { email: profile.email, email_verified: true }],
+    ['openid profile', { name: 'Ada', picture: profile.profileImage }],
+  ])('shows of the user what the scope %s allows', (scope, expected) => {
+    const { iss, sub, aud, iat, exp, auth_time, amr, sid, ...claims } = idTokenClaims({
+      ...facts,
+      scope: readScope(scope),
+    });
+    expect(claims).toEqual(expected);
+  });
+
+  test('leaves out what the user does not have, and an address that is not verified stays unmarked', () => {
+    const claims = idTokenClaims({
+      ...facts,
+      scope: readScope('openid email profile'),
+      profile: { email: profile.email, isEmailVerified: false, name: null, profileImage: null },
+    });
+    expect(claims).toMatchObject({ email: profile.email });
+    for (const name of ['email_verified', 'name', 'picture', 'nonce']) expect(claims).not.toHaveProperty(name);
+  });
+});
+
+describe('verify', () => {
+  test('accepts what any of the keys has signed', async () => {
+    const token = await new OidcSigningKeys([older]).sign({ sub: 'ada' });
+    expect(keys.verify(token, () => true)).toEqual({ sub: 'ada' });
+  });
+
+  test('refuses claims that are not those expected, which have no signature to check', async () => {
+    const token = await keys.sign({ sub: 'ada' });
+    expect(keys.verify(token, ({ sub }) => sub !== 'ada')).toBeUndefined();
+  });
+
+  test('refuses another type, another key, a changed token, and what is none', async () => {
+    const token = await keys.sign({ sub: 'ada' });
+    const [header, payload, signature] = token.split('.');
+    const none = Buffer.from('{"alg":"none","typ":"JWT","kid":"newer"}').toString('base64url');
+    const stranger = new OidcSigningKeys([createJwk('newer')]);
+    const refused = [
+      await keys.sign({ sub: 'ada' }, 'logout+jwt'),
+      await stranger.sign({ sub: 'ada' }),
+      `${header}.${Buffer.from('{"sub":"eve"}').toString('base64url')}.${signature}`,
+      `${none}.${payload}.`,
+      `${token}.`,
+      `${header}.${payload}`,
+      'a.b.c',
+      '..',
+      '',
+    ];
+    for (const text of refused) expect(keys.verify(text, () => true)).toBeUndefined();
+  });
+});
+
+test.each([
+  ['openid', 'openid'],
+  ['email openid address', 'openid email'],
+  ['openid openid  profile offline_access', 'openid profile offline_access'],
+  ['OpenID', ''],
+  ['', ''],
+])('the scopes of "%s" are "%s"', (text, expected) => {
+  expect(presentScope(readScope(text))).toBe(expected);
+});
