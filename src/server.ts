@@ -12,13 +12,14 @@ import { Database } from './database/database.ts';
 import { openClock } from './database/database-clock.ts';
 import { openDelivery } from './delivery/open-delivery.ts';
 import { SignUpRules } from './domain/login/sign-up-rules.ts';
+import { MessageFeeds } from './domain/messages/message-feeds.ts';
 import { AdminKeys } from './domain/operators/admin-keys.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
 import { createAuthTokens } from './domain/tokens/create-auth-tokens.ts';
 import { AddressPolicy, createBlockList, LOOPBACK } from './domain/webhooks/address-policy.ts';
 import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import { Listener } from './http/listener.ts';
-import { readUsedKeyIds, requireKeys } from './jobs/key-rotation.ts';
+import { requireKeys } from './jobs/key-rotation.ts';
 import { MemoryCounts } from './jobs/memory-counts.ts';
 import { runJobs } from './jobs/run-jobs.ts';
 import { createLogger } from './log.ts';
@@ -32,9 +33,6 @@ import { Recorder } from './metrics/recorder.ts';
 import { type FullConfig, prepareProtocol } from './modules/modules.ts';
 import { createPageOffers, type OpenedModules, openModules } from './modules/open-modules.ts';
 import { pause } from './timing/pause.ts';
-
-/** How long the look-up of the encryption keys in use may take. */
-const START_TIMEOUT_MS = 10_000;
 
 export interface UsherServer {
   /** The URL at which this machine reaches the server. */
@@ -81,13 +79,14 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   const time = await openClock((deadline) => database.readTime(deadline), overrides.clock);
   const clock = time.read;
   const cipher = new SigningKeyCipher(secrets.encryptionKeys);
-  const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
-  requireKeys(cipher, usedKeyIds);
+  const usedKeyIds = await requireKeys(cipher, database);
 
   // Parts that are closed after the last request, because requests use them.
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
   const protocol = prepareProtocol?.(() => publicUrl, secrets);
-  const deliveryParts = { cipher, clock, logger, logoutTokens: protocol?.logoutTokens, policy, recordStatement };
+  const { logoutTokens } = protocol ?? {};
+  const feeds = new MessageFeeds(database, requestTimeoutMs);
+  const deliveryParts = { cipher, clock, logger, logoutTokens, onFannedOut: feeds.wake, policy, recordStatement };
   const delivery = openDelivery({ ...config, databaseUrl, layout }, deliveryParts);
   stack.defer(() => delivery.close());
   const { mailer, openNotices } = openMail(config, logger, overrides.sendMail);
@@ -121,6 +120,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     closing: closing.signal,
     count: counts.count,
     database,
+    feeds,
     hasAccountPage: config.authPageUrl === undefined && pages.hasAccountPage,
     hasOidc: protocol?.logoutTokens !== undefined,
     logger,

@@ -3,6 +3,7 @@ import type { Secrets } from '../config/secrets.ts';
 import type { Run } from '../database/database.ts';
 import { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
+import type { MessageFeeds } from '../domain/messages/message-feeds.ts';
 import { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import { Admission } from './admission.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
@@ -16,6 +17,7 @@ import { createRestHandler } from './rest/rest.ts';
 import { createConnectEdge } from './rpc/connect-edge.ts';
 import { createConnectUnaryEdge } from './rpc/connect-unary.ts';
 import { createGrpcUnaryEdge } from './rpc/grpc-unary.ts';
+import { createMessageStreams } from './rpc/watch-messages.ts';
 import type { ServiceParts } from './service-parts.ts';
 import { createProcedures } from './services.ts';
 
@@ -30,6 +32,7 @@ export interface ApiParts
   readonly secrets: Pick<Secrets, 'encryptionKeys'>;
   /** Aborted when the server ends its streams. */
   readonly closing: AbortSignal;
+  readonly feeds: MessageFeeds;
   /** Whether Usher serves an account page. */
   readonly hasAccountPage: boolean;
   readonly hasOidc: boolean;
@@ -54,6 +57,7 @@ export function createApi(parts: ApiParts) {
   const codeKeys = deriveLoginCodeKeys(parts.secrets.encryptionKeys);
   const health = createHealthMonitor(readiness, closing);
   const procedures = createProcedures({ ...parts, apiKeys, codeKeys, health, liveSessions });
+  const messages = createMessageStreams({ ...parts, admission, apiKeys, lookUps });
   return {
     admissions: { api: admission, key_lookup: lookUps },
     exporter,
@@ -64,7 +68,7 @@ export function createApi(parts: ApiParts) {
     handlers: [
       createRestHandler(procedures, pipeline, checkIns),
       createConnectUnaryEdge(procedures, pipeline),
-      createConnectEdge(procedures, pipeline, health, parts),
+      createConnectEdge(procedures, pipeline, health, messages, parts),
       createOperationsEndpoints(parts),
       createAuditLogExport({ ...parts, exporter }),
     ],

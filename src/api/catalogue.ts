@@ -6,6 +6,7 @@ import { Health } from '../../gen/health/v1/health_pb.ts';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { MessageService } from '../../gen/usher/v1/message_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
@@ -27,6 +28,7 @@ export const SERVICES = [
   defineService(UserService, 'apiKey'),
   defineService(WebhookService, 'apiKey'),
   defineService(EventService, 'apiKey'),
+  defineService(MessageService, 'apiKey'),
   defineService(AdminService, 'adminKey'),
 ];
 

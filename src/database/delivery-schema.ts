@@ -139,11 +139,44 @@ export const webhookAttempts = pgTable(
   ],
 );
 
+/** Applications that read their messages over the API. */
+export const messageFeeds = pgTable('message_feeds', {
+  applicationId: uuid('application_id').primaryKey(),
+  /** Cursors of another epoch have expired: messages may be missing between it and this one. */
+  epoch: uuid('epoch').notNull(),
+  /** The row lock of its update orders the fan-outs. So no position can be seen before an earlier one. */
+  nextPosition: bigint('next_position', { mode: 'number' }).notNull(),
+  isActive: boolean('is_active').notNull(),
+});
+
+/** The places of messages in the feed of their application. */
+export const feedPositions = pgTable(
+  'feed_positions',
+  {
+    applicationId: uuid('application_id').notNull(),
+    position: bigint('position', { mode: 'number' }).notNull(),
+    messageId: bigint('message_id', { mode: 'bigint' }).notNull(),
+    /** The `created_at` of the message. */
+    createdAt: instant('created_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.position] }),
+    index('feed_positions_created_at_idx').on(table.createdAt),
+  ],
+);
+
 const LOGGED = { keptFor: 'webhookLogDays' } as const;
 /** Four days longer: a redelivery on the last day still retries. */
 const REDELIVERED = { ...LOGGED, graceMs: 4 * DAY_MS };
 
 export const DELIVERY_TABLES: readonly TableFacts[] = [
+  { table: messageFeeds, distributedBy: messageFeeds.applicationId, expires: [], erasedBy: [] },
+  {
+    table: feedPositions,
+    distributedBy: feedPositions.applicationId,
+    expires: [{ expiresAt: feedPositions.createdAt, ...LOGGED }],
+    erasedBy: [],
+  },
   { table: webhookQueues, distributedBy: webhookQueues.applicationId, expires: [], erasedBy: [] },
   {
     table: webhookAttempts,

@@ -45,6 +45,8 @@ export const applications = pgTable(
     initiateLoginUri: text('initiate_login_uri'),
     /** Empty for all methods that the operator has enabled. */
     loginMethods: text('login_methods').array().notNull().default([]),
+    /** Whether it reads its messages over the API, as webhooks get them. */
+    messageFeed: boolean('message_feed').notNull().default(false),
     singleSignOn: boolean('single_sign_on').notNull().default(false),
     /** Whether only users in `added_users`, and members of groups with access, may sign in. */
     restrictAccess: boolean('restrict_access').notNull().default(false),

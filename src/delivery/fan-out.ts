@@ -4,6 +4,7 @@ import type { Run } from '../database/database.ts';
 import { webhookMessages } from '../database/delivery-schema.ts';
 import { p, statement, t } from '../database/template.ts';
 import { isSubscribed } from '../domain/outbox/insert-message.ts';
+import { storePositions } from '../domain/outbox/message-feed.ts';
 import { wakeQueues } from '../domain/outbox/wake-queue.ts';
 import { isErasedUser } from '../domain/users/user.ts';
 
@@ -62,6 +63,8 @@ const insertDeliveries = statement('insert_deliveries', { messages: t.integer, d
     from claimed cross join lateral (
       select id from webhooks w
       where ${isSubscribed(sql`claimed.type`, p.uuid('applicationId'))} and id > claimed.fanned_out_to
+        -- The feed of the application has no URL.
+        and url <> ''
       order by id limit ${maxDeliveries} for share
     ) as webhook
     where claimed.id not in (select id from erased)
@@ -79,5 +82,10 @@ const insertDeliveries = statement('insert_deliveries', { messages: t.integer, d
     from claimed left join last on last.message_id = claimed.id
     where message.application_id = ${p.uuid('applicationId')} and message.id = claimed.id
       and claimed.id not in (select id from erased) and not exists (select 1 from last where last.message_id < claimed.id)
-  )
+    returning message.id
+  ), placed as (
+    -- Each message once, in the statement that begins its fan-out.
+    select id, created_at, row_number() over (order by id) as place from claimed
+    where fanned_out_to = '' and id in (select id from marked)
+  ), ${storePositions}
   select (select count(*)::integer from claimed) as messages, (select count(*)::integer from subscribed) as deliveries`;

@@ -5,9 +5,8 @@ import { Database, type Layout, type RecordStatement } from '../database/databas
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import { createResolve } from './address-lookup.ts';
 import { Sender } from './attempt.ts';
-import type { DeliveryParts } from './batch.ts';
 import type { DeliveryState } from './settle-statements.ts';
-import { DeliveryWorker } from './worker.ts';
+import { DeliveryWorker, type WorkerOptions } from './worker.ts';
 
 /** Calls have other connections, so that calls and deliveries do not wait for each other. */
 const CONNECTIONS = 2;
@@ -15,7 +14,8 @@ const STATEMENT_TIMEOUT_MS = 5_000;
 /** Attempts may take this share of the time for a shutdown. The rest is left for settling them. */
 const SHUTDOWN_SHARE = 0.8;
 
-export interface DeliveryDependencies extends Pick<DeliveryParts, 'cipher' | 'clock' | 'logger' | 'logoutTokens'> {
+export interface DeliveryDependencies
+  extends Pick<WorkerOptions, 'cipher' | 'clock' | 'logger' | 'logoutTokens' | 'onFannedOut'> {
   readonly policy: AddressPolicy;
   readonly recordStatement?: RecordStatement | undefined;
 }

@@ -15,6 +15,8 @@ const FAN_OUTS = 8;
 export interface WorkerOptions extends DeliveryParts {
   /** The limit of quick attempts in flight. */
   readonly concurrency: number;
+  /** Called when messages of an application have got their deliveries, and their places in its feed. */
+  readonly onFannedOut?: ((applicationId: string) => void) | undefined;
 }
 
 export class DeliveryWorker {
@@ -109,6 +111,7 @@ export class DeliveryWorker {
       this.#continuations.trigger();
     }
     this.#starts.trigger();
+    this.#options.onFannedOut?.(applicationId);
   }
 
   async #startBatches(): Promise<void> {

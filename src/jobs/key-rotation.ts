@@ -11,6 +11,8 @@ const INTERVAL_AFTER_FAILURE_MS = 60_000;
 const BATCH_SIZE = 50;
 const PAUSE_MS = 100;
 const BATCH_TIMEOUT_MS = 5_000;
+/** How long the look-up of the keys at the start may take. */
+const START_TIMEOUT_MS = 10_000;
 
 /** Returns the IDs, in hex, of the encryption keys that stored secrets need. Each ID costs one index look-up. */
 export async function readUsedKeyIds(run: Run): Promise<ReadonlySet<string>> {
@@ -24,10 +26,18 @@ export async function readUsedKeyIds(run: Run): Promise<ReadonlySet<string>> {
   return keyIds;
 }
 
-/** @throws Error of one line if a stored secret needs a key that the cipher lacks */
-export function requireKeys({ keyIds }: SigningKeyCipher, usedKeyIds: ReadonlySet<string>): void {
+/**
+ * Returns the IDs of the encryption keys that stored secrets need at the start.
+ *
+ * @throws Error of one line if the cipher lacks one of them
+ */
+export async function requireKeys(
+  { keyIds }: SigningKeyCipher,
+  database: Pick<Database, 'within'>,
+): Promise<ReadonlySet<string>> {
+  const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
   const missing = [...usedKeyIds].filter((keyId) => !keyIds.includes(keyId));
-  if (missing.length === 0) return;
+  if (missing.length === 0) return usedKeyIds;
   throw new Error(
     `The encryption keys do not fit the database: its secrets need the key with ID ${missing.join(' and ')}, ` +
       `and there is ${keyIds.join(' and ')}`,

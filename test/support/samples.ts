@@ -98,6 +98,8 @@ const PREPARE: Readonly<Record<string, (values: SampleValues, fixture: SampleFix
   'EventService/ListCheckIns': async (values) => {
     for (const name of ['first', 'second']) await checkIn(values, newId(name, values.fixture));
   },
+  'MessageService/ListMessages': (_, { service, tenant }) =>
+    adminClient(service).updateApplication({ applicationId: tenant.id, messageFeed: true }),
   'EventService/ListAttendees': async (values, { service, tenant }) => {
     const attendees = ['first', 'second'].map((attendeeId) => ({ attendeeId }));
     await clientsOf(service, tenant).events.batchPutAttendees({ eventId: await values.get('EVENT_ID'), attendees });

@@ -93,6 +93,8 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   'EventService/DeleteAttendees': { required: { eventId: '$EVENT_ID', attendeeIds: ['ticket-4711'] } },
   'EventService/UndoCheckIn': { required: { eventId: '$EVENT_ID', attendeeId: '$ATTENDEE_ID' } },
 
+  'MessageService/ListMessages': { optional: { cursor: 'oldest', pageSize: 20 } },
+
   'AdminService/CreateApplication': {
     required: { name: 'Café Zoë', redirectUris: ['https://app.example.com/callback'] },
     optional: { allowSignUp: true, ...BRANDING },

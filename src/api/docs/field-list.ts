@@ -13,6 +13,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   'ip-address': 'IP address',
   'field-mask': 'names of fields, comma-separated',
   'message-id': 'message ID',
+  cursor: 'cursor',
   'page-token': 'page token',
   'redirect-uri': 'URI',
   'support-uri': 'URI',
@@ -76,7 +77,9 @@ function describeType({ type, format = '', enum: values, items, ...limits }: Sch
   if (values) return values.map((value) => JSON.stringify(value)).join(', ');
   const name = FORMATS[format] ?? [type].flat()[0] ?? 'object';
   if (name === 'integer') return `${name}${range(limits.minimum, limits.maximum, '')}`;
-  return format === 'page-token' ? name : `${name}${range(limits.minLength, limits.maxLength, ' characters')}`;
+  return format === 'page-token' || format === 'cursor'
+    ? name
+    : `${name}${range(limits.minLength, limits.maxLength, ' characters')}`;
 }
 
 function range(min: number | undefined, max: number | undefined, unit: string): string {

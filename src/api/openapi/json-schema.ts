@@ -1,6 +1,6 @@
 /** Converts messages to JSON Schemas, of the JSON of REST or of the JSON of Protobuf. */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
-import { TimestampSchema } from '@bufbuild/protobuf/wkt';
+import { StructSchema, TimestampSchema } from '@bufbuild/protobuf/wkt';
 import { NULLABLE, restFieldsOf } from '../rest/present.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -53,6 +53,7 @@ export class MessageSchemas {
   #describeValue(field: DescField): JsonSchema {
     const { message, scalar } = field;
     if (message?.typeName === TimestampSchema.typeName) return { type: 'string', format: 'date-time' };
+    if (message?.typeName === StructSchema.typeName) return { type: 'object', additionalProperties: true };
     if (message) return this.refer(message);
     if (scalar === ScalarType.STRING) return { type: 'string' };
     if (scalar === ScalarType.BOOL) return { type: 'boolean' };

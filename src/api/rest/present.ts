@@ -1,6 +1,6 @@
 /** Presents messages as the documented JSON. Protobuf's own JSON drops `false`, empty strings and `.000`. */
 import { create, type DescField, type DescMessage } from '@bufbuild/protobuf';
-import { type Timestamp, TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt';
+import { StructSchema, type Timestamp, TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt';
 import type { Route } from './route.ts';
 
 /** Fields that are null when absent, as documented. Other absent optional fields are left out. */
@@ -67,6 +67,8 @@ function presentedFieldsOf(schema: DescMessage): readonly PresentedField[] {
 /** The schema says that the value has this type. */
 function presentAs(type: DescMessage): (value: unknown) => unknown {
   if (type.typeName === TimestampSchema.typeName) return (time) => presentTime(time as Timestamp);
+  // Its value is JSON.
+  if (type.typeName === StructSchema.typeName) return (object) => object;
   const fields = presentedFieldsOf(type);
   return (message) => presentFields(fields, message as Values);
 }

@@ -1,6 +1,7 @@
 /** The REST routes, a row each. */
 import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
+import { MessageService } from '../../../gen/usher/v1/message_pb.ts';
 import { SessionService } from '../../../gen/usher/v1/session_pb.ts';
 import { UserService } from '../../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
@@ -11,6 +12,7 @@ const sessions = SessionService.method;
 const users = UserService.method;
 const webhooks = WebhookService.method;
 const events = EventService.method;
+const messages = MessageService.method;
 
 export const routes: readonly Route[] = [
   route('POST', '/api/oauth/generate-auth-url', auth.generateAuthUrl, 'Auth URL generated successfully', {
@@ -70,6 +72,8 @@ export const routes: readonly Route[] = [
   ),
   route('POST', '/api/webhooks/:webhookId/deliveries/:messageId/redeliver', webhooks.redeliver, 'Redelivery accepted'),
   route('POST', '/api/webhooks/:webhookId/redeliver-failed', webhooks.redeliverFailed, 'Redelivery accepted'),
+
+  route('GET', '/api/messages', messages.listMessages, 'Messages retrieved successfully'),
 
   route('DELETE', '/api/events/:eventId', events.deleteEvent, 'Event deleted successfully'),
   route('GET', '/api/events/:eventId', events.getEvent, 'Event retrieved successfully', { resource: 'event' }),

@@ -10,8 +10,10 @@ import {
   type UniversalServerRequest,
 } from '@connectrpc/connect/protocol';
 import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
+import { ServiceError } from '../../domain/core/errors.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { setCommonHeaders } from '../../http/response.ts';
+import { outcomeOf } from '../call-errors.ts';
 import type { CallOutcome, Protocol } from '../call-info.ts';
 import { beginCall, type CallLog } from '../call-log.ts';
 import { readMediaType } from '../media-type.ts';
@@ -20,12 +22,13 @@ import type { Pipeline } from '../pipeline.ts';
 import type { Procedure, Procedures } from '../procedures.ts';
 import { nameSupported } from './compression.ts';
 import { ConnectBridge } from './connect-bridge.ts';
-import { optionsOf, publicOptions } from './connect-options.ts';
+import { connectOptions, optionsOf, publicOptions } from './connect-options.ts';
 import { protocolOf, REFUSED_STATUSES, refuseStream, refuseUnknownMethod, writeResponse } from './connect-response.ts';
 import { decodeBase64, toBinaryType } from './grpc-web-text.ts';
 import { StreamLimits } from './stream-limits.ts';
 import { registerStreams, type StreamEnd, streamEndKey } from './streams.ts';
 import { dropEndlessTimeout, hasTimeout, takeTimeout } from './timeout.ts';
+import { callerKey, type MessageStreams, WATCH_MESSAGES } from './watch-messages.ts';
 
 /** The bridge of a call. `serveUnary` sets it for each call, so the default is never used. */
 const bridgeKey = createContextKey(
@@ -38,6 +41,7 @@ export function createConnectEdge(
   procedures: Procedures,
   pipeline: Pipeline,
   health: HealthMonitor,
+  messages: MessageStreams,
   log: CallLog,
 ): PathHandler {
   const router = createConnectRouter();
@@ -47,7 +51,7 @@ export function createConnectEdge(
       requestGate: ({ values, signal }) => values.get(bridgeKey).admit(signal),
     });
   }
-  registerStreams(router, health, log.logger);
+  registerStreams(router, health, messages, log.logger);
   const streamLimits = new StreamLimits();
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
@@ -55,6 +59,7 @@ export function createConnectEdge(
     const handler = handlers.get(context.path);
     const procedure = procedures.get(context.path);
     if (handler && procedure) await serveUnary(handler, procedure, context, pipeline, log);
+    else if (handler?.method === WATCH_MESSAGES) await serveMessages(handler, context, messages, log);
     else if (handler) await serveStream(handler, context, streamLimits, log);
     else if (/^\/[\w.]+\.\w+\/\w+$/.test(context.path)) refuseUnknownMethod(context);
     else return false;
@@ -90,21 +95,48 @@ async function serveStream(
   limits: StreamLimits,
   log: CallLog,
 ): Promise<void> {
-  const protocol = protocolOf(context);
-  if (!limits.admit(context)) {
-    logOutsidePipeline(context, protocol, log, () => ({ code: 'resource_exhausted' }));
-    return refuseStream(context);
-  }
-  setHeaders(context, publicOptions);
+  if (!limits.admit(context)) return refuse(context, new ServiceError('TOO_MANY_STREAMS'), log);
+  await runStream(handler, context, { values: createContextValues(), options: publicOptions, log });
+}
+
+/** Serves a watch. Its credential is checked before Connect reads anything, so that nobody else holds a stream. */
+async function serveMessages(
+  handler: UniversalHandler,
+  context: HttpContext,
+  messages: MessageStreams,
+  log: CallLog,
+): Promise<void> {
   const values = createContextValues();
+  try {
+    values.set(callerKey, await messages.admit(context));
+  } catch (error) {
+    if (error instanceof ServiceError) return refuse(context, error, log);
+    throw error;
+  }
+  await runStream(handler, context, { values, options: connectOptions, log });
+}
+
+function refuse(context: HttpContext, error: ServiceError, log: CallLog): void {
+  logOutsidePipeline(context, protocolOf(context), log, () => outcomeOf(error));
+  refuseStream(context, error);
+}
+
+async function runStream(
+  handler: UniversalHandler,
+  context: HttpContext,
+  { values, options, log }: { values: ContextValues; options: typeof connectOptions; log: CallLog },
+): Promise<void> {
+  const protocol = protocolOf(context);
+  setHeaders(context, options);
   const request = toConnectRequest(context, values);
   // Connect enforces the caller's timeout of a stream, which may be long.
   dropEndlessTimeout(protocol, request.header);
-  const end: StreamEnd = { outcome: { code: 'ok' } };
+  const applicationId = values.get(callerKey)?.call.application.id;
+  const end: StreamEnd = { outcome: { code: 'ok', applicationId, isAuthenticated: applicationId !== undefined } };
   values.set(streamEndKey, end);
   logOutsidePipeline(context, protocol, log, () => end.outcome);
   const response = await handler(request);
-  if (REFUSED_STATUSES.has(response.status)) end.outcome = { code: 'invalid_argument' };
+  if (REFUSED_STATUSES.has(response.status)) end.outcome = { ...end.outcome, code: 'invalid_argument' };
   writeResponse(context, response, 'stream');
 }
 

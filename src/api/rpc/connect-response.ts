@@ -1,7 +1,7 @@
 /** Writes responses of Connect's handlers, and adds a body to those statuses that Connect sends without one. */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { encodeEnvelope, type UniversalServerResponse } from '@connectrpc/connect/protocol';
-import { endStreamFlag, errorToJson } from '@connectrpc/connect/protocol-connect';
+import { codeToHttpStatus, endStreamFlag, errorToJson } from '@connectrpc/connect/protocol-connect';
 import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { universalResponseToNodeResponse } from '@connectrpc/connect-node';
 import { ServiceError } from '../../domain/core/errors.ts';
@@ -57,13 +57,13 @@ export function refuseUnknownMethod(context: HttpContext): void {
 }
 
 /** Refuses a stream without Connect's handlers, which would cost several times as much. */
-export function refuseStream(context: HttpContext): void {
-  const error = toConnectError(new ServiceError('TOO_MANY_STREAMS'));
+export function refuseStream(context: HttpContext, cause: ServiceError): void {
+  const error = toConnectError(cause);
   const { name: contentType } = readMediaType(context);
   if (contentType.startsWith('application/connect+')) {
     const end = JSON.stringify({ error: errorToJson(error, undefined) });
     send(context, 200, encodeEnvelope(endStreamFlag, Buffer.from(end)), { 'content-type': contentType });
-  } else if (protocolOf(context) === 'connect') sendError(context, 429, error);
+  } else if (protocolOf(context) === 'connect') sendError(context, codeToHttpStatus(error.code), error);
   else sendGrpcError(context, error);
 }
 

@@ -1,16 +1,17 @@
-/** The streaming RPCs. They need no credential, have only the caller's deadline, and are logged like other calls. */
+/** The streaming RPCs. They have only the caller's deadline, and are logged like other calls. */
 import { type ConnectRouter, createContextKey, type Interceptor } from '@connectrpc/connect';
 import type { Logger } from 'pino';
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { ServerReflection as ServerReflectionAlpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
 import { Health } from '../../../gen/health/v1/health_pb.ts';
-import type { ServiceError } from '../../domain/core/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import { outcomeOf } from '../call-errors.ts';
 import type { CallOutcome } from '../call-info.ts';
 import type { HealthMonitor } from '../operations/health.ts';
 import { codeOfConnectError, toConnectError, toDecodingError, toStreamError } from './connect-errors.ts';
-import { publicOptions } from './connect-options.ts';
+import { connectOptions, publicOptions } from './connect-options.ts';
 import { createReflectionHandler } from './reflection.ts';
+import { type MessageStreams, WATCH_MESSAGES } from './watch-messages.ts';
 
 /** How a stream ended, for its log line. The interceptor sets it. */
 export interface StreamEnd {
@@ -19,10 +20,17 @@ export interface StreamEnd {
 
 export const streamEndKey = createContextKey<StreamEnd>({ outcome: { code: 'ok' } });
 
-export function registerStreams(router: ConnectRouter, { watch }: Pick<HealthMonitor, 'watch'>, logger: Logger): void {
-  const options = { ...publicOptions, interceptors: [createErrorInterceptor(logger)] };
+export function registerStreams(
+  router: ConnectRouter,
+  health: Pick<HealthMonitor, 'watch'>,
+  messages: Pick<MessageStreams, 'watch'>,
+  logger: Logger,
+): void {
+  const interceptors = [createErrorInterceptor(logger)];
+  const options = { ...publicOptions, interceptors };
   const reflect = createReflectionHandler();
-  router.rpc(Health.method.watch, watch, options);
+  router.rpc(Health.method.watch, health.watch, options);
+  router.rpc(WATCH_MESSAGES, messages.watch, { ...connectOptions, interceptors });
   router.rpc(ServerReflection.method.serverReflectionInfo, reflect, options);
   router.rpc(ServerReflectionAlpha.method.serverReflectionInfo, reflect, options);
 }
@@ -34,7 +42,9 @@ function createErrorInterceptor(logger: Logger): Interceptor {
     let refusal: ServiceError | undefined;
     const toAnswer = (error: unknown) => {
       const answer = toStreamError(error, logger);
-      end.outcome = refusal ? outcomeOf(refusal) : { code: codeOfConnectError(answer) };
+      const thrown = refusal ?? (error instanceof ServiceError ? error : undefined);
+      const ended = thrown ? outcomeOf(thrown) : { code: codeOfConnectError(answer) };
+      end.outcome = { ...end.outcome, ...ended };
       return answer;
     };
     try {

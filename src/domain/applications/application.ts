@@ -11,6 +11,7 @@ import { redirectUri } from './redirect-uri-rule.ts';
 const { id, clientId, name, redirectUris, allowSignUp, askName, singleSignOn, openIdConnect, createdAt } = applications;
 const { sessionMaxAgeSeconds, sessionIdleSeconds, signUpEmailDomains, allowInvitations, restrictAccess } = applications;
 const sessionColumns = { sessionMaxAgeSeconds, sessionIdleSeconds, singleSignOn, restrictAccess };
+const { messageFeed } = applications;
 
 /** The columns of the calling application that its calls need. */
 export const callerColumns = { id, name, clientId, redirectUris, openIdConnect, ...sessionColumns };
@@ -22,6 +23,7 @@ const ownColumns = {
   signUpEmailDomains,
   allowInvitations,
   askName,
+  messageFeed,
   ...sessionColumns,
   ...openIdConnectColumns,
 };
@@ -41,6 +43,7 @@ export const flagRules = {
   askName: boolean,
   singleSignOn: boolean,
   restrictAccess: boolean,
+  messageFeed: boolean,
   ...openIdConnectFlags,
 };
 const idleSeconds = integer({ min: DEFAULT_IDLE_SECONDS, max: 90 * 24 * 60 * 60 });

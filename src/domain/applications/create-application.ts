@@ -5,6 +5,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { check, orDefault, type Unchecked } from '../core/validation.ts';
 import { insertLogoutEndpoint } from '../outbox/logout-endpoint.ts';
+import { storeMessageFeed } from '../outbox/message-feed.ts';
 import { type ApplicationDetails, chosenColumns, flagRules, optionalRules, requiredRules } from './application.ts';
 import { type IsKnownMethod, requireKnownMethods } from './known-methods.ts';
 import { newApiKey } from './new-api-key.ts';
@@ -16,6 +17,7 @@ const rules = {
   askName: orDefault(flagRules.askName, false),
   singleSignOn: orDefault(flagRules.singleSignOn, false),
   restrictAccess: orDefault(flagRules.restrictAccess, false),
+  messageFeed: orDefault(flagRules.messageFeed, false),
   openIdConnect: orDefault(flagRules.openIdConnect, false),
   requirePkce: orDefault(flagRules.requirePkce, true),
   publicClient: orDefault(flagRules.publicClient, false),
@@ -45,7 +47,7 @@ export async function createApplication(
     createdAt: call.now,
   };
   const { apiKey, apiKeyId, digest } = newApiKey();
-  await call.run(insertApplication, { ...application, apiKeyId, digest, now: call.now });
+  await call.run(insertApplication, { ...application, apiKeyId, digest, now: call.now, feedEpoch: randomUUID() });
   return { application, apiKeyId, apiKey };
 }
 
@@ -55,8 +57,8 @@ const insertApplication = statement('insert_application')`
   with created as (
     insert into applications (id, client_id, created_at, ${columnsOf(chosenColumns)})
     values (${p.uuid('id')}, ${p.text('clientId')}, ${p.instant('now')}, ${sql.join(chosen, sql`, `)})
-    returning id, backchannel_logout_uri as url
+    returning id, backchannel_logout_uri as url, message_feed
   ), endpoint as (${insertLogoutEndpoint(p.uuid('id'), sql`created`)}
-  ), ${auditEvent({ resource: sql`id`, from: sql`created`, applicationId: sql`id` })}
+  ), ${storeMessageFeed(p.uuid('id'), sql`created`)}, ${auditEvent({ resource: sql`id`, from: sql`created`, applicationId: sql`id` })}
   insert into api_keys (application_id, id, digest, created_at)
   select id, ${p.uuid('apiKeyId')}, ${p.bytes('digest')}, ${p.instant('now')} from created`;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { columnsOf, p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
@@ -8,6 +9,7 @@ import { createVersionReader, hasExpectedVersion, requireExpected, versionParame
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { endRefused } from '../lifecycle/end-refused.ts';
 import { storeLogoutEndpoint } from '../outbox/logout-endpoint.ts';
+import { storeMessageFeed } from '../outbox/message-feed.ts';
 import {
   type ApplicationDetails,
   applicationColumns,
@@ -36,6 +38,7 @@ export async function updateApplication(
   const [updated] = await call.run(updateChanged, {
     applicationId,
     now: call.now,
+    feedEpoch: randomUUID(),
     ...versionParameter(call),
     ...changeParameters(given),
   });
@@ -61,7 +64,10 @@ const updateChanged = statement('update_application', {
     returning a.id
   ), given as (
     select backchannel_logout_uri as url from wanted where is_expected and ${isChanged('backchannelLogoutUri')}
-  ), ${storeLogoutEndpoint(sql`given`)}, ${auditEvent({ resource: sql`id`, from: sql`changed` })}
+  ), fed as (
+    select message_feed from wanted where is_expected and ${isChanged('messageFeed')}
+  ), ${storeLogoutEndpoint(sql`given`)}, ${storeMessageFeed(p.uuid('applicationId'), sql`fed`)},
+  ${auditEvent({ resource: sql`id`, from: sql`changed` })}
   select ${columnsOf(applicationColumns)}, is_expected from wanted`;
 
 const readVersion = createVersionReader(

@@ -10,8 +10,11 @@ import { DEFAULT_PAGE_SIZE, pageRules } from '../pages/read-page.ts';
 import { attendeeColumns, DELETED_DAYS } from './attendee.ts';
 import { isOpenEvent } from './event.ts';
 
-const token = text({ min: 0, max: 4_096, format: 'page-token' });
-const rules = { eventId: identifier, ...pageRules, cursor: optional(token) };
+const rules = {
+  eventId: identifier,
+  ...pageRules,
+  cursor: optional(text({ min: 0, max: 4_096, format: 'cursor' })),
+};
 
 const ROW = { ...attendeeColumns, checkedInAt: checkIns.checkedInAt, eventVersion: events.attendeeVersion };
 

@@ -27,12 +27,19 @@ export class PageTokens {
     return sealToken(this.#keys, JSON.stringify([at.getTime(), id]), JSON.stringify(scope));
   }
 
-  /** @throws ServiceError `Validation failed` for a token that was altered, or that is for another scope */
-  open(token: string, scope: PageScope, field: 'pageToken' | 'cursor' = 'pageToken'): Position {
+  /** Returns undefined for a token that was altered, or that is for another scope. */
+  find(token: string, scope: PageScope): Position | undefined {
     const text = openToken(this.#keys, token, JSON.stringify(scope));
-    const source = field === 'pageToken' ? 'nextPageToken' : 'cursor';
-    if (text === undefined) throw invalidField(field, `must be the ${source} of the same list`);
+    if (text === undefined) return undefined;
     const [at, id] = JSON.parse(text);
     return { at: new Date(at), id };
+  }
+
+  /** @throws ServiceError `Validation failed` for a token that was altered, or that is for another scope */
+  open(token: string, scope: PageScope, field: 'pageToken' | 'cursor' = 'pageToken'): Position {
+    const source = field === 'pageToken' ? 'nextPageToken' : 'cursor';
+    const position = this.find(token, scope);
+    if (!position) throw invalidField(field, `must be the ${source} of the same list`);
+    return position;
   }
 }

@@ -67,6 +67,7 @@ const validators = new Map(
         formats: {
           'field-mask': true,
           'redirect-uri': true,
+          'email-domain': true,
           'web-redirect-uri': true,
           'https-uri': true,
           'ip-address': true,
@@ -75,6 +76,7 @@ const validators = new Map(
           'email-domain': true,
           color: true,
           'page-token': true,
+          cursor: true,
           'message-id': true,
           'webhook-url': true,
         },
@@ -265,6 +267,7 @@ function wrongValuesOf(schema: Schema, isInBody: boolean): JsonValue[] {
 const WRONG_FORMATS: Readonly<Record<string, string[]>> = {
   uuid: ['id', '00000000-0000-4000-8000-00000000000\0'],
   email: ['ada', 'ada@example.com\n'],
+  'email-domain': ['ada@example.com', 'https://example.com', '*.example.com', 'a b.test'],
   uri: ['/path', 'javascript:alert(1)', 'data:image/png;base64,AAAA', 'ftp://a.test'],
   'date-time': ['soon'],
   'redirect-uri': ['/callback', 'http://app.test/callback'],
@@ -296,6 +299,7 @@ const WRONG_FORMATS: Readonly<Record<string, string[]>> = {
 const FORMATS: Readonly<Record<string, fc.Arbitrary<string>>> = {
   uuid: fc.uuid(),
   email: fc.emailAddress(),
+  'email-domain': fc.domain(),
   uri: fc.webUrl(),
   'date-time': fc
     .date({ min: new Date('2100-01-01'), max: new Date('2200-01-01'), noInvalidDate: true })
@@ -316,6 +320,7 @@ const FORMATS: Readonly<Record<string, fc.Arbitrary<string>>> = {
   'field-mask': fc.constant(''),
   // Only the token of a page before is one.
   'page-token': fc.constant(''),
+  cursor: fc.constant(''),
 };
 
 function valuesOf(schema: Schema): fc.Arbitrary<unknown> {

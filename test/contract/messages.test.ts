@@ -1,0 +1,221 @@
+/** MessageService: the messages of an application, page by page and as a stream. */
+import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
+import { describe, expect, it } from 'vitest';
+import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
+import { MessageService, type WatchMessagesResponse } from '../../gen/usher/v1/message_pb.ts';
+import { refusal, validationFailed } from '../support/answers.ts';
+import { adminClient, clientsOf, createTenant, type Tenant } from '../support/service.ts';
+import { openContractFixture } from './contract-fixture.ts';
+
+const { listMessages } = MessageService.method;
+const { service, tenant, other, callWith } = await openContractFixture({ config: { webhookDelivery: true } });
+const FEED_OFF = refusal('already_exists', 'Message feed is off');
+const EXPIRED = refusal('already_exists', 'Cursor expired');
+
+/** Creates an application with a feed. */
+async function openFeed() {
+  const owner = await createTenant(service);
+  await adminClient(service).updateApplication({ applicationId: owner.id, messageFeed: true });
+  const { events, webhooks } = clientsOf(service, owner);
+  const list = (fields = {}) => callWith(listMessages, fields, { 'x-api-key': owner.apiKey });
+  return {
+    owner,
+    events,
+    webhooks,
+    list,
+    read: async (fields = {}) => {
+      const { code, data } = await list(fields);
+      expect(code).toBe('ok');
+      return data as unknown as { messages: { messageId: string; type: string; data: object }[]; cursor: string };
+    },
+    /** Resolves once the messages are in the feed. */
+    settle: async (count: number) => {
+      await expect
+        .poll(
+          async () =>
+            (
+              await service.database.sql`
+          select from feed_positions where application_id = ${owner.id}`
+            ).length,
+          { timeout: 30_000 },
+        )
+        .toBe(count);
+    },
+  };
+}
+
+describe('ListMessages', () => {
+  it('returns what a webhook would get, oldest first, and goes on after the cursor', async () => {
+    const { events, read, settle } = await openFeed();
+    await events.createEvent({ eventId: 'fest', name: 'Fest' });
+    for (const attendeeId of ['ada', 'grace', 'joan']) await events.checkIn({ eventId: 'fest', attendeeId });
+    await settle(4);
+    const first = await read({ pageSize: 3 });
+    expect(first.messages).toMatchObject([
+      { messageId: expect.stringMatching(/^msg_\d+$/), type: 'event.created', data: { eventId: 'fest', name: 'Fest' } },
+      { type: 'check_in.created', data: { eventId: 'fest', attendeeId: 'ada' } },
+      { data: { attendeeId: 'grace' } },
+    ]);
+    const second = await read({ cursor: first.cursor });
+    expect(second.messages).toMatchObject([{ data: { attendeeId: 'joan' } }]);
+    expect((await read({ cursor: second.cursor })).messages).toEqual([]);
+    await events.deleteEvent({ eventId: 'fest' });
+    await settle(5);
+    expect((await read({ cursor: second.cursor })).messages).toMatchObject([{ type: 'event.deleted' }]);
+    expect((await read({ cursor: 'oldest' })).messages).toHaveLength(5);
+  });
+
+  it('returns only the types that the caller wants, and moves the cursor past the others', async () => {
+    const { events, read, settle } = await openFeed();
+    await events.createEvent({ eventId: 'fest' });
+    for (let at = 0; at < 130; at++) await events.checkIn({ eventId: 'fest', attendeeId: `a${at}` });
+    await events.deleteEvent({ eventId: 'fest' });
+    await settle(132);
+    const wanted = { eventTypes: ['event.created', 'event.deleted'] };
+    const first = await read({ ...wanted, pageSize: 1 });
+    expect(first.messages).toMatchObject([{ type: 'event.created' }]);
+    expect((await read({ ...wanted, cursor: first.cursor })).messages).toMatchObject([{ type: 'event.deleted' }]);
+  });
+
+  it('gives a feed no deliveries, and webhooks theirs beside it', async () => {
+    const { owner, events, settle } = await openFeed();
+    await events.createEvent({ eventId: 'fest' });
+    await settle(1);
+    expect(
+      await service.database.sql`
+      select from webhook_deliveries where application_id = ${owner.id}`,
+    ).toHaveLength(0);
+  });
+
+  it('is refused while the feed is off, and with cursors from before', async () => {
+    expect(await callWith(listMessages, {})).toEqual(FEED_OFF);
+    const { owner, list, read } = await openFeed();
+    const { cursor } = await read();
+    const turn = (messageFeed: boolean) =>
+      callWith(AdminService.method.updateApplication, { applicationId: owner.id, messageFeed });
+    await turn(false);
+    expect(await list({ cursor })).toEqual(FEED_OFF);
+    await turn(true);
+    expect(await list({ cursor })).toEqual(EXPIRED);
+    await turn(true);
+    const again = await read();
+    await turn(true);
+    expect(await list({ cursor: again.cursor })).toMatchObject({ code: 'ok' });
+  });
+
+  it('refuses a cursor of another application, one that was altered, one before the oldest message, and a new epoch', async () => {
+    const { owner, events, list, read, settle } = await openFeed();
+    const { cursor } = await read();
+    expect(await (await openFeed()).list({ cursor })).toEqual(EXPIRED);
+    expect(await list({ cursor: `${cursor}x` })).toEqual(EXPIRED);
+    expect(await list({ eventTypes: ['unknown'] })).toEqual(validationFailed('eventTypes'));
+    for (const eventId of ['a', 'b']) await events.createEvent({ eventId });
+    await settle(2);
+    await service.database.sql`delete from feed_positions where application_id = ${owner.id} and position = 1`;
+    expect(await list({ cursor })).toEqual(EXPIRED);
+    const kept = await read({ cursor: 'oldest' });
+    expect(kept.messages).toHaveLength(1);
+    await service.database.sql`update message_feeds set epoch = gen_random_uuid() where application_id = ${owner.id}`;
+    expect(await list({ cursor: kept.cursor })).toEqual(EXPIRED);
+  });
+
+  it('works for an application that was created with a feed', async () => {
+    const { application, apiKey } = await adminClient(service).createApplication({
+      name: 'Fed',
+      redirectUris: ['https://app.test/callback'],
+      messageFeed: true,
+    });
+    expect(application?.messageFeed).toBe(true);
+    expect(await callWith(listMessages, {}, { 'x-api-key': apiKey })).toMatchObject({ code: 'ok' });
+  });
+});
+
+const TRANSPORTS: [string, (url: string) => Transport][] = [
+  ['gRPC', (baseUrl) => createGrpcTransport({ baseUrl })],
+  ['gRPC-Web', (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: '1.1' })],
+  ['Connect over HTTP/1.1', (baseUrl) => createConnectTransport({ baseUrl, httpVersion: '1.1' })],
+  ['Connect over HTTP/2', (baseUrl) => createConnectTransport({ baseUrl, httpVersion: '2' })],
+];
+
+describe.each(TRANSPORTS)('WatchMessages over %s', (_, open) => {
+  const client = createClient(MessageService, open(service.url));
+
+  /** Watches until the caller is done with it. */
+  function watch({ apiKey }: Pick<Tenant, 'apiKey'>, fields: object = {}) {
+    const leaving = new AbortController();
+    const stream = client.watchMessages(fields, { headers: { 'x-api-key': apiKey }, signal: leaving.signal });
+    const responses = stream[Symbol.asyncIterator]();
+    return {
+      next: async (): Promise<WatchMessagesResponse> => (await responses.next()).value,
+      [Symbol.dispose]: () => leaving.abort(),
+    };
+  }
+
+  const codeOf = (error: unknown) => ConnectError.from(error).code;
+
+  it('sends a cursor at once, and then each new message', async () => {
+    const { owner, events } = await openFeed();
+    using stream = watch(owner);
+    const first = await stream.next();
+    expect(first.messages).toEqual([]);
+    await events.createEvent({ eventId: 'fest' });
+    const second = await stream.next();
+    expect(second.messages.map(({ type, data }) => [type, data])).toMatchObject([
+      ['event.created', { eventId: 'fest' }],
+    ]);
+    await events.checkIn({ eventId: 'fest', attendeeId: 'ada' });
+    expect((await stream.next()).messages).toMatchObject([{ type: 'check_in.created' }]);
+    using again = watch(owner, { cursor: first.cursor });
+    await again.next();
+    expect((await again.next()).messages.map(({ type }) => type)).toEqual(['event.created', 'check_in.created']);
+  });
+
+  it('refuses a caller without a valid key, one whose feed is off, and one with too many streams', async () => {
+    await expect(watch({ apiKey: 'usk_' }).next()).rejects.toSatisfy((error) => codeOf(error) === Code.Unauthenticated);
+    await expect(watch(tenant).next()).rejects.toSatisfy((error) => codeOf(error) === Code.FailedPrecondition);
+    const { owner } = await openFeed();
+    const streams = Array.from({ length: 20 }, () => watch(owner));
+    await Promise.all(streams.map((stream) => stream.next()));
+    using one = watch(owner);
+    await expect(one.next()).rejects.toSatisfy((error) => codeOf(error) === Code.ResourceExhausted);
+    for (const stream of streams) stream[Symbol.dispose]();
+    await expect
+      .poll(
+        () =>
+          watch(owner)
+            .next()
+            .then(
+              () => 'open',
+              () => 'refused',
+            ),
+        { timeout: 30_000 },
+      )
+      .toBe('open');
+  });
+});
+
+it('a watch ends when its key is revoked, and moves its cursor while nothing happens', async () => {
+  const { owner } = await openFeed();
+  const client = createClient(MessageService, createGrpcTransport({ baseUrl: service.url }));
+  const stream = client.watchMessages({ heartbeatSeconds: 5 }, { headers: { 'x-api-key': owner.apiKey } });
+  const responses = stream[Symbol.asyncIterator]();
+  const first = await responses.next();
+  const heartbeat = await responses.next();
+  expect(heartbeat.value.messages).toEqual([]);
+  expect(heartbeat.value.cursor).not.toBe(first.value.cursor);
+  await adminClient(service).revokeApiKey({ apiKeyId: owner.apiKeyId });
+  const end = async () => {
+    for (;;) if ((await responses.next()).done) return;
+  };
+  await expect(end()).rejects.toSatisfy((error) => ConnectError.from(error).code === Code.Unauthenticated);
+}, 60_000);
+
+it('another application sees none of the messages', async () => {
+  await adminClient(service).updateApplication({ applicationId: other.id, messageFeed: true });
+  const { events, settle } = await openFeed();
+  await events.createEvent({ eventId: 'secret' });
+  await settle(1);
+  const { data } = await callWith(listMessages, {}, { 'x-api-key': other.apiKey });
+  expect(data).toMatchObject({ messages: [] });
+});
