@@ -11,6 +11,7 @@ import { INVITATION_FAULTS } from './invitations.ts';
 import { KEY_FAULTS } from './keys.ts';
 import { LANGUAGE_FAULTS } from './languages.ts';
 import { LOGIN_FAULTS } from './login.ts';
+import { MESSAGE_FAULTS } from './messages.ts';
 import { NOTICE_FAULTS } from './notices.ts';
 import { OIDC_FAULTS } from './oidc.ts';
 import { OIDC_CLIENT_FAULTS } from './oidc-clients.ts';
@@ -51,6 +52,7 @@ export const FAULTS: readonly Fault[] = [
   ...OIDC_FAULTS,
   ...OIDC_TOKEN_FAULTS,
   ...OIDC_CLIENT_FAULTS,
+  ...MESSAGE_FAULTS,
   ...CHECK_IN_RULE_FAULTS,
   ...EVENT_FAULTS,
   ...WEBHOOK_FAULTS,
