@@ -3,7 +3,7 @@
  * and finds most mistakes, not all: `npm test` and the other tiers run the rest.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { findNearestTests, readImporters } from './find-tests.ts';
+import { findNearestTests, type NearTest, readImporters } from './find-tests.ts';
 
 /** Of each changed file, so that the run takes seconds. */
 const MAX_TESTS = 3;
@@ -11,18 +11,32 @@ const MAX_TESTS = 3;
 const named = process.argv.slice(2);
 const files = named.length > 0 ? named : listChanged();
 const importers = readImporters();
-const tests = new Set<string>();
+const near: NearTest[] = [];
 for (const file of files) {
   const nearest = findNearestTests(file, importers);
   const first = nearest.slice(0, MAX_TESTS);
   const more = nearest.length > first.length ? ` and ${nearest.length - first.length} more, which do not run` : '';
-  process.stdout.write(`${file}: ${first.join(', ') || 'no test is near'}${more}\n`);
-  for (const test of first) tests.add(test);
+  process.stdout.write(`${file}: ${first.map(describe).join(', ') || 'no test is near'}${more}\n`);
+  near.push(...first);
 }
+const tests = new Set(near.map(({ test }) => test));
 process.stdout.write(`${tests.size} test files are near. npm test and the other tiers run the rest.\n`);
 if (tests.size > 0) {
-  const { status } = spawnSync(process.execPath, ['test/vitest.js', 'run', ...tests], { stdio: 'inherit' });
+  const parameters = ['test/vitest.js', 'run', ...tests, ...selectTitles(near)];
+  const { status } = spawnSync(process.execPath, parameters, { stdio: 'inherit' });
   process.exitCode = status ?? 1;
+}
+
+function describe({ test, titles }: NearTest): string {
+  return titles ? `${test} (those that notice its planted faults)` : test;
+}
+
+/** Returns the option of Vitest that selects tests by title, unless all tests of a file are near. */
+function selectTitles(near: readonly NearTest[]): string[] {
+  if (near.some(({ titles }) => titles === undefined)) return [];
+  // Vitest puts > between the titles of a test and of what it is in.
+  const titles = near.flatMap(({ titles = [] }) => titles).map((title) => title.replaceAll(' ', '( | > )'));
+  return ['-t', titles.join('|')];
 }
 
 function listChanged(): string[] {

@@ -38,14 +38,16 @@ const paths = [...renderReference({ publicUrl: 'https://usher.test' }).keys()].f
   (path) => !path.endsWith('.json'),
 );
 
+const openApi = new OpenApi();
+const ajv = new Ajv2020({ strict: false, validateFormats: false });
 const service = await startTestService();
 const tenant = await createTenant(service);
 afterAll(() => service.close());
 
 describe.each(operations)('$name', (operation) => {
   test('has a call with curl that works, and a reply as the service sends it', async () => {
-    const { reply } = new OpenApi().describe(operation);
-    const validate = new Ajv2020({ strict: false, validateFormats: false }).compile(reply);
+    const { reply } = openApi.describe(operation);
+    const validate = ajv.compile(reply);
     const { exitCode, stdout } = await runExample(operation, `${toCurl(operation).replace('curl', 'curl -sf')}`, {
       service,
       tenant,
