@@ -1,6 +1,6 @@
 /** Types of columns that Drizzle does not have, and what indexes read of one. */
 import { type SQL, sql } from 'drizzle-orm';
-import { type AnyPgColumn, customType, timestamp } from 'drizzle-orm/pg-core';
+import { type AnyPgColumn, customType, jsonb, timestamp } from 'drizzle-orm/pg-core';
 
 export const bytes = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 
@@ -14,3 +14,9 @@ export const instant = (name: string) => timestamp(name, { withTimezone: true, p
 export function encryptionKeyIdOf(signingKey: AnyPgColumn): SQL<Buffer> {
   return sql<Buffer>`substr(${signingKey}, 1, 4)`;
 }
+
+/** Values by name, which operators give to a user. */
+export type Attributes = Readonly<Record<string, string | number | boolean | string[]>>;
+
+/** Returns a column of attributes. Null for none. */
+export const attributes = () => jsonb('attributes').$type<Attributes>();

@@ -103,3 +103,9 @@ export function sqlStateOf(error: unknown): string {
   const cause = error instanceof Error && error.cause ? error.cause : error;
   return cause instanceof PostgresError ? cause.code : '';
 }
+
+/** Returns the name of the constraint or index that refused the statement. */
+export function constraintOf(error: unknown): string | undefined {
+  const cause = error instanceof Error && error.cause ? error.cause : error;
+  return cause instanceof PostgresError ? cause.constraint_name : undefined;
+}

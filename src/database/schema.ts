@@ -4,7 +4,7 @@
  */
 import { sql } from 'drizzle-orm';
 import { boolean, index, integer, pgTable, primaryKey, smallint, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { bytes, instant, instantRanges } from './column-types.ts';
+import { attributes, bytes, instant, instantRanges } from './column-types.ts';
 import type { TableFacts } from './table-facts.ts';
 
 /** Returns a user's profile columns, which a session copies. */
@@ -62,6 +62,8 @@ export const applications = pgTable(
     postLogoutRedirectUris: text('post_logout_redirect_uris').array().notNull().default([]),
     /** Where the application learns that a user was signed out (OpenID Connect Back-Channel Logout). */
     backchannelLogoutUri: text('backchannel_logout_uri'),
+    /** The attributes of users that it sees. */
+    attributeClaims: text('attribute_claims').array().notNull().default([]),
     /** SHA-256 of the logos in `application_logos`. */
     logoDigest: bytes('logo_digest'),
     darkLogoDigest: bytes('dark_logo_digest'),
@@ -88,6 +90,10 @@ export const users = pgTable(
   {
     id: uuid('id').primaryKey(),
     ...profileColumns(),
+    /** The ID of the user in another system. Unique among users who are not deleted. */
+    externalId: text('external_id'),
+    /** Null for none. */
+    attributes: attributes(),
     createdAt: instant('created_at').notNull(),
     /** When the user proved ownership of the e-mail address, by a code. Null again after a change of the address. */
     emailVerifiedAt: instant('email_verified_at'),
@@ -115,6 +121,7 @@ export const users = pgTable(
       .on(sql`lower(${table.walletAddress})`)
       .where(sql`${table.deletedAt} is null and ${table.walletAddress} <> ''`),
     index('users_wallet_address_idx').on(sql`lower(${table.walletAddress})`),
+    uniqueIndex('users_external_id_key').on(table.externalId).where(sql`${table.deletedAt} is null`),
     index('users_list_idx').on(table.createdAt, table.id).where(sql`${table.deletedAt} is null`),
     index('users_email_prefix_idx').on(sql`(lower(${table.email}) collate "C")`).where(sql`${table.deletedAt} is null`),
   ],

@@ -1,7 +1,7 @@
 /** Sessions, the cut-offs that end them, and the users of an application. */
 import { sql } from 'drizzle-orm';
 import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
-import { bytes, instant } from './column-types.ts';
+import { attributes, bytes, instant } from './column-types.ts';
 import { applicationIdColumn, DEFAULT_IDLE_SECONDS, profileColumns, users } from './schema.ts';
 import type { TableFacts } from './table-facts.ts';
 
@@ -18,6 +18,8 @@ export const sessions = pgTable(
       .references(() => users.id),
     id: uuid('id').notNull(),
     ...profileColumns(),
+    /** Those of the user's attributes that the application saw when the session began. Null for none. */
+    attributes: attributes(),
     ipAddress: text('ip_address').notNull(),
     userAgent: text('user_agent').notNull(),
     /** SHA-256 of the browser of the last sign-in on the login page. */

@@ -105,6 +105,7 @@ export const t = {
   uuid: asIs<string>('uuid'),
   instant: { sqlType: 'timestamp with time zone', decode: (value) => new Date(value as string) } as ComputedType<Date>,
   json: <Value>() => asIs<Value>('json'),
+  jsonb: <Value>() => asIs<Value>('jsonb'),
 };
 
 export function nullable<Value>({ sqlType, decode }: ComputedType<Value>): ComputedType<Value | null> {
@@ -125,6 +126,7 @@ export const p = {
   instants: parameter('timestamptz[]', (instants) => `{${(instants as Date[]).map((each) => each.toISOString())}}`),
   integer: parameter('integer'),
   json: parameter('json', (value) => JSON.stringify(value)),
+  jsonb: parameter('jsonb', (value) => JSON.stringify(value)),
   text: parameter('text'),
   texts: parameter('text[]', (texts) => makePgArray(texts as string[])),
   uuid: parameter('uuid'),

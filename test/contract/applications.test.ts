@@ -35,6 +35,7 @@ describe('CreateApplication', () => {
           allowSignUp: false,
           signUpEmailDomains: [],
           allowInvitations: false,
+          attributeClaims: [],
           askName: false,
           sessionIdleSeconds: 900,
           singleSignOn: false,

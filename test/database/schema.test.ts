@@ -13,6 +13,7 @@ const GLOBAL_KEYS = {
   users_pkey: 'id',
   users_email_key: 'lower(email)',
   users_folded_email_key: 'lower(email COLLATE "C")',
+  users_external_id_key: 'external_id',
   users_wallet_address_key: 'lower(wallet_address)',
   // Ends the user's sessions in every application.
   user_cutoffs_pkey: 'user_id',

@@ -24,6 +24,8 @@ const USER = {
   name: 'Ada Lovelace',
   profileImage: null,
   walletAddress: '0x52908400098527886E0F7030069857D2E4169EE7',
+  externalId: null,
+  attributes: null,
   createdAt: new Date('2026-01-09T00:00:00Z'),
   deactivatedAt: null,
 };

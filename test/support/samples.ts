@@ -74,6 +74,7 @@ const MAKE: Readonly<Record<Variable, (values: SampleValues, fixture: SampleFixt
   API_KEY_ID: async (_, { service }) => (await createTenant(service)).apiKeyId,
   INVITATION_ID: (_, { service, tenant }) => invite(service, tenant),
   NEW_EMAIL: () => `${randomUUID()}@example.com`,
+  EXTERNAL_ID: (_, fixture) => newId('external', fixture),
   WALLET_ADDRESS: (_, fixture) => newId('wallet', fixture),
   LOGIN_INTENT_ID: (_, { service, tenant }) => createLoginIntent(service, tenant),
   GRANT_ID: () => randomUUID(),

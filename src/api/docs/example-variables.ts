@@ -17,6 +17,7 @@ export const VARIABLES = {
   API_KEY_ID: '`apiKeyId` of CreateApplication or CreateApiKey',
   INVITATION_ID: '`invitation.invitationId` of InviteUser',
   NEW_EMAIL: 'an e-mail address: `ada-$RANDOM@example.com`',
+  EXTERNAL_ID: 'an ID of your own: `crm-$RANDOM`',
   WALLET_ADDRESS: 'an Ethereum address: `0x$(openssl rand -hex 20)`',
   LOGIN_INTENT_ID: '`loginIntentId` of GenerateAuthUrl',
   PASSKEY_ID: '`passkeyId` of ListPasskeys',

@@ -23,8 +23,8 @@ export function toMessage<Row extends object>(row: Row): MessageFields<Row> {
 }
 
 /** Picks the profile from a row with more columns. */
-export function toProfile({ email, name, profileImage, walletAddress }: Profile) {
-  return toMessage({ email, name, profileImage, walletAddress });
+export function toProfile({ email, name, profileImage, walletAddress, attributes = null }: Profile) {
+  return toMessage({ email, name, profileImage, walletAddress, attributes });
 }
 
 /** Converts a grant to the fields of a message, with its scope in the text form of OpenID Connect. */

@@ -4,14 +4,16 @@ import { applications, DEFAULT_IDLE_SECONDS } from '../../database/schema.ts';
 import { listOf } from '../core/compound-rules.ts';
 import { type Rule, rule } from '../core/rule.ts';
 import { boolean, identifier, integer, optional, orDefault, textThat } from '../core/validation.ts';
+import { attributeClaimsRule } from '../users/attributes.ts';
 import { brandingColumns, brandingRules, chosenBrandingColumns } from './branding.ts';
 import { openIdConnectColumns, openIdConnectFlags, openIdConnectRules } from './open-id-connect.ts';
 import { redirectUri } from './redirect-uri-rule.ts';
 
 const { id, clientId, name, redirectUris, allowSignUp, askName, singleSignOn, openIdConnect, createdAt } = applications;
-const { sessionMaxAgeSeconds, sessionIdleSeconds, signUpEmailDomains, allowInvitations, restrictAccess } = applications;
-const sessionColumns = { sessionMaxAgeSeconds, sessionIdleSeconds, singleSignOn, restrictAccess };
 const { messageFeed } = applications;
+const { sessionMaxAgeSeconds, sessionIdleSeconds, signUpEmailDomains, allowInvitations } = applications;
+const { restrictAccess, attributeClaims } = applications;
+const sessionColumns = { sessionMaxAgeSeconds, sessionIdleSeconds, singleSignOn, restrictAccess, attributeClaims };
 
 /** The columns of the calling application that its calls need. */
 export const callerColumns = { id, name, clientId, redirectUris, openIdConnect, ...sessionColumns };
@@ -62,6 +64,7 @@ const distinctDomains: Rule<string[]> = rule(emailDomains.schema, (value) => [
 export const optionalRules = {
   sessionMaxAgeSeconds: optional(integer({ min: 900, max: 31_536_000 })),
   signUpEmailDomains: orDefault(distinctDomains, []),
+  attributeClaims: orDefault(attributeClaimsRule, []),
   sessionIdleSeconds: orDefault(idleSeconds, DEFAULT_IDLE_SECONDS),
   ...brandingRules,
   ...openIdConnectRules,

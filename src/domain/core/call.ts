@@ -69,6 +69,8 @@ export interface Application {
   readonly singleSignOn?: boolean;
   /** Whether only users whom operators have let in may sign in. */
   readonly restrictAccess?: boolean;
+  /** The attributes of users that it sees. */
+  readonly attributeClaims?: readonly string[];
   /** Whether it may use OpenID Connect. */
   readonly openIdConnect?: boolean;
 }

@@ -35,6 +35,7 @@ const CALL_ERRORS = {
   WEBHOOK_NOT_FOUND: ['not_found', 'Webhook not found'],
 
   EVENT_ALREADY_EXISTS: ['already_exists', 'Event already exists'],
+  EXTERNAL_ID_ALREADY_EXISTS: ['already_exists', 'External ID already exists'],
   GROUP_ALREADY_EXISTS: ['already_exists', 'Group already exists'],
   USER_ALREADY_EXISTS: ['already_exists', 'User already exists'],
   IDENTITY_ALREADY_LINKED: ['already_exists', 'Identity already linked'],

@@ -144,6 +144,7 @@ const eraseProfile = statement('erase_user', HAS_MESSAGES)`
     for no key update
   ), ${auditOf(sql`known where deleted_at is null or email <> '' or wallet_address <> ''`)}, erased as (
     update users u set email = '', name = null, profile_image = null, wallet_address = '', email_verified_at = null,
+      external_id = null, attributes = null,
       wallet_linked_at = null, passkey_removed_at = null, email_changed_at = null, void_undo_links = null, deleted_at = coalesce(u.deleted_at, ${p.instant('now')}),
       cutoff_count = u.cutoff_count + 1
     from known where u.id = known.id

@@ -29,6 +29,8 @@ interface ListParts<Caller, Type extends TableRowType, Filters extends Rules> ex
   readonly name: string;
   /** Returns parameters that the caller decides, such as the ID of its application. */
   readonly of?: (call: Caller) => Readonly<Record<string, string>>;
+  /** Returns parameters that the caller decides, and that do not change which rows are listed. */
+  readonly with?: (call: Caller) => Readonly<Record<string, unknown>>;
   /** The rules of the fields of a request, without `pageRules`. The fields are parameters, too. */
   readonly rules?: Filters;
   /** Returns another statement, for filters that need another index. */
@@ -52,7 +54,16 @@ export function createList<
   Filters extends Rules = Record<never, never>,
 >(
   statementName: string,
-  { name, of, rules = {} as Filters, find, listOtherwise, requireParent, ...parts }: ListParts<Caller, Type, Filters>,
+  {
+    name,
+    of,
+    with: given,
+    rules = {} as Filters,
+    find,
+    listOtherwise,
+    requireParent,
+    ...parts
+  }: ListParts<Caller, Type, Filters>,
 ) {
   const selectRows = selectPage(statementName, parts);
   const [at, id] = keysOf(parts);
@@ -73,7 +84,8 @@ export function createList<
       tokens,
       scope,
       { pageSize, pageToken },
-      (position) => call.run(find?.(fields) ?? selectRows, { now: call.now, ...parameters, ...position }),
+      (position) =>
+        call.run(find?.(fields) ?? selectRows, { now: call.now, ...given?.(call), ...parameters, ...position }),
       positionOf,
     );
     if (page.rows.length === 0) await requireParent?.(call, fields);

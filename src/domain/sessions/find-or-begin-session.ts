@@ -6,6 +6,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import { hasSubscriberToAny, messagesOf, notified } from '../outbox/insert-message.ts';
 import { sessionCreated, userJoined } from '../outbox/user-messages.ts';
 import type { SignInMethod } from '../tokens/verify-token.ts';
+import { shownAttributes } from '../users/attributes.ts';
 import type { CutoffOf } from './by-access.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { lastSignIn } from './session.ts';
@@ -21,6 +22,7 @@ const REPLACED = [
     'name',
     'profile_image',
     'wallet_address',
+    'attributes',
     'cutoff_at',
     'ip_address',
     'user_agent',
@@ -32,9 +34,9 @@ const REPLACED = [
 const replaced = sql.raw(REPLACED.join(', '));
 const excluded = sql.raw(REPLACED.map((name) => `excluded.${name}`).join(', '));
 
-const { id, userId, email, name, profileImage, walletAddress, createdAt, expiresAt } = sessions;
+const { id, userId, email, name, profileImage, walletAddress, attributes, createdAt, expiresAt } = sessions;
 
-const PROFILE_COLUMNS = { userId, email, name, profileImage, walletAddress };
+const PROFILE_COLUMNS = { userId, email, name, profileImage, walletAddress, attributes };
 const STORED = { id, ...PROFILE_COLUMNS, createdAt, expiresAt, method: t.textOf<SignInMethod>() };
 
 /** What an application learns of a session. */
@@ -111,7 +113,8 @@ export function findOrBegin(
       from live join caller on live.authenticated_at > caller.cutoff_at
     ), begun as (
       insert into sessions as s (application_id, user_id, ${replaced})
-      select ${p.uuid('applicationId')}, caller.id, email, name, profile_image, wallet_address, cutoff_at,
+      select ${p.uuid('applicationId')}, caller.id, email, name, profile_image, wallet_address,
+        ${shownAttributes(sql`caller.attributes`)}, cutoff_at,
         coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${browser}, ${onBehalfBy},
         ${p.uuid('id')}, ${signIn.method}, ${signIn.authenticatedAt}, null, ${p.instant('now')}, ${p.instant('now')},
         ${signIn.expiresAt}

@@ -69,7 +69,7 @@ export class LiveSessions {
 
 /** Selects the sessions that no revocation has ended; some may have expired. */
 const selectSessions = statement('select_sessions', { ...sessionColumns, id: sessionIds.id })`
-  select i.id, i.created_at, i.expires_at, s.user_id, s.email, s.name, s.profile_image, s.wallet_address, s.ip_address,
+  select i.id, i.created_at, i.expires_at, s.user_id, s.email, s.name, s.profile_image, s.wallet_address, s.attributes, s.ip_address,
     s.user_agent, s.method, s.on_behalf_by, ${lastSignIn('s')} as auth_time
   from session_ids i
     join users u on u.id = i.user_id

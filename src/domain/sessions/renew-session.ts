@@ -49,6 +49,7 @@ const CHANGES = {
   name: sql`target.name`,
   profile_image: sql`target.profile_image`,
   wallet_address: sql`target.wallet_address`,
+  attributes: sql`target.attributes`,
   created_at: p.instant('now'),
   expires_at: sql`least(${p.instant('expiresAt')}, newest.latest_end)`,
 };

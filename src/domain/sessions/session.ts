@@ -5,6 +5,7 @@ import { sessions } from '../../database/session-schema.ts';
 import { p, type RowOfType, t } from '../../database/template.ts';
 import type { Application, ApplicationCall } from '../core/call.ts';
 import type { SignInMethod } from '../tokens/verify-token.ts';
+import { attributeParameter, shownAttributes } from '../users/attributes.ts';
 import type { Profile } from '../users/user.ts';
 import type { CutoffOf } from './by-access.ts';
 
@@ -25,6 +26,7 @@ export function newSession({ application, now }: ApplicationCall, latestEnd?: Da
     now,
     expiresAt: new Date(endsAt),
     graceSeconds: graceSecondsOf(application),
+    ...attributeParameter(application),
   };
 }
 
@@ -45,13 +47,25 @@ export interface BegunSession extends Profile {
   readonly method: SignInMethod;
 }
 
-const { userId, email, name, profileImage, walletAddress, ipAddress, userAgent, createdAt, expiresAt, onBehalfBy } =
-  sessions;
+const {
+  userId,
+  email,
+  name,
+  profileImage,
+  walletAddress,
+  ipAddress,
+  userAgent,
+  createdAt,
+  expiresAt,
+  onBehalfBy,
+  attributes,
+} = sessions;
 
 export const sessionColumns = {
   ...{ userId, email, name, profileImage, walletAddress, ipAddress, userAgent, createdAt, expiresAt },
   method: t.textOf<SignInMethod>(),
   onBehalfBy,
+  attributes,
   authTime: t.instant,
 };
 
@@ -78,6 +92,7 @@ export function parametersOf(
     applicationId: application.id,
     now,
     graceSeconds,
+    ...attributeParameter(application),
     renewableFrom: new Date(now.getTime() - graceSeconds * 1_000),
     maxAgeSeconds: application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds,
   };
@@ -94,7 +109,8 @@ export function latestEnd(authenticatedAt: SQL, lastAuthenticatedAt: SQL): SQL {
  * which revocations delete. Parameters: all of `parametersOf`, and sessionId.
  */
 export const renewableSession = (cutoffOf: CutoffOf) => sql`
-  select i.user_id, i.authenticated_at, greatest(i.authenticated_at, ${lastSignIn('s')}) as last_sign_in_at, u.email, u.name, u.profile_image, u.wallet_address
+  select i.user_id, i.authenticated_at, greatest(i.authenticated_at, ${lastSignIn('s')}) as last_sign_in_at, u.email, u.name, u.profile_image, u.wallet_address,
+    ${shownAttributes(sql`u.attributes`)} as attributes
   from session_ids i join users u on u.id = i.user_id
     left join sessions s on s.application_id = i.application_id and s.user_id = i.user_id
   where i.application_id = ${p.uuid('applicationId')} and i.id = ${p.uuid('sessionId')}

@@ -1,7 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Attributes } from '../../database/column-types.ts';
 import { users } from '../../database/schema.ts';
 import { applicationUsers } from '../../database/session-schema.ts';
-import { p, type RowOfType, t } from '../../database/template.ts';
+import { nullable, p, type RowOfType, t } from '../../database/template.ts';
 
 const { email, name, profileImage, walletAddress } = users;
 
@@ -14,14 +15,17 @@ export const applicationUserColumns = {
   /** False for a deactivated user. */
   isActive: t.boolean,
   firstSignedInAt: applicationUsers.firstSignedInAt,
+  attributes: nullable(t.jsonb<Attributes>()),
 };
 
+import { shownAttributes } from './attributes.ts';
 /** A user who has signed in to an application, as the application sees the user. */
 export type ApplicationUser = RowOfType<typeof applicationUserColumns>;
 
-/** The columns of `users` that an application sees. */
+/** The columns of `users` that an application sees. Parameter: `attributeParameter`. */
 export const shownColumns = sql`
-  users.id, email, name, profile_image, wallet_address, deactivated_at is null as is_active`;
+  users.id, email, name, profile_image, wallet_address, deactivated_at is null as is_active,
+  ${shownAttributes(sql`users.attributes`)} as attributes`;
 
 /**
  * Returns the condition that the user has signed in to the application, or that an operator has added the user. An

@@ -4,6 +4,7 @@ import type { ApplicationCall } from '../core/call.ts';
 import { listOf } from '../core/compound-rules.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { type ApplicationUser, applicationUserColumns, shownColumns } from './application-user.ts';
+import { attributeParameter } from './attributes.ts';
 
 const rules = { userIds: listOf(uuid, { min: 1, max: 100 }) };
 
@@ -13,7 +14,11 @@ export async function batchGetUsers(
   request: Unchecked<keyof typeof rules>,
 ): Promise<ApplicationUser[]> {
   const { userIds } = check(request, rules);
-  const rows = await run(selectUsersOfIds, { applicationId: application.id, userIds });
+  const rows = await run(selectUsersOfIds, {
+    ...attributeParameter(application),
+    applicationId: application.id,
+    userIds,
+  });
   const users = new Map(rows.map((user) => [user.id, user]));
   return [...new Set(userIds)].flatMap((id) => users.get(id) ?? []);
 }

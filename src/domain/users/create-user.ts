@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { anyOf } from '../../database/any-of.ts';
+import type { Run } from '../../database/database.ts';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { listOf } from '../core/compound-rules.ts';
-import { ServiceError } from '../core/errors.ts';
+import { type ErrorReason, ServiceError } from '../core/errors.ts';
 import { check, optional, type Unchecked, uuid } from '../core/validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { userAdded } from '../outbox/user-messages.ts';
@@ -18,7 +19,7 @@ const rules = { ...profileRules, applicationIds: optional(listOf(uuid, { min: 0,
  * Creates a user of the given applications.
  *
  * @throws ServiceError `User already exists` if another user has the e-mail or wallet address, in any spelling;
- * `Application not found`
+ * `External ID already exists`; `Application not found`
  */
 export async function createUser({ run, now, onMessage }: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const { applicationIds: given, ...profile } = check(request, rules);
@@ -29,16 +30,25 @@ export async function createUser({ run, now, onMessage }: Call, request: Uncheck
   }
   const user = { id: randomUUID(), ...profile, createdAt: now, deactivatedAt: null };
   const [created] = await run(insertUser, { ...user, ...spellingsOf(user.email), applicationIds, now });
-  if (!created) throw new ServiceError('USER_ALREADY_EXISTS');
+  if (!created) throw new ServiceError(await reasonFor(run, user));
   announce(onMessage, created);
   return user;
 }
 
+/** Returns why there is no user: one of the two is taken. */
+async function reasonFor(run: Run, { externalId }: Pick<User, 'externalId'>): Promise<ErrorReason> {
+  const taken = externalId === null ? [] : await run(selectExternalId, { externalId });
+  return taken.length > 0 ? 'EXTERNAL_ID_ALREADY_EXISTS' : 'USER_ALREADY_EXISTS';
+}
+
+const selectExternalId = statement('select_external_id')`
+  select from users where external_id = ${p.text('externalId')} and deleted_at is null`;
+
 const insertUser = statement('insert_user', HAS_MESSAGES)`
   with created as (
-    insert into users (id, email, name, profile_image, wallet_address, created_at)
+    insert into users (id, email, name, profile_image, wallet_address, external_id, attributes, created_at)
     select ${p.uuid('id')}, ${p.text('email')}, ${p.text('name')}, ${p.text('profileImage')},
-      ${p.text('walletAddress')}, ${p.instant('createdAt')}
+      ${p.text('walletAddress')}, ${p.text('externalId')}, ${p.jsonb('attributes')}, ${p.instant('createdAt')}
     where not ${isEmailTaken}
     on conflict do nothing returning *
   ), added as (

@@ -3,6 +3,7 @@ import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { type ApplicationUser, applicationUserColumns, shownColumns } from './application-user.ts';
+import { attributeParameter } from './attributes.ts';
 
 const rules = { userId: uuid };
 
@@ -12,7 +13,11 @@ export async function getApplicationUser(
   request: Unchecked<keyof typeof rules>,
 ): Promise<ApplicationUser> {
   const { userId } = check(request, rules);
-  const [user] = await run(selectUserOfApplication, { applicationId: application.id, userId });
+  const [user] = await run(selectUserOfApplication, {
+    ...attributeParameter(application),
+    applicationId: application.id,
+    userId,
+  });
   if (!user) throw new ServiceError('USER_NOT_FOUND');
   return user;
 }

@@ -3,11 +3,13 @@ import { applicationUsers } from '../../database/session-schema.ts';
 import { p, statement } from '../../database/template.ts';
 import { createList, ofApplication } from '../pages/list.ts';
 import { applicationUserColumns, shownColumns } from './application-user.ts';
+import { attributeParameter } from './attributes.ts';
 import { hasEmail, hasWalletAddress, userFilterRules } from './user-filter.ts';
 
 export const listApplicationUsers = createList('select_users_of_application', {
   name: 'application users',
   of: ofApplication,
+  with: ({ application }) => attributeParameter(application),
   rules: userFilterRules,
   columns: applicationUserColumns,
   select: sql`${shownColumns}, first_signed_in_at`,

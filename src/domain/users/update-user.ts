@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { isUniqueViolation } from '../../database/errors.ts';
+import { constraintOf, isUniqueViolation } from '../../database/errors.ts';
 import { users } from '../../database/schema.ts';
 import { columnsOf, p, statement, t } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
@@ -24,12 +24,12 @@ const walletAddress = rule(profileRules.walletAddress.schema, (value) => profile
 const changeRules = changes({ ...profileRules, walletAddress });
 const rules = { userId: uuid, ...changeRules };
 type Profile = Readonly<Record<keyof typeof changeRules, unknown>>;
-const UNCHANGED: Profile = { email: undefined, name: undefined, profileImage: undefined, walletAddress: undefined };
+const UNCHANGED = Object.fromEntries(Object.keys(changeRules).map((name) => [name, undefined])) as Profile;
 
 /**
  * Changes a user's profile and returns the user. Another e-mail address voids the links that undo earlier changes of it.
  *
- * @throws ServiceError `User not found`, `Changed meanwhile`, `User already exists`
+ * @throws ServiceError `User not found`, `Changed meanwhile`, `User already exists`, `External ID already exists`
  */
 export async function updateUser(call: Call, request: Unchecked<keyof typeof rules>): Promise<User> {
   const { userId, ...changes } = check(request, rules);
@@ -106,18 +106,21 @@ async function changeUser(
     ...changeParameters(changes),
   };
   const [changed] = await run(updateChanged, parameters).catch((error: unknown) => {
-    throw isUniqueViolation(error) ? new ServiceError(takenReason) : error;
+    if (!isUniqueViolation(error)) throw error;
+    const isExternalId = constraintOf(error) === 'users_external_id_key';
+    throw new ServiceError(isExternalId ? 'EXTERNAL_ID_ALREADY_EXISTS' : takenReason);
   });
   if (!changed) return undefined;
   requireExpected(changed);
+  if (changed.isExternalIdTaken) throw new ServiceError('EXTERNAL_ID_ALREADY_EXISTS');
   if (changed.isTaken) throw new ServiceError(takenReason);
   announce(onMessage, changed);
   notices?.wake();
   return changed;
 }
 
-const { email, name, profileImage, walletAddress: wallet } = users;
-const CHANGEABLE = { email, name, profileImage, walletAddress: wallet };
+const { email, name, profileImage, walletAddress: wallet, externalId, attributes } = users;
+const CHANGEABLE = { email, name, profileImage, walletAddress: wallet, externalId, attributes };
 
 /**
  * Whether another user has one of the addresses. Checked first, because Postgres writes the address of a unique
@@ -129,6 +132,10 @@ const isTaken = sql`(
   or exists (
     select 1 from users where lower(wallet_address) = lower(${p.text('walletAddress')}) and wallet_address <> ''
       and deleted_at is null and id <> ${p.uuid('userId')}))`;
+
+/** The same for the external ID. */
+const isExternalIdTaken = sql`exists (
+  select 1 from users where external_id = ${p.text('externalId')} and deleted_at is null and id <> ${p.uuid('userId')})`;
 
 const changedFromWanted = sql`changed join wanted on wanted.id = changed.id`;
 const toFormerAddress = { userId: sql`changed.id`, recipient: sql`wanted.former_email` };
@@ -154,12 +161,14 @@ const updateChanged = statement('update_user', {
   emailChangedAt: t.instant,
   isExpected: t.boolean,
   isTaken: t.boolean,
+  isExternalIdTaken: t.boolean,
   isChanged: t.boolean,
   ...HAS_MESSAGES,
 })`
   with wanted as (
     select id, created_at, deactivated_at, ${changedValues(CHANGEABLE)}, email as former_email,
-      wallet_address as former_wallet_address, ${nextEmailChange} as email_changed_at, ${isTaken} as is_taken, ${hasExpectedVersion(CHANGEABLE)} as is_expected
+      wallet_address as former_wallet_address, ${nextEmailChange} as email_changed_at, ${isTaken} as is_taken,
+      ${isExternalIdTaken} as is_external_id_taken, ${hasExpectedVersion(CHANGEABLE)} as is_expected
     from users
     where id = ${p.uuid('userId')} and deleted_at is null and ${isStillSignedIn} and (
       ${p.texts('provedEmails')} is null or deactivated_at is null and ${isSameEmail(sql`email`, 'provedEmails')})
@@ -173,7 +182,7 @@ const updateChanged = statement('update_user', {
       void_undo_links = case when u.email = w.email or ${p.boolean('keepsUndoLinks')} then u.void_undo_links
         else ${rangeOf(sql`null`, sql`w.email_changed_at`)} end
     from wanted w
-    where u.id = w.id and w.is_expected and not w.is_taken
+    where u.id = w.id and w.is_expected and not w.is_taken and not w.is_external_id_taken
       and row(${columnsOf(CHANGEABLE, 'u')}) is distinct from row(${columnsOf(CHANGEABLE, 'w')})
     returning ${columnsOf(userColumns, 'u')}
   ), ${auditEvent({ resource: sql`id`, from: sql`changed`, applicationId: noApplication })},
@@ -188,7 +197,7 @@ const updateChanged = statement('update_user', {
     { ...walletNotice('wallet_address'), kind: 'walletLinked' },
   )},
   ${messagesOf(userMessage('user.updated', sql`changed`))}
-  select ${columnsOf(userColumns)}, former_email, email_changed_at, is_expected, is_taken,
+  select ${columnsOf(userColumns)}, former_email, email_changed_at, is_expected, is_taken, is_external_id_taken,
     exists (select 1 from changed) as is_changed, ${notified}
   from wanted`;
 

@@ -1,7 +1,9 @@
 import { sql } from 'drizzle-orm';
+import type { Attributes } from '../../database/column-types.ts';
 import type { RowOf } from '../../database/database.ts';
 import { users } from '../../database/schema.ts';
-import { emailAddress, identifier, optional, textOrEmpty, webUrl } from '../core/validation.ts';
+import { emailAddress, identifier, optional, text, textOrEmpty, webUrl } from '../core/validation.ts';
+import { attributesRule } from './attributes.ts';
 
 /** What an application learns of a user. */
 export interface Profile {
@@ -10,10 +12,13 @@ export interface Profile {
   readonly profileImage: string | null;
   /** Empty if the user has none. */
   readonly walletAddress: string;
+  /** Those of the user's attributes that the application sees. */
+  readonly attributes?: Attributes | null;
 }
 
-const { id, email, name, profileImage, walletAddress, createdAt, deactivatedAt } = users;
-export const userColumns = { id, email, name, profileImage, walletAddress, createdAt, deactivatedAt };
+const { id, email, name, profileImage, walletAddress, externalId, attributes, createdAt, deactivatedAt } = users;
+const profileColumns = { email, name, profileImage, walletAddress, externalId, attributes };
+export const userColumns = { id, ...profileColumns, createdAt, deactivatedAt };
 
 /** A user, as operators see the user. */
 export type User = RowOf<typeof userColumns>;
@@ -28,4 +33,6 @@ export const profileRules = {
   name: optional(identifier),
   profileImage: optional(webUrl),
   walletAddress: textOrEmpty(identifier),
+  externalId: optional(text({ max: 255 })),
+  attributes: attributesRule,
 };

@@ -246,6 +246,7 @@ function wrongValuesOf(schema: Schema, isInBody: boolean): JsonValue[] {
   const [type] = [schema.type].flat();
   if (type === 'integer') return [minimum - 1, maximum + 1, 1.5, 'ten'];
   if (type === 'boolean') return ['yes', 1];
+  if (type === 'object') return ['text', 1, [1]];
   if (type === 'array') {
     const ofItems = wrongValuesOf(schema.items ?? {}, isInBody).map((item) => [item]);
     const tooMany = Array((maxItems ?? 0) + 1).fill('text');

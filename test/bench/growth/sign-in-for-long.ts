@@ -8,6 +8,7 @@ import { readScope } from '../../../src/domain/grants/scope.ts';
 import { completeLogin } from '../../../src/domain/login/complete-login.ts';
 import { renewSession } from '../../../src/domain/sessions/renew-session.ts';
 import { createAuthTokens } from '../../../src/domain/tokens/create-auth-tokens.ts';
+import { createLogger } from '../../../src/log.ts';
 import type { AuthorizationRequest } from '../../../src/modules/oidc/domain/authorization-request.ts';
 import { beginAuthorization } from '../../../src/modules/oidc/domain/begin-authorization.ts';
 import { tokensForCode } from '../../../src/modules/oidc/domain/issue-tokens.ts';
@@ -45,7 +46,13 @@ export async function signInForLong(
   const provider = createOidcProvider([createRsaJwk()], deriveTokenKeys(encryptionKeys));
   if (!provider) throw new Error('There is no provider');
   const sessionMaxAgeSeconds = DAY_SECONDS / 2;
-  const parts = { provider, issuer: ISSUER, sessionMaxAgeSeconds, subscribed: new Set<string>() };
+  const parts = {
+    provider,
+    logger: createLogger('silent'),
+    issuer: ISSUER,
+    sessionMaxAgeSeconds,
+    subscribed: new Set<string>(),
+  };
   const callAt = (now: Date, action: string) => ({
     ...{ application, now, isPublic: false, peer: { ipAddress: '127.0.0.1', userAgent: USER_AGENT } },
     run: withAudit(database.within(performance.now() + 30_000), { ...BY_USHER, action, now }),

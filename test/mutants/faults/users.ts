@@ -2,6 +2,7 @@ import { type Fault, uncapitalize } from '../fault.ts';
 
 const international = 'test/login-page/international-addresses.test.ts';
 const revocations = 'test/contract/revocations.test.ts';
+const attributes = 'test/contract/attributes.test.ts';
 const onBehalf = 'test/contract/on-behalf-by.test.ts';
 const users = 'test/contract/users.test.ts';
 const undo = 'test/modules/account/domain/undo-address-change.test.ts';
@@ -191,5 +192,29 @@ export const USER_FAULTS: readonly Fault[] = [
     replace: 'method === IMPERSONATION ? operators.find(email) : operators.find(email)',
     test: 'test/modules/console/sign-in.test.ts',
     title: /signs nobody in who signs in on behalf of an operator/,
+  },
+  {
+    what: 'EraseUser leaves the attributes',
+    file: 'src/domain/lifecycle/end-user.ts',
+    find: 'external_id = null, attributes = null,',
+    replace: 'external_id = null,',
+    test: attributes,
+    title: /are left nowhere after an erasure/,
+  },
+  {
+    what: 'Applications see attributes that they do not list',
+    file: 'src/domain/users/attributes.ts',
+    find: 'where key = any(${claims})) end',
+    replace: 'where ${claims} is not null) end',
+    test: attributes,
+    title: /an application sees those that it lists/,
+  },
+  {
+    what: 'An attribute may have the name of a registered claim',
+    file: 'src/domain/users/attributes.ts',
+    find: 'NAME.test(name) && !RESERVED.has(name)',
+    replace: 'NAME.test(name)',
+    test: attributes,
+    title: /are refused: attributes of/,
   },
 ];

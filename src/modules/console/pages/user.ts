@@ -57,6 +57,8 @@ ${renderPanel(
     ['Name', user.name !== null && isolate(user.name)],
     ['Wallet', user.walletAddress !== '' && renderId(user.walletAddress)],
     ['Profile image', user.profileImage !== null && isolate(user.profileImage)],
+    ['External ID', user.externalId !== null && isolate(user.externalId)],
+    ['Attributes', user.attributes !== null && isolate(JSON.stringify(user.attributes))],
     ['Passkeys', passkeys.length > 0 && html`${passkeys.map(renderPasskey)}`],
     ['Created', renderMoment(user.createdAt)],
     ['Deactivated', user.deactivatedAt !== null && renderMoment(user.deactivatedAt)],

@@ -85,7 +85,7 @@ export const USER_FIELDS = ['email', 'name', 'walletAddress', 'profileImage'];
 
 export function renderUserFields(
   request: ConsoleRequest,
-  user: Omit<User, 'id' | 'createdAt' | 'deactivatedAt'>,
+  user: Pick<User, 'email' | 'name' | 'walletAddress' | 'profileImage'>,
 ): Html {
   return html`${renderField(request, { name: 'email', label: 'E-mail address', value: user.email, isRequired: true, note: 'People sign in with it.' })}
 ${renderField(request, { name: 'name', label: 'Name', value: user.name })}

@@ -1,5 +1,6 @@
 /** ID tokens: OpenID Connect Core 1.0, section 2. */
 
+import type { Attributes } from '../../../database/column-types.ts';
 import { hasScope } from '../../../domain/grants/scope.ts';
 import { shownSignInTime } from '../../../domain/login/sign-in-age.ts';
 import { type SignInMethod, toSeconds } from '../../../domain/tokens/verify-token.ts';
@@ -13,7 +14,12 @@ export interface ClaimedProfile {
   readonly isEmailVerified: boolean;
   readonly name: string | null;
   readonly profileImage: string | null;
+  /** Those of the user's attributes that the client sees. */
+  readonly attributes?: Attributes | null;
 }
+
+/** Together, in bytes of JSON. Clients keep tokens in cookies and headers. */
+const MAX_ATTRIBUTE_BYTES = 1_024;
 
 interface IdTokenFacts {
   readonly issuer: string;
@@ -28,11 +34,15 @@ interface IdTokenFacts {
   readonly scope: number;
   readonly profile: ClaimedProfile;
   readonly now: Date;
+  readonly onLeftOut?: OnLeftOut;
 }
+
+/** Called with the name of an attribute for which a token has no room. */
+export type OnLeftOut = (attribute: string) => void;
 
 /** Returns the claims of an ID token. Unlike in auth tokens, `auth_time` is in seconds, as the standard demands. */
 export function idTokenClaims(facts: IdTokenFacts): Claims {
-  const { issuer, clientId, userId, sid, authenticatedAt, method, nonce, scope, profile, now } = facts;
+  const { issuer, clientId, userId, sid, authenticatedAt, method, nonce, scope, profile, now, onLeftOut } = facts;
   const issuedAt = toSeconds(now);
   return {
     iss: issuer,
@@ -44,7 +54,7 @@ export function idTokenClaims(facts: IdTokenFacts): Claims {
     amr: [method],
     sid,
     ...(nonce !== null && { nonce }),
-    ...profileClaims(scope, profile),
+    ...profileClaims(scope, profile, onLeftOut),
   };
 }
 
@@ -52,13 +62,29 @@ export function idTokenClaims(facts: IdTokenFacts): Claims {
  * Returns the claims that the scopes show, without those that the user has no value for. `email_verified` is true or
  * missing: some clients refuse `false`, but accept a token without the claim.
  */
-export function profileClaims(scope: number, profile: ClaimedProfile): Claims {
-  const { email, isEmailVerified, name, profileImage } = profile;
+export function profileClaims(scope: number, profile: ClaimedProfile, onLeftOut?: OnLeftOut): Claims {
+  const { email, isEmailVerified, name, profileImage, attributes } = profile;
   return {
     ...(hasScope(scope, 'email') && email !== '' && { email, ...(isEmailVerified && { email_verified: true }) }),
     ...(hasScope(scope, 'profile') && {
+      ...fitAttributes(attributes ?? {}, onLeftOut),
       ...(name !== null && { name }),
       ...(profileImage !== null && { picture: profileImage }),
     }),
   };
+}
+
+/** Returns the attributes that fit together, in the order in which Postgres has them. */
+function fitAttributes(attributes: Attributes, onLeftOut?: OnLeftOut): Claims {
+  let left = MAX_ATTRIBUTE_BYTES;
+  const fitting = Object.entries(attributes).filter(([name, value]) => {
+    const size = Buffer.byteLength(JSON.stringify({ [name]: value }));
+    if (size > left) {
+      onLeftOut?.(name);
+      return false;
+    }
+    left -= size;
+    return true;
+  });
+  return Object.fromEntries(fitting);
 }

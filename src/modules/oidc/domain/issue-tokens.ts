@@ -1,4 +1,5 @@
 /** Issues the tokens of OpenID Connect, for a code or a refresh token. */
+import type { Logger } from 'pino';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { hasScope, presentScope, readScope } from '../../../domain/grants/scope.ts';
@@ -7,7 +8,7 @@ import type { Peer } from '../../../domain/sessions/session.ts';
 import { createAccessToken } from './access-token.ts';
 import { beginGrant } from './begin-grant.ts';
 import { continueGrantedSession, type GrantedSession } from './granted-session.ts';
-import { idTokenClaims } from './id-token.ts';
+import { idTokenClaims, type OnLeftOut } from './id-token.ts';
 import { OidcError } from './oidc-error.ts';
 import type { OidcProvider } from './provider.ts';
 import type { CodeRequest } from './redeem-code.ts';
@@ -17,6 +18,7 @@ import { rotateGrant } from './rotate-grant.ts';
 export interface IssuingParts {
   readonly provider: OidcProvider;
   readonly issuer: string;
+  readonly logger: Logger;
   readonly sessionMaxAgeSeconds: number;
   /** Applications known to have a webhook for `session.created`: they try the slower statement first. */
   readonly subscribed: Set<string>;
@@ -108,7 +110,7 @@ async function prolong(call: ApplicationCall, parts: IssuingParts, session: Gran
 
 async function issue(
   { application, now }: ApplicationCall,
-  { provider, issuer }: IssuingParts,
+  { provider, issuer, logger }: IssuingParts,
   token: RefreshToken,
   { session, nonce, scope }: { session: GrantedSession; nonce: string | null; scope: number },
 ): Promise<IssuedTokens> {
@@ -116,13 +118,19 @@ async function issue(
   const { applicationId, grantId, userId, method, authenticatedAt } = token;
   const profile = { ...session, isEmailVerified: session.verifiedEmail === session.email };
   const facts = { issuer, clientId: application.clientId, userId, method, authenticatedAt, nonce, scope, profile, now };
+  const onLeftOut = reportLeftOut(logger, applicationId);
   return {
     accessToken: createAccessToken(tokenKeys.accessToken, { scope, applicationId, sessionId: session.id, grantId }),
     expiresInSeconds: Math.floor((session.expiresAt.getTime() - now.getTime()) / 1_000),
     idToken: hasScope(scope, 'openid')
-      ? await signingKeys.sign(idTokenClaims({ ...facts, sid: session.sid }))
+      ? await signingKeys.sign(idTokenClaims({ ...facts, sid: session.sid, onLeftOut }))
       : undefined,
     refreshToken: createRefreshToken(tokenKeys.refreshToken, token),
     scope: presentScope(scope),
   };
+}
+
+/** Returns a function that logs the name of an attribute for which a token has no room. */
+export function reportLeftOut(logger: Logger, applicationId: string): OnLeftOut {
+  return (attribute) => logger.warn({ applicationId, attribute }, 'attribute left out of token');
 }

@@ -1,5 +1,6 @@
 /** The endpoints of OpenID Connect at which clients get tokens, use them, and ask about them. */
 
+import type { Logger } from 'pino';
 import type { LiveSessions } from '../../../domain/sessions/live-sessions.ts';
 import type { AuthTokens } from '../../../domain/tokens/auth-tokens.ts';
 import type { LiveGrants } from '../domain/live-grants.ts';
@@ -13,6 +14,7 @@ import { createUserinfoEndpoints } from './userinfo-endpoints.ts';
 interface EndpointParts extends ClientParts {
   readonly liveGrants: LiveGrants;
   readonly liveSessions: LiveSessions;
+  readonly logger: Logger;
   readonly sessionMaxAgeSeconds: number;
   readonly tokens: AuthTokens;
 }

@@ -1,10 +1,12 @@
 /** The UserInfo endpoint: OpenID Connect Core 1.0, section 5.3, and RFC 6750. */
 
+import type { Logger } from 'pino';
 import type { Admission } from '../../../api/admission.ts';
 import { headerOf } from '../../../http/http-context.ts';
 import { readAccessToken } from '../domain/access-token.ts';
 import { findAccessToken, type TokenParts } from '../domain/find-token.ts';
 import { profileClaims } from '../domain/id-token.ts';
+import { reportLeftOut } from '../domain/issue-tokens.ts';
 import { OidcError } from '../domain/oidc-error.ts';
 import type { OidcCall } from './oidc-call.ts';
 import type { OidcAnswer, OidcEndpoint } from './oidc-edge.ts';
@@ -14,6 +16,7 @@ import { invalidRequest, readForm } from './read-form.ts';
 interface UserinfoParts extends TokenParts {
   readonly admission: Admission;
   readonly clock: () => Date;
+  readonly logger: Logger;
 }
 
 export function createUserinfoEndpoints(parts: UserinfoParts): readonly OidcEndpoint[] {
@@ -33,7 +36,7 @@ async function showUser(parts: UserinfoParts, call: OidcCall, text: string | und
   const { applicationId, grant, scope, profile } = found;
   call.setApplication(applicationId, { isAuthenticated: true });
   allowPage(call.context, grant.redirectUris);
-  return { body: { sub: grant.userId, ...profileClaims(scope, profile) } };
+  return { body: { sub: grant.userId, ...profileClaims(scope, profile, reportLeftOut(parts.logger, applicationId)) } };
 }
 
 /** Returns the token of the header, or of the form. Ignores the query: URLs end up in logs. */

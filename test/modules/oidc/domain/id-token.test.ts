@@ -3,7 +3,7 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { presentScope, readScope } from '../../../../src/domain/grants/scope.ts';
-import { idTokenClaims } from '../../../../src/modules/oidc/domain/id-token.ts';
+import { idTokenClaims, profileClaims } from '../../../../src/modules/oidc/domain/id-token.ts';
 import { OidcSigningKeys } from '../../../../src/modules/oidc/domain/signing-keys.ts';
 
 const createJwk = (kid: string) => ({
@@ -113,4 +113,16 @@ test.each([
   ['', ''],
 ])('the scopes of "%s" are "%s"', (text, expected) => {
   expect(presentScope(readScope(text))).toBe(expected);
+});
+
+test('has the attributes with the scope profile, up to 1,024 bytes, and names those that are left out', () => {
+  const attributes = { a: 'x'.repeat(500), b: 'y'.repeat(600), c: ['z'], d: 5, e: false };
+  const claimsOf = (scope: string, leftOut: string[] = []) => {
+    const profile = { email: 'a@b.test', isEmailVerified: false, name: null, profileImage: null, attributes };
+    return profileClaims(readScope(scope), profile, (name) => leftOut.push(name));
+  };
+  const leftOut: string[] = [];
+  expect(claimsOf('openid profile', leftOut)).toEqual({ a: attributes.a, c: ['z'], d: 5, e: false });
+  expect(leftOut).toEqual(['b']);
+  expect(claimsOf('openid email')).toEqual({ email: 'a@b.test' });
 });

@@ -1,0 +1,1 @@
+CREATE UNIQUE INDEX CONCURRENTLY "users_external_id_key" ON "users" USING btree ("external_id") WHERE "users"."deleted_at" is null;

@@ -1,0 +1,87 @@
+/** Attributes of users, which only operators write. An application sees those that its `attributeClaims` list. */
+import { type SQL, sql } from 'drizzle-orm';
+import type { Attributes } from '../../database/column-types.ts';
+import { p } from '../../database/template.ts';
+import { isObject } from '../../encoding/json.ts';
+import { listOf } from '../core/compound-rules.ts';
+import { type Rule, requireText, rule, Unacceptable } from '../core/rule.ts';
+
+/** In bytes of JSON. */
+const MAX_BYTES = 4_096;
+const MAX_ATTRIBUTES = 50;
+const NAME = /^[a-z][a-z0-9_]{0,63}$/;
+
+/** The claims of RFC 7519 and OpenID Connect, and those that Usher has for them: an attribute must not pose as one. */
+const RESERVED: ReadonlySet<string> = new Set([
+  ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'azp', 'nonce', 'auth_time', 'at_hash', 'c_hash', 'acr', 'amr'],
+  ...[
+    'sid',
+    'name',
+    'given_name',
+    'family_name',
+    'middle_name',
+    'nickname',
+    'preferred_username',
+    'profile',
+    'picture',
+  ],
+  ...['website', 'email', 'email_verified', 'gender', 'birthdate', 'zoneinfo', 'locale', 'phone_number'],
+  ...['phone_number_verified', 'address', 'updated_at', 'events', 'sub_jwk', 'cnf', 'client_id', 'scope', 'act'],
+  ...['may_act', 'roles', 'groups', 'entitlements', 'token_type'],
+]);
+
+/** Accepts the name of an attribute, unless it is that of a registered claim. */
+const attributeName: Rule<string> = rule({ type: 'string', pattern: NAME.source }, (value) => {
+  const name = requireText(value);
+  if (!isAttributeName(name)) throw new Unacceptable('must be names such as plan_2, and none of a registered claim');
+  return name;
+});
+
+function isAttributeName(name: string): boolean {
+  return NAME.test(name) && !RESERVED.has(name);
+}
+
+const names = listOf(attributeName, { min: 0, max: 10 });
+/** Accepts the attributes that an application sees. Each is stored once. */
+export const attributeClaimsRule: Rule<string[]> = rule(names.schema, (value) => [...new Set(names(value))]);
+
+/** Accepts attributes. Returns null for none. */
+export const attributesRule: Rule<Attributes | null> = rule(
+  { type: 'object' },
+  (value) => {
+    if (value === undefined || value === null) return null;
+    if (!isObject(value)) throw new Unacceptable('must be an object');
+    const entries = Object.entries(value);
+    if (entries.length > MAX_ATTRIBUTES) throw new Unacceptable(`must have at most ${MAX_ATTRIBUTES} attributes`);
+    for (const [name, each] of entries) {
+      if (!isAttributeName(name))
+        throw new Unacceptable('must have names such as plan_2, and none of a registered claim');
+      requireValue(each);
+    }
+    if (Buffer.byteLength(JSON.stringify(value)) > MAX_BYTES)
+      throw new Unacceptable(`must have at most ${MAX_BYTES} bytes as JSON`);
+    // Each value has been checked.
+    return entries.length === 0 ? null : (value as Attributes);
+  },
+  { isOptional: true, isNullable: true },
+);
+
+function requireValue(value: unknown): void {
+  const problem = 'must have texts, numbers, booleans, or lists of texts as values';
+  if (typeof value === 'boolean' || (typeof value === 'number' && Number.isFinite(value))) return;
+  for (const text of Array.isArray(value) ? value : [value]) {
+    if (typeof text !== 'string') throw new Unacceptable(problem);
+    requireText(text);
+  }
+}
+
+/** Selects the attributes that the application sees, or null. Parameter: `attributeParameter`. */
+export function shownAttributes(attributes: SQL): SQL {
+  const claims = p.texts('attributeClaims');
+  return sql`case when ${claims} is not null then (
+    select jsonb_object_agg(key, value) from jsonb_each(${attributes}) where key = any(${claims})) end`;
+}
+
+export function attributeParameter({ attributeClaims = [] }: { readonly attributeClaims?: readonly string[] }) {
+  return { attributeClaims: attributeClaims.length > 0 ? attributeClaims : null };
+}
