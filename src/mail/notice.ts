@@ -44,6 +44,13 @@ const NOTICES = {
     notYou: 'mail.identityLinked.notYou',
     value: 'provider',
   },
+  newDevice: {
+    kind: 'sign-in notice',
+    subject: 'mail.newDevice.subject',
+    text: 'mail.newDevice.text',
+    notYou: 'mail.newDevice.notYou',
+    value: undefined,
+  },
   passkeyAdded: {
     kind: 'passkey notice',
     subject: 'mail.passkeyAdded.subject',

@@ -6,6 +6,7 @@ import { consoleModule } from './console/module.ts';
 import { demoModule } from './demo/module.ts';
 import { invitationsModule } from './invitations/module.ts';
 import type { Module } from './module.ts';
+import { newDeviceModule } from './new-device/module.ts';
 import { oidcModule } from './oidc/module.ts';
 import { passkeysModule } from './passkeys/module.ts';
 import { providersModule } from './providers/module.ts';
@@ -24,6 +25,7 @@ const LIST = [
   providersModule,
   rememberedSignInsModule,
   invitationsModule,
+  newDeviceModule,
 ] as const;
 
 /** The settings of the core and of every module. */

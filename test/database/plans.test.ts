@@ -33,6 +33,7 @@ import { findApplicationOfClient } from '../../src/domain/login/find-login-appli
 import { findLoginState } from '../../src/domain/login/find-login-state.ts';
 import { deriveLoginCodeKeys } from '../../src/domain/login/login-code.ts';
 import { createMuteToken, endMute, muteAddress } from '../../src/domain/login/muted-addresses.ts';
+import { noteSignIn } from '../../src/domain/login/note-sign-in.ts';
 import { recordSending } from '../../src/domain/login/record-sending.ts';
 import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../../src/domain/login/redeem-wallet-signature.ts';
@@ -513,6 +514,10 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const { message } = await createWalletChallenge(call, page, browser, challenge);
   const signIn = { tokens, codes, hasEmail: true, node: undefined };
   await redeemWalletSignature(call, signIn, browser, { ...byWallet, signature: wallet.sign(message) });
+
+  const noticing = { ...call, notices: { toLanguage: () => 'en', wake: () => {} } };
+  const where = { userId: user.id, applicationId: tenant.id, locale: null };
+  await noteSignIn(noticing, codes.keys, newBrowser(), where);
 
   const signedIn = await createTestUser(service);
   const account = { userId: signedIn.id, authenticatedAt: now, method: 'email', loginIntentId: '' } as const;

@@ -12,6 +12,7 @@ import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { isActiveUser } from '../users/user.ts';
 import { type Completion, completeLogin } from './complete-login.ts';
 import { requireOpenIntent } from './login-intent.ts';
+import { noteSignIn } from './note-sign-in.ts';
 import { requireWalletSignature, type WalletSettings } from './verify-wallet-signature.ts';
 
 /** The size limit of a form. */
@@ -45,7 +46,11 @@ export async function redeemWalletSignature(
   request: Unchecked<keyof typeof signatureRules>,
 ): Promise<Completion | undefined> {
   const { loginIntentId, signature } = check(request, signatureRules);
-  const { applicationId, allowSignUp, branding, expiresAt } = await requireOpenIntent(call, loginIntentId, 'wallet');
+  const { applicationId, allowSignUp, branding, expiresAt, locale } = await requireOpenIntent(
+    call,
+    loginIntentId,
+    'wallet',
+  );
   return withLatestChallenge(call, browser, { applicationId, loginIntentId }, async (challenge) => {
     const { address } = challenge;
     await requireWalletSignature(call, wallets, browser, challenge, signature);
@@ -57,7 +62,10 @@ export async function redeemWalletSignature(
     if (!owner) throw new ServiceError('UNKNOWN_WALLET');
     const how = { method: 'wallet', ...toSignInOrigin(browser) } as const;
     const proved = { walletAddress: address };
-    return completeLogin(call, tokens, { loginIntentId, userId: owner.id }, { how, proved });
+    const userId = owner.id;
+    const completion = await completeLogin(call, tokens, { loginIntentId, userId }, { how, proved });
+    await noteSignIn(call, wallets.codes.keys, browser, { applicationId, locale, userId });
+    return completion;
   });
 }
 

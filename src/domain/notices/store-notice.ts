@@ -15,6 +15,7 @@ export type NoticeKind =
   | 'identityLinked'
   | 'identityRemoved'
   | 'invitation'
+  | 'newDevice'
   | 'passkeyAdded'
   | 'passkeyRemoved'
   | 'walletLinked'

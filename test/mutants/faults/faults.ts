@@ -12,6 +12,7 @@ import { KEY_FAULTS } from './keys.ts';
 import { LANGUAGE_FAULTS } from './languages.ts';
 import { LOGIN_FAULTS } from './login.ts';
 import { MESSAGE_FAULTS } from './messages.ts';
+import { NEW_DEVICE_FAULTS } from './new-device.ts';
 import { NOTICE_FAULTS } from './notices.ts';
 import { OIDC_FAULTS } from './oidc.ts';
 import { OIDC_CLIENT_FAULTS } from './oidc-clients.ts';
@@ -49,6 +50,7 @@ export const FAULTS: readonly Fault[] = [
   ...PAGE_FAULTS,
   ...TOKEN_FAULTS,
   ...NOTICE_FAULTS,
+  ...NEW_DEVICE_FAULTS,
   ...OIDC_FAULTS,
   ...OIDC_TOKEN_FAULTS,
   ...OIDC_CLIENT_FAULTS,

@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { BY_POSTGRES } from '../../../database/instants.ts';
 import { passkeys } from '../../../database/passkey-schema.ts';
-import { users } from '../../../database/schema.ts';
 import { p, type RowOfType, statement } from '../../../database/template.ts';
 import { accessByCtes } from '../../../domain/access/has-access.ts';
 import { isForPasskeysOnly } from '../../../domain/applications/branding.ts';
@@ -18,8 +17,8 @@ import {
   isUnrestricted,
   laterThanCutoffs,
 } from '../../../domain/login/completed-intent.ts';
-import { rememberOrigin } from '../../../domain/login/known-origins.ts';
 import { requireOpenIntent } from '../../../domain/login/login-intent.ts';
+import { noteSignIn } from '../../../domain/login/note-sign-in.ts';
 import { NOTHING_PROVED, requireAccess } from '../../../domain/login/proved-user.ts';
 import { type Browser, toSignInOrigin } from '../../../domain/sessions/browser.ts';
 import { isActiveUser } from '../../../domain/users/user.ts';
@@ -49,13 +48,13 @@ export async function redeemPasskey(
   request: Unchecked<keyof typeof rules>,
 ): Promise<PasskeyCompletion> {
   const { loginIntentId, credential: json } = check(request, rules);
-  const { applicationId, restrictAccess } = await requireOpenIntent(call, loginIntentId, METHOD);
+  const { applicationId, locale, restrictAccess } = await requireOpenIntent(call, loginIntentId, METHOD);
   const credential = parseCredential(json);
   requireOwnRequest(credential, relyingParty, { purpose: 'passkey get', loginIntentId, browser }, call.now);
   const passkey = await findPasskey(call, credential.id, relyingParty);
   requireValid(credential.userHandle === toUserHandle(passkey.userId));
   const { isUserVerified, ...use } = await verifyUse(credential, passkey.publicKey, relyingParty);
-  const { userId, email, credentialId } = passkey;
+  const { userId, credentialId } = passkey;
   const isYoung = passkey.countsFrom !== null && passkey.countsFrom > call.now;
   const parameters = {
     ...BY_POSTGRES,
@@ -79,8 +78,7 @@ export async function redeemPasskey(
   }
   call.count?.('sign_ins');
   if (intent.isInvited) await acceptInvitation(call, { ...intent, userId });
-  // The login is complete, so errors are ignored. Without the origin, the next code has the limits of a stranger.
-  await rememberOrigin(call, codes.keys, browser, { userId, email }).catch(() => {});
+  await noteSignIn(call, codes.keys, browser, { applicationId, locale, userId });
   const completion = await answerLogin(tokens, { ...intent, loginIntentId, userId, method: METHOD });
   // Not remembered: "Continue as" would open applications in which the passkey cannot sign in yet.
   const { signIn } = isYoung ? {} : completion;
@@ -105,13 +103,12 @@ const STORED = {
   publicKey: passkeys.publicKey,
   signCount: passkeys.signCount,
   countsFrom: passkeys.countsFrom,
-  email: users.email,
 };
 
 type StoredPasskey = RowOfType<typeof STORED>;
 
 const selectPasskey = statement('select_passkey', STORED)`
-  select k.id, k.credential_id, k.user_id, k.public_key, k.sign_count, k.counts_from, users.email
+  select k.id, k.credential_id, k.user_id, k.public_key, k.sign_count, k.counts_from
   from passkeys k join users on users.id = k.user_id
   where k.credential_id = ${p.bytes('credentialId')} and k.rp_id = ${p.text('rpId')} and ${isActiveUser}`;
 

@@ -5,8 +5,10 @@ import { ServiceError } from '../../../domain/core/errors.ts';
 import { findProvedIdentityById, keepProvedIdentity, linkIdentity } from '../../../domain/identities/link-identity.ts';
 import type { EmailLoginParts } from '../../../domain/login/complete-email-login.ts';
 import { type Completion, completeLogin, type HowSignedIn, type Proved } from '../../../domain/login/complete-login.ts';
+import { rememberOrigin } from '../../../domain/login/known-origins.ts';
 import { type LoginIntent, requireOpenIntent } from '../../../domain/login/login-intent.ts';
 import { type SharedLimit, takeNetworkPermits } from '../../../domain/login/network-permits.ts';
+import { noteSignIn } from '../../../domain/login/note-sign-in.ts';
 import { signUp } from '../../../domain/login/sign-up.ts';
 import { type Browser, toSignInOrigin } from '../../../domain/sessions/browser.ts';
 import { findUserToSignIn } from '../../../domain/users/find-user-by-email.ts';
@@ -79,9 +81,9 @@ export async function redeemProviderAnswer(
   const [owner] = await call.run(selectIdentityUser, { issuer, subject });
   if (owner) {
     if (!owner.isActive) throw new ServiceError('UNKNOWN_IDENTITY');
-    return await completeAs(call, parts, { intent, how }, owner.userId, { issuer, subject });
+    return await completeAs(call, parts, { browser, intent, how }, owner.userId, { issuer, subject });
   }
-  const completion = await completeByAddress(call, parts, { intent, provider, identity, how });
+  const completion = await completeByAddress(call, parts, { browser, intent, provider, identity, how });
   if (completion) return completion;
   if (!parts.hasEmail || !allowsMethod(intent.branding, 'email')) throw new ServiceError('UNKNOWN_IDENTITY');
   const email = toAddress(identity.email);
@@ -92,6 +94,7 @@ export async function redeemProviderAnswer(
 }
 
 interface Unlinked {
+  readonly browser: Browser;
   readonly intent: LoginIntent;
   readonly provider: LoginProvider;
   readonly identity: Identity;
@@ -104,22 +107,29 @@ interface ProviderSignIn extends HowSignedIn {
 
 async function completeAs(
   call: Call,
-  { tokens }: ProviderAnswerParts,
-  { intent, how }: Pick<Unlinked, 'intent' | 'how'>,
+  { codes, tokens }: ProviderAnswerParts,
+  { browser, intent, how }: Pick<Unlinked, 'browser' | 'intent' | 'how'>,
   userId: string,
   proved: Proved,
 ): Promise<Completion> {
   const { applicationId, id: loginIntentId } = intent;
   const { authenticatedAt: given, browserDigest } = how;
   const authenticatedAt = given && (await moveAfterCutoffs(call, given, { applicationId, userId, browserDigest }));
-  return completeLogin(call, tokens, { loginIntentId, userId }, { how: { ...how, authenticatedAt }, proved });
+  const completion = await completeLogin(
+    call,
+    tokens,
+    { loginIntentId, userId },
+    { how: { ...how, authenticatedAt }, proved },
+  );
+  await noteSignIn(call, codes.keys, browser, { applicationId, locale: intent.locale, userId });
+  return completion;
 }
 
 /** Returns undefined if the address is not trusted, or a new user must give a name. */
 async function completeByAddress(
   call: Call,
   parts: ProviderAnswerParts,
-  { intent, provider, identity, how }: Unlinked,
+  { browser, intent, provider, identity, how }: Unlinked,
 ): Promise<Completion | undefined> {
   const { isEmailVerified, issuer, subject } = identity;
   const email = toAddress(identity.email);
@@ -129,12 +139,16 @@ async function completeByAddress(
   const user = await findUserToSignIn(call, email);
   if (user) {
     await linkIdentity(call, linked, { userId: user.id, email }, intent);
-    return await completeAs(call, parts, { intent, how }, user.id, { email, issuer, subject });
+    return await completeAs(call, parts, { browser, intent, how }, user.id, { email, issuer, subject });
   }
   const name = nameOf(identity);
   if (!parts.signUps.allow(intent, email)) throw new ServiceError('UNKNOWN_IDENTITY');
   if (intent.askName && name === null) return undefined;
-  return await signUp(call, parts, intent.id, { email, name, walletAddress: '', identity: linked }, how);
+  const signedUp = await signUp(call, parts, intent.id, { email, name, walletAddress: '', identity: linked }, how);
+  // Without a notice: the next sign-in in this browser is no surprise.
+  if (signedUp)
+    await rememberOrigin(call, parts.codes.keys, browser, { userId: signedUp.userId, email }).catch(() => {});
+  return signedUp;
 }
 
 /** Returns the canonical spelling, or an empty string for an address that Usher would refuse. */

@@ -1,0 +1,56 @@
+/** Remembers where somebody signed in without a code, and tells the user of a place that is new. */
+import { sql } from 'drizzle-orm';
+import { users } from '../../database/schema.ts';
+import { p, statement } from '../../database/template.ts';
+import type { Call } from '../core/call.ts';
+import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
+import type { Browser } from '../sessions/browser.ts';
+import { findFamiliarity, rememberOrigin } from './known-origins.ts';
+import { hmac, type LoginCodeKeys } from './login-code.ts';
+import { type RateLimit, takePermit } from './rate-limit.ts';
+
+/** Whoever signs in from a new place each hour would otherwise learn to ignore the e-mails. */
+const NOTICES: RateLimit = { burst: 1, intervalMs: 24 * 60 * 60_000 };
+
+interface SignIn {
+  readonly userId: string;
+  readonly applicationId: string;
+  /** The languages that the application wants. */
+  readonly locale: string | null;
+}
+
+/**
+ * Remembers the browser and its network. If both are new to a user who has signed in by passkey, wallet or provider, the
+ * user gets a notice, at most once a day. After a sign-in by code, the mailbox has just got an e-mail. The login is
+ * complete, so errors are ignored: without the origin, the next code has the limits of a stranger.
+ */
+export async function noteSignIn(call: Call, keys: LoginCodeKeys, browser: Browser, signIn: SignIn): Promise<void> {
+  try {
+    await note(call, keys, browser, signIn);
+  } catch {}
+}
+
+async function note(call: Call, keys: LoginCodeKeys, browser: Browser, { userId, ...origin }: SignIn): Promise<void> {
+  const [user] = await call.run(selectEmail, { userId });
+  if (!user) return;
+  const { email } = user;
+  const familiarity = await findFamiliarity(call, keys, browser, email);
+  await rememberOrigin(call, keys, browser, { userId, email });
+  if (familiarity !== 'stranger' || !call.notices) return;
+  if (!(await takePermit(call, hmac(keys[0], `notices of sign-ins of ${userId}`), NOTICES))) return;
+  await call.run(insertNotice, { userId, now: call.now, ...noticeParameters(call, origin) });
+  call.notices.wake();
+}
+
+const selectEmail = statement('select_email_of_user', { email: users.email })`
+  select email from users where id = ${p.uuid('userId')} and deleted_at is null`;
+
+const insertNotice = statement('insert_sign_in_notice')`
+  with ${noticesOf({
+    kind: 'newDevice',
+    from: sql`users where id = ${p.uuid('userId')} and deleted_at is null`,
+    userId: sql`id`,
+    recipient: sql`email`,
+    at: sql`${p.instant('now')}::timestamptz`,
+  })}
+  select`;

@@ -1,0 +1,18 @@
+import { openToken, sealToken } from '../../crypto/aes-gcm.ts';
+import { LINK_DAYS } from '../../domain/notices/notice-links.ts';
+
+const LIFETIME_MS = LINK_DAYS * 24 * 60 * 60_000;
+const PURPOSE = 'end every sign-in';
+
+/** Returns the token of the link, which works for 7 days. */
+export function createSignInsToken(keys: readonly Buffer[], userId: string, at: Date): string {
+  return sealToken(keys, JSON.stringify([userId, at.getTime() + LIFETIME_MS]), PURPOSE);
+}
+
+/** Returns the user's ID. Returns undefined for an invalid token, and after 7 days. */
+export function readSignInsToken(keys: readonly Buffer[], token: string, now: Date): string | undefined {
+  const text = openToken(keys, token, PURPOSE);
+  if (text === undefined) return undefined;
+  const [userId, expiresAt] = JSON.parse(text);
+  return now.getTime() < expiresAt ? userId : undefined;
+}
