@@ -517,7 +517,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
 
   const noticing = { ...call, notices: { toLanguage: () => 'en', wake: () => {} } };
   const where = { userId: user.id, applicationId: tenant.id, locale: null };
-  await noteSignIn(noticing, codes.keys, newBrowser(), where);
+  await noteSignIn(noticing, codes.keys, { ...newBrowser(), address: '198.51.100.7' }, where);
 
   const signedIn = await createTestUser(service);
   const account = { userId: signedIn.id, authenticatedAt: now, method: 'email', loginIntentId: '' } as const;

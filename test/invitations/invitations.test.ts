@@ -370,6 +370,21 @@ it('is accepted late rather than expired if the process ended between the sign-i
   expect(await isAdded(user?.id ?? '')).toBe(true);
 });
 
+it('lets a person into a restricted application, and nobody else, until it is revoked', async () => {
+  const restricted = await createInviter();
+  await admin.updateApplication({ applicationId: restricted.id, allowSignUp: true, restrictAccess: true });
+  const [email, uninvited] = [newEmail(), await createTestUser(service)];
+  const { invitationId } = await invite(email, restricted);
+  expect(await signIn(uninvited.email, restricted)).not.toContain('authToken=');
+  const authToken = new URL(await signIn(email, restricted)).searchParams.get('authToken') ?? '';
+  const { auth, sessions } = clientsOf(service, restricted);
+  const sessionId = (await auth.exchangeToken({ authToken })).session?.id ?? '';
+  expect(await sessions.checkSession({ sessionId })).toMatchObject({ active: true });
+  await usersOf(restricted).revokeInvitation({ invitationId });
+  expect(await sessions.checkSession({ sessionId })).toMatchObject({ active: false });
+  expect(await signIn(email, restricted)).not.toContain('authToken=');
+});
+
 it('lets nobody see or revoke the invitations of another application', async () => {
   const [email, other] = [newEmail(), await createInviter()];
   const { invitationId } = await invite(email);

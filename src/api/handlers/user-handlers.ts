@@ -12,8 +12,9 @@ import { toMessage, toPage } from './to-message.ts';
 
 export function createUserHandlers({
   codeKeys,
+  liveSessions,
   pageTokens,
-}: Pick<ServiceParts, 'codeKeys' | 'pageTokens'>): ApplicationHandlers<typeof UserService> {
+}: Pick<ServiceParts, 'codeKeys' | 'liveSessions' | 'pageTokens'>): ApplicationHandlers<typeof UserService> {
   return {
     getUser: async (call, fields) => ({ user: toMessage(await getApplicationUser(call, fields)) }),
     listUsers: async (call, fields) => toPage('users', await listApplicationUsers(call, pageTokens, fields), toMessage),
@@ -21,6 +22,6 @@ export function createUserHandlers({
     inviteUser: async (call, fields) => ({ invitation: toMessage(await inviteUser(call, codeKeys, fields)) }),
     listInvitations: async (call, fields) =>
       toPage('invitations', await listInvitations(call, pageTokens, fields), (row) => toMessage(toInvitation(row))),
-    revokeInvitation,
+    revokeInvitation: async (call, fields) => liveSessions.forgetUser(await revokeInvitation(call, fields)),
   };
 }

@@ -10,12 +10,13 @@ import { createWithdrawal } from './withdraw-invitation.ts';
 const rules = { invitationId: uuid };
 
 /**
- * Removes an invitation, with the access that it has given. If it has created the user and nobody has ever signed in as
- * the user, the user is erased.
+ * Removes an invitation, with the access that it has given, and returns the user's ID. The sign-ins of a user who may no
+ * longer enter a restricted application end. If it has created the user and nobody has ever signed in as the user, the
+ * user is erased.
  *
  * @throws ServiceError `Invitation not found`
  */
-export async function revokeInvitation(call: ApplicationCall, request: Unchecked<keyof typeof rules>): Promise<void> {
+export async function revokeInvitation(call: ApplicationCall, request: Unchecked<keyof typeof rules>): Promise<string> {
   const { invitationId } = check(request, rules);
   const applicationId = call.application.id;
   const [revoked] = await call.run(revokeListed, { applicationId, invitationId, now: call.now });
@@ -24,6 +25,7 @@ export async function revokeInvitation(call: ApplicationCall, request: Unchecked
   // A restricted application loses a user whom only the invitation has let in.
   await cutOffRefused(call, [[applicationId, userId]]);
   if (createdUser && !acceptedAt) await removeInvitedUser(call, userId);
+  return userId;
 }
 
 const revokeListed = createWithdrawal(

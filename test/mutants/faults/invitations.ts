@@ -78,6 +78,14 @@ export const INVITATION_FAULTS: readonly Fault[] = [
   },
   {
     ...at,
+    what: 'A revoked invitation leaves people inside a restricted application',
+    file: 'src/domain/invitations/revoke-invitation.ts',
+    find: 'await cutOffRefused(call, [[applicationId, userId]]);',
+    replace: '',
+    title: /until it is revoked/,
+  },
+  {
+    ...at,
     what: 'A crash after a sign-in lets the invitation expire',
     file: 'src/domain/invitations/expire-invitations.ts',
     find: 'if (signedIn) {',
