@@ -40,6 +40,7 @@ describe('CreateApplication', () => {
           sessionIdleSeconds: 900,
           singleSignOn: false,
           restrictAccess: false,
+          messageFeed: false,
           openIdConnect: false,
           requirePkce: true,
           publicClient: false,

@@ -1,4 +1,5 @@
 /** The process that revokes something refuses it from then on, whatever it has read before. Other replicas: sessions.test.ts. */
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { OPERATIONS } from '../../src/api/catalogue.ts';
 import {
@@ -27,7 +28,22 @@ interface SignedIn {
 const OF_SESSIONS: Readonly<Record<string, (at: SignedIn) => Promise<unknown>>> = {
   RevokeSession: ({ tenant, sessionId }) => clientsOf(service, tenant).sessions.revokeSession({ sessionId }),
   ...sessionEndingsOf(service),
+  RemoveGroupMember: (at) => afterEntry(at, (groupId) => admin.removeGroupMember({ groupId, userId: at.user.id })),
+  SetGroupAccess: (at) => afterEntry(at, (groupId) => admin.setGroupAccess({ groupId, applicationId: at.tenant.id })),
+  DeleteGroup: (at) => afterEntry(at, (groupId) => admin.deleteGroup({ groupId })),
 };
+
+/** Ends the access of a user who may enter the application only as a member of a group. */
+async function afterEntry({ tenant, user }: SignedIn, end: (groupId: string) => Promise<unknown>): Promise<void> {
+  const applicationId = tenant.id;
+  const { groupId } = (await admin.createGroup({ name: randomUUID() })).group ?? { groupId: '' };
+  await admin.addGroupMember({ groupId, userId: user.id });
+  await admin.setGroupAccess({ groupId, applicationId, allowsAccess: true });
+  await admin.updateApplication({ applicationId, restrictAccess: true });
+  const { sessions } = clientsOf(service, tenant);
+  expect((await sessions.listSessions({ userId: user.id })).sessions).toHaveLength(1);
+  await end(groupId);
+}
 
 /** What ends an API key. */
 const OF_KEYS: Readonly<Record<string, (tenant: Tenant) => Promise<unknown>>> = {
@@ -42,7 +58,7 @@ const OF_APPLICATIONS = ['UpdateApplication'];
 const OF_GRANTS = ['EndGrant', 'EndUserGrant'];
 /** What no process remembers. */
 const UNREMEMBERED =
-  /^(Create|Add|BatchGet|Get|Invite|List|Check|Renew|Exchange|Generate|Send|Redeliver|Complete|Cancel)|(Event|Webhook|CheckIn|SigningKey|Logo|Passkey|Identity|Invitation)$|^(Update|Reactivate)User$/;
+  /^(Create|Add|BatchGet|BatchPut|Get|Invite|List|Check|Renew|Exchange|Generate|Send|Redeliver|Complete|Cancel)|(Attendees|Event|Webhook|CheckIn|SigningKey|Logo|Passkey|Identity|Invitation)$|^(Update|Reactivate)User$|^UpdateGroup$/;
 
 it('every operation that ends something is tested here', () => {
   const others = OPERATIONS.map(({ method }) => method.name).filter((name) => !UNREMEMBERED.test(name));

@@ -284,6 +284,10 @@ describe('an operator', () => {
       insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent, authenticated_at,
         rotation, created_at, expires_at)
       values (${tenant.id}, ${userId}, ${userId}, ${randomUUID()}, 1, 'email', '', '', ${cutoffAt}, 0, ${cutoffAt}, ${expiresAt})`;
+    await sql`
+      with created as (
+        insert into groups (id, name, created_at) values (gen_random_uuid(), 'people', now()) returning id)
+      insert into group_members (group_id, user_id, added_at) select id, ${userId}, now() from created`;
     const intent = sql`select application_id, id from login_intents where user_id = ${userId} limit 1`;
     await sql`
       insert into login_codes (application_id, login_intent_id, id, user_id, browser_digest, code_digest, email, created_at, expires_at)
