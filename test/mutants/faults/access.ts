@@ -15,7 +15,7 @@ export const ACCESS_FAULTS: readonly Fault[] = [
   ...['code', 'wallet', 'passkey', 'provider', 'CompleteLogin'].map((door) => ({
     ...OF_ALL_DOORS,
     what: `Everybody enters a restricted application by ${door}`,
-    title: new RegExp(`by ${door}.*is neither`, 's'),
+    title: new RegExp(`by ${door}.*is neither`),
   })),
   {
     what: 'Everybody enters a restricted application by "Continue as" and prompt=none',
@@ -23,7 +23,7 @@ export const ACCESS_FAULTS: readonly Fault[] = [
     find: ' and (not a.restrict_access or ${isAllowed})',
     replace: '',
     test: doors,
-    title: /by Continue as.*is neither|prompt=none of a user who is neither/s,
+    title: /by Continue as.*is neither|prompt=none of a user who is neither/,
   },
   {
     what: 'Strangers get codes of a restricted application',

@@ -23,6 +23,14 @@ export const NOTICE_FAULTS: readonly Fault[] = [
     title: /a mail server that fails gets the notice again/,
   },
   {
+    what: 'A notice promises a way back without the link that leads there',
+    file: 'src/mail/compose-notice.ts',
+    find: "createNotice(url ? kind : 'addressReplaced', {",
+    replace: 'createNotice(kind, {',
+    test: 'test/mail/compose-notice.test.ts',
+    title: /promises no way back/,
+  },
+  {
     what: 'Every replica sends a notice',
     file: 'src/domain/notices/due-notices.ts',
     find: 'return claimed !== undefined;',

@@ -72,8 +72,12 @@ export const ACTION_TEXTS: ReadonlyMap<string, ActionText> = new Map([
   ...rowsOf('', 'webhook', { DisableWebhook: 'Disabled a webhook' }),
   ...rowsOf('EventService/', 'text', {
     CreateEvent: 'Created an event',
+    UpdateEvent: 'Changed an event',
     DeleteEvent: 'Deleted an event',
+    BatchPutAttendees: 'Changed the list of attendees',
+    DeleteAttendees: 'Removed people from the list of attendees',
     CheckIn: 'Checked somebody in',
+    BatchCheckIn: 'Uploaded check-ins',
     UndoCheckIn: 'Undid a check-in',
   }),
   ...rowsOf('', 'any', { demo: 'Set up the demo' }),
