@@ -152,8 +152,7 @@ test.each(users)('user $uid can run npm start in a clone that only they may ente
 });
 
 test('ETHEREUM_RPC_URL needs an optional package, and wallets with a key do not', async () => {
-  const clone = await createDirectory();
-  await copyProject(clone);
+  await rm(join(clone, '.data'), { recursive: true, force: true });
   await rm(join(clone, 'node_modules/viem'), { recursive: true });
   const run = (script: string, env?: Record<string, string>) =>
     runShell(`cd ${clone} && node_modules/.bin/node ${script}`, env);
