@@ -1,5 +1,6 @@
 /** Every kind of e-mail, with example data: for the preview and for the tests of e-mails. */
 import { createCodeMail } from '../../src/mail/code-mail.ts';
+import { createInvitationMail } from '../../src/mail/invitation-mail.ts';
 import type { Mail } from '../../src/mail/mail.ts';
 import { createNotice } from '../../src/mail/notice.ts';
 import type { Language } from '../../src/texts/texts.ts';
@@ -27,6 +28,31 @@ export const MAILS: readonly MailExample[] = [
     name: 'mail-code-long-name',
     create: (language) =>
       createCodeMail({ ...codeOf('482913'), language, application: { name: 'x'.repeat(255), accentColor: '#ffcc00' } }),
+  },
+  {
+    name: 'mail-invitation',
+    create: (language) =>
+      createInvitationMail({
+        to: TO,
+        language,
+        application: SHOP,
+        initiateLoginUri: 'https://shop.example.com/login',
+        expiresAt: new Date('2026-12-23T12:00:00Z'),
+        muteUrl: codeOf('').muteUrl,
+      }),
+  },
+  {
+    name: 'mail-new-device',
+    create: (language) =>
+      createNotice('newDevice', {
+        to: TO,
+        language,
+        application: SHOP,
+        host: HOST,
+        at: new Date('2026-11-23T12:00:00Z'),
+        value: '',
+        link: { text: ['mail.addressChanged.undo'], url: `https://${HOST}/account/sign-ins?t=${'x'.repeat(32)}` },
+      }),
   },
   {
     name: 'mail-wallet',

@@ -30,6 +30,17 @@ export const SCREENS: readonly Screen[] = [
   { name: 'choice', render: (language) => renderChoice(formView(language)) },
   { name: 'choice-sign-up', render: (language) => renderChoice(formView(language, { allowSignUp: true, email: '' })) },
   {
+    name: 'choice-domains',
+    render: (language) =>
+      renderChoice(
+        formView(language, {
+          allowSignUp: true,
+          email: '',
+          signUpEmailDomains: ['example.com', 'xn--bcher-kva.example'],
+        }),
+      ),
+  },
+  {
     name: 'choice-alert',
     render: (language) => renderChoice(formView(language, { alert: language.text('alert.unknownWallet') })),
   },
