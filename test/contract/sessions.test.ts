@@ -40,6 +40,7 @@ it.each([
     user,
     createdAt,
     expiresAt,
+    groups: [],
     ipAddress: '127.0.0.1',
     userAgent: expect.any(String),
     method: 'page',
@@ -118,7 +119,7 @@ it('the list has the live sessions, the newest of each user, without their IDs',
   await at.sessions.revokeSession({ sessionId: ids[0] ?? '' });
   await admin.deleteUser({ userId: deleted?.id ?? '' });
   const answer = await callWith(listSessions, {}, as);
-  const shown = { createdAt: clock.read().toISOString(), ipAddress: '127.0.0.1', method: 'page' };
+  const shown = { createdAt: clock.read().toISOString(), groups: [], ipAddress: '127.0.0.1', method: 'page' };
   expect(answer).toMatchObject({
     message: 'Sessions retrieved successfully',
     data: {

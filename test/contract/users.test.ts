@@ -14,6 +14,7 @@ import {
   clientsOf,
   createLoginIntent,
   createTenant,
+  createTestGroup,
   createTestUser,
   createTestWebhook,
   logIn,
@@ -63,7 +64,7 @@ describe('an application', () => {
     await beginSession(service, other, stranger);
     await logIn(service, tenant, stranger);
     await beginSession(service, tenant, user);
-    const shown = { ...user, isActive: true, firstSignedInAt: NOW };
+    const shown = { ...user, isActive: true, firstSignedInAt: NOW, groups: [] };
     expect(await callWith(getUser, { userId: user.id })).toMatchObject({
       message: 'User retrieved successfully',
       data: shown,
@@ -264,6 +265,7 @@ describe('an operator', () => {
     const { webhookId } = await createTestWebhook(service, tenant, { ownerId: userId });
     await webhooks.updateWebhook({ webhookId, eventTypes: ['*'] });
     await admin.updateUser({ userId, name: 'Grace' });
+    await createTestGroup(service, { userIds: [userId] });
     const [cutoffAt, expiresAt] = ['2000-01-01T00:00:00Z', '2100-01-01T00:00:00Z'];
     await sql`insert into user_cutoffs values (${userId}, ${cutoffAt}, ${expiresAt})`;
     await sql`insert into session_cutoffs values (${tenant.id}, ${userId}, ${cutoffAt}, ${expiresAt})`;

@@ -1,7 +1,10 @@
 /** The scopes of OpenID Connect that Usher supports, as bits. */
-const SCOPE_BITS = { openid: 1, profile: 2, email: 4, offline_access: 8 } as const;
+const SCOPE_BITS = { openid: 1, profile: 2, email: 4, offline_access: 8, groups: 16 } as const;
 
 export type Scope = keyof typeof SCOPE_BITS;
+
+/** The bit of the scope for groups, for statements that read them. */
+export const GROUPS_BIT = SCOPE_BITS.groups;
 
 const SCOPES = Object.keys(SCOPE_BITS) as readonly Scope[];
 

@@ -6,6 +6,7 @@ import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { MAX_GROUPS_OF_USER } from './group.ts';
+import { tellMembers } from './tell-members.ts';
 
 const rules = { groupId: uuid, userId: uuid };
 
@@ -19,6 +20,7 @@ export async function addGroupMember(call: Call, request: Unchecked<keyof typeof
   const found = await call.run(insertMember, { ...parameters, most: MAX_GROUPS_OF_USER, now: call.now });
   if (requireGroupAndUser(found).isFull) throw new ServiceError('TOO_MANY_GROUPS');
   if (await removeIfErased(call, parameters.userId)) throw new ServiceError('USER_NOT_FOUND');
+  if (requireGroupAndUser(found).isNew) await tellMembers(call, parameters);
 }
 
 /** The row type of `foundGroupAndUser`. */
@@ -36,7 +38,11 @@ export function requireGroupAndUser<Row extends RowOfType<typeof FOUND_GROUP_AND
   return found;
 }
 
-const insertMember = statement('insert_group_member', { ...FOUND_GROUP_AND_USER, isFull: t.boolean })`
+const insertMember = statement('insert_group_member', {
+  ...FOUND_GROUP_AND_USER,
+  isFull: t.boolean,
+  isNew: t.boolean,
+})`
   with present as (
     select count(*) filter (where group_id <> ${p.uuid('groupId')}) >= ${p.integer('most')} as is_full
     from group_members where user_id = ${p.uuid('userId')}
@@ -46,4 +52,4 @@ const insertMember = statement('insert_group_member', { ...FOUND_GROUP_AND_USER,
     where g.id = ${p.uuid('groupId')} and u.id = ${p.uuid('userId')} and u.deleted_at is null and not is_full
     on conflict do nothing returning user_id
   ), ${auditEvent({ resource: sql`user_id`, from: sql`added`, applicationId: noApplication })}
-  select ${foundGroupAndUser}, is_full from present`;
+  select ${foundGroupAndUser}, is_full, exists (select 1 from added) as is_new from present`;

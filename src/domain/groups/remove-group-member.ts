@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { p, statement } from '../../database/template.ts';
+import { p, statement, t } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
@@ -7,6 +7,7 @@ import { AFFECTED, affectedUsers, cutOffLost, endLostAccess, lossMessages } from
 import { messagesOf } from '../outbox/insert-message.ts';
 import { runCutoff } from '../sessions/cutoffs.ts';
 import { FOUND_GROUP_AND_USER, foundGroupAndUser, requireGroupAndUser } from './add-group-member.ts';
+import { tellMembers } from './tell-members.ts';
 
 const rules = { groupId: uuid, userId: uuid };
 
@@ -21,10 +22,15 @@ export async function removeGroupMember(call: Call, request: Unchecked<keyof typ
   const found = await runCutoff(call, deleteMember, parameters);
   requireGroupAndUser(found);
   await endLostAccess(call, found);
+  if (found[0]?.isRemoved) await tellMembers(call, parameters);
   return parameters.userId;
 }
 
-const deleteMember = statement('delete_group_member', { ...FOUND_GROUP_AND_USER, ...AFFECTED })`
+const deleteMember = statement('delete_group_member', {
+  ...FOUND_GROUP_AND_USER,
+  ...AFFECTED,
+  isRemoved: t.boolean,
+})`
   with removed as (
     delete from group_members where group_id = ${p.uuid('groupId')} and user_id = ${p.uuid('userId')}
     returning user_id
@@ -33,4 +39,4 @@ const deleteMember = statement('delete_group_member', { ...FOUND_GROUP_AND_USER,
     where g.allows_access
   ), ${auditEvent({ resource: sql`user_id`, from: sql`removed`, applicationId: noApplication })},
   ${cutOffLost(sql`m.group_id <> ${p.uuid('groupId')}`)}, ${messagesOf(...lossMessages)}
-  select ${foundGroupAndUser}, ${affectedUsers}`;
+  select ${foundGroupAndUser}, ${affectedUsers}, exists (select 1 from removed) as is_removed`;

@@ -8,6 +8,7 @@ import { AFFECTED, affectedUsers, cutOffLost, endLostAccess, lossMessages } from
 import { messagesOf } from '../outbox/insert-message.ts';
 import { runCutoff } from '../sessions/cutoffs.ts';
 import { MAX_GROUPS_OF_APPLICATION } from './group.ts';
+import { tellMembers } from './tell-members.ts';
 
 const flag = orDefault(boolean, false);
 const rules = { groupId: uuid, applicationId: uuid, allowsAccess: flag, inClaim: flag };
@@ -25,6 +26,8 @@ export async function setGroupAccess(call: Call, request: Unchecked<keyof typeof
   if (!found?.hasGroup) throw new ServiceError('GROUP_NOT_FOUND');
   if (!found.hasApplication) throw new ServiceError('APPLICATION_NOT_FOUND');
   if (found.isFull) throw new ServiceError('TOO_MANY_GROUPS');
+  const { groupId, applicationId } = parameters;
+  if (found.isChanged) await tellMembers(call, { groupId, applicationId });
   return found.affected.map(([, userId]) => userId);
 }
 
@@ -34,6 +37,7 @@ const storeAccess = statement('store_group_access', {
   hasGroup: t.boolean,
   hasApplication: t.boolean,
   isFull: t.boolean,
+  isChanged: t.boolean,
   ...AFFECTED,
 })`
   with target as (
@@ -64,5 +68,5 @@ const storeAccess = statement('store_group_access', {
   ${messagesOf(...lossMessages)}
   select exists (select 1 from groups where id = ${p.uuid('groupId')}) as has_group,
     exists (select 1 from applications where id = ${p.uuid('applicationId')} and deleted_at is null) as has_application,
-    is_full, ${affectedUsers}
+    is_full, exists (select 1 from changed) as is_changed, ${affectedUsers}
   from present`;

@@ -8,6 +8,7 @@ import { ServiceError } from '../core/errors.ts';
 import { hasExpectedVersion, requireExpected, versionParameter } from '../core/row-version.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { chosenGroupColumns, type Group, groupColumns, groupRules } from './group.ts';
+import { tellMembers } from './tell-members.ts';
 
 const rules = { groupId: uuid, ...changes(groupRules) };
 
@@ -24,6 +25,7 @@ export async function updateGroup(call: Call, request: Unchecked<keyof typeof ru
   });
   if (!updated) throw new ServiceError('GROUP_NOT_FOUND');
   requireExpected(updated);
+  if (given.name !== undefined) await tellMembers(call, { groupId });
   return updated.group;
 }
 

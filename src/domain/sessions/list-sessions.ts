@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { sessions } from '../../database/session-schema.ts';
 import { columnsOf, p, statement } from '../../database/template.ts';
+import { shownGroups } from '../access/shown-groups.ts';
 import { optional, uuid } from '../core/validation.ts';
 import { createList, ofApplication } from '../pages/list.ts';
 import { latestCutoff } from './cutoffs.ts';
@@ -8,8 +9,9 @@ import { lastSignIn, sessionColumns } from './session.ts';
 
 const rules = { userId: optional(uuid) };
 const columns = { ...sessionColumns, beganAt: sessions.beganAt };
-const { authTime: _, ...stored } = columns;
-const select = sql`${columnsOf(stored)}, ${lastSignIn('sessions')} as auth_time`;
+const { authTime: _, groups: __, ...stored } = columns;
+const select = sql`${columnsOf(stored)}, ${lastSignIn('sessions')} as auth_time,
+  ${shownGroups(p.uuid('applicationId'), sql`sessions.user_id`)} as groups`;
 
 const isLive = sql`application_id = ${p.uuid('applicationId')} and expires_at > ${p.instant('now')}
   and authenticated_at > ${latestCutoff(sql`sessions.user_id`)}

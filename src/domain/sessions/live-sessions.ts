@@ -6,6 +6,7 @@ import { anyOf } from '../../database/any-of.ts';
 import type { Run } from '../../database/database.ts';
 import { sessionIds } from '../../database/session-schema.ts';
 import { p, statement } from '../../database/template.ts';
+import { shownGroups } from '../access/shown-groups.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { lastSignIn, type Session, sessionColumns } from './session.ts';
 
@@ -70,7 +71,8 @@ export class LiveSessions {
 /** Selects the sessions that no revocation has ended; some may have expired. */
 const selectSessions = statement('select_sessions', { ...sessionColumns, id: sessionIds.id })`
   select i.id, i.created_at, i.expires_at, s.user_id, s.email, s.name, s.profile_image, s.wallet_address, s.attributes, s.ip_address,
-    s.user_agent, s.method, s.on_behalf_by, ${lastSignIn('s')} as auth_time
+    s.user_agent, s.method, s.on_behalf_by, ${lastSignIn('s')} as auth_time,
+    ${shownGroups(p.uuid('applicationId'), sql`i.user_id`)} as groups
   from session_ids i
     join users u on u.id = i.user_id
     join sessions s on s.application_id = i.application_id and s.user_id = i.user_id

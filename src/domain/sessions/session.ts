@@ -67,6 +67,7 @@ export const sessionColumns = {
   onBehalfBy,
   attributes,
   authTime: t.instant,
+  groups: t.json<readonly string[]>(),
 };
 
 /** Returns the instant of the last sign-in of a session: its column `auth_time`. */

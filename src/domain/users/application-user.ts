@@ -3,6 +3,7 @@ import type { Attributes } from '../../database/column-types.ts';
 import { users } from '../../database/schema.ts';
 import { applicationUsers } from '../../database/session-schema.ts';
 import { nullable, p, type RowOfType, t } from '../../database/template.ts';
+import { shownGroups } from '../access/shown-groups.ts';
 
 const { email, name, profileImage, walletAddress } = users;
 
@@ -16,16 +17,18 @@ export const applicationUserColumns = {
   isActive: t.boolean,
   firstSignedInAt: applicationUsers.firstSignedInAt,
   attributes: nullable(t.jsonb<Attributes>()),
+  groups: t.json<readonly string[]>(),
 };
 
 import { shownAttributes } from './attributes.ts';
 /** A user who has signed in to an application, as the application sees the user. */
 export type ApplicationUser = RowOfType<typeof applicationUserColumns>;
 
-/** The columns of `users` that an application sees. Parameter: `attributeParameter`. */
+/** The columns of `users` that an application sees, and the user's groups. Parameters: applicationId, `attributeParameter`. */
 export const shownColumns = sql`
   users.id, email, name, profile_image, wallet_address, deactivated_at is null as is_active,
-  ${shownAttributes(sql`users.attributes`)} as attributes`;
+  ${shownAttributes(sql`users.attributes`)} as attributes,
+  ${shownGroups(p.uuid('applicationId'), sql`users.id`)} as groups`;
 
 /**
  * Returns the condition that the user has signed in to the application, or that an operator has added the user. An

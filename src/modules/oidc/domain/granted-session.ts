@@ -1,6 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { nullable, p, type RowOfType, statement, t } from '../../../database/template.ts';
+import { shownGroups } from '../../../domain/access/shown-groups.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
+import { GROUPS_BIT } from '../../../domain/grants/scope.ts';
 import { announce, HAS_MESSAGES, type HasMessages } from '../../../domain/outbox/insert-message.ts';
 import { byAccess, type CutoffOf, formFor } from '../../../domain/sessions/by-access.ts';
 import { FOUND_SESSION, findOrBegin } from '../../../domain/sessions/find-or-begin-session.ts';
@@ -17,6 +19,7 @@ import { isCodeOfSignedIn } from './redeem-code.ts';
 /** The sign-in of a grant. */
 interface GrantedSignIn {
   readonly grantId: string;
+  readonly scope: number;
   readonly userId: string;
   readonly method: SignInMethod;
   readonly authenticatedAt: Date;
@@ -26,7 +29,6 @@ interface GrantedSignIn {
 /** The sign-in of a code that was redeemed, for a grant that begins. */
 export interface NewGrant extends GrantedSignIn {
   readonly sid: string;
-  readonly scope: number;
   readonly rotation: number;
   /** Null, like the user agent, if a page other than Usher's did not pass it on. */
   readonly originAddress: string | null;
@@ -35,7 +37,7 @@ export interface NewGrant extends GrantedSignIn {
   readonly onBehalfBy: string | null;
 }
 
-export type GrantedSession = FoundSession['session'] & Pick<FoundSession, 'sid' | 'verifiedEmail'>;
+export type GrantedSession = FoundSession['session'] & Pick<FoundSession, 'sid' | 'verifiedEmail' | 'groups'>;
 
 /** The row of the statement that redeemed the code, and the ID that a session begun by it has. */
 interface FirstTry {
@@ -98,7 +100,7 @@ async function findOrBeginSession(
   for (let tried = firstTry?.found; ; tried = undefined) {
     const found = tried ?? (await run(parameters));
     if (!found?.isAccepted) throw new OidcError('invalid_grant');
-    const { isOutdated, session, sid, verifiedEmail, notifiedIds = [] } = found;
+    const { isOutdated, session, sid, verifiedEmail, groups, notifiedIds = [] } = found;
     if (isOutdated) {
       const origin = { originAddress: null, originUserAgent: null, originBrowser: null, onBehalfBy: null };
       await call.run(updateSignInOfGrant, { ...origin, ...parameters, sessionId: session.id });
@@ -113,7 +115,7 @@ async function findOrBeginSession(
       isNewGrant && endLateGrant(call, parameters),
     ]);
     if (isLateGrant) throw new OidcError('invalid_grant');
-    if (!late) return { ...session, sid, verifiedEmail };
+    if (!late) return { ...session, sid, verifiedEmail, groups };
     if (late.isOfErased) await removeIfErased(call, userId);
   }
 }
@@ -123,11 +125,16 @@ export const FOUND = {
   sid: t.uuid,
   /** Null unless the user has proved to have the address. */
   verifiedEmail: nullable(t.text),
+  /** Empty without the scope for them. */
+  groups: t.json<readonly string[]>(),
 };
 
 type FoundSession = RowOfType<typeof FOUND> & Partial<HasMessages>;
 
 const verifiedEmail = sql`case when email_verified_at is not null then caller.email end as verified_email`;
+
+const groupsIn = (scope: SQL) => sql`
+  ${shownGroups(p.uuid('applicationId'), sql`caller.id`, sql`${scope} & ${sql.raw(`${GROUPS_BIT}`)} > 0`)} as groups`;
 
 type GrantColumns = Readonly<
   Record<
@@ -150,7 +157,7 @@ export function insertGrant({ sid, authenticatedAt, ...grant }: GrantColumns) {
     from caller where ${authenticatedAt} > cutoff_at
     on conflict do nothing
   )`;
-  return { ctes, columns: sql`, ${sid} as sid, ${verifiedEmail}` };
+  return { ctes, columns: sql`, ${sid} as sid, ${verifiedEmail}, ${groupsIn(grant.scope)}` };
 }
 
 function begin(notifies: 'yes' | 'unless asked', cutoffOf: CutoffOf): SQL {
@@ -202,6 +209,7 @@ const CONTINUE = byAccess(
     statement(name, FOUND)`${findOrBegin(origin, 'no', {
       cutoffOf,
       condition: sql`and exists (select 1 from oidc_grants g where ${isLiveGrant})`,
-      columns: sql`, (select g.sid from oidc_grants g where ${isLiveGrant}) as sid, ${verifiedEmail}`,
+      columns: sql`, (select g.sid from oidc_grants g where ${isLiveGrant}) as sid, ${verifiedEmail},
+      ${groupsIn(p.integer('scope'))}`,
     })}`,
 );

@@ -16,6 +16,8 @@ export interface ClaimedProfile {
   readonly profileImage: string | null;
   /** Those of the user's attributes that the client sees. */
   readonly attributes?: Attributes | null;
+  /** The names of the groups that the application sees. */
+  readonly groups: readonly string[];
 }
 
 /** Together, in bytes of JSON. Clients keep tokens in cookies and headers. */
@@ -63,7 +65,7 @@ export function idTokenClaims(facts: IdTokenFacts): Claims {
  * missing: some clients refuse `false`, but accept a token without the claim.
  */
 export function profileClaims(scope: number, profile: ClaimedProfile, onLeftOut?: OnLeftOut): Claims {
-  const { email, isEmailVerified, name, profileImage, attributes } = profile;
+  const { email, isEmailVerified, name, profileImage, attributes, groups } = profile;
   return {
     ...(hasScope(scope, 'email') && email !== '' && { email, ...(isEmailVerified && { email_verified: true }) }),
     ...(hasScope(scope, 'profile') && {
@@ -71,6 +73,8 @@ export function profileClaims(scope: number, profile: ClaimedProfile, onLeftOut?
       ...(name !== null && { name }),
       ...(profileImage !== null && { picture: profileImage }),
     }),
+    // A list also without groups: clients take a missing claim for a mistake.
+    ...(hasScope(scope, 'groups') && { groups }),
   };
 }
 

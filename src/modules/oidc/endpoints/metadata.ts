@@ -33,10 +33,10 @@ function describeProvider(issuer: string): Record<string, unknown> {
     revocation_endpoint_auth_methods_supported: [...SECRET_METHODS, 'none'],
     introspection_endpoint_auth_methods_supported: SECRET_METHODS,
     code_challenge_methods_supported: ['S256'],
-    scopes_supported: ['openid', 'profile', 'email', 'offline_access'],
+    scopes_supported: ['openid', 'profile', 'email', 'groups', 'offline_access'],
     claims_supported: [
       ...['iss', 'sub', 'aud', 'iat', 'exp', 'auth_time', 'amr', 'nonce', 'sid'],
-      ...['name', 'picture', 'email', 'email_verified'],
+      ...['name', 'picture', 'email', 'email_verified', 'groups'],
     ],
     prompt_values_supported: ['none', 'login', 'select_account', 'consent'],
     ui_locales_supported: [...LANGUAGES.keys()],

@@ -15,7 +15,13 @@ const newer = createJwk('newer');
 const keys = new OidcSigningKeys([newer, older]);
 
 const now = new Date('2026-03-01T12:10:00.900Z');
-const profile = { email: 'ada@example.com', isEmailVerified: true, name: 'Ada', profileImage: 'https://a.test/a.png' };
+const profile = {
+  email: 'ada@example.com',
+  isEmailVerified: true,
+  name: 'Ada',
+  profileImage: 'https://a.test/a.png',
+  groups: ['editors'],
+};
 const facts = {
   issuer: 'https://usher.test',
   clientId: 'client_1',
@@ -67,7 +73,7 @@ describe('an ID token', () => {
     const claims = idTokenClaims({
       ...facts,
       scope: readScope('openid email profile'),
-      profile: { email: profile.email, isEmailVerified: false, name: null, profileImage: null },
+      profile: { email: profile.email, isEmailVerified: false, name: null, profileImage: null, groups: [] },
     });
     expect(claims).toMatchObject({ email: profile.email });
     for (const name of ['email_verified', 'name', 'picture', 'nonce']) expect(claims).not.toHaveProperty(name);
@@ -118,7 +124,14 @@ test.each([
 test('has the attributes with the scope profile, up to 1,024 bytes, and names those that are left out', () => {
   const attributes = { a: 'x'.repeat(500), b: 'y'.repeat(600), c: ['z'], d: 5, e: false };
   const claimsOf = (scope: string, leftOut: string[] = []) => {
-    const profile = { email: 'a@b.test', isEmailVerified: false, name: null, profileImage: null, attributes };
+    const profile = {
+      email: 'a@b.test',
+      isEmailVerified: false,
+      name: null,
+      profileImage: null,
+      groups: [],
+      attributes,
+    };
     return profileClaims(readScope(scope), profile, (name) => leftOut.push(name));
   };
   const leftOut: string[] = [];

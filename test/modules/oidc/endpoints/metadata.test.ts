@@ -32,7 +32,7 @@ test.each(METADATA)('%s names the endpoints, and what they can do', async (path)
     id_token_signing_alg_values_supported: ['RS256'],
     token_endpoint_auth_methods_supported: expect.arrayContaining(['client_secret_basic', 'client_secret_post']),
     code_challenge_methods_supported: ['S256'],
-    scopes_supported: ['openid', 'profile', 'email', 'offline_access'],
+    scopes_supported: ['openid', 'profile', 'email', 'groups', 'offline_access'],
     claims_supported: expect.arrayContaining(['sub', 'auth_time', 'email_verified']),
     authorization_response_iss_parameter_supported: true,
     request_parameter_supported: false,
