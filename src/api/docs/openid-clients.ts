@@ -45,11 +45,12 @@ enabled = true
 name = Usher
 client_id = client_…
 client_secret = usk_…
-scopes = openid profile email offline_access
+scopes = openid profile email groups offline_access
 auth_url = https://login.example.com/oidc/authorize
 token_url = https://login.example.com/oidc/token
 api_url = https://login.example.com/oidc/userinfo
 login_attribute_path = email
+role_attribute_path = contains(groups[*], 'grafana-admins') && 'Admin' || contains(groups[*], 'editors') && 'Editor' || 'Viewer'
 use_pkce = true
 use_refresh_token = true`,
   },
@@ -60,11 +61,12 @@ use_refresh_token = true`,
     settings: `gitlab_rails['omniauth_providers'] = [{
   name: 'openid_connect', label: 'Usher',
   args: {
-    name: 'openid_connect', scope: ['openid', 'profile', 'email'], response_type: 'code',
+    name: 'openid_connect', scope: ['openid', 'profile', 'email', 'groups'], response_type: 'code',
     issuer: 'https://login.example.com', discovery: true, client_auth_method: 'basic', uid_field: 'sub', pkce: true,
     client_options: {
       identifier: 'client_…', secret: 'usk_…',
-      redirect_uri: 'https://gitlab.example.com/users/auth/openid_connect/callback'
+      redirect_uri: 'https://gitlab.example.com/users/auth/openid_connect/callback',
+      gitlab: { groups_attribute: 'groups', admin_groups: ['gitlab-admins'] }
     }
   }
 }]`,
@@ -78,7 +80,8 @@ oidc_issuer_url = "https://login.example.com"
 client_id = "client_…"
 client_secret = "usk_…"
 redirect_url = "https://app.example.com/oauth2/callback"
-scope = "openid profile email"
+scope = "openid profile email groups"
+allowed_groups = ["editors"]
 code_challenge_method = "S256"
 cookie_secret = "…" # openssl rand -base64 32 | tr -- '+/' '-_'
 cookie_refresh = "10m"
@@ -122,7 +125,7 @@ spring.security.oauth2.client.registration.usher.scope=openid,profile,email`,
 occ app:enable user_oidc
 occ user_oidc:provider Usher --clientid=client_… --clientsecret=usk_… \\
   --discoveryuri=https://login.example.com/.well-known/openid-configuration \\
-  --scope="openid profile email" --mapping-uid=sub --unique-uid=0`,
+  --scope="openid profile email groups" --mapping-uid=sub --unique-uid=0 --mapping-groups=groups --group-provisioning=1`,
   },
   {
     name: 'Gitea',
@@ -144,6 +147,9 @@ oidc.config: |
   clientID: client_…
   clientSecret: $oidc.usher.clientSecret # in argocd-secret
   enablePKCEAuthentication: true
-  requestedScopes: [openid, profile, email]`,
+  requestedScopes: [openid, profile, email, groups]
+# argocd-rbac-cm
+policy.csv: |
+  g, argocd-admins, role:admin`,
   },
 ];

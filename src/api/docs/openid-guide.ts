@@ -19,7 +19,8 @@ ${renderTable(
       'Client authentication',
       '`client_secret_basic` or `client_secret_post`; `none` for pages and mobile apps: `publicClient`',
     ],
-    ['Scopes', '`openid`, `profile` (`name`, `picture`), `email` (`email`, `email_verified`)'],
+    ['Scopes', '`openid`, `profile` (`name`, `picture`), `email` (`email`, `email_verified`), `groups`'],
+    ['Roles', 'the claim `groups`: a list of the names of the user’s groups with `inClaim` for this application'],
     ['ID tokens', 'RS256, 15 minutes. `sub` is the ID of the user.'],
     [
       'Refresh tokens',

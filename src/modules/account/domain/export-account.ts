@@ -1,3 +1,4 @@
+import { groupMembers, groups } from '../../../database/group-schema.ts';
 import { invitations } from '../../../database/invitation-schema.ts';
 import { applications, loginIntents } from '../../../database/schema.ts';
 import { nullable, p, statement, t } from '../../../database/template.ts';
@@ -16,10 +17,11 @@ export async function exportAccount(
   sections: readonly { exportData?(call: Call, userId: string): Promise<object> }[],
 ) {
   const userId = user.id;
-  const [sessions, logins, memberships, invited, [origins], ...others] = await Promise.all([
+  const [sessions, logins, memberships, ofGroups, invited, [origins], ...others] = await Promise.all([
     listAccountSessions(call, userId),
     call.run(selectLogins, { userId }),
     call.run(selectMemberships, { userId }),
+    call.run(selectGroups, { userId }),
     call.run(selectInvitations, { userId }),
     call.run(countKnownOrigins, { userId, now: call.now }),
     ...sections.map((section) => section.exportData?.(call, userId) ?? {}),
@@ -31,6 +33,7 @@ export async function exportAccount(
     sessions: sessions.map(({ sid: _sid, browserDigest: _digest, ...session }) => session),
     logins,
     applications: memberships,
+    groups: ofGroups,
     invitations: invited,
     ...origins,
     ...Object.assign({}, ...others),
@@ -70,6 +73,14 @@ const selectInvitations = statement('select_account_invitations', {
 })`
   select application_id, email, created_at, expires_at, accepted_at from invitations
   where user_id = ${p.uuid('userId')} order by created_at desc, id limit 1000`;
+
+const selectGroups = statement('select_account_groups', {
+  name: groups.name,
+  displayName: groups.displayName,
+  addedAt: groupMembers.addedAt,
+})`
+  select g.name, g.display_name, m.added_at from group_members m join groups g on g.id = m.group_id
+  where m.user_id = ${p.uuid('userId')} order by g.name`;
 
 /** Exported as a number: browsers and networks are stored as HMACs, which tell the user nothing. */
 const countKnownOrigins = statement('count_known_origins', { knownBrowsersAndNetworks: t.integer })`

@@ -54,6 +54,7 @@ export function renderApplicationFields(request: ConsoleRequest, application?: C
       | 'allowInvitations'
       | 'askName'
       | 'singleSignOn'
+      | 'restrictAccess'
       | 'openIdConnect'
       | 'requirePkce'
       | 'publicClient',
@@ -69,7 +70,7 @@ ${group(
   html`<fieldset class="check field"><legend>Ways to sign in</legend>
 ${methodsOf(request, application).map(([value, label]) => renderCheck(request, { name: 'loginMethods', value, label, isChecked: !application || allowsMethod(application, value) }))}<p>The login page offers those that this Usher has enabled.</p></fieldset>
 <fieldset class="check field"><legend>People</legend>
-${check('allowSignUp', 'New people may sign up')}${check('allowInvitations', 'Its API keys may invite people by e-mail')}${check('askName', 'Ask new people for their name')}${check('singleSignOn', 'Continue as: people who signed in to another application need no new code')}</fieldset>
+${check('allowSignUp', 'New people may sign up')}${check('allowInvitations', 'Its API keys may invite people by e-mail')}${check('askName', 'Ask new people for their name')}${check('singleSignOn', 'Continue as: people who signed in to another application need no new code')}${check('restrictAccess', 'Only people whom you let in: those added here or invited, and members of groups with access')}</fieldset>
 ${field('signUpEmailDomains', 'Domains of new people’s addresses', { rows: 2, placeholder: 'example.com', note: 'One per line, with their sub-domains. Empty: all. Known people sign in with any address.' })}`,
   true,
 )}
@@ -130,6 +131,7 @@ export function readApplication(request: ConsoleRequest) {
     signUpEmailDomains: lines('signUpEmailDomains'),
     askName: form.has('askName'),
     singleSignOn: form.has('singleSignOn'),
+    restrictAccess: form.has('restrictAccess'),
     accentColor: textOrNull(form, 'accentColor'),
     termsUri: textOrNull(form, 'termsUri'),
     privacyUri: textOrNull(form, 'privacyUri'),
