@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
  * and of long tables: `--mode integration` runs them, and `npm test` leaves them out.
  */
 const INTEGRATION = [
-  ...['modules/console', 'modules/demo', 'modules/oidc/pages', 'modules/remembered-sign-ins'],
+  ...['modules/console', 'modules/demo', 'modules/oidc/pages', 'modules/remembered-sign-ins', 'modules/user-transfer'],
   ...['database', 'delivery', 'examples', 'histories/checker', 'http', 'jobs', 'mail', 'main', 'metrics'],
 ]
   .map((folder) => `test/${folder}/**/*.test.ts`)

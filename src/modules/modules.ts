@@ -11,6 +11,7 @@ import { oidcModule } from './oidc/module.ts';
 import { passkeysModule } from './passkeys/module.ts';
 import { providersModule } from './providers/module.ts';
 import { rememberedSignInsModule } from './remembered-sign-ins/module.ts';
+import { userTransferModule } from './user-transfer/module.ts';
 
 /**
  * The optional parts of Usher, in the order in which they open, and of the account page. Nothing else outside their
@@ -26,6 +27,7 @@ const LIST = [
   rememberedSignInsModule,
   invitationsModule,
   newDeviceModule,
+  userTransferModule,
 ] as const;
 
 /** The settings of the core and of every module. */

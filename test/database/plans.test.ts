@@ -78,6 +78,7 @@ import { newBrowser } from '../support/new-browser.ts';
 import { call as callOver, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import {
+  ADMIN_KEY,
   beginSession,
   clientsOf,
   createLoginIntent,
@@ -124,8 +125,13 @@ const COUNTING = [
   'select_inviter',
   'select_totals',
 ];
-/** The statements of jobs. */
+/** The statements of jobs, and of imports and exports, which take a hundred users at a time. */
 const JOBS = [
+  'insert_lines',
+  'insert_lines_and_notify',
+  'select_known_of_lines',
+  'select_known_passkeys',
+  'select_users_to_export',
   'delete_batch',
   'delete_sessions',
   'expire_invitation',
@@ -167,6 +173,7 @@ const PLANNED_ANEW = [
   'settle_batch',
   'store_group_access',
   'update_changed_webhook',
+  'update_user',
 ];
 
 const testDatabase = await cloneDatabase();
@@ -484,6 +491,15 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
     // Some statements tell why a call that is made again is refused.
     await callOver(mainProtocolOf(method), service.url, method, fields, headers);
   }
+
+  const key = { 'x-admin-key': ADMIN_KEY };
+  const passkeys = [{ credentialId: 'AAAA', publicKey: 'AAAA', rpId: new URL(PUBLIC_URL).hostname }];
+  for (const query of ['', '?notify=true']) {
+    const body = JSON.stringify({ email: `${randomUUID()}@example.com`, ...(query === '' && { passkeys }) });
+    await (await fetch(`${service.url}/admin/users.jsonl${query}`, { method: 'POST', headers: key, body })).text();
+  }
+  const exported = await fetch(`${service.url}/admin/users.jsonl`, { headers: key });
+  await exported.body?.cancel();
 
   const { database } = explainer;
   if (!database) throw new Error('The service has sent nothing');

@@ -1,0 +1,94 @@
+/** `GET /admin/users.jsonl`: all users that are not deleted, in the format that an import takes, oldest first. */
+import { type SQL, sql } from 'drizzle-orm';
+import { requireRight } from '../../api/credentials.ts';
+import { JSON_LINES } from '../../api/operations/exporter.ts';
+import { runExport } from '../../api/operations/run-export.ts';
+import type { Attributes } from '../../database/column-types.ts';
+import { users } from '../../database/schema.ts';
+import { nullable, p, type RowOfType, statement, t } from '../../database/template.ts';
+import { invalidField } from '../../domain/core/errors.ts';
+import type { HttpContext } from '../../http/http-context.ts';
+import type { Core } from '../module.ts';
+
+const PATH = '/admin/users.jsonl';
+const PAGE_SIZE = 100;
+
+const ROW = {
+  id: users.id,
+  externalId: users.externalId,
+  email: users.email,
+  emailVerified: t.boolean,
+  name: users.name,
+  profileImage: users.profileImage,
+  createdAt: users.createdAt,
+  isActive: t.boolean,
+  walletAddress: users.walletAddress,
+  attributes: nullable(t.jsonb<Attributes>()),
+  groups: t.json<string[]>(),
+  applications: t.json<string[]>(),
+  identities: t.json<{ provider: string; subject: string }[]>(),
+  passkeys: t.json<Record<string, unknown>[]>(),
+};
+
+/** Serves the export to admin keys with the right `all`: it holds everybody. */
+export async function exportUsers(core: Core, context: HttpContext): Promise<void> {
+  await runExport(core, context, PATH, async ({ identify }) => {
+    requireRight(core, context, []);
+    identify();
+    const [unknown] = new URLSearchParams(context.query).keys();
+    if (unknown !== undefined) throw invalidField(unknown.slice(0, 64), 'is not a field of this request');
+    const readPage = async (pageToken: string) => {
+      const run = core.database.within(performance.now() + core.requestTimeoutMs);
+      const rows = await run(selectUsers, { afterId: pageToken === '' ? FIRST_ID : pageToken, limit: PAGE_SIZE });
+      const nextPageToken = rows.length < PAGE_SIZE ? '' : (rows.at(-1)?.id ?? '');
+      return { rows, nextPageToken };
+    };
+    const file = { filename: 'users.jsonl', type: JSON_LINES, head: () => '', toLine, readPage };
+    await core.api.exporter.send(context, file);
+  });
+}
+
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+
+/** Leaves out what the user does not have. */
+function toLine({ createdAt, ...row }: RowOfType<typeof ROW>): string {
+  const { id, externalId, email, emailVerified, name, profileImage, isActive, walletAddress, attributes, ...lists } =
+    row;
+  const line = {
+    id,
+    ...(externalId !== null && { externalId }),
+    email,
+    emailVerified,
+    ...(name !== null && { name }),
+    ...(profileImage !== null && { profileImage }),
+    createdAt: createdAt.toISOString(),
+    isActive,
+    walletAddress,
+    ...(attributes !== null && { attributes }),
+    ...lists,
+  };
+  return `${JSON.stringify(line)}\n`;
+}
+
+/** Postgres breaks lines of base64. */
+const toBase64Url = (bytes: SQL) =>
+  sql`translate(rtrim(replace(encode(${bytes}, 'base64'), chr(10), ''), '='), '+/', '-_')`;
+
+/** Ordered by ID, so that users who come meanwhile move no page. */
+const selectUsers = statement('select_users_to_export', ROW)`
+  select u.id, u.external_id, u.email, u.email_verified_at is not null as email_verified, u.name, u.profile_image,
+    u.created_at, u.deactivated_at is null as is_active, u.wallet_address, u.attributes,
+    (select coalesce(json_agg(g.name order by g.name), '[]') from group_members m join groups g on g.id = m.group_id
+      where m.user_id = u.id) as groups,
+    (select coalesce(json_agg(a.application_id order by a.application_id), '[]') from added_users a
+      where a.user_id = u.id) as applications,
+    (select coalesce(json_agg(json_build_object('provider', d.provider, 'subject', d.subject)
+      order by d.provider, d.subject), '[]') from user_identities d where d.user_id = u.id) as identities,
+    (select coalesce(json_agg(json_build_object('credentialId', ${toBase64Url(sql`k.credential_id`)},
+      'publicKey', ${toBase64Url(sql`k.public_key`)},
+      'rpId', k.rp_id, 'signCount', k.sign_count, 'transports', k.transports, 'name', k.name, 'aaguid', k.aaguid,
+      'backupEligible', k.is_backup_eligible, 'backedUp', k.is_backed_up, 'userVerified', k.is_user_verified)
+      order by k.credential_id), '[]') from passkeys k where k.user_id = u.id) as passkeys
+  from users u
+  where u.deleted_at is null and u.id > ${p.uuid('afterId')}
+  order by u.id limit ${p.integer('limit')}`;

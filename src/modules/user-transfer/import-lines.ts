@@ -1,0 +1,119 @@
+/** Decides what becomes of each line, and stores lines in batches. Each line stands or falls alone. */
+import { randomUUID } from 'node:crypto';
+import { isUniqueViolation, sqlStateOf } from '../../database/errors.ts';
+import type { Call } from '../../domain/core/call.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
+import { deactivateUser, reactivateUser } from '../../domain/lifecycle/end-user.ts';
+import { markEmailVerified } from '../../domain/users/mark-email-verified.ts';
+import { removeIfErased } from '../../domain/users/personal-data.ts';
+import { updateUser } from '../../domain/users/update-user.ts';
+import { insertUsers, type PlacedLine } from './insert-users.ts';
+import { findKnown, type Issuers, type Known, uniqueKeysOf } from './known.ts';
+import type { UserLine } from './user-line.ts';
+
+export interface ImportOptions {
+  readonly dryRun: boolean;
+  readonly onConflict: 'skip' | 'update' | 'fail';
+  readonly notifies: boolean;
+  readonly issuers: Issuers;
+  /** The host that passkeys belong to. */
+  readonly rpId: string;
+  readonly onSignedOut: (userId: string) => void;
+}
+
+export interface LineResult {
+  readonly status: 'created' | 'updated' | 'skipped' | 'failed';
+  readonly id?: string | undefined;
+  readonly reason?: string;
+  readonly field?: string;
+}
+
+const FOREIGN_KEY_VIOLATION = '23503';
+
+const UPDATED = ['email', 'name', 'profileImage', 'walletAddress', 'externalId', 'attributes'] as const;
+
+/** Imports lines of which no two have a key of `uniqueKeysOf` in common. Returns a result for each. */
+export async function importLines(
+  call: Call,
+  lines: readonly UserLine[],
+  options: ImportOptions,
+): Promise<LineResult[]> {
+  const known = await findKnown(call.run, lines, options.issuers);
+  const results = lines.map((line) => decide(line, known, options));
+  if (options.dryRun) return results;
+  const created = lines.flatMap((line, at): PlacedLine[] => {
+    const { status, id } = results[at] ?? {};
+    return status === 'created' && id ? [{ line, userId: id, isNew: true }] : [];
+  });
+  if (created.length > 0) {
+    try {
+      await insertUsers(call, created, known, options);
+    } catch (error) {
+      const isGroupGone = sqlStateOf(error) === FOREIGN_KEY_VIOLATION;
+      if (!isGroupGone && !isUniqueViolation(error)) throw error;
+      // Somebody has stored one of the keys meanwhile, or deleted a group. Alone, each other line can be stored.
+      if (lines.length > 1) return oneByOne(call, lines, options);
+      return [{ status: 'failed', reason: isGroupGone ? 'GROUP_NOT_FOUND' : 'USER_ALREADY_EXISTS' }];
+    }
+  }
+  for (const [at, line] of lines.entries()) {
+    const { status, id } = results[at] ?? {};
+    if (status === 'updated' && id) results[at] = await update(call, line, id, { ...options, known });
+  }
+  return results;
+}
+
+async function oneByOne(call: Call, lines: readonly UserLine[], options: ImportOptions): Promise<LineResult[]> {
+  const results: LineResult[] = [];
+  for (const line of lines) results.push(...(await importLines(call, [line], options)));
+  return results;
+}
+
+/** Returns what shall become of a line. A new user gets an ID. */
+function decide(line: UserLine, known: Known, { issuers, onConflict, rpId }: ImportOptions): LineResult {
+  const fail = (reason: string, field: string): LineResult => ({ status: 'failed', reason, field });
+  const keys = uniqueKeysOf(line, issuers).map((key) => [key.slice(0, key.indexOf(' ')), known.get(key)] as const);
+  const found = keys.filter(([, owner]) => owner !== undefined);
+  if (found.some(([kind, owner]) => kind === 'id' && owner === null)) return fail('USER_ALREADY_EXISTS', 'id');
+  const people = found.filter(([kind]) => kind === 'id' || kind === 'externalId' || kind === 'email');
+  const [first] = people;
+  if (new Set(people.map(([, owner]) => owner)).size > 1) return fail('CONFLICTING_IDS', people.at(-1)?.[0] ?? '');
+  const userId = first?.[1] ?? undefined;
+  // An ID that nobody has is of another user than the one with the external ID or address.
+  if (userId !== undefined && line.id !== null && line.id !== userId) return fail('CONFLICTING_IDS', 'id');
+  const taken = found.find(([, owner]) => owner !== userId);
+  if (taken?.[0] === 'walletAddress') return fail('USER_ALREADY_EXISTS', 'walletAddress');
+  if (taken?.[0] === 'passkey') return fail('PASSKEY_ALREADY_EXISTS', 'passkeys');
+  if (taken) return fail('IDENTITY_ALREADY_LINKED', 'identities');
+  if (line.identities.some(({ provider }) => !issuers.has(provider))) return fail('UNKNOWN_PROVIDER', 'identities');
+  if (line.passkeys.some((passkey) => passkey.rpId !== rpId)) return fail('PASSKEY_OF_OTHER_HOST', 'passkeys');
+  if (line.applications.some((id) => !known.has(`application ${id}`)))
+    return fail('APPLICATION_NOT_FOUND', 'applications');
+  if (line.groups.some((name) => !known.has(`group ${name}`))) return fail('GROUP_NOT_FOUND', 'groups');
+  if (userId === undefined) return { status: 'created', id: line.id ?? randomUUID() };
+  if (onConflict === 'skip') return { status: 'skipped', id: userId };
+  if (onConflict === 'update') return { status: 'updated', id: userId };
+  return { ...fail('USER_ALREADY_EXISTS', first?.[0] ?? ''), id: userId };
+}
+
+/** Changes the fields that the line has, and adds what it lists. */
+async function update(
+  call: Call,
+  line: UserLine,
+  userId: string,
+  { known, ...options }: ImportOptions & { readonly known: Known },
+): Promise<LineResult> {
+  const changes = Object.fromEntries(UPDATED.filter((name) => line.given.has(name)).map((name) => [name, line[name]]));
+  try {
+    await updateUser(call, { userId, ...changes });
+    if (line.emailVerified) await markEmailVerified(call, { userId, email: line.email });
+    if (line.given.has('isActive')) await (line.isActive ? reactivateUser : deactivateUser)(call, { userId });
+    if (!line.isActive) options.onSignedOut(userId);
+    await insertUsers(call, [{ line, userId, isNew: false }], known, options);
+    if (await removeIfErased(call, userId)) throw new ServiceError('USER_NOT_FOUND');
+    return { status: 'updated', id: userId };
+  } catch (error) {
+    if (error instanceof ServiceError) return { status: 'failed', id: userId, reason: error.reason };
+    throw error;
+  }
+}

@@ -1,0 +1,211 @@
+/** Import and export of users as JSON lines. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  ADMIN_KEY,
+  adminClient,
+  createTenant,
+  createTestUser,
+  createTestWebhook,
+  startTestService,
+} from '../../support/service.ts';
+
+const provider = { id: 'acme', name: 'Acme', type: 'openid', issuer: 'https://acme.test', clientId: 'c' } as const;
+const config = {
+  loginProviders: [{ ...provider, clientSecret: 's', trustEmail: false, emailDomains: [] }],
+};
+const service = await startTestService({ config });
+afterAll(service.close);
+const admin = adminClient(service);
+const application = await createTenant(service);
+beforeAll(async () => {
+  await admin.createGroup({ name: 'editors' });
+});
+
+interface Answer {
+  readonly line: number;
+  readonly status: string;
+  readonly id?: string;
+  readonly reason?: string;
+  readonly field?: string;
+}
+
+type At = { readonly url: string };
+
+async function send(body: string, query = '', at: At = service) {
+  const init = { method: 'POST', headers: { 'x-admin-key': ADMIN_KEY }, body };
+  return fetch(`${at.url}/admin/users.jsonl${query}`, init);
+}
+
+async function importText(body: string, query = '', at: At = service): Promise<Answer[]> {
+  const text = await (await send(body, query, at)).text();
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+}
+
+const importUsers = (users: readonly object[], query = '', at: At = service) =>
+  importText(users.map((user) => JSON.stringify(user)).join('\n'), query, at);
+
+async function exportUsers(at: At = service): Promise<string> {
+  return (await fetch(`${at.url}/admin/users.jsonl`, { headers: { 'x-admin-key': ADMIN_KEY } })).text();
+}
+
+const newEmail = () => `${randomUUID()}@example.com`;
+const rpId = 'usher.test';
+
+const fullUser = () => ({
+  id: randomUUID(),
+  externalId: `auth0|${randomUUID()}`,
+  email: newEmail(),
+  emailVerified: true,
+  name: 'Ada "ü"',
+  profileImage: 'https://img.test/ada.png',
+  createdAt: '2021-03-01T09:00:00.123Z',
+  isActive: false,
+  walletAddress: `0x${randomBytes(20).toString('hex')}`,
+  attributes: { plan: 'pro', seats: 1.5, teams: ['a'] },
+  groups: ['editors'],
+  applications: [application.id],
+  identities: [{ provider: 'acme', subject: randomUUID() }],
+  passkeys: [
+    { credentialId: randomBytes(100).toString('base64url'), publicKey: randomBytes(77).toString('base64url'), rpId },
+  ],
+});
+
+describe('an export', () => {
+  test('is imported into an empty database, whose export has the same bytes, also when it is imported twice', async () => {
+    await importUsers(Array.from({ length: 230 }, () => fullUser()));
+    const exported = await exportUsers();
+    expect(exported.split('\n').length).toBeGreaterThan(230);
+    const other = await startTestService({ config });
+    try {
+      await adminClient(other).createGroup({ name: 'editors' });
+      const { sql } = service.database;
+      const applications = await sql`select * from applications where id = ${application.id}`;
+      await other.database.sql`insert into applications ${other.database.sql(applications as never)}`;
+      // It breaks off in the middle, and is repeated.
+      await importText(exported.slice(0, exported.length / 2), '', other);
+      const answers = await importText(exported, '?onConflict=skip', other);
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set(['created', 'skipped']));
+      expect(await exportUsers(other)).toBe(exported);
+      const again = await importText(exported, '?onConflict=update', other);
+      expect(new Set(again.map(({ status }) => status))).toEqual(new Set(['updated']));
+      expect(await exportUsers(other)).toBe(exported);
+    } finally {
+      await other.close();
+    }
+  });
+
+  test('and an import need an admin key with every right', async () => {
+    for (const headers of [{}, { 'x-admin-key': 'wrong' }]) {
+      for (const method of ['GET', 'POST']) {
+        expect((await fetch(`${service.url}/admin/users.jsonl`, { method, headers })).status).toBe(401);
+      }
+    }
+  });
+});
+
+test('a dry run answers the same, and stores nothing', async () => {
+  const user = fullUser();
+  const before = await exportUsers();
+  const lines = [user, { email: user.email.toUpperCase() }, { email: 'none' }];
+  const withoutIds = (answers: Answer[]) => answers.map(({ line, status, reason }) => ({ line, status, reason }));
+  const dry = withoutIds(await importUsers(lines, '?dryRun=true'));
+  expect(await exportUsers()).toBe(before);
+  expect(withoutIds(await importUsers(lines))).toEqual(dry);
+  expect(dry.map(({ status }) => status)).toEqual(['created', 'failed', 'failed']);
+});
+
+test('duplicates fail, in any spelling, within a file and against the table', async () => {
+  const [user, stored] = [fullUser(), await createTestUser(service, { email: `ada@${randomUUID()}.bücher.example` })];
+  const answers = await importUsers([
+    user,
+    { email: user.email.toUpperCase() },
+    { email: newEmail(), walletAddress: user.walletAddress.toUpperCase() },
+    { email: newEmail(), externalId: user.externalId },
+    { email: newEmail(), identities: user.identities },
+    { email: newEmail(), passkeys: user.passkeys },
+    { email: stored.email.replace('xn--bcher-kva', 'BÜCHER') },
+    { email: stored.email, externalId: user.externalId },
+    { email: newEmail() },
+  ]);
+  expect(answers.map(({ status, reason, field }) => [status, reason, field].filter(Boolean).join(' '))).toEqual([
+    'created',
+    'failed USER_ALREADY_EXISTS email',
+    'failed USER_ALREADY_EXISTS walletAddress',
+    'failed USER_ALREADY_EXISTS externalId',
+    'failed IDENTITY_ALREADY_LINKED identities',
+    'failed PASSKEY_ALREADY_EXISTS passkeys',
+    'failed USER_ALREADY_EXISTS email',
+    'failed CONFLICTING_IDS email',
+    'created',
+  ]);
+});
+
+test.each([
+  [{ identities: [{ provider: 'other', subject: '1' }] }, 'UNKNOWN_PROVIDER'],
+  [{ passkeys: [{ credentialId: 'AAAA', publicKey: 'AAAA', rpId: 'other.test' }] }, 'PASSKEY_OF_OTHER_HOST'],
+  [{ applications: [randomUUID()] }, 'APPLICATION_NOT_FOUND'],
+  [{ groups: ['nobody'] }, 'GROUP_NOT_FOUND'],
+  [{ attributes: { sub: 'x' } }, 'VALIDATION_FAILED'],
+  [{ surname: 'x' }, 'VALIDATION_FAILED'],
+])('%j fails its line alone, with %s', async (fields, reason) => {
+  const answers = await importUsers([{ email: newEmail() }, { email: newEmail(), ...fields }, { email: newEmail() }]);
+  expect(answers.map(({ status }) => status)).toEqual(['created', 'failed', 'created']);
+  expect(answers[1]).toMatchObject({ line: 2, reason, field: Object.keys(fields)[0] });
+});
+
+test('each of 10,000 broken lines is answered, and none ends the import', async () => {
+  const kinds = [
+    () =>
+      randomBytes(40)
+        .toString('latin1')
+        .replaceAll(/[\r\n]/g, 'x'),
+    () => '[1]',
+    () => '{"email":',
+    () => JSON.stringify({ email: 'x'.repeat(17_000) }),
+    () => JSON.stringify({ email: newEmail(), name: 'nul \0' }),
+    () => `{"email":"a@b.test","__proto__":{"a":1}}`,
+    () => `${'['.repeat(8_000)}`,
+    () => JSON.stringify({ email: newEmail(), identities: [null], passkeys: {} }),
+  ];
+  const lines = Array.from({ length: 10_000 }, (_, at) => kinds[at % kinds.length]?.() ?? '');
+  const answers = await importText([...lines, JSON.stringify({ email: newEmail() })].join('\n'));
+  expect(answers.map(({ line }) => line)).toEqual(Array.from({ length: 10_001 }, (_, at) => at + 1));
+  expect(new Set(answers.slice(0, -1).map(({ status }) => status))).toEqual(new Set(['failed']));
+  expect(answers.at(-1)).toMatchObject({ status: 'created' });
+});
+
+test('a second import at the same time is refused, and one after it is not', async () => {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = writable.getWriter();
+  const first = fetch(`${service.url}/admin/users.jsonl`, {
+    method: 'POST',
+    headers: { 'x-admin-key': ADMIN_KEY },
+    body: readable,
+    duplex: 'half',
+  } as RequestInit);
+  await writer.write(Buffer.from(`${JSON.stringify({ email: newEmail() })}\n`));
+  await expect.poll(async () => (await send('')).status).toBe(503);
+  await writer.close();
+  expect(await (await first).text()).toContain('"status":"created"');
+  expect((await send('')).status).toBe(200);
+});
+
+test('every new user has an audit event, and webhooks get a message only with notify', async () => {
+  const { webhookId } = await createTestWebhook(service, application);
+  await service.database.sql`update webhooks set event_types = '{user.created}' where id = ${webhookId}`;
+  const newUsers = () => [1, 2].map(() => ({ email: newEmail(), applications: [application.id] }));
+  const messagesOf = async (answers: Answer[]) => {
+    const ids = answers.map(({ id = '' }) => id);
+    return service.database.sql`select user_id from webhook_messages where user_id = any(${ids})`;
+  };
+  const answers = await importUsers(newUsers());
+  const [quiet] = answers;
+  expect(await messagesOf(answers)).toHaveLength(0);
+  expect(await messagesOf(await importUsers(newUsers(), '?notify=true'))).toHaveLength(2);
+  const { auditEvents } = await admin.listAuditEvents({ resource: quiet?.id ?? '' });
+  expect(auditEvents).toMatchObject([{ action: 'AdminService/CreateUser', actorType: 'admin_key', actor: 'admin' }]);
+});
