@@ -112,7 +112,9 @@ describe('a user with other access', () => {
     const restricted = await open();
     const { tenant, access } = restricted;
     const user = await createTestUser(service);
-    for (const standing of ['added', 'in a group'] as const) await access.give(user.id, standing);
+    await access.give(user.id, 'in a group');
+    const { groupId } = await createTestGroup(service, { userIds: [user.id] });
+    await admin.setGroupAccess({ groupId, applicationId: tenant.id, allowsAccess: true });
     const sessionId = await beginSession(service, tenant, user);
     await WAYS[name]?.[1](restricted, user.id);
     expect(await clientsOf(replica, tenant).sessions.checkSession({ sessionId, maxStalenessMs: 0 })).toMatchObject({

@@ -55,7 +55,7 @@ export const ACCESS_FAULTS: readonly Fault[] = [
     find: 'and y.allows_access and ${isLeft})',
     replace: 'and y.allows_access and false)',
     test: losses,
-    title: /ends sessions, tokens and codes/,
+    title: /stays signed in after/,
   },
   {
     what: 'Users stay in an application that becomes restricted',
