@@ -4,6 +4,7 @@ import { users } from '../../database/schema.ts';
 import { applicationUsers } from '../../database/session-schema.ts';
 import { nullable, p, type RowOfType, t } from '../../database/template.ts';
 import { shownGroups } from '../access/shown-groups.ts';
+import { shownAttributes } from './attributes.ts';
 
 const { email, name, profileImage, walletAddress } = users;
 
@@ -20,7 +21,6 @@ export const applicationUserColumns = {
   groups: t.json<readonly string[]>(),
 };
 
-import { shownAttributes } from './attributes.ts';
 /** A user who has signed in to an application, as the application sees the user. */
 export type ApplicationUser = RowOfType<typeof applicationUserColumns>;
 
