@@ -27,6 +27,8 @@ export class HttpConnection implements ConnectionQuota {
   readonly responses: ServerResponse[] = [];
   /** HTTP/1.1: whether the latest request was answered before its body was complete. */
   isAnsweredEarly = false;
+  /** HTTP/1.1: whether the handler of the latest request limits how long its body takes. */
+  hasLongBody = false;
   /** Closes the connection after the requests in flight. */
   end: () => void;
   /** The protocol's own checks at every sweep. */
@@ -54,6 +56,7 @@ export class HttpConnection implements ConnectionQuota {
   startRequest(): void {
     this.#requests++;
     this.#hasSentRequest = true;
+    this.hasLongBody = false;
   }
 
   /** Counts a request as finished. If the client stalled it, the idle time continues. */

@@ -30,6 +30,8 @@ export interface HttpContext extends RequestContext {
   readonly path: string;
   /** The query of the request target as it was sent, without the question mark. */
   readonly query: string;
+  /** Lets the body take as long as its handler allows. Otherwise it must arrive within some seconds. */
+  allowLongBody(): void;
 }
 
 /** A request on an HTTP/2 stream that Node has not wrapped in a request object. */
@@ -51,6 +53,8 @@ export interface Origin {
   readonly trustedProxies: BlockList;
   readonly receivedAt: number;
   readonly isSecure: boolean;
+  /** Of HTTP/1.1. */
+  readonly connection?: { hasLongBody: boolean } | undefined;
 }
 
 export function createHttpContext(request: NodeRequest, response: NodeResponse, origin: Origin): HttpContext {
@@ -61,6 +65,9 @@ export function createHttpContext(request: NodeRequest, response: NodeResponse, 
     response,
     path,
     query,
+    allowLongBody() {
+      if (origin.connection) origin.connection.hasLongBody = true;
+    },
     onClose(listener) {
       response.once('close', () => {
         listener({ status: response.statusCode, isSent: response.headersSent && response.writableFinished });

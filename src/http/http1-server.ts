@@ -54,6 +54,7 @@ export function createHttp1Server(
   });
   server.on('clientError', (error, socket: Socket) => {
     const connection = connections.of(socket);
+    if (isTimeout(error) && connection?.hasLongBody) return;
     const responses = connection?.responses ?? [];
     // The unparsable bytes are either in the body of the latest request or after it.
     const cut = responses.findLast(({ req }) => !req.complete);
@@ -79,4 +80,9 @@ export function createHttp1Server(
 function answerAfter(earlier: ServerResponse | undefined, answer: () => void): void {
   if (earlier) earlier.once('close', answer);
   else answer();
+}
+
+/** Node ends no request whose timeout it has reported once. */
+function isTimeout(error: NodeJS.ErrnoException): boolean {
+  return error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
 }

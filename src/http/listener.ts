@@ -184,8 +184,9 @@ export class Listener {
     if (!(response instanceof ServerResponse)) endUnreadStream(response.stream, request);
     else if (!this.#connections.startRequest(request.socket, response)) return undefined;
     else if (this.#state === 'draining') response.shouldKeepAlive = false;
-    const receivedAt = 'stream' in response ? this.#http2.receivedAt.get(response.stream) : undefined;
-    return createHttpContext(request, response, { ...this.#origin, receivedAt: receivedAt ?? performance.now() });
+    const arrivedAt = 'stream' in response ? this.#http2.receivedAt.get(response.stream) : undefined;
+    const [receivedAt, connection] = [arrivedAt ?? performance.now(), this.#connections.of(request.socket)];
+    return createHttpContext(request, response, { ...this.#origin, receivedAt, connection });
   }
 
   #sendError(context: HttpContext, reason: HttpErrorReason): void {

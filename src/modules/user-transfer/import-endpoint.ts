@@ -42,6 +42,7 @@ export function createImport(core: Core, target: Target) {
       const options = readOptions(context.query);
       if (isRunning) throw new ServiceError('SERVICE_UNAVAILABLE');
       isRunning = true;
+      context.allowLongBody();
       try {
         await importBody(core, context, actor, { ...target, ...options, onSignedOut: core.onSignedOut });
       } finally {
