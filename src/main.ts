@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
+import { pipeline } from 'node:stream/promises';
 import type { Logger } from 'pino';
 import { type Config, readDatabaseSchema } from './config/config.ts';
 import { findMisspeltSettings } from './config/misspelt-settings.ts';
@@ -26,7 +27,7 @@ if (existsSync('.env')) loadEnvFile('.env');
 try {
   if (process.argv[2] === 'migrate') await migrate(process.env.DATABASE_URL);
   else if (process.argv[2] === 'distribute') await distribute(process.env.DATABASE_URL);
-  else if (process.argv[2]) await runCommand(process.argv[2], process.argv[3]);
+  else if (process.argv[2]) await runCommand(process.argv[2], process.argv.slice(3));
   else await serve();
 } catch (error) {
   process.stderr.write(`usher: ${describeFailure(error)}\n`);
@@ -60,10 +61,11 @@ function writeStep(step: string): void {
 }
 
 /** Runs a command of a module. */
-async function runCommand(name: string, argument: string | undefined): Promise<void> {
+async function runCommand(name: string, given: readonly string[]): Promise<void> {
   const run = MODULES.flatMap(({ commands }) => commands?.[name] ?? [])[0];
   if (!run) throw new Error(`There is no command ${name}`);
-  process.stdout.write(await run(readEnvironment(), argument));
+  const output = await run(readEnvironment(), ...given);
+  await pipeline(typeof output === 'string' ? [output] : output, process.stdout, { end: false });
 }
 
 async function serve(): Promise<void> {

@@ -24,8 +24,10 @@ export interface Module<ItsConfig = Config> extends ModuleSettings {
   prepareProtocol?(readIssuer: () => string, secrets: Secrets): Protocol;
   /** Returns what it adds to the pages, before the server opens. Links in notices need it also without a login page. */
   createPageOffer?(config: ItsConfig, setup: PageSetup): PageOffer;
-  /** Commands of `npm run`, by name. Each returns its output. @throws Error of one line */
-  readonly commands?: Readonly<Record<string, (config: ItsConfig, argument?: string) => Promise<string>>>;
+  /** Commands of `src/start.js`, by name. Each returns its output, also in parts. @throws Error of one line */
+  readonly commands?: Readonly<
+    Record<string, (config: ItsConfig, ...given: string[]) => Promise<string | AsyncIterable<string>>>
+  >;
 }
 
 export interface PageSetup {

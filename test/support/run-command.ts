@@ -5,9 +5,9 @@ import { text } from 'node:stream/consumers';
 import { createDirectory } from './directory.ts';
 import { REPOSITORY } from './process.ts';
 
-/** Runs `src/start.js <command>` in a directory without `.env`, and with no other variables. */
-export async function runCommand(command: string, env: Readonly<Record<string, string>>) {
-  const child = spawn(process.execPath, [join(REPOSITORY, 'src/start.js'), command], {
+/** Runs `src/start.js <command> <given>` in a directory without `.env`, and with no other variables. */
+export async function runCommand(command: string, env: Readonly<Record<string, string>>, ...given: string[]) {
+  const child = spawn(process.execPath, [join(REPOSITORY, 'src/start.js'), command, ...given], {
     cwd: await createDirectory(),
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

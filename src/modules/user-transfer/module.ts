@@ -25,4 +25,10 @@ export const userTransferModule: Module<Config & Others> = {
     };
     return { laterHandlers: [serve] };
   },
+  commands: {
+    async 'convert-users'(_config, product, path) {
+      const { convertUsers } = await import('./convert/convert-users.ts');
+      return convertUsers(product, path, (line) => process.stderr.write(`usher: ${line}\n`));
+    },
+  },
 };

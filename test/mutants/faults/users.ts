@@ -217,4 +217,12 @@ export const USER_FAULTS: readonly Fault[] = [
     test: attributes,
     title: /are refused: attributes of/,
   },
+  {
+    what: 'A conversion keeps the sign-ins of whoever took the address of somebody else',
+    file: 'src/modules/user-transfer/convert/to-user-line.ts',
+    find: 'if (id && subject && emailVerified)',
+    replace: 'if (id && subject)',
+    test: 'test/modules/user-transfer/convert-users.test.ts',
+    title: /an export of auth0 becomes lines/,
+  },
 ];

@@ -1,0 +1,31 @@
+/** The CSV that the dashboard of Clerk exports. It has no identities and no metadata. */
+import type { Product } from './convert-users.ts';
+import { readCsv } from './read-export.ts';
+import { joinNames } from './to-user-line.ts';
+
+export const clerk: Product = {
+  read: (path) => readCsv(path, 'primary_email_address'),
+  toUser(row, drop) {
+    const { primary_email_address: email } = row;
+    const [verified, unverified] = [row.verified_email_addresses, row.unverified_email_addresses].map(split);
+    if (row.password_digest) drop('passwords');
+    if (row.primary_phone_number) drop('phone numbers');
+    if (row.totp_secret) drop('TOTP');
+    if (row.username) drop('user names');
+    for (const other of [...(verified ?? []), ...(unverified ?? [])]) if (other !== email) drop('further addresses');
+    return {
+      externalId: row.id,
+      email,
+      emailVerified: verified?.includes(String(email)) === true,
+      name: joinNames(row.first_name, row.last_name),
+      isActive: true,
+      identities: [],
+    };
+  },
+};
+
+function split(addresses: unknown): string[] {
+  return String(addresses ?? '')
+    .split(/[\s,;|]+/)
+    .filter(Boolean);
+}
