@@ -50,9 +50,9 @@ export function createApi(parts: ApiParts) {
   const admission = new Admission(APPLICATION_LIMITS, requestTimeoutMs);
   const lookUps = new Admission(LOOK_UP_LIMITS, requestTimeoutMs);
   const pipeline = new Pipeline({ ...parts, admission, apiKeys, lookUps });
-  const exporter = new Exporter(closing, { max: 2 });
+  const exporter = new Exporter(closing, logger, { max: 2 });
   // Applications have others, so that they cannot keep operators from the audit log, or each other from their check-ins.
-  const downloads = new Exporter(closing, { max: 16, maxPerOwner: 2 });
+  const downloads = new Exporter(closing, logger, { max: 16, maxPerOwner: 2 });
   const checkIns = createCheckInExport({ ...parts, admission, apiKeys, exporter: downloads, lookUps });
   const codeKeys = deriveLoginCodeKeys(parts.secrets.encryptionKeys);
   const health = createHealthMonitor(readiness, closing);

@@ -1,9 +1,11 @@
 /** Sends lists as downloads. Reads a page when the client has taken the previous one, so memory holds few pages. */
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { Logger } from 'pino';
 import { ServiceError } from '../../domain/core/errors.ts';
 import type { Page } from '../../domain/pages/read-page.ts';
 import type { HttpContext } from '../../http/http-context.ts';
+import { Progress } from '../../progress.ts';
 
 /** An export ends if its client does not take a page within this time. */
 const STALL_MS = 60_000;
@@ -35,8 +37,15 @@ export class Exporter {
   /** An owner for each export. */
   readonly #running: string[] = [];
 
-  constructor(closing: AbortSignal, { max, maxPerOwner = max, stallMs = STALL_MS }: ExportLimits) {
+  readonly #logger: Pick<Logger, 'info'>;
+
+  constructor(
+    closing: AbortSignal,
+    logger: Pick<Logger, 'info'>,
+    { max, maxPerOwner = max, stallMs = STALL_MS }: ExportLimits,
+  ) {
     this.#closing = closing;
+    this.#logger = logger;
     this.#limits = { max, maxPerOwner, stallMs };
   }
 
@@ -66,10 +75,14 @@ export class Exporter {
     const stalled = new AbortController();
     const { stallMs } = this.#limits;
     let timer: NodeJS.Timeout | undefined;
+    let rows = 0;
+    using progress = new Progress(() => this.#logger.info({ filename, rows }, 'export is running'));
     async function* lines() {
       yield head();
       for (let page = first; ; page = await readPage(page.nextPageToken)) {
         timer = setTimeout(() => stalled.abort(), stallMs);
+        rows += page.rows.length;
+        progress.report(`exporting ${filename}: ${rows} rows`);
         yield page.rows.map(toLine).join('');
         // The timer of the last page runs until the response has ended.
         if (page.nextPageToken === '') return;

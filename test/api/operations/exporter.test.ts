@@ -18,7 +18,7 @@ afterEach(() => stack.disposeAsync());
 
 /** Serves so many pages, and returns what becomes of it. */
 async function serve(pages: number, pageBytes = PAGE_BYTES) {
-  const exporter = new Exporter(new AbortController().signal, { max: 2, stallMs: STALL_MS });
+  const exporter = new Exporter(new AbortController().signal, { info: () => {} }, { max: 2, stallMs: STALL_MS });
   const outcomes: unknown[] = [];
   const seen = { pages: 0, mostBuffered: 0 };
   const readPage = (response: ServerResponse) => async () => {
