@@ -21,6 +21,8 @@ import { listAuditEvents, listOperatorEvents } from '../../src/domain/audit/list
 import { readNames } from '../../src/domain/audit/read-names.ts';
 import { countCheckIns } from '../../src/domain/events/count-check-ins.ts';
 import { listGrants } from '../../src/domain/grants/list-grants.ts';
+import { getGroupByName } from '../../src/domain/groups/get-group.ts';
+import { readGroupVersion } from '../../src/domain/groups/update-group.ts';
 import { HourlyCounts } from '../../src/domain/hourly-counts/hourly-counts.ts';
 import { readHourlyCounts } from '../../src/domain/hourly-counts/read-hourly-counts.ts';
 import { answerOnce } from '../../src/domain/idempotency/answer-once.ts';
@@ -653,6 +655,8 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await listFailingWebhooks(call);
   await readApplicationVersion(call, { applicationId: tenant.id });
   await readUserVersion(call, { userId: user.id });
+  await readGroupVersion(call, { groupId: user.id });
+  await getGroupByName(call, 'no-such-group').catch(() => undefined);
   await readWebhookVersion(ofTenant, { webhookId: `wh_${'0'.repeat(32)}` });
   await countDeliveries(ofTenant, { webhookId: '', status: 'pending', since: now });
   const { id: signedInId } = await createTestUser(service);

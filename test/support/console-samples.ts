@@ -4,16 +4,21 @@ import { adminClient, beginSession, clientsOf, createTestUser, createTestWebhook
 
 export interface ConsoleSamples {
   /** Stands in the paths of routes for `:a` and its like. */
-  readonly params: Readonly<Record<'a' | 'k' | 'u' | 'w' | 'm' | 'e', string>>;
+  readonly params: Readonly<Record<'a' | 'k' | 'u' | 'g' | 'w' | 'm' | 'e', string>>;
   readonly email: string;
   readonly webhookUrl: string;
   readonly keyName: string;
 }
 
-/** Creates a user who has signed in, a webhook with a message, an event with a check-in, and a second key. */
+/** Creates a user who has signed in, a webhook with a message, an event with a check-in, a second key, and a group with the user. */
 export async function createConsoleSamples({ service, tenant }: ConsoleFixture): Promise<ConsoleSamples> {
   const user = await createTestUser(service, { name: 'Ada Lovelace' });
   await beginSession(service, tenant, user);
+  const admin = adminClient(service);
+  const { group } = await admin.createGroup({ name: 'editors', displayName: 'Editors' });
+  const groupId = group?.groupId ?? '';
+  await admin.addGroupMember({ groupId, userId: user.id });
+  await admin.setGroupAccess({ groupId, applicationId: tenant.id, allowsAccess: true, inClaim: true });
   const webhookUrl = 'https://hooks.test/usher?a=b';
   const { webhookId } = await createTestWebhook(service, tenant, { ownerId: user.id, url: webhookUrl });
   const { webhooks, events } = clientsOf(service, tenant);
@@ -22,8 +27,8 @@ export async function createConsoleSamples({ service, tenant }: ConsoleFixture):
   await events.createEvent({ eventId, name: 'Opening night' });
   await events.checkIn({ eventId, attendeeId: 'attendee 1' });
   const keyName = 'deploy';
-  const { apiKeyId } = await adminClient(service).createApiKey({ applicationId: tenant.id, name: keyName });
-  const params = { a: tenant.id, k: apiKeyId, u: user.id, w: webhookId, m: messageId, e: eventId };
+  const { apiKeyId } = await admin.createApiKey({ applicationId: tenant.id, name: keyName });
+  const params = { a: tenant.id, k: apiKeyId, u: user.id, g: groupId, w: webhookId, m: messageId, e: eventId };
   return { params, email: user.email, webhookUrl, keyName };
 }
 

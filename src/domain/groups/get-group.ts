@@ -15,3 +15,13 @@ export async function getGroup({ run }: Call, request: Unchecked<keyof typeof ru
 
 const selectGroup = statement('select_group', groupColumns)`
   select ${columnsOf(groupColumns)} from groups where id = ${p.uuid('groupId')}`;
+
+/** Returns the group with a name. @throws ServiceError `Group not found` */
+export async function getGroupByName({ run }: Pick<Call, 'run'>, name: string): Promise<Group> {
+  const [group] = await run(selectGroupByName, { name });
+  if (!group) throw new ServiceError('GROUP_NOT_FOUND');
+  return group;
+}
+
+const selectGroupByName = statement('select_group_by_name', groupColumns)`
+  select ${columnsOf(groupColumns)} from groups where name = ${p.text('name')}`;

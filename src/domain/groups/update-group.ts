@@ -5,7 +5,7 @@ import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { changedValues, changeParameters, changes } from '../core/changes.ts';
 import { ServiceError } from '../core/errors.ts';
-import { hasExpectedVersion, requireExpected, versionParameter } from '../core/row-version.ts';
+import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../core/row-version.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { chosenGroupColumns, type Group, groupColumns, groupRules } from './group.ts';
 import { tellMembers } from './tell-members.ts';
@@ -40,3 +40,14 @@ const updateChanged = statement('update_group', { group: groupColumns, isExpecte
     returning g.id
   ), ${auditEvent({ resource: sql`id`, from: sql`changed`, applicationId: noApplication })}
   select ${columnsOf(groupColumns)}, is_expected from wanted`;
+
+const readVersion = createVersionReader(
+  'select_group_version',
+  chosenGroupColumns,
+  sql`groups where id = ${p.uuid('groupId')}`,
+);
+
+/** Returns the version for `ifVersion` of a later `updateGroup`, or undefined if there is no such group. */
+export function readGroupVersion(call: Call, request: Unchecked<'groupId'>): Promise<string | undefined> {
+  return readVersion(call, check(request, { groupId: uuid }));
+}

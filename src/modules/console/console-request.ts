@@ -10,6 +10,7 @@ import { withAudit } from '../../domain/audit/audit-event.ts';
 import type { Call, Transactional } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { OWN_APPLICATION_IDS } from '../../domain/core/own-applications.ts';
+import { getUser } from '../../domain/users/get-user.ts';
 import { type HttpContext, headerOf } from '../../http/http-context.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import type { SignedInOperator } from './signed-in-operator.ts';
@@ -90,4 +91,9 @@ export async function inApplication({
 export async function findApplication(call: Call, id: string | undefined): Promise<ApplicationDetails> {
   if (OWN_APPLICATION_IDS.some((own) => own === id)) throw new ServiceError('APPLICATION_NOT_FOUND');
   return getApplication(call, { applicationId: id });
+}
+
+/** Returns the ID of the user whose address or ID an operator has typed. @throws ServiceError `User not found` */
+export async function findUserId({ call }: Pick<ConsoleRequest, 'call'>, typed: string): Promise<string> {
+  return typed.includes('@') ? (await getUser(call, { email: typed })).id : typed;
 }

@@ -10,6 +10,7 @@ import type { NonOperator } from './signed-in-operator.ts';
 const MENU: readonly (readonly [section: Section, path: string, label: string])[] = [
   ['overview', '/', 'Overview'],
   ['users', '/users', 'Users'],
+  ['groups', '/groups', 'Groups'],
   ['applications', '/applications', 'Applications'],
   ['audit', '/audit', 'Audit log'],
   ['health', '/health', 'Health'],

@@ -5,7 +5,7 @@ import type { ConsoleRequest } from './console-request.ts';
 import type { Role } from './operators.ts';
 import { includesRole, type SignedInOperator } from './signed-in-operator.ts';
 
-export type Section = 'overview' | 'users' | 'applications' | 'audit' | 'health';
+export type Section = 'overview' | 'users' | 'groups' | 'applications' | 'audit' | 'health';
 
 export interface ConsolePage {
   readonly title: string;

@@ -1,5 +1,6 @@
 /** Every route of the console, with the role that it needs. The tests check each row. */
 import { APPLICATION_ACTIONS, showApplication, showDeleteApplication } from './pages/application.ts';
+import { addApplicationGroup, changeApplicationGroup, showApplicationGroups } from './pages/application-groups.ts';
 import { endSession, showApplicationUsers, showSessions } from './pages/application-people.ts';
 import { showApplications } from './pages/applications.ts';
 import { exportAudit, showAudit } from './pages/audit.ts';
@@ -14,6 +15,8 @@ import {
   showEvent,
   showEvents,
 } from './pages/events.ts';
+import { GROUP_ACTIONS, showDeleteGroup, showGroup } from './pages/group.ts';
+import { createGroupByForm, showGroups } from './pages/groups.ts';
 import { showHealth } from './pages/health.ts';
 import { inviteByForm, revokeInvitationByForm, showInvitations } from './pages/invitations.ts';
 import { createKey, revokeKey, rotateKey, showKeys, showRevokeKey, showRotateKey } from './pages/keys.ts';
@@ -65,6 +68,14 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...getAndPost('admin', '/users/:u/delete', showDeleteUser, END_USER_ACTIONS.delete, SENSITIVE),
   ...getAndPost('admin', '/users/:u/erase', showEraseUser, END_USER_ACTIONS.erase, SENSITIVE),
 
+  get('viewer', '/groups', showGroups),
+  post('admin', '/groups', createGroupByForm, showGroups),
+  get('viewer', '/groups/:g', showGroup),
+  post('admin', '/groups/:g', GROUP_ACTIONS.update, showGroup),
+  post('admin', '/groups/:g/members', GROUP_ACTIONS.add, showGroup),
+  post('admin', '/groups/:g/members/remove', GROUP_ACTIONS.remove, showGroup),
+  ...getAndPost('admin', '/groups/:g/delete', showDeleteGroup, GROUP_ACTIONS.delete, SENSITIVE),
+
   // A team may use the routes below `/applications/:a` of its own applications.
   get('viewer', '/applications', showApplications, { isForTeams: true }),
   post('admin', '/applications', createApplicationByForm, showNewApplication),
@@ -79,6 +90,9 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...getAndPost('admin', '/applications/:a/keys/:k/rotate', showRotateKey, rotateKey, SENSITIVE),
   ...getAndPost('admin', '/applications/:a/keys/:k/revoke', showRevokeKey, revokeKey, SENSITIVE),
   get('viewer', '/applications/:a/users', showApplicationUsers),
+  get('viewer', '/applications/:a/groups', showApplicationGroups),
+  post('admin', '/applications/:a/groups', addApplicationGroup, showApplicationGroups),
+  post('admin', '/applications/:a/groups/change', changeApplicationGroup, showApplicationGroups),
   get('viewer', '/applications/:a/invitations', showInvitations),
   post('admin', '/applications/:a/invitations', inviteByForm, showInvitations),
   post('admin', '/applications/:a/invitations/revoke', revokeInvitationByForm, showInvitations),

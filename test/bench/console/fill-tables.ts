@@ -13,6 +13,9 @@ const RARE = 1_009;
 const BUSY = 2_000;
 const QUIET = 20;
 const APPLICATIONS_OF_USER = 40;
+/** Of an application, as many as there can be, and of the busy user. */
+const GROUPS = 100;
+const GROUPS_OF_USER = 10;
 const MINUTE = "interval '1 minute'";
 
 export interface Counts {
@@ -27,22 +30,35 @@ export const FILTER_VALUES = {
   resource: ['busy-resource', 'quiet-resource'],
 } as const;
 
+/** The group in which every tenth user is. */
+const GROUP = '00000000-0000-4000-8000-000000000003';
+
 /** What the pages show: the user has signed in to every application, and the webhook and the event have most rows. */
 export function samplesOf({ application }: Fixtures) {
   const { id } = userAt(1);
-  return { a: application.id, k: application.id, u: id, w: webhookAt(0).id, m: 'msg_1', e: 'open-event-0' };
+  return { a: application.id, k: application.id, u: id, g: GROUP, w: webhookAt(0).id, m: 'msg_1', e: 'open-event-0' };
 }
 
 /** Fills an empty database of the current schema. */
 export async function fillTables(url: string, fixtures: Fixtures, { users, auditEvents }: Counts): Promise<void> {
   await seedDatabase(url, fixtures, 0);
   await onServer(url, (sql) => fillSmall(sql, fixtures));
-  const tables = ['users', 'application_users', 'sessions', 'session_cutoffs', 'user_cutoffs', 'check_ins', 'events'];
+  const tables = [
+    'users',
+    'application_users',
+    'sessions',
+    'session_cutoffs',
+    'user_cutoffs',
+    'check_ins',
+    'events',
+    'group_members',
+  ];
   const logs = ['audit_events', 'webhook_deliveries', 'webhook_messages', 'webhook_attempts', 'webhook_queues'];
   await withTables(url, [...tables, ...logs], async (sql) => {
     // In the place of those of other benchmarks.
     await sql`truncate sessions`;
     await fillUsers(sql, fixtures, users);
+    await fillGroups(sql, fixtures, users);
     await fillEvents(sql, fixtures, users);
     await fillDeliveries(sql, fixtures, Math.ceil(users / 10));
     await fillAuditLog(sql, fixtures, auditEvents);
@@ -97,6 +113,20 @@ async function fillUsers(sql: postgres.Sql, { application: { id } }: Fixtures, u
   await sql.unsafe(`
     insert into user_cutoffs (user_id, cutoff_at, expires_at)
     select md5('user' || n)::uuid, now() - interval '1 day', now() + interval '1 year' from generate_series(1, ${users}, 20) n`);
+}
+
+async function fillGroups(sql: postgres.Sql, { application: { id } }: Fixtures, users: number): Promise<void> {
+  await sql.unsafe(`
+    insert into groups (id, name, display_name, created_at)
+    select case n when 1 then '${GROUP}' else md5('group' || n)::uuid end, 'group-' || n, 'Group ' || n, now() - n * ${MINUTE}
+    from generate_series(1, ${10 * GROUPS}) n`);
+  await sql.unsafe(`
+    insert into group_members (group_id, user_id, added_at)
+    select '${GROUP}'::uuid, md5('user' || n)::uuid, now() - n * ${MINUTE} from generate_series(1, ${users}, 10) n
+    union all select id, '${userAt(1).id}'::uuid, created_at from (select * from groups limit ${GROUPS_OF_USER}) few`);
+  await sql.unsafe(`
+    insert into application_groups (application_id, group_id, allows_access, in_claim)
+    select '${id}'::uuid, id, true, true from groups limit ${GROUPS}`);
 }
 
 async function fillEvents(sql: postgres.Sql, fixtures: Fixtures, users: number): Promise<void> {

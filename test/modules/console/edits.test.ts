@@ -26,6 +26,14 @@ const EDITED = [
     column: 'name',
   },
   {
+    what: 'group',
+    pathOf: ({ params: { g } }: ConsoleSamples) => `/groups/${g}`,
+    table: 'groups',
+    first: { name: 'writers' },
+    second: { displayName: 'Writers' },
+    column: 'name',
+  },
+  {
     what: 'webhook',
     pathOf: ({ params: { a, w } }: ConsoleSamples) => `/applications/${a}/webhooks/${w}`,
     table: 'webhooks',

@@ -75,7 +75,12 @@ test('markup in every field is text on every page', async () => {
   await service.database.sql`
     update audit_events set actor = ${MARKUP}, action = ${MARKUP}, resource = ${MARKUP}, ip_address = ${MARKUP}
     where actor_type <> 'console'`;
-  const params = { a: tenant.id, k: apiKeyId, u: user.id, w: webhookId, m: messageId, e: MARKUP };
+  const { group } = await admin.createGroup({ name: 'hostile' });
+  const groupId = group?.groupId ?? '';
+  await admin.addGroupMember({ groupId, userId: user.id });
+  await admin.setGroupAccess({ groupId, applicationId: tenant.id, allowsAccess: true });
+  await service.database.sql`update groups set name = ${MARKUP}, display_name = ${MARKUP}`;
+  const params = { a: tenant.id, k: apiKeyId, u: user.id, g: groupId, w: webhookId, m: messageId, e: MARKUP };
   const query = new URLSearchParams(
     ['email', 'prefix', 'wallet', 'q', 'actor', 'resource', 'done', 'form', 'lang', 'theme', 'already'].map(
       (name): [string, string] => [name, MARKUP],

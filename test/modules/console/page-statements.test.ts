@@ -13,7 +13,8 @@ const MOST = 4;
 /** Pages that show more than one resource or list. */
 const MOST_OF: Readonly<Record<string, number>> = {
   '/': 9,
-  '/users/:u': 10,
+  '/users/:u': 11,
+  '/groups/:g': 5,
   '/applications/:a/events/:e': 6,
   '/applications/:a/webhooks/:w': 12,
   '/applications/:a/webhooks/:w/resend': 6,

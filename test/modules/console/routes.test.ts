@@ -44,9 +44,11 @@ const ROLES = {
   viewer: [
     'POST /renew',
     ...['/', '/search', '/health', '/audit', '/audit.csv', '/audit.jsonl', '/users', '/users/:u'],
-    ...['/users/:u/sessions', '/users/:u/applications'],
+    ...['/users/:u/sessions', '/users/:u/applications', '/groups', '/groups/:g'],
     ...['/applications', '/applications/:a', '/applications/:a/preview'],
-    ...['keys', 'users', 'invitations', 'sessions', 'webhooks', 'webhooks/:w', 'webhooks/:w/deliveries'].map(below),
+    ...['keys', 'users', 'groups', 'invitations', 'sessions', 'webhooks', 'webhooks/:w', 'webhooks/:w/deliveries'].map(
+      below,
+    ),
     ...['webhooks/:w/deliveries/:m', 'events', 'events/:e', 'events/:e/check-ins.csv', 'events/:e/check-ins.jsonl'].map(
       below,
     ),
@@ -61,11 +63,13 @@ const ROLES = {
   admin: [
     ...['POST /users', '/users/new', 'POST /users/new', 'POST /users/:u'],
     ...['POST /applications', '/applications/new', 'POST /applications/new', 'POST /applications/:a'],
+    ...['POST /groups', 'POST /groups/:g', 'POST /groups/:g/members', 'POST /groups/:g/members/remove'],
     ...both('/applications/:a/logo'),
+    ...['POST groups', 'POST groups/change'].map(below),
     ...['POST invitations', 'POST invitations/revoke', 'POST webhooks', 'POST webhooks/:w', 'POST events'].map(below),
   ],
   sensitive: [
-    ...both('/users/:u/delete', '/users/:u/erase', '/applications/:a/delete'),
+    ...both('/users/:u/delete', '/users/:u/erase', '/groups/:g/delete', '/applications/:a/delete'),
     ...['POST keys', ...both('keys/:k/rotate', 'keys/:k/revoke')].map(below),
     ...both('webhooks/:w/rotate', 'webhooks/:w/delete', 'events/:e/delete').map(below),
   ],

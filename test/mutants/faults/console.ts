@@ -3,6 +3,7 @@ import type { Fault } from '../fault.ts';
 const attacks = 'test/modules/console/attacks.test.ts';
 const edits = 'test/modules/console/edits.test.ts';
 const forms = 'test/modules/console/forms.test.ts';
+const groups = 'test/modules/console/groups.test.ts';
 const newApplication = 'test/modules/console/new-application.test.ts';
 const routes = 'test/modules/console/routes.test.ts';
 const sentForms = 'test/modules/console/sent-forms.test.ts';
@@ -30,6 +31,22 @@ function checkLate(check: string): Pick<Fault, 'file' | 'find' | 'replace'> {
 
 /** Who may do what in the console, and who sees what it shows. */
 export const CONSOLE_FAULTS: readonly Fault[] = [
+  {
+    what: 'A page that was open when a group lost its access gives it back',
+    file: 'src/modules/console/pages/application-groups.ts',
+    find: '(stored?.[meaning] ?? false)',
+    replace: '(stored?.[meaning] !== undefined)',
+    test: groups,
+    title: /each of its two meanings changes alone/,
+  },
+  {
+    what: 'Saving a group after a refused member clears its display name',
+    file: 'src/modules/console/pages/group.ts',
+    find: 'const own = isOfMember(request) ? withoutProblem(request) : request;',
+    replace: 'const own = request;',
+    test: groups,
+    title: /the form of the group keeps its values/,
+  },
   {
     what: 'The line for a page without a server has a key, which everybody could read there',
     file: 'src/modules/console/parts/quick-start.ts',

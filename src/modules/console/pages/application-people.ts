@@ -15,7 +15,7 @@ import { renderProblem } from '../parts/field.ts';
 import { readFilter } from '../parts/filters.ts';
 import { renderForm } from '../parts/form.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
-import { JOINED_PAGE_SIZE, pageFields } from '../parts/pager.ts';
+import { pageFields } from '../parts/pager.ts';
 import { renderBrowser } from '../parts/people.ts';
 import { actionsColumn, column, wideColumn } from '../parts/table.ts';
 import type { ConsolePage } from '../route.ts';
@@ -25,6 +25,8 @@ type LiveSession = Awaited<ReturnType<typeof listSessions>>['rows'][number];
 
 /** Few, because Postgres looks up the user and three cut-offs for each session. */
 const SESSIONS_A_PAGE = 9;
+/** Few, because Postgres looks up the user and the groups for each row. */
+const USERS_A_PAGE = 20;
 
 const FILTERS = [
   { name: 'email', label: 'Whole address' },
@@ -35,7 +37,7 @@ export async function showApplicationUsers(request: ConsoleRequest): Promise<Con
   const { operator, parts, query } = request;
   const call = await inApplication(request);
   const given = { email: readFilter(query, 'email'), walletAddress: readFilter(query, 'wallet') };
-  const page = await listApplicationUsers(call, parts.pageTokens, { ...given, ...pageFields(query, JOINED_PAGE_SIZE) });
+  const page = await listApplicationUsers(call, parts.pageTokens, { ...given, ...pageFields(query, USERS_A_PAGE) });
   const mayOpen = operator.role !== 'team';
   const columns = [
     column('E-mail address', ({ id, email }: ApplicationUser) =>

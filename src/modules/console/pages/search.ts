@@ -2,6 +2,7 @@
 import { listAuditEvents } from '../../../domain/audit/list-audit-events.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { UUID } from '../../../domain/core/validation.ts';
+import { getGroup } from '../../../domain/groups/get-group.ts';
 import { findApplicationOfClient } from '../../../domain/login/find-login-application.ts';
 import { getUser } from '../../../domain/users/get-user.ts';
 import { listUsers } from '../../../domain/users/list-users.ts';
@@ -34,6 +35,7 @@ async function findById(request: ConsoleRequest, id: string): Promise<string | u
   const { call } = request;
   if (await exists(() => getUser(call, { userId: id }))) return `/users/${id}`;
   if (await exists(() => findApplication(call, id))) return `/applications/${id}`;
+  if (await exists(() => getGroup(call, { groupId: id }))) return `/groups/${id}`;
   // An API key or a deleted user has no page, but the audit log has its events.
   return findEvents(request, id);
 }

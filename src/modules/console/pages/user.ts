@@ -2,6 +2,8 @@
 
 import { AdminService } from '../../../../gen/usher/v1/admin_pb.ts';
 import { showEmail } from '../../../config/email-address.ts';
+import { MAX_GROUPS_OF_USER } from '../../../domain/groups/group.ts';
+import { listUserGroups } from '../../../domain/groups/list-user-groups.ts';
 import { listPasskeys } from '../../../domain/passkeys/list-passkeys.ts';
 import { getUser } from '../../../domain/users/get-user.ts';
 import { readUserVersion } from '../../../domain/users/update-user.ts';
@@ -28,11 +30,12 @@ import { renderActivity } from './user-activity.ts';
 import { readProfile, renderUserFields, USER_FIELDS } from './users.ts';
 
 export async function showUser(request: ConsoleRequest): Promise<ConsolePage> {
-  const { call, operator, params } = request;
+  const { call, operator, params, parts } = request;
   const isAdmin = includesRole(operator.role, 'admin');
   const version = isAdmin ? await readUserVersion(call, { userId: params.u }) : undefined;
   const user = await getUser(call, { userId: params.u });
   const passkeys = await listPasskeys(call, { userId: user.id });
+  const groups = await listUserGroups(call, parts.pageTokens, { userId: user.id, pageSize: MAX_GROUPS_OF_USER });
   const path = `/users/${user.id}`;
   const name = user.name ?? showEmail(user.email);
   return {
@@ -59,6 +62,7 @@ ${renderPanel(
     ['Profile image', user.profileImage !== null && isolate(user.profileImage)],
     ['External ID', user.externalId !== null && isolate(user.externalId)],
     ['Attributes', user.attributes !== null && isolate(JSON.stringify(user.attributes))],
+    ['Groups', groups.rows.length > 0 && html`${groups.rows.map(renderGroup)}`],
     ['Passkeys', passkeys.length > 0 && html`${passkeys.map(renderPasskey)}`],
     ['Created', renderMoment(user.createdAt)],
     ['Deactivated', user.deactivatedAt !== null && renderMoment(user.deactivatedAt)],
@@ -81,6 +85,10 @@ function renderActions(user: User, path: string): Html {
       ? renderActionButton(`${path}/reactivate`, 'Reactivate', 'second', about)
       : renderActionButton(`${path}/deactivate`, 'Deactivate', 'danger', about)
   }</div>`;
+}
+
+function renderGroup({ groupId, name }: Awaited<ReturnType<typeof listUserGroups>>['rows'][number]): Html {
+  return html`<a href="/groups/${groupId}">${isolate(name)}</a><br>`;
 }
 
 function renderPasskey({ name, isBackedUp, lastUsedAt }: Awaited<ReturnType<typeof listPasskeys>>[number]): Html {

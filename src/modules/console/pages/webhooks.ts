@@ -3,12 +3,11 @@ import { WebhookService } from '../../../../gen/usher/v1/webhook_pb.ts';
 import { showEmail } from '../../../config/email-address.ts';
 import { invalidField, ServiceError } from '../../../domain/core/errors.ts';
 import { EVENT_TYPES, EVERY_TYPE } from '../../../domain/outbox/event-types.ts';
-import { getUser } from '../../../domain/users/get-user.ts';
 import { listWebhooks } from '../../../domain/webhooks/list-webhooks.ts';
 import type { WebhookSummary } from '../../../domain/webhooks/webhook.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
-import { type ConsoleRequest, inApplication, perform } from '../console-request.ts';
+import { type ConsoleRequest, findUserId, inApplication, perform } from '../console-request.ts';
 import { createAction } from '../parts/action.ts';
 import { renderApplicationList } from '../parts/application-list.ts';
 import { renderCheck, renderField, textOrNull } from '../parts/field.ts';
@@ -124,8 +123,8 @@ export async function readWebhook(request: ConsoleRequest) {
 
 /** Operators who name themselves become users of the application, as owners must be. */
 async function findOwnerId(request: ConsoleRequest, text: string): Promise<string> {
-  const { call, operator, params } = request;
-  const id = text === '' ? operator.userId : text.includes('@') ? (await getUser(call, { email: text })).id : text;
+  const { operator, params } = request;
+  const id = text === '' ? operator.userId : await findUserId(request, text);
   const fields = { applicationId: params.a ?? '', userId: id };
   if (id === operator.userId) await perform(request, AdminService.method.addApplicationUser, fields);
   return id;

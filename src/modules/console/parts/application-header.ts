@@ -9,6 +9,7 @@ export const APPLICATION_TABS = {
   settings: 'Settings',
   keys: 'Keys',
   users: 'Users',
+  groups: 'Groups',
   invitations: 'Invitations',
   sessions: 'Sessions',
   webhooks: 'Webhooks',

@@ -96,6 +96,9 @@ export function renderProblem(
 /** The field that an error without violations belongs to. */
 const FIELDS_OF_ERRORS: Partial<Record<ErrorReason, string>> = {
   USER_ALREADY_EXISTS: 'email',
+  USER_NOT_FOUND: 'userId',
+  GROUP_ALREADY_EXISTS: 'name',
+  GROUP_NOT_FOUND: 'group',
   EVENT_ALREADY_EXISTS: 'eventId',
 };
 

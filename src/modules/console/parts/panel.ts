@@ -45,6 +45,8 @@ const NOTES: Readonly<Record<string, string>> = {
   ended: 'The sessions have ended.',
   deactivated: 'Deactivated. Every session has ended.',
   reactivated: 'Active again.',
+  added: 'Added.',
+  removed: 'Removed.',
   invited: 'Invited.',
   withdrawn: 'The invitation is revoked.',
   revoked: 'The key no longer works.',
