@@ -141,6 +141,8 @@ const JOBS = [
   'select_batch_end',
   'select_due_notices',
   'select_due_queues',
+  // A batch, whose generic plan costs about the same as its own.
+  'select_sessions_to_check',
   'select_encrypted',
   'select_expired_invitations',
   'select_unsent_messages',

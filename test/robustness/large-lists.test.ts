@@ -55,6 +55,7 @@ test('every list reads as many pages of memory among many rows as among few', as
     const fieldsOf: Readonly<Record<string, readonly JsonObject[]>> = {
       ListApiKeys: [{ applicationId }],
       ListAuditEvents: [{}, { applicationId }],
+      ListAttendees: [{ eventId }],
       ListCheckIns: [{ eventId }],
       ListDeliveries: [{ webhookId }],
       ListGroupMembers: [{ groupId }],
@@ -76,7 +77,7 @@ test('every list reads as many pages of memory among many rows as among few', as
     for (const { name, statement, parameters } of explainer.explained.filter(isOfList)) {
       for (const [label, changes] of Object.entries({
         'first page': {},
-        'deep page': { afterAt },
+        'deep page': { afterAt, from: String(afterAt.getTime() - START.getTime()) },
         ...(name === 'select_deliveries' && { pending: { status: 'pending' }, failed: { afterAt, status: 'failed' } }),
       })) {
         const { plans } = await explainer.explainStatement(statement, { ...parameters, ...changes });
@@ -129,8 +130,9 @@ async function createScope(service: TestService): Promise<Scope> {
   return { tenant, eventId, webhookId, ownerId, groupId };
 }
 
-function isOfList({ parameters }: ExplainedStatement): boolean {
-  return 'afterAt' in parameters;
+/** Attendees are ordered by version, all other lists by time. */
+function isOfList({ name, parameters }: ExplainedStatement): boolean {
+  return 'afterAt' in parameters || name === 'select_attendees';
 }
 
 /**
@@ -169,6 +171,8 @@ async function addRows(
     insert into events (application_id, id, created_at) select '${applicationId}', id, at from row;
     insert into check_ins (application_id, event_id, attendee_id, checked_in_at)
       select '${applicationId}', '${eventId}', id, at from row;
+    insert into attendees (application_id, event_id, attendee_id, label, is_blocked, version, changed_at)
+      select '${applicationId}', '${eventId}', id, '', false, n, at from row;
     insert into audit_events select '${applicationId}', at, id, 'admin_key', 'admin', 'test', '', '::1', '' from row;
     insert into webhooks (application_id, id, url, signing_key, owner_id, created_at, updated_at)
       select '${applicationId}', 'wh_' || md5(n::text), '', signing_key, '${ownerId}', at, at

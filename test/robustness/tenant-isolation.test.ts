@@ -25,7 +25,8 @@ afterAll(() => service.close());
 /** Those that name something of an application's own. Users whose sessions end belong to no application. */
 const operations = OPERATIONS.filter(
   ({ credential, method: { name } }) =>
-    credential === 'apiKey' && !/^(CreateEvent$|List(Events|Sessions|Users|Webhooks)$|RevokeUserSessions$)/.test(name),
+    credential === 'apiKey' &&
+    !/^(CreateEvent$|InviteUser$|List(Events|Sessions|Users|Webhooks)$|RevokeUserSessions$)/.test(name),
 ).map((operation) => ({ ...operation, name: operation.method.name }));
 
 const foreign = ({ method }: Operation) => sampleFields(method, { service, tenant: other });
@@ -93,9 +94,17 @@ test.each(operations)('$name reads as many rows for what is of another applicati
   const [ofOther, ofNobody] = [await foreign(operation), await missing(operation)];
   const rows = await readRows(ofOther);
   expect(rows).toEqual(await readRows(ofNobody));
-  // These two are refused before anything is looked up.
-  if (!['GenerateAuthUrl', 'ExchangeToken'].includes(operation.name)) expect(rows).not.toEqual([]);
+  if (!UNSEEN.includes(operation.name)) expect(rows).not.toEqual([]);
 });
+
+/** Refused before anything is looked up, or run in a transaction, whose statements the explainer does not see. */
+const UNSEEN: readonly string[] = [
+  'BatchCheckIn',
+  'BatchPutAttendees',
+  'DeleteAttendees',
+  'ExchangeToken',
+  'GenerateAuthUrl',
+];
 
 const SAMPLES = 2_000;
 /** More than five standard errors of an area of 0.5 (Mann-Whitney). One more query makes it about 0.9. */
