@@ -2,6 +2,7 @@
 import { type Client, createClient } from '@connectrpc/connect';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { MessageService } from '../../gen/usher/v1/message_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
@@ -23,6 +24,7 @@ export interface UsherClient {
   readonly baseUrl: string;
   readonly auth: Client<typeof AuthService>;
   readonly events: Client<typeof EventService>;
+  readonly messages: Client<typeof MessageService>;
   readonly sessions: Client<typeof SessionService>;
   readonly users: Client<typeof UserService>;
   readonly webhooks: Client<typeof WebhookService>;
@@ -38,6 +40,7 @@ export function createUsherClient(options: UsherClientOptions): UsherClient {
     baseUrl: options.baseUrl,
     auth: createClient(AuthService, transport),
     events: createClient(EventService, transport),
+    messages: createClient(MessageService, transport),
     sessions: createClient(SessionService, transport),
     users: createClient(UserService, transport),
     webhooks: createClient(WebhookService, transport),

@@ -47,7 +47,8 @@ export async function startTestService(options: TestServiceOptions = {}) {
     ...(oidcSigningKeys && { secrets: { ...base.secrets, oidcSigningKeys } }),
     ...options.config,
   };
-  const service = await startServer(config, { logger: silent, sendMail: async () => {}, ...options });
+  const sendMail = config.smtp ? {} : { sendMail: async () => {} };
+  const service = await startServer(config, { logger: silent, ...sendMail, ...options });
   const close = async () => {
     // A service waits half a second for requests on their way, on connections that are open.
     for (const socket of Object.values(globalAgent.freeSockets).flat()) socket?.destroy();

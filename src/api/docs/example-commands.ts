@@ -37,7 +37,11 @@ export function toBufCurl(operation: Operation): string {
 export function toTypeScript(operation: Operation): string {
   const { method, credential } = operation;
   const fields = fieldsOf(operation);
-  const variables = fields.flatMap(([, value]) => variablesIn(value).map((variable) => variable.slice(1)));
+  // TypeScript accepts no undefined item of a list.
+  const defaultIn = (value: JsonValue) => (Array.isArray(value) ? " = ''" : '');
+  const variables = fields.flatMap(([, value]) =>
+    variablesIn(value).map((variable) => variable.slice(1) + defaultIn(value)),
+  );
   const times = fields.filter(([name]) => isTime(operation, name));
   const entries = fields.map(([name, value]) => {
     if (isTime(operation, name)) return `${name}: timestampFromDate(new Date(${quote(value)}))`;
