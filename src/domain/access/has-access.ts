@@ -9,13 +9,18 @@ import { p } from '../../database/template.ts';
 const added = (applicationId: SQLWrapper, userId: SQLWrapper) => sql`
   select x.user_id from added_users x where x.application_id = ${applicationId} and x.user_id = ${userId}`;
 
-const granted = (applicationId: SQLWrapper, userId: SQLWrapper) => sql`
+/**
+ * Returns the SQL of the groups that let the user in.
+ *
+ * @param counts the condition that a row `m` of `group_members` and a row `g` of `application_groups` count
+ */
+export const grantedByGroups = (applicationId: SQLWrapper, userId: SQLWrapper, counts: SQL = sql`true`) => sql`
   select m.user_id from group_members m join application_groups g on g.group_id = m.group_id
-  where m.user_id = ${userId} and g.application_id = ${applicationId} and g.allows_access`;
+  where m.user_id = ${userId} and g.application_id = ${applicationId} and g.allows_access and ${counts}`;
 
 /** Returns the condition that an operator has let the user into the application. */
 export function hasAccess(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
-  return sql`(exists (${added(applicationId, userId)}) or exists (${granted(applicationId, userId)}))`;
+  return sql`(exists (${added(applicationId, userId)}) or exists (${grantedByGroups(applicationId, userId)}))`;
 }
 
 /**
@@ -24,7 +29,7 @@ export function hasAccess(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
  */
 export const accessByCtes = {
   ctes: sql`added_here as (${added(p.uuid('applicationId'), p.uuid('userId'))}
-  ), granted_here as (${granted(p.uuid('applicationId'), p.uuid('userId'))}
+  ), granted_here as (${grantedByGroups(p.uuid('applicationId'), p.uuid('userId'))}
   )`,
   condition: sql`(exists (select 1 from added_here) or exists (select 1 from granted_here))`,
 };

@@ -64,7 +64,7 @@ const storeAccess = statement('store_group_access', {
     from changed join group_members member on member.group_id = changed.group_id
     where not ${p.boolean('allowsAccess')}
   ), ${auditEvent({ resource: sql`group_id`, from: sql`changed` })},
-  ${cutOffLost(sql`(y.application_id, y.group_id) <> (${p.uuid('applicationId')}, ${p.uuid('groupId')})`)},
+  ${cutOffLost(sql`(g.application_id, g.group_id) <> (${p.uuid('applicationId')}, ${p.uuid('groupId')})`)},
   ${messagesOf(...lossMessages)}
   select exists (select 1 from groups where id = ${p.uuid('groupId')}) as has_group,
     exists (select 1 from applications where id = ${p.uuid('applicationId')} and deleted_at is null) as has_application,

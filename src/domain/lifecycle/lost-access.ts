@@ -6,6 +6,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { presentInstant } from '../../database/instants.ts';
 import { p, statement, t } from '../../database/template.ts';
+import { grantedByGroups } from '../access/has-access.ts';
 import type { Call } from '../core/call.ts';
 import {
   announce,
@@ -36,9 +37,9 @@ export const affectedUsers = sql`
  * which has the columns `application_id` and `user_id`, unless the user may still enter the application, and delete the
  * session. Parameters: now, cutoffExpiresAt, instant.
  *
- * @param isLeft the condition that a row `m` of `group_members` and a row `y` of `application_groups` stay
+ * @param isLeft the condition that a row `m` of `group_members` and a row `g` of `application_groups` stay
  */
-export function cutOffLost(isLeft: SQL = sql`true`): SQL {
+export function cutOffLost(isLeft?: SQL): SQL {
   return sql`added_here as (
     select x.application_id, x.user_id from affected f
       join added_users x on x.application_id = f.application_id and x.user_id = f.user_id
@@ -48,9 +49,7 @@ export function cutOffLost(isLeft: SQL = sql`true`): SQL {
     where (select a.restrict_access and a.deleted_at is null from applications a where a.id = f.application_id)
       and not exists (
       select 1 from added_here h where h.application_id = f.application_id and h.user_id = f.user_id
-    ) and not exists (
-      select 1 from group_members m join application_groups y on y.group_id = m.group_id
-      where m.user_id = f.user_id and y.application_id = f.application_id and y.allows_access and ${isLeft})
+    ) and not exists (${grantedByGroups(sql`f.application_id`, sql`f.user_id`, isLeft)})
   ), cutoff as (
     insert into session_cutoffs as c (application_id, user_id, cutoff_at, expires_at)
     select application_id, user_id, ${presentInstant}, ${p.instant('cutoffExpiresAt')}

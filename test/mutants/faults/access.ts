@@ -36,8 +36,8 @@ export const ACCESS_FAULTS: readonly Fault[] = [
   {
     what: 'A group without access lets its members in',
     file: 'src/domain/access/has-access.ts',
-    find: ' and g.allows_access`',
-    replace: '`',
+    find: ' and g.allows_access and ${counts}`',
+    replace: ' and ${counts}`',
     test: doors,
     title: /is neither/,
   },
@@ -52,8 +52,8 @@ export const ACCESS_FAULTS: readonly Fault[] = [
   {
     what: 'A removal ends what another group lets in',
     file: 'src/domain/lifecycle/lost-access.ts',
-    find: 'and y.allows_access and ${isLeft})',
-    replace: 'and y.allows_access and false)',
+    find: 'sql`f.user_id`, isLeft)',
+    replace: 'sql`f.user_id`, sql`false`)',
     test: losses,
     title: /stays signed in after/,
   },
