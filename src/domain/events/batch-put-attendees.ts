@@ -1,12 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { p, statement, t } from '../../database/template.ts';
-import { auditEvent } from '../audit/audit-event.ts';
 import type { TransactionalCall } from '../core/call.ts';
 import { listOf, objectOf } from '../core/compound-rules.ts';
 import { ServiceError } from '../core/errors.ts';
 import { boolean, check, identifier, orDefault, type Unchecked } from '../core/validation.ts';
 import { attendeeRules, MAX_ATTENDEES, MAX_CHANGED_ATTENDEES } from './attendee.ts';
-import { withLockedEvent } from './lock-event.ts';
+import { storeNewestVersion, withLockedEvent } from './lock-event.ts';
 
 const { attendeeId, label } = attendeeRules;
 const attendee = objectOf({ attendeeId, label: orDefault(label, ''), isBlocked: orDefault(boolean, false) });
@@ -54,10 +53,4 @@ const putAttendees = statement('put_attendees')`
       version = excluded.version, changed_at = excluded.changed_at
       where (a.label, a.is_blocked, a.is_deleted) is distinct from (excluded.label, excluded.is_blocked, false)
     returning version
-  ), newest as (
-    select max(version) as version from put having count(*) > 0
-  ), counted as (
-    update events e set attendee_version = newest.version from newest
-    where e.application_id = ${p.uuid('applicationId')} and e.id = ${p.text('eventId')}
-  ), ${auditEvent({ resource: p.text('eventId'), from: sql`newest` })}
-  select from newest`;
+  ), ${storeNewestVersion(sql`put`)}`;

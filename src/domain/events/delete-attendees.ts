@@ -1,12 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { DAY_MS } from '../../database/table-facts.ts';
 import { p, statement } from '../../database/template.ts';
-import { auditEvent } from '../audit/audit-event.ts';
 import type { TransactionalCall } from '../core/call.ts';
 import { listOf } from '../core/compound-rules.ts';
 import { check, identifier, type Unchecked } from '../core/validation.ts';
 import { DELETED_DAYS, MAX_CHANGED_ATTENDEES } from './attendee.ts';
-import { withLockedEvent } from './lock-event.ts';
+import { storeNewestVersion, withLockedEvent } from './lock-event.ts';
 
 const rules = { eventId: identifier, attendeeIds: listOf(identifier, { min: 1, max: MAX_CHANGED_ATTENDEES }) };
 
@@ -37,10 +36,4 @@ const markDeleted = statement('mark_attendees_deleted')`
     where a.application_id = ${p.uuid('applicationId')} and a.event_id = ${p.text('eventId')}
       and a.attendee_id = listed.attendee_id
     returning a.version
-  ), newest as (
-    select max(version) as version from deleted having count(*) > 0
-  ), counted as (
-    update events e set attendee_version = newest.version from newest
-    where e.application_id = ${p.uuid('applicationId')} and e.id = ${p.text('eventId')}
-  ), ${auditEvent({ resource: p.text('eventId'), from: sql`newest` })}
-  select from newest`;
+  ), ${storeNewestVersion(sql`deleted`)}`;

@@ -1,7 +1,8 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Run } from '../../database/database.ts';
 import { events } from '../../database/event-schema.ts';
 import { columnsOf, p, statement, t } from '../../database/template.ts';
+import { auditEvent } from '../audit/audit-event.ts';
 import type { TransactionalCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { eventLock, isOpenEvent } from './event.ts';
@@ -62,3 +63,16 @@ export const storeCounts = sql`
   update events set checked_in = ${p.integer('checkedIn')}, attendee_version = ${p.bigint('attendeeVersion')}
   where application_id = ${p.uuid('applicationId')} and id = ${p.text('eventId')}
     and (checked_in, attendee_version) is distinct from (${p.integer('checkedIn')}, ${p.bigint('attendeeVersion')})`;
+
+/**
+ * Returns CTEs, and the statement after them, that store the newest version among the rows of the CTE `changed` as that
+ * of the locked event, and write the audit event. Without a row nothing is stored.
+ */
+export const storeNewestVersion = (changed: SQL) => sql`
+  newest as (
+    select max(version) as version from ${changed} having count(*) > 0
+  ), counted as (
+    update events e set attendee_version = newest.version from newest
+    where e.application_id = ${p.uuid('applicationId')} and e.id = ${p.text('eventId')}
+  ), ${auditEvent({ resource: p.text('eventId'), from: sql`newest` })}
+  select from newest`;
