@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { p, statement, t } from '../../database/template.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
@@ -6,13 +7,12 @@ import { isOpenEvent } from './event.ts';
 
 const rules = { eventId: identifier };
 
-/** The gates with the most check-ins. */
-const MAX_GATES = 1_000;
+const MAX_GATES = sql.raw('1000');
 
 interface EventCounts {
   readonly listed: number;
   readonly checkedIn: number;
-  /** Check-ins without a gate are at the gate with the empty name. */
+  /** The gates with the most check-ins. Check-ins without a gate are at the gate with the empty name. */
   readonly gates: readonly { readonly gate: string; readonly checkedIn: number }[];
 }
 
@@ -24,7 +24,7 @@ export async function getEventCounts(
   const { eventId } = check(request, rules);
   const [counts] = await run(selectCounts, { applicationId: application.id, eventId });
   if (!counts) throw new ServiceError('EVENT_NOT_FOUND');
-  return { ...counts, gates: counts.gates.slice(0, MAX_GATES) };
+  return counts;
 }
 
 const COUNTS = { listed: t.integer, checkedIn: t.integer, gates: t.json<EventCounts['gates']>() };
@@ -34,11 +34,13 @@ const selectCounts = statement('select_event_counts', COUNTS)`
     select coalesce(gate, '') as gate, count(*)::integer as came from check_ins
     where application_id = ${p.uuid('applicationId')} and event_id = ${p.text('eventId')}
     group by 1
+  ), largest as (
+    select gate, came from by_gate order by came desc, gate limit ${MAX_GATES}
   )
   select
     (select count(*)::integer from attendees where application_id = ${p.uuid('applicationId')}
       and event_id = ${p.text('eventId')} and not is_deleted) as listed,
     (select coalesce(sum(came), 0)::integer from by_gate) as checked_in,
     (select coalesce(json_agg(json_build_object('gate', gate, 'checkedIn', came) order by came desc, gate), '[]')
-      from by_gate) as gates
+      from largest) as gates
   from events where ${isOpenEvent}`;
