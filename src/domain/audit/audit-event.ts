@@ -38,21 +38,24 @@ export function withAudit(run: Run, { actorType, actor, action, ipAddress, reque
 export interface Change {
   /** The column with the ID of the changed resource. */
   readonly resource: SQL;
-  /** The SQL after `from`. It has one row if something has changed, else none. */
+  /** The SQL after `from`. It has one row if something has changed, else none; with an `id`, one for each change. */
   readonly from: SQL;
   /** Defaults to the parameter `applicationId`. */
   readonly applicationId?: SQL;
+  /** Defaults to the parameter `auditId`. A statement with several rows gives each its own. */
+  readonly id?: SQL;
   /** Who has signed in on behalf of the user. */
   readonly onBehalfBy?: SQL;
 }
 
 /** Returns the CTE `audit`. Add it to every statement that changes data. */
-export function auditEvent({ resource, from, applicationId = p.uuid('applicationId'), onBehalfBy }: Change): SQL {
+export function auditEvent(change: Change): SQL {
+  const { resource, from, applicationId = p.uuid('applicationId'), id = p.uuid('auditId'), onBehalfBy } = change;
   return sql`audit as (
     insert into audit_events
       (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id
         ${onBehalfBy ? sql`, on_behalf_by` : sql``})
-    select ${applicationId}, ${p.instant('now')}, ${p.uuid('auditId')}, ${p.text('auditActorType')},
+    select ${applicationId}, ${p.instant('now')}, ${id}, ${p.text('auditActorType')},
       ${p.text('auditActor')}, ${p.text('auditAction')}, ${resource}::text, ${p.text('auditIpAddress')},
       ${p.text('auditRequestId')}${onBehalfBy ? sql`, ${onBehalfBy}` : sql``}
     from ${from})`;

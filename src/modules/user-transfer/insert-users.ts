@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
-import { noApplication } from '../../domain/audit/audit-event.ts';
+import { auditEvent, noApplication } from '../../domain/audit/audit-event.ts';
 import type { Call } from '../../domain/core/call.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../../domain/outbox/insert-message.ts';
 import { userAdded } from '../../domain/outbox/user-messages.ts';
@@ -105,12 +105,7 @@ const inserts = sql`
       "rpId" text, "signCount" bigint, transports text[], aaguid uuid, "backupEligible" boolean, "backedUp" boolean,
       "userVerified" boolean, name text)
     on conflict do nothing
-  ), audit as (
-    insert into audit_events
-      (application_id, occurred_at, id, actor_type, actor, action, resource, ip_address, request_id)
-    select ${noApplication}, ${p.instant('now')}, audit_id, ${p.text('auditActorType')}, ${p.text('auditActor')},
-      ${p.text('auditAction')}, id::text, ${p.text('auditIpAddress')}, ${p.text('auditRequestId')}
-    from given)`;
+  ), ${auditEvent({ resource: sql`id`, from: sql`given`, applicationId: noApplication, id: sql`audit_id` })}`;
 
 const insert = statement('insert_lines')`with ${inserts} select from created limit 1`;
 
