@@ -10,7 +10,6 @@ import { invalidField } from '../../domain/core/errors.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import type { Core } from '../module.ts';
 
-const PATH = '/admin/users.jsonl';
 const PAGE_SIZE = 100;
 
 const ROW = {
@@ -32,7 +31,7 @@ const ROW = {
 
 /** Serves the export to admin keys with the right `all`: it holds everybody. */
 export async function exportUsers(core: Core, context: HttpContext): Promise<void> {
-  await runExport(core, context, PATH, async ({ identify }) => {
+  await runExport(core, context, context.path, async ({ identify }) => {
     requireRight(core, context, []);
     identify();
     const [unknown] = new URLSearchParams(context.query).keys();

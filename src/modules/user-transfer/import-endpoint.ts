@@ -20,7 +20,6 @@ import { type Counts, runImport } from './run-import.ts';
 
 /** An import ends if its client sends nothing, or takes no answer, within this time. */
 const STALL_MS = 60_000;
-const PATH = '/admin/users.jsonl';
 
 const flag = orDefault(oneOf(['true', 'false'] as const), 'false');
 const rules = { dryRun: flag, notify: flag, onConflict: orDefault(oneOf(['skip', 'update', 'fail'] as const), 'fail') };
@@ -32,8 +31,13 @@ export function createImport(core: Core, target: Target) {
   let isRunning = false;
   return async (context: HttpContext): Promise<void> => {
     let outcome: CallOutcome = { code: 'ok' };
-    const route = { method: 'POST', path: PATH };
-    const newCall = { name: `POST ${PATH}`, protocol: 'rest', route, requestTimeoutMs: core.requestTimeoutMs } as const;
+    const route = { method: 'POST', path: context.path };
+    const newCall = {
+      name: `POST ${context.path}`,
+      protocol: 'rest',
+      route,
+      requestTimeoutMs: core.requestTimeoutMs,
+    } as const;
     const call = beginCall(core, context, newCall, () => outcome);
     const { response } = context;
     try {

@@ -1,5 +1,5 @@
 /** The file of an export job of Auth0 in the format `json`: a user per line. */
-import type { Product } from './convert-users.ts';
+import type { Product } from './product.ts';
 import { readJsonLines } from './read-export.ts';
 import { asList } from './to-user-line.ts';
 

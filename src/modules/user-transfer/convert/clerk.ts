@@ -1,5 +1,5 @@
 /** The CSV that the dashboard of Clerk exports. It has no identities and no metadata. */
-import type { Product } from './convert-users.ts';
+import type { Product } from './product.ts';
 import { readCsv } from './read-export.ts';
 import { joinNames } from './to-user-line.ts';
 

@@ -3,15 +3,9 @@ import { auth0 } from './auth0.ts';
 import { clerk } from './clerk.ts';
 import { firebase } from './firebase.ts';
 import { keycloak } from './keycloak.ts';
-import type { Row } from './read-export.ts';
+import type { Product } from './product.ts';
 import { supabase } from './supabase.ts';
-import { type Drop, type FoundUser, toUserLine } from './to-user-line.ts';
-
-export interface Product {
-  read(path: string): AsyncIterable<Row>;
-  /** Returns undefined for what is no user. */
-  toUser(row: Row, drop: Drop): FoundUser | undefined;
-}
+import { toUserLine } from './to-user-line.ts';
 
 const PRODUCTS: Readonly<Record<string, Product>> = { auth0, keycloak, supabase, firebase, clerk };
 

@@ -1,6 +1,6 @@
 /** The file of `firebase auth:export users.json`. */
 import { parseObject } from '../../../encoding/json.ts';
-import type { Product } from './convert-users.ts';
+import type { Product } from './product.ts';
 import { readJson } from './read-export.ts';
 import { asList } from './to-user-line.ts';
 

@@ -1,6 +1,6 @@
 /** The export of a realm of Keycloak with its users, or one of its files of users. */
 import { isObject } from '../../../encoding/json.ts';
-import type { Product } from './convert-users.ts';
+import type { Product } from './product.ts';
 import { readJson } from './read-export.ts';
 import { asList, joinNames } from './to-user-line.ts';
 

@@ -1,6 +1,6 @@
 /** Rows of `auth.users` of Supabase, as CSV or JSON, with those of `auth.identities` in a column `identities`. */
 import { isObject, parseObject } from '../../../encoding/json.ts';
-import type { Product } from './convert-users.ts';
+import type { Product } from './product.ts';
 import { isJson, type Row, readCsv, readJson } from './read-export.ts';
 import { asList } from './to-user-line.ts';
 
