@@ -4,16 +4,16 @@ import { DAY_MS } from '../../database/table-facts.ts';
 import { columnsOf, p, type RowOfType, statement } from '../../database/template.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { invalidField, ServiceError } from '../core/errors.ts';
-import { check, identifier, optional, text, type Unchecked } from '../core/validation.ts';
+import { check, identifier, optional, type Unchecked } from '../core/validation.ts';
 import type { PageScope, PageTokens } from '../pages/page-tokens.ts';
-import { DEFAULT_PAGE_SIZE, pageRules } from '../pages/read-page.ts';
+import { cursorRule, DEFAULT_PAGE_SIZE, pageRules } from '../pages/read-page.ts';
 import { attendeeColumns, DELETED_DAYS } from './attendee.ts';
 import { isOpenEvent } from './event.ts';
 
 const rules = {
   eventId: identifier,
   ...pageRules,
-  cursor: optional(text({ min: 0, max: 4_096, format: 'cursor' })),
+  cursor: optional(cursorRule),
 };
 
 const ROW = { ...attendeeColumns, checkedInAt: checkIns.checkedInAt, eventVersion: events.attendeeVersion };

@@ -1,6 +1,5 @@
 /** Cursors of a feed: the epoch of the feed and the position of the last message, encrypted. */
 import { ServiceError } from '../core/errors.ts';
-import { text } from '../core/validation.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
 
 export interface FeedCursor {
@@ -11,8 +10,6 @@ export interface FeedCursor {
 
 /** From the oldest message that is kept. */
 export const OLDEST = 'oldest';
-
-export const cursorRule = text({ min: 0, max: 4_096, format: 'cursor' });
 
 /** The time of page tokens, which cursors do not need. */
 const NO_TIME = new Date(0);

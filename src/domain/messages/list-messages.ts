@@ -4,8 +4,8 @@ import { oneOf } from '../core/text-rules.ts';
 import { check, optional, orDefault, type Unchecked } from '../core/validation.ts';
 import { EVENT_TYPES } from '../outbox/event-types.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
-import { DEFAULT_PAGE_SIZE, pageRules } from '../pages/read-page.ts';
-import { cursorRule, OLDEST, openCursor, sealCursor } from './feed-cursor.ts';
+import { cursorRule, DEFAULT_PAGE_SIZE, pageRules } from '../pages/read-page.ts';
+import { OLDEST, openCursor, sealCursor } from './feed-cursor.ts';
 import { type FeedMessage, readFeed, readMessages, requireKept } from './read-messages.ts';
 
 export const typesRule = orDefault(listOf(oneOf(EVENT_TYPES), { min: 0, max: EVENT_TYPES.length }), []);

@@ -10,6 +10,8 @@ import type { PageScope, PageTokens, Position } from './page-tokens.ts';
 export const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 100;
 
+export const cursorRule = text({ min: 0, max: 4_096, format: 'cursor' });
+
 /** The fields of every list. */
 export const pageRules = {
   pageSize: optional(integer({ min: 1, max: MAX_PAGE_SIZE })),
