@@ -1,10 +1,9 @@
 /** Disables a webhook whose endpoint has failed for days or answered 410. */
 import { sql } from 'drizzle-orm';
+import { DAY_MS } from '../database/table-facts.ts';
 import { p, statement } from '../database/template.ts';
 import { auditEvent } from '../domain/audit/audit-event.ts';
 import type { EndedAttempt } from './delivery-state.ts';
-
-const DAY_MS = 24 * 60 * 60_000;
 
 /** A webhook is disabled when every delivery has failed for this long. */
 const MAX_FAILING_MS = 5 * DAY_MS;

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { nullable, p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { TransactionalCall } from '../core/call.ts';
@@ -46,7 +46,7 @@ const message = {
 
 const changes = sql`${auditEvent({ resource: checkInResource, from: message.from })}, ${messagesOf(message)}`;
 
-const deleteFrom = (event: ReturnType<typeof sql>) => sql`
+const deleteFrom = (event: SQL) => sql`
   delete from check_ins
   where application_id = ${p.uuid('applicationId')} and event_id = ${event} and attendee_id = ${p.text('attendeeId')}
   returning event_id, attendee_id`;

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { anyOf } from '../../database/any-of.ts';
+import { DAY_MS } from '../../database/table-facts.ts';
 import { columnsOf, p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall, Call } from '../core/call.ts';
@@ -27,7 +28,6 @@ import { removeIfErased } from '../users/personal-data.ts';
 import { canonicalFirst, isSameEmail, spellingsOf } from '../users/same-email.ts';
 import { type Invitation, invitationColumns, toInvitation } from './invitation.ts';
 
-const DAY_MS = 24 * 60 * 60_000;
 const DEFAULT_DAYS = 30;
 
 /** Of an application: 100 at once, and 100 an hour. */

@@ -1,6 +1,7 @@
 /** Remembers where somebody signed in without a code, and tells the user of a place that is new. */
 import { sql } from 'drizzle-orm';
 import { users } from '../../database/schema.ts';
+import { DAY_MS } from '../../database/table-facts.ts';
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../core/call.ts';
 import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
@@ -10,7 +11,7 @@ import { hmac, type LoginCodeKeys } from './login-code.ts';
 import { type RateLimit, takePermit } from './rate-limit.ts';
 
 /** Whoever signs in from a new place each hour would otherwise learn to ignore the e-mails. */
-const NOTICES: RateLimit = { burst: 1, intervalMs: 24 * 60 * 60_000 };
+const NOTICES: RateLimit = { burst: 1, intervalMs: DAY_MS };
 
 interface SignIn {
   readonly userId: string;

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { webhookDeliveries } from '../../database/delivery-schema.ts';
+import { DAY_MS } from '../../database/table-facts.ts';
 import { p, t } from '../../database/template.ts';
 import { toMessageId } from './ids.ts';
 
@@ -62,8 +63,6 @@ export function selectMessage(id: SQL): SQL {
 export function asDueAgain(dueAt: SQL): SQL {
   return sql`status = 'pending', due_at = ${dueAt}, schedule_index = 0, is_manual = true`;
 }
-
-const DAY_MS = 24 * 60 * 60_000;
 
 /** The greatest age at which messages are delivered again. */
 export const MAX_REDELIVERY_AGE_MS = 14 * DAY_MS;

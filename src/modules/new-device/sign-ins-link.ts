@@ -1,7 +1,8 @@
 import { openToken, sealToken } from '../../crypto/aes-gcm.ts';
+import { DAY_MS } from '../../database/table-facts.ts';
 import { LINK_DAYS } from '../../domain/notices/notice-links.ts';
 
-const LIFETIME_MS = LINK_DAYS * 24 * 60 * 60_000;
+const LIFETIME_MS = LINK_DAYS * DAY_MS;
 const PURPOSE = 'end every sign-in';
 
 /** Returns the token of the link, which works for 7 days. */

@@ -3,6 +3,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { openToken, sealToken } from '../../../crypto/aes-gcm.ts';
 import { isUniqueViolation } from '../../../database/errors.ts';
+import { DAY_MS } from '../../../database/table-facts.ts';
 import { columnsOf, p, statement, t } from '../../../database/template.ts';
 import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
@@ -20,7 +21,6 @@ import { isSameEmail, spellingsOf } from '../../../domain/users/same-email.ts';
 import type { EmailChange } from '../../../domain/users/update-user.ts';
 import { userColumns } from '../../../domain/users/user.ts';
 
-const DAY_MS = 24 * 60 * 60_000;
 const LIFETIME_MS = LINK_DAYS * DAY_MS;
 const PURPOSE = 'undo a change of address';
 
