@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CREATIONS, SETUPS } from '../../src/api/docs/quick-starts.ts';
 import { createDirectory } from '../support/directory.ts';
-import { ExampleBrowser, startExample } from '../support/example-application.ts';
+import { ExampleBrowser, expectSignIn, startExample } from '../support/example-application.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { createRsaJwk } from '../support/oidc.ts';
 import { openClientFixture } from '../support/openid/client-fixture.ts';
@@ -60,13 +60,7 @@ describe.skipIf(lacks('GO'))('in Go', { timeout: 900_000 }, () => {
     const USHER_URL = `http://localhost:${service.port}`;
     const app = await start('go-grpc', { USHER_URL, CLIENT_ID: clientId, API_KEY: apiKey });
     try {
-      const browser = new ExampleBrowser();
-      const user = await createTestUser(service);
-      expect(await browser.read(app.url)).toContain('Sign in');
-      const callback = await browser.signIn(app.url, service, user);
-      expect((await new ExampleBrowser().open(callback)).status).toBe(400);
-      expect((await browser.open(callback)).headers.get('location')).toBe('/');
-      expect(await browser.read(app.url)).toBe(`Signed in as ${user.email}`);
+      await expectSignIn(app, service);
     } finally {
       app.close();
     }
@@ -85,12 +79,9 @@ describe.skipIf(lacks('GO'))('in Go', { timeout: 900_000 }, () => {
     try {
       const browser = new ExampleBrowser();
       const user = await createTestUser(service);
-      const asked = await browser.open(`${app.url}/login`);
-      const page = await browser.open(asked.headers.get('location') ?? '');
-      const loginIntentId = new URL(page.headers.get('location') ?? '').searchParams.get('intent') ?? '';
-      const { redirectUrl } = await adminClient(service).completeLogin({ loginIntentId, userId: user.id });
-      expect((await new ExampleBrowser().open(redirectUrl)).status).toBe(400);
-      expect((await browser.open(redirectUrl)).headers.get('location')).toBe('/');
+      const callback = await browser.signIn(app.url, service, user);
+      expect((await new ExampleBrowser().open(callback)).status).toBe(400);
+      expect((await browser.open(callback)).headers.get('location')).toBe('/');
       expect(await browser.read(app.url)).toContain(`Signed in as ${user.email}`);
       expect((await adminClient(service).listUserGrants({ userId: user.id })).grants).toHaveLength(1);
 

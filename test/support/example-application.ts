@@ -55,12 +55,28 @@ export class ExampleBrowser {
     return (await this.open(url)).text();
   }
 
-  /** Starts a login at `/login`, and signs the user in at Usher. Returns where Usher sends the browser. */
+  /**
+   * Starts a login at `/login`, also by OpenID Connect, and signs the user in at Usher. Returns where Usher sends the
+   * browser.
+   */
   async signIn(application: string, service: { url: string }, user: { id: string }): Promise<string> {
-    const reply = await this.open(`${application}/login`);
-    const loginIntentId = new URL(reply.headers.get('location') ?? '').searchParams.get('intent') ?? '';
+    const follow = async (url: string) => new URL((await this.open(url)).headers.get('location') ?? '');
+    const asked = await follow(`${application}/login`);
+    const page = asked.searchParams.has('intent') ? asked : await follow(asked.href);
+    const loginIntentId = page.searchParams.get('intent') ?? '';
     return (await adminClient(service).completeLogin({ loginIntentId, userId: user.id })).redirectUrl;
   }
+}
+
+/** Signs a new user in to the application, which refuses browsers that have not started the login. */
+export async function expectSignIn(app: { url: string }, service: { url: string }): Promise<void> {
+  const browser = new ExampleBrowser();
+  const user = await createTestUser(service);
+  expect(await browser.read(app.url)).toContain('Sign in');
+  const callback = await browser.signIn(app.url, service, user);
+  expect((await new ExampleBrowser().open(callback)).status).toBe(400);
+  expect((await browser.open(callback)).headers.get('location')).toBe('/');
+  expect(await browser.read(app.url)).toBe(`Signed in as ${user.email}`);
 }
 
 /** Signs a user in to the application, and out again. @throws if a page is not the expected one */

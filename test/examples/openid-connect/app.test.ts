@@ -28,11 +28,8 @@ test('a user who signs in at Usher is signed in to the application', async () =>
   const user = await createTestUser(service);
   expect(await browser.read(app.url)).toContain('Sign in');
 
-  const asked = await browser.open(`${app.url}/login`);
-  const page = await browser.open(asked.headers.get('location') ?? '');
-  const loginIntentId = new URL(page.headers.get('location') ?? '').searchParams.get('intent') ?? '';
-  const { redirectUrl } = await adminClient(service).completeLogin({ loginIntentId, userId: user.id });
-  expect((await new ExampleBrowser().open(redirectUrl)).status).toBe(400);
-  expect((await browser.open(redirectUrl)).status).toBe(302);
+  const callback = await browser.signIn(app.url, service, user);
+  expect((await new ExampleBrowser().open(callback)).status).toBe(400);
+  expect((await browser.open(callback)).status).toBe(302);
   expect(await browser.read(app.url)).toBe(`Signed in as ${user.email}`);
 });
