@@ -254,6 +254,19 @@ describe('the capacity', () => {
       ],
     });
   });
+
+  it('counts everybody, and names the 1,000 gates with the most check-ins', async () => {
+    const { eventId, tell } = await openEvent();
+    await service.database.sql`
+      insert into check_ins (application_id, event_id, attendee_id, checked_in_at, gate)
+      select ${tenant.id}, ${eventId}, n::text, now(), 'gate ' || n % 1002 from generate_series(1, 2002) n`;
+    const { checkedIn, gates } = (await tell(getEventCounts)) as { checkedIn: number; gates: { gate: string }[] };
+    expect(checkedIn).toBe(2_002);
+    expect(gates).toHaveLength(1_000);
+    // These two came once, all others twice.
+    expect(gates.map(({ gate }) => gate)).not.toContain('gate 0');
+    expect(gates.map(({ gate }) => gate)).not.toContain('gate 1001');
+  });
 });
 
 describe('a scan', () => {
