@@ -1,5 +1,5 @@
 import { type CertificateTexts, isKeyPair } from './certificate.ts';
-import { isLoginMethod, type LoginMethod, type OfferedMethod } from './login-methods.ts';
+import { isLoginMethod, type LoginMethod, METHODS_RULE, type OfferedMethod } from './login-methods.ts';
 import type { Secrets } from './secrets.ts';
 import type { Setting, Settings } from './setting.ts';
 import { SETTINGS, type SettingValues } from './settings.ts';
@@ -84,7 +84,7 @@ export function readConfig(env: Environment, readFile: ReadFile, modules: readon
     problems.push(...wanted.flatMap(({ problem }) => problem ?? []));
   }
   if (methods?.some((method) => offered.every(({ name }) => name !== method))) {
-    problems.push('LOGIN_METHODS must list wallet, email, passkey or IDs of LOGIN_PROVIDERS_FILE, comma-separated');
+    problems.push(`LOGIN_METHODS ${METHODS_RULE}`);
   }
   if (issuer && issuer === env.PUBLIC_URL) problems.push('AUTH_ISSUER must not be PUBLIC_URL');
   if (others.adminKeys.some(({ key }) => key === adminKey)) {

@@ -1,13 +1,16 @@
 /**
- * The names of sign-in methods of Usher itself. Other methods are the IDs of providers. A module offers `passkey`, but
- * no provider may ever have this ID, because applications keep the names.
+ * The names of sign-in methods of Usher itself, with their labels in the console. Other methods are the IDs of
+ * providers. A module offers `passkey`, but no provider may ever have this ID, because applications keep the names.
  */
-export const LOGIN_METHODS = ['wallet', 'email', 'passkey'] as const;
+export const LOGIN_METHODS = { email: 'Code by e-mail', passkey: 'Passkey', wallet: 'Wallet' } as const;
+
+/** What LOGIN_METHODS must do. */
+export const METHODS_RULE = `must list ${Object.keys(LOGIN_METHODS).join(', ')} or IDs of LOGIN_PROVIDERS_FILE, comma-separated`;
 
 /** The form of a provider's ID, which is part of the path of its callback. */
 export const PROVIDER_ID = /^[a-z][a-z0-9-]{0,30}$/;
 
-export type LoginMethod = (typeof LOGIN_METHODS)[number];
+export type LoginMethod = keyof typeof LOGIN_METHODS;
 
 /** A method that the login page can offer. */
 export interface OfferedMethod {
@@ -17,5 +20,5 @@ export interface OfferedMethod {
 }
 
 export function isLoginMethod(name: string): name is LoginMethod {
-  return LOGIN_METHODS.some((method) => method === name);
+  return Object.hasOwn(LOGIN_METHODS, name);
 }

@@ -1,7 +1,7 @@
 /** Parsers of settings. Each throws an Error whose message continues the name of the setting. */
 import { isIP } from 'node:net';
 import { parseDatabaseUrl } from './database-url.ts';
-import { isLoginMethod, PROVIDER_ID } from './login-methods.ts';
+import { isLoginMethod, METHODS_RULE, PROVIDER_ID } from './login-methods.ts';
 import { requirePackage } from './require-package.ts';
 
 /** Checks the URL and returns its text: the parts of Usher that connect parse it themselves. */
@@ -57,8 +57,7 @@ export function parseSmtpUrl(text: string): string {
 /** Returns methods of Usher itself and IDs of providers, mixed as in the text. */
 export function parseLoginMethods(text: string): readonly string[] {
   const methods = splitList(text);
-  if (!methods.every((name) => isLoginMethod(name) || PROVIDER_ID.test(name)))
-    throw new Error('must list wallet, email, passkey or IDs of LOGIN_PROVIDERS_FILE, comma-separated');
+  if (!methods.every((name) => isLoginMethod(name) || PROVIDER_ID.test(name))) throw new Error(METHODS_RULE);
   // Users who lose their passkey need another way to sign in.
   if (methods.every((method) => method === 'passkey')) throw new Error('must have another method besides passkey');
   return methods;

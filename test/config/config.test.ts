@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { type Config, ConfigError } from '../../src/config/config.ts';
+import { METHODS_RULE } from '../../src/config/login-methods.ts';
 import { createBlockList } from '../../src/domain/webhooks/address-policy.ts';
 import { type FullConfig, readFullConfig } from '../../src/modules/modules.ts';
 import { createCertificate } from '../support/certificate.ts';
@@ -187,12 +188,7 @@ describe('refuses', () => {
     ]),
     ...each('TRUSTED_PROXIES', ' is neither an IP address nor a CIDR range', ['10.0.0.1,', '10.0.0.1,,10.0.0.2']),
     ...each('DATABASE_CONNECTIONS', 'must be a whole number from 1 to 64', ['0', '65', 'many']),
-    ...each('LOGIN_METHODS', 'must list wallet, email, passkey or IDs of LOGIN_PROVIDERS_FILE, comma-separated', [
-      'sms',
-      'Wallet',
-      'wallet;email',
-      ',',
-    ]),
+    ...each('LOGIN_METHODS', METHODS_RULE, ['sms', 'Wallet', 'wallet;email', ',']),
     ...each('LOGIN_METHODS', 'must have another method besides passkey', ['passkey']),
     ...each('PASSKEY_RP_ID', 'must be the name of a host in lower case, such as example.com', [
       'Example.com',

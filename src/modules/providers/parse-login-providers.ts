@@ -41,7 +41,7 @@ const FIELDS = [
 const MAX_PROVIDERS = 20;
 const GITHUB_ISSUER = 'https://github.com/login/oauth';
 /** The ID of a provider is the method of its sign-ins, so it must differ from all other methods. */
-const RESERVED_IDS: readonly string[] = [...LOGIN_METHODS, 'page', 'issuer', 'impersonation'];
+const RESERVED_IDS: readonly string[] = [...Object.keys(LOGIN_METHODS), 'page', 'issuer', 'impersonation'];
 
 /** Returns the providers in the order of the file. @throws Error whose message continues the name of the setting */
 export function parseLoginProviders(text: string): readonly LoginProvider[] {

@@ -1,4 +1,5 @@
 /** The form of an application: required fields first, the others in groups that open. */
+import { LOGIN_METHODS } from '../../../config/login-methods.ts';
 import type { ApplicationDetails } from '../../../domain/applications/application.ts';
 import { allowsMethod } from '../../../domain/applications/branding.ts';
 import { isRegistrable } from '../../../domain/applications/redirect-uri.ts';
@@ -9,19 +10,13 @@ import { QUICK_START_URI } from '../parts/quick-start.ts';
 
 type Chosen = Omit<ApplicationDetails, 'id' | 'clientId' | 'createdAt'>;
 
-const METHODS = [
-  ['email', 'Code by e-mail'],
-  ['passkey', 'Passkey'],
-  ['wallet', 'Wallet'],
-] as const;
-
 /** Returns Usher's own methods, the providers, and stored methods of the application that no longer exist. */
 function methodsOf(
   { parts }: ConsoleRequest,
   application?: Pick<Chosen, 'loginMethods'>,
 ): (readonly [string, string])[] {
   const providers = parts.providers.all.map(({ id, name }) => [id, name] as const);
-  const known = [...METHODS, ...providers];
+  const known = [...Object.entries(LOGIN_METHODS), ...providers];
   const others = (application?.loginMethods ?? []).filter((given) => known.every(([method]) => method !== given));
   return [...known, ...others.map((given) => [given, given] as const)];
 }
