@@ -18,5 +18,11 @@ export function encryptionKeyIdOf(signingKey: AnyPgColumn): SQL<Buffer> {
 /** Values by name, which operators give to a user. */
 export type Attributes = Readonly<Record<string, string | number | boolean | string[]>>;
 
+/** What a client may ask for at a resource. People read the description before they consent. */
+export interface ResourceScope {
+  readonly name: string;
+  readonly description: string;
+}
+
 /** Returns a column of attributes. Null for none. */
 export const attributes = () => jsonb('attributes').$type<Attributes>();

@@ -1,4 +1,5 @@
-import { index, integer, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
+import { sql } from 'drizzle-orm';
+import { boolean, index, integer, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { instant } from './column-types.ts';
 import type { TableFacts } from './table-facts.ts';
 
@@ -17,6 +18,14 @@ export const oidcGrants = pgTable(
     /** The session ID of OpenID Connect: the same for all sign-ins of a user to the application in one browser. */
     sid: uuid('sid').notNull(),
     scope: smallint('scope').notNull(),
+    /** The client, if that is not the application itself: then the application is the resource of its tokens. */
+    clientId: text('client_id'),
+    /** The name in the metadata of a client that nobody has registered. */
+    clientName: text('client_name'),
+    /** Whether its tokens end without a row in `consents`. Others were consented to for this grant alone. */
+    needsConsent: boolean('needs_consent').notNull().default(false),
+    /** What the client may do at the resource. Null for none. */
+    scopeNames: text('scope_names').array(),
     method: text('method').notNull(),
     ipAddress: text('ip_address').notNull(),
     userAgent: text('user_agent').notNull(),
@@ -36,7 +45,30 @@ export const oidcGrants = pgTable(
     primaryKey({ columns: [table.applicationId, table.id] }),
     index('oidc_grants_list_idx').on(table.applicationId, table.createdAt, table.id),
     index('oidc_grants_user_id_idx').on(table.userId),
+    index('oidc_grants_client_id_idx')
+      .on(table.applicationId, table.clientId)
+      .where(sql`${table.clientId} is not null`),
     index('oidc_grants_expires_at_idx').on(table.expiresAt),
+  ],
+);
+
+/** What users let clients do that nobody has registered, so that they are not asked again. */
+export const consents = pgTable(
+  'consents',
+  {
+    userId: uuid('user_id').notNull(),
+    /** The resource. */
+    applicationId: uuid('application_id').notNull(),
+    /** The URL of the client's metadata. */
+    clientId: text('client_id').notNull(),
+    clientName: text('client_name').notNull(),
+    /** Of OpenID Connect and of the resource. */
+    scopeNames: text('scope_names').array().notNull(),
+    createdAt: instant('created_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.applicationId, table.userId, table.clientId] }),
+    index('consents_user_id_idx').on(table.userId),
   ],
 );
 
@@ -47,4 +79,5 @@ export const OIDC_TABLES: readonly TableFacts[] = [
     expires: [{ expiresAt: oidcGrants.expiresAt }],
     erasedBy: ['user'],
   },
+  { table: consents, distributedBy: consents.applicationId, expires: [], erasedBy: ['user'] },
 ];

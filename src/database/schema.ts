@@ -3,8 +3,19 @@
  * application read only its own rows, and the tables can be distributed by application.
  */
 import { sql } from 'drizzle-orm';
-import { boolean, index, integer, pgTable, primaryKey, smallint, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { attributes, bytes, instant, instantRanges } from './column-types.ts';
+import {
+  boolean,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  smallint,
+  text,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core';
+import { attributes, bytes, instant, instantRanges, type ResourceScope } from './column-types.ts';
 import type { TableFacts } from './table-facts.ts';
 
 /** Returns a user's profile columns, which a session copies. */
@@ -64,6 +75,16 @@ export const applications = pgTable(
     backchannelLogoutUri: text('backchannel_logout_uri'),
     /** The attributes of users that it sees. */
     attributeClaims: text('attribute_claims').array().notNull().default([]),
+    /** The resource of OAuth (RFC 8707) that the application is, for which other clients get tokens. Null for none. */
+    resourceUri: text('resource_uri'),
+    /** What clients may ask for at the resource. */
+    resourceScopes: jsonb('resource_scopes').$type<readonly ResourceScope[]>().notNull().default([]),
+    /** Whether clients that nobody has registered, whose ID is the URL of their metadata, may ask for tokens. */
+    allowMetadataClients: boolean('allow_metadata_clients').notNull().default(false),
+    /** The client IDs of the applications that get tokens for the resource. */
+    machineClientIds: text('machine_client_ids').array().notNull().default([]),
+    /** Whether devices without a browser may sign in (RFC 8628). */
+    deviceLogin: boolean('device_login').notNull().default(false),
     /** SHA-256 of the logos in `application_logos`. */
     logoDigest: bytes('logo_digest'),
     darkLogoDigest: bytes('dark_logo_digest'),
@@ -75,6 +96,9 @@ export const applications = pgTable(
   },
   (table) => [
     uniqueIndex('applications_client_id_key').on(table.clientId),
+    uniqueIndex('applications_resource_uri_key')
+      .on(sql`rtrim(${table.resourceUri}, '/')`)
+      .where(sql`${table.deletedAt} is null`),
     index('applications_list_idx').on(table.createdAt, table.id).where(sql`${table.deletedAt} is null`),
   ],
 );
@@ -172,6 +196,15 @@ export const loginIntents = pgTable(
     nonce: text('nonce'),
     /** SHA-256 of the code verifier (RFC 7636). */
     codeChallenge: bytes('code_challenge'),
+    /** The client, if that is not the application itself: then the application is the resource of its tokens. */
+    clientId: text('client_id'),
+    /** The name in the metadata of a client that nobody has registered. The user must consent to such a client. */
+    clientName: text('client_name'),
+    /** What the client asks for at the resource. Null for none. */
+    scopeNames: text('scope_names').array(),
+    /** Whether to ask for consent although it is remembered. */
+    askConsent: boolean('ask_consent').notNull().default(false),
+    consentedAt: instant('consented_at'),
     /** When the code was exchanged for tokens. */
     redeemedAt: instant('redeemed_at'),
   },

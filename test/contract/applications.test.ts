@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
-import { fieldOf, success, validationFailed } from '../support/answers.ts';
+import { fieldOf, refusal, success, validationFailed } from '../support/answers.ts';
 import { TestClock } from '../support/clock.ts';
 import { adminClient, clientsOf, createTenant, REDIRECT_URI } from '../support/service.ts';
 import { API_KEY, INVALID_API_KEY, openContractFixture, UUID } from './contract-fixture.ts';
@@ -17,6 +17,14 @@ const OPEN_ID_CONNECT = {
   publicClient: true,
   postLogoutRedirectUris: ['https://app.test/', 'http://[::1]:3000/out?a=b'],
   backchannelLogoutUri: 'https://app.test/backchannel-logout',
+};
+const RESOURCE = {
+  resourceUri: 'https://mcp.app.test/',
+  resourceScopes: [
+    { name: 'orders:read', description: 'See your orders – also old ones' },
+    { name: '!', description: '\u{1F6AA}'.repeat(100) },
+  ],
+  allowMetadataClients: true,
 };
 const NOW = '2026-03-01T12:00:00.120Z';
 
@@ -41,6 +49,8 @@ describe('CreateApplication', () => {
           singleSignOn: false,
           restrictAccess: false,
           messageFeed: false,
+          allowMetadataClients: false,
+          resourceScopes: [],
           openIdConnect: false,
           requirePkce: true,
           publicClient: false,
@@ -110,6 +120,7 @@ describe('UpdateApplication', () => {
       { sessionIdleSeconds: 7_776_000 },
     ],
     ['OpenID Connect', OPEN_ID_CONNECT, OPEN_ID_CONNECT],
+    ['the resource', RESOURCE, RESOURCE],
     ['nothing by a mask that clears what is not set', { updateMask: 'sessionMaxAgeSeconds' }, {}],
     ['what the mask names', { name: 'New', askName: true, updateMask: 'name' }, { name: 'New' }],
     ['all that is there, for an empty mask', { name: 'New', updateMask: '' }, { name: 'New' }],
@@ -150,6 +161,18 @@ describe('UpdateApplication', () => {
     const expected = { ...APPLICATION, ...kept, postLogoutRedirectUris: [] };
     expect(answer).toMatchObject({ code: 'ok', data: { application: expected } });
     expect(answer.data).not.toHaveProperty('application.backchannelLogoutUri');
+  });
+
+  it('lets no two applications be one resource, until the first is deleted', async () => {
+    const taken = refusal('already_exists', 'Resource already exists');
+    const first = await createTenant(service, { ...APPLICATION, resourceUri: 'https://one.app.test/mcp' });
+    const resourceUri = 'https://one.app.test/mcp//';
+    expect(await callWith(createApplication, { ...APPLICATION, resourceUri })).toMatchObject(taken);
+    expect(await callWith(updateApplication, { applicationId: tenant.id, resourceUri })).toMatchObject(taken);
+    await admin.deleteApplication({ applicationId: first.id });
+    expect(await callWith(updateApplication, { applicationId: tenant.id, resourceUri })).toMatchObject({
+      data: { application: { resourceUri } },
+    });
   });
 
   it('takes 50 URIs to go to after a logout', async () => {
@@ -194,6 +217,23 @@ describe('UpdateApplication', () => {
     [{ signUpEmailDomains: Array(101).fill('example.com') }, 'signUpEmailDomains'],
     [{ postLogoutRedirectUris: ['http://app.test/'] }, 'postLogoutRedirectUris'],
     [{ postLogoutRedirectUris: Array(51).fill('https://app.test/') }, 'postLogoutRedirectUris'],
+    [{ resourceUri: 'http://app.test/' }, 'resourceUri'],
+    [{ resourceUri: 'https://App.test/' }, 'resourceUri'],
+    [{ resourceUri: 'https://app.test/#' }, 'resourceUri'],
+    [{ resourceUri: 'https://app.test.' + 'a'.repeat(2_040) }, 'resourceUri'],
+    [{ resourceUri: 'https://app@app.test/' }, 'resourceUri'],
+    [{ resourceUri: 'app.test:/mcp' }, 'resourceUri'],
+    [{ resourceScopes: [{ name: 'a b', description: 'B' }] }, 'resourceScopes[0].name'],
+    [{ resourceScopes: [{ name: 'offline_access', description: 'B' }] }, 'resourceScopes[0].name'],
+    [{ resourceScopes: [{ name: 'a', description: '' }] }, 'resourceScopes[0].description'],
+    [{ resourceScopes: [{ name: 'a', description: 'a\nb' }] }, 'resourceScopes[0].description'],
+    [{ resourceScopes: [{ name: 'a', description: 'a'.repeat(101) }] }, 'resourceScopes[0].description'],
+    [{ resourceScopes: Array(2).fill({ name: 'a', description: 'B' }) }, 'resourceScopes'],
+    [
+      { resourceScopes: Array.from({ length: 51 }, (_, at) => ({ name: `s${at}`, description: 'B' })) },
+      'resourceScopes',
+    ],
+    [{ updateMask: 'allowMetadataClients' }, 'allowMetadataClients'],
     [{ backchannelLogoutUri: 'http://app.test/' }, 'backchannelLogoutUri'],
     [{ backchannelLogoutUri: 'https://app.test/#' }, 'backchannelLogoutUri'],
     [{ backchannelLogoutUri: 'com.example.app:/logout' }, 'backchannelLogoutUri'],

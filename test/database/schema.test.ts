@@ -9,6 +9,8 @@ const GLOBAL_KEYS = {
   // Applications are the tenants; a client ID names one of them.
   applications_pkey: 'id',
   applications_client_id_key: 'client_id',
+  // Clients name a resource by its URI alone.
+  applications_resource_uri_key: "rtrim(resource_uri, '/'::text)",
   // A user may log in to any application.
   users_pkey: 'id',
   users_email_key: 'lower(email)',
@@ -77,6 +79,8 @@ const IMPERSONAL = [
   /^notices\.(kind|language)$/,
   /^passkeys\.(rp_id|transports)$/,
   /^(oidc_grants|remembered_sign_ins|sessions)\.method$/,
+  // Of a list that operators have chosen.
+  /^(consents|login_intents|oidc_grants)\.scope_names$/,
   /^webhook_(queues|signing_keys)\./,
   /^webhook_(attempts|deliveries)\.(webhook_id|status|error|last_error)$/,
   /^webhook_messages\.(type|fanned_out_to)$/,

@@ -41,6 +41,9 @@ export const ADMIN_EXAMPLES: Readonly<Record<string, Example>> = {
       publicClient: true,
       postLogoutRedirectUris: ['https://app.example.com/'],
       backchannelLogoutUri: 'https://app.example.com/backchannel-logout',
+      resourceUri: 'https://mcp.example.com/',
+      resourceScopes: [{ name: 'orders:read', description: 'See your orders – also old ones' }],
+      allowMetadataClients: true,
     },
   },
   'AdminService/SetApplicationLogo': {

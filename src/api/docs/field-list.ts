@@ -16,6 +16,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   cursor: 'cursor',
   'page-token': 'page token',
   'redirect-uri': 'URI',
+  'resource-uri': 'URL',
   'support-uri': 'URI',
   'login-method': 'login method',
   uri: 'URL',

@@ -8,6 +8,7 @@ import { attributeClaimsRule } from '../users/attributes.ts';
 import { brandingColumns, brandingRules, chosenBrandingColumns } from './branding.ts';
 import { openIdConnectColumns, openIdConnectFlags, openIdConnectRules } from './open-id-connect.ts';
 import { redirectUri } from './redirect-uri-rule.ts';
+import { resourceColumns, resourceFlags, resourceRules } from './resource.ts';
 
 const { id, clientId, name, redirectUris, allowSignUp, askName, singleSignOn, openIdConnect, createdAt } = applications;
 const { messageFeed } = applications;
@@ -28,6 +29,7 @@ const ownColumns = {
   messageFeed,
   ...sessionColumns,
   ...openIdConnectColumns,
+  ...resourceColumns,
 };
 /** The columns that operators set. */
 export const chosenColumns = { ...ownColumns, ...chosenBrandingColumns };
@@ -47,6 +49,7 @@ export const flagRules = {
   restrictAccess: boolean,
   messageFeed: boolean,
   ...openIdConnectFlags,
+  ...resourceFlags,
 };
 const idleSeconds = integer({ min: DEFAULT_IDLE_SECONDS, max: 90 * 24 * 60 * 60 });
 
@@ -68,4 +71,5 @@ export const optionalRules = {
   sessionIdleSeconds: orDefault(idleSeconds, DEFAULT_IDLE_SECONDS),
   ...brandingRules,
   ...openIdConnectRules,
+  ...resourceRules,
 };

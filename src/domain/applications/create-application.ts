@@ -9,6 +9,7 @@ import { storeMessageFeed } from '../outbox/message-feed.ts';
 import { type ApplicationDetails, chosenColumns, flagRules, optionalRules, requiredRules } from './application.ts';
 import { type IsKnownMethod, requireKnownMethods } from './known-methods.ts';
 import { newApiKey } from './new-api-key.ts';
+import { throwResourceTaken } from './resource.ts';
 
 const rules = {
   ...requiredRules,
@@ -21,13 +22,14 @@ const rules = {
   openIdConnect: orDefault(flagRules.openIdConnect, false),
   requirePkce: orDefault(flagRules.requirePkce, true),
   publicClient: orDefault(flagRules.publicClient, false),
+  allowMetadataClients: orDefault(flagRules.allowMetadataClients, false),
   ...optionalRules,
 };
 
 /**
  * Creates an application and its first API key. The key can be shown only now, because its digest alone is stored.
  *
- * @throws ServiceError `Validation failed` for an unknown login method
+ * @throws ServiceError `Validation failed` for an unknown login method, `Resource already exists`
  */
 export async function createApplication(
   call: Call,
@@ -47,7 +49,8 @@ export async function createApplication(
     createdAt: call.now,
   };
   const { apiKey, apiKeyId, digest } = newApiKey();
-  await call.run(insertApplication, { ...application, apiKeyId, digest, now: call.now, feedEpoch: randomUUID() });
+  const parameters = { ...application, apiKeyId, digest, now: call.now, feedEpoch: randomUUID() };
+  await call.run(insertApplication, parameters).catch(throwResourceTaken);
   return { application, apiKeyId, apiKey };
 }
 

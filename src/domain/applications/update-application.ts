@@ -19,13 +19,14 @@ import {
   requiredRules,
 } from './application.ts';
 import { type IsKnownMethod, requireKnownMethods } from './known-methods.ts';
+import { throwResourceTaken } from './resource.ts';
 
 const rules = { applicationId: uuid, ...changes({ ...requiredRules, ...flagRules, ...optionalRules }) };
 
 /**
  * Changes an application and returns it. If it becomes restricted, the sign-ins of users who may not enter it end.
  *
- * @throws ServiceError `Application not found`, `Changed meanwhile`, and `Validation failed` for an unknown login
+ * @throws ServiceError `Application not found`, `Changed meanwhile`, `Resource already exists`, and `Validation failed` for an unknown login
  * method
  */
 export async function updateApplication(
@@ -35,13 +36,10 @@ export async function updateApplication(
 ): Promise<ApplicationDetails> {
   const { applicationId, ...given } = check(request, rules);
   if (given.loginMethods) requireKnownMethods(given.loginMethods, isKnownMethod);
-  const [updated] = await call.run(updateChanged, {
-    applicationId,
-    now: call.now,
-    feedEpoch: randomUUID(),
-    ...versionParameter(call),
-    ...changeParameters(given),
-  });
+  const parameters = { applicationId, now: call.now, feedEpoch: randomUUID(), ...versionParameter(call) };
+  const [updated] = await call
+    .run(updateChanged, { ...parameters, ...changeParameters(given) })
+    .catch(throwResourceTaken);
   if (!updated) throw new ServiceError('APPLICATION_NOT_FOUND');
   requireExpected(updated);
   if (given.backchannelLogoutUri) call.onMessage?.(applicationId);

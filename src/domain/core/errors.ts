@@ -37,6 +37,7 @@ const CALL_ERRORS = {
   EVENT_ALREADY_EXISTS: ['already_exists', 'Event already exists'],
   EXTERNAL_ID_ALREADY_EXISTS: ['already_exists', 'External ID already exists'],
   GROUP_ALREADY_EXISTS: ['already_exists', 'Group already exists'],
+  RESOURCE_ALREADY_EXISTS: ['already_exists', 'Resource already exists'],
   USER_ALREADY_EXISTS: ['already_exists', 'User already exists'],
   IDENTITY_ALREADY_LINKED: ['already_exists', 'Identity already linked'],
   WALLET_ALREADY_LINKED: ['already_exists', 'Wallet already linked'],

@@ -29,6 +29,8 @@ export const APPLICATION_FIELDS = [
     'sessionIdleSeconds',
     'postLogoutRedirectUris',
     'backchannelLogoutUri',
+    'resourceUri',
+    'resourceScopes',
   ],
 ];
 
@@ -52,7 +54,8 @@ export function renderApplicationFields(request: ConsoleRequest, application?: C
       | 'restrictAccess'
       | 'openIdConnect'
       | 'requirePkce'
-      | 'publicClient',
+      | 'publicClient'
+      | 'allowMetadataClients',
     label: string,
   ) => renderCheck(request, { name, label, isChecked: application?.[name] ?? false });
   const group = (title: string, content: Html, isOpen = request.problem !== undefined) =>
@@ -91,6 +94,13 @@ ${check('openIdConnect', 'May use OpenID Connect')}${check('requirePkce', 'Must 
   }
 ${field('postLogoutRedirectUris', 'Allowed URLs after a logout', { rows: 2, note: 'One per line.' })}
 ${field('backchannelLogoutUri', 'Back-channel logout', { type: 'url' })}`,
+)}
+${group(
+  'Access for other clients, such as assistants',
+  html`${field('resourceUri', 'Resource', { type: 'url', note: 'The URL of your API or MCP server. Other clients get tokens for it, which this application introspects.' })}
+${renderField(request, { name: 'resourceScopes', label: 'Scopes', rows: 2, value: application?.resourceScopes.map((scope) => `${scope.name} ${scope.description}`).join('\n'), placeholder: 'orders:read See your orders', note: 'One per line: its name, and what people read before they consent.' })}
+<fieldset class="check field"><legend>Clients</legend>
+${check('allowMetadataClients', 'Clients that nobody has registered may ask people for access')}</fieldset>`,
 )}`;
 }
 
@@ -138,6 +148,12 @@ export function readApplication(request: ConsoleRequest) {
     publicClient: form.has('publicClient'),
     postLogoutRedirectUris: lines('postLogoutRedirectUris'),
     backchannelLogoutUri: textOrNull(form, 'backchannelLogoutUri'),
+    resourceUri: textOrNull(form, 'resourceUri'),
+    resourceScopes: lines('resourceScopes').map((line) => {
+      const [name = '', ...words] = line.split(/\s+/);
+      return { name, description: words.join(' ') };
+    }),
+    allowMetadataClients: form.has('allowMetadataClients'),
   };
 }
 

@@ -82,7 +82,7 @@ export function renderProblem(
 ): Html | false {
   if (!problem) return false;
   const { message, violations } = problem.error;
-  const others = violations.filter(({ field }) => !shown.includes(field));
+  const others = violations.filter(({ field }) => !shown.includes(ownerOf(field)));
   const text = isOutdated(problem)
     ? OUTDATED
     : violations.length === 0
@@ -97,15 +97,23 @@ export function renderProblem(
 const FIELDS_OF_ERRORS: Partial<Record<ErrorReason, string>> = {
   USER_ALREADY_EXISTS: 'email',
   USER_NOT_FOUND: 'userId',
+  RESOURCE_ALREADY_EXISTS: 'resourceUri',
   GROUP_ALREADY_EXISTS: 'name',
   GROUP_NOT_FOUND: 'group',
   EVENT_ALREADY_EXISTS: 'eventId',
 };
 
+/** Returns the field of the form for a place in it, such as `resourceScopes[0].name`. */
+function ownerOf(place: string): string {
+  return place.replace(/[[.].*$/, '');
+}
+
 function problemOf(problem: Problem | undefined, name: string): string | undefined {
   if (!problem) return undefined;
   const { reason, message, violations } = problem.error;
-  const found = violations.filter(({ field }) => field === name).map((violation) => violation.message);
+  const found = violations
+    .filter(({ field }) => ownerOf(field) === name)
+    .map(({ field, message: text }) => (field === name ? text : `${field.slice(name.length)} ${text}`));
   if (found.length > 0) return found.join('; ');
   return FIELDS_OF_ERRORS[reason] === name ? message : undefined;
 }

@@ -1,0 +1,2 @@
+CREATE UNIQUE INDEX CONCURRENTLY "applications_resource_uri_key" ON "applications" USING btree (rtrim("resource_uri", '/')) WHERE "applications"."deleted_at" is null;--> statement-breakpoint
+CREATE INDEX CONCURRENTLY "oidc_grants_client_id_idx" ON "oidc_grants" USING btree ("application_id","client_id") WHERE "oidc_grants"."client_id" is not null;

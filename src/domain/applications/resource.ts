@@ -1,0 +1,56 @@
+/** An application as a resource of OAuth (RFC 8707): clients other than the application get tokens for it. */
+import { isUniqueViolation } from '../../database/errors.ts';
+import { applications } from '../../database/schema.ts';
+import { listOf, objectOf } from '../core/compound-rules.ts';
+import { ServiceError } from '../core/errors.ts';
+import { rule, Unacceptable } from '../core/rule.ts';
+import { boolean, optional, orDefault, textThat } from '../core/validation.ts';
+import { readScope } from '../grants/scope.ts';
+
+const { resourceUri, resourceScopes, allowMetadataClients } = applications;
+export const resourceColumns = { resourceUri, resourceScopes, allowMetadataClients };
+
+export const resourceFlags = { allowMetadataClients: boolean };
+
+const MAX_SCOPES = 50;
+/** RFC 6749, section 3.3. */
+const SCOPE_NAME = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+
+const uri = textThat(
+  isResourceUri,
+  'must be an https URL, or http on a loopback host, with its host in lower case, without fragment and user information',
+  { max: 2048, format: 'resource-uri' },
+);
+
+const name = textThat(
+  (text) => SCOPE_NAME.test(text) && readScope(text) === 0,
+  'must have no space, quotation mark or backslash, and be none of OpenID Connect',
+  { max: 100, format: 'scope-name' },
+);
+const description = textThat((text) => !/\p{Cc}/u.test(text), 'must not have control characters', {
+  max: 100,
+  format: 'line',
+});
+const scopes = listOf(objectOf({ name, description }), { min: 0, max: MAX_SCOPES });
+const distinctScopes: typeof scopes = rule(scopes.schema, (value) => {
+  const given = scopes(value);
+  if (new Set(given.map((scope) => scope.name)).size < given.length) throw new Unacceptable('must have distinct names');
+  return given;
+});
+
+/** The rules of fields that may be missing. */
+export const resourceRules = { resourceUri: optional(uri), resourceScopes: orDefault(distinctScopes, []) };
+
+function isResourceUri(text: string): boolean {
+  if (!/^[\x21-\x7e]+$/.test(text) || text.includes('#') || !URL.canParse(text)) return false;
+  const { protocol, hostname, username, password, origin } = new URL(text);
+  if (username !== '' || password !== '' || !(text === origin || /^[/?]/.test(text.slice(origin.length)))) return false;
+  return text.startsWith(origin) && (protocol === 'https:' || (protocol === 'http:' && LOOPBACK.includes(hostname)));
+}
+
+const LOOPBACK = ['localhost', '127.0.0.1', '[::1]'];
+
+/** Two applications must not be the same resource, also not with another number of slashes at the end. */
+export function throwResourceTaken(error: unknown): never {
+  throw isUniqueViolation(error) ? new ServiceError('RESOURCE_ALREADY_EXISTS') : error;
+}
