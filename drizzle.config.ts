@@ -4,6 +4,7 @@ export default defineConfig({
   dialect: 'postgresql',
   schema: [
     './src/database/schema.ts',
+    './src/database/intent-schema.ts',
     './src/database/api-key-schema.ts',
     './src/database/group-schema.ts',
     './src/database/event-schema.ts',

@@ -5,6 +5,7 @@ import { DELIVERY_TABLES } from './delivery-schema.ts';
 import { EVENT_TABLES } from './event-schema.ts';
 import { GROUP_TABLES } from './group-schema.ts';
 import { IDENTITY_TABLES } from './identity-schema.ts';
+import { INTENT_TABLES } from './intent-schema.ts';
 import { INVITATION_TABLES } from './invitation-schema.ts';
 import { LOGIN_TABLES } from './login-schema.ts';
 import { NOTICE_TABLES } from './notice-schema.ts';
@@ -24,6 +25,7 @@ export const TABLES: readonly TableFacts[] = [
   ...IDENTITY_TABLES,
   ...GROUP_TABLES,
   ...CORE_TABLES,
+  ...INTENT_TABLES,
   ...API_KEY_TABLES,
   ...INVITATION_TABLES,
   ...EVENT_TABLES,

@@ -1,7 +1,7 @@
 /** The rows that the expiry job removes, as the schema of each table says. */
 import { and, gt, lte, type SQL, sql } from 'drizzle-orm';
 import type { Statement } from '../database/database.ts';
-import { loginIntents } from '../database/schema.ts';
+import { loginIntents } from '../database/intent-schema.ts';
 import { sessionIds } from '../database/session-schema.ts';
 import type { ExpiringRows } from '../database/table-facts.ts';
 import { TABLES } from '../database/tables.ts';

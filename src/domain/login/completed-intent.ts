@@ -1,7 +1,8 @@
 /** The part of statements that completes a login intent. */
 import { type SQL, sql } from 'drizzle-orm';
 import { statementInstant } from '../../database/instants.ts';
-import { applications, loginIntents } from '../../database/schema.ts';
+import { loginIntents } from '../../database/intent-schema.ts';
+import { applications } from '../../database/schema.ts';
 import { columnsOf, p, t } from '../../database/template.ts';
 import { hasAccess } from '../access/has-access.ts';
 import { auditEvent } from '../audit/audit-event.ts';

@@ -1,6 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
 import type { RowOf, Statement } from '../../database/database.ts';
-import { applications, loginIntents } from '../../database/schema.ts';
+import { loginIntents } from '../../database/intent-schema.ts';
+import { applications } from '../../database/schema.ts';
 import { allowsMethod, brandingColumns } from '../applications/branding.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';

@@ -1,6 +1,6 @@
 /** Where a user signed in from. The intent of the login has it, and the session copies it. */
 import { type SQL, sql } from 'drizzle-orm';
-import { loginIntents } from '../../database/schema.ts';
+import { loginIntents } from '../../database/intent-schema.ts';
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../core/call.ts';
 

@@ -1,4 +1,4 @@
-import { loginIntents } from '../../database/schema.ts';
+import { loginIntents } from '../../database/intent-schema.ts';
 import { nullable, p, statement, t } from '../../database/template.ts';
 import type { Call } from '../../domain/core/call.ts';
 

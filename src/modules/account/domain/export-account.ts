@@ -1,6 +1,7 @@
 import { groupMembers, groups } from '../../../database/group-schema.ts';
+import { loginIntents } from '../../../database/intent-schema.ts';
 import { invitations } from '../../../database/invitation-schema.ts';
-import { applications, loginIntents } from '../../../database/schema.ts';
+import { applications } from '../../../database/schema.ts';
 import { nullable, p, statement, t } from '../../../database/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { listAccountSessions } from '../../../domain/grants/list-account-sessions.ts';

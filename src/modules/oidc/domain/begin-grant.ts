@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { SealKeys } from '../../../crypto/sealed-bytes.ts';
-import { loginIntents } from '../../../database/schema.ts';
+import { loginIntents } from '../../../database/intent-schema.ts';
 import { p, statement, t } from '../../../database/template.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { byAccess, formFor } from '../../../domain/sessions/by-access.ts';
