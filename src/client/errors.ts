@@ -30,6 +30,9 @@ export function fieldsOf(error: unknown): FieldProblem[] {
 const HINTS: Readonly<Record<string, string>> = {
   INVALID_ADMIN_KEY: 'adminKey is not an admin key of this Usher; an API key is not an admin key',
   INVALID_API_KEY: 'apiKey is unknown to this Usher, or revoked; API keys begin with usk_',
+  CURSOR_EXPIRED:
+    'the messages after it are no longer kept, or may be missing; read your lists again, and then watch without a cursor',
+  MESSAGE_FEED_OFF: 'an operator turns it on with messageFeed of UpdateApplication',
   CLIENT_ID_MISMATCH: 'apiKey belongs to another application than clientId',
   INVALID_REDIRECT_URI:
     'redirectUri must be one of the application, character for character; UpdateApplication adds it',

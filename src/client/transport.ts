@@ -22,11 +22,14 @@ export function createTransport(options: TransportOptions, headers: Readonly<Rec
   const { baseUrl, timeoutMs = DEFAULT_TIMEOUT_MS, fetch = globalThis.fetch } = options;
   if (!URL.canParse(baseUrl)) throw new TypeError(`baseUrl is not a URL: ${baseUrl}`);
   if (!/^https?:/i.test(baseUrl)) throw new TypeError(`baseUrl does not begin with https:// or http://: ${baseUrl}`);
-  const intercept: Interceptor = (next) => (request) => {
+  const intercept: Interceptor = (next) => async (request) => {
     for (const [name, value] of Object.entries(headers)) request.header.set(name, value);
-    return next(request).catch((error) => {
+    try {
+      const response = await next(request);
+      return response.stream ? { ...response, message: explainErrors(response.message) } : response;
+    } catch (error) {
       throw explain(error);
-    });
+    }
   };
   return createConnectTransport({
     baseUrl,
@@ -34,6 +37,15 @@ export function createTransport(options: TransportOptions, headers: Readonly<Rec
     interceptors: [intercept],
     fetch: (...request) => fetch(...request).catch((error) => throwUnavailable(baseUrl, error)),
   });
+}
+
+/** The error of a stream may come after its first messages. */
+async function* explainErrors<T>(messages: AsyncIterable<T>): AsyncIterable<T> {
+  try {
+    yield* messages;
+  } catch (error) {
+    throw explain(error);
+  }
 }
 
 /** @throws TypeError if the key is empty, or if it has characters that `fetch` does not send in a header */

@@ -6,10 +6,12 @@ import { MessageService } from '../../gen/usher/v1/message_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
+import { type FollowedMessages, type FollowOptions, followMessages } from './follow-messages.ts';
 import { toBase64url } from './login.ts';
 import { createTransport, requireKey, type TransportOptions } from './transport.ts';
 
 export { type FieldProblem, fieldsOf, reasonOf } from './errors.ts';
+export type { FollowedMessage, FollowedMessages, FollowOptions } from './follow-messages.ts';
 export { type FinishLoginOptions, finishLogin, LoginError, type StartLoginOptions, startLogin } from './login.ts';
 export { verifyWebhook, WebhookVerificationError } from './verify-webhook.ts';
 export type { WebhookData, WebhookMessage, WebhookUser } from './webhook-message.ts';
@@ -24,7 +26,7 @@ export interface UsherClient {
   readonly baseUrl: string;
   readonly auth: Client<typeof AuthService>;
   readonly events: Client<typeof EventService>;
-  readonly messages: Client<typeof MessageService>;
+  readonly messages: MessageReader;
   readonly sessions: Client<typeof SessionService>;
   readonly users: Client<typeof UserService>;
   readonly webhooks: Client<typeof WebhookService>;
@@ -32,15 +34,29 @@ export interface UsherClient {
   readonly sign: (text: string) => Promise<string>;
 }
 
+/** The messages of the application, as its webhooks get them. The operator turns them on with `messageFeed`. */
+export interface MessageReader extends Pick<Client<typeof MessageService>, 'listMessages'> {
+  /**
+   * Yields messages after a cursor, and then new ones as they come, until the signal is aborted. Connects again by itself.
+   *
+   * @throws ConnectError that another attempt would not mend, such as `CURSOR_EXPIRED` or `INVALID_API_KEY`
+   */
+  watch(options?: FollowOptions): AsyncGenerator<FollowedMessages, void, void>;
+}
+
 /** Creates the client of an application. Failed calls reject with a `ConnectError`. */
 export function createUsherClient(options: UsherClientOptions): UsherClient {
   requireKey('apiKey', options.apiKey);
   const transport = createTransport(options, { 'X-API-Key': options.apiKey });
+  const messages = createClient(MessageService, transport);
   return {
     baseUrl: options.baseUrl,
     auth: createClient(AuthService, transport),
     events: createClient(EventService, transport),
-    messages: createClient(MessageService, transport),
+    messages: {
+      listMessages: messages.listMessages,
+      watch: (watching) => followMessages(messages, watching),
+    },
     sessions: createClient(SessionService, transport),
     users: createClient(UserService, transport),
     webhooks: createClient(WebhookService, transport),

@@ -2,6 +2,7 @@ import type { Fault } from '../fault.ts';
 
 const browsers = 'test/client/browser-sessions.test.ts';
 const checks = 'test/client/session-checks.test.ts';
+const follows = 'test/client/follow-messages.test.ts';
 const login = 'test/client/login.test.ts';
 const ownSignIn = 'test/client/own-sign-in.test.ts';
 const webhooks = 'test/client/verify-webhook.test.ts';
@@ -239,5 +240,37 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = [
     replace: "encode(`${id && 'msg_1'}.${timestamp}.${text}`)",
     test: webhooks,
     title: /refuses a message with another ID/,
+  },
+  {
+    what: 'A watch that connects again begins where it began',
+    file: 'src/client/follow-messages.ts',
+    find: '        last = response.cursor;\n',
+    replace: '',
+    test: follows,
+    title: /^a watch goes on from the last cursor/,
+  },
+  {
+    what: 'A watch tries again for ever after an error that is final',
+    file: 'src/client/follow-messages.ts',
+    find: 'if (isFinal(error)) throw error;',
+    replace: '',
+    test: follows,
+    title: /^a watch goes on from the last cursor/,
+  },
+  {
+    what: 'A watch waits for ever at a connection that is lost',
+    file: 'src/client/follow-messages.ts',
+    find: '  let timer = startTimer();',
+    replace: '  let timer: NodeJS.Timeout | undefined;',
+    test: follows,
+    title: /^a watch connects again if it hears no heartbeat/,
+  },
+  {
+    what: 'A watch leaves its stream open when the loop ends',
+    file: 'src/client/follow-messages.ts',
+    find: '    leave();\n',
+    replace: '',
+    test: follows,
+    title: /^a watch takes the cursor and the types of its caller/,
   },
 ];
