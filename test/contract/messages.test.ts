@@ -1,10 +1,13 @@
 /** MessageService: the messages of an application, page by page and as a stream. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
 import { describe, expect, it } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { MessageService, type WatchMessagesResponse } from '../../gen/usher/v1/message_pb.ts';
 import { refusal, validationFailed } from '../support/answers.ts';
+import { REPOSITORY } from '../support/process.ts';
 import { adminClient, clientsOf, createTenant, type Tenant } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
@@ -107,17 +110,78 @@ describe('ListMessages', () => {
   it('refuses a cursor of another application, one that was altered, one before the oldest message, and a new epoch', async () => {
     const { owner, events, list, read, settle } = await openFeed();
     const { cursor } = await read();
-    expect(await (await openFeed()).list({ cursor })).toEqual(EXPIRED);
+    const another = await openFeed();
+    // The epochs differ, unless an operator gives all the same.
+    await service.database.sql`
+      update message_feeds set epoch = (select epoch from message_feeds where application_id = ${owner.id})
+      where application_id = ${another.owner.id}`;
+    expect(await another.list({ cursor })).toEqual(EXPIRED);
     expect(await list({ cursor: `${cursor}x` })).toEqual(EXPIRED);
     expect(await list({ eventTypes: ['unknown'] })).toEqual(validationFailed('eventTypes'));
     for (const eventId of ['a', 'b']) await events.createEvent({ eventId });
     await settle(2);
     await service.database.sql`delete from feed_positions where application_id = ${owner.id} and position = 1`;
     expect(await list({ cursor })).toEqual(EXPIRED);
-    const kept = await read({ cursor: 'oldest' });
-    expect(kept.messages).toHaveLength(1);
-    await service.database.sql`update message_feeds set epoch = gen_random_uuid() where application_id = ${owner.id}`;
-    expect(await list({ cursor: kept.cursor })).toEqual(EXPIRED);
+    expect((await read({ cursor: 'oldest' })).messages).toHaveLength(1);
+  });
+
+  it('skips no message that commits after later ones', async () => {
+    const { owner, events, read, settle } = await openFeed();
+    const { sql } = service.database;
+    const { cursor } = await sql.begin(async (transaction) => {
+      // It has the lower ID.
+      const payload = JSON.stringify({ type: 'event.created', timestamp: new Date(), data: { eventId: 'first' } });
+      await transaction`
+        insert into webhook_messages (application_id, type, payload, created_at)
+        values (${owner.id}, 'event.created', ${payload}, now())`;
+      await events.createEvent({ eventId: 'second' });
+      await settle(1);
+      const seen = await read();
+      expect(seen.messages).toMatchObject([{ data: { eventId: 'second' } }]);
+      return seen;
+    });
+    await settle(2);
+    expect((await read({ cursor })).messages).toMatchObject([{ data: { eventId: 'first' } }]);
+  });
+
+  it('passes thousands of messages of other types in one call', async () => {
+    const { owner, read } = await openFeed();
+    await service.database.sql`
+      with given as (
+        insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
+        select ${owner.id}, type, json_build_object('type', type, 'timestamp', now(), 'data', json_build_object('n', n))::text, now(), null
+        from generate_series(1, 5000) n, lateral (values (case n when 5000 then 'event.deleted' else 'event.created' end)) as of (type)
+        returning id
+      ), placed as (
+        insert into feed_positions (application_id, position, message_id, created_at)
+        select ${owner.id}, row_number() over (order by id), id, now() from given
+      )
+      update message_feeds set next_position = 5001 where application_id = ${owner.id}`;
+    const found = await read({ eventTypes: ['event.deleted'] });
+    expect(found.messages).toMatchObject([{ data: { n: 5000 } }]);
+    expect((await read({ eventTypes: ['event.deleted'], cursor: found.cursor })).messages).toEqual([]);
+  });
+
+  it('refuses a cursor from after the dump, once the operator has restored it as documented', async () => {
+    const { owner, events, list, read, settle } = await openFeed();
+    for (const eventId of ['a', 'b']) await events.createEvent({ eventId });
+    await settle(2);
+    const { cursor } = await read();
+    const manual = await readFile(join(REPOSITORY, 'src/OPERATIONS.md'), 'utf8');
+    const [, statement = ''] = /psql .*"\$RESTORED_URL" -c '(.*)'/.exec(manual) ?? [];
+    const { sql } = service.database;
+    // As if the dump had been made before the second event.
+    await sql`delete from feed_positions where application_id = ${owner.id} and position = 2`;
+    await sql`update message_feeds set next_position = 2 where application_id = ${owner.id}`;
+    await sql.unsafe(statement);
+    // The second position has another message now.
+    await events.createEvent({ eventId: 'c' });
+    await settle(2);
+    expect(await list({ cursor })).toEqual(EXPIRED);
+    expect((await read({ cursor: 'oldest' })).messages).toMatchObject([
+      { data: { eventId: 'a' } },
+      { data: { eventId: 'c' } },
+    ]);
   });
 
   it('works for an application that was created with a feed', async () => {

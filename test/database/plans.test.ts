@@ -41,6 +41,7 @@ import { redeemLoginCode } from '../../src/domain/login/redeem-login-code.ts';
 import { redeemWalletSignature } from '../../src/domain/login/redeem-wallet-signature.ts';
 import { SignUpRules } from '../../src/domain/login/sign-up-rules.ts';
 import { selectEnds } from '../../src/domain/messages/message-feeds.ts';
+import { readMessages } from '../../src/domain/messages/read-messages.ts';
 import { claimNotice, findDueNotices, postponeNotice, removeNotice } from '../../src/domain/notices/due-notices.ts';
 import { readMigrations } from '../../src/domain/operators/read-migrations.ts';
 import { readTotals } from '../../src/domain/operators/read-totals.ts';
@@ -124,6 +125,7 @@ const COUNTING = [
   'count_other_attendees',
   'select_backlog',
   'select_event_counts',
+  'select_feed_messages_of_types',
   'select_inviter',
   'select_totals',
 ];
@@ -596,6 +598,9 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await useEventRules({ ...ofEvents, transact: (work) => work(run) });
   await useInvitations(ofTenant, codes.keys, { service, tenant });
   await database.run(selectEnds, { applicationIds: [tenant.id] }, Number.POSITIVE_INFINITY);
+  const [feed] = await testDatabase.sql`select application_id as id from feed_positions limit 1`;
+  const reader = { ...ofTenant, application: { ...ofTenant.application, id: feed?.id } };
+  await readMessages(reader, undefined, { types: ['event.deleted'], size: 10 });
   await useOidc(ofTenant, runDistributed, { service, tenant });
   const closed = await createTenant(service, { singleSignOn: true, openIdConnect: true });
   const ofClosed = { ...ofTenant, application: { ...ofTenant.application, ...closed, singleSignOn: true } };

@@ -180,7 +180,7 @@ export const MessageSchema: GenMessage<Message> = /*@__PURE__*/
 export const MessageService: GenService<{
   /**
    * Returns the messages after a cursor, oldest first. Repeat the call with the
-   * cursor of the response; without messages, there are no more for now.
+   * cursor of the response; after one without messages, wait some seconds.
    *
    * INVALID_API_KEY; VALIDATION_FAILED; MESSAGE_FEED_OFF; CURSOR_EXPIRED for a
    * cursor before the oldest kept message, of another application, or from

@@ -6,7 +6,7 @@ import { EVENT_TYPES } from '../outbox/event-types.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
 import { cursorRule, DEFAULT_PAGE_SIZE, pageRules } from '../pages/read-page.ts';
 import { OLDEST, openCursor, sealCursor } from './feed-cursor.ts';
-import { type FeedMessage, readFeed, readMessages, requireKept } from './read-messages.ts';
+import { type FeedMessage, readMessages } from './read-messages.ts';
 
 export const typesRule = orDefault(listOf(oneOf(EVENT_TYPES), { min: 0, max: EVENT_TYPES.length }), []);
 
@@ -29,10 +29,7 @@ export async function listMessages(
 ): Promise<MessagePage> {
   const { cursor, pageSize, eventTypes } = check(request, rules);
   const { id } = call.application;
-  const feed = await readFeed(call);
-  const after =
-    !cursor || cursor === OLDEST ? { epoch: feed.epoch, position: feed.start } : openCursor(tokens, id, cursor);
-  requireKept(feed, after);
+  const after = !cursor || cursor === OLDEST ? undefined : openCursor(tokens, id, cursor);
   const page = await readMessages(call, after, { types: eventTypes, size: pageSize ?? DEFAULT_PAGE_SIZE });
   return { messages: page.messages, cursor: sealCursor(tokens, id, page.cursor) };
 }

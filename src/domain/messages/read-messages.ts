@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { messageFeeds } from '../../database/delivery-schema.ts';
 import { nullable, p, statement, t } from '../../database/template.ts';
 import type { ApplicationCall } from '../core/call.ts';
@@ -6,10 +6,13 @@ import { ServiceError } from '../core/errors.ts';
 import type { EventType } from '../outbox/event-types.ts';
 import { toMessageId } from '../webhooks/ids.ts';
 import type { FeedCursor } from './feed-cursor.ts';
+import { selectEnds } from './message-feeds.ts';
 
-/** How many positions a statement reads. Those of other types, and of erased users, have no message. */
+/** How many positions a statement reads. Those of erased users have no message. */
 const WINDOW = 100;
-/** How many statements a reader may need to pass positions without a message. */
+/** With types: most positions may have messages of others. A statement reads them in some milliseconds. */
+const WINDOW_OF_TYPES = 2_000;
+/** How many statements a reader may need to pass positions without a message for it. */
 const MAX_WINDOWS = 20;
 /** The size of the messages of one response, in characters of JSON. */
 const MAX_SIZE = 256 * 1024;
@@ -23,57 +26,72 @@ export interface FeedMessage {
 
 export interface FeedPage {
   readonly messages: readonly FeedMessage[];
+  /** Before the messages. */
+  readonly from: FeedCursor;
+  /** After them. */
   readonly cursor: FeedCursor;
   /** Whether there may be more. */
   readonly isFull: boolean;
 }
 
-/** Where a feed begins and ends. */
-export interface FeedState {
-  readonly epoch: string;
-  /** The position after which the oldest message is kept. */
-  readonly start: number;
-  /** The position of the last message. */
-  readonly end: number;
+interface Reading {
+  /** Without any, all types. */
+  readonly types: readonly EventType[];
+  /** How many messages at most. */
+  readonly size: number;
 }
 
-/** @throws ServiceError `Message feed is off` */
-export async function readFeed({ application, run }: ApplicationCall): Promise<FeedState> {
-  const [feed] = await run(selectFeed, { applicationId: application.id });
+type Reader = Pick<ApplicationCall, 'application' | 'run'>;
+
+/** Returns an empty page after the last message of the feed. @throws ServiceError `Message feed is off` */
+export async function readEnd({ application, run }: Reader): Promise<FeedPage> {
+  const [feed] = await run(selectEnds, { applicationIds: [application.id] });
   if (!feed) throw new ServiceError('MESSAGE_FEED_OFF');
-  return { epoch: feed.epoch, start: Number(feed.start), end: Number(feed.end) };
+  const end = { epoch: feed.epoch, position: Number(feed.end) };
+  return { messages: [], from: end, cursor: end, isFull: false };
 }
 
-/** @throws ServiceError `Cursor expired` for a cursor of another epoch, or before the oldest kept message */
-export function requireKept({ epoch, start, end }: FeedState, cursor: FeedCursor): void {
-  const isKept = cursor.epoch === epoch && cursor.position >= start && cursor.position <= end;
-  if (!isKept) throw new ServiceError('CURSOR_EXPIRED');
+/**
+ * Returns messages after the cursor, or from the oldest one.
+ *
+ * @throws ServiceError `Message feed is off`, `Cursor expired`
+ */
+export async function readMessages(call: Reader, cursor: FeedCursor | undefined, reading: Reading): Promise<FeedPage> {
+  let page = await readWindow(call, cursor, reading);
+  const { from } = page;
+  for (let window = 1; window < MAX_WINDOWS && page.isFull && page.messages.length === 0; window++)
+    page = await readWindow(call, page.cursor, reading);
+  return { ...page, from };
 }
 
-/** Returns up to `size` messages after a cursor, of the types or, without any, of all. */
-export async function readMessages(
-  { application, run }: Pick<ApplicationCall, 'application' | 'run'>,
-  { epoch, position }: FeedCursor,
-  { types, size }: { readonly types: readonly EventType[]; readonly size: number },
+async function readWindow(
+  { application, run }: Reader,
+  cursor: FeedCursor | undefined,
+  { types, size }: Reading,
 ): Promise<FeedPage> {
+  const place = { applicationId: application.id, after: cursor ? String(cursor.position) : null, size };
+  const rows = await (types.length > 0 ? run(selectMessagesOfTypes, { ...place, types }) : run(selectMessages, place));
+  const [feed] = rows;
+  if (!feed) throw new ServiceError('MESSAGE_FEED_OFF');
+  const { epoch } = feed;
+  const [start, end] = [Number(feed.start), Number(feed.end)];
+  const from = cursor ?? { epoch, position: start };
+  const isKept = from.epoch === epoch && from.position >= start && from.position <= end;
+  // Of another epoch, or before the oldest kept message.
+  if (!isKept) throw new ServiceError('CURSOR_EXPIRED');
   const messages: FeedMessage[] = [];
-  let [last, characters] = [position, 0];
-  for (let window = 0; window < MAX_WINDOWS; window++) {
-    const rows = await run(selectMessages, { applicationId: application.id, after: String(last), types });
-    for (const { at, messageId, payload } of rows) {
-      if (messageId !== null && payload !== null) {
-        characters += payload.length;
-        const isTooMuch = messages.length === size || (messages.length > 0 && characters > MAX_SIZE);
-        if (isTooMuch) return { messages, cursor: { epoch, position: last }, isFull: true };
-        messages.push(toFeedMessage(messageId, payload));
-      }
-      last = Number(at);
-    }
-    const cursor = { epoch, position: last };
-    if (rows.length < WINDOW) return { messages, cursor, isFull: false };
-    if (messages.length > 0) return { messages, cursor, isFull: true };
+  let [last, characters, isFull] = [from.position, 0, false];
+  for (const { at, messageId, payload } of rows) {
+    if (at === null || messageId === null || payload === null) break;
+    characters += payload.length;
+    isFull = messages.length > 0 && characters > MAX_SIZE;
+    if (isFull) break;
+    messages.push(toFeedMessage(messageId, payload));
+    last = Number(at);
   }
-  return { messages, cursor: { epoch, position: last }, isFull: true };
+  if (isFull || messages.length === size) return { messages, from, cursor: { epoch, position: last }, isFull: true };
+  const window = types.length > 0 ? WINDOW_OF_TYPES : WINDOW;
+  return { messages, from, cursor: { epoch, position: Number(feed.seen ?? last) }, isFull: feed.positions === window };
 }
 
 function toFeedMessage(id: string, payload: string): FeedMessage {
@@ -81,23 +99,42 @@ function toFeedMessage(id: string, payload: string): FeedMessage {
   return { messageId: toMessageId(id), type, occurredAt: new Date(timestamp), data };
 }
 
-const { epoch } = messageFeeds;
+/** A row for each message, and one without where there is none. No row if the feed is off. */
+const ROW = {
+  epoch: messageFeeds.epoch,
+  start: t.bigint,
+  end: t.bigint,
+  seen: nullable(t.bigint),
+  positions: t.integer,
+  at: nullable(t.bigint),
+  messageId: nullable(t.bigint),
+  payload: nullable(t.text),
+};
 
-const selectFeed = statement('select_message_feed', { epoch, start: t.bigint, end: t.bigint })`
-  select epoch, next_position - 1 as end,
-    coalesce((select min(position) - 1 from feed_positions where application_id = ${p.uuid('applicationId')}),
-      next_position - 1) as start
-  from message_feeds where application_id = ${p.uuid('applicationId')} and is_active`;
+/** One statement, so that no message expires between the check of the cursor and the reading. */
+const selectMessages = statement('select_feed_messages', ROW)`${selectWindow(WINDOW)}`;
+const selectMessagesOfTypes = statement('select_feed_messages_of_types', ROW)`
+  ${selectWindow(WINDOW_OF_TYPES, sql`and m.type = any(${p.texts('types')})`)}`;
 
-const MESSAGE = { at: t.bigint, messageId: nullable(t.bigint), payload: nullable(t.text) };
-
-const selectMessages = statement('select_feed_messages', MESSAGE)`
-  select placed.position as at, m.id as message_id, m.payload
-  from (
+/** Parameters: applicationId, after (null: from the oldest message), size. */
+function selectWindow(window: number, condition: SQL = sql``): SQL {
+  return sql`
+  with feed as (
+    select epoch, next_position - 1 as last, coalesce(
+      (select min(position) - 1 from feed_positions where application_id = ${p.uuid('applicationId')}), next_position - 1
+    ) as first
+    from message_feeds where application_id = ${p.uuid('applicationId')} and is_active
+  ), placed as (
     select position, message_id from feed_positions
-    where application_id = ${p.uuid('applicationId')} and position > ${p.bigint('after')}
-    order by position limit ${sql.raw(String(WINDOW))}
-  ) as placed
-  left join webhook_messages m on m.application_id = ${p.uuid('applicationId')} and m.id = placed.message_id
-    and (${p.texts('types')} = '{}' or m.type = any(${p.texts('types')}))
-  order by placed.position`;
+    where application_id = ${p.uuid('applicationId')}
+      and position > coalesce(${p.bigint('after')}, (select first from feed))
+    order by position limit ${sql.raw(String(window))}
+  ), wanted as (
+    select placed.position, m.id, m.payload from placed
+    join webhook_messages m on m.application_id = ${p.uuid('applicationId')} and m.id = placed.message_id ${condition}
+    order by placed.position limit ${p.integer('size')}
+  )
+  select feed.epoch, feed.first as start, feed.last as end, (select max(position) from placed) as seen,
+    (select count(*)::integer from placed) as positions, wanted.position as at, wanted.id as message_id, wanted.payload
+  from feed left join wanted on true order by wanted.position`;
+}

@@ -6,7 +6,7 @@ import { cursorRule } from '../pages/read-page.ts';
 import { type FeedCursor, OLDEST, openCursor, sealCursor } from './feed-cursor.ts';
 import { typesRule } from './list-messages.ts';
 import type { Watcher } from './message-feeds.ts';
-import { type FeedMessage, readFeed, readMessages, requireKept } from './read-messages.ts';
+import { type FeedMessage, type FeedPage, readEnd, readMessages } from './read-messages.ts';
 
 const MAX_MESSAGES = 100;
 const DEFAULT_HEARTBEAT_SECONDS = 15;
@@ -54,21 +54,18 @@ export async function* watchMessages(
   const ended = AbortSignal.any([signal, closing]);
   const heartbeatMs = (heartbeatSeconds ?? DEFAULT_HEARTBEAT_SECONDS) * 1_000;
   const endsAt = performance.now() + LIFETIME_MS;
-  const feed = await readFeed(call);
-  const position = given === OLDEST ? feed.start : feed.end;
-  let cursor: FeedCursor = given && given !== OLDEST ? openCursor(tokens, id, given) : { epoch: feed.epoch, position };
-  requireKept(feed, cursor);
+  const read = (after: FeedCursor | undefined) => readMessages(call, after, { types, size: MAX_MESSAGES });
+  const readFirst = (from: string) => read(from === OLDEST ? undefined : openCursor(tokens, id, from));
+  let page: FeedPage | undefined = await (given ? readFirst(given) : readEnd(call));
+  let cursor = page.from;
   yield show(cursor);
   let [toldAt, checkedAt] = [performance.now(), performance.now()];
-  for (let isBehind = true; ; ) {
-    if (isBehind) {
-      requireKept(await readFeed(call), cursor);
-      const page = await readMessages(call, cursor, { types, size: MAX_MESSAGES });
-      ({ cursor, isFull: isBehind } = page);
-      if (page.messages.length > 0) {
-        yield show(cursor, page.messages);
-        toldAt = performance.now();
-      }
+  for (;;) {
+    const isBehind: boolean = page?.isFull ?? false;
+    cursor = page?.cursor ?? cursor;
+    if (page && page.messages.length > 0) {
+      yield show(cursor, page.messages);
+      toldAt = performance.now();
     }
     if (ended.aborted || performance.now() - toldAt >= heartbeatMs) {
       yield show(cursor);
@@ -81,9 +78,8 @@ export async function* watchMessages(
       await requireKey();
       checkedAt = performance.now();
     }
-    if (isBehind) continue;
     const dueAt = Math.min(toldAt + heartbeatMs, checkedAt + KEY_CHECK_MS, endsAt);
-    await watcher.waitForMore(cursor, Math.max(0, dueAt - performance.now()), ended);
-    isBehind = watcher.hasMore(cursor);
+    if (!isBehind) await watcher.waitForMore(cursor, Math.max(0, dueAt - performance.now()), ended);
+    page = isBehind || watcher.hasMore(cursor) ? await read(cursor) : undefined;
   }
 }

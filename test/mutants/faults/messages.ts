@@ -5,12 +5,39 @@ const messages = 'test/contract/messages.test.ts';
 /** The feeds of applications. */
 export const MESSAGE_FAULTS: readonly Fault[] = [
   {
-    what: 'Messages are placed by their IDs, so that a late commit is skipped',
+    what: 'A message has its position from its insert, so that a late commit is skipped',
     file: 'src/domain/outbox/message-feed.ts',
-    find: 'feed.first + placed.place - 1, placed.id,',
-    replace: 'placed.id, placed.id,',
-    test: 'test/delivery/message-feed.test.ts',
-    title: /^a message that commits after a later one has its place after it/,
+    find: `next_position = next_position + (select count(*) from placed)
+    where application_id = \${p.uuid('applicationId')} and is_active
+    returning next_position - (select count(*) from placed) as first
+  ), positions as (
+    insert into feed_positions (application_id, position, message_id, created_at)
+    select \${p.uuid('applicationId')}, feed.first + placed.place - 1,`,
+    replace: `next_position = greatest(next_position, (select max(id) + 1 from placed))
+    where application_id = \${p.uuid('applicationId')} and is_active
+    returning next_position
+  ), positions as (
+    insert into feed_positions (application_id, position, message_id, created_at)
+    select \${p.uuid('applicationId')}, placed.id,`,
+    test: messages,
+    title: /^ListMessages skips no message that commits after later ones/,
+  },
+  {
+    what: 'A cursor is the ID of a message, so that a late commit is skipped',
+    file: 'src/domain/messages/read-messages.ts',
+    find: "select position, message_id from feed_positions\n    where application_id = ${p.uuid('applicationId')}\n      and position >",
+    replace:
+      "select message_id as position, message_id from feed_positions\n    where application_id = ${p.uuid('applicationId')}\n      and message_id >",
+    test: messages,
+    title: /^ListMessages skips no message that commits after later ones/,
+  },
+  {
+    what: 'A feed with types passes only a few messages of others',
+    file: 'src/domain/messages/read-messages.ts',
+    find: 'window < MAX_WINDOWS && ',
+    replace: 'window < 1 && ',
+    test: messages,
+    title: /^ListMessages passes thousands of messages/,
   },
   {
     what: 'A cursor of another application is valid',
@@ -23,7 +50,7 @@ export const MESSAGE_FAULTS: readonly Fault[] = [
   {
     what: 'A cursor before the oldest kept message skips silently',
     file: 'src/domain/messages/read-messages.ts',
-    find: ' && cursor.position >= start',
+    find: ' && from.position >= start',
     replace: '',
     test: messages,
     title: /^ListMessages refuses a cursor of another application/,
