@@ -2,6 +2,7 @@
 
 const LOOPBACK_HTTP = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?(?:[/?]|$)/;
 const LOOPBACK_IP_ORIGIN = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::(\d{1,5}))?(?=[/?]|$)/;
+const LOCALHOST_ORIGIN = /^(http:\/\/localhost)(?::(\d{1,5}))?(?=[/?]|$)/;
 /** RFC 8252, section 7.1: a private scheme is a reversed domain name. */
 const PRIVATE_SCHEME = /^[a-z][a-z0-9+-]*(?:\.[a-z0-9+-]+)+:/i;
 
@@ -20,16 +21,23 @@ export function isRegistrable(uri: string): boolean {
 
 /**
  * Returns whether the URI is registered, byte for byte (RFC 9700, section 4.1.3). For http on 127.0.0.1 and
- * [::1] any port matches, since native applications take a free one (RFC 8252, section 7.3).
+ * [::1] any port matches, since native applications take a free one (RFC 8252, section 7.3). For a public client so it
+ * does on localhost, which many of them use although a resolver could send it elsewhere.
  */
-export function isRegistered(uri: string, registered: readonly string[]): boolean {
+export function isRegistered(
+  uri: string,
+  registered: readonly string[],
+  { isPublic }: { readonly isPublic: boolean } = { isPublic: false },
+): boolean {
   if (registered.includes(uri)) return true;
-  const portless = withoutLoopbackPort(uri);
-  return portless !== undefined && registered.some((candidate) => withoutLoopbackPort(candidate) === portless);
+  const portless = withoutLoopbackPort(uri, isPublic);
+  return (
+    portless !== undefined && registered.some((candidate) => withoutLoopbackPort(candidate, isPublic) === portless)
+  );
 }
 
-function withoutLoopbackPort(uri: string): string | undefined {
-  const match = LOOPBACK_IP_ORIGIN.exec(uri);
+function withoutLoopbackPort(uri: string, isPublic: boolean): string | undefined {
+  const match = LOOPBACK_IP_ORIGIN.exec(uri) ?? (isPublic ? LOCALHOST_ORIGIN.exec(uri) : null);
   if (!match || Number(match[2] ?? 80) > 65_535) return undefined;
   return match[1] + uri.slice(match[0].length);
 }

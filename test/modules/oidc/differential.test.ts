@@ -43,9 +43,9 @@ const AUTHORIZE_DIFFERENCES: readonly Difference[] = [
     applies: (changes, _, theirs) => 'response_mode' in changes && theirs.error === 'unsupported_response_mode',
   },
   {
-    reason: 'A scope without openid is an invalid scope.',
+    reason: 'A request without openid is one of OAuth, whatever else it has.',
     applies: ({ scope = '' }, ours, theirs) =>
-      !`${scope}`.includes('openid') && ours.error === 'invalid_scope' && theirs.error === 'invalid_request',
+      !`${scope}`.includes('openid') && ours.place === 'page' && theirs.error === 'invalid_request',
   },
   {
     reason: 'Prompts that Usher does not know are ignored, as all that it does not know.',

@@ -19,7 +19,7 @@ import { adminClient, clientsOf, createTestUser, REDIRECT_URI, startTestService 
 
 const clock = new TestClock(new Date('2026-03-01T12:00:00.250Z'));
 const service = await startTestService({ clock: clock.read, oidcSigningKeys: [createRsaJwk()] });
-const redirectUris = [REDIRECT_URI, 'http://127.0.0.1/callback', 'com.example.app:/callback'];
+const redirectUris = [REDIRECT_URI, 'http://127.0.0.1/callback', 'http://localhost/', 'com.example.app:/callback'];
 const tenant = await createOidcTenant(service, { publicClient: true, redirectUris });
 const other = await createOidcTenant(service, { publicClient: true });
 const user = await createTestUser(service);
@@ -361,6 +361,8 @@ describe('a page', () => {
   test.each([
     [ORIGIN, ORIGIN],
     ['http://127.0.0.1:54321', 'http://127.0.0.1:54321'],
+    ['http://localhost:54321', 'http://localhost:54321'],
+    ['http://localhost.evil.test', undefined],
     ['https://evil.test', undefined],
     ['https://app.test.evil.test', undefined],
     ['http://app.test', undefined],

@@ -69,6 +69,19 @@ describe('a code', () => {
     });
   });
 
+  test('of OAuth is exchanged for tokens without an ID token, which name nobody', async () => {
+    const { body } = await signIn(user, 'email offline_access');
+    expect(body).toEqual(expect.objectContaining({ scope: 'email offline_access' }));
+    expect(body).not.toHaveProperty('id_token');
+    const { body: refreshed } = await refresh(service, tenant, body.refresh_token);
+    expect(refreshed).not.toHaveProperty('id_token');
+    expect(await getUserinfo(service, refreshed.access_token)).toMatchObject({
+      status: 403,
+      headers: { 'www-authenticate': 'Bearer realm="usher", error="insufficient_scope", scope="openid"' },
+      body: { error: 'insufficient_scope' },
+    });
+  });
+
   test('is redeemed once', async () => {
     const code = await signInForCode(service, tenant, user);
     expect((await redeem(service, tenant, code)).status).toBe(200);

@@ -143,10 +143,10 @@ export const TOKEN_FAULTS: readonly Fault[] = [
     title: /Invalid redirect URI when the redirect URI/,
   },
   {
-    what: 'Any port of localhost matches',
+    what: 'Any port of localhost matches for a client with a secret',
     file: 'src/domain/applications/redirect-uri.ts',
-    find: '/^(http:\\/\\/(?:127\\.0\\.0\\.1|\\[::1\\]))(?::(\\d{1,5}))?(?=[/?]|$)/',
-    replace: '/^(http:\\/\\/(?:localhost|127\\.0\\.0\\.1|\\[::1\\]))(?::(\\d{1,5}))?(?=[/?]|$)/',
+    find: '(isPublic ? LOCALHOST_ORIGIN.exec(uri) : null)',
+    replace: 'LOCALHOST_ORIGIN.exec(uri)',
     test: 'test/contract/login.test.ts',
     title: /Invalid redirect URI when the redirect URI/,
   },

@@ -1,6 +1,6 @@
-/** Reads requests to the authorization endpoint: OpenID Connect Core 1.0, section 3.1.2.1. */
+/** Reads requests to the authorization endpoint: OpenID Connect Core 1.0, section 3.1.2.1. Without `openid`, OAuth. */
 
-import { hasScope, readScope } from '../../../domain/grants/scope.ts';
+import { readScope } from '../../../domain/grants/scope.ts';
 import { OidcError } from './oidc-error.ts';
 import type { Parameters } from './parameters.ts';
 
@@ -70,14 +70,12 @@ export function readAuthorizationRequest(
   if (responseMode !== undefined && responseMode !== 'query' && responseMode !== 'form_post')
     throw invalid('response_mode is neither query nor form_post');
   for (const [name, error] of Object.entries(UNSUPPORTED)) if (get(name) !== undefined) throw new OidcError(error);
-  const scope = readScope(get('scope') ?? '');
-  if (!hasScope(scope, 'openid')) throw new OidcError('invalid_scope', { description: 'scope lacks openid' });
   const codeChallenge = readCodeChallenge(parameters, requirePkce);
   const prompts = (get('prompt') ?? '').split(' ').filter(Boolean);
   const isSilent = prompts.includes('none');
   if (isSilent && prompts.some((prompt) => prompt !== 'none')) throw invalid('prompt has other values beside none');
   return {
-    scope,
+    scope: readScope(get('scope') ?? ''),
     nonce: get('nonce') ?? null,
     codeChallenge,
     prompt: prompts.includes('login') ? 'LOGIN' : '',

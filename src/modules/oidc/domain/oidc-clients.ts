@@ -12,6 +12,7 @@ const CLIENT = {
   clientId: applications.clientId,
   redirectUris: applications.redirectUris,
   postLogoutRedirectUris: applications.postLogoutRedirectUris,
+  publicClient: applications.publicClient,
   /** Always true for a public client, which has no secret to prove that the code is its own. */
   requirePkce: t.boolean,
   sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
@@ -44,5 +45,5 @@ export class OidcClients {
 
 const selectClients = statement('select_oidc_clients', CLIENT)`
   select id, client_id, redirect_uris, post_logout_redirect_uris, require_pkce or public_client as require_pkce,
-    session_max_age_seconds, single_sign_on
+    public_client, session_max_age_seconds, single_sign_on
   from applications where client_id = ${anyOf(p.texts('clientIds'))} and deleted_at is null and open_id_connect`;

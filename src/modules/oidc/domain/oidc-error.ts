@@ -12,6 +12,7 @@ export const OIDC_ERRORS = {
   unsupported_grant_type: ['invalid_argument', 400, 'The grant type is not supported'],
   invalid_scope: ['invalid_argument', 400, 'The scope is not valid'],
   invalid_token: ['unauthenticated', 401, 'The access token is not valid'],
+  insufficient_scope: ['permission_denied', 403, 'The access token lacks the scope openid'],
   unsupported_response_type: ['invalid_argument', 400, 'The only response type is code'],
   request_not_supported: ['invalid_argument', 400, 'Request objects are not supported'],
   request_uri_not_supported: ['invalid_argument', 400, 'Request objects are not supported'],

@@ -12,7 +12,7 @@ function originOf(uri: string): string {
   return /^https?:/i.test(uri) ? new URL(uri).origin : '';
 }
 
-/** Returns undefined for other hosts. Redirect URIs on a loopback address match any port (RFC 8252, section 7.3). */
+/** Returns undefined for other hosts. Redirect URIs of public clients match any port on a loopback host. */
 function withoutLoopbackPort(origin: string): string | undefined {
-  return /^(http:\/\/(?:127\.0\.0\.1|\[::1\]))(?::\d{1,5})?$/.exec(origin)?.[1];
+  return /^(http:\/\/(?:localhost|127\.0\.0\.1|\[::1\]))(?::\d{1,5})?$/.exec(origin)?.[1];
 }

@@ -2,6 +2,7 @@
 
 import type { Logger } from 'pino';
 import type { Admission } from '../../../api/admission.ts';
+import { hasScope } from '../../../domain/grants/scope.ts';
 import { headerOf } from '../../../http/http-context.ts';
 import { readAccessToken } from '../domain/access-token.ts';
 import { findAccessToken, type TokenParts } from '../domain/find-token.ts';
@@ -34,6 +35,7 @@ async function showUser(parts: UserinfoParts, call: OidcCall, text: string | und
     token && (await parts.admission.run(token.applicationId, () => findAccessToken(parts, token, parts.clock())));
   if (!found) throw invalidToken('Bearer realm="usher", error="invalid_token"');
   const { applicationId, grant, scope, profile } = found;
+  if (!hasScope(scope, 'openid')) throw insufficientScope();
   call.setApplication(applicationId, { isAuthenticated: true });
   allowPage(call.context, grant.redirectUris);
   return { body: { sub: grant.userId, ...profileClaims(scope, profile, reportLeftOut(parts.logger, applicationId)) } };
@@ -48,8 +50,18 @@ async function readToken({ context, deadline }: OidcCall, method: 'GET' | 'POST'
   return ofHeader ?? ofForm;
 }
 
-/** Returns an error that pages of any origin may read: it reveals no client and no user. */
 function invalidToken(challenge: string): OidcError {
+  return new OidcError('invalid_token', { headers: readableChallenge(challenge) });
+}
+
+/** A token of OAuth without OpenID Connect, which names nobody to its client. */
+function insufficientScope(): OidcError {
+  const challenge = 'Bearer realm="usher", error="insufficient_scope", scope="openid"';
+  return new OidcError('insufficient_scope', { headers: readableChallenge(challenge) });
+}
+
+/** Returns headers that let pages of any origin read the error: it reveals no client and no user. */
+function readableChallenge(challenge: string): Record<string, string> {
   const headers = { 'www-authenticate': challenge, 'access-control-allow-origin': '*' };
-  return new OidcError('invalid_token', { headers: { ...headers, 'access-control-expose-headers': EXPOSED_HEADERS } });
+  return { ...headers, 'access-control-expose-headers': EXPOSED_HEADERS };
 }

@@ -59,7 +59,7 @@ async function readClient({
   if (!client) throw problemWith('client_id is unknown, or its application has no OpenID Connect');
   oidcCall.setApplication(client.id);
   if (redirectUri === undefined) throw problemWith('redirect_uri is missing', 'unknown-redirect');
-  if (!isRegistered(redirectUri, client.redirectUris)) {
+  if (!isRegistered(redirectUri, client.redirectUris, { isPublic: client.publicClient })) {
     throw problemWith(`redirect_uri is not registered: ${withoutSecrets(redirectUri)}`, 'unknown-redirect');
   }
   return { client, target: { ...readAnswerTarget(parameters), redirectUri } };

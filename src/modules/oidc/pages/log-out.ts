@@ -90,7 +90,8 @@ async function leadBack(request: OidcPageRequest, login: NamedLogin | undefined,
   const { context, languages, parameters, place } = request;
   const uri = parameters.get('post_logout_redirect_uri');
   const state = parameters.get('state');
-  if (uri !== undefined && login && isRegistered(uri, login.client.postLogoutRedirectUris)) {
+  const { postLogoutRedirectUris = [], publicClient: isPublic = false } = login?.client ?? {};
+  if (uri !== undefined && isRegistered(uri, postLogoutRedirectUris, { isPublic })) {
     return sendRedirect(context, state === undefined ? uri : addToQuery(uri, { state }));
   }
   const clientId = login?.client.clientId;

@@ -58,7 +58,6 @@ const FAULTS: readonly [string, Changes, string][] = [
   ['request', { request: 'x' }, 'request_not_supported'],
   ['request_uri', { request_uri: 'https://app.test/r' }, 'request_uri_not_supported'],
   ['registration', { registration: '{}' }, 'registration_not_supported'],
-  ['scope', { scope: 'email' }, 'invalid_scope'],
   ['code_challenge', { code_challenge: 'short' }, 'invalid_request'],
   ['prompt', { prompt: 'none login' }, 'invalid_request'],
   ['prompt', { prompt: 'none' }, 'login_required'],
@@ -71,8 +70,6 @@ describe('a fault that the application is told', () => {
       changes,
       error,
     ]),
-    ['no scope', { scope: undefined }, 'invalid_scope'],
-    ['a scope of openid in other letters', { scope: 'OpenID' }, 'invalid_scope'],
     ['a scope that is too long', { scope: `openid ${'x'.repeat(1_000)}` }, 'invalid_request'],
     ['a nonce that is too long', { nonce: 'é'.repeat(513) }, 'invalid_request'],
     ['a nonce with NUL', { nonce: 'a\0' }, 'invalid_request'],
@@ -119,20 +116,33 @@ describe('a fault that the application is told', () => {
   });
 
   it('is told in a form if the application wants that', async () => {
-    const page = await ask({ response_mode: 'form_post', scope: 'email' });
+    const page = await ask({ response_mode: 'form_post', max_age: 'x' });
     expect(page).toMatchObject({ status: 200, heading: 'You are being sent back', location: undefined });
     const { method, fields } = formOf(page, REDIRECT_URI);
     expect(method).toBe('post');
-    expect(fields).toMatchObject({ error: 'invalid_scope', ...STATE });
+    expect(fields).toMatchObject({ error: 'invalid_request', ...STATE });
   });
 
   it('keeps the query of the redirect URI', async () => {
     const redirectUri = 'https://app.test/callback?tenant=a%20b';
     const other = await createTenant(service, { openIdConnect: true, redirectUris: [redirectUri] });
-    const { location } = await ask({ redirect_uri: redirectUri, scope: 'x', state: undefined }, '', other);
-    expect(location?.startsWith(`${redirectUri}&error=invalid_scope&`)).toBe(true);
+    const { location } = await ask({ redirect_uri: redirectUri, max_age: 'x', state: undefined }, '', other);
+    expect(location?.startsWith(`${redirectUri}&error=invalid_request&`)).toBe(true);
     expect(parametersOf(location)).not.toHaveProperty('state');
   });
+});
+
+test.each([
+  [true, 'http://localhost:49152/callback', 303],
+  [true, 'http://localhost/callback', 303],
+  [true, 'http://localhost:49152/callback/', 400],
+  [true, 'http://localhost:65536/callback', 400],
+  [true, 'http://localhost.evil.test:49152/callback', 400],
+  [false, 'http://localhost:49152/callback', 400],
+])('the port of localhost is free for a public client: %s, %s', async (publicClient, redirect_uri, status) => {
+  const redirectUris = ['http://localhost:3000/callback'];
+  const client = await createTenant(service, { openIdConnect: true, publicClient, redirectUris });
+  expect(await ask({ redirect_uri }, '', client)).toMatchObject({ status });
 });
 
 describe('a request that is right', () => {
@@ -158,6 +168,8 @@ describe('a request that is right', () => {
 
   test.each<[string, Changes, object]>([
     ['a state of 4,096 bytes', { state: 'é'.repeat(2_048) }, { state: 'é'.repeat(2_048) }],
+    ['no scope', { scope: undefined }, { scope: 0 }],
+    ['scopes of OAuth alone', { scope: 'email OpenID' }, { scope: 4 }],
     ['no state and no nonce', { state: undefined, nonce: '' }, { state: '', nonce: null }],
     ['prompt=login', { prompt: 'login consent' }, { prompt: 'LOGIN' }],
     ['an unknown prompt', { prompt: 'create' }, { prompt: '' }],
