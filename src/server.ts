@@ -130,6 +130,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     onMessage: delivery.wake,
     pages,
     pageTokens: new PageTokens(secrets.encryptionKeys),
+    passkeyHost: pages.passkeyHost ?? new URL(authPageUrl).hostname,
     policy,
     protocol,
     providers: pages.providers,

@@ -23,6 +23,7 @@ export const OPENED_BY: Readonly<Record<keyof typeof AdminService.method, readon
   reactivateUser: ['support'],
   // With `all` only: whoever can set the e-mail address of a user can make the user an operator of the console.
   createUser: [],
+  batchCreateUsers: [],
   updateUser: [],
   deletePasskey: [],
   deleteUserIdentity: [],

@@ -18,6 +18,8 @@ export interface ServiceParts {
   readonly health: HealthMonitor;
   readonly liveSessions: LiveSessions;
   readonly pageTokens: PageTokens;
+  /** The host to which passkeys belong: an import takes no others. */
+  readonly passkeyHost: string;
   readonly policy: AddressPolicy;
   readonly webhooksPerApplication: number;
   readonly providers: ProviderNames;

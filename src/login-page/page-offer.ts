@@ -29,6 +29,8 @@ export interface PageOffer {
   readonly home?: { readonly applicationId: string; readonly path: string };
   /** The links in notices, to pages below the account page. */
   readonly noticeLinks?: NoticeLinks;
+  /** The host to which passkeys belong, unless it is that of the login page. */
+  readonly passkeyHost?: string | undefined;
   readonly rememberedSignIns?: RememberedSignIns;
   readonly signInWay?: SignInWay;
 }
@@ -42,6 +44,7 @@ export function toPageParts(offers: readonly PageOffer[]): PageParts {
     hasAccountPage,
     homes: new Map(offers.flatMap(({ home = [] }) => home).map(({ applicationId, path }) => [applicationId, path])),
     noticeLinks: hasAccountPage ? Object.assign({}, ...offers.map(({ noticeLinks }) => noticeLinks)) : {},
+    passkeyHost: offers.find(({ passkeyHost }) => passkeyHost)?.passkeyHost,
     providers: signInWays.providers,
     rememberedSignIns: offers.find(({ rememberedSignIns }) => rememberedSignIns)?.rememberedSignIns,
     signInWays,

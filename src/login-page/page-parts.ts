@@ -12,6 +12,8 @@ export interface PageParts {
   /** The paths of the first pages of applications of Usher's own, by application ID. */
   readonly homes: ReadonlyMap<string, string>;
   readonly noticeLinks: NoticeLinks;
+  /** The host to which passkeys belong, unless it is that of the login page. */
+  readonly passkeyHost: string | undefined;
   readonly providers: ProviderNames;
   /** Undefined if browsers remember no sign-ins. */
   readonly rememberedSignIns: RememberedSignIns | undefined;

@@ -70,6 +70,10 @@ export const ADMIN_EXAMPLES: Readonly<Record<string, Example>> = {
       attributes: { plan: 'pro', seats: 5 },
     },
   },
+  'AdminService/BatchCreateUsers': {
+    required: { users: [{ email: 'emmy@example.com', name: 'Emmy Noether', attributes: { plan: 'pro' } }] },
+    optional: { onConflict: 'update', notify: true },
+  },
   'AdminService/ListPasskeys': USER,
   'AdminService/ListUserIdentities': USER,
   'AdminService/DeleteUserIdentity': {

@@ -31,6 +31,7 @@ import { deletePasskey } from '../../domain/passkeys/delete-passkey.ts';
 import { listPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import type { Passkey } from '../../domain/passkeys/passkey.ts';
 import { listUserSessions } from '../../domain/sessions/list-user-sessions.ts';
+import { batchCreateUsers } from '../../domain/user-import/batch-create-users.ts';
 import { addApplicationUser } from '../../domain/users/add-application-user.ts';
 import { createUser } from '../../domain/users/create-user.ts';
 import { getUser } from '../../domain/users/get-user.ts';
@@ -47,14 +48,15 @@ export function createAdminHandlers({
   codeKeys,
   liveSessions,
   pageTokens,
+  passkeyHost,
   providers,
   tokens,
 }: Pick<
   ServiceParts,
-  'apiKeys' | 'codeKeys' | 'liveSessions' | 'pageTokens' | 'providers' | 'tokens'
+  'apiKeys' | 'codeKeys' | 'liveSessions' | 'pageTokens' | 'passkeyHost' | 'providers' | 'tokens'
 >): ServiceHandlers<typeof AdminService> {
   const present = createApplicationPresenter(tokens.issuer);
-  const isKnownMethod = (name: string) => isLoginMethod(name) || providers.isListed(name);
+  const isKnownMethod = (name: string) => isLoginMethod(name) || providers.issuers.has(name);
   const toApplication = (application: ApplicationDetails) => present(application, application.id);
   return {
     async createApplication(call, fields) {
@@ -90,6 +92,11 @@ export function createAdminHandlers({
     },
 
     createUser: async (call, fields) => ({ user: toMessage(await createUser(call, fields)) }),
+    async batchCreateUsers(call, fields) {
+      const onSignedOut = (userId: string) => liveSessions.forgetUser(userId);
+      const readTarget = () => ({ issuers: providers.issuers, onSignedOut, rpId: passkeyHost });
+      return { results: (await batchCreateUsers(call, readTarget, fields)).map(toMessage) };
+    },
     getUser: async (call, fields) => ({ user: toMessage(await getUser(call, fields)) }),
     listUsers: async (call, fields) => toPage('users', await listUsers(call, pageTokens, fields), toMessage),
     updateUser: async (call, fields) => ({ user: toMessage(await updateUser(call, fields)) }),

@@ -57,7 +57,7 @@ export class MessageSchemas {
     if (message) return this.refer(message);
     if (scalar === ScalarType.STRING) return { type: 'string' };
     if (scalar === ScalarType.BOOL) return { type: 'boolean' };
-    if (scalar === ScalarType.INT32) return { type: 'integer' };
+    if (scalar === ScalarType.INT32 || scalar === ScalarType.UINT32) return { type: 'integer' };
     throw new Error(`describe the type of ${field} in src/api/openapi/json-schema.ts`);
   }
 }

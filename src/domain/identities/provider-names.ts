@@ -2,10 +2,10 @@
 export interface ProviderNames {
   /** Those that people may use, in the order of their file. */
   readonly all: readonly { readonly id: string; readonly name: string }[];
-  /** Returns whether the file has the provider, even if people may not use it. */
-  isListed(id: string): boolean;
+  /** The issuers by ID, of all that the file has, even if people may not use them. */
+  readonly issuers: ReadonlyMap<string, string>;
   /** Returns the name of a provider, or an empty string for an unknown ID. */
   nameOf(id: string): string;
 }
 
-export const NO_PROVIDERS: ProviderNames = { all: [], isListed: () => false, nameOf: () => '' };
+export const NO_PROVIDERS: ProviderNames = { all: [], issuers: new Map(), nameOf: () => '' };

@@ -23,6 +23,7 @@ export function createPasskeyOffer(
       ...(account ? createAddedPasskeyActions(account, accountKeys) : []),
     ],
     accountSection: { exportData: exportPasskeys },
+    passkeyHost: passkeyRpId,
     noticeLinks: {
       passkeyAdded: ({ id: passkeyId, userId, changedAt }) =>
         `/passkey?t=${createPasskeyToken(accountKeys, { userId, passkeyId }, changedAt)}`,

@@ -11,10 +11,11 @@ import { withAudit } from '../../domain/audit/audit-event.ts';
 import { invalidField, ServiceError } from '../../domain/core/errors.ts';
 import { oneOf } from '../../domain/core/text-rules.ts';
 import { check, orDefault } from '../../domain/core/validation.ts';
+import { onConflictRule } from '../../domain/user-import/batch-create-users.ts';
+import type { ImportOptions } from '../../domain/user-import/import-lines.ts';
 import type { HttpContext, NodeResponse } from '../../http/http-context.ts';
 import { Progress } from '../../progress.ts';
 import type { Core } from '../module.ts';
-import type { ImportOptions } from './import-lines.ts';
 import { readLines } from './read-lines.ts';
 import { type Counts, runImport } from './run-import.ts';
 
@@ -22,12 +23,10 @@ import { type Counts, runImport } from './run-import.ts';
 const STALL_MS = 60_000;
 
 const flag = orDefault(oneOf(['true', 'false'] as const), 'false');
-const rules = { dryRun: flag, notify: flag, onConflict: orDefault(oneOf(['skip', 'update', 'fail'] as const), 'fail') };
-
-type Target = Pick<ImportOptions, 'issuers' | 'rpId'>;
+const rules = { dryRun: flag, notify: flag, onConflict: onConflictRule };
 
 /** Returns a function that serves the import. One runs at a time: another gets `Service unavailable`. */
-export function createImport(core: Core, target: Target) {
+export function createImport(core: Core) {
   let isRunning = false;
   return async (context: HttpContext): Promise<void> => {
     let outcome: CallOutcome = { code: 'ok' };
@@ -48,7 +47,8 @@ export function createImport(core: Core, target: Target) {
       isRunning = true;
       context.allowLongBody();
       try {
-        await importBody(core, context, actor, { ...target, ...options, onSignedOut: core.onSignedOut });
+        const { onSignedOut, passkeyHost: rpId, providers } = core;
+        await importBody(core, context, actor, { ...options, issuers: providers.issuers, onSignedOut, rpId });
       } finally {
         isRunning = false;
       }

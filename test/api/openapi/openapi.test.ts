@@ -77,6 +77,7 @@ const validators = new Map(
           'resource-uri': true,
           'scope-name': true,
           color: true,
+          base64url: true,
           'page-token': true,
           cursor: true,
           'message-id': true,
@@ -322,6 +323,7 @@ const FORMATS: Readonly<Record<string, fc.Arbitrary<string>>> = {
   'ip-address': fc.oneof(fc.ipV4(), fc.ipV6()),
   color: fc.integer({ min: 0, max: 0xffffff }).map((number) => `#${number.toString(16).padStart(6, '0')}`),
   byte: fc.uint8Array({ maxLength: 50_000 }).map((bytes) => Buffer.from(bytes).toString('base64')),
+  base64url: fc.uint8Array({ minLength: 1, maxLength: 1_000 }).map((bytes) => Buffer.from(bytes).toString('base64url')),
   'message-id': fc.integer({ min: 1 }).map((id) => `msg_${id}`),
   'webhook-url': fc.webUrl({ validSchemes: ['https'] }),
   // Each operation has fields of its own.

@@ -24,7 +24,7 @@ test('a provider that the operator does not offer is neither shown nor accepted'
   const providers = open(['acme']);
   expect(providers.all.map(({ id }) => id)).toEqual(['acme']);
   expect(() => providers.require('other')).toThrow('Login method not enabled');
-  expect(providers.isListed('other')).toBe(true);
+  expect(providers.issuers.has('other')).toBe(true);
 });
 
 test('a provider gets its new secret after the file has changed, and one that was removed is not accepted', async () => {

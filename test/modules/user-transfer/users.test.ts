@@ -1,5 +1,6 @@
 /** Import and export of users as JSON lines. */
 import { randomBytes, randomUUID } from 'node:crypto';
+import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   ADMIN_KEY,
@@ -104,6 +105,31 @@ describe('an export', () => {
         expect((await fetch(`${service.url}/admin/users.jsonl`, { method, headers })).status).toBe(401);
       }
     }
+  });
+});
+
+test('BatchCreateUsers stores what a file with the same lines stores', async () => {
+  const [ofFile, ofCall] = [fullUser(), fullUser()];
+  await importUsers([ofFile]);
+  const { createdAt, passkeys, ...fields } = ofCall;
+  const user = {
+    ...fields,
+    createdAt: timestampFromDate(new Date(createdAt)),
+    passkeys: passkeys.map((passkey) => ({ ...passkey, signCount: 4_294_967_295 })),
+  };
+  expect(await admin.batchCreateUsers({ users: [user] })).toMatchObject({
+    results: [{ status: 'created', id: ofCall.id }],
+  });
+  const [first, second] = (await exportUsers())
+    .split('\n')
+    .filter((line) => [ofFile, ofCall].some(({ id }) => line.includes(id)))
+    .map((line) => JSON.parse(line))
+    .sort(({ id }) => (id === ofFile.id ? -1 : 1));
+  const { id: _, externalId: _e, email: _m, walletAddress: _w, identities: _i, passkeys: _p, ...common } = first;
+  expect(second).toEqual({
+    ...common,
+    ...fields,
+    passkeys: [{ ...first.passkeys[0], ...passkeys[0], signCount: 4_294_967_295 }],
   });
 });
 

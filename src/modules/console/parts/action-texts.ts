@@ -25,6 +25,7 @@ export const ACTION_TEXTS: ReadonlyMap<string, ActionText> = new Map([
   }),
   ...rowsOf('AdminService/', 'user', {
     CreateUser: 'Created a user',
+    BatchCreateUsers: 'Imported a user',
     UpdateUser: 'Changed a user',
     DeactivateUser: 'Deactivated a user',
     ReactivateUser: 'Reactivated a user',

@@ -30,7 +30,7 @@ export class LoginProviders {
   readonly #timeoutMs: number;
   readonly #offered: readonly string[] | undefined;
   #connections: ReadonlyMap<string, ProviderConnection> = new Map();
-  #listed: ReadonlySet<string> = new Set();
+  #issuers: ReadonlyMap<string, string> = new Map();
 
   constructor({ loginProviders, loginProviderIds, requestTimeoutMs }: LoginProviderSettings) {
     this.#offered = loginProviderIds;
@@ -46,7 +46,7 @@ export class LoginProviders {
   /** Replaces the providers after their file has changed. An unchanged provider keeps its client and metadata. */
   replace(providers: readonly LoginProvider[]): void {
     const before = this.#connections;
-    this.#listed = new Set(providers.map(({ id }) => id));
+    this.#issuers = new Map(providers.map(({ id, issuer }) => [id, issuer]));
     this.#connections = new Map(
       providers
         .filter(({ id }) => this.#offered?.includes(id) ?? true)
@@ -58,9 +58,9 @@ export class LoginProviders {
     );
   }
 
-  /** Returns whether the file has the provider, even if people may not use it. */
-  isListed(id: string): boolean {
-    return this.#listed.has(id);
+  /** The issuers by ID, of all that the file has, even if people may not use them. */
+  get issuers(): ReadonlyMap<string, string> {
+    return this.#issuers;
   }
 
   /** Returns the name of a provider, or an empty string for an unknown ID. */
