@@ -39,8 +39,8 @@ export const CHROMIUM_ARGS = [
 
 export const SKIPS_CHROMIUM = lacks('CHROMIUM');
 
-export async function launchChromium() {
-  const options = { executablePath: CHROMIUM_PATH, args: CHROMIUM_ARGS, timeout: PAGE_TIMEOUT_MS };
+export async function launchChromium(args: readonly string[] = []) {
+  const options = { executablePath: CHROMIUM_PATH, args: [...CHROMIUM_ARGS, ...args], timeout: PAGE_TIMEOUT_MS };
   const browser = await chromium.launch(options);
   return browser.on('context', (context) => context.setDefaultTimeout(PAGE_TIMEOUT_MS));
 }
