@@ -2,11 +2,13 @@
 import { randomUUID } from 'node:crypto';
 import { Code } from '@connectrpc/connect';
 import { afterAll, describe, expect, test } from 'vitest';
+import { holdLock, waitForLockWaiters } from '../support/lock.ts';
 import {
   adminClient,
   beginSession,
   clientsOf,
   createTenant,
+  createTestGroup,
   createTestUser,
   startTestService,
 } from '../support/service.ts';
@@ -74,6 +76,34 @@ test('a user whom BatchCreateUsers deactivates is signed out at once, and each u
   expect(await sessions.checkSession({ sessionId })).toMatchObject({ active: false });
   const { auditEvents } = await admin.listAuditEvents({ resource: id });
   expect(new Set(auditEvents.map(({ action }) => action))).toEqual(new Set(['AdminService/BatchCreateUsers']));
+});
+
+describe('beside a change that commits after the look-up', () => {
+  test('a user who is stored meanwhile is refused alone', async () => {
+    const emails = [newEmail(), newEmail(), newEmail()];
+    const [, taken] = emails;
+    const lock = await holdLock(
+      service.database,
+      `insert into users (id, email, wallet_address, created_at) values ('${randomUUID()}', '${taken}', '', now())`,
+    );
+    const reply = admin.batchCreateUsers({ users: emails.map((email) => ({ email })) });
+    await waitForLockWaiters(service.database);
+    await lock.release();
+    expect((await reply).results.map(({ status, reason }) => reason ?? status)).toEqual([
+      'created',
+      'USER_ALREADY_EXISTS',
+      'created',
+    ]);
+  });
+
+  test('a group that is deleted meanwhile refuses its users alone', async () => {
+    const { groupId, name } = await createTestGroup(service);
+    const lock = await holdLock(service.database, `delete from groups where id = '${groupId}'`);
+    const reply = admin.batchCreateUsers({ users: [{ email: newEmail() }, { email: newEmail(), groups: [name] }] });
+    await waitForLockWaiters(service.database);
+    await lock.release();
+    expect((await reply).results.map(({ status, reason }) => reason ?? status)).toEqual(['created', 'GROUP_NOT_FOUND']);
+  });
 });
 
 describe('BatchCreateUsers refuses', () => {

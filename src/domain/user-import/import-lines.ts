@@ -29,6 +29,10 @@ export interface LineResult {
 }
 
 const FOREIGN_KEY_VIOLATION = '23503';
+const DEADLOCK = '40P01';
+
+/** A batch, then its lines alone, and once more: by then, what another import has stored meanwhile is known. */
+const MAX_ATTEMPTS = 3;
 
 const UPDATED = ['email', 'name', 'profileImage', 'walletAddress', 'externalId', 'attributes'] as const;
 
@@ -37,6 +41,7 @@ export async function importLines(
   call: Call,
   lines: readonly UserLine[],
   options: ImportOptions,
+  attempt = 1,
 ): Promise<LineResult[]> {
   const known = await findKnown(call.run, lines, options.issuers);
   const results = lines.map((line) => decide(line, known, options));
@@ -49,11 +54,11 @@ export async function importLines(
     try {
       await insertUsers(call, created, known, options);
     } catch (error) {
-      const isGroupGone = sqlStateOf(error) === FOREIGN_KEY_VIOLATION;
-      if (!isGroupGone && !isUniqueViolation(error)) throw error;
       // Somebody has stored one of the keys meanwhile, or deleted a group. Alone, each other line can be stored.
-      if (lines.length > 1) return oneByOne(call, lines, options);
-      return [{ status: 'failed', reason: isGroupGone ? 'GROUP_NOT_FOUND' : 'USER_ALREADY_EXISTS' }];
+      const isMeanwhile = isUniqueViolation(error) || [FOREIGN_KEY_VIOLATION, DEADLOCK].includes(sqlStateOf(error));
+      if (!isMeanwhile) throw error;
+      if (attempt < MAX_ATTEMPTS) return oneByOne(call, lines, options, attempt + 1);
+      return [{ status: 'failed', reason: isUniqueViolation(error) ? 'USER_ALREADY_EXISTS' : 'GROUP_NOT_FOUND' }];
     }
   }
   for (const [at, line] of lines.entries()) {
@@ -63,9 +68,14 @@ export async function importLines(
   return results;
 }
 
-async function oneByOne(call: Call, lines: readonly UserLine[], options: ImportOptions): Promise<LineResult[]> {
+async function oneByOne(
+  call: Call,
+  lines: readonly UserLine[],
+  options: ImportOptions,
+  attempt: number,
+): Promise<LineResult[]> {
   const results: LineResult[] = [];
-  for (const line of lines) results.push(...(await importLines(call, [line], options)));
+  for (const line of lines) results.push(...(await importLines(call, [line], options, attempt)));
   return results;
 }
 

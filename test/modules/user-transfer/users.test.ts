@@ -12,7 +12,9 @@ import {
 } from '../../support/service.ts';
 
 const provider = { id: 'acme', name: 'Acme', type: 'openid', issuer: 'https://acme.test', clientId: 'c' } as const;
+const READ_KEY = 'an-admin-key-that-reads-of-sufficient-length';
 const config = {
+  adminKeys: [{ name: 'reader', key: READ_KEY, rights: ['read'] as const }],
   loginProviders: [{ ...provider, clientSecret: 's', trustEmail: false, emailDomains: [] }],
 };
 const service = await startTestService({ config });
@@ -100,9 +102,15 @@ describe('an export', () => {
   });
 
   test('and an import need an admin key with every right', async () => {
-    for (const headers of [{}, { 'x-admin-key': 'wrong' }]) {
+    const answers = [
+      ['', 401],
+      ['wrong', 401],
+      [READ_KEY, 403],
+    ] as const;
+    for (const [key, status] of answers) {
       for (const method of ['GET', 'POST']) {
-        expect((await fetch(`${service.url}/admin/users.jsonl`, { method, headers })).status).toBe(401);
+        const headers = { 'x-admin-key': key };
+        expect((await fetch(`${service.url}/admin/users.jsonl`, { method, headers })).status).toBe(status);
       }
     }
   });
@@ -170,6 +178,17 @@ test('duplicates fail, in any spelling, within a file and against the table', as
   ]);
 });
 
+test('two lines with one identity or passkey and nothing else in common: the first has it', async () => {
+  const { identities, passkeys } = fullUser();
+  for (const shared of [{ identities }, { passkeys }]) {
+    const answers = await importUsers([
+      { email: newEmail(), ...shared },
+      { email: newEmail(), ...shared },
+    ]);
+    expect(answers).toMatchObject([{ status: 'created' }, { status: 'failed', field: Object.keys(shared)[0] }]);
+  }
+});
+
 test.each([
   [{ identities: [{ provider: 'other', subject: '1' }] }, 'UNKNOWN_PROVIDER'],
   [{ passkeys: [{ credentialId: 'AAAA', publicKey: 'AAAA', rpId: 'other.test' }] }, 'PASSKEY_OF_OTHER_HOST'],
@@ -183,6 +202,30 @@ test.each([
   expect(answers[1]).toMatchObject({ line: 2, reason, field: Object.keys(fields)[0] });
 });
 
+test('a line is refused with an ID that nobody has beside the address of a user, and with the ID of a deleted user', async () => {
+  const [stored, deleted] = [await createTestUser(service), await createTestUser(service)];
+  await admin.deleteUser({ userId: deleted.id });
+  const answers = await importUsers(
+    [
+      { id: randomUUID(), email: stored.email },
+      { id: deleted.id, email: newEmail() },
+    ],
+    '?onConflict=update',
+  );
+  expect(answers.map(({ reason, field }) => `${reason} ${field}`)).toEqual([
+    'CONFLICTING_IDS id',
+    'USER_ALREADY_EXISTS id',
+  ]);
+});
+
+test('an imported passkey counts for operators after a week, as a new one', async () => {
+  const { id, ...user } = fullUser();
+  await importUsers([{ id, ...user }]);
+  const keys = await service.database.sql`
+    select extract(epoch from counts_for_operators_from - created_at)::int as seconds from passkeys where user_id = ${id}`;
+  expect(keys).toEqual([{ seconds: 7 * 86_400 }]);
+});
+
 test('each of 10,000 broken lines is answered, and none ends the import', async () => {
   const kinds = [
     () =>
@@ -191,7 +234,7 @@ test('each of 10,000 broken lines is answered, and none ends the import', async 
         .replaceAll(/[\r\n]/g, 'x'),
     () => '[1]',
     () => '{"email":',
-    () => JSON.stringify({ email: 'x'.repeat(17_000) }),
+    () => JSON.stringify({ email: newEmail() }) + ' '.repeat(17_000),
     () => JSON.stringify({ email: newEmail(), name: 'nul \0' }),
     () => `{"email":"a@b.test","__proto__":{"a":1}}`,
     () => `${'['.repeat(8_000)}`,

@@ -28,12 +28,14 @@ import { SIGN_OUT_FAULTS } from './sign-outs.ts';
 import { SIGN_UP_FAULTS } from './sign-ups.ts';
 import { TENANT_FAULTS } from './tenants.ts';
 import { TOKEN_FAULTS } from './tokens.ts';
+import { USER_IMPORT_FAULTS } from './user-imports.ts';
 import { USER_FAULTS } from './users.ts';
 import { WEBHOOK_FAULTS } from './webhooks.ts';
 
 export const FAULTS: readonly Fault[] = [
   ...TENANT_FAULTS,
   ...USER_FAULTS,
+  ...USER_IMPORT_FAULTS,
   ...KEY_FAULTS,
   ...LOGIN_FAULTS,
   ...SIGN_UP_FAULTS,
