@@ -12,7 +12,7 @@ const INTEGRATION = [
   .concat(
     'test/api/openapi/*.test.ts',
     'test/contract/{audit-export,check-in-export,idempotency-keys,lists,repeated-calls,tenants}.test.ts',
-    'test/login-page/{contract-wallet,international-addresses,notices}.test.ts',
+    'test/login-page/{assurance,contract-wallet,international-addresses,notices}.test.ts',
     'test/log.test.ts',
     'test/modules/{account,oidc}/*.test.ts',
     'test/modules/passkeys/{account-*,passkeys-*,young-*}.test.ts',

@@ -16,13 +16,15 @@ export const loginIntents = pgTable(
     prompt: text('prompt').notNull().default(''),
     /** The oldest sign-in that the application accepts. */
     maxAgeSeconds: integer('max_age_seconds'),
+    /** The lowest level that the login demands. It may raise that of the application. */
+    requiredAssurance: smallint('required_assurance').notNull().default(1),
     completedAt: instant('completed_at'),
     /** When the user signed in. Null if that was when the intent was completed. */
     authenticatedAt: instant('authenticated_at'),
     userId: uuid('user_id').references(() => users.id),
     /** How the user signed in. Null until the intent is completed. */
     method: text('method'),
-    /** 1 for one factor, 3 for a passkey that counts in full and has verified the person. Null until then. */
+    /** How surely that shows who the user is: a level of `assurance.ts`. Null until the intent is completed. */
     assurance: smallint('assurance'),
     passkeyId: uuid('passkey_id'),
     /** A printed link of the console proves that this user is at the browser. A passkey added here counts in full. */

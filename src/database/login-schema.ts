@@ -147,6 +147,8 @@ export const rememberedSignIns = pgTable(
     /** The browser, as in login intents. Null if version 1.0.0 has remembered the sign-in. */
     browserDigest: bytes('browser_digest'),
     method: text('method').notNull(),
+    /** As in `login_intents`. */
+    assurance: smallint('assurance').notNull().default(1),
     authenticatedAt: instant('authenticated_at').notNull(),
     expiresAt: instant('expires_at').notNull(),
   },

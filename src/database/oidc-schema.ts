@@ -27,6 +27,8 @@ export const oidcGrants = pgTable(
     /** What the client may do at the resource. Null for none. */
     scopeNames: text('scope_names').array(),
     method: text('method').notNull(),
+    /** As in `login_intents`. */
+    assurance: smallint('assurance').notNull().default(1),
     ipAddress: text('ip_address').notNull(),
     userAgent: text('user_agent').notNull(),
     /** As in `sessions`. */

@@ -50,6 +50,8 @@ export const applications = pgTable(
     singleSignOn: boolean('single_sign_on').notNull().default(false),
     /** Whether only users in `added_users`, and members of groups with access, may sign in. */
     restrictAccess: boolean('restrict_access').notNull().default(false),
+    /** The lowest level of the sign-ins that it accepts. */
+    requiredAssurance: smallint('required_assurance').notNull().default(1),
     /** Whether it may use OpenID Connect. */
     openIdConnect: boolean('open_id_connect').notNull().default(false),
     /** Whether its OpenID Connect requests must have a code challenge (RFC 7636). */

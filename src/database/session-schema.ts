@@ -1,6 +1,6 @@
 /** Sessions, the cut-offs that end them, and the users of an application. */
 import { sql } from 'drizzle-orm';
-import { index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
+import { index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { attributes, bytes, instant } from './column-types.ts';
 import { applicationIdColumn, DEFAULT_IDLE_SECONDS, profileColumns, users } from './schema.ts';
 import type { TableFacts } from './table-facts.ts';
@@ -26,6 +26,8 @@ export const sessions = pgTable(
     browserDigest: bytes('browser_digest'),
     /** How the user signed in last. */
     method: text('method').notNull(),
+    /** The level of that sign-in, as in `login_intents`. */
+    assurance: smallint('assurance').notNull().default(1),
     /** Who signed in last on behalf of the user. Null if the user did. */
     onBehalfBy: text('on_behalf_by'),
     authenticatedAt: instant('authenticated_at').notNull(),

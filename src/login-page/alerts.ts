@@ -22,6 +22,7 @@ const OF_ERRORS = {
   WRONG_CODE: 'alert.wrongCode',
   CODE_NOT_VALID: 'alert.codeNotValid',
   LOGIN_METHOD_NOT_ENABLED: 'alert.methodNotEnabled',
+  ASSURANCE_NOT_MET: 'alert.assuranceNotMet',
   INVALID_SIGNATURE: 'alert.invalidSignature',
   INVALID_PASSKEY: 'alert.passkeyInvalid',
   PASSKEY_ALREADY_EXISTS: 'alert.passkeyAlreadyExists',

@@ -11,7 +11,7 @@ import { type Form, sendRedirect } from './responses.ts';
 export function pageOf({ reason }: ServiceError, form: Form): Form {
   if (reason === 'ACCOUNT_CLOSED') return 'closed';
   if (reason === 'ACCESS_NOT_ALLOWED') return 'refused';
-  if (reason === 'LOGIN_METHOD_NOT_ENABLED') return 'choice';
+  if (reason === 'LOGIN_METHOD_NOT_ENABLED' || reason === 'ASSURANCE_NOT_MET') return 'choice';
   // A name completes the login only with a valid code.
   if (reason === 'CODE_NOT_VALID' && form === 'name') return 'code';
   // A code was just sent, whichever form has asked for it.

@@ -1,6 +1,7 @@
 /** Shows the forms of a login, and the problems of refused forms. */
 
 import { allowsMethod } from '../domain/applications/branding.ts';
+import { ONE_FACTOR } from '../domain/core/assurance.ts';
 import type { ServiceError } from '../domain/core/errors.ts';
 import { UUID } from '../domain/core/validation.ts';
 import { findLatestCode, type StoredLoginCode } from '../domain/login/find-latest-code.ts';
@@ -11,13 +12,14 @@ import { alertFor, alertKeyOf } from './alerts.ts';
 import { createFormNonce, keepAnswer } from './answer-cookie.ts';
 import { readEmailCookie } from './browser-cookie.ts';
 import { showDeadEnd } from './dead-end.ts';
-import type { LoginRequest } from './login-request.ts';
+import { type LoginRequest, loginPathOf } from './login-request.ts';
 import { renderChoice } from './pages/choice.ts';
 import { renderClosed, renderRefused } from './pages/closed.ts';
 import { renderCode } from './pages/code.ts';
 import { describeError } from './pages/error.ts';
 import { renderLink } from './pages/link.ts';
 import { renderName } from './pages/name.ts';
+import type { Demand, WayView } from './pages/view.ts';
 import { isExpected, pageOf, redirectToForm } from './redirect-to-form.ts';
 import { type Form, type FormPage, sendErrorPage, sendPage, sendRedirect, sendScriptResponse } from './responses.ts';
 import { viewLogin } from './view-login.ts';
@@ -48,10 +50,14 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   // The Back button leads here. The account page shows whether somebody is signed in.
   const home = state.kind === 'completed' ? parts.homes.get(state.applicationId) : undefined;
   if (home) return sendRedirect(context, home);
-  const methods = parts.methods.filter((method) => allowsMethod(state.branding, method));
-  const ways = state.kind === 'open' ? parts.signInWays.view(state.branding, request) : [];
+  const { requiredAssurance } = state;
+  const demandsMore = requiredAssurance > ONE_FACTOR;
+  const methods = demandsMore ? [] : parts.methods.filter((method) => allowsMethod(state.branding, method));
+  const asked = { ...state.branding, requiredAssurance };
+  const ways = state.kind === 'open' ? parts.signInWays.view(asked, request) : [];
   // Without any method: the operator has disabled all methods that the application allows.
-  const kind = state.kind === 'open' && methods.length + ways.length === 0 ? 'unavailable' : state.kind;
+  const isClosed = !demandsMore && methods.length + ways.length === 0;
+  const kind = state.kind === 'open' && isClosed ? 'unavailable' : state.kind;
   if (kind !== 'open') {
     sendErrorPage(context, kind, viewLogin(request, state));
   } else {
@@ -65,6 +71,8 @@ export async function showForm(request: LoginRequest, form: FormPage) {
       allowSignUp: state.allowSignUp,
       signUpEmailDomains: state.signUpEmailDomains,
       methods,
+      demand: demandsMore ? demandFor(ways) : undefined,
+      accountPath: parts.hasAccountPage ? loginPathOf(parts).replace(/login$/, 'account') : undefined,
       email,
       once: createFormNonce(),
       figures: fields.figures,
@@ -81,6 +89,10 @@ export async function showForm(request: LoginRequest, form: FormPage) {
     const page = offer ?? render(view);
     sendPage(context, 200, { ...page, application: view.application });
   }
+}
+
+function demandFor(ways: readonly WayView[]): Demand {
+  return ways.length > 0 ? 'assurance.text' : 'assurance.unmet';
 }
 
 function findCode(

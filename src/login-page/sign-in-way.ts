@@ -5,13 +5,22 @@ import type { ProviderNames } from '../domain/identities/provider-names.ts';
 import type { LoginContext } from './login-context.ts';
 import type { WayView } from './pages/view.ts';
 
+/** What a login asks of a sign-in. */
+export interface AskedSignIn extends Pick<Branding, 'loginMethods'> {
+  /** The lowest level that completes it. */
+  readonly requiredAssurance: number;
+}
+
 export interface SignInWay {
+  /** The highest level of assurance that it can show. One factor if absent. */
+  readonly highest?: number;
   /**
    * Returns what the pages of a login show of it, or undefined if people cannot sign in to the application by it.
    *
+   * @param login what its application allows, and the level that it demands
    * @param request undefined for a preview
    */
-  view(branding: Pick<Branding, 'loginMethods'>, request?: LoginContext): WayView | undefined;
+  view(login: AskedSignIn, request?: LoginContext): WayView | undefined;
   /** Returns the page that the person wants to see after the sign-in, before the application. */
   findWantedPage?(request: LoginContext, prompt?: string): string | undefined;
   /** Returns the page with an offer that is due after a sign-in by another method. */

@@ -1,9 +1,9 @@
 /** The ways to sign in of all modules, as the login page, the account page and the rest of Usher use them. */
-import type { Branding } from '../domain/applications/branding.ts';
+import { ONE_FACTOR } from '../domain/core/assurance.ts';
 import { NO_PROVIDERS, type ProviderNames } from '../domain/identities/provider-names.ts';
 import type { LoginContext } from './login-context.ts';
 import type { WayView } from './pages/view.ts';
-import type { SignInWay } from './sign-in-way.ts';
+import type { AskedSignIn, SignInWay } from './sign-in-way.ts';
 
 export class SignInWays {
   readonly providers: ProviderNames;
@@ -14,9 +14,17 @@ export class SignInWays {
     this.providers = ways.find(({ providers }) => providers)?.providers ?? NO_PROVIDERS;
   }
 
-  /** Returns what the pages of a login show of each, the last one first. @param request undefined for a preview */
-  view(branding: Pick<Branding, 'loginMethods'>, request?: LoginContext): readonly WayView[] {
-    return this.#ways.toReversed().flatMap((way) => way.view(branding, request) ?? []);
+  /**
+   * Returns what the pages of a login show of each that can complete it, the last one first.
+   *
+   * @param request undefined for a preview
+   */
+  view(login: AskedSignIn, request?: LoginContext): readonly WayView[] {
+    const suffices = ({ highest = ONE_FACTOR }: SignInWay) => highest >= login.requiredAssurance;
+    return this.#ways
+      .filter(suffices)
+      .toReversed()
+      .flatMap((way) => way.view(login, request) ?? []);
   }
 
   /** Returns the page that the person wants to see after the sign-in, before the application. */

@@ -135,7 +135,7 @@ describe('A session', () => {
     const tokens = await AuthTokens.create(PUBLIC_URL, service.config.secrets.authSigningKeys ?? []);
     const { clientId } = tenant;
     const login = { clientId, userId: user.id, loginIntentId: randomUUID(), authenticatedAt: clock.read() };
-    const byWallet = await tokens.mint({ ...login, method: 'wallet' });
+    const byWallet = await tokens.mint({ ...login, method: 'wallet', assurance: 1 });
     const events = () =>
       sql`select from audit_events where action = 'AuthService/ExchangeToken' and resource = ${user.id}`;
     const signIn = { method: 'wallet', authTime: timestampFromDate(clock.read()) };

@@ -165,6 +165,7 @@ describe('CompleteLogin', () => {
       exp: seconds + 900,
       auth_time: clock.read().getTime(),
       amr: ['page'],
+      acr: '1',
     });
   });
 
@@ -235,6 +236,7 @@ it('GetLoginIntent returns the name of the application, the expiry, and the stat
         signUpEmailDomains: [],
         loginMethods: [],
         prompt: '',
+        requiredAssurance: 'ANY',
       },
     });
   for (const id of [completed, expired]) {
@@ -244,6 +246,43 @@ it('GetLoginIntent returns the name of the application, the expiry, and the stat
   clock.advance(30 * MINUTE);
   expect(await callWith(getLoginIntent, { loginIntentId: completed })).toEqual(shown(completed, 'completed'));
   expect(await callWith(getLoginIntent, { loginIntentId: expired })).toEqual(shown(expired, 'expired'));
+});
+
+describe('a login that demands more than one factor', () => {
+  const NOT_MET = refusal('failed_precondition', 'Assurance not met');
+  const begin = (requiredAssurance: string) => createLoginIntent(service, tenant, { requiredAssurance });
+
+  it.each([
+    ['TWO_FACTORS', 1, false],
+    ['TWO_FACTORS', 2, true],
+    ['PHISHING_RESISTANT', 2, false],
+    ['PHISHING_RESISTANT', 3, true],
+  ])('and is %s is completed by a sign-in of level %d: %s', async (requiredAssurance, assurance, suffices) => {
+    const loginIntentId = await begin(requiredAssurance);
+    const shown = await callWith(getLoginIntent, { loginIntentId });
+    expect(shown).toMatchObject({ data: { loginIntent: { requiredAssurance } } });
+    const answer = await callWith(completeLogin, { loginIntentId, userId: user.id, assurance });
+    expect(answer).toEqual(suffices ? expect.objectContaining({ code: 'ok' }) : NOT_MET);
+    if (!suffices)
+      expect(await callWith(completeLogin, { loginIntentId, userId: user.id, assurance: 3 })).toMatchObject({
+        code: 'ok',
+      });
+  });
+
+  it('leads back with the error of RFC 9470', async () => {
+    const { data } = await callWith(cancelLogin, { loginIntentId: await begin('TWO_FACTORS') });
+    expect(new URL(fieldOf(data, 'redirectUrl')).searchParams.get('error')).toBe('unmet_authentication_requirements');
+  });
+
+  it('takes no other level, and no level for granted on behalf of a user', async () => {
+    const loginIntentId = await begin('TWO_FACTORS');
+    for (const assurance of [0, 4])
+      expect(await callWith(completeLogin, { loginIntentId, userId: user.id, assurance })).toEqual(
+        validationFailed('assurance'),
+      );
+    const onBehalf = { loginIntentId, userId: user.id, assurance: 3, onBehalfBy: 'Support' };
+    expect(await callWith(completeLogin, onBehalf)).toEqual(NOT_MET);
+  });
 });
 
 describe('CancelLogin', () => {

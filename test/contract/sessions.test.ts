@@ -44,6 +44,7 @@ it.each([
     ipAddress: '127.0.0.1',
     userAgent: expect.any(String),
     method: 'page',
+    assurance: 1,
     // Replies of REST stay as they were.
     ...(protocol === CONNECT && { authTime: createdAt }),
   };

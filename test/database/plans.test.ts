@@ -544,7 +544,13 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await noteSignIn(noticing, codes.keys, { ...newBrowser(), address: '198.51.100.7' }, where);
 
   const signedIn = await createTestUser(service);
-  const account = { userId: signedIn.id, authenticatedAt: now, method: 'email', loginIntentId: '' } as const;
+  const account = {
+    userId: signedIn.id,
+    authenticatedAt: now,
+    method: 'email',
+    assurance: 1,
+    loginIntentId: '',
+  } as const;
   const claims = { ...account, loginIntentId: randomUUID(), clientId: ACCOUNT_CLIENT_ID };
   await openAccount(call, tokens, await tokens.mint(claims)).catch(() => undefined);
   const found = await findAccount(call, browser, { ...account, openedAt: now, isContinued: false });

@@ -108,6 +108,23 @@ export const SCREENS: readonly Screen[] = [
     render: (language) =>
       renderChoice(formView(language, { methods: ['email', 'wallet', 'passkey'], ways: [toWayView(PASSKEY)] })),
   },
+  {
+    name: 'choice-assurance',
+    render: (language) =>
+      renderChoice(
+        formView(language, {
+          methods: [],
+          ways: [toWayView(PASSKEY)],
+          demand: 'assurance.text',
+          accountPath: '/account',
+          alert: language.text('alert.assuranceNotMet'),
+        }),
+      ),
+  },
+  {
+    name: 'choice-unmet',
+    render: (language) => renderChoice(formView(language, { methods: [], demand: 'assurance.unmet' })),
+  },
   { name: 'passkey-offer', render: (language) => renderPasskeyOffer(passkeysView(language, { passkeys: [] })) },
   { name: 'passkey-list', render: (language) => renderPasskeyList(passkeysView(language)) },
   { name: 'passkey-list-empty', render: (language) => renderPasskeyList(passkeysView(language, { passkeys: [] })) },

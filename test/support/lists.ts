@@ -219,7 +219,7 @@ async function openSignIn({ service, tenant }: ListFixture): Promise<() => Promi
     const userId = randomUUID();
     await service.database.sql`
       insert into users (id, email, wallet_address, created_at) values (${userId}, ${userId}, ${userId}, '2000-01-01')`;
-    await auth.exchangeToken({ authToken: await tokens.mint({ ...login, userId, method: 'page' }) });
+    await auth.exchangeToken({ authToken: await tokens.mint({ ...login, userId, method: 'page', assurance: 1 }) });
     return userId;
   };
 }
@@ -232,7 +232,7 @@ async function openUser({ service }: ListFixture): Promise<OpenList> {
     const tenant = await createTenant(service);
     const { jti = '', iat = 0 } = decodeJwt(await logIn(service, tenant, { id: userId }));
     const login = { loginIntentId: jti, clientId: tenant.clientId, authenticatedAt: new Date(iat * 1_000) };
-    const authToken = await tokens.mint({ ...login, userId, method: 'page' });
+    const authToken = await tokens.mint({ ...login, userId, method: 'page', assurance: 1 });
     await clientsOf(service, tenant).auth.exchangeToken({ authToken });
     return tenant.id;
   };

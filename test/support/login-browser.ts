@@ -134,6 +134,7 @@ interface LoginOptions {
   readonly locale?: string;
   readonly prompt?: 'LOGIN' | 'PASSKEYS';
   readonly maxAgeSeconds?: number;
+  readonly requiredAssurance?: string;
 }
 
 export type BegunLogin = Awaited<ReturnType<typeof beginLogin>>;

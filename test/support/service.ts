@@ -218,7 +218,7 @@ export async function createLoginIntent(
     redirectUri = REDIRECT_URI,
     state = 'state',
     ...demands
-  }: { redirectUri?: string; state?: string; prompt?: string; maxAgeSeconds?: number } = {},
+  }: { redirectUri?: string; state?: string; prompt?: string; maxAgeSeconds?: number; requiredAssurance?: string } = {},
 ): Promise<string> {
   const { auth } = clientsOf(service, { apiKey });
   return (await auth.generateAuthUrl({ clientId, redirectUri, state, ...demands })).loginIntentId;

@@ -19,7 +19,13 @@ export async function useRememberedSignIns(
   const browser = newBrowser();
   const settings = { singleSignOnMaxAgeSeconds: 3_600, sessionMaxAgeSeconds: 3_600, tokens };
   const { id: userId } = await createTestUser(service);
-  const signIn = { applicationId: tenant.id, userId, method: 'email', authenticatedAt: call.now } as const;
+  const signIn = {
+    applicationId: tenant.id,
+    userId,
+    method: 'email',
+    assurance: 1,
+    authenticatedAt: call.now,
+  } as const;
   const former = { formerToken: 'A'.repeat(43), maxAgeSeconds: 3_600 };
   const token = (await rememberSignIn(call, browser, signIn, former)) ?? '';
   const loginIntentId = await createLoginIntent(service, tenant);

@@ -12,7 +12,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file usher/v1/auth.proto.
  */
 export const file_usher_v1_auth: GenFile = /*@__PURE__*/
-  fileDesc("ChN1c2hlci92MS9hdXRoLnByb3RvEgh1c2hlci52MSKyAQoWR2VuZXJhdGVBdXRoVXJsUmVxdWVzdBIRCgljbGllbnRfaWQYASABKAkSFAoMcmVkaXJlY3RfdXJpGAIgASgJEg0KBXN0YXRlGAMgASgJEhMKBmxvY2FsZRgEIAEoCUgAiAEBEg4KBnByb21wdBgFIAEoCRIcCg9tYXhfYWdlX3NlY29uZHMYBiABKAVIAYgBAUIJCgdfbG9jYWxlQhIKEF9tYXhfYWdlX3NlY29uZHMiRAoXR2VuZXJhdGVBdXRoVXJsUmVzcG9uc2USEAoIYXV0aF91cmwYASABKAkSFwoPbG9naW5faW50ZW50X2lkGAIgASgJIioKFEV4Y2hhbmdlVG9rZW5SZXF1ZXN0EhIKCmF1dGhfdG9rZW4YASABKAkiYAoVRXhjaGFuZ2VUb2tlblJlc3BvbnNlEiMKBHVzZXIYASABKAsyFS51c2hlci52MS5Vc2VyUHJvZmlsZRIiCgdzZXNzaW9uGAIgASgLMhEudXNoZXIudjEuU2Vzc2lvbiLXAQoLVXNlclByb2ZpbGUSDQoFZW1haWwYASABKAkSEQoEbmFtZRgCIAEoCUgAiAEBEhoKDXByb2ZpbGVfaW1hZ2UYAyABKAlIAYgBARIWCg53YWxsZXRfYWRkcmVzcxgEIAEoCRIPCgJpZBgFIAEoCUgCiAEBEjAKCmF0dHJpYnV0ZXMYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0SAOIAQFCBwoFX25hbWVCEAoOX3Byb2ZpbGVfaW1hZ2VCBQoDX2lkQg0KC19hdHRyaWJ1dGVzIrQBCgdTZXNzaW9uEgoKAmlkGAEgASgJEi4KCmNyZWF0ZWRfYXQYAiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi0KCWF1dGhfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGbWV0aG9kGAQgASgJEi4KCmV4cGlyZXNfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wMrcBCgtBdXRoU2VydmljZRJWCg9HZW5lcmF0ZUF1dGhVcmwSIC51c2hlci52MS5HZW5lcmF0ZUF1dGhVcmxSZXF1ZXN0GiEudXNoZXIudjEuR2VuZXJhdGVBdXRoVXJsUmVzcG9uc2USUAoNRXhjaGFuZ2VUb2tlbhIeLnVzaGVyLnYxLkV4Y2hhbmdlVG9rZW5SZXF1ZXN0Gh8udXNoZXIudjEuRXhjaGFuZ2VUb2tlblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
+  fileDesc("ChN1c2hlci92MS9hdXRoLnByb3RvEgh1c2hlci52MSLqAQoWR2VuZXJhdGVBdXRoVXJsUmVxdWVzdBIRCgljbGllbnRfaWQYASABKAkSFAoMcmVkaXJlY3RfdXJpGAIgASgJEg0KBXN0YXRlGAMgASgJEhMKBmxvY2FsZRgEIAEoCUgAiAEBEg4KBnByb21wdBgFIAEoCRIcCg9tYXhfYWdlX3NlY29uZHMYBiABKAVIAYgBARIfChJyZXF1aXJlZF9hc3N1cmFuY2UYByABKAlIAogBAUIJCgdfbG9jYWxlQhIKEF9tYXhfYWdlX3NlY29uZHNCFQoTX3JlcXVpcmVkX2Fzc3VyYW5jZSJEChdHZW5lcmF0ZUF1dGhVcmxSZXNwb25zZRIQCghhdXRoX3VybBgBIAEoCRIXCg9sb2dpbl9pbnRlbnRfaWQYAiABKAkiKgoURXhjaGFuZ2VUb2tlblJlcXVlc3QSEgoKYXV0aF90b2tlbhgBIAEoCSJgChVFeGNoYW5nZVRva2VuUmVzcG9uc2USIwoEdXNlchgBIAEoCzIVLnVzaGVyLnYxLlVzZXJQcm9maWxlEiIKB3Nlc3Npb24YAiABKAsyES51c2hlci52MS5TZXNzaW9uItcBCgtVc2VyUHJvZmlsZRINCgVlbWFpbBgBIAEoCRIRCgRuYW1lGAIgASgJSACIAQESGgoNcHJvZmlsZV9pbWFnZRgDIAEoCUgBiAEBEhYKDndhbGxldF9hZGRyZXNzGAQgASgJEg8KAmlkGAUgASgJSAKIAQESMAoKYXR0cmlidXRlcxgGIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3RIA4gBAUIHCgVfbmFtZUIQCg5fcHJvZmlsZV9pbWFnZUIFCgNfaWRCDQoLX2F0dHJpYnV0ZXMixwEKB1Nlc3Npb24SCgoCaWQYASABKAkSLgoKY3JlYXRlZF9hdBgCIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLQoJYXV0aF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZtZXRob2QYBCABKAkSLgoKZXhwaXJlc19hdBgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEQoJYXNzdXJhbmNlGAYgASgFMrcBCgtBdXRoU2VydmljZRJWCg9HZW5lcmF0ZUF1dGhVcmwSIC51c2hlci52MS5HZW5lcmF0ZUF1dGhVcmxSZXF1ZXN0GiEudXNoZXIudjEuR2VuZXJhdGVBdXRoVXJsUmVzcG9uc2USUAoNRXhjaGFuZ2VUb2tlbhIeLnVzaGVyLnYxLkV4Y2hhbmdlVG9rZW5SZXF1ZXN0Gh8udXNoZXIudjEuRXhjaGFuZ2VUb2tlblJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_struct, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message usher.v1.GenerateAuthUrlRequest
@@ -65,6 +65,15 @@ export type GenerateAuthUrlRequest = Message<"usher.v1.GenerateAuthUrlRequest"> 
    * @generated from field: optional int32 max_age_seconds = 6;
    */
   maxAgeSeconds?: number | undefined;
+
+  /**
+   * The lowest assurance that completes the login, as in Application. It can raise
+   * that of the application, never lower it. Check the assurance of the answer: the
+   * user may come back with the auth token of another login.
+   *
+   * @generated from field: optional string required_assurance = 7;
+   */
+  requiredAssurance?: string | undefined;
 };
 
 /**
@@ -233,6 +242,14 @@ export type Session = Message<"usher.v1.Session"> & {
    * @generated from field: google.protobuf.Timestamp expires_at = 5;
    */
   expiresAt?: Timestamp | undefined;
+
+  /**
+   * How surely the last sign-in has shown who the user is, as in ActiveSession. Not in
+   * REST.
+   *
+   * @generated from field: int32 assurance = 6;
+   */
+  assurance: number;
 };
 
 /**

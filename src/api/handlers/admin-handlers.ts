@@ -16,6 +16,7 @@ import { logoPathOf } from '../../domain/applications/logo-path.ts';
 import { setApplicationLogo } from '../../domain/applications/set-application-logo.ts';
 import { updateApplication } from '../../domain/applications/update-application.ts';
 import { type AuditEvent, listAuditEvents } from '../../domain/audit/list-audit-events.ts';
+import { nameRequiredAssurance } from '../../domain/core/assurance.ts';
 import { endUserGrant } from '../../domain/grants/end-grants.ts';
 import { listUserGrants } from '../../domain/grants/list-grants.ts';
 import { deleteUserIdentity } from '../../domain/identities/delete-identity.ts';
@@ -57,7 +58,10 @@ export function createAdminHandlers({
 >): ServiceHandlers<typeof AdminService> {
   const present = createApplicationPresenter(tokens.issuer);
   const isKnownMethod = (name: string) => isLoginMethod(name) || providers.issuers.has(name);
-  const toApplication = (application: ApplicationDetails) => present(application, application.id);
+  const toApplication = ({ requiredAssurance, ...application }: ApplicationDetails) => ({
+    ...present(application, application.id),
+    requiredAssurance: nameRequiredAssurance(requiredAssurance),
+  });
   return {
     async createApplication(call, fields) {
       const { application, apiKeyId, apiKey } = await createApplication(call, fields, isKnownMethod);
@@ -135,7 +139,8 @@ export function createAdminHandlers({
 
     async getLoginIntent(call, fields) {
       const { id, branding, status, ...intent } = await getLoginIntent(call, fields);
-      const shown = { ...intent, loginIntentId: id, state: status };
+      const requiredAssurance = nameRequiredAssurance(intent.requiredAssurance);
+      const shown = { ...intent, requiredAssurance, loginIntentId: id, state: status };
       return { loginIntent: { ...toMessage(shown), ...present(branding, intent.applicationId) } };
     },
     async completeLogin(call, fields) {

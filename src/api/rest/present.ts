@@ -11,6 +11,7 @@ const ONLY_IN_RPC: readonly string[] = [
   'usher.v1.Session.auth_time',
   'usher.v1.Session.method',
   'usher.v1.Session.expires_at',
+  'usher.v1.Session.assurance',
   'usher.v1.UserProfile.id',
   'usher.v1.ActiveSession.auth_time',
 ];

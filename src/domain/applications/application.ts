@@ -1,6 +1,7 @@
 import { toListedDomain } from '../../config/email-domains.ts';
 import type { RowOf } from '../../database/database.ts';
 import { applications, DEFAULT_IDLE_SECONDS } from '../../database/schema.ts';
+import { ONE_FACTOR, requiredAssuranceRule } from '../core/assurance.ts';
 import { listOf } from '../core/compound-rules.ts';
 import { type Rule, rule } from '../core/rule.ts';
 import { boolean, identifier, integer, optional, orDefault, textThat } from '../core/validation.ts';
@@ -13,8 +14,15 @@ import { resourceColumns, resourceFlags, resourceRules } from './resource.ts';
 const { id, clientId, name, redirectUris, allowSignUp, askName, singleSignOn, openIdConnect, createdAt } = applications;
 const { messageFeed } = applications;
 const { sessionMaxAgeSeconds, sessionIdleSeconds, signUpEmailDomains, allowInvitations } = applications;
-const { restrictAccess, attributeClaims } = applications;
-const sessionColumns = { sessionMaxAgeSeconds, sessionIdleSeconds, singleSignOn, restrictAccess, attributeClaims };
+const { restrictAccess, requiredAssurance, attributeClaims } = applications;
+const sessionColumns = {
+  sessionMaxAgeSeconds,
+  sessionIdleSeconds,
+  singleSignOn,
+  restrictAccess,
+  requiredAssurance,
+  attributeClaims,
+};
 
 /** The columns of the calling application that its calls need. */
 export const callerColumns = { id, name, clientId, redirectUris, openIdConnect, ...sessionColumns };
@@ -68,6 +76,7 @@ export const optionalRules = {
   sessionMaxAgeSeconds: optional(integer({ min: 900, max: 31_536_000 })),
   signUpEmailDomains: orDefault(distinctDomains, []),
   attributeClaims: orDefault(attributeClaimsRule, []),
+  requiredAssurance: orDefault(requiredAssuranceRule, ONE_FACTOR),
   sessionIdleSeconds: orDefault(idleSeconds, DEFAULT_IDLE_SECONDS),
   ...brandingRules,
   ...openIdConnectRules,

@@ -69,6 +69,8 @@ export interface Application {
   readonly singleSignOn?: boolean;
   /** Whether only users whom operators have let in may sign in. */
   readonly restrictAccess?: boolean;
+  /** The lowest level of the sign-ins that it accepts. */
+  readonly requiredAssurance?: number;
   /** The attributes of users that it sees. */
   readonly attributeClaims?: readonly string[];
   /** Whether it may use OpenID Connect. */

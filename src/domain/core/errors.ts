@@ -49,6 +49,7 @@ const CALL_ERRORS = {
   LOGIN_INTENT_COMPLETED: ['failed_precondition', 'Login intent already completed'],
   LOGIN_INTENT_EXPIRED: ['failed_precondition', 'Login intent expired'],
   SIGN_IN_NOT_FRESH: ['failed_precondition', 'Sign-in not fresh'],
+  ASSURANCE_NOT_MET: ['failed_precondition', 'Assurance not met'],
 
   TOO_MANY_GROUPS: ['resource_exhausted', 'Too many groups'],
   ATTENDEE_BLOCKED: ['failed_precondition', 'Attendee blocked'],

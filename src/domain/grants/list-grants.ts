@@ -15,6 +15,7 @@ const columns = {
   sid: oidcGrants.sid,
   scope: oidcGrants.scope,
   method: t.textOf<SignInMethod>(),
+  assurance: oidcGrants.assurance,
   ipAddress: oidcGrants.ipAddress,
   userAgent: oidcGrants.userAgent,
   authTime: t.instant,

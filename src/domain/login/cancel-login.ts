@@ -1,4 +1,5 @@
 import { addToQuery } from '../applications/redirect-uri.ts';
+import { ONE_FACTOR } from '../core/assurance.ts';
 import type { Call } from '../core/call.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
@@ -18,7 +19,8 @@ export async function cancelLogin(
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ redirectUrl: string }> {
   const intent = await requireOpenIntent(call, check(request, rules).loginIntentId);
-  const error = 'access_denied';
+  // RFC 9470, section 5: the application may then do with less, or say what it needs.
+  const error = intent.requiredAssurance > ONE_FACTOR ? 'unmet_authentication_requirements' : 'access_denied';
   const protocol = tokens.protocolOf(intent);
   if (protocol) return { redirectUrl: protocol.toErrorUrl(intent, error) };
   const { redirectUri, state } = intent;

@@ -4,9 +4,10 @@ import { BY_POSTGRES } from '../../database/instants.ts';
 import { p, type RowOfType, statement } from '../../database/template.ts';
 import { accessByCtes } from '../access/has-access.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
+import { ONE_FACTOR, PHISHING_RESISTANT } from '../core/assurance.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
-import { check, identifier, optional, text, textThat, type Unchecked, uuid } from '../core/validation.ts';
+import { check, identifier, integer, optional, text, textThat, type Unchecked, uuid } from '../core/validation.ts';
 import { type SignInOrigin, shortenUserAgent } from '../sessions/browser.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { IMPERSONATION, type SignInMethod } from '../tokens/verify-token.ts';
@@ -32,6 +33,7 @@ const rules = {
   ipAddress: optional(textThat((text) => isIP(text) > 0, 'must be an IP address', { max: 64, format: 'ip-address' })),
   userAgent: optional(userAgentText),
   onBehalfBy: optional(identifier),
+  assurance: optional(integer({ min: ONE_FACTOR, max: PHISHING_RESISTANT })),
 };
 
 export interface Completion {
@@ -49,6 +51,7 @@ export interface OwnSignIn {
   readonly applicationId: string;
   readonly userId: string;
   readonly method: SignInMethod;
+  readonly assurance: number;
   readonly authenticatedAt: Date;
 }
 
@@ -59,7 +62,8 @@ export interface OwnSignIn {
  * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`; `User not
  * found`, also if the proved wallet or identity no longer belongs to the user; `Code no longer valid` instead if an
  * e-mail address was proved; `Sign-in not fresh` on behalf of a user if the application demands a fresh sign-in; `Access
- * not allowed` if the application is restricted and nobody has let the user in
+ * not allowed` if the application is restricted and nobody has let the user in; `Assurance not met` if the login demands
+ * more
  */
 export async function completeLogin(
   call: Call,
@@ -67,7 +71,7 @@ export async function completeLogin(
   request: Unchecked<keyof typeof rules>,
   { how: onPage, proved = {} }: OnLoginPage = {},
 ): Promise<Completion> {
-  const { loginIntentId, userId, ipAddress, userAgent, onBehalfBy } = check(request, rules);
+  const { loginIntentId, userId, ipAddress, userAgent, onBehalfBy, ...given } = check(request, rules);
   const { email = null, walletAddress = null, issuer = null, subject = null } = proved;
   const { run, now } = call;
   const how = onPage ?? {
@@ -76,9 +80,12 @@ export async function completeLogin(
     answerDigest: null,
     ...givenOrigin(ipAddress, userAgent),
   };
+  // Who signs in on behalf of a user has shown nothing about that user.
+  const assurance = (onBehalfBy === null && given.assurance) || ONE_FACTOR;
   const parameters = {
     ...BY_POSTGRES,
     ...how,
+    assurance,
     authenticatedAt: how.authenticatedAt ?? null,
     loginIntentId,
     userId,
@@ -101,12 +108,17 @@ export async function completeLogin(
 /** Completes an intent that the usual statement has left open, or says why it cannot be completed. */
 async function completeOrRefuse(
   call: Call,
-  parameters: ProofParameters & { readonly loginIntentId: string; readonly onBehalfBy: string | null },
+  parameters: ProofParameters & {
+    readonly loginIntentId: string;
+    readonly onBehalfBy: string | null;
+    readonly assurance: number;
+  },
 ) {
   const open = await requireOpenIntent(call, parameters.loginIntentId);
-  const { applicationId, restrictAccess, prompt, maxAgeSeconds } = open;
+  const { applicationId, restrictAccess, prompt, maxAgeSeconds, requiredAssurance } = open;
   const isFresh = prompt !== '' || maxAgeSeconds !== null;
   if (parameters.onBehalfBy !== null && isFresh) throw new ServiceError('SIGN_IN_NOT_FRESH');
+  if (parameters.assurance < requiredAssurance) throw new ServiceError('ASSURANCE_NOT_MET');
   if (restrictAccess) {
     const [completed] = (await call.run(completeRestrictedIntent, { ...parameters, applicationId })) ?? [];
     if (completed) return completed;
@@ -125,12 +137,14 @@ function givenOrigin(ipAddress: string | null, userAgent: string | null) {
 export async function answerLogin(tokens: AuthTokens, login: CompletedLogin): Promise<Completion> {
   const { redirectUri, state, applicationId, userId, method, completedAt, authenticatedAt, singleSignOn, prompt } =
     login;
-  const signIn = { applicationId, userId, method, authenticatedAt: completedAt };
+  const assurance = login.assurance ?? ONE_FACTOR;
+  const signIn = { applicationId, userId, method, assurance, authenticatedAt: completedAt };
   const shared = { prompt, ...(singleSignOn && !authenticatedAt && { signIn }) };
   const protocol = tokens.protocolOf(login);
   if (protocol) return { authToken: '', redirectUrl: protocol.toCompletedUrl(login), ...shared };
   const authToken = await tokens.mint({
     ...login,
+    assurance,
     authenticatedAt: authenticatedAt ?? completedAt,
     issuedAt: completedAt,
   });
@@ -171,6 +185,7 @@ const ofProvedUser = {
     and exists (select 1 from users u where ${isProvedUser})`,
   completedAt: laterThanCutoffs,
   authenticatedAt: p.instant('authenticatedAt'),
+  assurance: p.integer('assurance'),
   onBehalfBy: p.text('onBehalfBy'),
 };
 

@@ -19,6 +19,7 @@ export const COMPLETED_INTENT = {
   responseMode: loginIntents.responseMode,
   completedAt: t.instant,
   authenticatedAt: loginIntents.authenticatedAt,
+  assurance: loginIntents.assurance,
   /** Whether the sign-in accepts an invitation. */
   isInvited: t.boolean,
 };
@@ -38,12 +39,15 @@ export const laterThanCutoffs = sql`greatest(${statementInstant}, (
 export const originAssignments = sql`browser_digest = ${p.bytes('browserDigest')},
       answer_digest = ${p.bytes('answerDigest')}, ip_address = ${p.text('ipAddress')}, user_agent = ${p.text('userAgent')}`;
 
+/** The lowest level that completes the intent `i` of the application `a`: a login may raise it, never lower it. */
+export const requiredAssurance = sql`greatest(i.required_assurance, a.required_assurance)`;
+
 /** The `access` of `completedIntent` where nobody has access, or it is not known who has. */
 export const isUnrestricted = sql`not a.restrict_access`;
 
 /**
- * Returns two CTEs: `completed` completes an open intent of an existing application if the condition holds and the user
- * may enter the application, and `audit` records that. `completedAt` is an instant of Postgres, because cut-offs are, with which it is compared.
+ * Returns two CTEs: `completed` completes an open intent of an existing application if the condition holds, the user may
+ * enter the application, and the level of the sign-in suffices, and `audit` records that. `completedAt` is an instant of Postgres, because cut-offs are, with which it is compared.
  * Parameters: all of `HowSignedIn`, loginIntentId, userId, now, instant.
  */
 export function completedIntent({
@@ -76,8 +80,9 @@ export function completedIntent({
       ${originAssignments}${onBehalfBy ? sql`, on_behalf_by = ${onBehalfBy}` : sql``}
     from applications a
     where i.id = ${p.uuid('loginIntentId')} and i.completed_at is null and i.expires_at > ${p.instant('now')}
-      and a.id = i.application_id and a.deleted_at is null and ${access} and ${condition}
+      and a.id = i.application_id and a.deleted_at is null and ${access}
+      and ${assurance} >= ${requiredAssurance} and ${condition}
     returning i.application_id, i.redirect_uri, i.state, i.prompt, i.response_mode, i.completed_at, i.authenticated_at,
-      a.client_id, a.single_sign_on, ${hasInvitation} as is_invited
+      i.assurance, a.client_id, a.single_sign_on, ${hasInvitation} as is_invited
   ), ${auditEvent(audit)}`;
 }

@@ -1,10 +1,11 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { p, statement } from '../../database/template.ts';
 import { isRegistered } from '../applications/redirect-uri.ts';
+import { ONE_FACTOR, requiredAssuranceRule } from '../core/assurance.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { oneOf } from '../core/text-rules.ts';
-import { check, integer, optional, text, textOrEmpty, type Unchecked } from '../core/validation.ts';
+import { check, integer, optional, orDefault, text, textOrEmpty, type Unchecked } from '../core/validation.ts';
 
 export const INTENT_LIFETIME_MS = 30 * 60_000;
 
@@ -15,6 +16,7 @@ const rules = {
   locale: optional(text({ min: 0, max: 200 })),
   prompt: textOrEmpty(oneOf(['LOGIN', 'PASSKEYS'])),
   maxAgeSeconds: optional(integer({ min: 0, max: 31_536_000 })),
+  requiredAssurance: orDefault(requiredAssuranceRule, ONE_FACTOR),
 };
 
 /** Returns the URL of the login page for an intent. */
@@ -45,7 +47,7 @@ export async function generateAuthUrl(
   linkTo: AuthPageLink,
   request: Unchecked<keyof typeof rules>,
 ): Promise<{ authUrl: string; loginIntentId: string }> {
-  const { clientId, redirectUri, state, locale, prompt, maxAgeSeconds } = check(request, rules);
+  const { clientId, redirectUri, state, locale, ...wanted } = check(request, rules);
   if (clientId !== application.clientId) throw new ServiceError('CLIENT_ID_MISMATCH');
   if (!isRegistered(redirectUri, application.redirectUris)) throw new ServiceError('INVALID_REDIRECT_URI');
 
@@ -57,8 +59,7 @@ export async function generateAuthUrl(
     redirectUri,
     state,
     locale: locale || null,
-    prompt,
-    maxAgeSeconds,
+    ...wanted,
     createdAt: now,
     expiresAt: new Date(now.getTime() + INTENT_LIFETIME_MS),
   });
@@ -67,7 +68,8 @@ export async function generateAuthUrl(
 
 const insertIntent = statement('insert_login_intent')`
   insert into login_intents
-    (application_id, id, redirect_uri, state, locale, prompt, max_age_seconds, created_at, expires_at)
+    (application_id, id, redirect_uri, state, locale, prompt, max_age_seconds, required_assurance, created_at,
+      expires_at)
   values (${p.uuid('applicationId')}, ${p.uuid('id')}, ${p.text('redirectUri')}, ${p.text('state')},
-    ${p.text('locale')}, ${p.text('prompt')}, ${p.integer('maxAgeSeconds')}, ${p.instant('createdAt')},
-    ${p.instant('expiresAt')})`;
+    ${p.text('locale')}, ${p.text('prompt')}, ${p.integer('maxAgeSeconds')}, ${p.integer('requiredAssurance')},
+    ${p.instant('createdAt')}, ${p.instant('expiresAt')})`;

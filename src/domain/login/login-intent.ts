@@ -3,6 +3,7 @@ import type { RowOf, Statement } from '../../database/database.ts';
 import { loginIntents } from '../../database/intent-schema.ts';
 import { applications } from '../../database/schema.ts';
 import { allowsMethod, brandingColumns } from '../applications/branding.ts';
+import { ONE_FACTOR } from '../core/assurance.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import type { SignInMethod } from '../tokens/verify-token.ts';
@@ -25,6 +26,8 @@ const columns = {
   locale: loginIntents.locale,
   prompt: loginIntents.prompt,
   maxAgeSeconds: loginIntents.maxAgeSeconds,
+  /** The lowest level that completes the login: a login may raise that of its application, never lower it. */
+  requiredAssurance: sql<number>`greatest(${applications.requiredAssurance}, ${loginIntents.requiredAssurance})`,
   responseMode: loginIntents.responseMode,
   redeemedAt: loginIntents.redeemedAt,
   expiresAt: loginIntents.expiresAt,
@@ -51,17 +54,24 @@ export async function findLoginIntent({ run }: Call, id: string): Promise<LoginI
 /**
  * Returns the intent if it is open.
  *
- * @param method if given, the application must allow this sign-in method
+ * @param method if given, the application must allow this sign-in method, and the login no more than it can show
+ * @param highest the highest level that the method can show
  * @throws ServiceError `Login intent not found`, `Login intent already completed`, `Login intent expired`, `Login
- * method not enabled`
+ * method not enabled`, `Assurance not met`
  */
-export async function requireOpenIntent(call: Call, id: string, method?: string): Promise<LoginIntent> {
+export async function requireOpenIntent(
+  call: Call,
+  id: string,
+  method?: string,
+  highest: number = ONE_FACTOR,
+): Promise<LoginIntent> {
   const intent = await findLoginIntent(call, id);
   if (!intent) throw new ServiceError('LOGIN_INTENT_NOT_FOUND');
   const status = statusOf(intent, call.now);
   if (status === 'completed') throw new ServiceError('LOGIN_INTENT_COMPLETED');
   if (status === 'expired') throw new ServiceError('LOGIN_INTENT_EXPIRED');
   if (method && !allowsMethod(intent.branding, method)) throw new ServiceError('LOGIN_METHOD_NOT_ENABLED');
+  if (method && highest < intent.requiredAssurance) throw new ServiceError('ASSURANCE_NOT_MET');
   return intent;
 }
 

@@ -1,4 +1,5 @@
 import { type RowOfType, statement } from '../../database/template.ts';
+import { ONE_FACTOR } from '../core/assurance.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, textOfBytes, type Unchecked } from '../core/validation.ts';
@@ -25,8 +26,8 @@ interface ExchangeParts {
 /**
  * Returns the newest live session of the user, or begins one. A token of a later sign-in makes the session one of it.
  *
- * @throws ServiceError `Invalid or expired token`, also for one from before a cut-off, or of a user who may not enter a
- * restricted application; `User not found`
+ * @throws ServiceError `Invalid or expired token`, also for one from before a cut-off, of a user who may not enter a
+ * restricted application, or of a sign-in that has shown less than the application demands; `User not found`
  */
 export async function exchangeToken(
   call: ApplicationCall,
@@ -37,6 +38,8 @@ export async function exchangeToken(
   const { application, now, onMessage, onWait } = call;
   const { authToken } = check(request, rules);
   const login = await tokens.verify(authToken, application.clientId, now, onWait);
+  // A token of another issuer comes from no login that has checked it. The application may also demand more by now.
+  if (login.assurance < (application.requiredAssurance ?? ONE_FACTOR)) throw new InvalidTokenError();
   const maxAgeMs = (application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds) * 1_000;
   const latestEnd = new Date(login.authenticatedAt.getTime() + maxAgeMs);
   const parameters = { ...login, ...peer, ...newSession(call, latestEnd), ...UNKNOWN_ORIGIN };

@@ -29,15 +29,15 @@ const REPLACED = [
     'browser_digest',
     'on_behalf_by',
   ],
-  ...['id', 'method', 'authenticated_at', 'last_authenticated_at', 'began_at', 'created_at', 'expires_at'],
+  ...['id', 'method', 'assurance', 'authenticated_at', 'last_authenticated_at', 'began_at', 'created_at', 'expires_at'],
 ];
 const replaced = sql.raw(REPLACED.join(', '));
 const excluded = sql.raw(REPLACED.map((name) => `excluded.${name}`).join(', '));
 
-const { id, userId, email, name, profileImage, walletAddress, attributes, createdAt, expiresAt } = sessions;
+const { id, userId, email, name, profileImage, walletAddress, attributes, createdAt, expiresAt, assurance } = sessions;
 
 const PROFILE_COLUMNS = { userId, email, name, profileImage, walletAddress, attributes };
-const STORED = { id, ...PROFILE_COLUMNS, createdAt, expiresAt, method: t.textOf<SignInMethod>() };
+const STORED = { id, ...PROFILE_COLUMNS, createdAt, expiresAt, method: t.textOf<SignInMethod>(), assurance };
 
 /** What an application learns of a session. */
 const SHOWN = { ...STORED, authTime: t.instant };
@@ -54,6 +54,7 @@ export const FOUND_SESSION = {
 export interface SignInColumns {
   readonly userId: SQL;
   readonly method: SQL;
+  readonly assurance: SQL;
   readonly authenticatedAt: SQL;
   /** When a session that begins expires. */
   readonly expiresAt: SQL;
@@ -61,9 +62,10 @@ export interface SignInColumns {
   readonly join: SQL;
 }
 
-const GIVEN_SIGN_IN: SignInColumns = {
+export const GIVEN_SIGN_IN: SignInColumns = {
   userId: p.uuid('userId'),
   method: p.text('method'),
+  assurance: p.integer('assurance'),
   authenticatedAt: p.instant('authenticatedAt'),
   expiresAt: p.instant('expiresAt'),
   join: sql``,
@@ -116,7 +118,7 @@ export function findOrBegin(
       select ${p.uuid('applicationId')}, caller.id, email, name, profile_image, wallet_address,
         ${shownAttributes(sql`caller.attributes`)}, cutoff_at,
         coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${browser}, ${onBehalfBy},
-        ${p.uuid('id')}, ${signIn.method}, ${signIn.authenticatedAt}, null, ${p.instant('now')}, ${p.instant('now')},
+        ${p.uuid('id')}, ${signIn.method}, ${signIn.assurance}, ${signIn.authenticatedAt}, null, ${p.instant('now')}, ${p.instant('now')},
         ${signIn.expiresAt}
       from caller ${join}
       where ${isKnown} ${signIn.authenticatedAt} > cutoff_at and not exists (select 1 from kept)

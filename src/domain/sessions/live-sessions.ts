@@ -71,7 +71,7 @@ export class LiveSessions {
 /** Selects the sessions that no revocation has ended; some may have expired. */
 const selectSessions = statement('select_sessions', { ...sessionColumns, id: sessionIds.id })`
   select i.id, i.created_at, i.expires_at, s.user_id, s.email, s.name, s.profile_image, s.wallet_address, s.attributes, s.ip_address,
-    s.user_agent, s.method, s.on_behalf_by, ${lastSignIn('s')} as auth_time,
+    s.user_agent, s.method, s.assurance, s.on_behalf_by, ${lastSignIn('s')} as auth_time,
     ${shownGroups(p.uuid('applicationId'), sql`i.user_id`)} as groups
   from session_ids i
     join users u on u.id = i.user_id

@@ -21,7 +21,7 @@ export interface RenewedSession {
  * Returns the session itself while more than half of its lifetime is left. After that, returns its successor, and
  * begins one if there is none. A successor expires at the latest when the maximum age since the last sign-in is
  * reached. An expired session has a successor, too, for as long as the application allows. But if the user has a newer
- * live session, that session is returned.
+ * live session, that session is returned. Not if the application has come to demand more than the last sign-in has shown.
  *
  * @throws ServiceError `Session expired` if it cannot be renewed
  */
@@ -41,6 +41,9 @@ export async function renewSession(
   if (!session) throw new ServiceError('SESSION_EXPIRED');
   return session;
 }
+
+/** A sign-in from before the application demanded more must not last longer than its session. */
+const suffices = sql`and coalesce(s.assurance, 1) >= ${p.integer('requiredAssurance')}`;
 
 /** The columns that a renewal changes, and their new values. */
 const CHANGES = {
@@ -66,7 +69,7 @@ const FIND_OR_BEGIN = byAccess(
     createdAt: sessions.createdAt,
     expiresAt: sessions.expiresAt,
   })`
-  with target as (${renewableSession(cutoffOf)}
+  with target as (${renewableSession(cutoffOf, suffices)}
   ), newest as (
     select s.*, ${isDue(sql`s.latest_end`)} as is_due from (
       select s.id, s.created_at, s.expires_at, ${latestEnd(sql`s.authenticated_at`, sql`s.last_authenticated_at`)}

@@ -3,6 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { DEFAULT_IDLE_SECONDS } from '../../database/schema.ts';
 import { sessions } from '../../database/session-schema.ts';
 import { p, type RowOfType, t } from '../../database/template.ts';
+import { ONE_FACTOR } from '../core/assurance.ts';
 import type { Application, ApplicationCall } from '../core/call.ts';
 import type { SignInMethod } from '../tokens/verify-token.ts';
 import { attributeParameter, shownAttributes } from '../users/attributes.ts';
@@ -45,6 +46,8 @@ export interface BegunSession extends Profile {
   /** When the user last signed in. */
   readonly authTime: Date;
   readonly method: SignInMethod;
+  /** The level of that sign-in. */
+  readonly assurance: number;
 }
 
 const {
@@ -59,11 +62,13 @@ const {
   expiresAt,
   onBehalfBy,
   attributes,
+  assurance,
 } = sessions;
 
 export const sessionColumns = {
   ...{ userId, email, name, profileImage, walletAddress, ipAddress, userAgent, createdAt, expiresAt },
   method: t.textOf<SignInMethod>(),
+  assurance,
   onBehalfBy,
   attributes,
   authTime: t.instant,
@@ -96,6 +101,7 @@ export function parametersOf(
     ...attributeParameter(application),
     renewableFrom: new Date(now.getTime() - graceSeconds * 1_000),
     maxAgeSeconds: application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds,
+    requiredAssurance: application.requiredAssurance ?? ONE_FACTOR,
   };
 }
 
@@ -108,15 +114,17 @@ export function latestEnd(authenticatedAt: SQL, lastAuthenticatedAt: SQL): SQL {
  * Selects the session with the given ID and its user, if it is live or can be renewed: no cut-off has ended it, and the
  * user can sign in. An expired session can be renewed only while the user's newest session has a row in `sessions`,
  * which revocations delete. Parameters: all of `parametersOf`, and sessionId.
+ *
+ * @param condition more, with `and` before it: `s` is the newest session of the user, if there is one
  */
-export const renewableSession = (cutoffOf: CutoffOf) => sql`
+export const renewableSession = (cutoffOf: CutoffOf, condition = sql``) => sql`
   select i.user_id, i.authenticated_at, greatest(i.authenticated_at, ${lastSignIn('s')}) as last_sign_in_at, u.email, u.name, u.profile_image, u.wallet_address,
     ${shownAttributes(sql`u.attributes`)} as attributes
   from session_ids i join users u on u.id = i.user_id
     left join sessions s on s.application_id = i.application_id and s.user_id = i.user_id
   where i.application_id = ${p.uuid('applicationId')} and i.id = ${p.uuid('sessionId')}
     and u.deleted_at is null and u.deactivated_at is null
-    and i.authenticated_at > ${cutoffOf(sql`i.user_id`)}
+    and i.authenticated_at > ${cutoffOf(sql`i.user_id`)} ${condition}
     and (i.expires_at > ${p.instant('now')} or i.expires_at > ${p.instant('renewableFrom')}
       and i.authenticated_at > coalesce(s.cutoff_at, '-infinity') and ${latestEnd(
         sql`i.authenticated_at`,

@@ -17,6 +17,7 @@ function update(source: keyof typeof SELECTED_ORIGINS): SQL {
   return sql`
     with updated as (
       update sessions set last_authenticated_at = ${p.instant('authenticatedAt')}, method = ${p.text('method')},
+        assurance = ${p.integer('assurance')},
         ip_address = coalesce(${address}, ip_address), user_agent = coalesce(${userAgent}, user_agent),
         browser_digest = ${browser}, on_behalf_by = ${onBehalfBy}
       where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}

@@ -3,6 +3,7 @@
  */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { type CryptoKey, importJWK, type JWK, SignJWT } from 'jose';
+import { acrOf } from '../core/assurance.ts';
 import type { ExternalIssuer } from './external-issuer.ts';
 import type { AskedLogin, ProtocolAnswers } from './protocol-answers.ts';
 import {
@@ -83,10 +84,11 @@ export class AuthTokens implements Issuer {
     clientId,
     authenticatedAt,
     method,
+    assurance,
     ...times
   }: LoginClaims & { readonly issuedAt?: Date }): Promise<string> {
     const issuedAt = toSeconds(times.issuedAt ?? authenticatedAt);
-    return new SignJWT({ auth_time: authenticatedAt.getTime(), amr: [method] })
+    return new SignJWT({ auth_time: authenticatedAt.getTime(), amr: [method], acr: acrOf(assurance) })
       .setProtectedHeader({ alg: this.#signer.alg, typ: TOKEN_TYPE, kid: this.#signer.kid })
       .setIssuer(this.issuer)
       .setAudience(clientId)

@@ -5,6 +5,7 @@
 import { type KeyObject, verify } from 'node:crypto';
 import { decodeBase64Url } from '../../encoding/base64url.ts';
 import { isObject } from '../../encoding/json.ts';
+import { levelOfAcr, ONE_FACTOR } from '../core/assurance.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { UUID } from '../core/validation.ts';
@@ -37,6 +38,7 @@ export interface LoginClaims {
   /** Precise to the millisecond, or to the second from another issuer. */
   readonly authenticatedAt: Date;
   readonly method: SignInMethod;
+  readonly assurance: number;
 }
 
 /** An issuer whose auth tokens Usher accepts. */
@@ -71,7 +73,7 @@ export async function verifyToken(
   const key = await issuer?.findKey(kid, alg, onWait);
   requireThat(key !== undefined && isSignature(decode(signature), `${header}.${payload}`, key, alg));
   const login = checkClaims(claims, clientId, toSeconds(now));
-  return { ...login, ...(issuer?.isUsher ? readSignIn(claims) : { method: 'issuer' }) };
+  return { ...login, ...(issuer?.isUsher ? readSignIn(claims) : { method: 'issuer', assurance: ONE_FACTOR }) };
 }
 
 export function isAlgorithm(alg: unknown): alg is Algorithm {
@@ -84,7 +86,11 @@ export function toSeconds(date: Date): number {
 }
 
 /** Requires all claims and exactly the documented lifetime. Allows no leeway for clocks. */
-function checkClaims(claims: Record<string, unknown>, clientId: string, now: number): Omit<LoginClaims, 'method'> {
+function checkClaims(
+  claims: Record<string, unknown>,
+  clientId: string,
+  now: number,
+): Omit<LoginClaims, 'method' | 'assurance'> {
   const { aud, sub, jti, iat, exp, nbf } = claims;
   requireThat(aud === clientId);
   requireThat(typeof sub === 'string' && UUID.test(sub) && typeof jti === 'string' && UUID.test(jti));
@@ -97,9 +103,11 @@ function checkClaims(claims: Record<string, unknown>, clientId: string, now: num
 function readSignIn({
   auth_time: authTime,
   amr,
-}: Record<string, unknown>): Partial<LoginClaims> & Pick<LoginClaims, 'method'> {
+  acr,
+}: Record<string, unknown>): Partial<LoginClaims> & Pick<LoginClaims, 'method' | 'assurance'> {
   const [method] = Array.isArray(amr) ? amr : [];
-  return { method: method ?? 'issuer', ...(isSeconds(authTime) && { authenticatedAt: new Date(authTime) }) };
+  const how = { method: method ?? 'issuer', assurance: levelOfAcr(acr) };
+  return { ...how, ...(isSeconds(authTime) && { authenticatedAt: new Date(authTime) }) };
 }
 
 function isSeconds(value: unknown): value is number {

@@ -1,4 +1,4 @@
-import { html } from '../../http/html.ts';
+import { type Html, html } from '../../http/html.ts';
 import type { PageContent } from './document.ts';
 import { EMAIL_SCRIPT, renderEmailForm } from './email-form.ts';
 import { renderFooter } from './footer.ts';
@@ -17,7 +17,7 @@ export function renderChoice(view: FormView): PageContent {
     language,
     title: language.text(title, { application }),
     body: html`${renderMark(view)}
-${renderHeading(language.html(title, { application }), renderReturn(view))}
+${renderHeading(language.html(title, { application }), html`${renderReturn(view)}${renderDemand(view)}`)}
 ${renderAlert(view.alert)}
 ${hasEmail && renderEmailForm(view, 'email')}
 ${hasEmail && hasOthers && html`<div class="or" aria-hidden="true">${language.text('choice.or')}</div>`}
@@ -29,6 +29,7 @@ ${hasWallet && renderWalletSignIn(view)}
 </div>
 ${hasWallet && renderWalletNotes(language, { isOnlyWay: !hasEmail })}`
 }
+${renderAccount(view)}
 ${renderCancel(view)}`,
     footer: renderFooter(view, html`${ways.flatMap(({ renderLinks }) => renderLinks?.(view) ?? [])}`),
     scripts: [
@@ -37,4 +38,14 @@ ${renderCancel(view)}`,
       ...ways.flatMap(({ scripts = [], formScripts = [] }) => [...scripts, ...formScripts]),
     ],
   };
+}
+
+function renderDemand({ language, applicationName: application, demand }: FormView): Html | undefined {
+  return demand && html`<p>${language.html(demand, { application })}</p>`;
+}
+
+/** Leads people without a passkey to the page where they can add one. */
+function renderAccount({ language, accountPath, demand }: FormView): Html | undefined {
+  if (!accountPath || demand !== 'assurance.text') return undefined;
+  return html`<p class="also">${language.text('assurance.passkey.question')} <a href="${accountPath}">${language.text('assurance.passkey.link')}</a></p>`;
 }

@@ -28,6 +28,9 @@ export interface LoginView extends PageView {
   readonly formToken: string;
 }
 
+/** The text for a person who may reach what the application demands, or for everybody if nothing here does. */
+export type Demand = 'assurance.text' | 'assurance.unmet';
+
 /** The data of pages with forms. */
 export interface FormView extends LoginView {
   /** Makes the forms of this page differ from those of all others. */
@@ -37,6 +40,10 @@ export interface FormView extends LoginView {
   /** The domains whose addresses may sign up, as A-labels. Empty for all. */
   readonly signUpEmailDomains: readonly string[];
   readonly methods: readonly LoginMethod[];
+  /** Says what the application demands, if that is more than one factor. */
+  readonly demand?: Demand | undefined;
+  /** The path of the account page, where people add passkeys. Undefined if there is none. */
+  readonly accountPath?: string | undefined;
   /** The address that the user entered before. */
   readonly email: string;
   /** What modules add: further ways to sign in. */

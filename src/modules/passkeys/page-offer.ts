@@ -1,5 +1,6 @@
 /** Signing in with a passkey, as a part of the login page and the account page. */
 import type { Config } from '../../config/config.ts';
+import { PHISHING_RESISTANT } from '../../domain/core/assurance.ts';
 import type { PageOffer } from '../../login-page/page-offer.ts';
 import type { PageSetup } from '../module.ts';
 import { createAddedPasskeyActions, exportPasskeys, renderPasskeyWays } from './account-passkeys.ts';
@@ -33,7 +34,8 @@ export function createPasskeyOffer(
   return {
     ...shared,
     signInWay: {
-      view: (branding, request) => request && viewPasskey(request, relyingParty, branding),
+      highest: PHISHING_RESISTANT,
+      view: (login, request) => request && viewPasskey(request, relyingParty, login),
       findWantedPage: ({ fields }, prompt) => (fields.next || prompt === 'PASSKEYS' ? 'passkeys' : undefined),
       findDueOffer: async (request) => ((await isOfferDue(request, relyingParty)) ? 'passkey/new' : undefined),
     },

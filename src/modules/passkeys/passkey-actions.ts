@@ -26,7 +26,7 @@ import type { PasskeysView } from './pages/view.ts';
 import { postponeOffer } from './passkey-offer.ts';
 
 const needs = 'passkey';
-const failedSignIns = ['INVALID_PASSKEY', 'UNKNOWN_PASSKEY', 'PASSKEY_TOO_NEW'] as const;
+const failedSignIns = ['INVALID_PASSKEY', 'UNKNOWN_PASSKEY', 'PASSKEY_TOO_NEW', 'ASSURANCE_NOT_MET'] as const;
 
 export function createPasskeyActions(relyingParty: RelyingParty): readonly Action[] {
   const on = (run: Run): Action['run'] => {

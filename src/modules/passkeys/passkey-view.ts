@@ -1,7 +1,9 @@
-import { allowsMethod, type Branding } from '../../domain/applications/branding.ts';
+import { allowsMethod } from '../../domain/applications/branding.ts';
+import { ONE_FACTOR } from '../../domain/core/assurance.ts';
 import { html } from '../../http/html.ts';
 import type { LoginContext } from '../../login-page/login-context.ts';
 import type { WayView } from '../../login-page/pages/view.ts';
+import type { AskedSignIn } from '../../login-page/sign-in-way.ts';
 import { createChallenge } from './domain/challenge.ts';
 import type { RelyingParty } from './domain/relying-party.ts';
 import {
@@ -21,12 +23,13 @@ const PROBLEMS: ReadonlyMap<string, PasskeyView['problem']> = new Map([
 export function viewPasskey(
   { call, browser, fields }: Pick<LoginContext, 'call' | 'browser' | 'fields'>,
   { keys, rpId }: RelyingParty,
-  branding: Pick<Branding, 'loginMethods'>,
+  { loginMethods, requiredAssurance }: AskedSignIn,
 ): WayView | undefined {
-  if (!allowsMethod(branding, 'passkey')) return undefined;
+  if (!allowsMethod({ loginMethods }, 'passkey')) return undefined;
   const { loginIntentId, problem } = fields;
   const challenge = createChallenge(keys, { purpose: 'passkey get', loginIntentId, browser }, call.now);
-  return toWayView({ challenge, rpId, problem: PROBLEMS.get(problem) });
+  const needsVerification = requiredAssurance > ONE_FACTOR;
+  return toWayView({ challenge, rpId, needsVerification, problem: PROBLEMS.get(problem) });
 }
 
 export function toWayView(passkey: PasskeyView): WayView {

@@ -62,7 +62,14 @@ export async function signInForLong(
   const wanted: AuthorizationRequest = {
     ...{ scope: readScope('openid email profile'), nonce: randomBytes(16).toString('hex'), codeChallenge: null },
     prompt: '',
-    ...{ isSilent: false, maxAgeSeconds: null, locale: null, loginHint: undefined, idTokenHint: undefined },
+    ...{
+      isSilent: false,
+      maxAgeSeconds: null,
+      requiredAssurance: 1,
+      locale: null,
+      loginHint: undefined,
+      idTokenHint: undefined,
+    },
   };
 
   async function signIn({ id: userId }: { id: string }): Promise<void> {
@@ -75,7 +82,13 @@ export async function signInForLong(
     const [session] = await sql`select id from sessions where user_id = ${userId}`;
     const later = callAt(new Date(Date.now() + 10 * MINUTE_MS), 'SessionService/RenewSession');
     await renewSession(later, parts, { sessionId: session?.id });
-    const remembered = { applicationId: application.id, userId, method: 'email', authenticatedAt: call.now } as const;
+    const remembered = {
+      applicationId: application.id,
+      userId,
+      method: 'email',
+      assurance: 1,
+      authenticatedAt: call.now,
+    } as const;
     const browser = { digest: randomBytes(32) };
     await rememberSignIn(call, browser, remembered, { formerToken: undefined, maxAgeSeconds: sessionIdleSeconds });
   }

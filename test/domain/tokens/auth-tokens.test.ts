@@ -30,6 +30,7 @@ const login = {
   clientId: CLIENT_ID,
   authenticatedAt: NOW,
   method: 'email',
+  assurance: 1,
 } as const;
 const valid = await tokens.mint(login);
 

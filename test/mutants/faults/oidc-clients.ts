@@ -95,8 +95,8 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   {
     what: 'The maximum age of a request is lost',
     file: 'src/modules/oidc/domain/begin-authorization.ts',
-    find: 'codeChallenge, prompt, maxAgeSeconds, locale });',
-    replace: 'codeChallenge, prompt, maxAgeSeconds: maxAgeSeconds && null, locale });',
+    find: 'prompt, maxAgeSeconds, requiredAssurance, locale });',
+    replace: 'prompt, maxAgeSeconds: maxAgeSeconds && null, requiredAssurance, locale });',
     test: silent,
     title: /needs one that is younger than max_age/,
   },

@@ -124,7 +124,8 @@ export const BASIC_MODULES: Readonly<Record<string, Module>> = {
   'oidcc-login-hint': accept({ login_hint: 'buffy@client.test' }),
   'oidcc-ui-locales': accept({ ui_locales: 'se' }),
   'oidcc-claims-locales': accept({ claims_locales: 'se' }),
-  'oidcc-ensure-request-with-acr-values-succeeds': accept({ acr_values: '1 2' }),
+  // The person signs in by code. Usher demands what the strongest value says: test/login-page/assurance.test.ts.
+  'oidcc-ensure-request-with-acr-values-succeeds': accept({ acr_values: '1 unknown' }),
   async 'oidcc-codereuse'(provider) {
     await reuseCode(provider);
   },

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ApplicationDetails } from '../../../domain/applications/application.ts';
 import { allowsMethod } from '../../../domain/applications/branding.ts';
+import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { send } from '../../../http/response.ts';
 import { type PageApplication, toPageApplication } from '../../../login-page/page-application.ts';
@@ -32,6 +33,7 @@ export async function showPreview({ context, call, params, parts, query }: Conso
   const details = await findApplication(call, params.a);
   const language = LANGUAGES.get(query.get('lang') ?? '') ?? ENGLISH;
   const application = await withLogos(call, details, language);
+  const demandsMore = details.requiredAssurance > ONE_FACTOR;
   const view: FormView = {
     language,
     place: { path: '/login', query: [] },
@@ -40,7 +42,8 @@ export async function showPreview({ context, call, params, parts, query }: Conso
     applicationName: details.name,
     allowSignUp: details.allowSignUp,
     signUpEmailDomains: details.signUpEmailDomains,
-    methods: parts.config.loginMethods.filter((method) => allowsMethod(details, method)),
+    methods: demandsMore ? [] : parts.config.loginMethods.filter((method) => allowsMethod(details, method)),
+    demand: demandsMore ? 'assurance.text' : undefined,
     email: 'ada@example.com',
     alert: '',
     figures: { digits: 6, left: 0, wait: 30 },

@@ -1,5 +1,6 @@
 /** Reads requests to the authorization endpoint: OpenID Connect Core 1.0, section 3.1.2.1. Without `openid`, OAuth. */
 
+import { levelOfAcr } from '../../../domain/core/assurance.ts';
 import { readScope } from '../../../domain/grants/scope.ts';
 import { OidcError } from './oidc-error.ts';
 import type { Parameters } from './parameters.ts';
@@ -15,6 +16,8 @@ export interface AuthorizationRequest {
   /** Whether Usher must answer without showing a page (`prompt=none`). */
   readonly isSilent: boolean;
   readonly maxAgeSeconds: number | null;
+  /** The strongest level that `acr_values` lists. */
+  readonly requiredAssurance: number;
   /** The languages that the application prefers: BCP 47 tags, separated by spaces. */
   readonly locale: string | null;
   readonly loginHint: string | undefined;
@@ -81,6 +84,7 @@ export function readAuthorizationRequest(
     prompt: prompts.includes('login') ? 'LOGIN' : '',
     isSilent,
     maxAgeSeconds: readMaxAge(get('max_age')),
+    requiredAssurance: Math.max(...(get('acr_values') ?? '').split(' ').map(levelOfAcr)),
     locale: readLocale(get('ui_locales')),
     loginHint: get('login_hint'),
     idTokenHint: get('id_token_hint'),

@@ -10,20 +10,20 @@ export async function beginAuthorization(
   { run, now }: Call,
   client: Pick<OidcClient, 'id'>,
   { redirectUri, state, responseMode }: AnswerTarget & { readonly redirectUri: string },
-  { scope, nonce, codeChallenge, prompt, maxAgeSeconds, locale }: AuthorizationRequest,
+  { scope, nonce, codeChallenge, prompt, maxAgeSeconds, requiredAssurance, locale }: AuthorizationRequest,
 ): Promise<string> {
   const id = randomUUIDv7();
   const expiresAt = new Date(now.getTime() + INTENT_LIFETIME_MS);
   const target = { applicationId: client.id, id, redirectUri, state, responseMode, createdAt: now, expiresAt };
-  await run(insertIntent, { ...target, scope, nonce, codeChallenge, prompt, maxAgeSeconds, locale });
+  await run(insertIntent, { ...target, scope, nonce, codeChallenge, prompt, maxAgeSeconds, requiredAssurance, locale });
   return id;
 }
 
 const insertIntent = statement('insert_oidc_intent')`
   insert into login_intents
-    (application_id, id, redirect_uri, state, response_mode, scope, nonce, code_challenge, prompt, max_age_seconds, locale,
-      created_at, expires_at)
+    (application_id, id, redirect_uri, state, response_mode, scope, nonce, code_challenge, prompt, max_age_seconds,
+      required_assurance, locale, created_at, expires_at)
   values (${p.uuid('applicationId')}, ${p.uuid('id')}, ${p.text('redirectUri')}, ${p.text('state')},
     ${p.text('responseMode')}, ${p.integer('scope')}, ${p.text('nonce')}, ${p.bytes('codeChallenge')},
-    ${p.text('prompt')}, ${p.integer('maxAgeSeconds')}, ${p.text('locale')}, ${p.instant('createdAt')},
-    ${p.instant('expiresAt')})`;
+    ${p.text('prompt')}, ${p.integer('maxAgeSeconds')}, ${p.integer('requiredAssurance')}, ${p.text('locale')},
+    ${p.instant('createdAt')}, ${p.instant('expiresAt')})`;

@@ -9,7 +9,8 @@ import { newSession, type Peer } from '../../../domain/sessions/session.ts';
 import type { OriginColumns } from '../../../domain/sessions/session-origin.ts';
 import { computeSid } from '../../../domain/sessions/sid.ts';
 import type { SignInMethod } from '../../../domain/tokens/verify-token.ts';
-import { beginGrantedSession, FOUND, type GrantedSession, insertGrant, type NewGrant } from './granted-session.ts';
+import { beginGrantedSession, type GrantedSession, type NewGrant } from './granted-session.ts';
+import { FOUND, insertGrant } from './insert-grant.ts';
 import { OidcError } from './oidc-error.ts';
 import {
   type CodeRequest,
@@ -62,8 +63,8 @@ export async function beginGrant(
   const [begun] = begunAtOnce;
   if (!begun) throw new OidcError('invalid_grant');
   const { nonce, login, ...found } = begun;
-  const { loginUserId: userId, loginMethod: method, ...rest } = login;
-  const grant = toGrant({ ...rest, userId, method, sid: found.sid, loginIntentId: code.loginIntentId });
+  const { loginUserId: userId, loginMethod: method, loginAssurance: assurance, ...rest } = login;
+  const grant = toGrant({ ...rest, userId, method, assurance, sid: found.sid, loginIntentId: code.loginIntentId });
   const firstTry = { found, id: session.id };
   return { grant, nonce, session: await beginGrantedSession(call, subscribed, peer, grant, firstTry) };
 }
@@ -73,6 +74,7 @@ const latestEnd = sql`caller.authenticated_at + ${p.integer('maxAgeSeconds')} * 
 const signIn: SignInColumns = {
   userId: sql`(select user_id from redeemed)`,
   method: sql`caller.method`,
+  assurance: sql`caller.assurance`,
   authenticatedAt: sql`caller.authenticated_at`,
   expiresAt: sql`least(${p.instant('expiresAt')}, ${latestEnd})`,
   join: sql`join redeemed on true`,
@@ -98,6 +100,7 @@ const grant = insertGrant({
   sid: sidFrom(sql`caller`),
   scope: sql`caller.scope`,
   method: signIn.method,
+  assurance: signIn.assurance,
   address: origin.address,
   userAgent: origin.userAgent,
   onBehalfBy: origin.onBehalfBy,
@@ -110,6 +113,7 @@ const REDEEMED = {
   login: {
     loginUserId: t.uuid,
     loginMethod: t.textOf<SignInMethod>(),
+    loginAssurance: t.integer,
     authenticatedAt: t.instant,
     scope: t.integer,
     originAddress: loginIntents.ipAddress,
@@ -134,6 +138,7 @@ const REDEEM_AND_BEGIN = byAccess(
       condition: sql`and ${isCodeOfSignedIn({ sid: sidFrom(sql`redeemed`), userId: sql`redeemed.user_id`, browserDigest: sql`redeemed.origin_browser`, authenticatedAt: sql`redeemed.authenticated_at` })}`,
       ctes: grant.ctes,
       columns: sql`${grant.columns}, caller.nonce, caller.user_id as login_user_id, caller.method as login_method,
+    caller.assurance as login_assurance,
     caller.authenticated_at, caller.scope, caller.origin_address, caller.origin_user_agent, caller.origin_browser,
     caller.on_behalf_by`,
     })}`,

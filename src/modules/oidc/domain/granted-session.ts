@@ -1,11 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { nullable, p, type RowOfType, statement, t } from '../../../database/template.ts';
-import { shownGroups } from '../../../domain/access/shown-groups.ts';
+import { p, type RowOfType, statement } from '../../../database/template.ts';
+import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
-import { GROUPS_BIT } from '../../../domain/grants/scope.ts';
 import { announce, HAS_MESSAGES, type HasMessages } from '../../../domain/outbox/insert-message.ts';
 import { byAccess, type CutoffOf, formFor } from '../../../domain/sessions/by-access.ts';
-import { FOUND_SESSION, findOrBegin } from '../../../domain/sessions/find-or-begin-session.ts';
+import { findOrBegin, GIVEN_SIGN_IN } from '../../../domain/sessions/find-or-begin-session.ts';
 import { endLateSession } from '../../../domain/sessions/late-sessions.ts';
 import { newSession, type Peer } from '../../../domain/sessions/session.ts';
 import { ORIGINS } from '../../../domain/sessions/session-origin.ts';
@@ -13,6 +12,7 @@ import { updateSignInOfGrant } from '../../../domain/sessions/update-sign-in.ts'
 import type { SignInMethod } from '../../../domain/tokens/verify-token.ts';
 import { removeIfErased } from '../../../domain/users/personal-data.ts';
 import { endLateGrant } from './end-late-grant.ts';
+import { FOUND, groupsIn, insertGrant, verifiedEmail } from './insert-grant.ts';
 import { OidcError } from './oidc-error.ts';
 import { isCodeOfSignedIn } from './redeem-code.ts';
 
@@ -29,6 +29,7 @@ interface GrantedSignIn {
 /** The sign-in of a code that was redeemed, for a grant that begins. */
 export interface NewGrant extends GrantedSignIn {
   readonly sid: string;
+  readonly assurance: number;
   readonly rotation: number;
   /** Null, like the user agent, if a page other than Usher's did not pass it on. */
   readonly originAddress: string | null;
@@ -37,7 +38,8 @@ export interface NewGrant extends GrantedSignIn {
   readonly onBehalfBy: string | null;
 }
 
-export type GrantedSession = FoundSession['session'] & Pick<FoundSession, 'sid' | 'verifiedEmail' | 'groups'>;
+export type GrantedSession = FoundSession['session'] &
+  Pick<FoundSession, 'sid' | 'grantAssurance' | 'verifiedEmail' | 'groups'>;
 
 /** The row of the statement that redeemed the code, and the ID that a session begun by it has. */
 interface FirstTry {
@@ -79,11 +81,14 @@ export async function beginGrantedSession(
  * Returns the newest live session of the user of a live grant, or begins one. Webhooks get no message, because it is
  * not a new sign-in.
  *
- * @throws OidcError `invalid_grant` if the grant has ended, or the user cannot sign in
+ * @throws OidcError `invalid_grant` if the grant has ended, the user cannot sign in, or the application has come to
+ * demand more than the sign-in has shown
  */
 export async function continueGrantedSession(call: ApplicationCall, grant: GrantedSignIn): Promise<GrantedSession> {
   return findOrBeginSession(call, grant, { isNewGrant: false }, async (session) => {
-    const [found] = await call.run(formFor(CONTINUE, call.application), { ...session, ipAddress: '', userAgent: '' });
+    const requiredAssurance = call.application.requiredAssurance ?? ONE_FACTOR;
+    const parameters = { ...session, requiredAssurance, ipAddress: '', userAgent: '' };
+    const [found] = await call.run(formFor(CONTINUE, call.application), parameters);
     return found;
   });
 }
@@ -100,10 +105,15 @@ async function findOrBeginSession(
   for (let tried = firstTry?.found; ; tried = undefined) {
     const found = tried ?? (await run(parameters));
     if (!found?.isAccepted) throw new OidcError('invalid_grant');
-    const { isOutdated, session, sid, verifiedEmail, groups, notifiedIds = [] } = found;
+    const { isOutdated, session, sid, grantAssurance, verifiedEmail, groups, notifiedIds = [] } = found;
     if (isOutdated) {
       const origin = { originAddress: null, originUserAgent: null, originBrowser: null, onBehalfBy: null };
-      await call.run(updateSignInOfGrant, { ...origin, ...parameters, sessionId: session.id });
+      await call.run(updateSignInOfGrant, {
+        ...origin,
+        ...parameters,
+        assurance: grantAssurance,
+        sessionId: session.id,
+      });
     }
     // Tries again: the session has just been updated, or a concurrent call has begun it, or webhooks need a message.
     if (isOutdated !== false) continue;
@@ -115,51 +125,12 @@ async function findOrBeginSession(
       isNewGrant && endLateGrant(call, parameters),
     ]);
     if (isLateGrant) throw new OidcError('invalid_grant');
-    if (!late) return { ...session, sid, verifiedEmail, groups };
+    if (!late) return { ...session, sid, grantAssurance, verifiedEmail, groups };
     if (late.isOfErased) await removeIfErased(call, userId);
   }
 }
 
-export const FOUND = {
-  ...FOUND_SESSION,
-  sid: t.uuid,
-  /** Null unless the user has proved to have the address. */
-  verifiedEmail: nullable(t.text),
-  /** Empty without the scope for them. */
-  groups: t.json<readonly string[]>(),
-};
-
 type FoundSession = RowOfType<typeof FOUND> & Partial<HasMessages>;
-
-const verifiedEmail = sql`case when email_verified_at is not null then caller.email end as verified_email`;
-
-/** The subquery hides the scope from the planner, which would else plan each execution anew to leave the groups out. */
-const groupsIn = (scope: SQL) => sql`
-  ${shownGroups(p.uuid('applicationId'), sql`caller.id`, sql`(select ${scope}) & ${sql.raw(`${GROUPS_BIT}`)} > 0`)} as groups`;
-
-type GrantColumns = Readonly<
-  Record<
-    'grantId' | 'sid' | 'scope' | 'method' | 'address' | 'userAgent' | 'onBehalfBy' | 'authenticatedAt' | 'endsAt',
-    SQL
-  >
->;
-
-/**
- * Returns a CTE that inserts the grant, and its columns. It runs in the statement that finds or begins the session, so
- * a cut-off that commits meanwhile ends both.
- */
-export function insertGrant({ sid, authenticatedAt, ...grant }: GrantColumns) {
-  const ctes = sql`, granted as (
-    insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent, on_behalf_by,
-      authenticated_at, rotation, created_at, expires_at)
-    select ${p.uuid('applicationId')}, ${grant.grantId}, id, ${sid}, ${grant.scope}, ${grant.method},
-      coalesce(${grant.address}, ${p.text('ipAddress')}), coalesce(${grant.userAgent}, ${p.text('userAgent')}),
-      ${grant.onBehalfBy}, ${authenticatedAt}, ${p.integer('rotation')}, ${p.instant('now')}, ${grant.endsAt}
-    from caller where ${authenticatedAt} > cutoff_at
-    on conflict do nothing
-  )`;
-  return { ctes, columns: sql`, ${sid} as sid, ${verifiedEmail}, ${groupsIn(grant.scope)}` };
-}
 
 function begin(notifies: 'yes' | 'unless asked', cutoffOf: CutoffOf): SQL {
   const grant = insertGrant({
@@ -167,6 +138,7 @@ function begin(notifies: 'yes' | 'unless asked', cutoffOf: CutoffOf): SQL {
     sid: p.uuid('sid'),
     scope: p.integer('scope'),
     method: p.text('method'),
+    assurance: p.integer('assurance'),
     address: p.text('originAddress'),
     userAgent: p.text('originUserAgent'),
     onBehalfBy: p.text('onBehalfBy'),
@@ -193,7 +165,8 @@ const BEGIN_AND_NOTIFY = byAccess(
 );
 
 const isLiveGrant = sql`g.application_id = ${p.uuid('applicationId')} and g.id = ${p.uuid('grantId')}
-  and g.user_id = ${p.uuid('userId')} and g.expires_at > ${p.instant('now')}`;
+  and g.user_id = ${p.uuid('userId')} and g.expires_at > ${p.instant('now')}
+  and g.assurance >= ${p.integer('requiredAssurance')}`;
 
 const origin = {
   address: sql`g.ip_address`,
@@ -209,8 +182,10 @@ const CONTINUE = byAccess(
   (name, cutoffOf) =>
     statement(name, FOUND)`${findOrBegin(origin, 'no', {
       cutoffOf,
+      signIn: { ...GIVEN_SIGN_IN, assurance: sql`g.assurance` },
       condition: sql`and exists (select 1 from oidc_grants g where ${isLiveGrant})`,
-      columns: sql`, (select g.sid from oidc_grants g where ${isLiveGrant}) as sid, ${verifiedEmail},
+      columns: sql`, (select g.sid from oidc_grants g where ${isLiveGrant}) as sid,
+      (select g.assurance::integer from oidc_grants g where ${isLiveGrant}) as grant_assurance, ${verifiedEmail},
       ${groupsIn(p.integer('scope'))}`,
     })}`,
 );

@@ -1,6 +1,7 @@
 /** ID tokens: OpenID Connect Core 1.0, section 2. */
 
 import type { Attributes } from '../../../database/column-types.ts';
+import { acrOf, ONE_FACTOR, PHISHING_RESISTANT } from '../../../domain/core/assurance.ts';
 import { hasScope } from '../../../domain/grants/scope.ts';
 import { shownSignInTime } from '../../../domain/login/sign-in-age.ts';
 import { type SignInMethod, toSeconds } from '../../../domain/tokens/verify-token.ts';
@@ -31,6 +32,7 @@ interface IdTokenFacts {
   readonly sid: string;
   readonly authenticatedAt: Date;
   readonly method: SignInMethod;
+  readonly assurance: number;
   /** The `nonce` of the authorization request. Null in the tokens of a refresh. */
   readonly nonce: string | null;
   readonly scope: number;
@@ -44,7 +46,8 @@ export type OnLeftOut = (attribute: string) => void;
 
 /** Returns the claims of an ID token. Unlike in auth tokens, `auth_time` is in seconds, as the standard demands. */
 export function idTokenClaims(facts: IdTokenFacts): Claims {
-  const { issuer, clientId, userId, sid, authenticatedAt, method, nonce, scope, profile, now, onLeftOut } = facts;
+  const { issuer, clientId, userId, sid, authenticatedAt, method, assurance, nonce, scope, profile, now, onLeftOut } =
+    facts;
   const issuedAt = toSeconds(now);
   return {
     iss: issuer,
@@ -53,11 +56,24 @@ export function idTokenClaims(facts: IdTokenFacts): Claims {
     iat: issuedAt,
     exp: issuedAt + LIFETIME_SECONDS,
     auth_time: toSeconds(shownSignInTime(method, authenticatedAt)),
-    amr: [method],
+    amr: amrOf(method, assurance),
+    acr: acrOf(assurance),
     sid,
     ...(nonce !== null && { nonce }),
     ...profileClaims(scope, profile, onLeftOut),
   };
+}
+
+/** The registered values of RFC 8176, after the method of Usher, which tells providers apart. */
+function amrOf(method: SignInMethod, assurance: number): readonly string[] {
+  const isPasskey = method === 'passkey';
+  const isVerified = isPasskey && assurance >= PHISHING_RESISTANT;
+  return [
+    method,
+    ...(isPasskey ? ['pop'] : []),
+    ...(isVerified ? ['user'] : []),
+    ...(assurance > ONE_FACTOR ? ['mfa'] : []),
+  ];
 }
 
 /**

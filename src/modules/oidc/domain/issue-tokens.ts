@@ -117,7 +117,18 @@ async function issue(
   const { signingKeys, tokenKeys } = provider;
   const { applicationId, grantId, userId, method, authenticatedAt } = token;
   const profile = { ...session, isEmailVerified: session.verifiedEmail === session.email };
-  const facts = { issuer, clientId: application.clientId, userId, method, authenticatedAt, nonce, scope, profile, now };
+  const facts = {
+    issuer,
+    clientId: application.clientId,
+    userId,
+    method,
+    authenticatedAt,
+    nonce,
+    scope,
+    profile,
+    now,
+    assurance: session.grantAssurance,
+  };
   const onLeftOut = reportLeftOut(logger, applicationId);
   return {
     accessToken: createAccessToken(tokenKeys.accessToken, { scope, applicationId, sessionId: session.id, grantId }),

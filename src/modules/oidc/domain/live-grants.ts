@@ -10,9 +10,9 @@ import { latestCutoff } from '../../../domain/sessions/cutoffs.ts';
 import type { LiveSessions } from '../../../domain/sessions/live-sessions.ts';
 import { isActiveUser } from '../../../domain/users/user.ts';
 
-const { userId, sid, rotation, authenticatedAt, expiresAt } = oidcGrants;
+const { userId, sid, assurance, rotation, authenticatedAt, expiresAt } = oidcGrants;
 const GRANT = {
-  ...{ userId, sid, rotation, authenticatedAt, expiresAt },
+  ...{ userId, sid, assurance, rotation, authenticatedAt, expiresAt },
   clientId: applications.clientId,
   /** Empty unless the client is public: its pages may then read answers (CORS). */
   redirectUris: applications.redirectUris,
@@ -58,7 +58,7 @@ export class LiveGrants {
 }
 
 const selectGrants = statement('select_live_oidc_grants', { ...GRANT, id: oidcGrants.id })`
-  select g.id, g.user_id, g.sid, g.rotation, g.authenticated_at, g.expires_at, a.client_id,
+  select g.id, g.user_id, g.sid, g.assurance, g.rotation, g.authenticated_at, g.expires_at, a.client_id,
     case when a.public_client then a.redirect_uris else '{}' end as redirect_uris,
     case when users.email_verified_at is not null then users.email end as verified_email
   from oidc_grants g join users on users.id = g.user_id join applications a on a.id = g.application_id

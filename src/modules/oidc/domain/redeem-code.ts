@@ -3,6 +3,7 @@ import type { SealKeys } from '../../../crypto/sealed-bytes.ts';
 import { loginIntents } from '../../../database/intent-schema.ts';
 import { p, type RowOfType, statement, t } from '../../../database/template.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
+import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { isSignedInHere } from '../../../domain/sessions/browser-cutoffs.ts';
 import { isSidCutOff } from '../../../domain/sessions/cutoffs.ts';
@@ -38,7 +39,9 @@ export function readCodeRequest(
   const codeChallenge = codeVerifier === undefined ? null : challengeOf(codeVerifier);
   if (!loginIntentId || codeChallenge === undefined) throw new OidcError('invalid_grant');
   const completedAfter = new Date(now.getTime() - CODE_LIFETIME_MS);
-  return { loginIntentId, applicationId: application.id, redirectUri, codeChallenge, now, completedAfter };
+  const requiredAssurance = application.requiredAssurance ?? ONE_FACTOR;
+  const conditions = { redirectUri, codeChallenge, now, completedAfter, requiredAssurance };
+  return { loginIntentId, applicationId: application.id, ...conditions };
 }
 
 /**
@@ -62,6 +65,7 @@ export async function redeemCode(
 const REDEEMED = {
   userId: t.uuid,
   method: t.textOf<SignInMethod>(),
+  assurance: t.integer,
   authenticatedAt: t.instant,
   scope: t.integer,
   nonce: loginIntents.nonce,
@@ -81,7 +85,9 @@ export const redeemedIntent = sql`redeemed as (
     where id = ${p.uuid('loginIntentId')} and application_id = ${p.uuid('applicationId')} and response_mode <> ''
       and redeemed_at is null and completed_at > ${p.instant('completedAfter')}
       and redirect_uri = ${p.text('redirectUri')} and code_challenge is not distinct from ${p.bytes('codeChallenge')}
-    returning user_id, method, coalesce(authenticated_at, completed_at) as authenticated_at, scope::integer, nonce,
+      and coalesce(assurance, 1) >= ${p.integer('requiredAssurance')}
+    returning user_id, method, coalesce(assurance, 1)::integer as assurance,
+      coalesce(authenticated_at, completed_at) as authenticated_at, scope::integer, nonce,
       browser_digest as origin_browser, ip_address as origin_address, user_agent as origin_user_agent,
       on_behalf_by
   )`;

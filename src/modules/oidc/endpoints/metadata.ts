@@ -1,5 +1,6 @@
 /** The metadata of OpenID Connect, and the public keys that verify ID tokens. */
 import type { JWK } from 'jose';
+import { ACR_VALUES } from '../../../domain/core/assurance.ts';
 import { LANGUAGES } from '../../../texts/texts.ts';
 
 /**
@@ -35,9 +36,10 @@ function describeProvider(issuer: string): Record<string, unknown> {
     code_challenge_methods_supported: ['S256'],
     scopes_supported: ['openid', 'profile', 'email', 'groups', 'offline_access'],
     claims_supported: [
-      ...['iss', 'sub', 'aud', 'iat', 'exp', 'auth_time', 'amr', 'nonce', 'sid'],
+      ...['iss', 'sub', 'aud', 'iat', 'exp', 'auth_time', 'amr', 'acr', 'nonce', 'sid'],
       ...['name', 'picture', 'email', 'email_verified', 'groups'],
     ],
+    acr_values_supported: ACR_VALUES,
     prompt_values_supported: ['none', 'login', 'select_account', 'consent'],
     ui_locales_supported: [...LANGUAGES.keys()],
     authorization_response_iss_parameter_supported: true,

@@ -1,5 +1,6 @@
 /** Revocation (RFC 7009) and introspection (RFC 7662) of a client's own tokens. */
 
+import { acrOf } from '../../../domain/core/assurance.ts';
 import { endGrant } from '../../../domain/grants/end-grants.ts';
 import { presentScope } from '../../../domain/grants/scope.ts';
 import { toSeconds } from '../../../domain/tokens/verify-token.ts';
@@ -70,5 +71,7 @@ async function introspect(call: ClientCall, parts: StatusParts, text: string): P
     token_type: accessToken ? 'Bearer' : 'refresh_token',
     exp: toSeconds(expiresAt),
     auth_time: toSeconds(grant.authenticatedAt),
+    // RFC 9470, section 6.2.
+    acr: acrOf(grant.assurance),
   };
 }

@@ -8,7 +8,7 @@ import { type OidcPageRequest, PageProblem } from './oidc-page.ts';
 import { sendAnswer } from './send-answer.ts';
 
 /** The errors that the answer to a login which has begun may have. */
-const ERRORS = ['access_denied'];
+const ERRORS = ['access_denied', 'unmet_authentication_requirements'];
 
 /** Takes a `code`, or an `intent` and an `error`. @throws PageProblem */
 export async function returnToApplication(request: OidcPageRequest): Promise<void> {

@@ -4,6 +4,7 @@ import { passkeys } from '../../../database/passkey-schema.ts';
 import { p, type RowOfType, statement } from '../../../database/template.ts';
 import { accessByCtes } from '../../../domain/access/has-access.ts';
 import { isForPasskeysOnly } from '../../../domain/applications/branding.ts';
+import { ONE_FACTOR, PHISHING_RESISTANT } from '../../../domain/core/assurance.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { check, text, type Unchecked, uuid } from '../../../domain/core/validation.ts';
@@ -39,7 +40,8 @@ export interface PasskeyCompletion extends Completion {
  * Completes the login if the credential answers the challenge for this intent in this browser.
  *
  * @throws ServiceError `Invalid passkey`, `Unknown passkey`, `Passkey too new` (young, and the application allows
- * nothing but passkeys), `Access not allowed` as `completeLogin` does, and as `requireOpenIntent` does
+ * nothing but passkeys, or demands more than one factor), `Assurance not met` (the passkey has not verified the person),
+ * `Access not allowed` as `completeLogin` does, and as `requireOpenIntent` does
  */
 export async function redeemPasskey(
   call: Call,
@@ -48,7 +50,12 @@ export async function redeemPasskey(
   request: Unchecked<keyof typeof rules>,
 ): Promise<PasskeyCompletion> {
   const { loginIntentId, credential: json } = check(request, rules);
-  const { applicationId, locale, restrictAccess } = await requireOpenIntent(call, loginIntentId, METHOD);
+  const { applicationId, locale, restrictAccess } = await requireOpenIntent(
+    call,
+    loginIntentId,
+    METHOD,
+    PHISHING_RESISTANT,
+  );
   const credential = parseCredential(json);
   requireOwnRequest(credential, relyingParty, { purpose: 'passkey get', loginIntentId, browser }, call.now);
   const passkey = await findPasskey(call, credential.id, relyingParty);
@@ -56,6 +63,7 @@ export async function redeemPasskey(
   const { isUserVerified, ...use } = await verifyUse(credential, passkey.publicKey, relyingParty);
   const { userId, credentialId } = passkey;
   const isYoung = passkey.countsFrom !== null && passkey.countsFrom > call.now;
+  const assurance = isUserVerified && !isYoung ? PHISHING_RESISTANT : ONE_FACTOR;
   const parameters = {
     ...BY_POSTGRES,
     ...use,
@@ -65,16 +73,19 @@ export async function redeemPasskey(
     userId,
     passkeyId: passkey.id,
     isYoung,
-    assurance: isUserVerified && !isYoung ? 3 : 1,
+    assurance,
     method: METHOD,
     now: call.now,
   };
   const ofAllowed = restrictAccess && (await call.run(completeRestricted, { ...parameters, applicationId }));
   const [intent] = ofAllowed || (await call.run(completeWithPasskey, parameters));
   if (!intent) {
-    const { branding } = await requireOpenIntent(call, loginIntentId);
+    const { branding, requiredAssurance } = await requireOpenIntent(call, loginIntentId);
+    const suffices = assurance >= requiredAssurance;
+    if (isYoung && (!suffices || isForPasskeysOnly(branding))) throw new ServiceError('PASSKEY_TOO_NEW');
+    if (!suffices) throw new ServiceError('ASSURANCE_NOT_MET');
     if (restrictAccess) await requireAccess(call, { ...NOTHING_PROVED, userId, applicationId });
-    throw new ServiceError(isYoung && isForPasskeysOnly(branding) ? 'PASSKEY_TOO_NEW' : 'UNKNOWN_PASSKEY');
+    throw new ServiceError('UNKNOWN_PASSKEY');
   }
   call.count?.('sign_ins');
   if (intent.isInvited) await acceptInvitation(call, { ...intent, userId });

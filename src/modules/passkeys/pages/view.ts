@@ -6,6 +6,8 @@ import type { CreationOptions } from '../domain/creation-options.ts';
 export interface PasskeyView {
   readonly challenge: string;
   readonly rpId: string;
+  /** Whether the passkey must verify the person. Otherwise it does if it can. */
+  readonly needsVerification?: boolean;
   /** Why the previous passkey was refused: `unknown` if Usher has no such passkey. */
   readonly problem: 'invalid' | 'unknown' | undefined;
 }

@@ -4,8 +4,8 @@ import { renewSignal, send, toBytes, toText, useOnClick } from './passkey.js';
 const form = document.querySelector('#passkey');
 
 async function signIn(options) {
-  const { challenge, rpId } = form.dataset;
-  const publicKey = { challenge: toBytes(challenge), rpId, userVerification: 'preferred' };
+  const { challenge, rpId, verification } = form.dataset;
+  const publicKey = { challenge: toBytes(challenge), rpId, userVerification: verification };
   const credential = await navigator.credentials.get({ publicKey, signal: renewSignal(), ...options });
   const { clientDataJSON, authenticatorData, signature, userHandle } = credential.response;
   remember(credential.id);

@@ -79,10 +79,10 @@ const completeRemembered = statement('complete_remembered_login', {
   with ${usableSignIn}, ${allowed}, completed as (
     update login_intents i
     set completed_at = ${statementInstant}, authenticated_at = r.authenticated_at, user_id = r.user_id,
-      method = r.method, assurance = 1, ${originAssignments}
+      method = r.method, assurance = r.assurance, ${originAssignments}
     from remembered r, applications a
     where ${mayContinue} and ${isWanted} and (not a.restrict_access or ${isAllowed})
     returning i.application_id, i.redirect_uri, i.state, i.prompt, i.response_mode, i.completed_at, i.authenticated_at,
-      i.user_id, i.method, a.client_id, a.single_sign_on, ${isInvited(sql`i.user_id`)} as is_invited
+      i.user_id, i.method, i.assurance, a.client_id, a.single_sign_on, ${isInvited(sql`i.user_id`)} as is_invited
   ), ${auditEvent({ resource: sql`user_id`, from: sql`completed`, applicationId: sql`application_id` })}
   select * from completed`;

@@ -41,8 +41,9 @@ const insertSignIn = statement('insert_remembered_sign_in')`
   with replaced as (
     delete from remembered_sign_ins where token_digest = ${p.bytes('formerDigest')}
   ), inserted as (
-    insert into remembered_sign_ins (token_digest, user_id, browser_digest, method, authenticated_at, expires_at)
-    select ${p.bytes('tokenDigest')}, users.id, ${p.bytes('browserDigest')}, ${p.text('method')}, ${p.instant('authenticatedAt')},
+    insert into remembered_sign_ins (token_digest, user_id, browser_digest, method, assurance, authenticated_at, expires_at)
+    select ${p.bytes('tokenDigest')}, users.id, ${p.bytes('browserDigest')}, ${p.text('method')}, ${p.integer('assurance')},
+      ${p.instant('authenticatedAt')},
       ${p.instant('expiresAt')}
     from users where ${isStillSignedIn}
     returning user_id

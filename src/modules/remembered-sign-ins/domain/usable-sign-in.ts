@@ -1,6 +1,7 @@
 /** Decides which logins a remembered sign-in may complete. */
 import { type SQL, sql } from 'drizzle-orm';
 import { p } from '../../../database/template.ts';
+import { requiredAssurance } from '../../../domain/login/completed-intent.ts';
 import { latestCutoff } from '../../../domain/sessions/cutoffs.ts';
 import { isActiveUser } from '../../../domain/users/user.ts';
 import { digestSignInToken } from './sign-in-token.ts';
@@ -27,7 +28,7 @@ export function signInParameters(
  * cut-off in the application has ended the sign-in. There are three CTEs, because their tables may be on different servers.
  */
 export const usableSignIn = sql`known as (
-    select r.user_id, r.method, r.authenticated_at, users.email, users.name
+    select r.user_id, r.method, r.assurance, r.authenticated_at, users.email, users.name
     from remembered_sign_ins r join users on users.id = r.user_id
     where r.token_digest = ${p.bytes('tokenDigest')} and r.expires_at > ${p.instant('now')}
       and r.authenticated_at > ${p.instant('oldest')} and ${isActiveUser}
@@ -44,12 +45,13 @@ const interval = (seconds: SQL) => sql`${seconds} * interval '1 second'`;
 
 /**
  * Whether the sign-in `r` may complete the open intent `i` of the application `a`. The application must share sign-ins
- * and allow the method. The intent must require neither a new sign-in nor a more recent one. A session of this sign-in
+ * and allow the method. The sign-in must have shown what the login demands. The intent must require neither a new sign-in nor a more recent one. A session of this sign-in
  * must still be able to begin.
  */
 export const mayContinue = sql`i.id = ${p.uuid('loginIntentId')} and i.completed_at is null
   and i.expires_at > ${p.instant('now')} and a.id = i.application_id and a.deleted_at is null
   and a.single_sign_on and i.prompt <> 'LOGIN'
   and (a.login_methods = '{}' or r.method = any(a.login_methods))
+  and r.assurance >= ${requiredAssurance}
   and (i.max_age_seconds is null or ${age} <= ${interval(sql`i.max_age_seconds`)})
   and ${age} < ${interval(sql`coalesce(a.session_max_age_seconds, ${p.integer('sessionMaxAgeSeconds')})`)}`;

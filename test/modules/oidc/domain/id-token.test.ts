@@ -29,6 +29,7 @@ const facts = {
   sid: randomUUID(),
   authenticatedAt: new Date('2026-03-01T12:00:00.999Z'),
   method: 'email',
+  assurance: 1,
   nonce: null,
   scope: readScope('openid'),
   profile,
@@ -48,6 +49,19 @@ describe('an ID token', () => {
     expect(payload).toMatchObject({ sub: facts.userId, amr: ['email'], sid: facts.sid });
   });
 
+  test.each([
+    ['email', 1, ['email'], '1'],
+    ['wallet', 1, ['wallet'], '1'],
+    ['acme', 1, ['acme'], '1'],
+    ['passkey', 1, ['passkey', 'pop'], '1'],
+    ['passkey', 3, ['passkey', 'pop', 'user', 'mfa'], 'phr'],
+    ['page', 1, ['page'], '1'],
+    ['page', 2, ['page', 'mfa'], '2'],
+    ['page', 3, ['page', 'mfa'], 'phr'],
+  ])('of a sign-in by %s of level %d has registered values of amr and acr', (method, assurance, amr, acr) => {
+    expect(idTokenClaims({ ...facts, method, assurance })).toMatchObject({ amr, acr });
+  });
+
   test('is signed with keys whose public halves alone are in the key set', () => {
     for (const key of keys.publicJwks.keys)
       expect(Object.keys(key).sort()).toEqual(['alg', 'e', 'kid', 'kty', 'n', 'use']);
@@ -62,7 +76,7 @@ describe('an ID token', () => {
     ['openid email', { email: profile.email, email_verified: true }],
     ['openid profile', { name: 'Ada', picture: profile.profileImage }],
   ])('shows of the user what the scope %s allows', (scope, expected) => {
-    const { iss, sub, aud, iat, exp, auth_time, amr, sid, ...claims } = idTokenClaims({
+    const { iss, sub, aud, iat, exp, auth_time, amr, acr, sid, ...claims } = idTokenClaims({
       ...facts,
       scope: readScope(scope),
     });

@@ -1,0 +1,59 @@
+/** The part of statements that inserts a grant, and what they return of a granted session. */
+import { type SQL, sql } from 'drizzle-orm';
+import { nullable, p, t } from '../../../database/template.ts';
+import { shownGroups } from '../../../domain/access/shown-groups.ts';
+import { GROUPS_BIT } from '../../../domain/grants/scope.ts';
+import { FOUND_SESSION } from '../../../domain/sessions/find-or-begin-session.ts';
+
+export const FOUND = {
+  ...FOUND_SESSION,
+  sid: t.uuid,
+  /** The level of the sign-in of the grant. */
+  grantAssurance: t.integer,
+  /** Null unless the user has proved to have the address. */
+  verifiedEmail: nullable(t.text),
+  /** Empty without the scope for them. */
+  groups: t.json<readonly string[]>(),
+};
+
+export const verifiedEmail = sql`case when email_verified_at is not null then caller.email end as verified_email`;
+
+/** The subquery hides the scope from the planner, which would else plan each execution anew to leave the groups out. */
+export const groupsIn = (scope: SQL) => sql`
+  ${shownGroups(p.uuid('applicationId'), sql`caller.id`, sql`(select ${scope}) & ${sql.raw(`${GROUPS_BIT}`)} > 0`)} as groups`;
+
+type GrantColumns = Readonly<
+  Record<
+    | 'grantId'
+    | 'sid'
+    | 'scope'
+    | 'method'
+    | 'assurance'
+    | 'address'
+    | 'userAgent'
+    | 'onBehalfBy'
+    | 'authenticatedAt'
+    | 'endsAt',
+    SQL
+  >
+>;
+
+/**
+ * Returns a CTE that inserts the grant, and its columns. It runs in the statement that finds or begins the session, so
+ * a cut-off that commits meanwhile ends both.
+ */
+export function insertGrant({ sid, authenticatedAt, ...grant }: GrantColumns) {
+  const ctes = sql`, granted as (
+    insert into oidc_grants (application_id, id, user_id, sid, scope, method, assurance, ip_address, user_agent, on_behalf_by,
+      authenticated_at, rotation, created_at, expires_at)
+    select ${p.uuid('applicationId')}, ${grant.grantId}, id, ${sid}, ${grant.scope}, ${grant.method}, ${grant.assurance},
+      coalesce(${grant.address}, ${p.text('ipAddress')}), coalesce(${grant.userAgent}, ${p.text('userAgent')}),
+      ${grant.onBehalfBy}, ${authenticatedAt}, ${p.integer('rotation')}, ${p.instant('now')}, ${grant.endsAt}
+    from caller where ${authenticatedAt} > cutoff_at
+    on conflict do nothing
+  )`;
+  return {
+    ctes,
+    columns: sql`, ${sid} as sid, ${grant.assurance}::integer as grant_assurance, ${verifiedEmail}, ${groupsIn(grant.scope)}`,
+  };
+}
