@@ -112,10 +112,10 @@ it('no migration after version 1.0.0 removes what a running version uses, or req
 
 /**
  * Addresses that differ under `lower` also differ when only ASCII is folded, and `users_email_key` keeps those apart. No
- * earlier version writes external IDs.
+ * earlier version writes external IDs or URIs of resources.
  */
 const IMPLIED =
-  /^CREATE UNIQUE INDEX CONCURRENTLY ("users_folded_email_key" ON "users" USING btree \(lower\("email" collate "C"\)\)|"users_external_id_key")/;
+  /^CREATE UNIQUE INDEX CONCURRENTLY ("users_folded_email_key" ON "users" USING btree \(lower\("email" collate "C"\)\)|"users_external_id_key"|"applications_resource_uri_key")/;
 
 it.each([
   [true, 'ALTER TABLE "users" ADD COLUMN "note" text;'],

@@ -75,6 +75,7 @@ const MAKE: Readonly<Record<Variable, (values: SampleValues, fixture: SampleFixt
   INVITATION_ID: (_, { service, tenant }) => invite(service, tenant),
   NEW_EMAIL: () => `${randomUUID()}@example.com`,
   EXTERNAL_ID: (_, fixture) => newId('external', fixture),
+  RESOURCE_URI: () => `https://mcp-${randomUUID()}.example.com/`,
   WALLET_ADDRESS: (_, fixture) => newId('wallet', fixture),
   LOGIN_INTENT_ID: (_, { service, tenant }) => createLoginIntent(service, tenant),
   GRANT_ID: () => randomUUID(),

@@ -42,7 +42,7 @@ export const ADMIN_EXAMPLES: Readonly<Record<string, Example>> = {
       publicClient: true,
       postLogoutRedirectUris: ['https://app.example.com/'],
       backchannelLogoutUri: 'https://app.example.com/backchannel-logout',
-      resourceUri: 'https://mcp.example.com/',
+      resourceUri: '$RESOURCE_URI',
       resourceScopes: [{ name: 'orders:read', description: 'See your orders – also old ones' }],
       allowMetadataClients: true,
     },

@@ -18,6 +18,7 @@ export const VARIABLES = {
   INVITATION_ID: '`invitation.invitationId` of InviteUser',
   NEW_EMAIL: 'an e-mail address: `ada-$RANDOM@example.com`',
   EXTERNAL_ID: 'an ID of your own: `crm-$RANDOM`',
+  RESOURCE_URI: 'the URL of a server that takes tokens: `https://mcp-$RANDOM.example.com/`',
   WALLET_ADDRESS: 'an Ethereum address: `0x$(openssl rand -hex 20)`',
   LOGIN_INTENT_ID: '`loginIntentId` of GenerateAuthUrl',
   PASSKEY_ID: '`passkeyId` of ListPasskeys',
