@@ -1,5 +1,5 @@
 /**
- * Go: the quick starts as the API reference shows them, and Debian's go-oidc, which Grafana, Dex and oauth2-proxy are built
+ * Go: the examples as the API reference shows them, and Debian's go-oidc, which Grafana, Dex and oauth2-proxy are built
  * on. The compiler gets the source of packages from Debian, so there is no module to download.
  */
 import { execFile } from 'node:child_process';
@@ -7,9 +7,11 @@ import { cp, mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { READER_SETUPS } from '../../src/api/docs/message-guide.ts';
 import { CREATIONS, SETUPS } from '../../src/api/docs/quick-starts.ts';
 import { createDirectory } from '../support/directory.ts';
 import { ExampleBrowser, expectSignIn, startExample } from '../support/example-application.ts';
+import { expectReader } from '../support/expect-reader.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { createRsaJwk } from '../support/oidc.ts';
 import { openClientFixture } from '../support/openid/client-fixture.ts';
@@ -44,19 +46,26 @@ describe.skipIf(lacks('GO'))('in Go', { timeout: 900_000 }, () => {
     return program;
   }
 
-  /** Builds the file of a quick start, and starts it. */
-  async function start(folder: string, env: Record<string, string>) {
-    const shop = join(directory, 'src/shop');
-    await cp(join(EXAMPLES, folder, 'main.go'), join(shop, 'main.go'));
-    return startExample([], env, await build('shop'));
+  /** Builds the file of an example. */
+  async function buildExample(folder: string): Promise<string> {
+    await cp(join(EXAMPLES, folder, 'main.go'), join(directory, 'src/shop/main.go'));
+    return build('shop');
+  }
+
+  const start = async (folder: string, env: Record<string, string>) =>
+    startExample([], env, await buildExample(folder));
+
+  /** Writes the code of a schema as the set-up of an example does. */
+  async function generate(setup = ''): Promise<void> {
+    const [command = ''] = /npx buf generate [^']*'[^']*'/.exec(setup) ?? [];
+    const stubs = await runShell(`cd '${REPOSITORY}' && ${command.replaceAll('../shop', `${directory}/src/shop`)}`);
+    expect(stubs).toMatchObject({ exitCode: 0 });
   }
 
   test('a service signs users in over gRPC', async () => {
     await using service = await startTestService({ config: { publicUrl: undefined } });
     const { clientId, apiKey } = await createTenant(service, { redirectUris: ['http://127.0.0.1/callback'] });
-    const [command = ''] = /npx buf generate [^']*'[^']*'/.exec(SETUPS['Go over gRPC'] ?? '') ?? [];
-    const stubs = await runShell(`cd '${REPOSITORY}' && ${command.replaceAll('../shop', `${directory}/src/shop`)}`);
-    expect(stubs).toMatchObject({ exitCode: 0 });
+    await generate(SETUPS['Go over gRPC']);
     const USHER_URL = `http://localhost:${service.port}`;
     const app = await start('go-grpc', { USHER_URL, CLIENT_ID: clientId, API_KEY: apiKey });
     try {
@@ -64,6 +73,11 @@ describe.skipIf(lacks('GO'))('in Go', { timeout: 900_000 }, () => {
     } finally {
       app.close();
     }
+  });
+
+  test('a service reads messages, across restarts', async () => {
+    await generate(READER_SETUPS.Go);
+    await expectReader([await buildExample('messages')]);
   });
 
   test('a service signs users in and out by OpenID Connect', async () => {

@@ -5,6 +5,7 @@ import { statusOfError } from '../rest/rest.ts';
 import { CONCEPTS } from './concepts.ts';
 import { VARIABLES } from './example-variables.ts';
 import { FLOW } from './flow.ts';
+import { MESSAGE_GUIDE } from './message-guide.ts';
 import { OPENID_GUIDE } from './openid-guide.ts';
 import { QUICK_STARTS } from './quick-starts.ts';
 import { renderCodeBlock, renderTable, renderText } from './text.ts';
@@ -174,5 +175,11 @@ ${FLOW}`,
     title: 'Webhooks',
     intro: html`<p class="lead">Usher tells your server what has changed.</p>`,
     guides: [{ id: 'webhooks', title: 'Receive messages', body: WEBHOOK_GUIDE }],
+  },
+  {
+    path: 'docs/messages',
+    title: 'Messages',
+    intro: html`<p class="lead">Your service reads what has changed, without an endpoint.</p>`,
+    guides: [{ id: 'messages', title: 'Read messages', body: MESSAGE_GUIDE }],
   },
 ];

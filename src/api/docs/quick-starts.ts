@@ -29,6 +29,24 @@ ${create(LOGOUT)} API_KEY=$(echo "$reply" | grep -o 'usk_[A-Za-z0-9_-]*')\n`,
 ${create(`${LOGOUT},"publicClient":true`)}\n`,
 };
 
+/** Returns the commands that write the code of a schema for Python into `../shop`. */
+export const generatePython = (schema: string) => `mkdir -p ../shop
+# With pip, on any system. Debian and Ubuntu have the packages python3-grpcio and protobuf-compiler-grpc instead.
+python3 -m venv ../shop/env && . ../shop/env/bin/activate && pip install grpcio-tools
+python -m grpc_tools.protoc -I proto --python_out=../shop --grpc_python_out=../shop usher/v1/${schema}`;
+
+/** Returns the commands that write the code of a schema for Go into `../shop`. */
+export const generateGo = (schema: string) => `go install google.golang.org/protobuf/cmd/protoc-gen-go@latest
+go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@latest
+PATH=$PATH:$(go env GOPATH)/bin npx buf generate proto --path proto/usher/v1/${schema} --template '{
+  "version": "v2",
+  "managed": { "enabled": true, "override": [{ "file_option": "go_package", "value": "shop/usherv1" }] },
+  "plugins": [
+    { "local": "protoc-gen-go", "out": "../shop", "opt": "module=shop" },
+    { "local": "protoc-gen-go-grpc", "out": "../shop", "opt": "module=shop" }
+  ]
+}'`;
+
 /** The commands that set each one up, from a clone of Usher. */
 export const SETUPS: Readonly<Record<string, string>> = {
   Express: `npm run client:pack ../shop
@@ -43,22 +61,10 @@ npm run client:pack ../shop
 cd ../shop && npm install ./usher-client-*.tgz
 # Save the file below as app/usher.ts. It names four short files beside it: write them, too.
 npx next dev --hostname 127.0.0.1  # then open /me`,
-  'Python over gRPC': `mkdir -p ../shop
-# With pip, on any system. The file below tells how to do without: with the packages of Debian and Ubuntu.
-python3 -m venv ../shop/env && . ../shop/env/bin/activate && pip install grpcio-tools
-python -m grpc_tools.protoc -I proto --python_out=../shop --grpc_python_out=../shop usher/v1/auth.proto
+  'Python over gRPC': `${generatePython('auth.proto')}
 # Save the file below as sign_in.py in ../shop.
 cd ../shop && python sign_in.py`,
-  'Go over gRPC': `go install google.golang.org/protobuf/cmd/protoc-gen-go@latest
-go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@latest
-PATH=$PATH:$(go env GOPATH)/bin npx buf generate proto --path proto/usher/v1/auth.proto --template '{
-  "version": "v2",
-  "managed": { "enabled": true, "override": [{ "file_option": "go_package", "value": "shop/usherv1" }] },
-  "plugins": [
-    { "local": "protoc-gen-go", "out": "../shop", "opt": "module=shop" },
-    { "local": "protoc-gen-go-grpc", "out": "../shop", "opt": "module=shop" }
-  ]
-}'
+  'Go over gRPC': `${generateGo('auth.proto')}
 cd ../shop && go mod init shop
 # Save the file below as main.go.
 go mod tidy && go run .`,

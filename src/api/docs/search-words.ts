@@ -11,6 +11,7 @@ export const SEARCH_WORDS: Readonly<Record<string, string>> = {
   updates: 'patch put modify edit',
   'openid-connect': 'oidc oauth2 sso single sign-on saml logout discovery jwks refresh token id token userinfo',
   webhooks: 'callback notification event signature secret hmac retry',
+  messages: 'stream streaming subscribe watch pull poll feed changes sync outbox cursor event golang python grpc',
   limits: 'rate limit throttle quota 429 too many requests size timeout token expired cors',
   'AuthService.GenerateAuthUrl': 'oauth login signin authorize redirect callback password sso',
   'AuthService.ExchangeToken': 'oauth code callback token expired',

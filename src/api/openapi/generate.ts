@@ -22,8 +22,8 @@ const parts = {
 const procedures = createProcedures(parts as never);
 
 mkdirSync('gen/openapi', { recursive: true });
-write('rest', await describeRest(procedures, commentOf, info));
-write('connect', await describeConnect(procedures, commentOf, info));
+writeJson('openapi/rest', await describeRest(procedures, commentOf, info));
+writeJson('openapi/connect', await describeConnect(procedures, commentOf, info));
 
 const QUICK_STARTS = [
   ['Express', 'server', 'express/app.ts'],
@@ -40,8 +40,19 @@ const quickStarts = QUICK_STARTS.map(([title, kind, path]) => ({
   kind,
   text: readFileSync(`test/examples/${path}`, 'utf8'),
 }));
-writeFileSync('gen/quick-starts.json', `${JSON.stringify(quickStarts, null, 2)}\n`);
+writeJson('quick-starts', quickStarts);
 
-function write(name: string, document: unknown): void {
-  writeFileSync(`gen/openapi/${name}.json`, `${JSON.stringify(document, null, 2)}\n`);
+const READERS = [
+  ['TypeScript', 'read-messages.ts'],
+  ['Python', 'read_messages.py'],
+  ['Go', 'main.go'],
+];
+const readers = READERS.map(([title, file]) => ({
+  title,
+  text: readFileSync(`test/examples/messages/${file}`, 'utf8'),
+}));
+writeJson('message-readers', readers);
+
+function writeJson(name: string, document: unknown): void {
+  writeFileSync(`gen/${name}.json`, `${JSON.stringify(document, null, 2)}\n`);
 }

@@ -152,6 +152,15 @@ test.each([
   expect(page).toContain(`<code>${html`${text}`.text}</code>`);
 });
 
+test.each([
+  ['TypeScript', 'read-messages.ts'],
+  ['Python', 'read_messages.py'],
+  ['Go', 'main.go'],
+])('shows in %s the reader of messages that a test runs, to the letter', async (_, path) => {
+  const text = await readFile(join(REPOSITORY, 'test/examples/messages', path), 'utf8');
+  expect(pages.get('/docs/messages')).toContain(`<code>${html`${text}`.text}</code>`);
+});
+
 test('names known sections where it knows what people search', () => {
   expect(index.map(({ id }) => id)).toEqual(expect.arrayContaining(Object.keys(SEARCH_WORDS)));
   const { words = '' } = index.find(({ id }) => id === 'SessionService.RevokeSession') ?? {};
