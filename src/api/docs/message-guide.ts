@@ -7,9 +7,7 @@ import { renderCodeBlock, renderTable } from './text.ts';
 /** A copy that `npm run generate` writes, because the container image has no `test` folder. */
 const FILE = new URL('../../../gen/message-readers.json', import.meta.url);
 
-export const READERS: readonly { readonly title: string; readonly text: string }[] = JSON.parse(
-  readFileSync(FILE, 'utf8'),
-);
+const READERS: readonly { readonly title: string; readonly text: string }[] = JSON.parse(readFileSync(FILE, 'utf8'));
 
 const PROTO = 'message.proto';
 
