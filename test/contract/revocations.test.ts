@@ -30,6 +30,8 @@ const OF_SESSIONS: Readonly<Record<string, (at: SignedIn) => Promise<unknown>>> 
   ...sessionEndingsOf(service),
   RemoveGroupMember: (at) => afterEntry(at, (groupId) => admin.removeGroupMember({ groupId, userId: at.user.id })),
   SetGroupAccess: (at) => afterEntry(at, (groupId) => admin.setGroupAccess({ groupId, applicationId: at.tenant.id })),
+  BatchCreateUsers: ({ user: { email } }) =>
+    admin.batchCreateUsers({ users: [{ email, isActive: false }], onConflict: 'update' }),
   DeleteGroup: (at) => afterEntry(at, (groupId) => admin.deleteGroup({ groupId })),
 };
 

@@ -341,7 +341,11 @@ test('no other statement is planned anew each time', () => {
  * an application has 100, and few applications see one group.
  */
 function isCheaperWhole(name: string, text: string): boolean {
-  if (['insert_group', 'select_application_groups', 'delete_group_member', 'tell_group_members'].includes(name))
+  if (
+    ['insert_group', 'select_application_groups', 'delete_group', 'delete_group_member', 'tell_group_members'].includes(
+      name,
+    )
+  )
     return true;
   return name === 'delete_sessions' || (name === 'select_batch_end' && !text.includes(`offset ${BATCH_ROWS - 1}`));
 }

@@ -11,7 +11,17 @@ import { deriveLoginCodeKeys } from '../../src/domain/login/login-code.ts';
 import { HOUR } from '../support/clock.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { adminClient, clientsOf, createTenant, createTestUser, PUBLIC_URL, type Tenant } from '../support/service.ts';
+import {
+  adminClient,
+  beginSession,
+  clientsOf,
+  createTenant,
+  createTestGroup,
+  createTestUser,
+  createTestWebhook,
+  PUBLIC_URL,
+  type Tenant,
+} from '../support/service.ts';
 
 const DAY = 24 * HOUR;
 
@@ -118,6 +128,46 @@ describe('an invitation', () => {
     ]);
     await accept(email);
     expect(await foundBy(email)).toEqual(found);
+  });
+
+  it('brings nobody into more than 100 groups', async () => {
+    const user = await createTestUser(service);
+    await sql`
+      with made as (
+        insert into groups (id, name, created_at) select gen_random_uuid(), ${`${user.id.slice(0, 8)}-`} || n, now()
+        from generate_series(1, 99) n returning id
+      ) insert into group_members (group_id, user_id, added_at) select id, ${user.id}, now() from made`;
+    const groups = [await createTestGroup(service), await createTestGroup(service)];
+    const groupIds = groups.map(({ groupId }) => groupId);
+    await admin.inviteUser({ applicationId: tenant.id, email: user.email, groupIds });
+    await accept(user.email);
+    const [{ count } = { count: 0 }] = await sql`
+      select count(*)::int as count from group_members where user_id = ${user.id}`;
+    expect(count).toBe(100);
+  });
+
+  it('tells the applications that see a group which it brings', async () => {
+    const [other, user] = [await createTenant(service), await createTestUser(service)];
+    await beginSession(service, other, user);
+    const { groupId } = await createTestGroup(service);
+    await admin.setGroupAccess({ groupId, applicationId: other.id, inClaim: true });
+    const { webhookId } = await createTestWebhook(service, other);
+    await clientsOf(service, other).webhooks.updateWebhook({ webhookId, eventTypes: ['user.updated'] });
+    await admin.inviteUser({ applicationId: tenant.id, email: user.email, groupIds: [groupId] });
+    await accept(user.email);
+    expect(
+      await sql`select application_id from webhook_messages where type = 'user.updated' and user_id = ${user.id}`,
+    ).toEqual([{ application_id: other.id }]);
+  });
+
+  it('is void once an operator has removed the user, whom nobody knows any more', async () => {
+    const email = newEmail();
+    await invite(email);
+    const [user] = await liveUsers(email);
+    await admin.removeApplicationUser({ applicationId: tenant.id, userId: user?.id ?? '' });
+    expect(await foundBy(email)).toBeUndefined();
+    await expireAt(clock.read());
+    expect(await liveUsers(email)).toEqual([]);
   });
 
   it('is the same for a user and for a stranger, and so are the statements', async () => {

@@ -1,12 +1,14 @@
 import { sql } from 'drizzle-orm';
-import { p, statement } from '../../database/template.ts';
+import { columnsOf, p, statement } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { AFFECTED, affectedUsers, cutOffLost, endLostAccess, lossMessages } from '../lifecycle/lost-access.ts';
 import { messagesOf } from '../outbox/insert-message.ts';
+import { userMessage } from '../outbox/user-messages.ts';
 import { runCutoff } from '../sessions/cutoffs.ts';
+import { userColumns } from '../users/user.ts';
 
 const rules = { groupId: uuid };
 
@@ -22,6 +24,15 @@ export async function deleteGroup(call: Call, request: Unchecked<keyof typeof ru
   return deleted.affected.map(([, userId]) => userId);
 }
 
+const updated = userMessage('user.updated', sql`changed`);
+/** To the applications that see the group. */
+const toSeeing = {
+  ...updated,
+  from: sql`${updated.from} where signed_in.application_id = any(array(
+    select y.application_id from application_groups y where y.group_id = ${p.uuid('groupId')} and y.in_claim))`,
+  part: sql`changed.id`,
+};
+
 const removeGroup = statement('delete_group', AFFECTED)`
   with deleted as (
     delete from groups where id = ${p.uuid('groupId')} returning id
@@ -31,5 +42,10 @@ const removeGroup = statement('delete_group', AFFECTED)`
       join application_groups g on g.group_id = deleted.id
     where g.allows_access
   ), ${auditEvent({ resource: sql`id`, from: sql`deleted`, applicationId: noApplication })},
-  ${cutOffLost(sql`m.group_id <> ${p.uuid('groupId')}`)}, ${messagesOf(...lossMessages)}
+  ${cutOffLost(sql`m.group_id <> ${p.uuid('groupId')}`)},
+  changed as (
+    select ${columnsOf(userColumns)} from users
+    where deleted_at is null and exists (select 1 from deleted) and id = any(array(
+      select m.user_id from group_members m where m.group_id = ${p.uuid('groupId')}))
+  ), ${messagesOf(...lossMessages, toSeeing)}
   select ${affectedUsers} from deleted`;

@@ -15,7 +15,7 @@ const rules = { applicationId: uuid, userId: uuid };
 
 /**
  * Removes a user from the application, ends the user's sessions and unused auth tokens there, and returns the user's
- * ID. Webhooks keep their owner.
+ * ID. Webhooks keep their owner. An open invitation expires.
  *
  * @throws ServiceError `Application not found`, `User not found`
  */
@@ -39,6 +39,11 @@ const deleteApplicationUser = statement('delete_application_user', { ...FOUND_BO
   ), left_application as (
     delete from application_users where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
     returning user_id
+  ), disinvited as (
+    -- The job that withdraws expired invitations erases a user who is nothing but that invitation.
+    update invitations set expires_at = ${p.instant('now')}
+    where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')} and accepted_at is null
+      and expires_at > ${p.instant('now')}
   ), gone as (
     select user_id from removed union select user_id from left_application
   ), ${auditEvent({ resource: sql`user_id`, from: sql`gone` })},

@@ -1,7 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { p, statement } from '../../database/template.ts';
+import { p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
+import { MAX_GROUPS_OF_USER } from '../groups/group.ts';
+import { tellMembers } from '../groups/tell-members.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { userAdded } from '../outbox/user-messages.ts';
 
@@ -21,12 +23,15 @@ export function isInvited(userId: SQL): SQL {
  * Accepts the open invitation of a user who has just signed in and tells the application of the user. The login is complete, so an error is ignored: the next sign-in accepts the invitation.
  */
 export async function acceptInvitation(
-  { run, now, onMessage }: Call,
+  call: Call,
   { applicationId, userId }: { readonly applicationId: string; readonly userId: string },
 ): Promise<void> {
   try {
-    const [accepted] = await run(markAccepted, { applicationId, userId, now, auditAction: 'AcceptInvitation' });
-    if (accepted) announce(onMessage, accepted);
+    const ids = { applicationId, userId, most: MAX_GROUPS_OF_USER };
+    const [accepted] = await call.run(markAccepted, { ...ids, now: call.now, auditAction: 'AcceptInvitation' });
+    if (!accepted) return;
+    announce(call.onMessage, accepted);
+    for (const groupId of accepted.groupIds) await tellMembers(call, { groupId, userId });
   } catch {}
 }
 
@@ -38,7 +43,7 @@ const isNew = sql`not exists (
 /** Of this application only, which finds its webhooks with the fewest reads. */
 const { applicationId: _, ...joinedMessage } = userAdded(sql`added`, sql`users`, isNew);
 
-const markAccepted = statement('accept_invitation', HAS_MESSAGES)`
+const markAccepted = statement('accept_invitation', { ...HAS_MESSAGES, groupIds: t.json<readonly string[]>() })`
   with accepted as (
     update invitations set accepted_at = ${p.instant('now')}
     where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')} and accepted_at is null
@@ -46,9 +51,14 @@ const markAccepted = statement('accept_invitation', HAS_MESSAGES)`
     returning application_id, user_id, added_user, group_ids
   ), joined as (
     insert into group_members (group_id, user_id, added_at)
-    select g.id, accepted.user_id, ${p.instant('now')} from accepted join groups g on g.id = any(accepted.group_ids)
-    on conflict do nothing
+    select id, user_id, ${p.instant('now')} from (
+      select g.id, accepted.user_id, row_number() over (order by g.name) as place
+      from accepted join groups g on g.id = any(accepted.group_ids)
+      where not exists (select 1 from group_members m where m.group_id = g.id and m.user_id = ${p.uuid('userId')})
+    ) as wanted
+    where place <= ${p.integer('most')} - (select count(*) from group_members where user_id = ${p.uuid('userId')})
+    on conflict do nothing returning group_id
   ), added as (
     select application_id, user_id from accepted where added_user
   ), ${auditEvent({ resource: sql`user_id`, from: sql`accepted` })}, ${messagesOf(joinedMessage)}
-  select ${notified} from accepted`;
+  select ${notified}, array_to_json(array(select group_id from joined)) as group_ids from accepted`;

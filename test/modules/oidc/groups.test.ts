@@ -104,4 +104,8 @@ it('applications that see a group learn of its changes', async () => {
     if (change !== changes[2]) await change();
     expect(await told()).toEqual([]);
   }
+  await admin.setGroupAccess({ groupId: seen, applicationId, inClaim: true });
+  expect(await told()).toEqual([applicationId]);
+  await admin.deleteGroup({ groupId: seen });
+  expect(await told()).toEqual([applicationId]);
 });

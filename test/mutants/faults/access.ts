@@ -58,6 +58,14 @@ export const ACCESS_FAULTS: readonly Fault[] = [
     title: /stays signed in after/,
   },
   {
+    what: 'Applications do not learn that a group is deleted',
+    file: 'src/domain/groups/delete-group.ts',
+    find: 'messagesOf(...lossMessages, toSeeing)',
+    replace: 'messagesOf(...lossMessages, { ...toSeeing, from: sql`${toSeeing.from} and false` })',
+    test: 'test/modules/oidc/groups.test.ts',
+    title: /applications that see a group learn of its changes/,
+  },
+  {
     what: 'Users stay in an application that becomes restricted',
     file: 'src/domain/applications/update-application.ts',
     find: '  if (given.restrictAccess) await endRefused(call, applicationId);\n',
