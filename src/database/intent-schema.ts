@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { boolean, index, integer, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { bytes, instant } from './column-types.ts';
 import { applicationIdColumn, users } from './schema.ts';
@@ -43,7 +44,10 @@ export const loginIntents = pgTable(
     onBehalfBy: text('on_behalf_by'),
     /** The languages that the application wants the login page in: BCP 47 tags, separated by spaces. */
     locale: text('locale'),
-    /** How OpenID Connect returns the code: `query` or `form_post`. Empty for an intent that returns an auth token. */
+    /**
+     * How OpenID Connect returns the code: `query` or `form_post`. `device` for a device that asks for its tokens (RFC
+     * 8628): its intent has an ID that is made of the device code. Empty for an intent that returns an auth token.
+     */
     responseMode: text('response_mode').notNull().default(''),
     /** The scopes of the OpenID Connect request, as bits. */
     scope: smallint('scope'),
@@ -61,12 +65,25 @@ export const loginIntents = pgTable(
     consentedAt: instant('consented_at'),
     /** When the code was exchanged for tokens. */
     redeemedAt: instant('redeemed_at'),
+    /** HMAC-SHA-256 of the code that the device shows. Null, like the following, unless a device has begun the login. */
+    userCodeDigest: bytes('user_code_digest'),
+    /** The network of the device, as `networkOf` returns it. */
+    startedFrom: text('started_from'),
+    /** What the person has decided about the device. Null until then. */
+    approved: boolean('approved'),
+    /** How long the device has to wait between two questions. */
+    pollSeconds: integer('poll_seconds'),
+    polledAt: instant('polled_at'),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.id] }),
     index('login_intents_id_idx').on(table.id),
     index('login_intents_expires_at_idx').on(table.expiresAt),
     index('login_intents_user_id_idx').on(table.userId),
+    index('login_intents_user_code_idx').on(table.userCodeDigest).where(sql`${table.userCodeDigest} is not null`),
+    index('login_intents_devices_idx')
+      .on(table.applicationId, table.expiresAt)
+      .where(sql`${table.userCodeDigest} is not null`),
   ],
 );
 

@@ -25,14 +25,17 @@ export interface Language {
   html(key: TextKey, values?: TextValues<string | Html>): Html;
   /** Returns a number with its unit, such as `10 minutes`. Texts use it after a label: `Valid for: {duration}`. */
   duration(count: number, unit: 'second' | 'minute' | 'hour' | 'day'): string;
+  /** Returns how long ago something was, such as `40 seconds ago`. */
+  ago(count: number, unit: 'second' | 'minute'): string;
   /** Returns the date in UTC, such as `January 2, 2030`. */
   date(instant: Date): string;
 }
 
 export function createLanguage(tag: string, catalogue: Catalogue): Language {
   const units = new Map<string, Intl.NumberFormat>();
-  // Created at the first use: it takes 0.1 ms and is seldom needed.
+  // Created at the first use: each takes 0.1 ms and is seldom needed.
   let dates: Intl.DateTimeFormat | undefined;
+  let times: Intl.RelativeTimeFormat | undefined;
   return {
     tag,
     name: catalogue['@name'],
@@ -48,6 +51,10 @@ export function createLanguage(tag: string, catalogue: Catalogue): Language {
       const format = units.get(unit) ?? new Intl.NumberFormat(tag, { style: 'unit', unit, unitDisplay: 'long' });
       units.set(unit, format);
       return format.format(count);
+    },
+    ago(count, unit) {
+      times ??= new Intl.RelativeTimeFormat(tag);
+      return times.format(-count, unit);
     },
     date(instant) {
       dates ??= new Intl.DateTimeFormat(tag, { dateStyle: 'long', timeZone: 'UTC' });

@@ -17,6 +17,7 @@ const OPEN_ID_CONNECT = {
   publicClient: true,
   postLogoutRedirectUris: ['https://app.test/', 'http://[::1]:3000/out?a=b'],
   backchannelLogoutUri: 'https://app.test/backchannel-logout',
+  deviceLogin: true,
 };
 const RESOURCE = {
   resourceUri: 'https://mcp.app.test/',
@@ -25,6 +26,7 @@ const RESOURCE = {
     { name: '!', description: '\u{1F6AA}'.repeat(100) },
   ],
   allowMetadataClients: true,
+  machineClientIds: [`client_${'0a'.repeat(16)}`],
 };
 const NOW = '2026-03-01T12:00:00.120Z';
 
@@ -52,6 +54,8 @@ describe('CreateApplication', () => {
           messageFeed: false,
           allowMetadataClients: false,
           resourceScopes: [],
+          machineClientIds: [],
+          deviceLogin: false,
           openIdConnect: false,
           requirePkce: true,
           publicClient: false,
@@ -237,6 +241,9 @@ describe('UpdateApplication', () => {
       'resourceScopes',
     ],
     [{ updateMask: 'allowMetadataClients' }, 'allowMetadataClients'],
+    [{ updateMask: 'deviceLogin' }, 'deviceLogin'],
+    [{ machineClientIds: ['app'] }, 'machineClientIds'],
+    [{ machineClientIds: Array(101).fill(`client_${'0'.repeat(32)}`) }, 'machineClientIds'],
     [{ backchannelLogoutUri: 'http://app.test/' }, 'backchannelLogoutUri'],
     [{ backchannelLogoutUri: 'https://app.test/#' }, 'backchannelLogoutUri'],
     [{ backchannelLogoutUri: 'com.example.app:/logout' }, 'backchannelLogoutUri'],

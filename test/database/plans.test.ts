@@ -99,6 +99,7 @@ import {
   StatementExplainer,
 } from '../support/statement-explainer.ts';
 import { useAuthorization } from '../support/use-authorization.ts';
+import { useDevices } from '../support/use-devices.ts';
 import { useEventRules } from '../support/use-event-rules.ts';
 import { useIdentities } from '../support/use-identities.ts';
 import { useInvitations } from '../support/use-invitations.ts';
@@ -123,6 +124,7 @@ const COUNTING = [
   'count_all_check_ins',
   'count_deliveries',
   'count_other_attendees',
+  'insert_device_login',
   'select_backlog',
   'select_event_counts',
   'select_feed_messages_of_types',
@@ -156,6 +158,7 @@ const PLANNED_ANEW = [
   'delete_group_member',
   'delete_passkey',
   'extend_leases',
+  'insert_device_login',
   'insert_passkey',
   'insert_webhook',
   'remove_bodies_of_erased',
@@ -414,6 +417,7 @@ async function fill({ sql }: TestDatabase): Promise<void> {
     insert into login_intents (application_id, id, redirect_uri, state, created_at, expires_at, user_id)
       select tenants.id, gen_random_uuid(), 'https://app.test', 'state', now(), now() + people.n * interval '1 second', people.id
       from people join tenants on tenants.n = people.n % 50;
+    update login_intents set user_code_digest = sha256(id::text::bytea);
     insert into login_codes (application_id, login_intent_id, id, browser_digest, code_digest, email, created_at, expires_at)
       select application_id, id, gen_random_uuid(), '\\x00', '\\x00', id || '@example.com', created_at, expires_at from login_intents;
     insert into notices (application_id, id, kind, user_id, recipient, value, language, changed_at, due_at, expires_at)
@@ -612,6 +616,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const reader = { ...ofTenant, application: { ...ofTenant.application, id: feed?.id } };
   await readMessages(reader, undefined, { types: ['event.deleted'], size: 10 });
   await useOidc(ofTenant, runDistributed, { service, tenant });
+  await useDevices(ofTenant, encryptionKeys);
   const closed = await createTenant(service, { singleSignOn: true, openIdConnect: true });
   const ofClosed = { ...ofTenant, application: { ...ofTenant.application, ...closed, singleSignOn: true } };
   await useRestrictedAccess(ofClosed, [call.run, runDistributed], parts, { service, tenant: closed });

@@ -19,6 +19,7 @@ import { renderContinue } from '../../src/modules/remembered-sign-ins/render-con
 import type { Language } from '../../src/texts/texts.ts';
 import { ACCOUNT_SCREENS } from './account-screens.ts';
 import { BAKERY, SHOP } from './brands.ts';
+import { DEVICE_SCREENS } from './device-screens.ts';
 
 export interface Screen {
   /** In kebab case, for the name of its file. */
@@ -133,6 +134,7 @@ export const SCREENS: readonly Screen[] = [
     render: (language: Language) => renderError(kind, pageView(language)),
   })),
   ...ACCOUNT_SCREENS,
+  ...DEVICE_SCREENS,
 ];
 
 /** Renders the page of an application with a branding, where people may sign up. */

@@ -45,6 +45,8 @@ export const ADMIN_EXAMPLES: Readonly<Record<string, Example>> = {
       resourceUri: '$RESOURCE_URI',
       resourceScopes: [{ name: 'orders:read', description: 'See your orders – also old ones' }],
       allowMetadataClients: true,
+      deviceLogin: true,
+      machineClientIds: ['client_0123456789abcdef0123456789abcdef'],
     },
   },
   'AdminService/SetApplicationLogo': {

@@ -17,6 +17,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   'page-token': 'page token',
   'redirect-uri': 'URI',
   'resource-uri': 'URL',
+  'client-id': 'client ID',
   'support-uri': 'URI',
   'login-method': 'login method',
   uri: 'URL',

@@ -86,7 +86,8 @@ export class ApiKeys {
 const selectKeyOwners = statement('select_api_key_owners', KEY_OWNER)`
   select encode(k.digest, 'hex') as digest, k.id as api_key_id, k.expires_at, k.use, a.id, a.name, a.client_id,
     a.redirect_uris, a.session_max_age_seconds, a.session_idle_seconds, a.single_sign_on,
-    a.restrict_access, a.required_assurance, a.attribute_claims, a.open_id_connect, a.deleted_at is not null as is_deleted
+    a.restrict_access, a.required_assurance, a.attribute_claims, a.open_id_connect,
+    a.device_login, a.deleted_at is not null as is_deleted
   from api_keys k join applications a on a.id = k.application_id
   where k.digest = any(array(select decode(hex, 'hex') from unnest(${p.texts('digests')}) as hex))
     and k.revoked_at is null`;

@@ -11,7 +11,8 @@ import { openIdConnectColumns, openIdConnectFlags, openIdConnectRules } from './
 import { redirectUri } from './redirect-uri-rule.ts';
 import { resourceColumns, resourceFlags, resourceRules } from './resource.ts';
 
-const { id, clientId, name, redirectUris, allowSignUp, askName, singleSignOn, openIdConnect, createdAt } = applications;
+const { id, clientId, name, redirectUris, allowSignUp, askName, singleSignOn, openIdConnect, deviceLogin, createdAt } =
+  applications;
 const { messageFeed } = applications;
 const { sessionMaxAgeSeconds, sessionIdleSeconds, signUpEmailDomains, allowInvitations } = applications;
 const { restrictAccess, requiredAssurance, attributeClaims } = applications;
@@ -25,7 +26,7 @@ const sessionColumns = {
 };
 
 /** The columns of the calling application that its calls need. */
-export const callerColumns = { id, name, clientId, redirectUris, openIdConnect, ...sessionColumns };
+export const callerColumns = { id, name, clientId, redirectUris, openIdConnect, deviceLogin, ...sessionColumns };
 
 const ownColumns = {
   name,

@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { columnsOf, p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
@@ -7,6 +7,7 @@ import { check, orDefault, type Unchecked } from '../core/validation.ts';
 import { insertLogoutEndpoint } from '../outbox/logout-endpoint.ts';
 import { storeMessageFeed } from '../outbox/message-feed.ts';
 import { type ApplicationDetails, chosenColumns, flagRules, optionalRules, requiredRules } from './application.ts';
+import { newClientId } from './client-id.ts';
 import { type IsKnownMethod, requireKnownMethods } from './known-methods.ts';
 import { newApiKey } from './new-api-key.ts';
 import { throwResourceTaken } from './resource.ts';
@@ -22,6 +23,7 @@ const rules = {
   openIdConnect: orDefault(flagRules.openIdConnect, false),
   requirePkce: orDefault(flagRules.requirePkce, true),
   publicClient: orDefault(flagRules.publicClient, false),
+  deviceLogin: orDefault(flagRules.deviceLogin, false),
   allowMetadataClients: orDefault(flagRules.allowMetadataClients, false),
   ...optionalRules,
 };
@@ -40,7 +42,7 @@ export async function createApplication(
   requireKnownMethods(fields.loginMethods, isKnownMethod);
   const application = {
     id: randomUUID(),
-    clientId: `client_${randomBytes(16).toString('hex')}`,
+    clientId: newClientId(),
     ...fields,
     logoDigest: null,
     darkLogoDigest: null,

@@ -4,11 +4,17 @@ import { boolean, optional, orDefault } from '../core/validation.ts';
 import { webRedirectUri } from './branding.ts';
 import { redirectUri } from './redirect-uri-rule.ts';
 
-const { openIdConnect, requirePkce, publicClient, postLogoutRedirectUris, backchannelLogoutUri } = applications;
+const { openIdConnect, requirePkce, publicClient, deviceLogin } = applications;
+const { postLogoutRedirectUris, backchannelLogoutUri } = applications;
 const uris = { postLogoutRedirectUris, backchannelLogoutUri };
-export const openIdConnectColumns = { openIdConnect, requirePkce, publicClient, ...uris };
+export const openIdConnectColumns = { openIdConnect, requirePkce, publicClient, deviceLogin, ...uris };
 
-export const openIdConnectFlags = { openIdConnect: boolean, requirePkce: boolean, publicClient: boolean };
+export const openIdConnectFlags = {
+  openIdConnect: boolean,
+  requirePkce: boolean,
+  publicClient: boolean,
+  deviceLogin: boolean,
+};
 
 const redirectUris = listOf(redirectUri, { min: 0, max: 50 });
 

@@ -6,9 +6,10 @@ import { ServiceError } from '../core/errors.ts';
 import { rule, Unacceptable } from '../core/rule.ts';
 import { boolean, optional, orDefault, textThat } from '../core/validation.ts';
 import { readScope } from '../grants/scope.ts';
+import { CLIENT_ID } from './client-id.ts';
 
-const { resourceUri, resourceScopes, allowMetadataClients } = applications;
-export const resourceColumns = { resourceUri, resourceScopes, allowMetadataClients };
+const { resourceUri, resourceScopes, allowMetadataClients, machineClientIds } = applications;
+export const resourceColumns = { resourceUri, resourceScopes, allowMetadataClients, machineClientIds };
 
 export const resourceFlags = { allowMetadataClients: boolean };
 
@@ -38,8 +39,15 @@ const distinctScopes: typeof scopes = rule(scopes.schema, (value) => {
   return given;
 });
 
+const MAX_MACHINES = 100;
+const clientId = textThat((text) => CLIENT_ID.test(text), 'must be a client ID', { max: 255, format: 'client-id' });
+
 /** The rules of fields that may be missing. */
-export const resourceRules = { resourceUri: optional(uri), resourceScopes: orDefault(distinctScopes, []) };
+export const resourceRules = {
+  resourceUri: optional(uri),
+  resourceScopes: orDefault(distinctScopes, []),
+  machineClientIds: orDefault(listOf(clientId, { min: 0, max: MAX_MACHINES }), []),
+};
 
 function isResourceUri(text: string): boolean {
   if (!/^[\x21-\x7e]+$/.test(text) || text.includes('#') || !URL.canParse(text)) return false;

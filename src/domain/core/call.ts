@@ -75,4 +75,6 @@ export interface Application {
   readonly attributeClaims?: readonly string[];
   /** Whether it may use OpenID Connect. */
   readonly openIdConnect?: boolean;
+  /** Whether devices without a browser may sign in (RFC 8628). */
+  readonly deviceLogin?: boolean;
 }

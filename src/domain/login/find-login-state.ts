@@ -29,7 +29,8 @@ export async function findLoginState(
   const { completedAt, userId, method, browserDigest } = intent;
   if (!completedAt || !isAnswerLive(tokens, { ...intent, completedAt }, call.now)) return { ...intent, kind: status };
   if (!userId || !method || !browserDigest || !hasCompleted(browser, intent)) return { ...intent, kind: status };
-  if (!(await isSignedIn(call, { ...intent, userId, browserDigest, completedAt }))) return { ...intent, kind: status };
+  if (!(await isSignInLive(call, { ...intent, userId, browserDigest, completedAt })))
+    return { ...intent, kind: status };
   const { redirectUrl } = await answerLogin(tokens, {
     ...intent,
     loginIntentId: intent.id,
@@ -52,7 +53,7 @@ function isAnswerLive(tokens: AuthTokens, intent: LoginIntent & { readonly compl
 }
 
 /** Returns whether nothing has ended the sign-in: no revocation, and no sign-out in this browser. */
-async function isSignedIn(
+export async function isSignInLive(
   { run }: Call,
   {
     applicationId,
@@ -60,7 +61,9 @@ async function isSignedIn(
     browserDigest,
     authenticatedAt,
     completedAt,
-  }: Pick<LoginIntent, 'applicationId' | 'authenticatedAt'> & {
+  }: {
+    readonly applicationId: string;
+    readonly authenticatedAt: Date | null;
     readonly userId: string;
     readonly browserDigest: Buffer;
     readonly completedAt: Date;

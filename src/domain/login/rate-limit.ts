@@ -25,6 +25,11 @@ export async function takePermit({ run, now }: Call, key: Buffer, limit: RateLim
   return taken !== undefined;
 }
 
+/** Gives a permit back that `takePermit` has taken. */
+export async function returnPermit({ run }: Call, key: Buffer, { intervalMs }: RateLimit): Promise<void> {
+  await run(drainBucket, { key, intervalMs });
+}
+
 /** Returns whether the bucket has no permit left. Unlike `takePermit`, it never waits for a lock. */
 export async function isExhausted({ run, now }: Call, key: Buffer, limit: RateLimit): Promise<boolean> {
   const latestEmptyMs = now.getTime() + (limit.burst - 1) * limit.intervalMs;
@@ -39,6 +44,9 @@ const fillBucket = statement('fill_rate_limit_bucket', { key: rateLimits.key })`
     -- A refusal writes nothing.
     where greatest(r.empty_ms, ${p.bigint('now')}) + ${p.bigint('intervalMs')} <= ${p.bigint('latestEmptyMs')}
   returning key`;
+
+const drainBucket = statement('drain_rate_limit_bucket', {})`
+  update rate_limits set empty_ms = empty_ms - ${p.bigint('intervalMs')} where key = ${p.bytes('key')}`;
 
 const selectFullBucket = statement('select_full_rate_limit_bucket', { key: rateLimits.key })`
   select key from rate_limits where key = ${p.bytes('key')} and empty_ms > ${p.bigint('latestEmptyMs')}`;

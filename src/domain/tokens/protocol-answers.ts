@@ -14,5 +14,12 @@ export interface ProtocolAnswers {
   /** Returns the URL to which the browser is redirected with an error. */
   toErrorUrl(login: AskedLogin & { readonly id: string }, error: string): string;
   /** Returns whether the answer to a completed login can still be used. */
-  isLive(login: { readonly completedAt: Date; readonly redeemedAt: Date | null }, now: Date): boolean;
+  isLive(
+    login: Pick<AskedLogin, 'responseMode'> & {
+      readonly completedAt: Date;
+      readonly redeemedAt: Date | null;
+      readonly expiresAt: Date;
+    },
+    now: Date,
+  ): boolean;
 }

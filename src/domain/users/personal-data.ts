@@ -31,8 +31,8 @@ const removePersonalData = statement('remove_personal_data')`
   with erased as (${erasedUser}
   ), ${sql.join(erasedBy('user').map(deleteFrom), sql`, `)}, bodies_left as (${removeResponseBodies(sql`erased`)}
   ), ${sql.join(erasedBy('login').map(deleteFromLogins), sql`, `)}, origins_left as (
-    update login_intents i set ip_address = null, user_agent = null from erased
-    where i.user_id = erased.id and i.ip_address is not null
+    update login_intents i set ip_address = null, user_agent = null, started_from = null from erased
+    where i.user_id = erased.id and (i.ip_address is not null or i.started_from is not null)
   ), addresses_left as (
     -- The event of the erasure keeps the address of its caller.
     update audit_events e set ip_address = '' from erased

@@ -28,6 +28,8 @@ export const ERROR_PAGES = {
   'unknown-client': { status: 400, title: 'oidc.unknownClient.title', text: 'oidc.unknownClient.text' },
   'unknown-redirect': { status: 400, title: 'oidc.unknownClient.title', text: 'oidc.unknownRedirect.text' },
   'too-many': { status: 429, title: 'oidc.tooMany.title', text: 'oidc.tooMany.text' },
+  'too-many-codes': { status: 429, title: 'device.tooMany.title', text: 'device.tooMany.text' },
+  'device-expired': { status: 410, title: 'device.expired.title', text: 'device.expired.text' },
   'signed-out': { status: 200, title: 'oidc.signedOut.title', text: 'oidc.signedOut.text' },
   'not-signed-out': { status: 200, title: 'oidc.notSignedOut.title', text: 'oidc.notSignedOut.text' },
 } as const satisfies Record<string, { status: number; title: TextKey; text: TextKey }>;

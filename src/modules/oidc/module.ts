@@ -17,7 +17,7 @@ export const oidcModule: Module = {
     const tokenKeys = deriveTokenKeys(encryptionKeys);
     const provider = createOidcProvider(oidcSigningKeys, tokenKeys);
     return {
-      answers: createAuthorizationAnswers(readIssuer, tokenKeys.code),
+      answers: createAuthorizationAnswers(readIssuer, tokenKeys),
       logoutTokens: provider && createLogoutTokens(readIssuer, provider.signingKeys),
       open: (core) => provider && openOidc(provider, core),
     };

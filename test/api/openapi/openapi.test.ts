@@ -76,6 +76,7 @@ const validators = new Map(
           line: true,
           'resource-uri': true,
           'scope-name': true,
+          'client-id': true,
           color: true,
           base64url: true,
           'page-token': true,
@@ -288,6 +289,7 @@ const WRONG_FORMATS: Readonly<Record<string, string[]>> = {
   line: ['a\nb', 'a\u0085b'],
   'resource-uri': ['/mcp', 'http://app.test/mcp', 'https://APP.test/', 'https://u@app.test/', 'https://app.test/#a'],
   'scope-name': ['a b', 'a"', 'openid'],
+  'client-id': ['app', `client_${'0'.repeat(31)}`, `client_${'A'.repeat(32)}`],
   'ip-address': ['localhost', '192.0.2', '192.0.2.1:80', '[::1]', '::g'],
   color: ['red', '#fc0', '#ffcc0', '#ffcc00;', '#ffcc0g', '#ffcc0000', 'rgb(0,0,0)'],
   'message-id': ['1'],
@@ -318,6 +320,7 @@ const FORMATS: Readonly<Record<string, fc.Arbitrary<string>>> = {
   'email-domain': fc.domain(),
   line: fc.string({ unit: 'grapheme', minLength: 1, maxLength: 50 }),
   'resource-uri': fc.webUrl({ validSchemes: ['https'] }),
+  'client-id': fc.uuid().map((uuid) => `client_${uuid.replaceAll('-', '')}`),
   // The names of a list differ.
   'scope-name': fc.uuid(),
   'ip-address': fc.oneof(fc.ipV4(), fc.ipV6()),

@@ -31,6 +31,7 @@ export const APPLICATION_FIELDS = [
     'backchannelLogoutUri',
     'resourceUri',
     'resourceScopes',
+    'machineClientIds',
   ],
 ];
 
@@ -55,6 +56,7 @@ export function renderApplicationFields(request: ConsoleRequest, application?: C
       | 'openIdConnect'
       | 'requirePkce'
       | 'publicClient'
+      | 'deviceLogin'
       | 'allowMetadataClients',
     label: string,
   ) => renderCheck(request, { name, label, isChecked: application?.[name] ?? false });
@@ -90,7 +92,7 @@ ${group(
   html`${
     application &&
     html`<fieldset class="check field"><legend>Clients</legend>
-${check('openIdConnect', 'May use OpenID Connect')}${check('requirePkce', 'Must send a code challenge (PKCE)')}${check('publicClient', 'May be a browser or mobile app without a secret')}</fieldset>`
+${check('openIdConnect', 'May use OpenID Connect')}${check('requirePkce', 'Must send a code challenge (PKCE)')}${check('publicClient', 'May be a browser or mobile app without a secret')}${check('deviceLogin', 'May sign in devices without a browser, such as terminals')}</fieldset>`
   }
 ${field('postLogoutRedirectUris', 'Allowed URLs after a logout', { rows: 2, note: 'One per line.' })}
 ${field('backchannelLogoutUri', 'Back-channel logout', { type: 'url' })}`,
@@ -100,7 +102,8 @@ ${group(
   html`${field('resourceUri', 'Resource', { type: 'url', note: 'The URL of your API or MCP server. Other clients get tokens for it, which this application introspects.' })}
 ${renderField(request, { name: 'resourceScopes', label: 'Scopes', rows: 2, value: application?.resourceScopes.map((scope) => `${scope.name} ${scope.description}`).join('\n'), placeholder: 'orders:read See your orders', note: 'One per line: its name, and what people read before they consent.' })}
 <fieldset class="check field"><legend>Clients</legend>
-${check('allowMetadataClients', 'Clients that nobody has registered may ask people for access')}</fieldset>`,
+${check('allowMetadataClients', 'Clients that nobody has registered may ask people for access')}</fieldset>
+${field('machineClientIds', 'Client IDs of applications that get tokens', { rows: 2, placeholder: 'client_…', note: 'One per line. They get tokens without a person (client_credentials), and for their people.' })}`,
 )}`;
 }
 
@@ -146,6 +149,7 @@ export function readApplication(request: ConsoleRequest) {
     openIdConnect: form.has('openIdConnect'),
     requirePkce: form.has('requirePkce'),
     publicClient: form.has('publicClient'),
+    deviceLogin: form.has('deviceLogin'),
     postLogoutRedirectUris: lines('postLogoutRedirectUris'),
     backchannelLogoutUri: textOrNull(form, 'backchannelLogoutUri'),
     resourceUri: textOrNull(form, 'resourceUri'),
@@ -154,6 +158,7 @@ export function readApplication(request: ConsoleRequest) {
       return { name, description: words.join(' ') };
     }),
     allowMetadataClients: form.has('allowMetadataClients'),
+    machineClientIds: lines('machineClientIds'),
   };
 }
 

@@ -1,12 +1,17 @@
-/** Answers logins of OpenID Connect: in the query of the redirect URI, or by a page whose form posts to that URI. */
+/**
+ * Answers logins of OpenID Connect: in the query of the redirect URI, by a page whose form posts to that URI, or, if a
+ * device has begun the login, by the page that asks the person whether to let the device in.
+ */
 
-import type { SealKeys } from '../../../crypto/sealed-bytes.ts';
 import { addToQuery } from '../../../domain/applications/redirect-uri.ts';
 import type { AskedLogin, ProtocolAnswers } from '../../../domain/tokens/protocol-answers.ts';
 import { createCode } from './code.ts';
+import type { TokenKeys } from './token-keys.ts';
 
 /** The path of the page that posts the answer (OAuth 2.0 Form Post Response Mode), relative to the public URL. */
 const RETURN_PATH = '/oidc/return';
+/** The page about a device before the login, and the one after it. */
+export const DEVICE_PATHS = { request: '/device/request', approval: '/device/approve' } as const;
 /** Counted from the completion of the login. RFC 6749, section 4.1.2, recommends at most ten minutes. */
 export const CODE_LIFETIME_MS = 60_000;
 
@@ -34,28 +39,37 @@ export function answerOf(
 }
 
 /** Answers logins by a code that only Usher can make. `readIssuer` is called for each answer. */
-export function createAuthorizationAnswers(readIssuer: () => string, codeKeys: SealKeys): ProtocolAnswers {
+export function createAuthorizationAnswers(readIssuer: () => string, keys: TokenKeys): ProtocolAnswers {
   return {
-    toCompletedUrl: (login) => codeUrlOf({ issuer: readIssuer(), codeKeys }, login),
-    toErrorUrl: (login, error) => errorUrlOf(readIssuer(), login, error),
-    isLive: isCodeLive,
+    toCompletedUrl: (login) =>
+      isOfDevice(login)
+        ? urlOf(readIssuer(), DEVICE_PATHS.approval, { code: createCode(keys.deviceApproval, login.loginIntentId) })
+        : codeUrlOf({ issuer: readIssuer(), codeKeys: keys.code }, login),
+    toErrorUrl: (login, error) =>
+      isOfDevice(login)
+        ? urlOf(readIssuer(), DEVICE_PATHS.request, { request: createCode(keys.deviceRequest, login.id) })
+        : errorUrlOf(readIssuer(), login, error),
+    // A device asks for its tokens until its code expires.
+    isLive: (login, now) => (isOfDevice(login) ? !login.redeemedAt && now < login.expiresAt : isCodeLive(login, now)),
   };
 }
 
+const isOfDevice = ({ responseMode }: Pick<AskedLogin, 'responseMode'>) => responseMode === 'device';
+
 function codeUrlOf(
-  { issuer, codeKeys }: { readonly issuer: string; readonly codeKeys: SealKeys },
+  { issuer, codeKeys }: { readonly issuer: string; readonly codeKeys: TokenKeys['code'] },
   { loginIntentId, ...intent }: AskedLogin & { readonly loginIntentId: string },
 ): string {
   const code = createCode(codeKeys, loginIntentId);
-  if (intent.responseMode === 'form_post') return returnUrlOf(issuer, { code });
+  if (intent.responseMode === 'form_post') return urlOf(issuer, RETURN_PATH, { code });
   return addToQuery(intent.redirectUri, answerOf(issuer, intent, { code }));
 }
 
 function errorUrlOf(issuer: string, { id, ...intent }: AskedLogin & { readonly id: string }, error: string): string {
-  if (intent.responseMode === 'form_post') return returnUrlOf(issuer, { intent: id, error });
+  if (intent.responseMode === 'form_post') return urlOf(issuer, RETURN_PATH, { intent: id, error });
   return addToQuery(intent.redirectUri, answerOf(issuer, intent, { error }));
 }
 
-function returnUrlOf(issuer: string, parameters: Record<string, string>): string {
-  return `${issuer.replace(/\/$/, '')}${RETURN_PATH}?${new URLSearchParams(parameters)}`;
+function urlOf(issuer: string, path: string, parameters: Record<string, string>): string {
+  return `${issuer.replace(/\/$/, '')}${path}?${new URLSearchParams(parameters)}`;
 }

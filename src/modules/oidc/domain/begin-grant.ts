@@ -21,13 +21,18 @@ import {
   redeemedIntent,
 } from './redeem-code.ts';
 
+interface GrantingCall extends ApplicationCall {
+  readonly isPublic: boolean;
+  readonly peer: Peer;
+}
+
 interface BeginParts {
   readonly codeKeys: SealKeys;
   readonly maxAgeSeconds: number;
   readonly subscribed: Set<string>;
 }
 
-interface BegunGrant {
+export interface BegunGrant {
   readonly grant: NewGrant;
   readonly session: GrantedSession;
   readonly nonce: string | null;
@@ -40,34 +45,48 @@ interface BegunGrant {
  * @throws OidcError `invalid_grant` for every reason
  */
 export async function beginGrant(
-  call: ApplicationCall & { readonly isPublic: boolean; readonly peer: Peer },
+  call: GrantingCall,
   { codeKeys, maxAgeSeconds, subscribed }: BeginParts,
   request: CodeRequest,
 ): Promise<BegunGrant> {
   const { peer, run } = call;
   const code = readCodeRequest(call, codeKeys, request);
-  const rotation = call.isPublic ? 1 : 0;
-  const toGrant = ({ loginIntentId: grantId, ...login }: Omit<RedeemedLogin, 'nonce'>): NewGrant => {
-    const endsAt = new Date(login.authenticatedAt.getTime() + maxAgeSeconds * 1_000);
-    return { ...login, grantId, endsAt, rotation };
-  };
+  const rotation = rotationOf(call);
   const session = newSession(call);
   const begunAtOnce = subscribed.has(call.application.id)
     ? undefined
     : await run(formFor(REDEEM_AND_BEGIN, call.application), { ...code, ...peer, ...session, maxAgeSeconds, rotation });
-  if (!begunAtOnce) {
-    const { nonce, ...login } = await redeemCode(call, code);
-    const grant = toGrant(login);
-    return { grant, nonce, session: await beginGrantedSession(call, subscribed, peer, grant) };
-  }
+  if (!begunAtOnce) return beginGrantOf(call, { maxAgeSeconds, subscribed }, await redeemCode(call, code));
   const [begun] = begunAtOnce;
   if (!begun) throw new OidcError('invalid_grant');
   const { nonce, login, ...found } = begun;
   const { loginUserId: userId, loginMethod: method, loginAssurance: assurance, ...rest } = login;
-  const grant = toGrant({ ...rest, userId, method, assurance, sid: found.sid, loginIntentId: code.loginIntentId });
+  const known = { ...rest, userId, method, assurance, sid: found.sid, loginIntentId: code.loginIntentId };
+  const grant = toGrant(call, maxAgeSeconds, known);
   const firstTry = { found, id: session.id };
   return { grant, nonce, session: await beginGrantedSession(call, subscribed, peer, grant, firstTry) };
 }
+
+/** Begins the grant of a login that was redeemed. @throws OidcError `invalid_grant` as `beginGrantedSession` does */
+export async function beginGrantOf(
+  call: GrantingCall,
+  { maxAgeSeconds, subscribed }: Omit<BeginParts, 'codeKeys'>,
+  { nonce, ...login }: RedeemedLogin,
+): Promise<BegunGrant> {
+  const grant = toGrant(call, maxAgeSeconds, login);
+  return { grant, nonce, session: await beginGrantedSession(call, subscribed, call.peer, grant) };
+}
+
+function toGrant(
+  call: Pick<GrantingCall, 'isPublic'>,
+  maxAgeSeconds: number,
+  { loginIntentId: grantId, ...login }: Omit<RedeemedLogin, 'nonce'>,
+): NewGrant {
+  const endsAt = new Date(login.authenticatedAt.getTime() + maxAgeSeconds * 1_000);
+  return { ...login, grantId, endsAt, rotation: rotationOf(call) };
+}
+
+const rotationOf = ({ isPublic }: Pick<GrantingCall, 'isPublic'>) => (isPublic ? 1 : 0);
 
 const latestEnd = sql`caller.authenticated_at + ${p.integer('maxAgeSeconds')} * interval '1 second'`;
 

@@ -6,10 +6,11 @@ import { hasScope, presentScope, readScope } from '../../../domain/grants/scope.
 import { renewSession } from '../../../domain/sessions/renew-session.ts';
 import type { Peer } from '../../../domain/sessions/session.ts';
 import { createAccessToken } from './access-token.ts';
-import { beginGrant } from './begin-grant.ts';
+import { type BegunGrant, beginGrant, beginGrantOf } from './begin-grant.ts';
 import { continueGrantedSession, type GrantedSession } from './granted-session.ts';
 import { idTokenClaims, type OnLeftOut } from './id-token.ts';
 import { OidcError } from './oidc-error.ts';
+import { pollDeviceLogin } from './poll-device-login.ts';
 import type { OidcProvider } from './provider.ts';
 import type { CodeRequest } from './redeem-code.ts';
 import { createRefreshToken, type RefreshToken, readRefreshToken } from './refresh-token.ts';
@@ -52,7 +53,26 @@ export async function tokensForCode(
 ): Promise<IssuedTokens> {
   const { tokenKeys } = parts.provider;
   const maxAgeSeconds = maxAgeMsOf(call, parts) / 1_000;
-  const begun = await beginGrant(call, { ...parts, codeKeys: tokenKeys.code, maxAgeSeconds }, request);
+  return issueFirst(
+    call,
+    parts,
+    await beginGrant(call, { ...parts, codeKeys: tokenKeys.code, maxAgeSeconds }, request),
+  );
+}
+
+/** Redeems the login of a device. @throws OidcError as `pollDeviceLogin` does */
+export async function tokensForDevice(
+  call: IssuingCall,
+  parts: IssuingParts,
+  deviceCode: string,
+): Promise<IssuedTokens> {
+  const login = await pollDeviceLogin(call, parts.provider.tokenKeys, deviceCode);
+  const maxAgeSeconds = maxAgeMsOf(call, parts) / 1_000;
+  return issueFirst(call, parts, await beginGrantOf(call, { ...parts, maxAgeSeconds }, login));
+}
+
+/** Issues the tokens of a grant that has begun. */
+async function issueFirst(call: IssuingCall, parts: IssuingParts, begun: BegunGrant): Promise<IssuedTokens> {
   const token = { ...begun.grant, applicationId: call.application.id };
   const session = await prolong(call, parts, begun.session);
   return issue(call, parts, token, { session, nonce: begun.nonce, scope: token.scope });

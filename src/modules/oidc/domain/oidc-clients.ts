@@ -4,8 +4,8 @@ import type { Deadline, Run } from '../../../database/database.ts';
 import { createLateError } from '../../../database/errors.ts';
 import { applications } from '../../../database/schema.ts';
 import { p, type RowOfType, statement, t } from '../../../database/template.ts';
+import { CLIENT_ID } from '../../../domain/applications/client-id.ts';
 import { withDeadline } from '../../../timing/with-deadline.ts';
-import { CLIENT_ID } from './public-clients.ts';
 
 const CLIENT = {
   id: applications.id,

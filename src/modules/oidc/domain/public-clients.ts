@@ -5,12 +5,12 @@ import type { Deadline, Run } from '../../../database/database.ts';
 import { createLateError } from '../../../database/errors.ts';
 import { columnsOf, p, type RowOfType, statement } from '../../../database/template.ts';
 import { callerColumns } from '../../../domain/applications/application.ts';
+import { CLIENT_ID } from '../../../domain/applications/client-id.ts';
 import { withDeadline } from '../../../timing/with-deadline.ts';
 
 type PublicClient = RowOfType<typeof callerColumns>;
 
 const AGES = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
-export const CLIENT_ID = /^client_[0-9a-f]{32}$/;
 
 /** Finds public clients, which need no secret. Batches limit how many statements guesses cost. */
 export class PublicClients {

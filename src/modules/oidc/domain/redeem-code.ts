@@ -62,7 +62,8 @@ export async function redeemCode(
   return { ...redeemed, loginIntentId, sid };
 }
 
-const REDEEMED = {
+/** What a statement that redeems a login returns of it, with `redeemedColumns`. */
+export const REDEEMED = {
   userId: t.uuid,
   method: t.textOf<SignInMethod>(),
   assurance: t.integer,
@@ -75,6 +76,10 @@ const REDEEMED = {
   onBehalfBy: loginIntents.onBehalfBy,
 };
 
+export const redeemedColumns = sql`user_id, method, coalesce(assurance, 1)::integer as assurance, coalesce(authenticated_at, completed_at) as authenticated_at,
+      scope::integer, nonce, browser_digest as origin_browser, ip_address as origin_address,
+      user_agent as origin_user_agent, on_behalf_by`;
+
 /**
  * The CTE `redeemed`. One update has all conditions: a wrong verifier does not use up the code, and only one of two
  * concurrent requests succeeds. `is not distinct from` refuses a request without a verifier if the login began with a
@@ -86,10 +91,7 @@ export const redeemedIntent = sql`redeemed as (
       and redeemed_at is null and completed_at > ${p.instant('completedAfter')}
       and redirect_uri = ${p.text('redirectUri')} and code_challenge is not distinct from ${p.bytes('codeChallenge')}
       and coalesce(assurance, 1) >= ${p.integer('requiredAssurance')}
-    returning user_id, method, coalesce(assurance, 1)::integer as assurance,
-      coalesce(authenticated_at, completed_at) as authenticated_at, scope::integer, nonce,
-      browser_digest as origin_browser, ip_address as origin_address, user_agent as origin_user_agent,
-      on_behalf_by
+    returning ${redeemedColumns}
   )`;
 
 const redeem = statement('redeem_code', REDEEMED)`

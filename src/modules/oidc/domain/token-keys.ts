@@ -6,6 +6,12 @@ export interface TokenKeys {
   readonly code: SealKeys;
   readonly accessToken: SealKeys;
   readonly refreshToken: SealKeys;
+  /** They digest the codes of devices. */
+  readonly deviceCode: SealKeys;
+  /** They seal the login that a page about a device shows. */
+  readonly deviceRequest: SealKeys;
+  /** The same, for the browser that has completed the login. */
+  readonly deviceApproval: SealKeys;
 }
 
 export function deriveTokenKeys(encryptionKeys: readonly Buffer[]): TokenKeys {
@@ -14,5 +20,8 @@ export function deriveTokenKeys(encryptionKeys: readonly Buffer[]): TokenKeys {
     code: sealKeysOf('oidc code'),
     accessToken: sealKeysOf('oidc access token'),
     refreshToken: sealKeysOf('oidc refresh token'),
+    deviceCode: sealKeysOf('oidc device code'),
+    deviceRequest: sealKeysOf('oidc device request'),
+    deviceApproval: sealKeysOf('oidc device approval'),
   };
 }

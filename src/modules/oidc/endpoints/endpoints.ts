@@ -3,8 +3,10 @@
 import type { Logger } from 'pino';
 import type { LiveSessions } from '../../../domain/sessions/live-sessions.ts';
 import type { AuthTokens } from '../../../domain/tokens/auth-tokens.ts';
+import type { NetworkLimit } from '../../../login-page/network-limit.ts';
 import type { LiveGrants } from '../domain/live-grants.ts';
 import type { OidcProvider } from '../domain/provider.ts';
+import { createDeviceEndpoint } from './device-endpoint.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
 import type { ClientParts } from './run-as-client.ts';
 import { createTokenEndpoint } from './token-endpoint.ts';
@@ -15,6 +17,7 @@ interface EndpointParts extends ClientParts {
   readonly liveGrants: LiveGrants;
   readonly liveSessions: LiveSessions;
   readonly logger: Logger;
+  readonly logins: NetworkLimit;
   readonly sessionMaxAgeSeconds: number;
   readonly tokens: AuthTokens;
 }
@@ -24,5 +27,6 @@ export function createOidcEndpoints(provider: OidcProvider, given: EndpointParts
   const { issuer } = tokens;
   const forgetUser = (userId: string) => parts.liveSessions.forgetUser(userId);
   const all = { ...parts, forgetUser, issuer, provider, subscribed: new Set<string>(), tokenKeys: provider.tokenKeys };
-  return [createTokenEndpoint(all), ...createUserinfoEndpoints(all), ...createTokenStatusEndpoints(all)];
+  const ofTokens = [createTokenEndpoint(all), createDeviceEndpoint(all)];
+  return [...ofTokens, ...createUserinfoEndpoints(all), ...createTokenStatusEndpoints(all)];
 }

@@ -2,6 +2,7 @@
 import type { JWK } from 'jose';
 import { ACR_VALUES } from '../../../domain/core/assurance.ts';
 import { LANGUAGES } from '../../../texts/texts.ts';
+import { DEVICE_GRANT } from './device-endpoint.ts';
 
 /**
  * Two paths of the same document: OpenID Connect Discovery 1.0, section 4, and RFC 8414, section 3. RFC 8414 appends the
@@ -11,7 +12,7 @@ const METADATA_PATHS = ['/.well-known/openid-configuration', '/.well-known/oauth
 const JWKS_PATH = '/oidc/jwks';
 const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'];
 
-/** Returns the metadata of OpenID Connect Discovery 1.0, RFC 8414 and RP-Initiated Logout 1.0. */
+/** Returns the metadata of OpenID Connect Discovery 1.0, RFC 8414, RFC 8628 and RP-Initiated Logout 1.0. */
 function describeProvider(issuer: string): Record<string, unknown> {
   const base = issuer.replace(/\/$/, '');
   return {
@@ -19,6 +20,7 @@ function describeProvider(issuer: string): Record<string, unknown> {
     issuer,
     authorization_endpoint: `${base}/oidc/authorize`,
     token_endpoint: `${base}/oidc/token`,
+    device_authorization_endpoint: `${base}/oidc/device_authorization`,
     userinfo_endpoint: `${base}/oidc/userinfo`,
     revocation_endpoint: `${base}/oidc/revoke`,
     introspection_endpoint: `${base}/oidc/introspect`,
@@ -26,7 +28,7 @@ function describeProvider(issuer: string): Record<string, unknown> {
     end_session_endpoint: `${base}/oidc/logout`,
     response_types_supported: ['code'],
     response_modes_supported: ['query', 'form_post'],
-    grant_types_supported: ['authorization_code', 'refresh_token'],
+    grant_types_supported: ['authorization_code', 'refresh_token', DEVICE_GRANT],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['RS256'],
     // `none` is for public clients.

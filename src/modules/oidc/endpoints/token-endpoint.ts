@@ -1,6 +1,13 @@
 /** The token endpoint: RFC 6749, section 3.2. */
-import { type IssuedTokens, type RefreshingParts, refreshTokens, tokensForCode } from '../domain/issue-tokens.ts';
+import {
+  type IssuedTokens,
+  type RefreshingParts,
+  refreshTokens,
+  tokensForCode,
+  tokensForDevice,
+} from '../domain/issue-tokens.ts';
 import { OidcError } from '../domain/oidc-error.ts';
+import { DEVICE_GRANT, requireDeviceLogin } from './device-endpoint.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
 import { type FormFields, requireField } from './read-form.ts';
 import { type ClientCall, type ClientParts, runAsClient } from './run-as-client.ts';
@@ -26,6 +33,10 @@ async function grant(call: ClientCall, parts: RefreshingParts, form: FormFields)
   }
   if (type === 'refresh_token') {
     return refreshTokens(call, parts, { refreshToken: requireField(form, 'refresh_token'), scope: form.get('scope') });
+  }
+  if (type === DEVICE_GRANT) {
+    requireDeviceLogin(call);
+    return tokensForDevice(call, parts, requireField(form, 'device_code'));
   }
   throw new OidcError('unsupported_grant_type');
 }

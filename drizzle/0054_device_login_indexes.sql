@@ -1,0 +1,2 @@
+CREATE INDEX CONCURRENTLY "login_intents_user_code_idx" ON "login_intents" USING btree ("user_code_digest") WHERE "login_intents"."user_code_digest" is not null;--> statement-breakpoint
+CREATE INDEX CONCURRENTLY "login_intents_devices_idx" ON "login_intents" USING btree ("application_id","expires_at") WHERE "login_intents"."user_code_digest" is not null;

@@ -1,0 +1,52 @@
+/** The endpoint at which a device begins a login: RFC 8628, section 3.1. */
+
+import type { ApplicationCall } from '../../../domain/core/call.ts';
+import { readScope } from '../../../domain/grants/scope.ts';
+import type { NetworkLimit } from '../../../login-page/network-limit.ts';
+import { beginDeviceLogin, DEVICE_LOGIN_SECONDS, POLL_SECONDS } from '../domain/begin-device-login.ts';
+import { OidcError } from '../domain/oidc-error.ts';
+import type { TokenKeys } from '../domain/token-keys.ts';
+import type { OidcEndpoint } from './oidc-edge.ts';
+import { type ClientParts, runAsClient } from './run-as-client.ts';
+
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+
+interface DeviceParts extends ClientParts {
+  readonly issuer: string;
+  readonly logins: NetworkLimit;
+  readonly tokenKeys: TokenKeys;
+}
+
+export function createDeviceEndpoint(parts: DeviceParts): OidcEndpoint {
+  const verificationUri = `${parts.issuer.replace(/\/$/, '')}/device`;
+  return {
+    method: 'POST',
+    path: '/oidc/device_authorization',
+    run: async (oidcCall) => {
+      const { deviceCode, userCode } = await runAsClient(parts, oidcCall, (call, form) => {
+        requireDeviceLogin(call);
+        const address = oidcCall.context.clientAddress;
+        // Anybody can call as a public client.
+        if (call.isPublic && !parts.logins.take(address, call.now))
+          throw new OidcError('temporarily_unavailable', { status: 429, headers: { 'retry-after': '60' } });
+        return beginDeviceLogin(call, parts.tokenKeys, { address, scope: readScope(form.get('scope') ?? '') });
+      });
+      return {
+        body: {
+          device_code: deviceCode,
+          user_code: userCode,
+          verification_uri: verificationUri,
+          verification_uri_complete: `${verificationUri}?user_code=${userCode}`,
+          expires_in: DEVICE_LOGIN_SECONDS,
+          interval: POLL_SECONDS,
+        },
+      };
+    },
+  };
+}
+
+/** @throws OidcError `unauthorized_client` */
+export function requireDeviceLogin({ application }: ApplicationCall): void {
+  if (!application.deviceLogin)
+    throw new OidcError('unauthorized_client', { description: 'The application has no device_login' });
+}

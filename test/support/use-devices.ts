@@ -1,0 +1,19 @@
+/** Every statement of device logins, for tests that go over all statements. */
+import type { ApplicationCall } from '../../src/domain/core/call.ts';
+import { beginDeviceLogin } from '../../src/modules/oidc/domain/begin-device-login.ts';
+import { decideDeviceLogin } from '../../src/modules/oidc/domain/decide-device-login.ts';
+import { findDeviceLogin } from '../../src/modules/oidc/domain/find-device-login.ts';
+import { findUserCode } from '../../src/modules/oidc/domain/find-user-code.ts';
+import { pollDeviceLogin } from '../../src/modules/oidc/domain/poll-device-login.ts';
+import { deriveTokenKeys } from '../../src/modules/oidc/domain/token-keys.ts';
+
+export async function useDevices(call: ApplicationCall, encryptionKeys: readonly Buffer[]): Promise<void> {
+  const keys = deriveTokenKeys(encryptionKeys);
+  const { deviceCode, userCode } = await beginDeviceLogin(call, keys, { address: '::1', scope: 1 });
+  const found = await findUserCode(call, keys, { code: userCode, address: '::1' });
+  if (typeof found === 'string') throw new Error(`The code is ${found}`);
+  const login = await findDeviceLogin(call, found.loginIntentId);
+  if (!login) throw new Error('The login of the device is missing');
+  await pollDeviceLogin(call, keys, deviceCode).catch(() => undefined);
+  await decideDeviceLogin(call, login, { approved: false });
+}
