@@ -6,6 +6,7 @@ import { CHECK_IN_RULE_FAULTS } from './check-in-rules.ts';
 import { CLIENT_PACKAGE_FAULTS } from './client-package.ts';
 import { CONSOLE_FAULTS } from './console.ts';
 import { DATABASE_FAULTS } from './database.ts';
+import { DEVICE_FAULTS } from './devices.ts';
 import { EVENT_FAULTS } from './events.ts';
 import { INVITATION_FAULTS } from './invitations.ts';
 import { KEY_FAULTS } from './keys.ts';
@@ -56,6 +57,7 @@ export const FAULTS: readonly Fault[] = [
   ...OIDC_FAULTS,
   ...OIDC_TOKEN_FAULTS,
   ...OIDC_CLIENT_FAULTS,
+  ...DEVICE_FAULTS,
   ...MESSAGE_FAULTS,
   ...CHECK_IN_RULE_FAULTS,
   ...EVENT_FAULTS,

@@ -76,9 +76,9 @@ export const REDEEMED = {
   onBehalfBy: loginIntents.onBehalfBy,
 };
 
-export const redeemedColumns = sql`user_id, method, coalesce(assurance, 1)::integer as assurance, coalesce(authenticated_at, completed_at) as authenticated_at,
-      scope::integer, nonce, browser_digest as origin_browser, ip_address as origin_address,
-      user_agent as origin_user_agent, on_behalf_by`;
+export const redeemedColumns = sql`user_id, method, coalesce(assurance, 1)::integer as assurance,
+      coalesce(authenticated_at, completed_at) as authenticated_at, scope::integer, nonce,
+      browser_digest as origin_browser, ip_address as origin_address, user_agent as origin_user_agent, on_behalf_by`;
 
 /**
  * The CTE `redeemed`. One update has all conditions: a wrong verifier does not use up the code, and only one of two
