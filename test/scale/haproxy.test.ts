@@ -9,6 +9,8 @@ import { Code, createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { expect, test } from 'vitest';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
+import { MessageService } from '../../gen/usher/v1/message_pb.ts';
+import { createUsherClient } from '../../src/client/usher-client.ts';
 import { createCertificate } from '../support/certificate.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { createDirectory } from '../support/directory.ts';
@@ -85,6 +87,34 @@ test('in an outage of Postgres, programs and people get the answers of Usher its
   await network.setMode('pass');
   await haproxy.waitFor('UP');
   expect((await events.listEvents({}, { headers })).events).toEqual([]);
+});
+
+/** With a heartbeat every 15 seconds these are longer than what HAProxy allows idle connections. */
+const HEARTBEATS = 5;
+
+test('streams of a quiet application outlive the 60 seconds after which HAProxy ends idle connections', async () => {
+  await using first = await startTestService();
+  await using second = await startTestService({ database: first.database });
+  const { apiKey } = await createTenant(first, { messageFeed: true });
+  await using haproxy = await startHaproxy([first.port, second.port]);
+  const { url } = haproxy;
+  await haproxy.waitFor('UP');
+  const headers = { 'x-api-key': apiKey };
+  const streams = [
+    createClient(MessageService, createGrpcTransport({ baseUrl: url })).watchMessages({}, { headers }),
+    // Connect over HTTP/1.1.
+    createUsherClient({ baseUrl: url, apiKey }).messages.watch({
+      onRetry: (error) => expect.unreachable(String(error)),
+    }),
+  ];
+  const countResponses = async (responses: AsyncIterable<unknown>) => {
+    let count = 0;
+    for await (const _ of responses) if (count++ === HEARTBEATS) break;
+    return count;
+  };
+  // The first response is none.
+  const expected = [HEARTBEATS + 1, HEARTBEATS + 1];
+  expect(await Promise.all(streams.map(countResponses))).toEqual(expected);
 });
 
 async function startHaproxy(ports: readonly number[]) {

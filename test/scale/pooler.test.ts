@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createUsherClient } from '../../src/client/usher-client.ts';
 import { Database, type Statement } from '../../src/database/database.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { openDatabase } from '../support/database.ts';
@@ -48,6 +49,31 @@ describe.skipIf(SKIPS_PGBOUNCER).each(['transaction', 'session'])('behind pgboun
 
   test('three instances serve reads and writes', async () => {
     expect(await checkInEverywhere(services)).toEqual({ failures: 0, replies: 60 });
+  });
+
+  test('a reader of messages at one instance gets what others change, in the order of the feed', async () => {
+    const [first, second] = services;
+    if (!first || !second) throw new Error('No services');
+    // Others fan nothing out.
+    const config = { webhookDelivery: true };
+    await using third = await startTestService({ database: first.database, like: first.config, config });
+    const tenant = await createTenant(first, { messageFeed: true });
+    const { messages } = createUsherClient({ baseUrl: second.url, apiKey: tenant.apiKey });
+    const changes = ['first', 'second', 'third'].map((eventId, at) =>
+      clientsOf([first, second, third][at] ?? first, tenant).events.createEvent({ eventId }),
+    );
+    await Promise.all(changes);
+    const read: string[] = [];
+    for await (const found of messages.watch({ cursor: 'oldest' })) {
+      for (const { messageId } of found.messages) read.push(messageId);
+      if (read.length === changes.length) break;
+    }
+    const places = await server.sql(
+      'usher',
+      (sql) => sql`
+      select 'msg_' || message_id as id from usher.feed_positions where application_id = ${tenant.id} order by position`,
+    );
+    expect(read).toEqual(places.map(({ id }) => id));
   });
 
   test('an account at a provider is linked through one instance, and signs in through another', async () => {
