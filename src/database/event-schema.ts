@@ -86,6 +86,10 @@ export const attendees = pgTable(
     primaryKey({ columns: [table.applicationId, table.eventId, table.attendeeId] }),
     foreignKey({ columns: [table.applicationId, table.eventId], foreignColumns: [events.applicationId, events.id] }),
     index('attendees_version_idx').on(table.applicationId, table.eventId, table.version),
+    // For a search by the beginning of the label, and for counts.
+    index('attendees_label_idx')
+      .on(table.applicationId, table.eventId, sql`(lower(${table.label}) collate "C")`)
+      .where(sql`not ${table.isDeleted}`),
     index('attendees_removed_idx').on(table.removedAt).where(sql`${table.removedAt} is not null`),
   ],
 );
@@ -109,6 +113,9 @@ export const scans = pgTable(
   (table) => [
     primaryKey({ columns: [table.applicationId, table.eventId, table.scanId] }),
     index('scans_received_idx').on(table.receivedAt),
+    index('scans_refusals_idx')
+      .on(table.applicationId, table.eventId, table.receivedAt, table.scanId)
+      .where(sql`${table.reason} is not null`),
   ],
 );
 

@@ -19,7 +19,6 @@ import { readApplicationVersion } from '../../src/domain/applications/update-app
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import { listAuditEvents, listOperatorEvents } from '../../src/domain/audit/list-audit-events.ts';
 import { readNames } from '../../src/domain/audit/read-names.ts';
-import { countCheckIns } from '../../src/domain/events/count-check-ins.ts';
 import { listGrants } from '../../src/domain/grants/list-grants.ts';
 import { getGroupByName } from '../../src/domain/groups/get-group.ts';
 import { readGroupVersion } from '../../src/domain/groups/update-group.ts';
@@ -630,7 +629,6 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
     group: named,
   });
   await listDisabledWebhooks(call, pageTokens, {});
-  await countCheckIns(ofTenant, 'event');
   await readQueueState(ofTenant, 'wh_0');
   await readMigrations(call);
   await listSessions(ofTenant, pageTokens, { userId: user.id });

@@ -11,7 +11,7 @@ import {
 } from '../support/chromium.ts';
 import { ConsoleFixture, OPERATORS } from '../support/console-fixture.ts';
 import { type ConsoleSamples, createConsoleSamples, fillPath } from '../support/console-samples.ts';
-import { adminClient } from '../support/service.ts';
+import { adminClient, clientsOf } from '../support/service.ts';
 
 /** 320 px at 200 %. */
 const SMALL = { viewport: { width: 320, height: 640 }, deviceScaleFactor: 2 };
@@ -131,6 +131,22 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       await expectAccessible(page);
       expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(320);
     }
+    expect(problems).toEqual([]);
+  });
+
+  it('the figures of an event change without a reload, and keep open what is open', async () => {
+    const { page, problems } = await signIn({}, OPERATORS.viewer);
+    await open(page, '/applications/:a/events/:e');
+    const come = page.locator('.totals dd').first();
+    const before = Number(await come.textContent());
+    await page.getByText('The same as a table').click();
+    // What has the focus stays: the keyboard continues there.
+    await page.getByRole('heading', { level: 1 }).click();
+    await page.evaluate('document.activeElement.blur()');
+    const { events } = clientsOf(fixture.service, fixture.tenant);
+    await events.checkIn({ eventId: samples.params.e, attendeeId: 'somebody new', gate: 'South' });
+    await expect.poll(() => come.textContent()).toBe(String(before + 1));
+    expect(await page.locator('[data-live] details').getAttribute('open')).not.toBeNull();
     expect(problems).toEqual([]);
   });
 

@@ -1,4 +1,5 @@
 /** What the console has pages for: one of each. */
+import { randomUUID } from 'node:crypto';
 import { ConsoleFixture } from './console-fixture.ts';
 import { adminClient, beginSession, clientsOf, createTestUser, createTestWebhook } from './service.ts';
 
@@ -26,6 +27,12 @@ export async function createConsoleSamples({ service, tenant }: ConsoleFixture):
   const eventId = 'opening / night';
   await events.createEvent({ eventId, name: 'Opening night' });
   await events.checkIn({ eventId, attendeeId: 'attendee 1' });
+  const attendees = [
+    { attendeeId: 'attendee 1', label: 'Ada Lovelace' },
+    { attendeeId: 'eve', isBlocked: true },
+  ];
+  await events.batchPutAttendees({ eventId, attendees });
+  await events.batchCheckIn({ eventId, scans: [{ scanId: randomUUID(), attendeeId: 'eve', gate: 'North' }] });
   const keyName = 'deploy';
   const { apiKeyId } = await admin.createApiKey({ applicationId: tenant.id, name: keyName });
   const params = { a: tenant.id, k: apiKeyId, u: user.id, g: groupId, w: webhookId, m: messageId, e: eventId };

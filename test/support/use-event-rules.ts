@@ -1,12 +1,16 @@
 /** Every statement of events with rules, for tests that go over all statements. */
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { TransactionalCall } from '../../src/domain/core/call.ts';
 import { batchCheckIn } from '../../src/domain/events/batch-check-in.ts';
 import { batchPutAttendees } from '../../src/domain/events/batch-put-attendees.ts';
 import { createEvent } from '../../src/domain/events/create-event.ts';
 import { deleteAttendees } from '../../src/domain/events/delete-attendees.ts';
+import { findAttendees } from '../../src/domain/events/find-attendees.ts';
+import { listRefusals } from '../../src/domain/events/list-refusals.ts';
+import { readDoorFigures } from '../../src/domain/events/read-door-figures.ts';
 import { undoCheckIn } from '../../src/domain/events/undo-check-in.ts';
 import { readEventVersion } from '../../src/domain/events/update-event.ts';
+import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
 
 export async function useEventRules(call: TransactionalCall): Promise<void> {
   const [eventId, attendeeId] = [randomUUID(), 'ada'];
@@ -14,6 +18,9 @@ export async function useEventRules(call: TransactionalCall): Promise<void> {
   await batchPutAttendees(call, { eventId, attendees: [{ attendeeId }] });
   await batchCheckIn(call, { eventId, scans: [{ scanId: randomUUID(), attendeeId }] });
   await undoCheckIn(call, { eventId, attendeeId });
+  await readDoorFigures(call, eventId);
+  await findAttendees(call, eventId, attendeeId);
+  await listRefusals(call, new PageTokens([randomBytes(32)]), { eventId });
   await deleteAttendees(call, { eventId, attendeeIds: [attendeeId] });
   await readEventVersion(call, { eventId });
 }

@@ -7,7 +7,7 @@ import { invalidField, ServiceError } from '../core/errors.ts';
 import { check, identifier, optional, type Unchecked } from '../core/validation.ts';
 import type { PageScope, PageTokens } from '../pages/page-tokens.ts';
 import { cursorRule, DEFAULT_PAGE_SIZE, pageRules } from '../pages/read-page.ts';
-import { attendeeColumns, DELETED_DAYS } from './attendee.ts';
+import { attendeeColumns, DELETED_DAYS, selectCheckedInAt } from './attendee.ts';
 import { isOpenEvent } from './event.ts';
 
 const rules = {
@@ -66,11 +66,7 @@ const NEWEST = String(Number.MAX_SAFE_INTEGER);
 
 /** Returns a statement for rows of attendees in a range of versions; one row without an attendee if there are none. */
 const selectRange = (name: string, range: SQL, order: SQL) => statement(name, ROW)`
-  select ${columnsOf(attendeeColumns, 'a')}, event.version as event_version,
-    -- Not a join: a generic plan would read all check-ins of the event.
-    (select checked_in_at from check_ins
-      where application_id = ${p.uuid('applicationId')} and event_id = ${p.text('eventId')}
-        and attendee_id = a.attendee_id) as checked_in_at
+  select ${columnsOf(attendeeColumns, 'a')}, event.version as event_version, ${selectCheckedInAt}
   from (select attendee_version as version from events where ${isOpenEvent}) as event
   left join lateral (
     select ${columnsOf(attendeeColumns)} from attendees

@@ -10,6 +10,23 @@ if (document.querySelector('.side')) {
   document.addEventListener('visibilitychange', renew);
 }
 
+// Keeps figures up to date while the page is visible.
+const LIVE_MS = 5_000;
+const live = document.querySelector('[data-live]');
+
+async function refresh() {
+  if (document.visibilityState !== 'visible' || live.contains(document.activeElement)) return;
+  const reply = await fetch(live.dataset.live, { redirect: 'manual' }).catch(() => undefined);
+  if (!reply?.ok) return;
+  const page = new DOMParser().parseFromString(await reply.text(), 'text/html');
+  const isOpen = live.querySelector('details')?.open;
+  live.replaceChildren(...(page.querySelector('[data-live]')?.childNodes ?? live.childNodes));
+  const details = live.querySelector('details');
+  if (details) details.open = isOpen ?? false;
+}
+
+if (live) setInterval(refresh, LIVE_MS);
+
 // Moves the focus to the result or the error of a form: screen readers read it, and the keyboard continues there.
 document.querySelector('[role="alert"], [role="status"]')?.focus();
 

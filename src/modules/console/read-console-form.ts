@@ -8,6 +8,7 @@ import type { ConsoleRequest } from './console-request.ts';
 import type { ConsoleRoute } from './route.ts';
 
 const MAX_FORM_BYTES = 16_384;
+const MAX_LIST_BYTES = 65_536;
 /** A logo, and the multipart encoding around it. */
 const MAX_UPLOAD_BYTES = MAX_LOGO_BYTES + 2_048;
 
@@ -21,7 +22,7 @@ type FormBody = Pick<ConsoleRequest, 'form' | 'upload'>;
 export async function readConsoleForm(
   { request }: HttpContext,
   { deadline }: CallInfo,
-  { takesFile }: ConsoleRoute,
+  { takesFile, takesList }: ConsoleRoute,
 ): Promise<FormBody> {
   const nothing = { form: new URLSearchParams(), upload: undefined };
   const contentType = headerOf(request, 'content-type') ?? '';
@@ -34,7 +35,7 @@ export async function readConsoleForm(
     if (contentType === '' && Number(request.headers['content-length'] ?? 0) === 0) return nothing;
     throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
   }
-  const body = await readBody(request, MAX_FORM_BYTES, deadline);
+  const body = await readBody(request, takesList ? MAX_LIST_BYTES : MAX_FORM_BYTES, deadline);
   return { ...nothing, form: new URLSearchParams(body.toString('utf8')) };
 }
 

@@ -31,12 +31,14 @@ export interface ConsoleRoute {
   readonly isForTeams?: true;
   /** Whether the form may contain a file. */
   readonly takesFile?: true;
+  /** Whether the form may contain a list, which is longer than other forms. */
+  readonly takesList?: true;
   readonly run: Run;
   /** Renders the page of the form, for a form that was refused. */
   readonly showForm?: Run;
 }
 
-type Options = Pick<ConsoleRoute, 'isSensitive' | 'isForTeams' | 'takesFile'>;
+type Options = Pick<ConsoleRoute, 'isSensitive' | 'isForTeams' | 'takesFile' | 'takesList'>;
 
 export function get(role: ConsoleRoute['role'], path: string, run: Run, options: Options = {}): ConsoleRoute {
   return { method: 'GET', path, role, run, ...options };

@@ -3,27 +3,33 @@ import { APPLICATION_ACTIONS, showApplication, showDeleteApplication } from './p
 import { addApplicationGroup, changeApplicationGroup, showApplicationGroups } from './pages/application-groups.ts';
 import { endSession, showApplicationUsers, showSessions } from './pages/application-people.ts';
 import { showApplications } from './pages/applications.ts';
+import { ATTENDEE_ACTIONS, showAttendees } from './pages/attendees.ts';
 import { exportAudit, showAudit } from './pages/audit.ts';
 import { showDeliveries } from './pages/deliveries.ts';
 import { redeliverByForm, showDelivery } from './pages/delivery.ts';
+import { editEventByForm, showEditEvent } from './pages/edit-event.ts';
 import { END_USER_ACTIONS, showDeleteUser, showEraseUser } from './pages/end-user.ts';
 import {
   checkInByForm,
-  EVENT_ACTIONS,
+  deleteEventByForm,
   exportCheckIns,
   showDeleteEvent,
+  showDoorFigures,
   showEvent,
-  showEvents,
-} from './pages/events.ts';
+  undoCheckInByForm,
+} from './pages/event.ts';
+import { createEventByForm, showEvents } from './pages/events.ts';
 import { GROUP_ACTIONS, showDeleteGroup, showGroup } from './pages/group.ts';
 import { createGroupByForm, showGroups } from './pages/groups.ts';
 import { showHealth } from './pages/health.ts';
+import { importByForm, showImport } from './pages/import-attendees.ts';
 import { inviteByForm, revokeInvitationByForm, showInvitations } from './pages/invitations.ts';
 import { createKey, revokeKey, rotateKey, showKeys, showRevokeKey, showRotateKey } from './pages/keys.ts';
 import { setLogo, showLogo } from './pages/logo.ts';
 import { createApplicationByForm, showNewApplication } from './pages/new-application.ts';
 import { showOverview } from './pages/overview.ts';
 import { showPreview } from './pages/preview.ts';
+import { showRefusals } from './pages/refusals.ts';
 import { search } from './pages/search.ts';
 import { showUser, USER_ACTIONS } from './pages/user.ts';
 import { showUserApplications, showUserSessions } from './pages/user-activity.ts';
@@ -116,11 +122,19 @@ export const ROUTES: readonly ConsoleRoute[] = [
   get('viewer', '/applications/:a/webhooks/:w/deliveries/:m', showDelivery),
   post('support', '/applications/:a/webhooks/:w/deliveries/:m/resend', redeliverByForm, showDelivery),
   get('viewer', '/applications/:a/events', showEvents),
-  post('admin', '/applications/:a/events', EVENT_ACTIONS.create, showEvents),
+  post('admin', '/applications/:a/events', createEventByForm, showEvents),
   get('viewer', '/applications/:a/events/:e', showEvent),
+  get('viewer', '/applications/:a/events/:e/figures', showDoorFigures),
+  ...getAndPost('admin', '/applications/:a/events/:e/edit', showEditEvent, editEventByForm),
+  get('viewer', '/applications/:a/events/:e/attendees', showAttendees),
+  post('support', '/applications/:a/events/:e/attendees/block', ATTENDEE_ACTIONS.block, showAttendees),
+  post('support', '/applications/:a/events/:e/attendees/unblock', ATTENDEE_ACTIONS.unblock, showAttendees),
+  post('admin', '/applications/:a/events/:e/attendees/delete', ATTENDEE_ACTIONS.delete, showAttendees),
+  ...getAndPost('admin', '/applications/:a/events/:e/attendees/import', showImport, importByForm, { takesList: true }),
+  get('viewer', '/applications/:a/events/:e/refusals', showRefusals),
   get('viewer', '/applications/:a/events/:e/check-ins.csv', exportCheckIns('csv')),
   get('viewer', '/applications/:a/events/:e/check-ins.jsonl', exportCheckIns('jsonl')),
   post('support', '/applications/:a/events/:e/check-ins', checkInByForm, showEvent),
-  post('support', '/applications/:a/events/:e/check-ins/undo', EVENT_ACTIONS.undo, showEvent),
-  ...getAndPost('admin', '/applications/:a/events/:e/delete', showDeleteEvent, EVENT_ACTIONS.delete, SENSITIVE),
+  post('support', '/applications/:a/events/:e/check-ins/undo', undoCheckInByForm, showEvent),
+  ...getAndPost('admin', '/applications/:a/events/:e/delete', showDeleteEvent, deleteEventByForm, SENSITIVE),
 ];

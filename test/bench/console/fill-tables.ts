@@ -50,6 +50,8 @@ export async function fillTables(url: string, fixtures: Fixtures, { users, audit
     'session_cutoffs',
     'user_cutoffs',
     'check_ins',
+    'attendees',
+    'scans',
     'events',
     'group_members',
   ];
@@ -138,6 +140,13 @@ async function fillEvents(sql: postgres.Sql, fixtures: Fixtures, users: number):
   await sql.unsafe(`
     insert into check_ins (application_id, event_id, attendee_id, checked_in_at)
     select '${a}'::uuid, '${e}', md5(n::text), now() - n * ${MINUTE} from generate_series(1, ${Math.ceil(users / 10)}) n`);
+  await sql.unsafe(`
+    insert into attendees (application_id, event_id, attendee_id, label, is_blocked, version, changed_at)
+    select '${a}'::uuid, '${e}', md5(n::text), 'Ada ' || n, n % 10 = 0, n, now() from generate_series(1, ${Math.ceil(users / 10)}) n`);
+  await sql.unsafe(`
+    insert into scans (application_id, event_id, scan_id, attendee_id, outcome, reason, received_at)
+    select '${a}'::uuid, '${e}', md5(n::text)::uuid, md5(n::text), 'REFUSED', 'ATTENDEE_BLOCKED', now() - n * ${MINUTE}
+    from generate_series(1, ${Math.ceil(users / 10)}) n`);
 }
 
 /** One webhook has nearly all deliveries: few failed, and a backlog. Others have one that is due. */

@@ -45,6 +45,7 @@ function filtersOf(fixtures: Fixtures): Readonly<Record<string, readonly Query[]
     '/users': combine(of('prefix', 'ada', 'ada12', 'zzz'), ...person),
     '/audit': combine(...log, of('application', a), [{}, { since: ago(30) }, { since: ago(30), until: ago(0.01) }]),
     '/applications/:a/users': combine(...person),
+    '/applications/:a/events/:e/attendees': combine(of('q', 'ada', 'ada 12', 'nobody')),
     '/applications/:a/sessions': combine(of('user', u, userAt(2).id)),
     '/applications/:a/webhooks/:w/deliveries': combine(
       of('status', 'pending', 'succeeded', 'failed'),

@@ -49,6 +49,7 @@ const ROLES = {
     ...['keys', 'users', 'groups', 'invitations', 'sessions', 'webhooks', 'webhooks/:w', 'webhooks/:w/deliveries'].map(
       below,
     ),
+    ...['events/:e/figures', 'events/:e/attendees', 'events/:e/refusals'].map(below),
     ...['webhooks/:w/deliveries/:m', 'events', 'events/:e', 'events/:e/check-ins.csv', 'events/:e/check-ins.jsonl'].map(
       below,
     ),
@@ -56,6 +57,7 @@ const ROLES = {
   support: [
     ...['POST /users/:u/deactivate', 'POST /users/:u/reactivate', 'POST /users/:u/end-sessions'],
     ...['POST sessions/end', 'POST webhooks/:w/test', 'GET webhooks/:w/resend', 'POST webhooks/:w/resend'].map(below),
+    ...['POST events/:e/attendees/block', 'POST events/:e/attendees/unblock'].map(below),
     ...['POST webhooks/:w/deliveries/:m/resend', 'POST events/:e/check-ins', 'POST events/:e/check-ins/undo'].map(
       below,
     ),
@@ -67,6 +69,7 @@ const ROLES = {
     ...both('/applications/:a/logo'),
     ...['POST groups', 'POST groups/change'].map(below),
     ...['POST invitations', 'POST invitations/revoke', 'POST webhooks', 'POST webhooks/:w', 'POST events'].map(below),
+    ...[...both('events/:e/edit', 'events/:e/attendees/import'), 'POST events/:e/attendees/delete'].map(below),
   ],
   sensitive: [
     ...both('/users/:u/delete', '/users/:u/erase', '/groups/:g/delete', '/applications/:a/delete'),

@@ -1,6 +1,7 @@
 import type { Fault } from '../fault.ts';
 
 const attacks = 'test/modules/console/attacks.test.ts';
+const doors = 'test/modules/console/doors.test.ts';
 const edits = 'test/modules/console/edits.test.ts';
 const forms = 'test/modules/console/forms.test.ts';
 const groups = 'test/modules/console/groups.test.ts';
@@ -234,5 +235,37 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
     replace: 'await readFields(request))',
     test: edits,
     title: /that was rendered before another change is refused/,
+  },
+  {
+    what: 'A paste is stored before it is shown',
+    file: 'src/modules/console/pages/import-attendees.ts',
+    find: "!form.has('confirmed') || ",
+    replace: '',
+    test: doors,
+    title: /^pasted lines are checked first/,
+  },
+  {
+    what: 'Who is blocked loses the name',
+    file: 'src/modules/console/pages/attendees.ts',
+    find: 'label: attendee.label, isBlocked',
+    replace: 'isBlocked',
+    test: doors,
+    title: /^an attendee is found, blocked with the name kept/,
+  },
+  {
+    what: 'Refusals are only those who stayed outside',
+    file: 'src/domain/events/list-refusals.ts',
+    find: 'and reason is not null',
+    replace: "and outcome = 'REFUSED'",
+    test: doors,
+    title: /^who was refused at the doors is listed/,
+  },
+  {
+    what: 'A search finds attendees who were removed',
+    file: 'src/domain/events/find-attendees.ts',
+    find: ' and not is_deleted',
+    replace: '',
+    test: doors,
+    title: /^an attendee is found, blocked with the name kept/,
   },
 ];

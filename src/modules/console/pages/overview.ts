@@ -10,7 +10,7 @@ import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { renderAuditList } from '../parts/audit-list.ts';
-import { type Figure, type HourlyFigure, mostOf, renderFigure, timeOf } from '../parts/bars.ts';
+import { type Figure, type FigureBar, mostOf, renderFigure } from '../parts/bars.ts';
 import { renderMoment } from '../parts/moment.ts';
 import { column, renderRows, wideColumn } from '../parts/table.ts';
 import type { Reply } from '../route.ts';
@@ -42,7 +42,7 @@ export async function showOverview(request: ConsoleRequest): Promise<Reply> {
     renderOrAlert('The list of disabled webhooks', renderDisabled(request)),
     renderOrAlert('The last changes by operators', renderLastEvents(request)),
   ]);
-  const until = `Until ${timeOf({ hour: call.now })} UTC`;
+  const until = `Until ${timeOf(call.now)} UTC`;
   return {
     title: 'Overview',
     section: 'overview',
@@ -65,15 +65,16 @@ async function renderFigures(request: ConsoleRequest): Promise<Html> {
   if (counts.length === 0) return renderBeginning(request);
   const hours = FIGURES.map(([names]) => hoursOf(counts, names, request.call.now));
   const figures = FIGURES.map(([names, title, isTrouble = false], index): Figure => {
-    const own = hours[index] ?? [];
-    const most = Math.max(mostOf(own), isTrouble ? mostOf(hours[index - 1] ?? []) : 0);
-    return { id: names.join('-'), title, isTrouble: isTrouble && own.some(({ count }) => count > 0), most, hours: own };
+    const bars = hours[index] ?? [];
+    const most = Math.max(mostOf(bars), isTrouble ? mostOf(hours[index - 1] ?? []) : 0);
+    const hasTrouble = isTrouble && bars.some(({ count }) => count > 0);
+    return { id: names.join('-'), title, by: 'an hour', bars, end: 'now', isTrouble: hasTrouble, most };
   });
   return html`<div class="figures">
 ${figures.map(renderFigure)}
 </div>
 <details class="small"><summary>The same as a table</summary>
-${renderRows({ labelledBy: 'figures-title', columns: columnsOf(figures), rows: figures[0]?.hours.map((_, index) => index) ?? [], empty: '' }, 'table')}
+${renderRows({ labelledBy: 'figures-title', columns: columnsOf(figures), rows: figures[0]?.bars.map((_, index) => index) ?? [], empty: '' }, 'table')}
 <p class="hide" id="figures-title">Figures by hour</p></details>`;
 }
 
@@ -89,7 +90,7 @@ async function renderBeginning({ call, operator, parts }: ConsoleRequest): Promi
   return html`<div class="panel empty"><p><strong>Nobody has signed in yet.</strong> ${text}</p>${rows.length === 0 && create}</div>`;
 }
 
-function hoursOf(counts: readonly HourlyCount[], names: readonly string[], now: Date): HourlyFigure[] {
+function hoursOf(counts: readonly HourlyCount[], names: readonly string[], now: Date): FigureBar[] {
   const thisHour = Math.floor(now.getTime() / HOUR_MS) * HOUR_MS;
   const byHour = new Map<number, number>();
   for (const { name, hour, count } of counts) {
@@ -97,17 +98,16 @@ function hoursOf(counts: readonly HourlyCount[], names: readonly string[], now: 
   }
   return Array.from({ length: HOURS }, (_, index) => {
     const at = thisHour - (HOURS - 1 - index) * HOUR_MS;
-    return { hour: new Date(at), count: byHour.get(at) ?? 0 };
+    return { label: timeOf(new Date(at)), count: byHour.get(at) ?? 0 };
   });
 }
 
+const timeOf = (instant: Date) => instant.toISOString().slice(11, 16);
+
 /** Returns the columns of a table with a row per hour. */
-function columnsOf(figures: readonly { readonly title: string; readonly hours: readonly HourlyFigure[] }[]) {
-  const hour = column('Hour (UTC)', (index: number) => timeOf(figures[0]?.hours[index]));
-  return [
-    hour,
-    ...figures.map(({ title, hours }) => ({ title, cell: (index: number) => String(hours[index]?.count ?? 0) })),
-  ];
+function columnsOf(figures: readonly Figure[]) {
+  const hour = column('Hour (UTC)', (index: number) => figures[0]?.bars[index]?.label ?? '');
+  return [hour, ...figures.map(({ title, bars }) => column(title, (index: number) => String(bars[index]?.count ?? 0)))];
 }
 
 async function renderTotals({ call }: ConsoleRequest): Promise<Html> {

@@ -1,4 +1,4 @@
-/** A bar chart of 24 hours as inline SVG. Each bar has its figure as title. The page has a table for screen readers. */
+/** A bar chart over time as inline SVG. Each bar has its figure as title. The page has a table for screen readers. */
 import { type Html, html } from '../../../http/html.ts';
 
 const STEP = 10;
@@ -6,44 +6,47 @@ const WIDTH = 7;
 const HEIGHT = 40;
 const BASE = 44;
 
-export interface HourlyFigure {
-  readonly hour: Date;
+export interface FigureBar {
+  /** When it begins. */
+  readonly label: string;
   readonly count: number;
 }
 
 export interface Figure {
   readonly id: string;
   readonly title: string;
-  readonly hours: readonly HourlyFigure[];
+  /** The title as it is shown, if it is a text of others. */
+  readonly heading?: Html;
+  /** How long a bar is, such as `an hour`. */
+  readonly by: string;
+  readonly bars: readonly FigureBar[];
+  /** What stands below the last bar. */
+  readonly end: string;
   readonly isTrouble: boolean;
   /** The count of a bar of full height. */
   readonly most: number;
 }
 
-export const mostOf = (hours: readonly HourlyFigure[]) => Math.max(1, ...hours.map(({ count }) => count));
+export const mostOf = (bars: readonly FigureBar[]) => Math.max(1, ...bars.map(({ count }) => count));
 
-/** Renders a figure with its sum and its bars. The last bar is the current hour. */
-export function renderFigure({ id, title, hours: figures, isTrouble, most }: Figure): Html {
-  const sum = figures.reduce((total, { count }) => total + count, 0);
+/** Renders a figure with its sum and its bars. The last bar is the newest. */
+export function renderFigure({ id, title, heading, by, bars, end, isTrouble, most }: Figure): Html {
+  const sum = bars.reduce((total, { count }) => total + count, 0);
   const kind = isTrouble ? 'bars bad' : 'bars';
   return html`<section class="panel figure" aria-labelledby="${id}">
-<h3 id="${id}">${title}</h3>
+<h3 id="${id}">${heading ?? title}</h3>
 <strong>${sum.toLocaleString('en')}</strong>
-<svg class="${kind}" viewBox="0 0 ${String(figures.length * STEP - (STEP - WIDTH))} 46" preserveAspectRatio="none" role="img" aria-label="${title}, by hour">
-<path class="base" d="M0 45h${String(figures.length * STEP)}v1H0z"/>${renderBars(figures, most)}
+<svg class="${kind}" viewBox="0 0 ${String(bars.length * STEP - (STEP - WIDTH))} 46" preserveAspectRatio="none" role="img" aria-label="${title}, ${by} per bar">
+<path class="base" d="M0 45h${String(bars.length * STEP)}v1H0z"/>${renderBars(bars, most)}
 </svg>
-<p class="ends" aria-hidden="true"><span>${timeOf(figures[0])}</span><span>now</span></p>
+<p class="ends" aria-hidden="true"><span>${bars[0]?.label}</span><span>${end}</span></p>
 </section>`;
 }
 
-function renderBars(figures: readonly HourlyFigure[], most: number): readonly Html[] {
-  return figures.map((figure, index) => {
-    const height = (figure.count / most) * HEIGHT;
-    const isLast = index === figures.length - 1;
-    return html`<rect x="${String(index * STEP)}" y="${(BASE - height).toFixed(1)}" width="${String(WIDTH)}" height="${height.toFixed(1)}" rx="1.5"${isLast && html` class="now"`}><title>${timeOf(figure)} ${String(figure.count)}</title></rect>`;
+function renderBars(bars: readonly FigureBar[], most: number): readonly Html[] {
+  return bars.map(({ label, count }, index) => {
+    const height = (count / most) * HEIGHT;
+    const isLast = index === bars.length - 1;
+    return html`<rect x="${String(index * STEP)}" y="${(BASE - height).toFixed(1)}" width="${String(WIDTH)}" height="${height.toFixed(1)}" rx="1.5"${isLast && html` class="now"`}><title>${label} ${String(count)}</title></rect>`;
   });
-}
-
-export function timeOf(figure: Pick<HourlyFigure, 'hour'> | undefined): string {
-  return figure ? figure.hour.toISOString().slice(11, 16) : '';
 }

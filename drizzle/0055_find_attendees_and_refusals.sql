@@ -1,0 +1,2 @@
+CREATE INDEX CONCURRENTLY "attendees_label_idx" ON "attendees" USING btree ("application_id","event_id",(lower("label") collate "C")) WHERE not "attendees"."is_deleted";--> statement-breakpoint
+CREATE INDEX CONCURRENTLY "scans_refusals_idx" ON "scans" USING btree ("application_id","event_id","received_at","scan_id") WHERE "scans"."reason" is not null;

@@ -1,0 +1,65 @@
+import { sql } from 'drizzle-orm';
+import { nullable, p, statement, t } from '../../database/template.ts';
+import type { ApplicationCall } from '../core/call.ts';
+import { ServiceError } from '../core/errors.ts';
+import { isOpenEvent } from './event.ts';
+
+/** How far attendees are counted, so that a page that asks again and again costs little. `getEventCounts` is exact. */
+export const MAX_ATTENDEES_COUNTED = 5_000;
+/** How many check-ins are drawn. */
+export const MAX_CHECK_INS_DRAWN = 2_000;
+
+/** Figures over time have about so many bars at most, each of one of these lengths. */
+const MAX_BARS = 40;
+const BAR_SECONDS = [60, 300, 900, 3_600, 10_800, 43_200, 86_400, 604_800, 2_592_000];
+
+interface DoorFigures {
+  /** Exact for an event with a capacity, else up to `MAX_ATTENDEES_COUNTED`. */
+  readonly checkedIn: number;
+  readonly isExact: boolean;
+  readonly listed: number;
+  readonly barSeconds: number | null;
+  /** The newest check-ins by time and gate, oldest first. `at` is in seconds. The empty gate stands for none. */
+  readonly drawn: readonly { readonly at: number; readonly gate: string; readonly count: number }[];
+}
+
+/** Returns how many have come, and when and where. @throws ServiceError `Event not found`, also for a deleted one */
+export async function readDoorFigures({ run, application }: ApplicationCall, eventId: string): Promise<DoorFigures> {
+  const [figures] = await run(selectFigures, { applicationId: application.id, eventId });
+  if (!figures) throw new ServiceError('EVENT_NOT_FOUND');
+  const { isCounted, ...rest } = figures;
+  return { ...rest, isExact: isCounted || rest.checkedIn < MAX_ATTENDEES_COUNTED };
+}
+
+const FIGURES = {
+  checkedIn: t.integer,
+  isCounted: t.boolean,
+  listed: t.integer,
+  barSeconds: nullable(t.integer),
+  drawn: t.json<DoorFigures['drawn']>(),
+};
+
+const ofEvent = sql`application_id = ${p.uuid('applicationId')} and event_id = ${p.text('eventId')}`;
+const mostCounted = sql.raw(String(MAX_ATTENDEES_COUNTED));
+
+const selectFigures = statement('select_door_figures', FIGURES)`
+  with newest as (
+    select extract(epoch from coalesce(occurred_at, checked_in_at))::bigint as came_at, coalesce(gate, '') as gate
+    from check_ins where ${ofEvent}
+    order by checked_in_at desc, attendee_id desc limit ${sql.raw(String(MAX_CHECK_INS_DRAWN))}
+  ), bar as (
+    select min(seconds) as seconds from unnest(array[${sql.raw(BAR_SECONDS.join(', '))}]) as seconds
+    where seconds * ${sql.raw(String(MAX_BARS))} >= (select max(came_at) - min(came_at) from newest)
+  ), drawn as (
+    select came_at / seconds * seconds as at, gate, count(*)::integer as count
+    from newest, bar where seconds is not null group by 1, 2
+  )
+  select checked_in is not null as is_counted,
+    coalesce(checked_in, (select count(*)::integer from (
+      select 1 from check_ins where ${ofEvent} limit ${mostCounted}) as came)) as checked_in,
+    (select count(*)::integer from (
+      select 1 from attendees where ${ofEvent} and not is_deleted limit ${mostCounted}) as known) as listed,
+    (select seconds from bar) as bar_seconds,
+    (select coalesce(json_agg(json_build_object('at', at, 'gate', gate, 'count', count) order by at), '[]')
+      from drawn) as drawn
+  from events where ${isOpenEvent}`;
