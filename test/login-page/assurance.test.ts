@@ -348,6 +348,29 @@ describe('when an application comes to demand more', () => {
   });
 });
 
+it('each browser has the level of its own sign-in over OpenID Connect, and all share that of the last one over RPC', async () => {
+  const of = await createTenant(service, SHARED);
+  const tokensOf = async (signIn: (begun: Omit<Begun, 'raise' | 'loginIntentId'>) => Promise<LoginPage>) => {
+    clock.advance(1);
+    const browser = new LoginBrowser(service);
+    const page = await browser.open((await beginOidcLogin(browser, of)).path);
+    const { code = '' } = parametersOf((await signIn({ browser, page })).location);
+    return (await redeem(service, of, code, { verifier: CODE_VERIFIER })).body;
+  };
+  const first = await tokensOf((begun) => sendPasskey(begun, owner.passkey, PUBLIC_URL));
+  const second = await tokensOf((begun) => sendPasskey(begun, owner.passkey, PUBLIC_URL, UNVERIFIED));
+  const acrOf = async ({ refresh_token: token = '' }: Readonly<Record<string, string>>) =>
+    decodeJwt((await refresh(service, of, token)).body.id_token ?? '').acr;
+  expect([await acrOf(first), await acrOf(second), await acrOf(first)]).toEqual(['phr', '1', 'phr']);
+  const { sessions } = clientsOf(service, of);
+  expect((await sessions.listSessions({ userId: owner.user.id })).sessions).toMatchObject([{ assurance: 1 }]);
+  const listed = await admin.listUserGrants({ userId: owner.user.id });
+  expect(listed.grants.filter(({ applicationId }) => applicationId === of.id)).toMatchObject([
+    { assurance: 1 },
+    { assurance: 3 },
+  ]);
+});
+
 describe('the login page', () => {
   const MORE = { alert: 'That is not enough here. Use a passkey, and let it check your fingerprint, face or PIN.' };
 

@@ -5,7 +5,7 @@ import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { generateIssuerKey, ISSUER, JwksServer } from '../../support/issuer.ts';
 import { openIssuerFixture } from '../../support/issuer-fixture.ts';
 import { call, REST } from '../../support/protocols.ts';
-import { logIn, PUBLIC_URL, startTestService } from '../../support/service.ts';
+import { adminClient, clientsOf, logIn, PUBLIC_URL, startTestService } from '../../support/service.ts';
 
 const fixture = await openIssuerFixture();
 afterAll(() => fixture.close());
@@ -17,6 +17,18 @@ describe('the exchange of a token', () => {
   it('returns 404 for an unknown user', async () => {
     const token = fixture.token({ claims: { sub: randomUUID() } });
     expect(await exchange(token)).toMatchObject({ code: 'not_found', message: 'User not found' });
+  });
+
+  it('is refused where more than one factor is demanded: whatever it says of the sign-in, it has one factor', async () => {
+    const { service, tenant } = fixture;
+    const token = fixture.token({ claims: { acr: 'phr', amr: ['mfa'], auth_time: Date.now() } });
+    const admin = adminClient(service);
+    const { auth } = clientsOf(service, tenant);
+    expect((await auth.exchangeToken({ authToken: token })).session).toMatchObject({ assurance: 1, method: 'issuer' });
+    await admin.updateApplication({ applicationId: tenant.id, requiredAssurance: 'TWO_FACTORS' });
+    expect(await fixture.exchange(token)).toBe('unauthenticated');
+    await admin.updateApplication({ applicationId: tenant.id, requiredAssurance: 'ANY' });
+    expect(await fixture.exchange(token)).toBe('ok');
   });
 
   it('returns 503 while the issuer is unreachable and its keys are unknown', async () => {

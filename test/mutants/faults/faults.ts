@@ -1,6 +1,7 @@
 import type { Fault } from '../fault.ts';
 import { ACCESS_FAULTS } from './access.ts';
 import { ACCOUNT_FAULTS } from './account.ts';
+import { ASSURANCE_FAULTS } from './assurance.ts';
 import { BRANDING_FAULTS } from './branding.ts';
 import { CHECK_IN_RULE_FAULTS } from './check-in-rules.ts';
 import { CLIENT_PACKAGE_FAULTS } from './client-package.ts';
@@ -44,6 +45,7 @@ export const FAULTS: readonly Fault[] = [
   ...SIGN_OUT_FAULTS,
   ...ACCESS_FAULTS,
   ...ACCOUNT_FAULTS,
+  ...ASSURANCE_FAULTS,
   ...PASSKEY_FAULTS,
   ...PROVIDER_FAULTS,
   ...PROVIDER_ANSWER_FAULTS,
