@@ -6,11 +6,14 @@ import { toOwnPath } from './own-path.ts';
 import { readOwnSignIn, toOwnSignIn } from './own-sign-in.ts';
 import { ignoreUnavailable, SessionChecks } from './session-checks.ts';
 import { SessionCookies } from './session-cookies.ts';
-import type { BrowserLoginOptions, BrowserReply, BrowserSessionOptions } from './session-handlers.ts';
+import type { BrowserLoginOptions, BrowserReply, BrowserSessionOptions, FreshSignIn } from './session-handlers.ts';
 
 const DEFAULT_TIMEOUT_MS = 2_000;
 /** Prefix of the `state` of a restarted login. `createLoginState` never returns this character. */
 const RESTARTED = '~';
+
+const FRESH_SECONDS = 900;
+const LEVELS = { TWO_FACTORS: 2, PHISHING_RESISTANT: 3 } as const;
 
 const NOBODY = { session: undefined, cookies: [] };
 
@@ -45,22 +48,26 @@ export class BrowserSessions {
   }
 
   /**
-   * Returns a redirect to Usher if the user signed in in this browser more than `maxAgeSeconds` ago, or is not signed in.
+   * Returns a redirect to Usher unless the user is signed in, and the last sign-in in this browser is what is needed.
    *
    * @throws ConnectError
    */
   async requireFreshSignIn(
     header: string | undefined,
-    maxAgeSeconds: number,
+    needed: FreshSignIn,
     returnTo?: string,
   ): Promise<BrowserReply | undefined> {
     const sessionId = this.#cookies.readSession(header);
     // A cached answer may be older than the sign-in that the user has just completed.
     const session = sessionId ? await this.#checks.findNow(sessionId) : undefined;
     const signIn = this.#cookies.readSignIn(header);
-    const signedInAt = session && (await readOwnSignIn(this.#options.client, session.userId, signIn));
-    const isFresh = signedInAt !== undefined && Date.now() / 1_000 - signedInAt <= maxAgeSeconds;
-    return isFresh ? undefined : this.startLogin(header, { maxAgeSeconds, prompt: 'LOGIN', returnTo });
+    const own = session && (await readOwnSignIn(this.#options.client, session.userId, signIn));
+    const { maxAgeSeconds = FRESH_SECONDS, assurance }: Exclude<FreshSignIn, number> =
+      typeof needed === 'number' ? { maxAgeSeconds: needed } : needed;
+    const isFresh = own !== undefined && Date.now() / 1_000 - own.at <= maxAgeSeconds;
+    if (isFresh && own.assurance >= (assurance ? LEVELS[assurance] : 1)) return undefined;
+    const demands = { maxAgeSeconds, ...(assurance && { requiredAssurance: assurance }) };
+    return this.startLogin(header, { ...demands, prompt: 'LOGIN', returnTo });
   }
 
   /** @throws ConnectError */
@@ -87,7 +94,8 @@ export class BrowserSessions {
         const earlier = this.#cookies.readSession(header);
         if (earlier !== session.id) this.#checks.markLeft(earlier);
         cookies.push(this.#cookies.writeSession(session.id));
-        const signIn = await toOwnSignIn(client, user?.id ?? '', callback.searchParams.get('authToken'));
+        const authToken = callback.searchParams.get('authToken');
+        const signIn = await toOwnSignIn(client, user?.id ?? '', authToken, session.assurance);
         if (signIn) cookies.push(this.#cookies.writeSignIn(signIn));
       }
     } catch (error) {

@@ -42,10 +42,10 @@ export function createExpressSessions(options: BrowserSessionOptions): SessionHa
   return {
     checkSession: check({ isRequired: false }),
     requireSignIn: check({ isRequired: true }),
-    requireFreshSignIn: (maxAgeSeconds) =>
+    requireFreshSignIn: (needed) =>
       catchErrors(async (request, response, next) => {
         const { cookie } = request.headers;
-        const reply = await sessions.requireFreshSignIn(cookie, maxAgeSeconds, pageOf(request));
+        const reply = await sessions.requireFreshSignIn(cookie, needed, pageOf(request));
         if (reply) redirect(response, reply);
         else next();
       }),

@@ -34,9 +34,9 @@ export function createHonoSessions(
   return {
     checkSession: check({ isRequired: false }),
     requireSignIn: check({ isRequired: true }),
-    requireFreshSignIn: (maxAgeSeconds) => async (c, next) => {
+    requireFreshSignIn: (needed) => async (c, next) => {
       const cookie = c.req.header('cookie');
-      const reply = await sessions.requireFreshSignIn(cookie, maxAgeSeconds, pageOf(c)).catch(throwWithStatus);
+      const reply = await sessions.requireFreshSignIn(cookie, needed, pageOf(c)).catch(throwWithStatus);
       return reply ? redirect(c, reply) : next();
     },
     startLogin: async (c) => {

@@ -9,6 +9,8 @@ export interface StartLoginOptions {
   readonly redirectUri: string;
   /** The maximum age of the sign-in. With 0 the user has to sign in again. */
   readonly maxAgeSeconds?: number;
+  /** How surely the user must sign in, if the application alone does not demand it. */
+  readonly requiredAssurance?: 'TWO_FACTORS' | 'PHISHING_RESISTANT';
   /** The languages to show the login page in: BCP 47 tags separated by spaces. Default: the user's own. */
   readonly locale?: string;
   /** `LOGIN`: the user has to sign in again. `PASSKEYS`: the login page shows the user's passkeys after the sign-in. */
@@ -76,11 +78,14 @@ export async function finishLogin(
     const message = `The redirect has the issuer ${JSON.stringify(iss)}, but the expected PUBLIC_URL of Usher is ${issuer}`;
     throw new LoginError('issuer_mismatch', message);
   }
-  if (query.get('error') === 'access_denied') throw new LoginError('canceled', 'The user canceled the login');
+  if (LEFT.includes(query.get('error') ?? '')) throw new LoginError('canceled', 'The user canceled the login');
   const authToken = query.get('authToken');
   if (!authToken) throw new LoginError('no_token', 'The redirect has no auth token');
   return client.auth.exchangeToken({ authToken });
 }
+
+/** The second if the user left a login that demands more than one factor (RFC 9470). */
+const LEFT: readonly string[] = ['access_denied', 'unmet_authentication_requirements'];
 
 /** Returns 43 random characters. */
 export function createLoginState(): string {

@@ -27,14 +27,24 @@ export interface BrowserLoginOptions extends Omit<StartLoginOptions, 'clientId' 
   readonly returnTo?: string | undefined;
 }
 
+/** What the last sign-in in this browser must be: its maximum age in seconds, or more. */
+export type FreshSignIn =
+  | number
+  | {
+      /** Default: 900. */
+      readonly maxAgeSeconds?: number;
+      /** `TWO_FACTORS`, or `PHISHING_RESISTANT`: a passkey that checks fingerprint, face or PIN. */
+      readonly assurance?: 'TWO_FACTORS' | 'PHISHING_RESISTANT';
+    };
+
 /** Middleware, and a handler for each route of the login. */
 export interface SessionHandlers<Handler, Middleware = Handler> {
   /** Sets `usherSession`, and renews the session. */
   readonly checkSession: Middleware;
   /** Like `checkSession`. Sends users who are not signed in to Usher, and then back to the page they asked for. */
   readonly requireSignIn: Middleware;
-  /** Returns middleware. It sends users to Usher if they signed in more than `maxAgeSeconds` ago. */
-  readonly requireFreshSignIn: (maxAgeSeconds: number) => Middleware;
+  /** Returns middleware. It sends users to Usher unless their last sign-in in this browser is what the call needs. */
+  readonly requireFreshSignIn: (needed: FreshSignIn) => Middleware;
   /** Sends the browser to Usher to sign in, and then to the path in the parameter `returnTo`. */
   readonly startLogin: Handler;
   /** The handler of the redirect URI. */

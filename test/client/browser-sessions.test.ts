@@ -44,7 +44,7 @@ describe('a browser', () => {
     expect(cookies).toEqual([
       expect.stringMatching(/^__Host-usher_login_[\w-]{43}=; Path=\/; HttpOnly; SameSite=Lax; Secure; Max-Age=0$/),
       expect.stringMatching(/^__Host-usher_session=[0-9a-f-]{36}; Path=\/; HttpOnly; SameSite=Lax; Secure$/),
-      expect.stringMatching(/^__Host-usher_signed_in=\d+\.[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/),
+      expect.stringMatching(/^__Host-usher_signed_in=\d+-1\.[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/),
     ]);
     expect(location).toBe('/');
   });
@@ -436,6 +436,41 @@ describe('what needs a fresh sign-in', () => {
     expect((await pay(cookie)).status).toBe(303);
   });
 
+  test.each([
+    ['TWO_FACTORS', 1, false],
+    ['TWO_FACTORS', 2, true],
+    ['PHISHING_RESISTANT', 2, false],
+    ['PHISHING_RESISTANT', 3, true],
+  ] as const)('demands %s of a sign-in of level %d in this browser: passes %s', async (assurance, level, passes) => {
+    const sessions = createSessions();
+    const { location, cookies } = await sessions.startLogin(undefined);
+    const own = headerOf((await sessions.finishLogin(headerOf(cookies), await complete(location, level))).cookies);
+    // The session is that of the strongest sign-in now, and this browser's sign-in the same as before.
+    clock.advance(1);
+    const other = await sessions.startLogin(undefined);
+    await sessions.finishLogin(headerOf(other.cookies), await complete(other.location, 3));
+    const reply = await sessions.requireFreshSignIn(own, { assurance });
+    expect(reply === undefined).toBe(passes);
+    const forged = own.replace(/(signed_in=\d+)-\d/, '$1-3');
+    expect((await sessions.requireFreshSignIn(forged, { assurance })) === undefined).toBe(level === 3);
+    if (!reply) return;
+    const loginIntentId = new URL(reply.location).searchParams.get('intent') ?? '';
+    const { loginIntent } = await adminClient(service).getLoginIntent({ loginIntentId });
+    expect(loginIntent).toMatchObject({ requiredAssurance: assurance, prompt: 'LOGIN', maxAgeSeconds: 900 });
+    clock.advance(1);
+    const after = await sessions.finishLogin(headerOf(reply.cookies), await complete(reply.location, 3));
+    expect(await sessions.requireFreshSignIn(headerOf(after.cookies), { assurance })).toBeUndefined();
+  });
+
+  test('leads a user home who has left a login that demands more', async () => {
+    const sessions = createSessions();
+    const { location, cookies } = await sessions.startLogin(undefined, { requiredAssurance: 'PHISHING_RESISTANT' });
+    const loginIntentId = new URL(location).searchParams.get('intent') ?? '';
+    const { redirectUrl } = await adminClient(service).cancelLogin({ loginIntentId });
+    expect(redirectUrl).toContain('error=unmet_authentication_requirements');
+    expect(await sessions.finishLogin(headerOf(cookies), redirectUrl)).toMatchObject({ location: '/' });
+  });
+
   test('demands a new sign-in each time with a maximum age of 0', async () => {
     const reply = await createSessions().requireFreshSignIn(await signInAgo(1), 0);
     const [intent] = await service.database.sql`
@@ -633,9 +668,9 @@ async function signIn(sessions: BrowserSessions, options: Parameters<BrowserSess
 }
 
 /** Signs the user in at Usher. Returns where the browser is sent. */
-async function complete(authUrl: string): Promise<string> {
+async function complete(authUrl: string, assurance = 1): Promise<string> {
   const loginIntentId = new URL(authUrl).searchParams.get('intent') ?? '';
-  return (await adminClient(service).completeLogin({ loginIntentId, userId: user.id })).redirectUrl;
+  return (await adminClient(service).completeLogin({ loginIntentId, userId: user.id, assurance })).redirectUrl;
 }
 
 /** Applies what a reply sets to the cookies of a browser. */

@@ -68,7 +68,8 @@ export function sendNonOperatorPage(
   kept: Html | false = false,
 ): 'sent' {
   const text = needsPasskey
-    ? html`<p>${isolate(email)} has to sign in with a passkey.</p>`
+    ? html`<p>${isolate(email)} has to sign in with a passkey that checks fingerprint, face or PIN.</p>
+<p><a class="button" href="/login?passkey">Sign in with a passkey</a></p>`
     : html`<p>${isolate(email)} is not an operator. Somebody with access to the server can add the address to <code>OPERATORS_FILE</code>.</p>`;
   sendCard(
     context,

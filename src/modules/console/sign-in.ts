@@ -39,7 +39,7 @@ const LINK_USES: RateLimit = { burst: 1, intervalMs: 2 * LINK_MINUTES * 60_000 }
 /** Three paths of this length, encrypted, fit into a cookie of 4096 bytes, the limit of browsers. */
 const MAX_RETURN_PATH = 600;
 
-/** Sends the browser to the login page. `to` is the page to return to, and `fresh` demands a new sign-in. */
+/** Sends the browser to the login page. `to` is the page to return to, `fresh` and `passkey` demand more of the sign-in. */
 export async function startSignIn({ context, parts, query }: ConsoleRequest): Promise<Reply> {
   if (query.has('out'))
     return sendSignInCard(context, 200, 'You are signed out', 'Your session has ended in every browser.');
@@ -51,9 +51,10 @@ export async function startSignIn({ context, parts, query }: ConsoleRequest): Pr
   }
   const returnTo = toReturnPath(query.get('to') ?? '/', consoleUrl);
   const fresh = query.has('fresh') ? { prompt: 'LOGIN', maxAgeSeconds: FRESH_SECONDS } : {};
+  const stronger = query.has('passkey') ? { requiredAssurance: 'PHISHING_RESISTANT' } : {};
   const redirectUri = redirectUriOf(parts);
   const state = beginLogin(context, { ...cookies, ...CONSOLE_LOGINS }, returnTo);
-  const request = { clientId: CONSOLE_CLIENT_ID, redirectUri, state, ...fresh };
+  const request = { clientId: CONSOLE_CLIENT_ID, redirectUri, state, ...fresh, ...stronger };
   const application = consoleApplication(redirectUri);
   const { authUrl } = await generateAuthUrl({ ...call, application }, createAuthPageLink(authPageUrl), request);
   return { redirect: authUrl };
@@ -81,16 +82,15 @@ export async function finishSignIn(request: ConsoleRequest): Promise<Reply> {
 
 async function exchange({ context, parts }: ConsoleRequest, authToken: string, returnTo: string): Promise<Reply> {
   const now = parts.clock();
-  const { userId, method, authenticatedAt, loginIntentId } = await parts.tokens.verify(
-    authToken,
-    CONSOLE_CLIENT_ID,
-    now,
-  );
+  const signIn = await parts.tokens.verify(authToken, CONSOLE_CLIENT_ID, now);
+  const { userId, method, authenticatedAt, loginIntentId } = signIn;
   const call = createOperatorCall(context, parts, userId, 'AuthService/ExchangeToken');
   const user = await getUser(call, { userId });
-  const operator = findOperator(parts, user, method);
+  const operator = findOperator(parts, user, signIn);
   if (!('role' in operator)) return sendNonOperatorPage(context, operator);
-  if (operator.needsPasskey && !(await countsForOperators(call, { userId, loginIntentId }))) {
+  // A page of the operator's own that resists phishing has passkeys of its own.
+  const isOwnPage = method !== 'passkey';
+  if (operator.needsPasskey && !isOwnPage && !(await countsForOperators(call, { userId, loginIntentId }))) {
     const text = html`It opens the console 7 days after you have added it. A passkey that you add with the link of <code>npm run console</code> opens it at once.`;
     return sendSignInCard(context, 403, 'This passkey is new', text);
   }

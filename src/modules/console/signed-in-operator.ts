@@ -1,5 +1,6 @@
 /** The operator who is signed in to the console, and their rights. */
 
+import { PHISHING_RESISTANT } from '../../domain/core/assurance.ts';
 import type { ApplicationCall, Call } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { CONSOLE_APPLICATION_ID } from '../../domain/core/own-applications.ts';
@@ -35,11 +36,11 @@ export interface NonOperator {
 export function findOperator(
   { operators }: Pick<ConsoleParts, 'operators'>,
   { email }: { readonly email: string },
-  method: SignInMethod,
+  { method, assurance }: { readonly method: SignInMethod; readonly assurance: number },
 ): Operator | NonOperator {
   // Changes would be in the audit log as those of the operator.
   const operator = method === IMPERSONATION ? undefined : operators.find(email);
-  const isAccepted = operator && (!operator.needsPasskey || method === 'passkey');
+  const isAccepted = operator && (!operator.needsPasskey || assurance >= PHISHING_RESISTANT);
   return isAccepted ? operator : { email, needsPasskey: operator !== undefined };
 }
 
@@ -58,7 +59,7 @@ export async function findSignedIn(
   if (!user) return undefined;
   const isFresh = hasSignedInHere(context, parts.cookies, { userId: user.id, now: call.now });
   const signIn = { userId: user.id, name: user.name, sessionId, isFresh };
-  return { ...findOperator(parts, user, found.method), ...signIn };
+  return { ...findOperator(parts, user, found), ...signIn };
 }
 
 /** Renews the session if that is due, and stores the new one in the cookie. */

@@ -291,7 +291,8 @@ describe('an operator', () => {
     // It leads to the login page, to add a passkey.
     expect(reply).toMatchObject({ status: 303, location: expect.stringMatching(/\/login\?intent=/) });
     expect((await other.open('/users')).heading).not.toBe('Users');
-    await fixture.service.database.sql`update sessions set method = 'passkey' where email = ${OPERATORS.support}`;
+    await fixture.service.database
+      .sql`update sessions set method = 'passkey', assurance = 3 where email = ${OPERATORS.support}`;
     await poll(browser, '/users').toBe(200);
     await undo();
   });

@@ -4,7 +4,7 @@ import { parseOperators } from '../../../src/modules/console/operators.ts';
 import { HOUR } from '../../support/clock.ts';
 import { ConsoleBrowser, ConsoleFixture, OPERATORS } from '../../support/console-fixture.ts';
 import { LoginBrowser, type LoginPage } from '../../support/login-browser.ts';
-import { SoftwarePasskey } from '../../support/passkey.ts';
+import { FLAGS, type Oddities, SoftwarePasskey } from '../../support/passkey.ts';
 import { savePasskey, sendPasskey, TO_PASSKEYS } from '../../support/passkey-page.ts';
 import { adminClient, PUBLIC_URL } from '../../support/service.ts';
 
@@ -41,10 +41,10 @@ async function add(opened: { browser: LoginBrowser; page: LoginPage }): Promise<
 }
 
 /** Signs in to the console with the passkey. */
-async function open(passkey: SoftwarePasskey) {
+async function open(passkey: SoftwarePasskey, odd?: Oddities) {
   const console = new ConsoleBrowser(fixture.url);
   const opened = await arrive((await console.open('/login')).location);
-  const { location = '' } = await sendPasskey(opened, passkey, PUBLIC_URL);
+  const { location = '' } = await sendPasskey(opened, passkey, PUBLIC_URL, odd);
   return console.open(location.slice(fixture.url.length));
 }
 
@@ -70,4 +70,16 @@ test('the printed link signs nobody in, and a passkey that is added after it ope
   expect(reply.location).toContain(`${PUBLIC_URL}/login?intent=`);
   expect((await console.open('/users')).heading).not.toBe('Users');
   expect(await open(await addByCode(reply.location))).toMatchObject({ location: '/' });
+});
+
+test('a passkey that does not verify the person leads to a sign-in with one that does', async () => {
+  const { location } = await new ConsoleBrowser(fixture.url).useLink(fixture.createLink(email));
+  const passkey = await addByCode(location);
+  const refused = await open(passkey, { flags: FLAGS.verified });
+  expect(refused).toMatchObject({ status: 403, heading: 'You cannot use the console' });
+  expect(refused.body).toContain('href="/login?passkey"');
+  const { page } = await arrive((await new ConsoleBrowser(fixture.url).open('/login?passkey')).location);
+  expect(page.forms.some(({ action }) => action === '/login/email')).toBe(false);
+  expect(page.body).toContain('data-verification="required"');
+  expect(await open(passkey)).toMatchObject({ location: '/' });
 });

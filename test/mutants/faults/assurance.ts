@@ -140,7 +140,7 @@ export const ASSURANCE_FAULTS: readonly Fault[] = [
     find: "        assurance = ${p.integer('assurance')},\n",
     replace: '',
     test: table,
-    title: /by GenerateAuthUrl a sign-in by passkey that does not where ANY is demanded, and ANY by the login/,
+    title: /and all share that of the last one over RPC/,
   },
   {
     what: 'A refreshed ID token has the level of another browser',
@@ -149,6 +149,22 @@ export const ASSURANCE_FAULTS: readonly Fault[] = [
     replace: 'assurance: session.assurance',
     test: table,
     title: /each browser has the level of its own sign-in/,
+  },
+  {
+    what: 'requireFreshSignIn lets a weaker sign-in pass',
+    file: 'src/client/browser-sessions.ts',
+    find: 'isFresh && own.assurance >= (assurance ? LEVELS[assurance] : 1)',
+    replace: 'isFresh',
+    test: 'test/client/browser-sessions.test.ts',
+    title: /demands TWO_FACTORS of a sign-in of level/,
+  },
+  {
+    what: 'requireFreshSignIn believes the level of another issuer',
+    file: 'src/client/own-sign-in.ts',
+    find: 'Math.min(signIn.assurance, highest)',
+    replace: 'signIn.assurance',
+    test: 'test/client/own-sign-in.test.ts',
+    title: /a sign-in of this browser counts/,
   },
   {
     what: 'Every passkey is two factors in amr',

@@ -68,8 +68,8 @@ export const CLIENT_PACKAGE_FAULTS: readonly Fault[] = [
   {
     what: 'A maximum age of 0 counts as none',
     file: 'src/client/browser-sessions.ts',
-    find: "{ maxAgeSeconds, prompt: 'LOGIN', returnTo }",
-    replace: "{ ...(maxAgeSeconds && { maxAgeSeconds }), prompt: 'LOGIN', returnTo }",
+    find: '{ maxAgeSeconds, ...(assurance',
+    replace: '{ ...(maxAgeSeconds && { maxAgeSeconds }), ...(assurance',
     test: browsers,
     title: /demands a new sign-in each time with a maximum age of 0/,
   },

@@ -159,7 +159,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   {
     what: 'An operator who needs a passkey gets in with a code',
     file: 'src/modules/console/signed-in-operator.ts',
-    find: "operator && (!operator.needsPasskey || method === 'passkey')",
+    find: 'operator && (!operator.needsPasskey || assurance >= PHISHING_RESISTANT)',
     replace: 'operator',
     test: attacks,
     title: /who needs a passkey gets in with nothing else/,

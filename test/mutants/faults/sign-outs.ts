@@ -65,8 +65,8 @@ export const SIGN_OUT_FAULTS: readonly Fault[] = [
   {
     what: 'A made-up sign-in counts as fresh',
     file: 'src/client/own-sign-in.ts',
-    find: 'given === expected ?',
-    replace: 'given ?',
+    find: 'if (given !== expected)',
+    replace: 'if (!given)',
     test: 'test/client/browser-sessions.test.ts',
     title: /that somebody made up/,
   },

@@ -3,9 +3,10 @@ import { LOGIN_METHODS } from '../../../config/login-methods.ts';
 import type { ApplicationDetails } from '../../../domain/applications/application.ts';
 import { allowsMethod } from '../../../domain/applications/branding.ts';
 import { isRegistrable } from '../../../domain/applications/redirect-uri.ts';
+import { nameRequiredAssurance, ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import { type Html, html } from '../../../http/html.ts';
 import type { ConsoleRequest } from '../console-request.ts';
-import { renderCheck, renderField, textOrNull } from '../parts/field.ts';
+import { renderCheck, renderEditedSelect, renderField, textOrNull } from '../parts/field.ts';
 import { QUICK_START_URI } from '../parts/quick-start.ts';
 
 type Chosen = Omit<ApplicationDetails, 'id' | 'clientId' | 'createdAt'>;
@@ -34,6 +35,12 @@ export const APPLICATION_FIELDS = [
     'machineClientIds',
   ],
 ];
+
+const DEMANDS = [
+  ['ANY', 'In any way'],
+  ['TWO_FACTORS', 'With two factors: a passkey, or what your own page checks'],
+  ['PHISHING_RESISTANT', 'With a passkey that checks fingerprint, face or PIN'],
+] as const;
 
 /** Renders the fields of a new or an existing application. The kind of a new one decides about OpenID Connect. */
 export function renderApplicationFields(request: ConsoleRequest, application?: Chosen): Html {
@@ -71,6 +78,7 @@ ${group(
 ${methodsOf(request, application).map(([value, label]) => renderCheck(request, { name: 'loginMethods', value, label, isChecked: !application || allowsMethod(application, value) }))}<p>The login page offers those that this Usher has enabled.</p></fieldset>
 <fieldset class="check field"><legend>People</legend>
 ${check('allowSignUp', 'New people may sign up')}${check('allowInvitations', 'Its API keys may invite people by e-mail')}${check('askName', 'Ask new people for their name')}${check('singleSignOn', 'Continue as: people who signed in to another application need no new code')}${check('restrictAccess', 'Only people whom you let in: those added here or invited, and members of groups with access')}</fieldset>
+${renderEditedSelect(request, { name: 'requiredAssurance', label: 'How surely people must sign in', options: DEMANDS, saved: nameRequiredAssurance(application?.requiredAssurance ?? ONE_FACTOR), note: 'If you demand more, earlier sign-ins that are weaker end within 15 minutes.' })}
 ${field('signUpEmailDomains', 'Domains of new people’s addresses', { rows: 2, placeholder: 'example.com', note: 'One per line, with their sub-domains. Empty: all. Known people sign in with any address.' })}`,
   true,
 )}
@@ -140,6 +148,7 @@ export function readApplication(request: ConsoleRequest) {
     askName: form.has('askName'),
     singleSignOn: form.has('singleSignOn'),
     restrictAccess: form.has('restrictAccess'),
+    requiredAssurance: form.get('requiredAssurance') ?? DEMANDS[0][0],
     accentColor: textOrNull(form, 'accentColor'),
     termsUri: textOrNull(form, 'termsUri'),
     privacyUri: textOrNull(form, 'privacyUri'),

@@ -64,11 +64,31 @@ export function renderSelect(
   label: string,
   options: readonly (readonly [value: string, label: string])[],
   chosen: string,
+  note?: Html | string,
 ): Html {
   const items = options.map(
     ([value, text]) => html`<option value="${value}"${value === chosen && html` selected`}>${text}</option>`,
   );
-  return html`<div class="field"><label for="${name}">${label}</label><select id="${name}" name="${name}">${items}</select></div>\n`;
+  return html`<div class="field"><label for="${name}">${label}</label><select id="${name}" name="${name}"${note && html` aria-describedby="${name}-note"`}>${items}</select>${note && html`<p id="${name}-note">${note}</p>`}</div>\n`;
+}
+
+/** Renders a drop-down list of a form that edits something. In a refused form, it has the chosen value. */
+export function renderEditedSelect(
+  { problem }: Pick<ConsoleRequest, 'problem'>,
+  { name, label, options, saved, note }: Choice,
+): Html {
+  const chosen = problem?.form.get(name) ?? saved;
+  const labelOf = options.find(([value]) => value === saved)?.[1] ?? saved;
+  const shown = isOutdated(problem) && chosen !== saved && html` <span class="saved">Saved: ${labelOf}</span>`;
+  return renderSelect(name, label, options, chosen, html`${note}${shown}`);
+}
+
+interface Choice {
+  readonly name: string;
+  readonly label: string;
+  readonly options: readonly (readonly [value: string, label: string])[];
+  readonly saved: string;
+  readonly note: string;
 }
 
 const OUTDATED =
