@@ -162,6 +162,7 @@ function accountView(language: Language) {
   return {
     ...view,
     user: USER,
+    groups: ['Editors', 'night-shift'],
     sessions: SESSIONS,
     sections: [
       ...waysOf(language),

@@ -32,6 +32,7 @@ import {
 import { addNewWallet, challengeNewWallet, removeWallet, showNewWallet, showWallet } from './account-wallet.ts';
 import { endAccountSession } from './domain/end-account-session.ts';
 import { exportAccount } from './domain/export-account.ts';
+import { listOwnGroups } from './domain/list-own-groups.ts';
 import { renderAccount } from './render-account.ts';
 import { renderAccountForm, renderAccountMessage, renderAccountSignIn } from './render-account-form.ts';
 
@@ -99,13 +100,15 @@ async function showAccount(request: AccountRequest, sections: readonly AccountSe
   const note = done ? view.language.text(done) : '';
   if (!account) return sendPage(context, 200, renderAccountSignIn(view, note));
   const { isFresh, user } = account;
-  const [sessions, ...shown] = await Promise.all([
+  const [sessions, groups, ...shown] = await Promise.all([
     listAccountSessions(call, user.id),
+    listOwnGroups(call, user.id),
     ...sections.map((section) => section.show?.(request, view, user) ?? {}),
   ]);
   const page = renderAccount({
     ...view,
     user,
+    groups: groups.map(({ name, displayName }) => displayName ?? name),
     sessions,
     sections: shown,
     browserDigest: browser.digest,

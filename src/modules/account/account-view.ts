@@ -5,6 +5,8 @@ import type { AccountFormView, ShownSection } from '../../login-page/page-offer.
 /** The data of the account page itself. */
 export interface AccountView extends AccountFormView {
   readonly user: User;
+  /** The names of the user's groups. */
+  readonly groups: readonly string[];
   readonly sessions: readonly AccountSession[];
   readonly sections: readonly ShownSection[];
   /** Identifies this browser in sessions. */

@@ -54,12 +54,16 @@ ${renderLoginButton(view, 'LOGIN', 'account.signInAgain')}</div>`;
 }
 
 function renderYou(view: AccountView): Html {
-  const { language, user } = view;
+  const { groups, language, user } = view;
   return renderAccountPanel(
     'you',
     language.text('account.you'),
     html`${renderItem(language.text('account.name'), isolate(user.name ?? '–'), renderAccountLink(view, 'name', 'account.change', 'account.name'))}
-${renderItem(language.text('account.email'), renderAddress(user.email), view.hasEmail && renderAccountLink(view, 'email', 'account.change', 'account.email'))}`,
+${renderItem(language.text('account.email'), renderAddress(user.email), view.hasEmail && renderAccountLink(view, 'email', 'account.change', 'account.email'))}${
+  groups.length > 0 &&
+  html`
+${renderItem(language.text('account.groups'), html`${groups.map((name, index) => html`${index > 0 && ' · '}${isolate(name)}`)}`)}`
+}`,
   );
 }
 

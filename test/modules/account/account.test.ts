@@ -41,6 +41,17 @@ describe('a person', () => {
     expect(page.headers['cache-control']).toBe('no-store');
   });
 
+  it('sees the names of their groups', async () => {
+    const user = await createTestUser(service);
+    expect((await openAccount(user)).page.body).not.toContain('Groups');
+    const { group } = await admin.createGroup({ name: 'editors', displayName: 'The <b> editors' });
+    await admin.addGroupMember({ groupId: group?.groupId ?? '', userId: user.id });
+    clock.advance(MINUTE);
+    const { page } = await openAccount(user);
+    expect(page.body).toContain('Groups');
+    expect(page.body).toContain('The &#60;b&#62; editors');
+  });
+
   it('reads the name of the page in their language when they sign in, also in the e-mail', async () => {
     const user = await createTestUser(service);
     const browser = new LoginBrowser(service);

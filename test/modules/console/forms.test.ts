@@ -64,6 +64,38 @@ describe('a user', () => {
     expect((await browser.open(path)).status).toBe(404);
   });
 
+  test('has an external ID and attributes, which a form that is refused keeps', async () => {
+    const user = await createTestUser(fixture.service);
+    const other = await createTestUser(fixture.service);
+    const path = `/users/${user.id}`;
+    const attributes = '{"plan":"pro","seats":5}';
+    await submit(path, path, { externalId: 'crm-1', attributes }, 'AdminService/UpdateUser');
+    const stored = async (userId: string) => (await adminClient(fixture.service).getUser({ userId })).user;
+    expect(await stored(user.id)).toMatchObject({ externalId: 'crm-1', attributes: { plan: 'pro', seats: 5 } });
+    // What the form shows, it stores.
+    await submit(path, path, { name: 'Joan' }, 'AdminService/UpdateUser');
+    expect(await stored(user.id)).toMatchObject({ externalId: 'crm-1', attributes: { plan: 'pro', seats: 5 } });
+    for (const [field, typed] of [
+      ['attributes', { attributes: '{"plan":' }],
+      ['attributes', { attributes: '{"sub":"x"}' }],
+      ['externalId', { externalId: 'crm-1' }],
+    ] as const) {
+      const refused = await browser.submit(await browser.open(`/users/${other.id}`), `/users/${other.id}`, typed);
+      expect(refused).toMatchObject({ status: 422, body: expect.stringContaining(`id="${field}-wrong"`) });
+      expect(refused.body).toContain(Object.values(typed)[0]?.replaceAll('"', '&#34;'));
+    }
+    await submit(path, path, { externalId: '', attributes: '' }, 'AdminService/UpdateUser');
+    expect(await stored(user.id)).not.toMatchObject({ externalId: expect.anything() });
+    expect((await stored(user.id))?.attributes).toBeUndefined();
+  });
+
+  test('shows an application the attributes that its settings list', async () => {
+    const path = `/applications/${fixture.tenant.id}`;
+    await submit(path, path, { attributeClaims: 'plan\r\nseats' }, 'AdminService/UpdateApplication');
+    const { application } = await adminClient(fixture.service).getApplication({ applicationId: fixture.tenant.id });
+    expect(application?.attributeClaims).toEqual(['plan', 'seats']);
+  });
+
   test('is erased only if the name is typed, and never by oneself', async () => {
     const user = await createTestUser(fixture.service);
     const path = `/users/${user.id}/erase`;

@@ -94,6 +94,18 @@ test('a group is added with at least one meaning', async () => {
   expect(reply.body).toContain('id="group-wrong"');
 });
 
+test('an invitation names groups, and an unknown one is refused at its field', async () => {
+  const path = `/applications/${applicationId}/invitations`;
+  const { group } = await admin.getGroup({ groupId });
+  const typed = { email: 'invited@example.com', group: `${group?.name}\r\nnobody` };
+  const refused = await browser.submit(await browser.open(path), path, typed);
+  expect(refused).toMatchObject({ status: 422, body: expect.stringContaining('id="group-wrong"') });
+  await browser.submit(refused, path, { ...typed, group: `${group?.name}\r\n` });
+  const [invitation] = await fixture.service.database
+    .sql`select group_ids from invitations where email = ${typed.email}`;
+  expect(invitation).toEqual({ group_ids: [groupId] });
+});
+
 test('the page of an application says whether groups decide who may sign in', async () => {
   const notRestricted = 'do not restrict access';
   expect((await browser.open(ofApplication)).text).toContain(notRestricted);

@@ -1,4 +1,3 @@
-import { groupMembers, groups } from '../../../database/group-schema.ts';
 import { loginIntents } from '../../../database/intent-schema.ts';
 import { invitations } from '../../../database/invitation-schema.ts';
 import { applications } from '../../../database/schema.ts';
@@ -6,6 +5,7 @@ import { nullable, p, statement, t } from '../../../database/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { listAccountSessions } from '../../../domain/grants/list-account-sessions.ts';
 import type { User } from '../../../domain/users/user.ts';
+import { listOwnGroups } from './list-own-groups.ts';
 
 /**
  * Returns the stored data about a user, for an export as JSON. Secrets, such as session IDs, are left out.
@@ -22,7 +22,7 @@ export async function exportAccount(
     listAccountSessions(call, userId),
     call.run(selectLogins, { userId }),
     call.run(selectMemberships, { userId }),
-    call.run(selectGroups, { userId }),
+    listOwnGroups(call, userId),
     call.run(selectInvitations, { userId }),
     call.run(countKnownOrigins, { userId, now: call.now }),
     ...sections.map((section) => section.exportData?.(call, userId) ?? {}),
@@ -74,14 +74,6 @@ const selectInvitations = statement('select_account_invitations', {
 })`
   select application_id, email, created_at, expires_at, accepted_at from invitations
   where user_id = ${p.uuid('userId')} order by created_at desc, id limit 1000`;
-
-const selectGroups = statement('select_account_groups', {
-  name: groups.name,
-  displayName: groups.displayName,
-  addedAt: groupMembers.addedAt,
-})`
-  select g.name, g.display_name, m.added_at from group_members m join groups g on g.id = m.group_id
-  where m.user_id = ${p.uuid('userId')} order by g.name`;
 
 /** Exported as a number: browsers and networks are stored as HMACs, which tell the user nothing. */
 const countKnownOrigins = statement('count_known_origins', { knownBrowsersAndNetworks: t.integer })`

@@ -30,6 +30,7 @@ export const APPLICATION_FIELDS = [
     'sessionIdleSeconds',
     'postLogoutRedirectUris',
     'backchannelLogoutUri',
+    'attributeClaims',
     'resourceUri',
     'resourceScopes',
     'machineClientIds',
@@ -79,7 +80,8 @@ ${methodsOf(request, application).map(([value, label]) => renderCheck(request, {
 <fieldset class="check field"><legend>People</legend>
 ${check('allowSignUp', 'New people may sign up')}${check('allowInvitations', 'Its API keys may invite people by e-mail')}${check('askName', 'Ask new people for their name')}${check('singleSignOn', 'Continue as: people who signed in to another application need no new code')}${check('restrictAccess', 'Only people whom you let in: those added here or invited, and members of groups with access')}</fieldset>
 ${renderEditedSelect(request, { name: 'requiredAssurance', label: 'How surely people must sign in', options: DEMANDS, saved: nameRequiredAssurance(application?.requiredAssurance ?? ONE_FACTOR), note: 'If you demand more, earlier sign-ins that are weaker end within 15 minutes.' })}
-${field('signUpEmailDomains', 'Domains of new people’s addresses', { rows: 2, placeholder: 'example.com', note: 'One per line, with their sub-domains. Empty: all. Known people sign in with any address.' })}`,
+${field('signUpEmailDomains', 'Domains of new people’s addresses', { rows: 2, placeholder: 'example.com', note: 'One per line, with their sub-domains. Empty: all. Known people sign in with any address.' })}
+${field('attributeClaims', 'Attributes of people that it sees', { rows: 2, placeholder: 'plan', note: 'One name per line, at most ten. Operators write attributes; applications see none but these.' })}`,
   true,
 )}
 ${group(
@@ -145,6 +147,7 @@ export function readApplication(request: ConsoleRequest) {
     allowSignUp: form.has('allowSignUp'),
     allowInvitations: form.has('allowInvitations'),
     signUpEmailDomains: lines('signUpEmailDomains'),
+    attributeClaims: lines('attributeClaims'),
     askName: form.has('askName'),
     singleSignOn: form.has('singleSignOn'),
     restrictAccess: form.has('restrictAccess'),

@@ -2,6 +2,7 @@
 import { AdminService } from '../../../../gen/usher/v1/admin_pb.ts';
 import { UserService } from '../../../../gen/usher/v1/user_pb.ts';
 import { showEmail } from '../../../config/email-address.ts';
+import { getGroupByName } from '../../../domain/groups/get-group.ts';
 import type { InvitationRow } from '../../../domain/invitations/invitation.ts';
 import { listInvitations } from '../../../domain/invitations/list-invitations.ts';
 import { html } from '../../../http/html.ts';
@@ -38,6 +39,7 @@ export async function showInvitations(request: ConsoleRequest): Promise<ConsoleP
     : 'Gets an e-mail without a link: the settings do not say where a new sign-in starts.';
   const fields = html`${renderField(request, { name: 'email', label: 'E-mail address', type: 'email', isRequired: true, note })}
 ${renderField(request, { name: 'name', label: 'Name', note: 'For somebody whom Usher does not know yet.' })}
+${renderField(request, { name: 'group', label: 'Groups', rows: 2, note: html`One name per line, of the <a href="/groups">groups</a> that the person joins at the first sign-in.` })}
 ${renderSelect('locale', 'Language of the e-mail', languages, typed.get('locale') ?? 'en')}
 ${renderField(request, { name: 'expiresInDays', label: 'Open for so many days', type: 'number', placeholder: '30' })}`;
   return renderApplicationList(request, application, {
@@ -49,7 +51,7 @@ ${renderField(request, { name: 'expiresInDays', label: 'Open for so many days', 
     form: mayInvite && {
       title: 'Invite somebody',
       submit: 'Invite',
-      shown: ['email', 'name', 'expiresInDays'],
+      shown: ['email', 'name', 'group', 'expiresInDays'],
       fields,
     },
   });
@@ -65,11 +67,15 @@ const COLUMNS = [
 
 export const inviteByForm = createAction(
   AdminService.method.inviteUser,
-  ({ form, params }) => {
+  async ({ call, form, params }) => {
+    const names = (form.get('group') ?? '').split('\n').map((name) => name.trim());
+    const groupIds: string[] = [];
+    for (const name of new Set(names)) if (name !== '') groupIds.push((await getGroupByName(call, name)).groupId);
     const days = textOrNull(form, 'expiresInDays');
     return {
       applicationId: params.a,
       email: form.get('email') ?? '',
+      groupIds,
       name: textOrNull(form, 'name'),
       locale: textOrNull(form, 'locale'),
       expiresInDays: days === null ? null : Number(days),

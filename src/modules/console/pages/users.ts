@@ -1,5 +1,6 @@
 /** The list of users, and the form that creates one. */
 import { AdminService } from '../../../../gen/usher/v1/admin_pb.ts';
+import { invalidField } from '../../../domain/core/errors.ts';
 import { listUsers } from '../../../domain/users/list-users.ts';
 import type { User } from '../../../domain/users/user.ts';
 import { type Html, html } from '../../../http/html.ts';
@@ -74,23 +75,26 @@ export async function showNewUser(request: ConsoleRequest): Promise<ConsolePage>
 ${renderProblem(request, USER_FIELDS)}
 ${renderForm(
   '/users/new',
-  html`${renderUserFields(request, { email, name: null, walletAddress: '', profileImage: null })}
+  html`${renderUserFields(request, { email, name: null, walletAddress: '', profileImage: null, externalId: null, attributes: null })}
 <div class="actions"><button>Create</button><a class="button second" href="/users">Back</a></div>`,
   'fields tight sheet',
 )}`,
   };
 }
 
-export const USER_FIELDS = ['email', 'name', 'walletAddress', 'profileImage'];
+export const USER_FIELDS = ['email', 'name', 'walletAddress', 'profileImage', 'externalId', 'attributes'];
 
 export function renderUserFields(
   request: ConsoleRequest,
-  user: Pick<User, 'email' | 'name' | 'walletAddress' | 'profileImage'>,
+  user: Pick<User, 'email' | 'name' | 'walletAddress' | 'profileImage' | 'externalId' | 'attributes'>,
 ): Html {
+  const attributes = user.attributes === null ? '' : JSON.stringify(user.attributes, undefined, 2);
   return html`${renderField(request, { name: 'email', label: 'E-mail address', value: user.email, isRequired: true, note: 'People sign in with it.' })}
 ${renderField(request, { name: 'name', label: 'Name', value: user.name })}
 ${renderField(request, { name: 'walletAddress', label: 'Wallet', value: user.walletAddress })}
-${renderField(request, { name: 'profileImage', label: 'Profile image', type: 'url', value: user.profileImage, note: 'An http or https address.' })}`;
+${renderField(request, { name: 'profileImage', label: 'Profile image', type: 'url', value: user.profileImage, note: 'An http or https address.' })}
+${renderField(request, { name: 'externalId', label: 'External ID', value: user.externalId, note: 'The ID of the user in another system.' })}
+${renderField(request, { name: 'attributes', label: 'Attributes', rows: 4, value: attributes, placeholder: '{ "plan": "pro" }', note: 'As JSON. An application sees those that its settings list.' })}`;
 }
 
 export const createUserByForm = createAction(
@@ -106,5 +110,15 @@ export function readProfile(form: URLSearchParams) {
     name: textOrNull(form, 'name'),
     walletAddress: form.get('walletAddress')?.trim() ?? '',
     profileImage: textOrNull(form, 'profileImage'),
+    externalId: textOrNull(form, 'externalId'),
+    attributes: readAttributes(textOrNull(form, 'attributes')),
   };
+}
+
+function readAttributes(json: string | null): unknown {
+  try {
+    return json === null ? null : JSON.parse(json);
+  } catch {
+    throw invalidField('attributes', 'must be JSON, such as { "plan": "pro" }');
+  }
 }

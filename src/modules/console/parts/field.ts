@@ -116,6 +116,7 @@ export function renderProblem(
 /** The field that an error without violations belongs to. */
 const FIELDS_OF_ERRORS: Partial<Record<ErrorReason, string>> = {
   USER_ALREADY_EXISTS: 'email',
+  EXTERNAL_ID_ALREADY_EXISTS: 'externalId',
   USER_NOT_FOUND: 'userId',
   RESOURCE_ALREADY_EXISTS: 'resourceUri',
   GROUP_ALREADY_EXISTS: 'name',
