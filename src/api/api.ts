@@ -2,6 +2,7 @@
 import type { Secrets } from '../config/secrets.ts';
 import type { Run } from '../database/database.ts';
 import { ApiKeys } from '../domain/api-keys/api-keys.ts';
+import type { CreateIntrospection, IntrospectToken } from '../domain/grants/token-status.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
 import type { MessageFeeds } from '../domain/messages/message-feeds.ts';
 import { LiveSessions } from '../domain/sessions/live-sessions.ts';
@@ -28,7 +29,7 @@ const LOOK_UP_LIMITS = { min: 1_000, max: 1_000 };
 
 export interface ApiParts
   extends Omit<PipelineParts, 'admission' | 'apiKeys' | 'lookUps'>,
-    Omit<ServiceParts, 'apiKeys' | 'codeKeys' | 'health' | 'liveSessions'> {
+    Omit<ServiceParts, 'apiKeys' | 'codeKeys' | 'health' | 'introspectToken' | 'liveSessions'> {
   readonly secrets: Pick<Secrets, 'encryptionKeys'>;
   /** Aborted when the server ends its streams. */
   readonly closing: AbortSignal;
@@ -36,8 +37,12 @@ export interface ApiParts
   /** Whether Usher serves an account page. */
   readonly hasAccountPage: boolean;
   readonly hasOidc: boolean;
+  /** Without one that is on, no token is active. */
+  readonly protocol: { readonly createIntrospection: CreateIntrospection | undefined } | undefined;
   readonly readiness: Readiness;
 }
+
+const knowNoToken: IntrospectToken = async () => ({ active: false });
 
 export type Api = ReturnType<typeof createApi>;
 
@@ -56,7 +61,8 @@ export function createApi(parts: ApiParts) {
   const checkIns = createCheckInExport({ ...parts, admission, apiKeys, exporter: downloads, lookUps });
   const codeKeys = deriveLoginCodeKeys(parts.secrets.encryptionKeys);
   const health = createHealthMonitor(readiness, closing);
-  const procedures = createProcedures({ ...parts, apiKeys, codeKeys, health, liveSessions });
+  const introspectToken = parts.protocol?.createIntrospection?.({ run: runShared, liveSessions }) ?? knowNoToken;
+  const procedures = createProcedures({ ...parts, apiKeys, codeKeys, health, introspectToken, liveSessions });
   const messages = createMessageStreams({ ...parts, admission, apiKeys, lookUps });
   return {
     admissions: { api: admission, key_lookup: lookUps },

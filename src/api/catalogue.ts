@@ -8,6 +8,7 @@ import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { MessageService } from '../../gen/usher/v1/message_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
+import { TokenService } from '../../gen/usher/v1/token_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { isUnary } from './procedures.ts';
@@ -28,6 +29,7 @@ export const SERVICES = [
   defineService(UserService, 'apiKey'),
   defineService(WebhookService, 'apiKey'),
   defineService(EventService, 'apiKey'),
+  defineService(TokenService, 'apiKey'),
   defineService(MessageService, 'apiKey'),
   defineService(AdminService, 'adminKey'),
 ];

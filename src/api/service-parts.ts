@@ -1,4 +1,5 @@
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
+import type { IntrospectToken } from '../domain/grants/token-status.ts';
 import type { ProviderNames } from '../domain/identities/provider-names.ts';
 import type { LoginCodeKeys } from '../domain/login/login-code.ts';
 import type { PageTokens } from '../domain/pages/page-tokens.ts';
@@ -16,6 +17,7 @@ export interface ServiceParts {
   /** They digest e-mail addresses that are invited. */
   readonly codeKeys: LoginCodeKeys;
   readonly health: HealthMonitor;
+  readonly introspectToken: IntrospectToken;
   readonly liveSessions: LiveSessions;
   readonly pageTokens: PageTokens;
   /** The host to which passkeys belong: an import takes no others. */

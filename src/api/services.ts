@@ -5,6 +5,7 @@ import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { MessageService } from '../../gen/usher/v1/message_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
+import { TokenService } from '../../gen/usher/v1/token_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { createAdminHandlers } from './handlers/admin-handlers.ts';
@@ -12,6 +13,7 @@ import { createAuthHandlers } from './handlers/auth-handlers.ts';
 import { createEventHandlers } from './handlers/event-handlers.ts';
 import { createMessageHandlers } from './handlers/message-handlers.ts';
 import { createSessionHandlers } from './handlers/session-handlers.ts';
+import { createTokenHandlers } from './handlers/token-handlers.ts';
 import { createUserHandlers } from './handlers/user-handlers.ts';
 import { createWebhookHandlers } from './handlers/webhook-handlers.ts';
 import { createApplicationProcedures, createServiceProcedures, type Procedures, pathOf } from './procedures.ts';
@@ -25,6 +27,7 @@ export function createProcedures(parts: ServiceParts): Procedures {
     ...createApplicationProcedures(UserService, createUserHandlers(parts)),
     ...createApplicationProcedures(WebhookService, createWebhookHandlers(parts)),
     ...createApplicationProcedures(EventService, createEventHandlers(pageTokens)),
+    ...createApplicationProcedures(TokenService, createTokenHandlers(parts)),
     ...createApplicationProcedures(MessageService, createMessageHandlers(pageTokens)),
     ...createServiceProcedures(AdminService, createAdminHandlers(parts), 'adminKey'),
     ...createServiceProcedures(Health, health.handlers, 'none'),

@@ -5,6 +5,7 @@ import type { Config, ModuleSettings } from '../config/config.ts';
 import type { WantedPort } from '../config/require-free-ports.ts';
 import type { Secrets } from '../config/secrets.ts';
 import type { LogoutTokens } from '../delivery/send-delivery.ts';
+import type { CreateIntrospection } from '../domain/grants/token-status.ts';
 import type { ProtocolAnswers } from '../domain/tokens/protocol-answers.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
@@ -42,6 +43,8 @@ export interface PageSetup {
 interface Protocol {
   /** Answers the logins that the protocol has begun, even if it is off by now. */
   readonly answers: ProtocolAnswers;
+  /** Undefined if the protocol is off. */
+  readonly createIntrospection: CreateIntrospection | undefined;
   /** Undefined if the protocol is off. */
   readonly logoutTokens: LogoutTokens | undefined;
   open(core: Core): OpenedModule | undefined;

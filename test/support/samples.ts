@@ -59,6 +59,7 @@ const MAKE: Readonly<Record<Variable, (values: SampleValues, fixture: SampleFixt
   AUTH_TOKEN: async (_, { service, tenant, user }) => logIn(service, tenant, user ?? (await createTestUser(service))),
   SESSION_ID: async (_, { service, tenant, user }) =>
     beginSession(service, tenant, user ?? (await createTestUser(service))),
+  ACCESS_TOKEN: () => `uat_${randomBytes(62).toString('base64url')}`,
   USER_ID: async (_, { service, user }) => (user ?? (await createTestUser(service))).id,
   OWNER_ID: async (_, { service, tenant }) => (await createTestUser(service, { applicationIds: [tenant.id] })).id,
   WEBHOOK_ID: async (_, { service, tenant }) => (await createTestWebhook(service, tenant)).webhookId,
@@ -152,6 +153,7 @@ const TO_OTHERS: Readonly<Record<string, Answer>> = {
   'SessionService/RevokeSession': success(undefined, 'Session revoked successfully'),
   // It succeeds as for one that does not exist.
   'SessionService/EndGrant': success(undefined, 'Grant ended successfully'),
+  'TokenService/IntrospectToken': success({ active: false }, 'Token introspected successfully'),
   'WebhookService/CreateWebhook': refusal('not_found', 'User not found'),
   'UserService/GetUser': refusal('not_found', 'User not found'),
   'UserService/RevokeInvitation': refusal('not_found', 'Invitation not found'),

@@ -9,6 +9,7 @@ import { AdminService, type CreateApplicationRequestSchema } from '../../gen/ush
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
+import { TokenService } from '../../gen/usher/v1/token_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { createLogger } from '../../src/log.ts';
@@ -116,6 +117,7 @@ export function clientsOf(service: { url: string }, tenant: Pick<Tenant, 'apiKey
     webhooks: createClient(WebhookService, transport),
     events: createClient(EventService, transport),
     sessions: createClient(SessionService, transport),
+    tokens: createClient(TokenService, transport),
     users: createClient(UserService, transport),
   };
 }

@@ -5,6 +5,7 @@ export const VARIABLES = {
   STATE: 'a random text: `$(openssl rand -hex 16)`',
   AUTH_TOKEN: '`authToken`, which the redirect URI receives',
   SESSION_ID: '`session.id` of ExchangeToken',
+  ACCESS_TOKEN: 'the token in the `Authorization` header of a request to you',
   USER_ID: '`user.id` of CreateUser, or `id` of ListUsers',
   OWNER_ID: '`user.id` of CreateUser with `applicationIds`, or `id` of ListUsers',
   WEBHOOK_ID: '`webhookId` of CreateWebhook',

@@ -74,6 +74,8 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   'EventService/DeleteAttendees': { required: { eventId: '$EVENT_ID', attendeeIds: ['ticket-4711'] } },
   'EventService/UndoCheckIn': { required: { eventId: '$EVENT_ID', attendeeId: '$ATTENDEE_ID' } },
 
+  'TokenService/IntrospectToken': { required: { token: '$ACCESS_TOKEN' } },
+
   'MessageService/ListMessages': { optional: { cursor: 'oldest', pageSize: 20 } },
 
   ...ADMIN_EXAMPLES,

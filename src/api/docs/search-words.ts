@@ -15,6 +15,7 @@ export const SEARCH_WORDS: Readonly<Record<string, string>> = {
   limits: 'rate limit throttle quota 429 too many requests size timeout token expired cors',
   'AuthService.GenerateAuthUrl': 'oauth login signin authorize redirect callback password sso',
   'AuthService.ExchangeToken': 'oauth code callback token expired',
+  'TokenService.IntrospectToken': 'verify validate bearer access token jwt opaque rfc 7662 oauth',
   'SessionService.CheckSession': 'validate verify introspect logged in cookie session expired',
   'SessionService.RenewSession': 'refresh extend prolong session expired token expired',
   'SessionService.RevokeSession': 'logout log out signout sign-out end',

@@ -3,6 +3,7 @@ import { AuthService } from '../../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { MessageService } from '../../../gen/usher/v1/message_pb.ts';
 import { SessionService } from '../../../gen/usher/v1/session_pb.ts';
+import { TokenService } from '../../../gen/usher/v1/token_pb.ts';
 import { UserService } from '../../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { type Route, route } from './route.ts';
@@ -10,6 +11,7 @@ import { type Route, route } from './route.ts';
 const auth = AuthService.method;
 const sessions = SessionService.method;
 const users = UserService.method;
+const tokens = TokenService.method;
 const webhooks = WebhookService.method;
 const events = EventService.method;
 const messages = MessageService.method;
@@ -27,6 +29,8 @@ export const routes: readonly Route[] = [
 
   route('GET', '/api/grants', sessions.listGrants, 'Grants retrieved successfully'),
   route('DELETE', '/api/grants/:grantId', sessions.endGrant, 'Grant ended successfully'),
+
+  route('POST', '/api/tokens/introspect', tokens.introspectToken, 'Token introspected successfully'),
 
   // Before the path of one user, which matches, too.
   route('POST', '/api/users/batch-get', users.batchGetUsers, 'Users retrieved successfully'),

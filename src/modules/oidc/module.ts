@@ -1,4 +1,6 @@
 /** OpenID Connect for applications. On if there are keys that sign ID tokens. */
+import type { Run } from '../../database/database.ts';
+import type { LiveSessions } from '../../domain/sessions/live-sessions.ts';
 import type { Core, Module, OpenedModule } from '../module.ts';
 import { createAuthorizationAnswers } from './domain/authorization-answer.ts';
 import { LiveGrants } from './domain/live-grants.ts';
@@ -7,6 +9,7 @@ import { PublicClients } from './domain/public-clients.ts';
 import { deriveTokenKeys } from './domain/token-keys.ts';
 import { createOidcEndpoints } from './endpoints/endpoints.ts';
 import { createOidcEdge } from './endpoints/oidc-edge.ts';
+import { introspect } from './endpoints/token-status-endpoints.ts';
 import { createLogoutTokens } from './logout-tokens.ts';
 import { createOidcPages } from './pages/oidc-pages.ts';
 
@@ -16,18 +19,26 @@ export const oidcModule: Module = {
   prepareProtocol(readIssuer, { encryptionKeys, oidcSigningKeys }) {
     const tokenKeys = deriveTokenKeys(encryptionKeys);
     const provider = createOidcProvider(oidcSigningKeys, tokenKeys);
+    // The endpoints and the API share it.
+    let liveGrants: LiveGrants | undefined;
+    const openGrants = (run: Run, sessions: LiveSessions) => (liveGrants ??= new LiveGrants(run, sessions));
     return {
+      createIntrospection:
+        provider &&
+        (({ run, liveSessions }) => {
+          const parts = { issuer: readIssuer(), liveGrants: openGrants(run, liveSessions), liveSessions, tokenKeys };
+          return (call, token) => introspect(call, parts, token);
+        }),
       answers: createAuthorizationAnswers(readIssuer, tokenKeys),
       logoutTokens: provider && createLogoutTokens(readIssuer, provider.signingKeys),
-      open: (core) => provider && openOidc(provider, core),
+      open: (core) => provider && openOidc(provider, openGrants(core.api.runShared, core.api.caches.sessions), core),
     };
   },
   open: async (_config, core) => core.protocol?.open(core),
 };
 
-function openOidc(oidc: OidcProvider, core: Core): OpenedModule {
+function openOidc(oidc: OidcProvider, liveGrants: LiveGrants, core: Core): OpenedModule {
   const { admissions, caches, runShared } = core.api;
-  const liveGrants = new LiveGrants(runShared, caches.sessions);
   const publicClients = new PublicClients(runShared);
   const endpoints = createOidcEndpoints(oidc, {
     ...core,

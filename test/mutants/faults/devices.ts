@@ -24,14 +24,8 @@ export const DEVICE_FAULTS: readonly Fault[] = [
     what: 'A device code works twice',
     file: 'src/modules/oidc/domain/poll-device-login.ts',
     find: `      and redeemed_at is null
-    for update
-  ), polled as (
-    update login_intents i
-    set polled_at`,
-    replace: `    for update
-  ), polled as (
-    update login_intents i
-    set redirect_uri = '', polled_at`,
+    for update`,
+    replace: '    for update',
     test: device,
     title: /gets tokens of the person who lets it in, once/,
   },
@@ -44,10 +38,10 @@ export const DEVICE_FAULTS: readonly Fault[] = [
     title: /gets nothing for the code of another application/,
   },
   {
-    what: 'A device code works for ever',
+    what: 'An expired device code is none of Usher',
     file: 'src/modules/oidc/domain/poll-device-login.ts',
-    find: `i.approved and i.expires_at > \${p.instant('now')}`,
-    replace: 'i.approved',
+    find: "if (isExpired) throw new OidcError('expired_token');",
+    replace: '',
     test: device,
     title: /has ten minutes/,
   },
@@ -80,8 +74,8 @@ export const DEVICE_FAULTS: readonly Fault[] = [
     file: 'src/modules/oidc/domain/decide-device-login.ts',
     find: 'and approved is null and redeemed_at is null',
     replace: 'and redeemed_at is null',
-    test: 'test/robustness/device-login.test.ts',
-    title: /allowed and denied at once/,
+    test: 'test/modules/oidc/domain/device-decisions.test.ts',
+    title: /the first decision counts/,
   },
   {
     what: 'A device is let in without a sign-in',

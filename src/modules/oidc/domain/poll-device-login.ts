@@ -51,7 +51,7 @@ const poll = statement('poll_device_login', {
   redeemedAt: loginIntents.redeemedAt,
 })`
   with known as (
-    select id, polled_at > ${p.instant('now')} - poll_seconds * interval '1 second' as is_too_fast from login_intents
+    select application_id, polled_at > ${p.instant('now')} - poll_seconds * interval '1 second' as is_too_fast from login_intents
     where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('loginIntentId')} and response_mode = 'device'
       and redeemed_at is null
     for update
@@ -62,7 +62,7 @@ const poll = statement('poll_device_login', {
       redeemed_at = case when i.approved and i.expires_at > ${p.instant('now')}
         and coalesce(i.assurance, 1) >= ${p.integer('requiredAssurance')} then ${p.instant('now')} end
     from known
-    where i.application_id = ${p.uuid('applicationId')} and i.id = ${p.uuid('loginIntentId')} and i.redeemed_at is null
+    where i.application_id = known.application_id and i.id = ${p.uuid('loginIntentId')}
     returning ${redeemedColumns}, approved, expires_at <= ${p.instant('now')} as is_expired,
       coalesce(known.is_too_fast, false) as is_too_fast, redeemed_at
   ), ${auditEvent({ resource: sql`user_id`, from: sql`polled where redeemed_at is not null` })}

@@ -1,8 +1,10 @@
 /** Revocation (RFC 7009) and introspection (RFC 7662) of a client's own tokens. */
 
 import { acrOf } from '../../../domain/core/assurance.ts';
+import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { endGrant } from '../../../domain/grants/end-grants.ts';
 import { presentScope } from '../../../domain/grants/scope.ts';
+import type { TokenStatus } from '../../../domain/grants/token-status.ts';
 import { toSeconds } from '../../../domain/tokens/verify-token.ts';
 import { readAccessToken } from '../domain/access-token.ts';
 import { type FoundToken, findAccessToken, findRefreshToken, type TokenParts } from '../domain/find-token.ts';
@@ -48,7 +50,11 @@ async function revoke(call: ClientCall, { liveSessions, tokenKeys }: StatusParts
 }
 
 /** Demands a secret, because anybody can call as a public client. */
-async function introspect(call: ClientCall, parts: StatusParts, text: string): Promise<Record<string, unknown>> {
+export async function introspect(
+  call: ApplicationCall & { readonly isPublic?: boolean },
+  parts: TokenParts & Pick<StatusParts, 'issuer'>,
+  text: string,
+): Promise<TokenStatus> {
   if (call.isPublic) throw invalidClient();
   const { application, now } = call;
   const accessToken = readAccessToken(parts.tokenKeys.accessToken, text);
