@@ -4,6 +4,10 @@ import { expect } from 'vitest';
 import { openReplicas } from './races.ts';
 import { clientsOf } from './service.ts';
 
+const MOST_PUT = 500;
+/** How many changes race at a time. */
+const RACING = 16;
+
 /** Sends more scans than there are places, alone and in batches, twice each, while some are undone. */
 export async function raceForPlaces({ capacity, scans }: { capacity: number; scans: number }): Promise<void> {
   await using replicas = await openReplicas();
@@ -43,7 +47,15 @@ export async function raceForPlaces({ capacity, scans }: { capacity: number; sca
 }
 
 /** Copies a list page by page, and then by its changes, while attendees are listed, checked in and deleted. */
-export async function raceListWithScans(attendees: number): Promise<void> {
+export async function raceListWithScans({
+  attendees,
+  changes,
+  pageSize,
+}: {
+  attendees: number;
+  changes: number;
+  pageSize: number;
+}): Promise<void> {
   await using replicas = await openReplicas();
   const { services, sql, tenant } = replicas;
   const [first, second] = services.map((service) => clientsOf(service, tenant).events);
@@ -51,17 +63,20 @@ export async function raceListWithScans(attendees: number): Promise<void> {
   const eventId = randomUUID();
   const ids = Array.from({ length: attendees }, (_, at) => `attendee-${at}`);
   await first.createEvent({ eventId, admission: 'LISTED' });
-  await first.batchPutAttendees({ eventId, attendees: ids.map((attendeeId) => ({ attendeeId })).slice(0, 500) });
+  for (let at = 0; at < attendees; at += MOST_PUT) {
+    const put = ids.slice(at, at + MOST_PUT).map((attendeeId) => ({ attendeeId }));
+    await first.batchPutAttendees({ eventId, attendees: put });
+  }
 
   let isDone = false;
-  const changing = Promise.all(
-    ids.slice(0, 500).map(async (attendeeId, at) => {
-      const events = at % 2 ? first : second;
-      if (at % 5 === 0) await events.deleteAttendees({ eventId, attendeeIds: [attendeeId] });
-      else if (at % 3 === 0) await events.batchPutAttendees({ eventId, attendees: [{ attendeeId, label: 'new' }] });
-      else await events.checkIn({ eventId, attendeeId });
-    }),
-  ).then(() => {
+  /** Spread over the list. */
+  const changed = ids.filter((_, at) => at % Math.ceil(attendees / changes) === 0);
+  const changing = forEachOf(changed, async (attendeeId, at) => {
+    const events = at % 2 ? first : second;
+    if (at % 5 === 0) await events.deleteAttendees({ eventId, attendeeIds: [attendeeId] });
+    else if (at % 3 === 0) await events.batchPutAttendees({ eventId, attendees: [{ attendeeId, label: 'new' }] });
+    else await events.checkIn({ eventId, attendeeId });
+  }).then(() => {
     isDone = true;
   });
   const copy = new Map<string, string>();
@@ -72,13 +87,13 @@ export async function raceListWithScans(attendees: number): Promise<void> {
   };
   let [pageToken, cursor] = ['', ''];
   do {
-    const page = await second.listAttendees({ eventId, pageSize: 7, pageToken });
+    const page = await second.listAttendees({ eventId, pageSize, pageToken });
     keep(page.attendees);
     [pageToken, cursor] = [page.nextPageToken, page.cursor];
   } while (pageToken);
   for (;;) {
     const wasDone = isDone;
-    const changes = await first.listAttendees({ eventId, pageSize: 5, cursor });
+    const changes = await first.listAttendees({ eventId, pageSize, cursor });
     keep(changes.attendees);
     cursor = changes.cursor;
     if (wasDone && changes.attendees.length === 0) break;
@@ -89,4 +104,13 @@ export async function raceListWithScans(attendees: number): Promise<void> {
     left join check_ins c using (application_id, event_id, attendee_id)
     where event_id = ${eventId} and not is_deleted`;
   expect(copy).toEqual(new Map(rows.map(({ attendee_id, label, came }) => [attendee_id, `${label} ${came}`])));
+}
+
+/** Runs `work` for each value, some at a time. */
+async function forEachOf<T>(values: readonly T[], work: (value: T, index: number) => Promise<void>): Promise<void> {
+  const left = values.entries();
+  const workers = Array.from({ length: RACING }, async () => {
+    for (const [index, value] of left) await work(value, index);
+  });
+  await Promise.all(workers);
 }

@@ -20,6 +20,13 @@ export interface Input {
   /** A sign-in after which a passkey can be added. */
   readonly proof?: string;
   readonly email?: string;
+  readonly scans?: readonly DoorScan[];
+}
+
+export interface DoorScan {
+  readonly scanId: string;
+  readonly attendeeId: string;
+  readonly alreadyAdmitted: boolean;
 }
 
 /** What they answer, as the JSON of Protobuf: false and empty lists are absent. */
@@ -28,7 +35,12 @@ export interface Answer {
   readonly events?: readonly { readonly eventId: string }[];
   readonly checkIn?: { readonly checkedInAt: string };
   readonly alreadyCheckedIn?: boolean;
-  readonly checkIns?: readonly { readonly attendeeId: string; readonly checkedInAt: string }[];
+  readonly checkIns?: readonly { readonly attendeeId: string; readonly checkedInAt: string; readonly gate?: string }[];
+  readonly results?: readonly {
+    readonly outcome: string;
+    readonly reason?: string;
+    readonly checkIn?: { readonly checkedInAt: string; readonly gate?: string };
+  }[];
   readonly user?: {
     readonly id?: string;
     readonly name?: string;

@@ -40,7 +40,7 @@ export function anyReplica({ replicas }: Pick<Scene, 'replicas'>): number {
 }
 
 /** Makes a call at any replica. */
-export function callAny(scene: Scene, call: RecordedCall): Promise<Answer | undefined> {
+export function callAny(scene: Pick<Scene, 'recorder' | 'replicas'>, call: RecordedCall): Promise<Answer | undefined> {
   return scene.recorder.call(anyReplica(scene), call);
 }
 

@@ -13,6 +13,16 @@ export const CHECK_IN_RULE_FAULTS: readonly Fault[] = [
     title: /^scans that race on two replicas fill exactly the places of an event/,
   },
   {
+    what: 'The capacity is checked outside the transaction that fills a place',
+    file: 'src/domain/events/lock-event.ts',
+    find: `  return transact(async (run) => {
+    const [found] = await run(lockEvent, ids);`,
+    replace: `  const [found] = await transact((run) => run(lockEvent, ids));
+  return transact(async (run) => {`,
+    test: 'test/robustness/races.test.ts',
+    title: /^scans that race on two replicas fill exactly the places of an event/,
+  },
+  {
     what: 'A scan that is sent again is decided again',
     file: 'src/domain/events/scan.ts',
     find: 'if (earlier) return earlier;',
