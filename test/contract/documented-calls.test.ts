@@ -1,7 +1,8 @@
 /**
  * The four documented calls answer byte for byte as they did before Usher had any others, but for the reasons of
- * errors, the keep-alive timeout, and the user ID, the sign-in and the expiry that ExchangeToken tells of over RPC. The table holds requests
- * and replies as they were on the wire, in Latin-1, with names such as `<apiKey>` in the place of values that vary.
+ * errors, the keep-alive timeout, and the user ID, the sign-in, its assurance and the expiry that ExchangeToken tells of
+ * over RPC. The table holds requests and replies as they were on the wire, in Latin-1, with names such as `<apiKey>` in
+ * the place of values that vary.
  */
 import { createPrivateKey } from 'node:crypto';
 import { expect, it } from 'vitest';

@@ -56,7 +56,7 @@ it('REST answers as it did before RPCs told of sign-ins', async () => {
   const exchanged = await callWith(AuthService.method.exchangeToken, { authToken });
   const { session } = exchanged.data as { session: { id: string } };
   expect(Object.keys(session)).toEqual(['id', 'createdAt']);
-  const names = ['userId', 'user', 'createdAt', 'expiresAt', 'ipAddress', 'userAgent', 'method', 'groups'];
+  const names = ['userId', 'user', 'createdAt', 'expiresAt', 'ipAddress', 'userAgent', 'method', 'groups', 'assurance'];
   const checked = await callWith(SessionService.method.checkSession, { sessionId: session.id });
   expect(Object.keys((checked.data as { session: object }).session)).toEqual(names);
   const listed = await callWith(SessionService.method.listSessions, {});

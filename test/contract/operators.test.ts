@@ -80,6 +80,7 @@ describe('ListUserSessions', () => {
       ipAddress: '127.0.0.1',
       userAgent: expect.any(String),
       authTime: expect.any(String),
+      assurance: 1,
     };
     expect(data).toEqual({
       sessions: [

@@ -303,6 +303,9 @@ describe('an operator', () => {
     await sql`
       insert into invitations (application_id, id, email, user_id, created_user, added_user, created_at, expires_at)
       values (${tenant.id}, ${userId}, ${email}, ${userId}, false, false, now(), ${expiresAt})`;
+    await sql`
+      insert into consents (application_id, user_id, client_id, client_name, scope_names, created_at)
+      values (${tenant.id}, ${userId}, 'https://client.test/', ${email}, '{}', now())`;
     // A new table of users needs a row here.
     const tables = await sql`
       select distinct table_name from information_schema.columns

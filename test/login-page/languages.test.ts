@@ -8,7 +8,7 @@ import { PSEUDO, withoutTexts } from '../support/pseudo-language.ts';
 /** What people have written stands in `<bdi>`. The languages have their own names, and the mark has an initial. */
 const NO_TEXT = /<(style|script|option|bdi)\b[^>]*>.*?<\/\1>|<span class="mark[^>]*>[^<]*<\/span>/gs;
 const TEXT_ATTRIBUTE =
-  /\s(?:title|alt|placeholder|aria-label|data-(?!challenge|known|options|problem|rp-id|user-id)[\w-]+)="([^"]*)"/g;
+  /\s(?:title|alt|placeholder|aria-label|data-(?!challenge|known|options|problem|rp-id|user-id|verification)[\w-]+)="([^"]*)"/g;
 
 it.each(SCREENS)('on the page $name', ({ render }) => {
   const document = renderDocument(render(PSEUDO), '').replace(NO_TEXT, '');

@@ -31,8 +31,11 @@ test('a reason that HTTP shares has the same message', () => {
 });
 
 test('the comments of RPCs name no reason that does not exist', () => {
-  const settings = readFileSync(join(REPOSITORY, 'src/config/README.md'), 'utf8').match(/(?<=`)[A-Z_]+(?=`)/g) ?? [];
-  const known: readonly string[] = [...Object.keys(ERRORS), ...settings, ...KEY_USES, ...SCAN_OUTCOMES];
+  // Settings, values of fields, and reasons that lines of an import have.
+  const documented = ['src/config/README.md', 'src/api/README.md'].flatMap(
+    (page) => readFileSync(join(REPOSITORY, page), 'utf8').match(/(?<=`)[A-Z_]+(?=`)/g) ?? [],
+  );
+  const known: readonly string[] = [...Object.keys(ERRORS), ...documented, ...KEY_USES, ...SCAN_OUTCOMES];
   const comments = readdirSync(join(REPOSITORY, 'proto/usher/v1')).flatMap((name) =>
     readFileSync(join(REPOSITORY, 'proto/usher/v1', name), 'utf8').match(/^ *\/\/.*$/gm),
   );
