@@ -123,6 +123,25 @@ describe('a user with other access', () => {
   });
 });
 
+it('what a replica of an older version lets in, which does not know the switch, ends at its next step here', async () => {
+  const { tenant } = await open();
+  const user = await createTestUser(service);
+  const setSwitch = (isOn: boolean) => sql`update applications set restrict_access = ${isOn} where id = ${tenant.id}`;
+  await setSwitch(false);
+  const sessionId = await beginSession(service, tenant, user);
+  const authToken = await logIn(service, tenant, user);
+  const code = await signInForCode(service, tenant, user);
+  const { body } = await redeem(service, tenant, await signInForCode(service, tenant, user));
+  await setSwitch(true);
+  // The replica has not used the key of the application before, so it has not read the switch.
+  const { auth, sessions } = clientsOf(replica, tenant);
+  expect(await messageOf(sessions.renewSession({ sessionId }))).toBe('Session expired');
+  expect(await messageOf(auth.exchangeToken({ authToken }))).toBe('Invalid or expired token');
+  expect(await redeem(replica, tenant, code)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+  expect(await refresh(replica, tenant, body.refresh_token)).toMatchObject({ body: { error: 'invalid_grant' } });
+  expect(await messageOf(logIn(replica, tenant, user))).toBe('Access not allowed');
+});
+
 it('two removals at the same time end what each of them alone would have left', async () => {
   for (let round = 0; round < 20; round++) {
     const { tenant, access } = await open();
