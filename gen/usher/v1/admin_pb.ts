@@ -4215,8 +4215,9 @@ export const AdminService: GenService<{
   },
   /**
    * Removes a user from an application, and ends the user's sessions and unused auth
-   * tokens there. Webhooks keep their owner. A new sign-in adds the user again, unless
-   * the application has restrict_access and no group lets the user in.
+   * tokens there. Webhooks keep their owner. An open invitation expires. A new sign-in
+   * adds the user again, unless the application has restrict_access and no group lets
+   * the user in.
    * Also succeeds for a user who is not in the application.
    *
    * APPLICATION_NOT_FOUND or USER_NOT_FOUND.

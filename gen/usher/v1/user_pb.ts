@@ -482,8 +482,9 @@ export const UserService: GenService<{
     output: typeof ListInvitationsResponseSchema;
   },
   /**
-   * Removes an invitation, and the access that it has given. If nobody has signed in
-   * since, the invited address is forgotten.
+   * Removes an invitation, and the access that it has given. Groups that the user has
+   * joined by it stay. If nobody has signed in since, the invited address is
+   * forgotten.
    *
    * INVITATION_NOT_FOUND.
    *
