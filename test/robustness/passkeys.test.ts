@@ -56,8 +56,9 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   type Opened = Awaited<ReturnType<typeof openBrowser>>;
 
-  async function openLogin(page: Page, more = ''): Promise<string> {
-    const login = await beginLogin(fixture.service, fixture.tenant, { redirectUri: CALLBACK });
+  async function openLogin(page: Page, more = '', requiredAssurance = 'ANY'): Promise<string> {
+    const demands = { redirectUri: CALLBACK, requiredAssurance };
+    const login = await beginLogin(fixture.service, fixture.tenant, demands);
     await page.goto(`http://localhost:${fixture.service.port}${login.path}${more}`);
     return login.loginIntentId;
   }
@@ -143,6 +144,40 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await other.bringToFront();
     await enterCode(other, user);
     await expect.poll(() => fixture.isCompleted(second), { timeout: PAGE_TIMEOUT_MS }).toBe(true);
+  });
+
+  it('where more than one factor is demanded, only a passkey that has verified the person signs in', async () => {
+    const opened = await openBrowser();
+    const { page, cdp, authenticatorId, setPresent } = opened;
+    await savePasskey(opened);
+    const verify = (isUserVerified: boolean) =>
+      cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified });
+    const levelOf = async (loginIntentId: string) =>
+      (await fixture.service.database.sql`select assurance from login_intents where id = ${loginIntentId}`)[0]
+        ?.assurance;
+    const usual = await openLogin(page);
+    // Says that it has not verified the person, whatever was asked of it.
+    await cdp.send('WebAuthn.setResponseOverrideBits', { authenticatorId, isBadUV: true });
+    await clickPasskey(opened);
+    await heading(page, 'Shop');
+    expect(await levelOf(usual)).toBe(1);
+
+    const loginIntentId = await openLogin(page, '', 'PHISHING_RESISTANT');
+    await page.getByText('accepts only a passkey that checks your fingerprint, face or PIN').waitFor();
+    expect(await page.getByLabel('E-mail address').count()).toBe(0);
+    await expectAccessible(page);
+    await button(page, 'Use a passkey').click();
+    await page.getByText('That is not enough here.').waitFor();
+    await cdp.send('WebAuthn.setResponseOverrideBits', { authenticatorId });
+    await verify(false);
+    await button(page, 'Use a passkey').click();
+    await page.getByText(/This browser cannot use passkeys here|You were not signed in/).waitFor();
+    expect(await levelOf(loginIntentId)).toBe(null);
+    await verify(true);
+    await button(page, 'Use a passkey').click();
+    await heading(page, 'Shop');
+    expect(await levelOf(loginIntentId)).toBe(3);
+    await setPresent(false);
   });
 
   it('a passkey that was removed is refused, and the browser forgets it', async () => {

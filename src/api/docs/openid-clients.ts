@@ -50,7 +50,8 @@ auth_url = https://login.example.com/oidc/authorize
 token_url = https://login.example.com/oidc/token
 api_url = https://login.example.com/oidc/userinfo
 login_attribute_path = email
-role_attribute_path = contains(groups[*], 'grafana-admins') && 'Admin' || contains(groups[*], 'editors') && 'Editor' || 'Viewer'
+# Admin only after a passkey that checks fingerprint, face or PIN: without, acr is 1
+role_attribute_path = contains(groups[*], 'grafana-admins') && acr == 'phr' && 'Admin' || contains(groups[*], 'editors') && 'Editor' || 'Viewer'
 use_pkce = true
 use_refresh_token = true`,
   },
@@ -67,8 +68,13 @@ use_refresh_token = true`,
       identifier: 'client_…', secret: 'usk_…',
       redirect_uri: 'https://gitlab.example.com/users/auth/openid_connect/callback',
       gitlab: { groups_attribute: 'groups', admin_groups: ['gitlab-admins'] }
-    }
-  }
+    },
+    allow_authorize_params: ['acr_values']
+  },
+  # Admin mode with a passkey only: GitLab 17.11, with the feature flag omniauth_step_up_auth_for_admin_mode
+  step_up_auth: { admin_mode: {
+    id_token: { required: { acr: 'phr' } }, params: { acr_values: 'phr', prompt: 'login' }
+  } }
 }]`,
   },
   {

@@ -17,7 +17,8 @@ export function renderChoice(view: FormView): PageContent {
     language,
     title: language.text(title, { application }),
     body: html`${renderMark(view)}
-${renderHeading(language.html(title, { application }), html`${renderReturn(view)}${renderDemand(view)}`)}
+${renderHeading(language.html(title, { application }), renderReturn(view))}
+${renderDemand(view)}
 ${renderAlert(view.alert)}
 ${hasEmail && renderEmailForm(view, 'email')}
 ${hasEmail && hasOthers && html`<div class="or" aria-hidden="true">${language.text('choice.or')}</div>`}

@@ -70,8 +70,10 @@ ${language.text('code.otherWay.question')} <button class="quiet">${language.text
 
 /** Renders the form that leads back to the application. */
 export function renderCancel(view: FormView): Html {
-  const { language, path } = view;
-  return html`<form class="also" method="post" action="${path}/cancel" data-busy="${language.text('cancel.busy')}">
-${renderHidden(view)}<button class="quiet">${language.text('cancel.submit')}</button>
+  const { language, path, demand } = view;
+  // Where nothing else is left to do, it is the button of the page.
+  const isOnly = demand === 'assurance.unmet';
+  return html`<form class="${isOnly ? 'ways' : 'also'}" method="post" action="${path}/cancel" data-busy="${language.text('cancel.busy')}">
+${renderHidden(view)}<button${!isOnly && html` class="quiet"`}>${language.text('cancel.submit')}</button>
 </form>`;
 }
