@@ -65,7 +65,10 @@ test('a watch takes the cursor and the types of its caller, and ends when the lo
   await client.events.createEvent({ eventId: 'fest' });
   await client.events.checkIn({ eventId: 'fest', attendeeId: 'ada' });
   const next = async (options: Parameters<UsherClient['messages']['watch']>[0]) => {
-    for await (const found of client.messages.watch(options)) if (found.messages.length > 0) return found;
+    // An application may have 20 streams at a time, and Usher may notice a little later that one has ended.
+    const onRetry = vi.fn(() => expect(onRetry.mock.calls.length).toBeLessThan(6));
+    for await (const found of client.messages.watch({ ...options, onRetry }))
+      if (found.messages.length > 0) return found;
     throw new Error('The watch has ended');
   };
   const first = await next({ cursor: 'oldest', eventTypes: ['check_in.created'] });
@@ -73,7 +76,6 @@ test('a watch takes the cursor and the types of its caller, and ends when the lo
   const later = next({ cursor: first.cursor });
   await client.events.deleteEvent({ eventId: 'fest' });
   expect((await later).messages).toMatchObject([{ type: 'event.deleted' }]);
-  // An application may have 20 at a time.
   for (let at = 0; at < 30; at++) await next({ cursor: 'oldest' });
 });
 

@@ -332,22 +332,23 @@ async function fillFeed({ database: { sql } }: { database: Pick<TestDatabase, 's
     update message_feeds set next_position = ${MESSAGES} + 1 where application_id = ${id}`;
 }
 
-const SLOW_READERS = 20;
+/** An application has 20 streams, of which two read everything. */
+const SLOW_READERS = 18;
 const MAX_GROWTH_BYTES = 40 * 1024 * 1024;
 
-test.runIf(quickOrLong(false, true))('20 readers that take nothing cost little memory', async (context) => {
+test.runIf(quickOrLong(false, true))('readers that take nothing cost little memory', async (context) => {
   await using database = await cloneDatabase();
   await using usher = await startUsher(database.url);
   const tenant = await createTenant(usher, { messageFeed: true });
   await fillFeed({ database }, tenant);
   await readNumbers(watch(usher.url, tenant.apiKey, { cursor: 'oldest' })[Symbol.asyncIterator]());
   const before = usher.residentBytes();
-  const slow = Array.from({ length: SLOW_READERS - 1 }, () => readOverHttp2(usher.url, tenant.apiKey));
+  const slow = Array.from({ length: SLOW_READERS }, () => readOverHttp2(usher.url, tenant.apiKey));
   await Promise.all(slow.map((responses) => responses.next()));
   await readNumbers(watch(usher.url, tenant.apiKey, { cursor: 'oldest' })[Symbol.asyncIterator]());
   const growth = usher.residentBytes() - before;
   report(context, {
-    tried: `${SLOW_READERS - 1} readers that take nothing of ${(MESSAGES * MESSAGE_BYTES) / 1e6} MB`,
+    tried: `${SLOW_READERS} readers that take nothing of ${(MESSAGES * MESSAGE_BYTES) / 1e6} MB`,
     figures: `memory ${(growth / 1024 / 1024).toFixed(1)} MB`,
   });
   await Promise.all(slow.map((responses) => responses.return(undefined)));
