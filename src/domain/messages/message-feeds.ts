@@ -8,10 +8,18 @@ import type { FeedCursor } from './feed-cursor.ts';
 
 /** How often messages that other processes have fanned out are looked for. */
 const POLL_MS = 1_000;
+/** After a poll that has found some: more are likely to follow. */
+const BUSY_POLL_MS = 250;
 /** The shortest time between two polls: many messages of this process cause one. */
 const MIN_POLL_MS = 50;
 const MAX_PER_APPLICATION = 20;
 const MAX_PER_PROCESS = 200;
+
+interface FeedEnd {
+  readonly applicationId: string;
+  readonly epoch: string;
+  readonly end: string;
+}
 
 interface Watched {
   count: number;
@@ -27,6 +35,7 @@ export class MessageFeeds {
   readonly #watched = new Map<string, Watched>();
   #count = 0;
   #timer: NodeJS.Timeout | undefined;
+  #dueAt = Number.POSITIVE_INFINITY;
   #lastPollAt = 0;
   #isPolling = false;
 
@@ -49,7 +58,7 @@ export class MessageFeeds {
       watched.count--;
       this.#count--;
       if (watched.count === 0) this.#watched.delete(applicationId);
-      if (this.#count === 0) clearTimeout(this.#timer);
+      if (this.#count === 0) this.#stop();
     });
   }
 
@@ -58,9 +67,18 @@ export class MessageFeeds {
     if (this.#watched.has(applicationId)) this.#schedule(MIN_POLL_MS - (performance.now() - this.#lastPollAt));
   };
 
+  /** Keeps an earlier poll: during a poll, messages may come that it does not see. */
   #schedule(ms: number): void {
-    clearTimeout(this.#timer);
+    const dueAt = performance.now() + Math.max(0, ms);
+    if (this.#dueAt <= dueAt) return;
+    this.#stop();
+    this.#dueAt = dueAt;
     this.#timer = setTimeout(() => this.#poll(), Math.max(0, ms)).unref();
+  }
+
+  #stop(): void {
+    clearTimeout(this.#timer);
+    this.#dueAt = Number.POSITIVE_INFINITY;
   }
 
   #readEnds(applicationIds: readonly string[]) {
@@ -68,6 +86,7 @@ export class MessageFeeds {
   }
 
   async #poll(): Promise<void> {
+    this.#stop();
     if (this.#isPolling) return this.#schedule(MIN_POLL_MS);
     this.#isPolling = true;
     this.#lastPollAt = performance.now();
@@ -75,16 +94,23 @@ export class MessageFeeds {
     // If Postgres does not answer, the watchers wait for the next poll.
     const rows = await this.#readEnds(applicationIds).catch(() => undefined);
     this.#isPolling = false;
-    if (this.#count > 0) this.#schedule(POLL_MS);
-    if (!rows) return;
+    const hasChanged = rows !== undefined && this.#update(applicationIds, rows);
+    if (this.#count > 0) this.#schedule(hasChanged ? BUSY_POLL_MS : POLL_MS);
+  }
+
+  /** Wakes the watchers of the feeds that have changed. Returns whether there are any. */
+  #update(applicationIds: readonly string[], rows: readonly FeedEnd[]): boolean {
     const ends = new Map(rows.map(({ applicationId, epoch, end }) => [applicationId, { epoch, end: Number(end) }]));
+    let hasChanged = false;
     for (const applicationId of applicationIds) {
       const watched = this.#watched.get(applicationId);
       const end = ends.get(applicationId) ?? null;
       if (!watched || (watched.end?.end === end?.end && watched.end?.epoch === end?.epoch)) continue;
       watched.end = end;
+      hasChanged = true;
       for (const wake of watched.waiting) wake();
     }
+    return hasChanged;
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Fault } from '../fault.ts';
 
+const feeds = 'test/domain/messages/message-feeds.test.ts';
 const messages = 'test/contract/messages.test.ts';
 
 /** The feeds of applications. */
@@ -86,5 +87,21 @@ export const MESSAGE_FAULTS: readonly Fault[] = [
     replace: '',
     test: messages,
     title: /^ListMessages gives a feed no deliveries/,
+  },
+  {
+    what: 'Streams that open put the poll for messages off',
+    file: 'src/domain/messages/message-feeds.ts',
+    find: '    if (this.#dueAt <= dueAt) return;\n',
+    replace: '',
+    test: feeds,
+    title: /^streams that open all the time put no poll off/,
+  },
+  {
+    what: 'A busy feed is polled as seldom as a quiet one',
+    file: 'src/domain/messages/message-feeds.ts',
+    find: 'hasChanged ? BUSY_POLL_MS : POLL_MS',
+    replace: 'POLL_MS',
+    test: feeds,
+    title: /^a feed that goes on is polled more often/,
   },
 ];
