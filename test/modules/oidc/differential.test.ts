@@ -43,17 +43,17 @@ const AUTHORIZE_DIFFERENCES: readonly Difference[] = [
     applies: (changes, _, theirs) => 'response_mode' in changes && theirs.error === 'unsupported_response_mode',
   },
   {
-    reason: 'A request without openid is one of OAuth, whatever else it has.',
-    applies: ({ scope = '' }, ours, theirs) =>
-      !`${scope}`.includes('openid') && ours.place === 'page' && theirs.error === 'invalid_request',
-  },
-  {
     reason: 'Prompts that Usher does not know are ignored, as all that it does not know.',
     applies: (changes, ours) => has(changes, 'prompt', 'select_account', 'unknown') && ours.place === 'page',
   },
   {
     reason: 'A hint that cannot be read is no hint.',
     applies: ({ id_token_hint: hint }, ours) => hint !== undefined && ours.place === 'page',
+  },
+  {
+    reason: 'A request without openid is one of OAuth, whatever else it has.',
+    applies: ({ scope = '' }, ours, theirs) =>
+      !`${scope}`.includes('openid') && ours.place === 'page' && theirs.error === 'invalid_request',
   },
 ];
 
