@@ -83,7 +83,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
 
   // Parts that are closed after the last request, because requests use them.
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
-  const protocol = prepareProtocol?.(() => publicUrl, secrets);
+  const protocol = prepareProtocol?.(config, () => publicUrl, secrets);
   const { logoutTokens } = protocol ?? {};
   const feeds = new MessageFeeds(database, requestTimeoutMs);
   const deliveryParts = { cipher, clock, logger, logoutTokens, onFannedOut: feeds.wake, policy, recordStatement };

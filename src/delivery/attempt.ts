@@ -17,6 +17,9 @@ export interface AttemptRequest {
   readonly body: string;
 }
 
+/** Without a body, a GET. */
+type SentRequest = Omit<AttemptRequest, 'body'> & Partial<Pick<AttemptRequest, 'body'>>;
+
 export interface SenderOptions {
   readonly policy: AddressPolicy;
   readonly resolve: Resolve;
@@ -24,6 +27,8 @@ export interface SenderOptions {
   readonly timeoutMs: number;
   /** If set, this proxy connects to endpoints, and must check the addresses of host names in place of Usher. */
   readonly proxyUrl: string | undefined;
+  /** How many bytes of a response are returned, if not those that the log of deliveries keeps. */
+  readonly maxKeptBytes?: number;
 }
 
 export class Sender {
@@ -41,8 +46,8 @@ export class Sender {
   }
 
   /** Never rejects: a failed attempt has an outcome, too. An aborted signal ends the attempt at once. */
-  async send(attempt: AttemptRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
-    const { policy, timeoutMs } = this.#options;
+  async send(attempt: SentRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
+    const { policy, timeoutMs, maxKeptBytes } = this.#options;
     // A stored URL may predate the current settings. If the host of the URL is an address, the socket calls no `lookup`.
     if (findUrlProblem(attempt.url, policy)) return toFailure(new ForbiddenAddressError());
     let exchange: HttpExchange | undefined;
@@ -58,7 +63,7 @@ export class Sender {
     const over = new AbortController();
     let outcome: AttemptOutcome | undefined;
     while (!outcome) {
-      if (!end) exchange = new HttpExchange(this.#request(attempt, over.signal));
+      if (!end) exchange = new HttpExchange(this.#request(attempt, over.signal), maxKeptBytes);
       outcome = end ? toFailure(end) : await exchange?.outcome;
     }
     over.abort();
@@ -67,13 +72,14 @@ export class Sender {
     return outcome;
   }
 
-  #request({ url, headers, body }: AttemptRequest, attemptSignal: AbortSignal): ClientRequest {
+  #request({ url, headers, body }: SentRequest, attemptSignal: AbortSignal): ClientRequest {
     const isPlain = url.toLowerCase().startsWith('http:');
     const agent = isPlain ? this.#http : this.#https;
-    const length = { 'content-length': Buffer.byteLength(body) };
+    const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
+    const method = body === undefined ? 'GET' : 'POST';
     const tls: TlsRequestOptions = { attemptSignal };
     const limits = { maxHeaderSize: MAX_HEADER_BYTES };
-    const options = { method: 'POST', agent, headers: { ...headers, ...length }, ...limits, ...tls };
+    const options = { method, agent, headers: { ...headers, ...length }, ...limits, ...tls };
     return (isPlain ? requestHttp : requestHttps)(url, options).end(body);
   }
 

@@ -1,5 +1,5 @@
 /** The request of an attempt and its response. */
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { ForbiddenAddressError } from './address-lookup.ts';
 import { countWireBytes } from './tls-agent.ts';
@@ -20,6 +20,8 @@ export interface AttemptOutcome {
   readonly responseBody: string | null;
   /** The value of `Retry-After`. */
   readonly retryAfter: string | undefined;
+  /** Those of the response. */
+  readonly headers?: IncomingHttpHeaders;
 }
 
 export class TimeoutError extends Error {}
@@ -32,14 +34,16 @@ export class HttpExchange {
   readonly #outcome = Promise.withResolvers<AttemptOutcome | undefined>();
   #response: IncomingMessage | undefined;
   readonly #bodyParts: Buffer[] = [];
+  readonly #maxKeptBytes: number;
   #keptBytes = 0;
   #readBytes = 0;
   #informational = 0;
   #isOver = false;
   #stopCounting = () => {};
 
-  constructor(request: ClientRequest) {
+  constructor(request: ClientRequest, maxKeptBytes = KEPT_BYTES) {
     this.#request = request;
+    this.#maxKeptBytes = maxKeptBytes;
     request.on('error', (error) => this.end(error));
     // If the endpoint switches protocols, the request closes without a response.
     request.on('close', () => this.end(new Error('The request was closed')));
@@ -91,7 +95,7 @@ export class HttpExchange {
   }
 
   #keep(chunk: Buffer): void {
-    const part = chunk.subarray(0, KEPT_BYTES - this.#keptBytes);
+    const part = chunk.subarray(0, this.#maxKeptBytes - this.#keptBytes);
     if (part.length > 0) this.#bodyParts.push(part);
     this.#keptBytes += part.length;
     this.#readBytes += chunk.length;
@@ -105,7 +109,7 @@ export class HttpExchange {
     if (error) return { ...toFailure(error), statusCode, responseBody };
     const isSuccess = statusCode >= 200 && statusCode < 300;
     const problem = isSuccess ? null : `The endpoint answered with status ${statusCode}`;
-    return { statusCode, error: problem, responseBody, retryAfter: headers['retry-after'] };
+    return { statusCode, error: problem, responseBody, retryAfter: headers['retry-after'], headers };
   }
 }
 

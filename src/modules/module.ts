@@ -22,7 +22,7 @@ export interface Module<ItsConfig = Config> extends ModuleSettings {
   /** Starts it. Returns undefined if the settings turn it off. @throws Error of one line */
   open?(config: ItsConfig, core: Core): Promise<OpenedModule | undefined>;
   /** Prepares a protocol with its keys, before the core. `readIssuer` is called later: it may depend on a port. */
-  prepareProtocol?(readIssuer: () => string, secrets: Secrets): Protocol;
+  prepareProtocol?(config: ItsConfig, readIssuer: () => string, secrets: Secrets): Protocol;
   /** Returns what it adds to the pages, before the server opens. Links in notices need it also without a login page. */
   createPageOffer?(config: ItsConfig, setup: PageSetup): PageOffer;
   /** Commands of `src/start.js`, by name. Each returns its output, also in parts. @throws Error of one line */

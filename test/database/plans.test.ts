@@ -102,7 +102,7 @@ import { useDevices } from '../support/use-devices.ts';
 import { useEventRules } from '../support/use-event-rules.ts';
 import { useIdentities } from '../support/use-identities.ts';
 import { useInvitations } from '../support/use-invitations.ts';
-import { useOidc } from '../support/use-oidc.ts';
+import { useOidc, useResources } from '../support/use-oidc.ts';
 import { usePasskeys } from '../support/use-passkeys.ts';
 import { useRememberedSignIns } from '../support/use-remembered-sign-ins.ts';
 import { useRestrictedAccess } from '../support/use-restricted-access.ts';
@@ -173,6 +173,7 @@ const PLANNED_ANEW = [
   'select_live_sessions',
   'select_logins_to_check',
   'select_names',
+  'select_clients_of_resource',
   'select_oidc_grants',
   'select_users_of_application',
   'select_users_of_application_by_email',
@@ -444,6 +445,8 @@ async function fill({ sql }: TestDatabase): Promise<void> {
     insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent, authenticated_at,
         rotation, created_at, expires_at)
       select application_id, id, user_id, id, 1, 'email', '::1', '', created_at, 1, created_at, expires_at from login_intents;
+    insert into consents (application_id, user_id, client_id, client_name, scope_names, created_at)
+      select application_id, user_id, 'https://app.test/client', 'Client', '{}', created_at from login_intents;
     insert into muted_addresses (key, expires_at) select sha256(id::text::bytea), expires_at from login_intents;
     insert into idempotency_keys (application_id, id, answer, expires_at)
       select application_id, id::text, sha256(id::text::bytea), expires_at from login_intents;
@@ -616,6 +619,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await readMessages(reader, undefined, { types: ['event.deleted'], size: 10 });
   await useOidc(ofTenant, runDistributed, { service, tenant });
   await useDevices(ofTenant, encryptionKeys);
+  await useResources(call, tenant, user.id);
   const closed = await createTenant(service, { singleSignOn: true, openIdConnect: true });
   const ofClosed = { ...ofTenant, application: { ...ofTenant.application, ...closed, singleSignOn: true } };
   await useRestrictedAccess(ofClosed, [call.run, runDistributed], parts, { service, tenant: closed });

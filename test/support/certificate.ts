@@ -2,10 +2,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { generate } from 'selfsigned';
 
-/** Returns a self-signed certificate for localhost and 127.0.0.1 and its key, in PEM. */
+/** Returns a self-signed certificate for localhost, 127.0.0.1 and further names, and its key, in PEM. */
 export async function createCertificate(
   keyType: 'ec' | 'rsa' = 'ec',
   notAfterDate?: Date,
+  names: readonly string[] = [],
 ): Promise<{ cert: string; key: string }> {
   const { cert, private: key } = await generate([{ name: 'commonName', value: 'localhost' }], {
     ...(keyType === 'ec' ? { keyType, curve: 'P-256' } : { keyType, keySize: 2048 }),
@@ -15,6 +16,7 @@ export async function createCertificate(
         name: 'subjectAltName',
         altNames: [
           { type: 2, value: 'localhost' },
+          ...names.map((value) => ({ type: 2, value }) as const),
           { type: 7, ip: '127.0.0.1' },
         ],
       },

@@ -4,7 +4,7 @@ import type { Call } from '../../src/domain/core/call.ts';
 import { endGrantsOfBrowser } from '../../src/domain/grants/end-grants.ts';
 import { extendCode } from '../../src/domain/login/extend-code.ts';
 import { readAnswerTarget, readAuthorizationRequest } from '../../src/modules/oidc/domain/authorization-request.ts';
-import { beginAuthorization } from '../../src/modules/oidc/domain/begin-authorization.ts';
+import { beginAuthorization, FOR_ITSELF } from '../../src/modules/oidc/domain/begin-authorization.ts';
 import { OidcClients } from '../../src/modules/oidc/domain/oidc-clients.ts';
 import { Parameters } from '../../src/modules/oidc/domain/parameters.ts';
 import { newBrowser } from './new-browser.ts';
@@ -17,7 +17,8 @@ export async function useAuthorization(call: Call, tenant: Tenant): Promise<void
   if (!client) throw new Error('The application has no OpenID Connect');
   const parameters = new Parameters(authorizationOf(tenant).toString());
   const target = { ...readAnswerTarget(parameters), redirectUri: REDIRECT_URI };
-  await beginAuthorization(call, client, target, readAuthorizationRequest(parameters, client));
+  const wanted = readAuthorizationRequest(parameters, client);
+  await beginAuthorization(call, client, target, { ...wanted, ...FOR_ITSELF });
   await extendCode(call, newBrowser(), randomUUID());
   await endGrantsOfBrowser(call, { applicationId: tenant.id, userId: randomUUID(), sid: randomUUID() });
 }

@@ -1,13 +1,22 @@
 /** Sends every statement of tokens once, for the test of plans. */
 import { randomUUID } from 'node:crypto';
 import type { Run } from '../../src/database/database.ts';
-import type { ApplicationCall } from '../../src/domain/core/call.ts';
+import type { ApplicationCall, Call } from '../../src/domain/core/call.ts';
+import { endClient, exportConsents, listResourceClients, listUserClients } from '../../src/domain/grants/clients.ts';
 import { endGrant, endGrantsOfBrowser } from '../../src/domain/grants/end-grants.ts';
 import { LiveSessions } from '../../src/domain/sessions/live-sessions.ts';
 import { beginGrant } from '../../src/modules/oidc/domain/begin-grant.ts';
+import {
+  type AskingIntent,
+  allowClient,
+  denyClient,
+  findAskedConsent,
+  isRemembered,
+} from '../../src/modules/oidc/domain/consent.ts';
 import { continueGrantedSession } from '../../src/modules/oidc/domain/granted-session.ts';
 import { LiveGrants } from '../../src/modules/oidc/domain/live-grants.ts';
 import { PublicClients } from '../../src/modules/oidc/domain/public-clients.ts';
+import { Resources } from '../../src/modules/oidc/domain/resources.ts';
 import { rotateGrant } from '../../src/modules/oidc/domain/rotate-grant.ts';
 import { deriveTokenKeys } from '../../src/modules/oidc/domain/token-keys.ts';
 import { signInForCode } from './oidc-client.ts';
@@ -36,7 +45,7 @@ export async function useOidc(
   for (const { subscribed, run } of ways) {
     const user = await createTestUser(service);
     await letIn?.(user.id);
-    const issuing = { ...call, run, isPublic: true, peer: { ipAddress: '::1', userAgent: '' } };
+    const issuing = { ...call, run, forClient: null, isPublic: true, peer: { ipAddress: '::1', userAgent: '' } };
     const parts = { codeKeys: keys.code, maxAgeSeconds: 3_600, subscribed };
     const begin = async () => {
       const code = await signInForCode(service, tenant, user);
@@ -45,13 +54,36 @@ export async function useOidc(
     await begin();
     // A later sign-in, which updates the session.
     const begun = await begin();
-    const grant = { ...begun.grant, applicationId };
+    const grant = { ...begun.grant, applicationId, isForClient: false };
     const { grantId } = grant;
-    await continueGrantedSession(call, grant);
-    await rotateGrant(call, grant);
+    await continueGrantedSession({ ...call, forClient: null }, grant);
+    const ofClient = { ...grant, isForClient: true };
+    await continueGrantedSession({ ...call, forClient: 'https://client.test/c' }, ofClient).catch(() => {});
+    await rotateGrant({ ...call, forClient: null }, grant);
     await new LiveGrants(call.run, new LiveSessions(call.run)).find(applicationId, grantId);
     await endGrant(call, { grantId });
     await endGrantsOfBrowser(call, { applicationId, userId: user.id, sid: grant.sid });
   }
   await new PublicClients(call.run).find(`client_${randomUUID().replaceAll('-', '')}`, performance.now() + 60_000);
+}
+
+/** Sends the statements of clients of resources once. */
+export async function useResources(call: Call, { id: applicationId }: Tenant, userId: string): Promise<void> {
+  const resources = new Resources(call.run);
+  const deadline = performance.now() + 60_000;
+  await resources.findByUri('https://mcp.app.test/', deadline);
+  await resources.findById(applicationId, deadline);
+  const intent = {
+    ...{ id: randomUUID(), applicationId, userId, redirectUri: 'https://client.test/' },
+    ...{ forClient: 'https://client.test/client', clientName: 'Client' },
+  } as AskingIntent;
+  const asked = { scope: 1, scopeNames: ['read'], askConsent: false, resourceScopes: [], email: '' };
+  await findAskedConsent(call, intent);
+  await isRemembered(call, intent, asked);
+  for (const isRemembered of [true, false]) await allowClient(call, intent, asked, { isRemembered });
+  await denyClient(call, intent);
+  await listUserClients(call, userId);
+  await listResourceClients(call, applicationId);
+  await exportConsents(call, userId);
+  await endClient(call, { applicationId, clientId: intent.forClient, userId });
 }

@@ -56,6 +56,16 @@ export async function endGrantsOfBrowser(
   await end(call, endOfBrowser, browser);
 }
 
+/** Ends the grants of one client of a resource, of one user or of all. */
+export async function endGrantsOfClient(
+  call: Call,
+  client: { readonly applicationId: string; readonly clientId: string; readonly userId: string | null },
+): Promise<void> {
+  await runCutoff(call, endOfClient, { ...client }, CUTOFF_LIFETIME_MS).then(([ended]) => {
+    if (ended) announce(call.onMessage, ended);
+  });
+}
+
 async function end(
   call: Call,
   statement: Statement<Ended[]>,
@@ -121,6 +131,15 @@ const endOfBrowser = statement('end_oidc_grants_of_browser', ENDED)`${endGrants(
   sql`user_id = ${p.uuid('userId')} and sid = ${p.uuid('sid')}`,
   ofBrowser,
   forgetOfGrants,
+)}`;
+
+/** The browser stays signed in: the client is no part of it. */
+const ofClient = sql`
+  select user_id, sid, authenticated_at, authenticated_at as cutoff_at, false as is_signed_out from ended`;
+
+const endOfClient = statement('end_oidc_grants_of_client', ENDED)`${endGrants(
+  sql`client_id = ${p.text('clientId')} and (${p.uuid('userId')} is null or user_id = ${p.uuid('userId')})`,
+  ofClient,
 )}`;
 
 /** Sets the expiry. The expiry job removes the rows. */

@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { statementInstant } from '../../database/instants.ts';
 import { loginIntents } from '../../database/intent-schema.ts';
 import { applications } from '../../database/schema.ts';
-import { columnsOf, p, t } from '../../database/template.ts';
+import { columnsOf, nullable, p, t } from '../../database/template.ts';
 import { hasAccess } from '../access/has-access.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import { hasInvitation } from './accept-invitation.ts';
@@ -17,6 +17,8 @@ export const COMPLETED_INTENT = {
   state: loginIntents.state,
   prompt: loginIntents.prompt,
   responseMode: loginIntents.responseMode,
+  forClient: nullable(t.text),
+  clientName: loginIntents.clientName,
   completedAt: t.instant,
   authenticatedAt: loginIntents.authenticatedAt,
   assurance: loginIntents.assurance,
@@ -83,6 +85,6 @@ export function completedIntent({
       and a.id = i.application_id and a.deleted_at is null and ${access}
       and ${assurance} >= ${requiredAssurance} and ${condition}
     returning i.application_id, i.redirect_uri, i.state, i.prompt, i.response_mode, i.completed_at, i.authenticated_at,
-      i.assurance, a.client_id, a.single_sign_on, ${hasInvitation} as is_invited
+      i.assurance, i.client_id as for_client, i.client_name, a.client_id, a.single_sign_on, ${hasInvitation} as is_invited
   ), ${auditEvent(audit)}`;
 }

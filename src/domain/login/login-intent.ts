@@ -29,6 +29,9 @@ const columns = {
   /** The lowest level that completes the login: a login may raise that of its application, never lower it. */
   requiredAssurance: sql<number>`greatest(${applications.requiredAssurance}, ${loginIntents.requiredAssurance})`,
   responseMode: loginIntents.responseMode,
+  forClient: loginIntents.clientId,
+  clientName: loginIntents.clientName,
+  consentedAt: loginIntents.consentedAt,
   redeemedAt: loginIntents.redeemedAt,
   expiresAt: loginIntents.expiresAt,
   completedAt: loginIntents.completedAt,

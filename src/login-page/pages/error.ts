@@ -26,6 +26,7 @@ export const ERROR_PAGES = {
   'wrong-path': { status: 404, title: 'error.notFound.title', text: 'error.wrongPath.text' },
   // Pages of OpenID Connect.
   'unknown-client': { status: 400, title: 'oidc.unknownClient.title', text: 'oidc.unknownClient.text' },
+  'client-unavailable': { status: 502, title: 'oidc.clientUnavailable.title', text: 'oidc.clientUnavailable.text' },
   'unknown-redirect': { status: 400, title: 'oidc.unknownClient.title', text: 'oidc.unknownRedirect.text' },
   'too-many': { status: 429, title: 'oidc.tooMany.title', text: 'oidc.tooMany.text' },
   'too-many-codes': { status: 429, title: 'device.tooMany.title', text: 'device.tooMany.text' },

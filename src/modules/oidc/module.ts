@@ -1,22 +1,30 @@
 /** OpenID Connect for applications. On if there are keys that sign ID tokens. */
+
+import type { Config } from '../../config/config.ts';
 import type { Run } from '../../database/database.ts';
 import type { LiveSessions } from '../../domain/sessions/live-sessions.ts';
+import { LOOPBACK } from '../../domain/webhooks/address-policy.ts';
 import type { Core, Module, OpenedModule } from '../module.ts';
+import { CLIENTS_OFFER } from './account-clients.ts';
+import { ClientDocuments } from './clients/client-documents.ts';
+import { createFetchDocument } from './clients/fetch-document.ts';
 import { createAuthorizationAnswers } from './domain/authorization-answer.ts';
 import { LiveGrants } from './domain/live-grants.ts';
 import { createOidcProvider, type OidcProvider } from './domain/provider.ts';
 import { PublicClients } from './domain/public-clients.ts';
+import { Resources } from './domain/resources.ts';
 import { deriveTokenKeys } from './domain/token-keys.ts';
 import { createOidcEndpoints } from './endpoints/endpoints.ts';
 import { createOidcEdge } from './endpoints/oidc-edge.ts';
 import { introspect } from './endpoints/token-status-endpoints.ts';
 import { createLogoutTokens } from './logout-tokens.ts';
 import { createOidcPages } from './pages/oidc-pages.ts';
+import { OIDC_SETTINGS, type OidcConfig } from './settings.ts';
 
-export const oidcModule: Module = {
+export const oidcModule: Module<Config & OidcConfig> = {
   name: 'oidc',
-  settings: {},
-  prepareProtocol(readIssuer, { encryptionKeys, oidcSigningKeys }) {
+  settings: OIDC_SETTINGS,
+  prepareProtocol(config, readIssuer, { encryptionKeys, oidcSigningKeys }) {
     const tokenKeys = deriveTokenKeys(encryptionKeys);
     const provider = createOidcProvider(oidcSigningKeys, tokenKeys);
     // The endpoints and the API share it.
@@ -31,27 +39,39 @@ export const oidcModule: Module = {
         }),
       answers: createAuthorizationAnswers(readIssuer, tokenKeys),
       logoutTokens: provider && createLogoutTokens(readIssuer, provider.signingKeys),
-      open: (core) => provider && openOidc(provider, openGrants(core.api.runShared, core.api.caches.sessions), core),
+      open: (core) =>
+        provider && openOidc(provider, openGrants(core.api.runShared, core.api.caches.sessions), config, core),
     };
   },
+  createPageOffer: () => CLIENTS_OFFER,
   open: async (_config, core) => core.protocol?.open(core),
 };
 
-function openOidc(oidc: OidcProvider, liveGrants: LiveGrants, core: Core): OpenedModule {
+function openOidc(oidc: OidcProvider, liveGrants: LiveGrants, config: Config & OidcConfig, core: Core): OpenedModule {
   const { admissions, caches, runShared } = core.api;
   const publicClients = new PublicClients(runShared);
+  const resources = new Resources(runShared);
+  const fetchDocument = createFetchDocument({
+    allowedNetworks: config.webhookAllowedNetworks ?? (config.databaseUrl === undefined ? LOOPBACK : []),
+    proxyUrl: config.webhookProxyUrl,
+  });
+  const documents = new ClientDocuments({ hosts: config.clientMetadataHosts, fetchDocument });
   const endpoints = createOidcEndpoints(oidc, {
     ...core,
     admission: admissions.api,
     apiKeys: caches.api_keys,
+    documents,
     liveGrants,
     liveSessions: caches.sessions,
     lookUps: admissions.key_lookup,
     publicClients,
+    resources,
   });
-  const pages = createOidcPages({ ...core, ...core.pages, admission: core.loginAdmission, oidc });
+  const pages = createOidcPages({ ...core, ...core.pages, admission: core.loginAdmission, documents, oidc, resources });
+  const edge = createOidcEdge(oidc, core.tokens.issuer, endpoints, { ...core, takesClientUrls: documents.isOn });
   return {
     caches: { grants: liveGrants, public_clients: publicClients },
-    laterHandlers: [createOidcEdge(oidc, core.tokens.issuer, endpoints, core), pages],
+    laterHandlers: [edge, pages],
+    [Symbol.asyncDispose]: async () => fetchDocument.close(),
   };
 }

@@ -10,7 +10,7 @@ import { renewSession } from '../../../src/domain/sessions/renew-session.ts';
 import { createAuthTokens } from '../../../src/domain/tokens/create-auth-tokens.ts';
 import { createLogger } from '../../../src/log.ts';
 import type { AuthorizationRequest } from '../../../src/modules/oidc/domain/authorization-request.ts';
-import { beginAuthorization } from '../../../src/modules/oidc/domain/begin-authorization.ts';
+import { beginAuthorization, FOR_ITSELF } from '../../../src/modules/oidc/domain/begin-authorization.ts';
 import { tokensForCode } from '../../../src/modules/oidc/domain/issue-tokens.ts';
 import { createOidcProvider } from '../../../src/modules/oidc/domain/provider.ts';
 import { deriveTokenKeys } from '../../../src/modules/oidc/domain/token-keys.ts';
@@ -54,7 +54,14 @@ export async function signInForLong(
     subscribed: new Set<string>(),
   };
   const callAt = (now: Date, action: string) => ({
-    ...{ application, now, isPublic: false, peer: { ipAddress: '127.0.0.1', userAgent: USER_AGENT } },
+    ...{
+      application,
+      now,
+      forClient: null,
+      resourceScopes: [],
+      isPublic: false,
+      peer: { ipAddress: '127.0.0.1', userAgent: USER_AGENT },
+    },
     run: withAudit(database.within(performance.now() + 30_000), { ...BY_USHER, action, now }),
   });
   const [redirectUri = ''] = application.redirectUris;
@@ -62,6 +69,7 @@ export async function signInForLong(
   const wanted: AuthorizationRequest = {
     ...{ scope: readScope('openid email profile'), nonce: randomBytes(16).toString('hex'), codeChallenge: null },
     prompt: '',
+    asksConsent: false,
     ...{
       isSilent: false,
       maxAgeSeconds: null,
@@ -74,7 +82,7 @@ export async function signInForLong(
 
   async function signIn({ id: userId }: { id: string }): Promise<void> {
     const call = callAt(new Date(), 'POST /login/code');
-    const loginIntentId = await beginAuthorization(call, application, target, wanted);
+    const loginIntentId = await beginAuthorization(call, application, target, { ...wanted, ...FOR_ITSELF });
     const request = { loginIntentId, userId, ipAddress: '127.0.0.1', userAgent: USER_AGENT };
     const { redirectUrl } = await completeLogin(call, tokens, request);
     const code = new URL(redirectUrl).searchParams.get('code') ?? '';

@@ -128,8 +128,8 @@ export const ASSURANCE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Refresh tokens of sign-ins that are too weak give tokens',
-    file: 'src/modules/oidc/domain/granted-session.ts',
-    find: "\n  and g.assurance >= ${p.integer('requiredAssurance')}`",
+    file: 'src/modules/oidc/domain/continue-statements.ts',
+    find: " and g.assurance >= ${p.integer('requiredAssurance')}`",
     replace: '`',
     test: table,
     title: /codes and refresh tokens of weaker sign-ins are refused/,

@@ -14,7 +14,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   {
     what: 'prompt=none takes the ID token of another application as a hint',
     file: 'src/modules/oidc/pages/continue-silently.ts',
-    find: 'hint?.clientId !== client.clientId',
+    find: 'hint?.clientId !== clientId',
     replace: 'hint === undefined',
     test: silent,
     title: /takes no id_token_hint of another application/,
@@ -22,8 +22,8 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   {
     what: 'prompt=none takes no notice of a hint that is no ID token',
     file: 'src/modules/oidc/pages/continue-silently.ts',
-    find: 'idTokenHint !== undefined && hint?.clientId !== client.clientId',
-    replace: 'hint !== undefined && hint.clientId !== client.clientId',
+    find: 'idTokenHint !== undefined && hint?.clientId !== clientId',
+    replace: 'hint !== undefined && hint.clientId !== clientId',
     test: silent,
     title: /needs that of the user of id_token_hint/,
   },
@@ -78,8 +78,8 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   {
     what: 'The access token of a refresh for less shows all',
     file: 'src/modules/oidc/domain/issue-tokens.ts',
-    find: 'createAccessToken(tokenKeys.accessToken, { scope, applicationId',
-    replace: 'createAccessToken(tokenKeys.accessToken, { scope: token.scope, applicationId',
+    find: 'createAccessToken(tokenKeys.accessToken, {\n      scope,\n',
+    replace: 'createAccessToken(tokenKeys.accessToken, {\n      scope: token.scope,\n',
     test: tokens,
     title: /for less shows less/,
   },

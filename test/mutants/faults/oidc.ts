@@ -14,15 +14,15 @@ const sealed = 'test/modules/oidc/domain/tokens.test.ts';
 export const OIDC_FAULTS: readonly Fault[] = [
   {
     what: 'A code goes to a redirect URI that is not registered',
-    file: 'src/modules/oidc/pages/authorize.ts',
-    find: '!isRegistered(redirectUri, client.redirectUris, { isPublic: client.publicClient })',
-    replace: '!client.redirectUris.some((uri) => redirectUri.startsWith(uri))',
+    file: 'src/modules/oidc/pages/asking-client.ts',
+    find: '!isRegistered(redirectUri, redirectUris, { isPublic })',
+    replace: '!redirectUris.some((uri) => redirectUri.startsWith(uri))',
     test: authorize,
     title: /names no place to answer with a redirect URI that is not registered/,
   },
   {
     what: 'The first of two redirect URIs counts',
-    file: 'src/modules/oidc/pages/authorize.ts',
+    file: 'src/modules/oidc/pages/asking-client.ts',
     find: "['client_id', 'redirect_uri']",
     replace: "['client_id']",
     test: authorize,
@@ -87,8 +87,8 @@ export const OIDC_FAULTS: readonly Fault[] = [
   {
     what: 'The page of the form sends a code again that was redeemed',
     file: 'src/modules/oidc/pages/return.ts',
-    find: '!completedAt || !isCodeLive({ completedAt, redeemedAt }, call.now)',
-    replace: '!completedAt || (redeemedAt && !isCodeLive({ completedAt, redeemedAt: null }, call.now))',
+    find: '!isCodeLive({ ...intent, completedAt }, call.now)',
+    replace: '!isCodeLive({ ...intent, completedAt, redeemedAt: null }, call.now)',
     test: code,
     title: /wants the answer in a form gets the code from a page/,
   },
@@ -119,8 +119,8 @@ export const OIDC_FAULTS: readonly Fault[] = [
   {
     what: 'A code is redeemed twice',
     file: 'src/modules/oidc/domain/redeem-code.ts',
-    find: 'and redeemed_at is null and completed_at',
-    replace: 'and completed_at',
+    find: 'and redeemed_at is null and client_id',
+    replace: 'and client_id',
     test: tokens,
     title: /a code is redeemed once/,
   },
@@ -215,8 +215,8 @@ export const OIDC_FAULTS: readonly Fault[] = [
   {
     what: 'A refresh may ask for a larger scope',
     file: 'src/modules/oidc/domain/issue-tokens.ts',
-    find: 'scope === 0 || (scope & ~granted) !== 0',
-    replace: 'scope === 0 || granted === 0',
+    find: 'isNone || (scope & ~granted) !== 0',
+    replace: 'isNone || granted === 0',
     test: tokens,
     title: /a refresh may ask for less, but not for more/,
   },
@@ -287,8 +287,8 @@ export const OIDC_FAULTS: readonly Fault[] = [
   {
     what: 'EndUserGrant ends the grant of another user',
     file: 'src/domain/grants/end-grants.ts',
-    find: "(${p.uuid('userId')} is null or user_id = ${p.uuid('userId')})",
-    replace: "(${p.uuid('userId')} is null or user_id is not null)",
+    find: "${p.uuid('grantId')} and (${p.uuid('userId')} is null or user_id = ${p.uuid('userId')})",
+    replace: "${p.uuid('grantId')} and (${p.uuid('userId')} is null or user_id is not null)",
     test: clients,
     title: /grants are listed .* and end by their ID/,
   },
@@ -303,7 +303,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   {
     what: 'Pages read what a client with a secret has got',
     file: 'src/modules/oidc/domain/live-grants.ts',
-    find: "case when a.public_client then a.redirect_uris else '{}' end",
+    find: "case when a.public_client and g.client_id is null then a.redirect_uris else '{}' end",
     replace: 'a.redirect_uris',
     test: clients,
     title: /a page reads nothing that a client with a secret has got/,

@@ -3,8 +3,10 @@
  * device has begun the login, by the page that asks the person whether to let the device in.
  */
 
+import { type SealKeys, sealBytes } from '../../../crypto/sealed-bytes.ts';
 import { addToQuery } from '../../../domain/applications/redirect-uri.ts';
-import type { AskedLogin, ProtocolAnswers } from '../../../domain/tokens/protocol-answers.ts';
+import type { AskedLogin, CompletedAsk, ProtocolAnswers } from '../../../domain/tokens/protocol-answers.ts';
+import { toUuidBytes } from '../../../encoding/uuid-bytes.ts';
 import { createCode } from './code.ts';
 import type { TokenKeys } from './token-keys.ts';
 
@@ -12,7 +14,9 @@ import type { TokenKeys } from './token-keys.ts';
 const RETURN_PATH = '/oidc/return';
 /** The page about a device before the login, and the one after it. */
 export const DEVICE_PATHS = { request: '/device/request', approval: '/device/approve' } as const;
-/** Counted from the completion of the login. RFC 6749, section 4.1.2, recommends at most ten minutes. */
+/** The path of the page that asks for consent. */
+export const CONSENT_PATH = '/oidc/consent';
+/** Counted from the completion of the login, or from the consent. RFC 6749, section 4.1.2, recommends at most ten minutes. */
 export const CODE_LIFETIME_MS = 60_000;
 
 export interface AnswerParameters {
@@ -23,10 +27,16 @@ export interface AnswerParameters {
 
 /** Returns whether the code of a completed intent can be exchanged for tokens. */
 export function isCodeLive(
-  { completedAt, redeemedAt }: { readonly completedAt: Date; readonly redeemedAt: Date | null },
+  { completedAt, clientName, consentedAt, redeemedAt }: Omit<CompletedAsk, 'expiresAt'>,
   now: Date,
 ): boolean {
-  return redeemedAt === null && now.getTime() < completedAt.getTime() + CODE_LIFETIME_MS;
+  const allowedAt = clientName === null ? completedAt : consentedAt;
+  return redeemedAt === null && allowedAt !== null && now.getTime() < allowedAt.getTime() + CODE_LIFETIME_MS;
+}
+
+/** Returns whether the user can still consent. */
+export function awaitsConsent({ clientName, consentedAt, expiresAt }: Omit<CompletedAsk, 'completedAt'>, now: Date) {
+  return clientName !== null && consentedAt === null && now < expiresAt;
 }
 
 /** Returns the parameters that the application gets. RFC 9207: `iss` protects it from mix-up attacks. */
@@ -44,28 +54,53 @@ export function createAuthorizationAnswers(readIssuer: () => string, keys: Token
     toCompletedUrl: (login) =>
       isOfDevice(login)
         ? urlOf(readIssuer(), DEVICE_PATHS.approval, { code: createCode(keys.deviceApproval, login.loginIntentId) })
-        : codeUrlOf({ issuer: readIssuer(), codeKeys: keys.code }, login),
+        : codeUrlOf(readIssuer(), keys, login),
     toErrorUrl: (login, error) =>
       isOfDevice(login)
         ? urlOf(readIssuer(), DEVICE_PATHS.request, { request: createCode(keys.deviceRequest, login.id) })
         : errorUrlOf(readIssuer(), login, error),
     // A device asks for its tokens until its code expires.
-    isLive: (login, now) => (isOfDevice(login) ? !login.redeemedAt && now < login.expiresAt : isCodeLive(login, now)),
+    isLive: (login, now) =>
+      isOfDevice(login)
+        ? !login.redeemedAt && now < login.expiresAt
+        : isCodeLive(login, now) || awaitsConsent(login, now),
   };
 }
 
 const isOfDevice = ({ responseMode }: Pick<AskedLogin, 'responseMode'>) => responseMode === 'device';
 
 function codeUrlOf(
-  { issuer, codeKeys }: { readonly issuer: string; readonly codeKeys: TokenKeys['code'] },
-  { loginIntentId, ...intent }: AskedLogin & { readonly loginIntentId: string },
+  issuer: string,
+  keys: Pick<TokenKeys, 'code' | 'consent'>,
+  login: AskedLogin & { readonly loginIntentId: string },
 ): string {
-  const code = createCode(codeKeys, loginIntentId);
-  if (intent.responseMode === 'form_post') return urlOf(issuer, RETURN_PATH, { code });
-  return addToQuery(intent.redirectUri, answerOf(issuer, intent, { code }));
+  if (login.clientName !== null) return consentUrlOf(issuer, keys.consent, login.loginIntentId);
+  const code = codeOf(keys.code, login);
+  if (login.responseMode === 'form_post') return urlOf(issuer, RETURN_PATH, { code });
+  return addToQuery(login.redirectUri, answerOf(issuer, login, { code }));
 }
 
-function errorUrlOf(issuer: string, { id, ...intent }: AskedLogin & { readonly id: string }, error: string): string {
+/** Only the browser that has signed in gets the link, as it would get the code. */
+function consentUrlOf(issuer: string, keys: SealKeys, loginIntentId: string): string {
+  return urlOf(issuer, CONSENT_PATH, { login: sealBytes(keys, toUuidBytes(loginIntentId)) });
+}
+
+export function codeOf(
+  keys: SealKeys,
+  {
+    loginIntentId,
+    forClient,
+    applicationId,
+  }: Pick<AskedLogin, 'forClient' | 'applicationId'> & { loginIntentId: string },
+): string {
+  return createCode(keys, loginIntentId, forClient === null ? undefined : applicationId);
+}
+
+function errorUrlOf(
+  issuer: string,
+  { id, ...intent }: Pick<AskedLogin, 'responseMode' | 'redirectUri' | 'state'> & { readonly id: string },
+  error: string,
+): string {
   if (intent.responseMode === 'form_post') return urlOf(issuer, RETURN_PATH, { intent: id, error });
   return addToQuery(intent.redirectUri, answerOf(issuer, intent, { error }));
 }

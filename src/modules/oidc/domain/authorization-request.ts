@@ -13,6 +13,8 @@ export interface AuthorizationRequest {
   readonly codeChallenge: Buffer | null;
   /** `LOGIN` if the user must sign in again, or empty. */
   readonly prompt: 'LOGIN' | '';
+  /** Whether the user must be asked for consent, also if that is remembered (`prompt=consent`). */
+  readonly asksConsent: boolean;
   /** Whether Usher must answer without showing a page (`prompt=none`). */
   readonly isSilent: boolean;
   readonly maxAgeSeconds: number | null;
@@ -82,6 +84,7 @@ export function readAuthorizationRequest(
     nonce: get('nonce') ?? null,
     codeChallenge,
     prompt: prompts.includes('login') ? 'LOGIN' : '',
+    asksConsent: prompts.includes('consent'),
     isSilent,
     maxAgeSeconds: readMaxAge(get('max_age')),
     requiredAssurance: Math.max(...(get('acr_values') ?? '').split(' ').map(levelOfAcr)),

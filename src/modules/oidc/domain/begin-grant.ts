@@ -2,17 +2,18 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { SealKeys } from '../../../crypto/sealed-bytes.ts';
 import { loginIntents } from '../../../database/intent-schema.ts';
 import { p, statement, t } from '../../../database/template.ts';
-import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { byAccess, formFor } from '../../../domain/sessions/by-access.ts';
 import { findOrBegin, type SignInColumns } from '../../../domain/sessions/find-or-begin-session.ts';
 import { newSession, type Peer } from '../../../domain/sessions/session.ts';
 import type { OriginColumns } from '../../../domain/sessions/session-origin.ts';
 import { computeSid } from '../../../domain/sessions/sid.ts';
 import type { SignInMethod } from '../../../domain/tokens/verify-token.ts';
+import { CLIENT_OF_LOGIN } from './client-of-login.ts';
 import { beginGrantedSession, type GrantedSession, type NewGrant } from './granted-session.ts';
 import { FOUND, insertGrant } from './insert-grant.ts';
 import { OidcError } from './oidc-error.ts';
 import {
+  type CodeCall,
   type CodeRequest,
   isCodeOfSignedIn,
   type RedeemedLogin,
@@ -21,7 +22,7 @@ import {
   redeemedIntent,
 } from './redeem-code.ts';
 
-interface GrantingCall extends ApplicationCall {
+interface GrantingCall extends CodeCall {
   readonly isPublic: boolean;
   readonly peer: Peer;
 }
@@ -125,6 +126,10 @@ const grant = insertGrant({
   onBehalfBy: origin.onBehalfBy,
   authenticatedAt: signIn.authenticatedAt,
   endsAt: latestEnd,
+  forClient: sql`caller.for_client`,
+  clientName: sql`caller.client_name`,
+  needsConsent: sql`caller.needs_consent`,
+  scopeNames: sql`caller.scope_names`,
 });
 
 const REDEEMED = {
@@ -139,6 +144,7 @@ const REDEEMED = {
     originUserAgent: loginIntents.userAgent,
     originBrowser: loginIntents.browserDigest,
     onBehalfBy: loginIntents.onBehalfBy,
+    ...CLIENT_OF_LOGIN,
   },
 };
 
@@ -159,6 +165,6 @@ const REDEEM_AND_BEGIN = byAccess(
       columns: sql`${grant.columns}, caller.nonce, caller.user_id as login_user_id, caller.method as login_method,
     caller.assurance as login_assurance,
     caller.authenticated_at, caller.scope, caller.origin_address, caller.origin_user_agent, caller.origin_browser,
-    caller.on_behalf_by`,
+    caller.on_behalf_by, caller.for_client, caller.client_name, caller.needs_consent, caller.scope_names`,
     })}`,
 );

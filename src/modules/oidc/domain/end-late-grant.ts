@@ -3,9 +3,10 @@ import { p, statement } from '../../../database/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { LONG_AGO } from '../../../domain/grants/end-grants.ts';
 import { isSidCutOff } from '../../../domain/sessions/cutoffs.ts';
+import { isConsented } from './consent.ts';
 
 /**
- * Ends the grant, and returns true, if it was inserted while the logout of its browser committed. Neither statement sees
+ * Ends the grant, and returns true, if it was inserted while the logout of its browser committed, or the end of a consent. Neither statement sees
  * the row of the other, so the redemption of a code looks again.
  */
 export async function endLateGrant(
@@ -19,5 +20,5 @@ export async function endLateGrant(
 const endLate = statement('end_late_oidc_grant')`
   update oidc_grants set expires_at = ${LONG_AGO}
   where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('grantId')}
-    and ${isSidCutOff(sql`oidc_grants.sid`, sql`oidc_grants.authenticated_at`)}
+    and (${isSidCutOff(sql`oidc_grants.sid`, sql`oidc_grants.authenticated_at`)} or needs_consent and not ${isConsented})
   returning id`;

@@ -1,20 +1,21 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { p, type RowOfType, statement } from '../../../database/template.ts';
 import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
-import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { announce, HAS_MESSAGES, type HasMessages } from '../../../domain/outbox/insert-message.ts';
 import { byAccess, type CutoffOf, formFor } from '../../../domain/sessions/by-access.ts';
-import { findOrBegin, GIVEN_SIGN_IN } from '../../../domain/sessions/find-or-begin-session.ts';
+import { findOrBegin } from '../../../domain/sessions/find-or-begin-session.ts';
 import { endLateSession } from '../../../domain/sessions/late-sessions.ts';
 import { newSession, type Peer } from '../../../domain/sessions/session.ts';
 import { ORIGINS } from '../../../domain/sessions/session-origin.ts';
 import { updateSignInOfGrant } from '../../../domain/sessions/update-sign-in.ts';
 import type { SignInMethod } from '../../../domain/tokens/verify-token.ts';
 import { removeIfErased } from '../../../domain/users/personal-data.ts';
+import type { CLIENT_OF_LOGIN } from './client-of-login.ts';
+import { CONTINUE, CONTINUE_FOR_CLIENT, type FOUND_FOR_CLIENT } from './continue-statements.ts';
 import { endLateGrant } from './end-late-grant.ts';
-import { FOUND, groupsIn, insertGrant, verifiedEmail } from './insert-grant.ts';
+import { FOUND, insertGrant } from './insert-grant.ts';
 import { OidcError } from './oidc-error.ts';
-import { isCodeOfSignedIn } from './redeem-code.ts';
+import { type CodeCall, isCodeOfSignedIn } from './redeem-code.ts';
 
 /** The sign-in of a grant. */
 interface GrantedSignIn {
@@ -26,8 +27,14 @@ interface GrantedSignIn {
   readonly endsAt: Date;
 }
 
+/** A grant whose refresh token was presented. */
+interface KnownGrant extends GrantedSignIn {
+  /** Whether it is one of a client of a resource, whose scope names are read then. */
+  readonly isForClient: boolean;
+}
+
 /** The sign-in of a code that was redeemed, for a grant that begins. */
-export interface NewGrant extends GrantedSignIn {
+export interface NewGrant extends GrantedSignIn, RowOfType<typeof CLIENT_OF_LOGIN> {
   readonly sid: string;
   readonly assurance: number;
   readonly rotation: number;
@@ -39,7 +46,8 @@ export interface NewGrant extends GrantedSignIn {
 }
 
 export type GrantedSession = FoundSession['session'] &
-  Pick<FoundSession, 'sid' | 'grantAssurance' | 'verifiedEmail' | 'groups'>;
+  Pick<FoundSession, 'sid' | 'grantAssurance' | 'verifiedEmail' | 'groups'> &
+  Partial<Pick<FoundSession, 'scopeNames'>>;
 
 /** The row of the statement that redeemed the code, and the ID that a session begun by it has. */
 interface FirstTry {
@@ -54,7 +62,7 @@ interface FirstTry {
  * has been signed out while the grant began
  */
 export async function beginGrantedSession(
-  call: ApplicationCall,
+  call: CodeCall,
   subscribed: Set<string>,
   peer: Peer,
   grant: NewGrant,
@@ -84,18 +92,22 @@ export async function beginGrantedSession(
  * @throws OidcError `invalid_grant` if the grant has ended, the user cannot sign in, or the application has come to
  * demand more than the sign-in has shown
  */
-export async function continueGrantedSession(call: ApplicationCall, grant: GrantedSignIn): Promise<GrantedSession> {
+export async function continueGrantedSession(call: CodeCall, grant: KnownGrant): Promise<GrantedSession> {
+  const continuing = grant.isForClient ? CONTINUE_FOR_CLIENT : CONTINUE;
+  const requiredAssurance = call.application.requiredAssurance ?? ONE_FACTOR;
+  const parameters = { requiredAssurance, ipAddress: '', userAgent: '', forClient: call.forClient };
   return findOrBeginSession(call, grant, { isNewGrant: false }, async (session) => {
-    const requiredAssurance = call.application.requiredAssurance ?? ONE_FACTOR;
-    const parameters = { ...session, requiredAssurance, ipAddress: '', userAgent: '' };
-    const [found] = await call.run(formFor(CONTINUE, call.application), parameters);
+    const [found]: readonly FoundSession[] = await call.run(formFor(continuing, call.application), {
+      ...session,
+      ...parameters,
+    });
     return found;
   });
 }
 
 /** Runs the statement until it finds a session that no cut-off ends, or refuses the grant. */
 async function findOrBeginSession(
-  call: ApplicationCall,
+  call: CodeCall,
   grant: GrantedSignIn,
   { isNewGrant, firstTry }: { readonly isNewGrant: boolean; readonly firstTry?: FirstTry | undefined },
   run: (session: GrantedSignIn & ReturnType<typeof newSession>) => Promise<FoundSession | undefined>,
@@ -105,7 +117,7 @@ async function findOrBeginSession(
   for (let tried = firstTry?.found; ; tried = undefined) {
     const found = tried ?? (await run(parameters));
     if (!found?.isAccepted) throw new OidcError('invalid_grant');
-    const { isOutdated, session, sid, grantAssurance, verifiedEmail, groups, notifiedIds = [] } = found;
+    const { isOutdated, session, sid, grantAssurance, verifiedEmail, groups, scopeNames, notifiedIds = [] } = found;
     if (isOutdated) {
       const origin = { originAddress: null, originUserAgent: null, originBrowser: null, onBehalfBy: null };
       await call.run(updateSignInOfGrant, {
@@ -125,12 +137,14 @@ async function findOrBeginSession(
       isNewGrant && endLateGrant(call, parameters),
     ]);
     if (isLateGrant) throw new OidcError('invalid_grant');
-    if (!late) return { ...session, sid, grantAssurance, verifiedEmail, groups };
+    if (!late) return { ...session, sid, grantAssurance, verifiedEmail, groups, ...(scopeNames && { scopeNames }) };
     if (late.isOfErased) await removeIfErased(call, userId);
   }
 }
 
-type FoundSession = RowOfType<typeof FOUND> & Partial<HasMessages>;
+type FoundSession = RowOfType<typeof FOUND> &
+  Partial<Pick<RowOfType<typeof FOUND_FOR_CLIENT>, 'scopeNames'>> &
+  Partial<HasMessages>;
 
 function begin(notifies: 'yes' | 'unless asked', cutoffOf: CutoffOf): SQL {
   const grant = insertGrant({
@@ -144,6 +158,10 @@ function begin(notifies: 'yes' | 'unless asked', cutoffOf: CutoffOf): SQL {
     onBehalfBy: p.text('onBehalfBy'),
     authenticatedAt: p.instant('authenticatedAt'),
     endsAt: p.instant('endsAt'),
+    forClient: p.text('forClient'),
+    clientName: p.text('clientName'),
+    needsConsent: p.boolean('needsConsent'),
+    scopeNames: p.texts('scopeNames'),
   });
   const condition = isCodeOfSignedIn({
     sid: p.uuid('sid'),
@@ -162,30 +180,4 @@ const BEGIN = byAccess(
 const BEGIN_AND_NOTIFY = byAccess(
   'begin_granted_session_and_notify',
   (name, cutoffOf) => statement(name, { ...FOUND, ...HAS_MESSAGES })`${begin('yes', cutoffOf)}`,
-);
-
-const isLiveGrant = sql`g.application_id = ${p.uuid('applicationId')} and g.id = ${p.uuid('grantId')}
-  and g.user_id = ${p.uuid('userId')} and g.expires_at > ${p.instant('now')}
-  and g.assurance >= ${p.integer('requiredAssurance')}`;
-
-const origin = {
-  address: sql`g.ip_address`,
-  userAgent: sql`g.user_agent`,
-  browser: sql`null::bytea`,
-  onBehalfBy: sql`g.on_behalf_by`,
-  join: sql`join oidc_grants g on ${isLiveGrant}`,
-  isKnown: sql``,
-};
-
-const CONTINUE = byAccess(
-  'continue_granted_session',
-  (name, cutoffOf) =>
-    statement(name, FOUND)`${findOrBegin(origin, 'no', {
-      cutoffOf,
-      signIn: { ...GIVEN_SIGN_IN, assurance: sql`g.assurance` },
-      condition: sql`and exists (select 1 from oidc_grants g where ${isLiveGrant})`,
-      columns: sql`, (select g.sid from oidc_grants g where ${isLiveGrant}) as sid,
-      (select g.assurance::integer from oidc_grants g where ${isLiveGrant}) as grant_assurance, ${verifiedEmail},
-      ${groupsIn(p.integer('scope'))}`,
-    })}`,
 );

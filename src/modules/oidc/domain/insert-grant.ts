@@ -4,6 +4,7 @@ import { nullable, p, t } from '../../../database/template.ts';
 import { shownGroups } from '../../../domain/access/shown-groups.ts';
 import { GROUPS_BIT } from '../../../domain/grants/scope.ts';
 import { FOUND_SESSION } from '../../../domain/sessions/find-or-begin-session.ts';
+import type { CLIENT_OF_LOGIN } from './client-of-login.ts';
 
 export const FOUND = {
   ...FOUND_SESSION,
@@ -33,7 +34,8 @@ type GrantColumns = Readonly<
     | 'userAgent'
     | 'onBehalfBy'
     | 'authenticatedAt'
-    | 'endsAt',
+    | 'endsAt'
+    | keyof typeof CLIENT_OF_LOGIN,
     SQL
   >
 >;
@@ -45,10 +47,11 @@ type GrantColumns = Readonly<
 export function insertGrant({ sid, authenticatedAt, ...grant }: GrantColumns) {
   const ctes = sql`, granted as (
     insert into oidc_grants (application_id, id, user_id, sid, scope, method, assurance, ip_address, user_agent, on_behalf_by,
-      authenticated_at, rotation, created_at, expires_at)
+      authenticated_at, rotation, created_at, expires_at, client_id, client_name, needs_consent, scope_names)
     select ${p.uuid('applicationId')}, ${grant.grantId}, id, ${sid}, ${grant.scope}, ${grant.method}, ${grant.assurance},
       coalesce(${grant.address}, ${p.text('ipAddress')}), coalesce(${grant.userAgent}, ${p.text('userAgent')}),
-      ${grant.onBehalfBy}, ${authenticatedAt}, ${p.integer('rotation')}, ${p.instant('now')}, ${grant.endsAt}
+      ${grant.onBehalfBy}, ${authenticatedAt}, ${p.integer('rotation')}, ${p.instant('now')}, ${grant.endsAt},
+      ${grant.forClient}, ${grant.clientName}, ${grant.needsConsent}, ${grant.scopeNames}
     from caller where ${authenticatedAt} > cutoff_at
     on conflict do nothing
   )`;

@@ -1,8 +1,9 @@
 /** Issues the tokens of OpenID Connect, for a code or a refresh token. */
 import type { Logger } from 'pino';
+import type { ResourceScope } from '../../../database/column-types.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
-import { hasScope, presentScope, readScope } from '../../../domain/grants/scope.ts';
+import { hasScope, readScope } from '../../../domain/grants/scope.ts';
 import { renewSession } from '../../../domain/sessions/renew-session.ts';
 import type { Peer } from '../../../domain/sessions/session.ts';
 import { createAccessToken } from './access-token.ts';
@@ -12,9 +13,10 @@ import { idTokenClaims, type OnLeftOut } from './id-token.ts';
 import { OidcError } from './oidc-error.ts';
 import { pollDeviceLogin } from './poll-device-login.ts';
 import type { OidcProvider } from './provider.ts';
-import type { CodeRequest } from './redeem-code.ts';
+import type { CodeCall, CodeRequest } from './redeem-code.ts';
 import { createRefreshToken, type RefreshToken, readRefreshToken } from './refresh-token.ts';
 import { rotateGrant } from './rotate-grant.ts';
+import { namesIn, presentScopes, toBits } from './scope-names.ts';
 
 export interface IssuingParts {
   readonly provider: OidcProvider;
@@ -31,7 +33,9 @@ export interface RefreshingParts extends IssuingParts {
 }
 
 /** A call of a client. Public clients send no secret, and their refresh tokens rotate. */
-interface IssuingCall extends ApplicationCall {
+interface IssuingCall extends CodeCall {
+  /** What clients may ask for, if the application is a resource. */
+  readonly resourceScopes: readonly ResourceScope[];
   readonly isPublic: boolean;
   readonly peer: Peer;
 }
@@ -73,9 +77,11 @@ export async function tokensForDevice(
 
 /** Issues the tokens of a grant that has begun. */
 async function issueFirst(call: IssuingCall, parts: IssuingParts, begun: BegunGrant): Promise<IssuedTokens> {
-  const token = { ...begun.grant, applicationId: call.application.id };
+  const isForClient = call.forClient !== null;
+  const token = { ...begun.grant, applicationId: call.application.id, isForClient };
   const session = await prolong(call, parts, begun.session);
-  return issue(call, parts, token, { session, nonce: begun.nonce, scope: token.scope });
+  const { scopeNames } = begun.grant;
+  return issue(call, parts, token, { session: { ...session, scopeNames }, nonce: begun.nonce, scope: token.scope });
 }
 
 /** Redeems a refresh token. @throws OidcError `invalid_grant`, `invalid_scope` */
@@ -90,16 +96,18 @@ export async function refreshTokens(
   const isUsable =
     token &&
     token.applicationId === application.id &&
+    token.isForClient === (call.forClient !== null) &&
     token.endsAt > now &&
     token.authenticatedAt.getTime() + maxAgeMsOf(call, parts) > now.getTime() &&
     // A token that was issued to a confidential client is refused without the secret.
     (token.rotation > 0 || !call.isPublic);
   if (!isUsable) throw new OidcError('invalid_grant');
-  const scope = narrowScope(token.scope, request.scope);
+  const scope = narrowScope(token.scope, request.scope, call.resourceScopes);
   const rotate = () => rotateGrant(call, token).finally(() => parts.forgetUser(token.userId));
   const rotation = token.rotation > 0 ? await rotate() : 0;
   const session = await prolong(call, parts, await continueGrantedSession(call, token));
-  return issue(call, parts, { ...token, rotation }, { session, nonce: null, scope });
+  const asked = request.scope;
+  return issue(call, parts, { ...token, rotation }, { session, nonce: null, scope, asked });
 }
 
 function maxAgeMsOf({ application }: ApplicationCall, { sessionMaxAgeSeconds }: IssuingParts): number {
@@ -107,11 +115,16 @@ function maxAgeMsOf({ application }: ApplicationCall, { sessionMaxAgeSeconds }: 
 }
 
 /** Returns the scope of the request, which must be a part of the granted one (RFC 6749, section 6). */
-function narrowScope(granted: number, requested: string | undefined): number {
+function narrowScope(granted: number, requested: string | undefined, ofResource: readonly ResourceScope[]): number {
   if (requested === undefined) return granted;
   const scope = readScope(requested);
-  if (scope === 0 || (scope & ~granted) !== 0) throw new OidcError('invalid_scope');
+  const isNone = scope === 0 && namesIn(requested, toNames(ofResource)).length === 0;
+  if (isNone || (scope & ~granted) !== 0) throw new OidcError('invalid_scope');
   return scope;
+}
+
+function toNames(scopes: readonly ResourceScope[]): string[] {
+  return scopes.map(({ name }) => name);
 }
 
 /** Renews the session if half of its lifetime is over. */
@@ -129,17 +142,22 @@ async function prolong(call: ApplicationCall, parts: IssuingParts, session: Gran
 }
 
 async function issue(
-  { application, now }: ApplicationCall,
+  { application, forClient, now, resourceScopes }: IssuingCall,
   { provider, issuer, logger }: IssuingParts,
   token: RefreshToken,
-  { session, nonce, scope }: { session: GrantedSession; nonce: string | null; scope: number },
+  {
+    session,
+    nonce,
+    scope,
+    asked,
+  }: { session: GrantedSession; nonce: string | null; scope: number; asked?: string | undefined },
 ): Promise<IssuedTokens> {
   const { signingKeys, tokenKeys } = provider;
   const { applicationId, grantId, userId, method, authenticatedAt } = token;
   const profile = { ...session, isEmailVerified: session.verifiedEmail === session.email };
   const facts = {
     issuer,
-    clientId: application.clientId,
+    clientId: forClient ?? application.clientId,
     userId,
     method,
     authenticatedAt,
@@ -150,14 +168,25 @@ async function issue(
     assurance: session.grantAssurance,
   };
   const onLeftOut = reportLeftOut(logger, applicationId);
+  const granted = session.scopeNames ?? [];
+  // What the resource no longer has, nobody gets.
+  const present = toNames(resourceScopes).filter((name) => granted.includes(name));
+  const chosen = asked === undefined ? present : namesIn(asked, present);
+  const names = token.isForClient ? toBits(granted, chosen) : undefined;
   return {
-    accessToken: createAccessToken(tokenKeys.accessToken, { scope, applicationId, sessionId: session.id, grantId }),
+    accessToken: createAccessToken(tokenKeys.accessToken, {
+      scope,
+      applicationId,
+      sessionId: session.id,
+      grantId,
+      names,
+    }),
     expiresInSeconds: Math.floor((session.expiresAt.getTime() - now.getTime()) / 1_000),
     idToken: hasScope(scope, 'openid')
       ? await signingKeys.sign(idTokenClaims({ ...facts, sid: session.sid, onLeftOut }))
       : undefined,
     refreshToken: createRefreshToken(tokenKeys.refreshToken, token),
-    scope: presentScope(scope),
+    scope: presentScopes(scope, chosen),
   };
 }
 

@@ -13,7 +13,13 @@ import { isActiveUser } from '../../../domain/users/user.ts';
 const { userId, sid, assurance, rotation, authenticatedAt, expiresAt } = oidcGrants;
 const GRANT = {
   ...{ userId, sid, assurance, rotation, authenticatedAt, expiresAt },
+  /** The client, which may be another than the application. */
   clientId: applications.clientId,
+  /** Null unless the client is another. */
+  resourceUri: applications.resourceUri,
+  scopeNames: oidcGrants.scopeNames,
+  /** Those that the resource still has. */
+  knownNames: nullable(t.jsonb<readonly string[]>()),
   /** Empty unless the client is public: its pages may then read answers (CORS). */
   redirectUris: applications.redirectUris,
   /** Null unless the user has proved to have the address. */
@@ -58,8 +64,11 @@ export class LiveGrants {
 }
 
 const selectGrants = statement('select_live_oidc_grants', { ...GRANT, id: oidcGrants.id })`
-  select g.id, g.user_id, g.sid, g.assurance, g.rotation, g.authenticated_at, g.expires_at, a.client_id,
-    case when a.public_client then a.redirect_uris else '{}' end as redirect_uris,
+  select g.id, g.user_id, g.sid, g.assurance, g.rotation, g.authenticated_at, g.expires_at,
+    coalesce(g.client_id, a.client_id) as client_id, g.scope_names,
+    case when g.client_id is not null then a.resource_uri end as resource_uri,
+    case when g.scope_names is not null then jsonb_path_query_array(a.resource_scopes, '$[*].name') end as known_names,
+    case when a.public_client and g.client_id is null then a.redirect_uris else '{}' end as redirect_uris,
     case when users.email_verified_at is not null then users.email end as verified_email
   from oidc_grants g join users on users.id = g.user_id join applications a on a.id = g.application_id
   where g.application_id = ${p.uuid('applicationId')} and g.id = ${anyOf(p.uuids('grantIds'))} and ${isActiveUser}

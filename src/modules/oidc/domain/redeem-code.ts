@@ -10,6 +10,7 @@ import { isSidCutOff } from '../../../domain/sessions/cutoffs.ts';
 import { sidOf } from '../../../domain/sessions/sid.ts';
 import type { SignInMethod } from '../../../domain/tokens/verify-token.ts';
 import { CODE_LIFETIME_MS } from './authorization-answer.ts';
+import { CLIENT_OF_LOGIN } from './client-of-login.ts';
 import { readCode } from './code.ts';
 import { OidcError } from './oidc-error.ts';
 import { challengeOf } from './pkce.ts';
@@ -20,6 +21,12 @@ export interface CodeRequest {
   readonly codeVerifier: string | undefined;
 }
 
+/** A call of a client that gets tokens. */
+export interface CodeCall extends ApplicationCall {
+  /** The client ID, if `application` is not the client, but the resource of its tokens. */
+  readonly forClient: string | null;
+}
+
 export interface RedeemedLogin extends RowOfType<typeof REDEEMED> {
   readonly loginIntentId: string;
   readonly sid: string;
@@ -28,20 +35,22 @@ export interface RedeemedLogin extends RowOfType<typeof REDEEMED> {
 /**
  * Returns the parameters of `redeemedIntent`.
  *
- * @throws OidcError `invalid_grant` if the code is not one of Usher, or the verifier is malformed
+ * @throws OidcError `invalid_grant` if the code is not one of Usher, or the verifier is malformed; `invalid_target` if it
+ * is for another resource
  */
 export function readCodeRequest(
-  { application, now }: ApplicationCall,
+  { application, forClient, now }: CodeCall,
   keys: SealKeys,
   { code, redirectUri, codeVerifier }: CodeRequest,
 ) {
-  const loginIntentId = readCode(keys, code);
+  const { loginIntentId, resourceId } = readCode(keys, code) ?? {};
   const codeChallenge = codeVerifier === undefined ? null : challengeOf(codeVerifier);
   if (!loginIntentId || codeChallenge === undefined) throw new OidcError('invalid_grant');
+  if (resourceId !== (forClient === null ? undefined : application.id)) throw new OidcError('invalid_target');
   const completedAfter = new Date(now.getTime() - CODE_LIFETIME_MS);
+  const login = { loginIntentId, applicationId: application.id, forClient };
   const requiredAssurance = application.requiredAssurance ?? ONE_FACTOR;
-  const conditions = { redirectUri, codeChallenge, now, completedAfter, requiredAssurance };
-  return { loginIntentId, applicationId: application.id, ...conditions };
+  return { ...login, redirectUri, codeChallenge, now, completedAfter, requiredAssurance };
 }
 
 /**
@@ -74,21 +83,25 @@ export const REDEEMED = {
   originUserAgent: loginIntents.userAgent,
   originBrowser: loginIntents.browserDigest,
   onBehalfBy: loginIntents.onBehalfBy,
+  ...CLIENT_OF_LOGIN,
 };
 
 export const redeemedColumns = sql`user_id, method, coalesce(assurance, 1)::integer as assurance,
       coalesce(authenticated_at, completed_at) as authenticated_at, scope::integer, nonce,
-      browser_digest as origin_browser, ip_address as origin_address, user_agent as origin_user_agent, on_behalf_by`;
+      browser_digest as origin_browser, ip_address as origin_address, user_agent as origin_user_agent, on_behalf_by,
+      client_id as for_client, client_name, scope_names,
+      client_name is not null and redirect_uri like 'https:%' as needs_consent`;
 
 /**
  * The CTE `redeemed`. One update has all conditions: a wrong verifier does not use up the code, and only one of two
  * concurrent requests succeeds. `is not distinct from` refuses a request without a verifier if the login began with a
- * challenge, and the reverse.
+ * challenge, and the reverse. A client that nobody has registered gets nothing before the user has consented.
  */
 export const redeemedIntent = sql`redeemed as (
     update login_intents set redeemed_at = ${p.instant('now')}
     where id = ${p.uuid('loginIntentId')} and application_id = ${p.uuid('applicationId')} and response_mode <> ''
-      and redeemed_at is null and completed_at > ${p.instant('completedAfter')}
+      and redeemed_at is null and client_id is not distinct from ${p.text('forClient')}
+      and case when client_name is null then completed_at else consented_at end > ${p.instant('completedAfter')}
       and redirect_uri = ${p.text('redirectUri')} and code_challenge is not distinct from ${p.bytes('codeChallenge')}
       and coalesce(assurance, 1) >= ${p.integer('requiredAssurance')}
     returning ${redeemedColumns}

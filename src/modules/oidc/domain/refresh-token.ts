@@ -17,18 +17,22 @@ export interface RefreshToken {
   readonly endsAt: Date;
   /** The number of the token in its grant, from 1. Zero for a confidential client, whose token does not rotate. */
   readonly rotation: number;
+  /** Whether its client is another than the application, which is the resource then. */
+  readonly isForClient: boolean;
 }
 
 const PREFIX = 'urt_';
 const VERSION = 1;
+/** Of a token for the client of a resource. */
+const RESOURCE_VERSION = 2;
 /** The offset of the method, after version, scope, rotation, three IDs and two instants. */
 const METHOD_AT = 6 + 3 * 16 + 2 * 8;
 const MAX_LENGTH = 512;
 
 export function createRefreshToken(keys: SealKeys, token: RefreshToken): string {
-  const { scope, method, applicationId, userId, grantId, authenticatedAt, endsAt, rotation } = token;
+  const { scope, method, applicationId, userId, grantId, authenticatedAt, endsAt, rotation, isForClient } = token;
   const numbers = Buffer.alloc(6);
-  numbers.writeUInt8(VERSION, 0);
+  numbers.writeUInt8(isForClient ? RESOURCE_VERSION : VERSION, 0);
   numbers.writeUInt8(scope, 1);
   numbers.writeUInt32BE(rotation, 2);
   const ids = [applicationId, userId, grantId].map(toUuidBytes);
@@ -44,10 +48,13 @@ export function createRefreshToken(keys: SealKeys, token: RefreshToken): string 
 export function readRefreshToken(keys: SealKeys, text: string): RefreshToken | undefined {
   if (text.length > MAX_LENGTH || !text.startsWith(PREFIX)) return undefined;
   const bytes = openBytes(keys, text.slice(PREFIX.length));
-  if (!bytes || bytes.length <= METHOD_AT || bytes[0] !== VERSION) return undefined;
+  if (!bytes || bytes.length <= METHOD_AT) return undefined;
+  const isForClient = bytes[0] === RESOURCE_VERSION;
+  if (!isForClient && bytes[0] !== VERSION) return undefined;
   const idAt = (at: number) => toUuid(bytes.subarray(at, at + 16));
   const instantAt = (at: number) => new Date(Number(bytes.readBigUInt64BE(at)));
   return {
+    isForClient,
     scope: bytes.readUInt8(1),
     rotation: bytes.readUInt32BE(2),
     applicationId: idAt(6),

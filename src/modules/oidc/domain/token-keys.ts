@@ -4,6 +4,8 @@ import type { SealKeys } from '../../../crypto/sealed-bytes.ts';
 
 export interface TokenKeys {
   readonly code: SealKeys;
+  /** They seal the links to the page that asks for consent. */
+  readonly consent: SealKeys;
   readonly accessToken: SealKeys;
   readonly refreshToken: SealKeys;
   /** They digest the codes of devices. */
@@ -18,6 +20,7 @@ export function deriveTokenKeys(encryptionKeys: readonly Buffer[]): TokenKeys {
   const sealKeysOf = (purpose: string) => deriveKeys(encryptionKeys, purpose).map((key) => createSecretKey(key));
   return {
     code: sealKeysOf('oidc code'),
+    consent: sealKeysOf('oidc consent'),
     accessToken: sealKeysOf('oidc access token'),
     refreshToken: sealKeysOf('oidc refresh token'),
     deviceCode: sealKeysOf('oidc device code'),

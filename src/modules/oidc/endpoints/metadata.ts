@@ -12,8 +12,13 @@ const METADATA_PATHS = ['/.well-known/openid-configuration', '/.well-known/oauth
 const JWKS_PATH = '/oidc/jwks';
 const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'];
 
+interface Offer {
+  /** Whether clients need no registration whose ID is the URL of their metadata. */
+  readonly takesClientUrls: boolean;
+}
+
 /** Returns the metadata of OpenID Connect Discovery 1.0, RFC 8414, RFC 8628 and RP-Initiated Logout 1.0. */
-function describeProvider(issuer: string): Record<string, unknown> {
+function describeProvider(issuer: string, { takesClientUrls }: Offer): Record<string, unknown> {
   const base = issuer.replace(/\/$/, '');
   return {
     // Unchanged, because clients compare the issuer byte for byte.
@@ -47,6 +52,7 @@ function describeProvider(issuer: string): Record<string, unknown> {
     authorization_response_iss_parameter_supported: true,
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
+    ...(takesClientUrls && { client_id_metadata_document_supported: true }),
     claims_parameter_supported: false,
     request_parameter_supported: false,
     // Listed, because the default is true.
@@ -55,8 +61,12 @@ function describeProvider(issuer: string): Record<string, unknown> {
 }
 
 /** Returns the documents by their paths, as JSON. */
-export function createDocuments(issuer: string, jwks: { readonly keys: readonly JWK[] }): ReadonlyMap<string, string> {
-  const metadata = JSON.stringify(describeProvider(issuer));
+export function createDocuments(
+  issuer: string,
+  jwks: { readonly keys: readonly JWK[] },
+  offer: Offer,
+): ReadonlyMap<string, string> {
+  const metadata = JSON.stringify(describeProvider(issuer, offer));
   const ofIssuer = new URL(issuer).pathname.replace(/\/$/, '');
   const paths = METADATA_PATHS.flatMap((path) => [path, path + ofIssuer]);
   return new Map([...paths.map((path) => [path, metadata] as const), [JWKS_PATH, JSON.stringify(jwks)]]);

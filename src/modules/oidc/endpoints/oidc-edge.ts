@@ -29,9 +29,9 @@ export function createOidcEdge(
   { signingKeys }: OidcProvider,
   issuer: string,
   endpoints: readonly OidcEndpoint[],
-  parts: OidcCallParts,
+  parts: OidcCallParts & { readonly takesClientUrls: boolean },
 ): PathHandler {
-  const documents = createDocuments(issuer, signingKeys.publicJwks);
+  const documents = createDocuments(issuer, signingKeys.publicJwks, parts);
   const paths = Map.groupBy(endpoints, ({ path }) => path);
   return async (context) => {
     const method = context.request.method === 'HEAD' ? 'GET' : context.request.method;

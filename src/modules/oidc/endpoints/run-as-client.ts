@@ -1,6 +1,7 @@
 /** Reads the form, checks the credential and applies admission, for the endpoints at which clients authenticate. */
 
 import type { Admission } from '../../../api/admission.ts';
+import type { ResourceScope } from '../../../database/column-types.ts';
 import type { ApiKeyUsage } from '../../../domain/api-keys/api-key-usage.ts';
 import type { ApiKeys } from '../../../domain/api-keys/api-keys.ts';
 import { KEY_USES } from '../../../domain/api-keys/key-use.ts';
@@ -9,11 +10,14 @@ import type { Application, ApplicationCall } from '../../../domain/core/call.ts'
 import { ServiceError } from '../../../domain/core/errors.ts';
 import type { Peer } from '../../../domain/sessions/session.ts';
 import { headerOf } from '../../../http/http-context.ts';
+import type { ClientDocuments } from '../clients/client-documents.ts';
+import { isClientUrl } from '../clients/client-url.ts';
 import { OidcError } from '../domain/oidc-error.ts';
 import type { PublicClients } from '../domain/public-clients.ts';
+import type { Resource, Resources } from '../domain/resources.ts';
 import { type ClientCredentials, invalidClient, readClientCredentials } from './client-credentials.ts';
 import type { OidcCall } from './oidc-call.ts';
-import { allowPage } from './page-cors.ts';
+import { allowAnyPage, allowPage } from './page-cors.ts';
 import { type FormFields, readForm } from './read-form.ts';
 
 export interface ClientParts {
@@ -21,19 +25,30 @@ export interface ClientParts {
   readonly admission: Admission;
   readonly apiKeys: ApiKeys;
   readonly clock: () => Date;
+  readonly documents: ClientDocuments;
   /** Limits look-ups of keys and clients. */
   readonly lookUps: Admission;
   readonly publicClients: PublicClients;
+  readonly resources: Resources;
   readonly usage: ApiKeyUsage;
 }
 
 export interface ClientCall extends ApplicationCall {
+  readonly clientId: string;
+  /** The client ID again, if nobody has registered the client: `application` is the resource of its tokens then. */
+  readonly forClient: string | null;
+  /** What clients may ask for at the resource. */
+  readonly resourceScopes: readonly ResourceScope[];
+  readonly deadline: number;
   /** Whether the client sent no secret. */
   readonly isPublic: boolean;
   readonly peer: Peer;
 }
 
-interface Client {
+/** Returns the resource for whose tokens a client calls that has no application of its own. @throws OidcError */
+export type FindResource = (form: FormFields, deadline: number) => Promise<Resource>;
+
+interface Client extends Partial<Pick<ClientCall, 'forClient' | 'resourceScopes'>> {
   readonly application: Application;
   readonly actor: Pick<AuditContext, 'actor' | 'actorType'>;
   readonly isPublic: boolean;
@@ -43,7 +58,8 @@ interface Client {
 const PUBLIC_ACTOR = { actorType: 'login_page', actor: '' } as const;
 
 /**
- * Reads the form, authenticates the client, and runs the work once it is admitted.
+ * Reads the form, authenticates the client, and runs the work once it is admitted. Without `findResource`, only
+ * registered clients may call.
  *
  * @throws OidcError `invalid_request`, `invalid_client`, `unauthorized_client`, and what the work throws
  */
@@ -51,19 +67,45 @@ export async function runAsClient<Result>(
   parts: ClientParts,
   call: OidcCall,
   work: (call: ClientCall, form: FormFields) => Promise<Result>,
+  findResource?: FindResource,
 ): Promise<Result> {
   const { context, deadline } = call;
   const form = await readForm(context, deadline);
   const credentials = readClientCredentials(headerOf(context, 'authorization'), form);
-  const { application, actor, isPublic } = await parts.lookUps.run('', () => authenticate(parts, call, credentials));
+  const { clientId } = credentials;
+  const { application, actor, isPublic, ...ofResource } = await parts.lookUps.run('', () =>
+    isClientUrl(clientId)
+      ? authenticateByUrl(parts, call, credentials, findResource && (() => findResource(form, deadline)))
+      : authenticate(parts, call, credentials),
+  );
   call.setApplication(application.id, { isAuthenticated: !isPublic });
   if (!application.openIdConnect) throw new OidcError('unauthorized_client');
   const peer = { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
   // Anybody can call as a public client, so such calls must not use up the share of the application's servers.
   const caller = isPublic ? `public ${application.id}` : application.id;
   return parts.admission.run(caller, ({ ignoreTime }) =>
-    work({ ...call.toDomainCall(actor, ignoreTime), application, isPublic, peer }, form),
+    work(
+      {
+        ...call.toDomainCall(actor, ignoreTime),
+        ...{ forClient: null, resourceScopes: [], ...ofResource },
+        ...{ application, clientId, deadline, isPublic, peer },
+      },
+      form,
+    ),
   );
+}
+
+/** The client proves nothing here: its code or token does. So no secret is expected, and pages of any origin may call. */
+async function authenticateByUrl(
+  { documents }: ClientParts,
+  { context }: OidcCall,
+  { clientId, secret }: ClientCredentials,
+  findResource: (() => Promise<Resource>) | undefined,
+): Promise<Client> {
+  if (secret !== undefined || !findResource || !documents.allows(clientId)) throw invalidClient();
+  allowAnyPage(context);
+  const { resourceScopes, ...application } = await findResource();
+  return { application, actor: PUBLIC_ACTOR, isPublic: true, forClient: clientId, resourceScopes };
 }
 
 async function authenticate(

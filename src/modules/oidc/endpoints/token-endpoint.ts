@@ -1,4 +1,6 @@
 /** The token endpoint: RFC 6749, section 3.2. */
+import { resourceOfMetadataClient, resourceOfRegistered } from '../domain/choose-resource.ts';
+import { readCode } from '../domain/code.ts';
 import {
   type IssuedTokens,
   type RefreshingParts,
@@ -7,38 +9,89 @@ import {
   tokensForDevice,
 } from '../domain/issue-tokens.ts';
 import { OidcError } from '../domain/oidc-error.ts';
+import { readRefreshToken } from '../domain/refresh-token.ts';
+import type { Resource } from '../domain/resources.ts';
 import { DEVICE_GRANT, requireDeviceLogin } from './device-endpoint.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
 import { type FormFields, requireField } from './read-form.ts';
 import { type ClientCall, type ClientParts, runAsClient } from './run-as-client.ts';
 
-export function createTokenEndpoint(parts: ClientParts & RefreshingParts): OidcEndpoint {
+type TokenParts = ClientParts & RefreshingParts;
+
+export function createTokenEndpoint(parts: TokenParts): OidcEndpoint {
   return {
     method: 'POST',
     path: '/oidc/token',
     run: async (call) => {
-      const tokens = await runAsClient(parts, call, (clientCall, form) => grant(clientCall, parts, form));
+      const tokens = await runAsClient(
+        parts,
+        call,
+        (clientCall, form) => grant(clientCall, parts, form),
+        (form, deadline) => findResource(parts, form, deadline),
+      );
       return { body: presentTokens(tokens), headers: { pragma: 'no-cache' } };
     },
   };
 }
 
-async function grant(call: ClientCall, parts: RefreshingParts, form: FormFields): Promise<IssuedTokens> {
+/** A client without an application names the resource beside its code, and its refresh token names it. */
+async function findResource(
+  { provider, resources }: TokenParts,
+  form: FormFields,
+  deadline: number,
+): Promise<Resource> {
+  if (requireField(form, 'grant_type') !== 'refresh_token') {
+    return resourceOfMetadataClient(resources, form.get('resource'), deadline);
+  }
+  const token = readRefreshToken(provider.tokenKeys.refreshToken, requireField(form, 'refresh_token'));
+  const resource = token?.isForClient ? await resources.findById(token.applicationId, deadline) : undefined;
+  if (!resource?.allowMetadataClients) throw new OidcError('invalid_grant');
+  const named = form.get('resource');
+  if (named !== undefined && (await resources.findByUri(named, deadline))?.id !== resource.id) {
+    throw new OidcError('invalid_target');
+  }
+  return resource;
+}
+
+async function grant(call: ClientCall, parts: TokenParts, form: FormFields): Promise<IssuedTokens> {
   const type = requireField(form, 'grant_type');
+  const { tokenKeys } = parts.provider;
   if (type === 'authorization_code') {
     const code = requireField(form, 'code');
     const redirectUri = requireField(form, 'redirect_uri');
     const codeVerifier = call.isPublic ? requireField(form, 'code_verifier') : form.get('code_verifier');
-    return tokensForCode(call, parts, { code, redirectUri, codeVerifier });
+    const resourceId = readCode(tokenKeys.code, code)?.resourceId;
+    const atResource = await callAtResource(call, parts, { uri: form.get('resource'), id: resourceId });
+    return tokensForCode(atResource, parts, { code, redirectUri, codeVerifier });
   }
   if (type === 'refresh_token') {
-    return refreshTokens(call, parts, { refreshToken: requireField(form, 'refresh_token'), scope: form.get('scope') });
+    const refreshToken = requireField(form, 'refresh_token');
+    const token = readRefreshToken(tokenKeys.refreshToken, refreshToken);
+    const id = token?.isForClient ? token.applicationId : undefined;
+    const atResource = await callAtResource(call, parts, { uri: form.get('resource'), id });
+    return refreshTokens(atResource, parts, { refreshToken, scope: form.get('scope') });
   }
   if (type === DEVICE_GRANT) {
+    // The application is the resource then, whose devices are not those of the client.
+    if (call.forClient !== null) throw new OidcError('unauthorized_client');
     requireDeviceLogin(call);
     return tokensForDevice(call, parts, requireField(form, 'device_code'));
   }
   throw new OidcError('unsupported_grant_type');
+}
+
+/** Returns the call of a registered client as one for the tokens of another application, if it asks for those. */
+async function callAtResource(
+  call: ClientCall,
+  { resources }: TokenParts,
+  named: { readonly uri: string | undefined; readonly id: string | undefined },
+): Promise<ClientCall> {
+  const { clientId } = call;
+  if (call.forClient !== null) return call;
+  const resource = await resourceOfRegistered(resources, named, call);
+  if (!resource) return call;
+  const { resourceScopes, ...application } = resource;
+  return { ...call, application, forClient: clientId, resourceScopes };
 }
 
 /** RFC 6749, section 5.1, and OpenID Connect Core 1.0, section 3.1.3.3. */

@@ -1,14 +1,17 @@
-/** Revocation (RFC 7009) and introspection (RFC 7662) of a client's own tokens. */
+/** Revocation (RFC 7009) of a client's own tokens, and introspection (RFC 7662) of those of a client or resource. */
 
 import { acrOf } from '../../../domain/core/assurance.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { endGrant } from '../../../domain/grants/end-grants.ts';
-import { presentScope } from '../../../domain/grants/scope.ts';
 import type { TokenStatus } from '../../../domain/grants/token-status.ts';
 import { toSeconds } from '../../../domain/tokens/verify-token.ts';
 import { readAccessToken } from '../domain/access-token.ts';
 import { type FoundToken, findAccessToken, findRefreshToken, type TokenParts } from '../domain/find-token.ts';
+import type { LiveGrant } from '../domain/live-grants.ts';
+import { OidcError } from '../domain/oidc-error.ts';
 import { readRefreshToken } from '../domain/refresh-token.ts';
+import type { Resource } from '../domain/resources.ts';
+import { fromBits, presentScopes } from '../domain/scope-names.ts';
 import { invalidClient } from './client-credentials.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
 import { requireField } from './read-form.ts';
@@ -24,7 +27,12 @@ export function createTokenStatusEndpoints(parts: StatusParts): readonly OidcEnd
       method: 'POST',
       path: '/oidc/revoke',
       run: async (call) => {
-        await runAsClient(parts, call, (clientCall, form) => revoke(clientCall, parts, requireField(form, 'token')));
+        await runAsClient(
+          parts,
+          call,
+          (clientCall, form) => revoke(clientCall, parts, requireField(form, 'token')),
+          (form, deadline) => findResource(parts, requireField(form, 'token'), deadline),
+        ).catch(ignoreUnknownToken);
         return {};
       },
     },
@@ -40,13 +48,36 @@ export function createTokenStatusEndpoints(parts: StatusParts): readonly OidcEnd
   ];
 }
 
+/** Returns the resource of the token, or refuses a token that names none. @throws OidcError `invalid_grant` */
+async function findResource({ resources, ...parts }: StatusParts, text: string, deadline: number): Promise<Resource> {
+  const token = readToken(parts, text);
+  const resource = token?.isForClient ? await resources.findById(token.applicationId, deadline) : undefined;
+  if (!resource) throw new OidcError('invalid_grant');
+  return resource;
+}
+
+/** A token that cannot be revoked is no error (RFC 7009, section 2.2). */
+function ignoreUnknownToken(error: unknown): void {
+  if (!(error instanceof OidcError && error.reason === 'invalid_grant')) throw error;
+}
+
+function readToken({ tokenKeys }: Pick<StatusParts, 'tokenKeys'>, text: string) {
+  const access = readAccessToken(tokenKeys.accessToken, text);
+  if (access) return { ...access, isForClient: access.names !== undefined };
+  return readRefreshToken(tokenKeys.refreshToken, text);
+}
+
 /** Ends the grant of a token. Does nothing for other texts, without an error (RFC 7009, section 2.2). */
-async function revoke(call: ClientCall, { liveSessions, tokenKeys }: StatusParts, text: string): Promise<void> {
-  const token = readAccessToken(tokenKeys.accessToken, text) ?? readRefreshToken(tokenKeys.refreshToken, text);
-  const { application } = call;
-  if (token?.applicationId !== application.id) return;
-  const userId = await endGrant(call, token);
-  if (userId) liveSessions.forgetUser(userId);
+async function revoke(call: ClientCall, parts: StatusParts, text: string): Promise<void> {
+  const token = readToken(parts, text);
+  if (!token) return;
+  const { applicationId: id, grantId, isForClient } = token;
+  if (!isForClient && (call.forClient !== null || id !== call.application.id)) return;
+  if (isForClient && (await parts.liveGrants.find(id, grantId))?.clientId !== call.clientId) return;
+  // The sign-in that the browser remembers is not one of the client.
+  const application = isForClient ? { ...call.application, id, singleSignOn: false } : call.application;
+  const userId = await endGrant({ ...call, application }, token);
+  if (userId) parts.liveSessions.forgetUser(userId);
 }
 
 /** Demands a secret, because anybody can call as a public client. */
@@ -69,15 +100,23 @@ export async function introspect(
   return {
     active: true,
     iss: parts.issuer,
-    aud: application.clientId,
-    client_id: application.clientId,
+    // The application itself, or the resource that it is for other clients.
+    aud: grant.resourceUri ?? application.clientId,
+    client_id: grant.clientId,
     sub: grant.userId,
     sid: grant.sid,
-    scope: presentScope(scope),
+    scope: presentScopes(scope, namesOf(grant, accessToken?.names)),
     token_type: accessToken ? 'Bearer' : 'refresh_token',
     exp: toSeconds(expiresAt),
     auth_time: toSeconds(grant.authenticatedAt),
     // RFC 9470, section 6.2.
     acr: acrOf(grant.assurance),
   };
+}
+
+/** Returns the scopes of the token at the resource, without those that the resource no longer has. */
+function namesOf({ scopeNames, knownNames }: LiveGrant, bits: bigint | undefined): string[] {
+  const granted = scopeNames ?? [];
+  const names = bits === undefined ? granted : fromBits(granted, bits);
+  return names.filter((name) => knownNames?.includes(name));
 }

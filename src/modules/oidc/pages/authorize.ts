@@ -1,43 +1,42 @@
-/** The authorization endpoint: checks the request of an application and redirects to the login page. */
+/** The authorization endpoint: checks the request of a client and redirects to the login page. */
 
-import { isRegistered } from '../../../domain/applications/redirect-uri.ts';
 import { emailAddress } from '../../../domain/core/validation.ts';
+import { GROUPS_BIT } from '../../../domain/grants/scope.ts';
 import { createAuthPageLink } from '../../../domain/login/generate-auth-url.ts';
 import { setEmailCookie } from '../../../login-page/browser-cookie.ts';
 import { sendRedirect } from '../../../login-page/responses.ts';
 import {
   type AnswerTarget,
   type AuthorizationRequest,
-  readAnswerTarget,
   readAuthorizationRequest,
 } from '../domain/authorization-request.ts';
-import { beginAuthorization } from '../domain/begin-authorization.ts';
-import type { OidcClient } from '../domain/oidc-clients.ts';
+import { beginAuthorization, FOR_ITSELF } from '../domain/begin-authorization.ts';
 import { OidcError } from '../domain/oidc-error.ts';
+import { namesIn } from '../domain/scope-names.ts';
+import { type AskedApplication, type AskingClient, readAskedApplication, readClient } from './asking-client.ts';
 import { continueSilently } from './continue-silently.ts';
 import { AnsweredError, type OidcPageRequest, PageProblem, takeOidcPermits } from './oidc-page.ts';
 import { sendAnswer } from './send-answer.ts';
 
-/** In characters. Most redirect URIs have fewer than 100. */
-const MAX_LOGGED = 300;
-
-/** @throws PageProblem until the application and its redirect URI are known, AnsweredError from then on */
+/** @throws PageProblem until the client and its redirect URI are known, AnsweredError from then on */
 export async function authorize(request: OidcPageRequest): Promise<void> {
-  const { context, call, parameters, parts } = request;
-  const { client, target } = await readClient(request);
+  const { context, call, parts } = request;
+  const client = await readClient(request);
+  const { target } = client;
   try {
-    const wanted = readAuthorizationRequest(parameters, client);
+    const asked = await readAskedApplication(request, client);
+    const wanted = readWanted(request, client, asked);
     const begin = () => {
       takeOidcPermits(request, parts.logins, countPermits(target, wanted));
-      return beginAuthorization(call, client, target, wanted);
+      return beginAuthorization(call, asked.application, target, wanted);
     };
     if (wanted.isSilent) {
-      sendAnswer(request, target, { code: await continueSilently(request, client, wanted, begin) });
+      sendAnswer(request, target, { code: await continueSilently(request, { ...client, ...asked }, wanted, begin) });
       return;
     }
     const loginIntentId = await begin();
     suggestEmail(request, loginIntentId, wanted);
-    sendRedirect(context, createAuthPageLink(parts.authPageUrl)(loginIntentId, client.clientId));
+    sendRedirect(context, createAuthPageLink(parts.authPageUrl)(loginIntentId, asked.application.clientId));
   } catch (error) {
     if (!(error instanceof OidcError) || error instanceof PageProblem) throw error;
     sendAnswer(request, target, { error: error.reason, error_description: error.message });
@@ -45,34 +44,18 @@ export async function authorize(request: OidcPageRequest): Promise<void> {
   }
 }
 
-/** Returns the application and its redirect URI. An unregistered URI may be an attacker's, so nothing is sent there. */
-async function readClient({
-  oidcCall,
-  parameters,
-  parts,
-}: OidcPageRequest): Promise<{ client: OidcClient; target: AnswerTarget & { redirectUri: string } }> {
-  const clientId = parameters.get('client_id');
-  const redirectUri = parameters.get('redirect_uri');
-  if (clientId === undefined) throw problemWith('client_id is missing');
-  if (parameters.hasRepeated(['client_id', 'redirect_uri'])) throw problemWith('client_id or redirect_uri comes twice');
-  const client = await parts.clients.find(clientId, oidcCall.deadline);
-  if (!client) throw problemWith('client_id is unknown, or its application has no OpenID Connect');
-  oidcCall.setApplication(client.id);
-  if (redirectUri === undefined) throw problemWith('redirect_uri is missing', 'unknown-redirect');
-  if (!isRegistered(redirectUri, client.redirectUris, { isPublic: client.publicClient })) {
-    throw problemWith(`redirect_uri is not registered: ${withoutSecrets(redirectUri)}`, 'unknown-redirect');
-  }
-  return { client, target: { ...readAnswerTarget(parameters), redirectUri } };
-}
-
-function problemWith(detail: string, page: 'unknown-client' | 'unknown-redirect' = 'unknown-client'): PageProblem {
-  return new PageProblem(page, 'invalid_request', 400, detail);
-}
-
-/** Returns the URI for the log: cut, and without a password or the values of its query. */
-function withoutSecrets(uri: string): string {
-  const known = uri.replace(/\/\/[^/?#@]*@/, '//…@').replace(/=[^&#]*/g, '=…');
-  return known.slice(0, MAX_LOGGED);
+/** Returns the request with what it asks of a resource. The groups of users are for clients that operators know. */
+function readWanted({ parameters }: OidcPageRequest, client: AskingClient, { resource }: AskedApplication) {
+  const { scope, ...wanted } = readAuthorizationRequest(parameters, client);
+  if (!resource) return { ...wanted, scope, ...FOR_ITSELF };
+  const names = resource.resourceScopes.map(({ name }) => name);
+  return {
+    ...wanted,
+    scope: client.registered ? scope : scope & ~GROUPS_BIT,
+    forClient: client.clientId,
+    clientName: client.clientName,
+    scopeNames: namesIn(parameters.get('scope') ?? '', names),
+  };
 }
 
 /** A login takes a permit for each KiB that it stores, begun or whole. Few logins need more than one. */
@@ -84,7 +67,7 @@ function countPermits({ state }: AnswerTarget, { nonce }: AuthorizationRequest):
 function suggestEmail(
   { context, isSecure }: OidcPageRequest,
   loginIntentId: string,
-  { loginHint }: AuthorizationRequest,
+  { loginHint }: Pick<AuthorizationRequest, 'loginHint'>,
 ): void {
   if (loginHint === undefined) return;
   try {

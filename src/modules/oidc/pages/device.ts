@@ -98,7 +98,7 @@ async function findLogin(
   keys: keyof TokenKeys,
   name: string,
 ): Promise<DeviceLogin> {
-  const loginIntentId = readCode(parts.oidc.tokenKeys[keys], parameters.get(name) ?? '');
+  const { loginIntentId } = readCode(parts.oidc.tokenKeys[keys], parameters.get(name) ?? '') ?? {};
   const login = loginIntentId && (await findDeviceLogin(call, loginIntentId));
   if (!login) throw new PageProblem('unknown');
   oidcCall.setApplication(login.applicationId);

@@ -7,10 +7,12 @@ import type { LoginPageParts } from '../../../login-page/login-request.ts';
 import type { NetworkLimit } from '../../../login-page/network-limit.ts';
 import type { PagePlace } from '../../../login-page/page-place.ts';
 import { ERROR_PAGES, type ErrorPage } from '../../../login-page/pages/error.ts';
+import type { ClientDocuments } from '../clients/client-documents.ts';
 import type { OidcClients } from '../domain/oidc-clients.ts';
 import { OidcError, type OidcErrorName } from '../domain/oidc-error.ts';
 import type { Parameters } from '../domain/parameters.ts';
 import type { OidcProvider } from '../domain/provider.ts';
+import type { Resources } from '../domain/resources.ts';
 import type { OidcCall } from '../endpoints/oidc-call.ts';
 
 export interface OidcPageParts
@@ -21,6 +23,8 @@ export interface OidcPageParts
   readonly sessionMaxAgeSeconds: number;
   readonly oidc: OidcProvider;
   readonly clients: OidcClients;
+  readonly documents: ClientDocuments;
+  readonly resources: Resources;
   /** The limit of logouts with an ID token, because checking its signature takes CPU time. */
   readonly logouts: NetworkLimit;
 }

@@ -6,12 +6,13 @@ import { readLanguageChoice, rememberLanguage } from '../../../login-page/langua
 import { NetworkLimit } from '../../../login-page/network-limit.ts';
 import { readPostedForm } from '../../../login-page/read-posted-form.ts';
 import { sendErrorPage } from '../../../login-page/responses.ts';
-import { DEVICE_PATHS } from '../domain/authorization-answer.ts';
+import { CONSENT_PATH, DEVICE_PATHS } from '../domain/authorization-answer.ts';
 import { OidcClients } from '../domain/oidc-clients.ts';
 import type { OidcError } from '../domain/oidc-error.ts';
 import { Parameters } from '../domain/parameters.ts';
 import { type OidcCallParts, runOidcCall } from '../endpoints/oidc-call.ts';
 import { authorize } from './authorize.ts';
+import { askForConsent } from './consent.ts';
 import { approveDevice, enterUserCode, showDeviceRequest } from './device.ts';
 import { logOut } from './log-out.ts';
 import { AnsweredError, type OidcPage, type OidcPageParts, PageProblem } from './oidc-page.ts';
@@ -19,6 +20,7 @@ import { returnToApplication } from './return.ts';
 
 const PAGES: readonly OidcPage[] = [
   { path: '/oidc/authorize', methods: ['GET', 'POST'], run: authorize },
+  { path: CONSENT_PATH, methods: ['GET', 'POST'], run: askForConsent },
   { path: '/oidc/logout', methods: ['GET', 'POST'], run: logOut },
   { path: '/oidc/return', methods: ['GET'], run: returnToApplication },
   { path: '/device', methods: ['GET', 'POST'], run: enterUserCode },

@@ -15,11 +15,11 @@ export async function returnToApplication(request: OidcPageRequest): Promise<voi
   const { call, parameters, parts } = request;
   const code = parameters.get('code');
   if (code !== undefined) {
-    const loginIntentId = readCode(parts.oidc.tokenKeys.code, code);
+    const { loginIntentId } = readCode(parts.oidc.tokenKeys.code, code) ?? {};
     const intent = loginIntentId && (await findFormIntent(request, loginIntentId));
     if (!intent) throw new PageProblem('unknown');
-    const { completedAt, redeemedAt } = intent;
-    if (!completedAt || !isCodeLive({ completedAt, redeemedAt }, call.now)) throw new PageProblem('completed');
+    const { completedAt } = intent;
+    if (!completedAt || !isCodeLive({ ...intent, completedAt }, call.now)) throw new PageProblem('completed');
     return sendAnswer(request, intent, { code });
   }
   const [loginIntentId = '', error = ''] = [parameters.get('intent'), parameters.get('error')];

@@ -83,6 +83,7 @@ const completeRemembered = statement('complete_remembered_login', {
     from remembered r, applications a
     where ${mayContinue} and ${isWanted} and (not a.restrict_access or ${isAllowed})
     returning i.application_id, i.redirect_uri, i.state, i.prompt, i.response_mode, i.completed_at, i.authenticated_at,
-      i.user_id, i.method, i.assurance, a.client_id, a.single_sign_on, ${isInvited(sql`i.user_id`)} as is_invited
+      i.client_id as for_client, i.client_name, i.user_id, i.method, i.assurance, a.client_id, a.single_sign_on,
+      ${isInvited(sql`i.user_id`)} as is_invited
   ), ${auditEvent({ resource: sql`user_id`, from: sql`completed`, applicationId: sql`application_id` })}
   select * from completed`;

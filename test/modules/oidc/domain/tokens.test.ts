@@ -13,6 +13,7 @@ const keys = deriveTokenKeys([older]);
 const rotated = deriveTokenKeys([newer, older]);
 
 const accessToken = { scope: 5, applicationId: randomUUID(), sessionId: randomUUID(), grantId: randomUUID() };
+const resourceToken = { ...accessToken, names: (1n << 49n) + 5n };
 const refreshToken = {
   scope: 15,
   method: 'passkey',
@@ -22,6 +23,7 @@ const refreshToken = {
   authenticatedAt: new Date('2026-03-01T12:00:00.250Z'),
   endsAt: new Date('2026-03-02T00:00:00.250Z'),
   rotation: 70_000,
+  isForClient: false,
 } as const;
 const loginIntentId = randomUUID();
 
@@ -30,8 +32,29 @@ const KINDS = {
     create: ({ code }: typeof keys) => createCode(code, loginIntentId),
     read: readCode as (keys: SealKeys, text: string) => unknown,
     keysOf: ({ code }: typeof keys) => code,
-    content: loginIntentId,
+    content: { loginIntentId, resourceId: undefined },
     form: /^[\w-]{64}$/,
+  },
+  'code for a resource': {
+    create: ({ code }: typeof keys) => createCode(code, loginIntentId, accessToken.applicationId),
+    read: readCode as (keys: SealKeys, text: string) => unknown,
+    keysOf: ({ code }: typeof keys) => code,
+    content: { loginIntentId, resourceId: accessToken.applicationId },
+    form: /^[\w-]{86}$/,
+  },
+  'access token for a resource': {
+    create: (all: typeof keys) => createAccessToken(all.accessToken, resourceToken),
+    read: readAccessToken,
+    keysOf: (all: typeof keys) => all.accessToken,
+    content: resourceToken,
+    form: /^uat_[\w-]{120}$/,
+  },
+  'refresh token for a resource': {
+    create: (all: typeof keys) => createRefreshToken(all.refreshToken, { ...refreshToken, isForClient: true }),
+    read: readRefreshToken,
+    keysOf: (all: typeof keys) => all.refreshToken,
+    content: { ...refreshToken, isForClient: true },
+    form: /^urt_[\w-]{130,150}$/,
   },
   'access token': {
     create: (all: typeof keys) => createAccessToken(all.accessToken, accessToken),

@@ -179,7 +179,7 @@ describe('a request that is right', () => {
       { ui_locales: `${'de '.repeat(66)}${'x'.repeat(50)}` },
       { locale: 'de '.repeat(66).trim() },
     ],
-    ['parameters that are ignored', { acr_values: '1', display: 'touch', claims: '{', resource: 'x' }, {}],
+    ['parameters that are ignored', { acr_values: '1', display: 'touch', claims: '{' }, {}],
   ])('may have %s', async (_, changes, row) => {
     const login = await beginOidcLogin(new LoginBrowser(service), tenant, changes);
     expect(await readIntent(login.loginIntentId)).toMatchObject(row);

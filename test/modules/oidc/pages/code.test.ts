@@ -34,7 +34,7 @@ describe('the login page', () => {
       state: 'a state & of the application',
       iss: PUBLIC_URL,
     });
-    expect(readCode(codeKeys, parameters.code ?? '')).toBe(login.loginIntentId);
+    expect(readCode(codeKeys, parameters.code ?? '')?.loginIntentId).toBe(login.loginIntentId);
   });
 
   it('leaves out a state that there was none of', async () => {
@@ -125,7 +125,7 @@ describe('an application that wants the answer in a form', () => {
     const { method, fields } = formOf(page, REDIRECT_URI);
     const { code } = parametersOf(location);
     expect({ method, fields }).toEqual({ method: 'post', fields: { code, state: '"<&', iss: PUBLIC_URL } });
-    expect(readCode(codeKeys, code ?? '')).toBe(login.loginIntentId);
+    expect(readCode(codeKeys, code ?? '')?.loginIntentId).toBe(login.loginIntentId);
     clock.advance(MINUTE);
     expect(await browser.open(path)).toMatchObject(USED);
   });
@@ -168,7 +168,7 @@ describe('a login page of the operator', () => {
     const { id: userId } = await createTestUser(service);
     const { authToken, redirectUrl } = await admin.completeLogin({ loginIntentId, userId });
     expect(authToken).toBe('');
-    expect(readCode(codeKeys, parametersOf(redirectUrl).code ?? '')).toBe(loginIntentId);
+    expect(readCode(codeKeys, parametersOf(redirectUrl).code ?? '')?.loginIntentId).toBe(loginIntentId);
     await expect(admin.completeLogin({ loginIntentId, userId })).rejects.toThrow('Login intent already completed');
   });
 

@@ -1,0 +1,35 @@
+/** Which clients may do without a registration, by the hosts of their metadata. */
+
+export interface ClientHosts {
+  /** Names, in lower case. */
+  readonly named: ReadonlySet<string>;
+  /** What their sub-domains end with, such as `.example.com`. */
+  readonly suffixes: readonly string[];
+  readonly isAny: boolean;
+}
+
+/** How an operator allows a host. Only a host with a name of its own may have an internal address. */
+export type HostMatch = 'named' | 'wildcard';
+
+const HOST = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
+
+/** @throws Error for what is neither a host nor a wildcard for its first labels */
+export function parseClientHosts(text: string): ClientHosts | undefined {
+  const hosts = text
+    .split(',')
+    .map((host) => host.trim().toLowerCase())
+    .filter((host) => host !== '');
+  const wrong = hosts.find((host) => host !== '*' && !HOST.test(host.replace(/^\*\./, '')));
+  if (wrong !== undefined) throw new Error('must be hosts such as claude.ai, *.example.com or *, comma-separated');
+  if (hosts.length === 0) return undefined;
+  return {
+    named: new Set(hosts.filter((host) => !host.startsWith('*'))),
+    suffixes: hosts.filter((host) => host.startsWith('*.')).map((host) => host.slice(1)),
+    isAny: hosts.includes('*'),
+  };
+}
+
+export function matchHost({ named, suffixes, isAny }: ClientHosts, host: string): HostMatch | undefined {
+  if (named.has(host)) return 'named';
+  return isAny || suffixes.some((suffix) => host.endsWith(suffix)) ? 'wildcard' : undefined;
+}

@@ -1,0 +1,77 @@
+/** Fetches the metadata of a client, to any address that its URL names: under the rules for webhooks, and within limits. */
+import { VERSION } from '../../../config/version.ts';
+import type { Resolve } from '../../../delivery/address-lookup.ts';
+import { createResolve } from '../../../delivery/address-lookup.ts';
+import { Sender } from '../../../delivery/attempt.ts';
+import { AddressPolicy } from '../../../domain/webhooks/address-policy.ts';
+import { type ClientDocument, readClientDocument } from './client-document.ts';
+import type { HostMatch } from './client-hosts.ts';
+
+/** From the look-up of the host to the last byte. */
+const TIMEOUT_MS = 5_000;
+const MAX_BYTES = 16_384;
+/** How long a document is kept, whatever its headers say. */
+const [SHORTEST_MS, LONGEST_MS] = [5 * 60_000, 24 * 60 * 60_000];
+const HEADERS = {
+  accept: 'application/json',
+  // A small answer could unpack to a large one.
+  'accept-encoding': 'identity',
+  'user-agent': `Usher-Clients/${VERSION}`,
+};
+
+export interface FetchedDocument {
+  readonly document: ClientDocument;
+  /** Zero for `no-store`. */
+  readonly keptMs: number;
+}
+
+/** Returns undefined if there is no usable document. */
+export type FetchDocument = (clientId: string, match: HostMatch) => Promise<FetchedDocument | undefined>;
+
+interface FetchOptions {
+  /** The networks to which webhooks may be sent beside public addresses. */
+  readonly allowedNetworks: readonly string[];
+  readonly proxyUrl: string | undefined;
+  readonly resolve?: Resolve;
+}
+
+/** A wildcard names no host, so it opens no internal address. */
+export function createFetchDocument({ allowedNetworks, proxyUrl, resolve = createResolve() }: FetchOptions) {
+  const open = (networks: readonly string[]) =>
+    new Sender({
+      policy: new AddressPolicy(networks),
+      resolve,
+      timeoutMs: TIMEOUT_MS,
+      proxyUrl,
+      // One more shows that the document is too large.
+      maxKeptBytes: MAX_BYTES + 1,
+    });
+  const senders = { named: open(allowedNetworks), wildcard: open([]) };
+  const fetchDocument: FetchDocument = async (clientId, match) => {
+    // A redirect is an answer like any other: it is not followed.
+    const outcome = await senders[match].send({ url: clientId, headers: HEADERS });
+    const { statusCode, error, responseBody, headers = {} } = outcome;
+    if (statusCode !== 200 || error !== null || responseBody === null) return undefined;
+    const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+    if (!/^application\/(?:[\w.+-]+\+)?json$/.test(type)) return undefined;
+    if ((headers['content-encoding'] ?? 'identity') !== 'identity') return undefined;
+    if (Buffer.byteLength(responseBody) > MAX_BYTES) return undefined;
+    const document = readClientDocument(clientId, responseBody);
+    return document && { document, keptMs: keptMsOf(headers, new Date()) };
+  };
+  const close = () => {
+    for (const sender of Object.values(senders)) sender.close();
+  };
+  return Object.assign(fetchDocument, { close });
+}
+
+/** Returns how long the headers allow to keep the answer (RFC 9111), within the limits. */
+function keptMsOf(headers: Readonly<Record<string, string | string[] | undefined>>, now: Date): number {
+  const directives = `${headers['cache-control'] ?? ''}`.toLowerCase().split(',');
+  const names = directives.map((directive) => directive.trim());
+  if (names.includes('no-store')) return 0;
+  const maxAge = names.map((name) => /^max-age="?(\d+)"?$/.exec(name)?.[1]).find((seconds) => seconds !== undefined);
+  const expires = Date.parse(`${headers.expires ?? ''}`) - (Date.parse(`${headers.date ?? ''}`) || now.getTime());
+  const wanted = maxAge === undefined ? expires || 0 : (Number(maxAge) - Number(headers.age ?? 0)) * 1_000;
+  return Math.min(Math.max(wanted || 0, SHORTEST_MS), LONGEST_MS);
+}

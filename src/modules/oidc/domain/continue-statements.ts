@@ -1,0 +1,45 @@
+/** The statements of a refresh, which find or begin the session of a live grant. */
+import { sql } from 'drizzle-orm';
+import { oidcGrants } from '../../../database/oidc-schema.ts';
+import { p, statement } from '../../../database/template.ts';
+import { byAccess, type CutoffOf } from '../../../domain/sessions/by-access.ts';
+import { findOrBegin, GIVEN_SIGN_IN } from '../../../domain/sessions/find-or-begin-session.ts';
+import { FOUND, groupsIn, verifiedEmail } from './insert-grant.ts';
+
+/** What a refresh of the client of a resource reads, too. */
+export const FOUND_FOR_CLIENT = { ...FOUND, scopeNames: oidcGrants.scopeNames };
+
+const isLiveGrant = sql`g.application_id = ${p.uuid('applicationId')} and g.id = ${p.uuid('grantId')}
+  and g.user_id = ${p.uuid('userId')} and g.client_id is not distinct from ${p.text('forClient')}
+  and g.expires_at > ${p.instant('now')} and g.assurance >= ${p.integer('requiredAssurance')}`;
+
+const origin = {
+  address: sql`g.ip_address`,
+  userAgent: sql`g.user_agent`,
+  browser: sql`null::bytea`,
+  onBehalfBy: sql`g.on_behalf_by`,
+  join: sql`join oidc_grants g on ${isLiveGrant}`,
+  isKnown: sql``,
+};
+
+const continued = (cutoffOf: CutoffOf, more = sql``) =>
+  findOrBegin(origin, 'no', {
+    cutoffOf,
+    signIn: { ...GIVEN_SIGN_IN, assurance: sql`g.assurance` },
+    condition: sql`and exists (select 1 from oidc_grants g where ${isLiveGrant})`,
+    columns: sql`, (select g.sid from oidc_grants g where ${isLiveGrant}) as sid,
+      (select g.assurance::integer from oidc_grants g where ${isLiveGrant}) as grant_assurance, ${verifiedEmail},
+      ${groupsIn(p.integer('scope'))}${more}`,
+  });
+
+export const CONTINUE = byAccess(
+  'continue_granted_session',
+  (name, cutoffOf) => statement(name, FOUND)`${continued(cutoffOf)}`,
+);
+
+const scopeNames = sql`, (select g.scope_names from oidc_grants g where ${isLiveGrant}) as scope_names`;
+
+export const CONTINUE_FOR_CLIENT = byAccess(
+  'continue_session_of_client',
+  (name, cutoffOf) => statement(name, FOUND_FOR_CLIENT)`${continued(cutoffOf, scopeNames)}`,
+);

@@ -1,0 +1,107 @@
+/** The client of an authorization request, its redirect URI, and the application whose login it begins. */
+import { isRegistered } from '../../../domain/applications/redirect-uri.ts';
+import { isClientUrl } from '../clients/client-url.ts';
+import { type AnswerTarget, readAnswerTarget } from '../domain/authorization-request.ts';
+import { resourceOfMetadataClient, resourceOfRegistered } from '../domain/choose-resource.ts';
+import type { OidcClient } from '../domain/oidc-clients.ts';
+import { OidcError } from '../domain/oidc-error.ts';
+import type { Resource } from '../domain/resources.ts';
+import { type OidcPageRequest, PageProblem } from './oidc-page.ts';
+
+/** In characters. Most redirect URIs have fewer than 100. */
+const MAX_LOGGED = 300;
+
+export interface AskingClient {
+  readonly target: AnswerTarget & { readonly redirectUri: string };
+  readonly clientId: string;
+  readonly requirePkce: boolean;
+  /** Undefined for a client that nobody has registered. */
+  readonly registered: OidcClient | undefined;
+  /** The name in its metadata. Null for a registered client. */
+  readonly clientName: string | null;
+}
+
+/** The application whose users sign in, and the client, if that is another. */
+export interface AskedApplication {
+  readonly application: Pick<OidcClient, 'id' | 'clientId' | 'singleSignOn'>;
+  readonly resource: Resource | undefined;
+}
+
+/**
+ * Returns the client and its redirect URI. An unknown URI may be an attacker's, so nothing is sent there.
+ *
+ * @throws PageProblem
+ */
+export async function readClient(request: OidcPageRequest): Promise<AskingClient> {
+  const { parameters } = request;
+  const clientId = parameters.get('client_id');
+  const redirectUri = parameters.get('redirect_uri');
+  if (clientId === undefined) throw problemWith('client_id is missing');
+  if (parameters.hasRepeated(['client_id', 'redirect_uri'])) throw problemWith('client_id or redirect_uri comes twice');
+  const client = isClientUrl(clientId)
+    ? await readMetadataClient(request, clientId)
+    : await readRegisteredClient(request, clientId);
+  if (redirectUri === undefined) throw problemWith('redirect_uri is missing', 'unknown-redirect');
+  const { isPublic, redirectUris, ...known } = client;
+  if (!isRegistered(redirectUri, redirectUris, { isPublic })) {
+    throw problemWith(`redirect_uri is not registered: ${withoutSecrets(redirectUri)}`, 'unknown-redirect');
+  }
+  return { ...known, clientId, target: { ...readAnswerTarget(parameters), redirectUri } };
+}
+
+async function readRegisteredClient({ oidcCall, parts }: OidcPageRequest, clientId: string) {
+  const registered = await parts.clients.find(clientId, oidcCall.deadline);
+  if (!registered) throw problemWith('client_id is unknown, or its application has no OpenID Connect');
+  oidcCall.setApplication(registered.id);
+  const { requirePkce, redirectUris, publicClient: isPublic } = registered;
+  return { registered, clientName: null, requirePkce, redirectUris, isPublic };
+}
+
+/** Anybody can name a URL, so each fetch of one takes a permit of the network. */
+async function readMetadataClient(request: OidcPageRequest, clientId: string) {
+  const { context, call, parts } = request;
+  const found = await parts.documents.find(clientId, () => parts.logins.take(context.clientAddress, call.now));
+  if ('problem' in found) {
+    if (found.problem === 'unknown') throw problemWith('client_id is a URL that is not allowed');
+    if (found.problem === 'too-many') throw new PageProblem('too-many', 'temporarily_unavailable');
+    throw new PageProblem(
+      'client-unavailable',
+      'invalid_request',
+      undefined,
+      'the metadata of the client is not usable',
+    );
+  }
+  const { name: clientName, redirectUris } = found.document;
+  return { registered: undefined, clientName, requirePkce: true, redirectUris, isPublic: true };
+}
+
+/**
+ * Returns the application for which the client asks: itself, or a resource.
+ *
+ * @throws OidcError `invalid_target` for a resource that is not known, or not open to the client
+ */
+export async function readAskedApplication(
+  { oidcCall, parameters, parts }: OidcPageRequest,
+  { clientId, registered }: AskingClient,
+): Promise<AskedApplication> {
+  const { deadline } = oidcCall;
+  const uri = parameters.get('resource');
+  if (parameters.hasRepeated(['resource'])) throw new OidcError('invalid_target');
+  if (!registered) {
+    const resource = await resourceOfMetadataClient(parts.resources, uri, deadline);
+    oidcCall.setApplication(resource.id);
+    return { application: resource, resource };
+  }
+  const resource = await resourceOfRegistered(parts.resources, { uri, id: undefined }, { clientId, deadline });
+  return { application: resource ?? registered, resource };
+}
+
+function problemWith(detail: string, page: 'unknown-client' | 'unknown-redirect' = 'unknown-client'): PageProblem {
+  return new PageProblem(page, 'invalid_request', 400, detail);
+}
+
+/** Returns the URI for the log: cut, and without a password or the values of its query. */
+function withoutSecrets(uri: string): string {
+  const known = uri.replace(/\/\/[^/?#@]*@/, '//…@').replace(/=[^&#]*/g, '=…');
+  return known.slice(0, MAX_LOGGED);
+}
