@@ -29,7 +29,7 @@ export const CLIENTS_OFFER: PageOffer = {
 };
 
 /** Renders nothing without clients, because most people use none. */
-export function renderClients(view: AccountFormView, clients: readonly UsedClient[]): ShownSection {
+function renderClients(view: AccountFormView, clients: readonly UsedClient[]): ShownSection {
   const { language, path } = view;
   if (clients.length === 0) return {};
   const items = clients.map(({ applicationId, applicationName, clientId, clientName, usedAt }) => {

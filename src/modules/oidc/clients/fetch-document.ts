@@ -19,7 +19,7 @@ const HEADERS = {
   'user-agent': `Usher-Clients/${VERSION}`,
 };
 
-export interface FetchedDocument {
+interface FetchedDocument {
   readonly document: ClientDocument;
   /** Zero for `no-store`. */
   readonly keptMs: number;
