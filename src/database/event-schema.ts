@@ -107,7 +107,7 @@ export const scans = pgTable(
     gate: text('gate'),
     occurredAt: instant('occurred_at'),
     receivedAt: instant('received_at').notNull(),
-    /** The check-in of the attendee as it was then: an undo may have removed it since. */
+    /** The check-in that was there already, as it was then: an undo may have removed it since. */
     checkIn: json('check_in').$type<StoredCheckIn>(),
   },
   (table) => [

@@ -23,8 +23,9 @@ export async function admitScans(
 ): Promise<readonly ScanResult[]> {
   const { now, onMessage } = call;
   const { results, stored } = await withLockedEvent(call, eventId, async (run, event, ids) => {
+    const hasList = event.attendeeVersion > 0;
     const given = scans.map(({ attendeeId, scanId }, place) => ({ place, attendee_id: attendeeId, scan_id: scanId }));
-    const rows = await run(selectKnown, { ...ids, given });
+    const rows = await run(selectKnown, { ...ids, given, hasList });
     const known = scans.map((scan, at) => ({ ...scan, ...toKnown(scan, rows[at]) }));
     const results = decideScans(event, known, now);
     const [stored] = await run(storeScans, { ...ids, resource, ...toStored(event, known, results) });
@@ -46,17 +47,19 @@ const KNOWN = {
  * Returns the row of the attendee of `given`: the first from their ID on. For an equality, Postgres without statistics
  * takes any index of the event, and reads all of its rows for each scan. The order needs the primary key.
  */
-const ofAttendee = (table: SQL, columns: SQL) => sql`
+const ofAttendee = (table: SQL, columns: SQL, condition = sql`true`) => sql`
   lateral (
     select attendee_id, ${columns} from ${table}
     where application_id = ${p.uuid('applicationId')} and event_id = ${p.text('eventId')}
-      and attendee_id >= given.attendee_id
+      and attendee_id >= given.attendee_id and ${condition}
     order by attendee_id limit 1)`;
 
 /** In the order of the scans. */
 const selectKnown = statement('select_known_scans', KNOWN)`
   select
-    (select json_build_object('outcome', outcome, 'reason', reason, 'attendeeId', attendee_id, 'checkIn', check_in)
+    (select json_build_object('outcome', outcome, 'reason', reason, 'attendeeId', attendee_id, 'checkIn',
+        case when outcome = 'CHECKED_IN' then
+          json_build_object('checkedInAt', received_at, 'occurredAt', occurred_at, 'gate', gate) else check_in end)
       from scans where application_id = ${p.uuid('applicationId')} and event_id = ${p.text('eventId')}
         and scan_id = given.scan_id) as seen,
     case when came.attendee_id is not null then json_build_object(
@@ -65,7 +68,7 @@ const selectKnown = statement('select_known_scans', KNOWN)`
   from json_to_recordset(${p.json('given')}) as given (place integer, attendee_id text, scan_id uuid)
   left join ${ofAttendee(sql`check_ins`, sql`checked_in_at, occurred_at, gate`)} as came
     on came.attendee_id = given.attendee_id
-  left join ${ofAttendee(sql`attendees`, sql`is_blocked, is_deleted`)} as listed
+  left join ${ofAttendee(sql`attendees`, sql`is_blocked, is_deleted`, p.boolean('hasList'))} as listed
     on listed.attendee_id = given.attendee_id and not listed.is_deleted
   order by place`;
 
@@ -97,7 +100,8 @@ function toStored(event: LockedEvent, scans: readonly (Scan & KnownScan)[], resu
     }
     if (scanId === null) continue;
     const fields = { scan_id: scanId, attendee_id: attendeeId, occurred_at: occurredAt, gate };
-    decided.set(scanId, { ...fields, outcome, reason, check_in: checkIn });
+    // Of a scan that has checked somebody in, its own columns say the same.
+    decided.set(scanId, { ...fields, outcome, reason, check_in: outcome === 'CHECKED_IN' ? null : checkIn });
   }
   const checkedIn = event.checkedIn === null ? null : event.checkedIn + admitted.size;
   return { admitted: [...admitted.values()], decided: [...decided.values()], attendeeVersion, checkedIn };
