@@ -166,7 +166,6 @@ const PLANNED_ANEW = [
   'select_audit_events_by_actor',
   'select_deliveries',
   'select_feed_ends',
-  'select_feed_messages',
   'select_grants_to_check',
   'select_hourly_counts',
   'select_inviter',

@@ -91,7 +91,8 @@ async function readWindow(
   }
   if (isFull || messages.length === size) return { messages, from, cursor: { epoch, position: last }, isFull: true };
   const window = types.length > 0 ? WINDOW_OF_TYPES : WINDOW;
-  return { messages, from, cursor: { epoch, position: Number(feed.seen ?? last) }, isFull: feed.positions === window };
+  const position = Math.min(from.position + window, end);
+  return { messages, from, cursor: { epoch, position }, isFull: position < end };
 }
 
 function toFeedMessage(id: string, payload: string): FeedMessage {
@@ -104,8 +105,6 @@ const ROW = {
   epoch: messageFeeds.epoch,
   start: t.bigint,
   end: t.bigint,
-  seen: nullable(t.bigint),
-  positions: t.integer,
   at: nullable(t.bigint),
   messageId: nullable(t.bigint),
   payload: nullable(t.text),
@@ -116,7 +115,10 @@ const selectMessages = statement('select_feed_messages', ROW)`${selectWindow(WIN
 const selectMessagesOfTypes = statement('select_feed_messages_of_types', ROW)`
   ${selectWindow(WINDOW_OF_TYPES, sql`and m.type = any(${p.texts('types')})`)}`;
 
-/** Parameters: applicationId, after (null: from the oldest message), size. */
+/**
+ * Returns a statement that reads a range of positions, which have no gap. A limit instead could sort all of them: the
+ * planner takes new feeds for short. Parameters: applicationId, after (null: from the oldest message), size.
+ */
 function selectWindow(window: number, condition: SQL = sql``): SQL {
   return sql`
   with feed as (
@@ -124,17 +126,14 @@ function selectWindow(window: number, condition: SQL = sql``): SQL {
       (select min(position) - 1 from feed_positions where application_id = ${p.uuid('applicationId')}), next_position - 1
     ) as first
     from message_feeds where application_id = ${p.uuid('applicationId')} and is_active
-  ), placed as (
-    select position, message_id from feed_positions
-    where application_id = ${p.uuid('applicationId')}
-      and position > coalesce(${p.bigint('after')}, (select first from feed))
-    order by position limit ${sql.raw(String(window))}
   ), wanted as (
-    select placed.position, m.id, m.payload from placed
+    select placed.position, m.id, m.payload from feed_positions placed
     join webhook_messages m on m.application_id = ${p.uuid('applicationId')} and m.id = placed.message_id ${condition}
+    where placed.application_id = ${p.uuid('applicationId')}
+      and placed.position > coalesce(${p.bigint('after')}, (select first from feed))
+      and placed.position <= coalesce(${p.bigint('after')}, (select first from feed)) + ${sql.raw(String(window))}
     order by placed.position limit ${p.integer('size')}
   )
-  select feed.epoch, feed.first as start, feed.last as end, (select max(position) from placed) as seen,
-    (select count(*)::integer from placed) as positions, wanted.position as at, wanted.id as message_id, wanted.payload
+  select feed.epoch, feed.first as start, feed.last as end, wanted.position as at, wanted.id as message_id, wanted.payload
   from feed left join wanted on true order by wanted.position`;
 }

@@ -26,9 +26,8 @@ export const MESSAGE_FAULTS: readonly Fault[] = [
   {
     what: 'A cursor is the ID of a message, so that a late commit is skipped',
     file: 'src/domain/messages/read-messages.ts',
-    find: "select position, message_id from feed_positions\n    where application_id = ${p.uuid('applicationId')}\n      and position >",
-    replace:
-      "select message_id as position, message_id from feed_positions\n    where application_id = ${p.uuid('applicationId')}\n      and message_id >",
+    find: 'placed.position > coalesce(',
+    replace: 'm.id > coalesce(',
     test: messages,
     title: /^ListMessages skips no message that commits after later ones/,
   },
