@@ -404,12 +404,15 @@ describe('what needs a fresh sign-in', () => {
 
   test('is not for a sign-in that was continued, that another application has signed, or that somebody made up', async () => {
     const header = await signInAgo(0);
-    const [, seconds = '', signature = ''] = /usher_signed_in=(\d+)\.([\w-]+)/.exec(header) ?? [];
+    const [, at = '', signature = ''] = /usher_signed_in=(\d+)-1\.([\w-]+)/.exec(header) ?? [];
+    expect(signature).toHaveLength(43);
+    const signed = `${at}-1`;
     const session = header.replace(/; __Host-usher_signed_in=[^;]+/, '');
     expect((await pay(session)).status).toBe(303);
-    const forged = [`${Number(seconds) + 1}.${signature}`, `${seconds}.${'A'.repeat(43)}`, seconds, `.${signature}`];
+    const forged = [`${Number(at) + 1}-1.${signature}`, `${at}-3.${signature}`, `${at}.${signature}`];
+    forged.push(`${signed}.${'A'.repeat(43)}`, signed, `.${signature}`);
     const other = createUsherClient({ baseUrl: service.url, apiKey: 'another key' });
-    forged.push(`${seconds}.${await other.sign(`sign-in of ${user.id} at ${seconds}`)}`);
+    forged.push(`${signed}.${await other.sign(`sign-in of ${user.id} at ${signed}`)}`);
     for (const value of forged) expect((await pay(`${session}; __Host-usher_signed_in=${value}`)).status).toBe(303);
     expect(await (await pay(header)).text()).toBe('paid');
   });
