@@ -1,9 +1,10 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { StoredCheckIn } from '../../database/event-schema.ts';
 import { nullable, p, type RowOfType, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { TransactionalCall } from '../core/call.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
+import { selectOneAttendee } from './attendee.ts';
 import { type CheckIn, checkInMessage } from './check-in-message.ts';
 import { type LockedEvent, storeCounts, withLockedEvent } from './lock-event.ts';
 import { decideScans, type KnownScan, type Scan, type ScanResult } from './scan.ts';
@@ -43,16 +44,7 @@ const KNOWN = {
   listed: nullable(t.json<{ isBlocked: boolean }>()),
 };
 
-/**
- * Returns the row of the attendee of `given`: the first from their ID on. For an equality, Postgres without statistics
- * takes any index of the event, and reads all of its rows for each scan. The order needs the primary key.
- */
-const ofAttendee = (table: SQL, columns: SQL, condition = sql`true`) => sql`
-  lateral (
-    select attendee_id, ${columns} from ${table}
-    where application_id = ${p.uuid('applicationId')} and event_id = ${p.text('eventId')}
-      and attendee_id >= given.attendee_id and ${condition}
-    order by attendee_id limit 1)`;
+const given = sql`given.attendee_id`;
 
 /** In the order of the scans. */
 const selectKnown = statement('select_known_scans', KNOWN)`
@@ -66,9 +58,9 @@ const selectKnown = statement('select_known_scans', KNOWN)`
       'checkedInAt', came.checked_in_at, 'occurredAt', came.occurred_at, 'gate', came.gate) end as check_in,
     case when listed.attendee_id is not null then json_build_object('isBlocked', listed.is_blocked) end as listed
   from json_to_recordset(${p.json('given')}) as given (place integer, attendee_id text, scan_id uuid)
-  left join ${ofAttendee(sql`check_ins`, sql`checked_in_at, occurred_at, gate`)} as came
+  left join lateral ${selectOneAttendee(sql`check_ins`, sql`checked_in_at, occurred_at, gate`, given)} as came
     on came.attendee_id = given.attendee_id
-  left join ${ofAttendee(sql`attendees`, sql`is_blocked, is_deleted`, p.boolean('hasList'))} as listed
+  left join lateral ${selectOneAttendee(sql`attendees`, sql`is_blocked, is_deleted`, given, p.boolean('hasList'))} as listed
     on listed.attendee_id = given.attendee_id and not listed.is_deleted
   order by place`;
 

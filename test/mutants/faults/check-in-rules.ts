@@ -17,8 +17,9 @@ export const CHECK_IN_RULE_FAULTS: readonly Fault[] = [
     file: 'src/domain/events/lock-event.ts',
     find: `  return transact(async (run) => {
     const [found] = await run(lockEvent, ids);`,
-    replace: `  const [found] = await transact((run) => run(lockEvent, ids));
-  return transact(async (run) => {`,
+    replace: `  const locked = transact((run) => run(lockEvent, ids));
+  return transact(async (run) => {
+    const [found] = await locked;`,
     test: 'test/robustness/races.test.ts',
     title: /^scans that race on two replicas fill exactly the places of an event/,
   },
