@@ -14,6 +14,7 @@ import { KEY_FAULTS } from './keys.ts';
 import { LANGUAGE_FAULTS } from './languages.ts';
 import { LOGIN_FAULTS } from './login.ts';
 import { MESSAGE_FAULTS } from './messages.ts';
+import { METADATA_CLIENT_FAULTS } from './metadata-clients.ts';
 import { NEW_DEVICE_FAULTS } from './new-device.ts';
 import { NOTICE_FAULTS } from './notices.ts';
 import { OIDC_FAULTS } from './oidc.ts';
@@ -60,6 +61,7 @@ export const FAULTS: readonly Fault[] = [
   ...OIDC_TOKEN_FAULTS,
   ...OIDC_CLIENT_FAULTS,
   ...DEVICE_FAULTS,
+  ...METADATA_CLIENT_FAULTS,
   ...MESSAGE_FAULTS,
   ...CHECK_IN_RULE_FAULTS,
   ...EVENT_FAULTS,
