@@ -5,6 +5,7 @@ import { statusOfError } from '../rest/rest.ts';
 import { CONCEPTS } from './concepts.ts';
 import { VARIABLES } from './example-variables.ts';
 import { FLOW } from './flow.ts';
+import { MCP_GUIDE } from './mcp-guide.ts';
 import { MESSAGE_GUIDE } from './message-guide.ts';
 import { OPENID_GUIDE } from './openid-guide.ts';
 import { QUICK_STARTS } from './quick-starts.ts';
@@ -169,6 +170,12 @@ ${FLOW}`,
     title: 'OpenID Connect',
     intro: html`<p class="lead">Sign people in to products that you have not written.</p>`,
     guides: [{ id: 'openid-connect', title: 'Connect a product', body: OPENID_GUIDE }],
+  },
+  {
+    path: 'docs/mcp',
+    title: 'MCP servers',
+    intro: html`<p class="lead">Let people connect their AI assistants to your server.</p>`,
+    guides: [{ id: 'mcp', title: 'Protect an MCP server', body: MCP_GUIDE }],
   },
   {
     path: 'docs/webhooks',

@@ -52,6 +52,7 @@ const readers = READERS.map(([title, file]) => ({
   text: readFileSync(`test/examples/messages/${file}`, 'utf8'),
 }));
 writeJson('message-readers', readers);
+writeJson('mcp-server', [{ text: readFileSync('test/examples/mcp/server.ts', 'utf8') }]);
 
 function writeJson(name: string, document: unknown): void {
   writeFileSync(`gen/${name}.json`, `${JSON.stringify(document, null, 2)}\n`);

@@ -161,6 +161,11 @@ test.each([
   expect(pages.get('/docs/messages')).toContain(`<code>${html`${text}`.text}</code>`);
 });
 
+test('shows the MCP server that a test runs, to the letter', async () => {
+  const text = await readFile(join(REPOSITORY, 'test/examples/mcp/server.ts'), 'utf8');
+  expect(pages.get('/docs/mcp')).toContain(`<code>${html`${text}`.text}</code>`);
+});
+
 test('names known sections where it knows what people search', () => {
   expect(index.map(({ id }) => id)).toEqual(expect.arrayContaining(Object.keys(SEARCH_WORDS)));
   const { words = '' } = index.find(({ id }) => id === 'SessionService.RevokeSession') ?? {};

@@ -68,7 +68,7 @@ export const METADATA_CLIENT_FAULTS: readonly Fault[] = [
     replace: `const uri = request.parameters.get('redirect_uri') ?? '';
   return { registered: undefined, clientName, requirePkce: true, redirectUris: [...redirectUris, uri], isPublic: true };`,
     test: flow,
-    title: /compare the redirect URI another path/,
+    title: /compare the redirect URI: another path/,
   },
   {
     what: 'The first of two resources counts',
