@@ -8,6 +8,7 @@ import type { Core, Module, OpenedModule } from '../module.ts';
 import { CLIENTS_OFFER } from './account-clients.ts';
 import { ClientDocuments } from './clients/client-documents.ts';
 import { createFetchDocument } from './clients/fetch-document.ts';
+import { createAccessTokenOpener } from './domain/access-token.ts';
 import { createAuthorizationAnswers } from './domain/authorization-answer.ts';
 import { LiveGrants } from './domain/live-grants.ts';
 import { createOidcProvider, type OidcProvider } from './domain/provider.ts';
@@ -34,7 +35,9 @@ export const oidcModule: Module<Config & OidcConfig> = {
       createIntrospection:
         provider &&
         (({ run, liveSessions }) => {
-          const parts = { issuer: readIssuer(), liveGrants: openGrants(run, liveSessions), liveSessions, tokenKeys };
+          const grants = openGrants(run, liveSessions);
+          const openAccessToken = createAccessTokenOpener(tokenKeys.accessToken);
+          const parts = { issuer: readIssuer(), liveGrants: grants, liveSessions, openAccessToken, tokenKeys };
           return (call, token) => introspect(call, parts, token);
         }),
       answers: createAuthorizationAnswers(readIssuer, tokenKeys),

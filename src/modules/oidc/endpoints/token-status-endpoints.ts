@@ -5,7 +5,7 @@ import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { endGrant } from '../../../domain/grants/end-grants.ts';
 import type { TokenStatus } from '../../../domain/grants/token-status.ts';
 import { toSeconds } from '../../../domain/tokens/verify-token.ts';
-import { readAccessToken } from '../domain/access-token.ts';
+import { type OpenAccessToken, readAccessToken } from '../domain/access-token.ts';
 import { type FoundToken, findAccessToken, findRefreshToken, type TokenParts } from '../domain/find-token.ts';
 import type { LiveGrant } from '../domain/live-grants.ts';
 import { OidcError } from '../domain/oidc-error.ts';
@@ -83,12 +83,13 @@ async function revoke(call: ClientCall, parts: StatusParts, text: string): Promi
 /** Demands a secret, because anybody can call as a public client. */
 export async function introspect(
   call: ApplicationCall & { readonly isPublic?: boolean },
-  parts: TokenParts & Pick<StatusParts, 'issuer'>,
+  parts: TokenParts & Pick<StatusParts, 'issuer'> & { readonly openAccessToken?: OpenAccessToken },
   text: string,
 ): Promise<TokenStatus> {
   if (call.isPublic) throw invalidClient();
   const { application, now } = call;
-  const accessToken = readAccessToken(parts.tokenKeys.accessToken, text);
+  const open = parts.openAccessToken ?? ((given: string) => readAccessToken(parts.tokenKeys.accessToken, given));
+  const accessToken = open(text);
   const refreshToken = readRefreshToken(parts.tokenKeys.refreshToken, text);
   // Do not look up tokens of other clients.
   if ((accessToken ?? refreshToken)?.applicationId !== application.id) return { active: false };
