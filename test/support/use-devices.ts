@@ -1,9 +1,11 @@
-/** Every statement of device logins, for tests that go over all statements. */
+/** Every statement of device logins and of the tokens of machines, for tests that go over all statements. */
+import { randomUUID } from 'node:crypto';
 import type { ApplicationCall } from '../../src/domain/core/call.ts';
 import { beginDeviceLogin } from '../../src/modules/oidc/domain/begin-device-login.ts';
 import { decideDeviceLogin } from '../../src/modules/oidc/domain/decide-device-login.ts';
 import { findDeviceLogin } from '../../src/modules/oidc/domain/find-device-login.ts';
 import { findUserCode } from '../../src/modules/oidc/domain/find-user-code.ts';
+import { MachineKeys } from '../../src/modules/oidc/domain/machine-keys.ts';
 import { pollDeviceLogin } from '../../src/modules/oidc/domain/poll-device-login.ts';
 import { deriveTokenKeys } from '../../src/modules/oidc/domain/token-keys.ts';
 
@@ -16,4 +18,5 @@ export async function useDevices(call: ApplicationCall, encryptionKeys: readonly
   if (!login) throw new Error('The login of the device is missing');
   await pollDeviceLogin(call, keys, deviceCode).catch(() => undefined);
   await decideDeviceLogin(call, login, { approved: false });
+  await new MachineKeys(call.run).find(randomUUID(), randomUUID());
 }

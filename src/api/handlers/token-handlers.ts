@@ -5,7 +5,7 @@ import type { ApplicationHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../service-parts.ts';
 
 /** Longer than any token of Usher. */
-const rules = { token: text({ max: 4_096 }) };
+const rules = { token: text({ max: 8_192 }) };
 
 export function createTokenHandlers({
   introspectToken,

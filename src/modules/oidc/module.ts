@@ -11,6 +11,7 @@ import { createFetchDocument } from './clients/fetch-document.ts';
 import { createAccessTokenOpener } from './domain/access-token.ts';
 import { createAuthorizationAnswers } from './domain/authorization-answer.ts';
 import { LiveGrants } from './domain/live-grants.ts';
+import { MachineKeys } from './domain/machine-keys.ts';
 import { createOidcProvider, type OidcProvider } from './domain/provider.ts';
 import { PublicClients } from './domain/public-clients.ts';
 import { Resources } from './domain/resources.ts';
@@ -28,29 +29,35 @@ export const oidcModule: Module<Config & OidcConfig> = {
   prepareProtocol(config, readIssuer, { encryptionKeys, oidcSigningKeys }) {
     const tokenKeys = deriveTokenKeys(encryptionKeys);
     const provider = createOidcProvider(oidcSigningKeys, tokenKeys);
-    // The endpoints and the API share it.
-    let liveGrants: LiveGrants | undefined;
-    const openGrants = (run: Run, sessions: LiveSessions) => (liveGrants ??= new LiveGrants(run, sessions));
+    // The endpoints and the API share them.
+    let opened: OpenedCaches | undefined;
+    const openCaches = (run: Run, sessions: LiveSessions) =>
+      (opened ??= { liveGrants: new LiveGrants(run, sessions), machineKeys: new MachineKeys(run) });
     return {
       createIntrospection:
         provider &&
         (({ run, liveSessions }) => {
-          const grants = openGrants(run, liveSessions);
           const openAccessToken = createAccessTokenOpener(tokenKeys.accessToken);
-          const parts = { issuer: readIssuer(), liveGrants: grants, liveSessions, openAccessToken, tokenKeys };
+          const found = { ...openCaches(run, liveSessions), liveSessions, openAccessToken, tokenKeys };
+          const parts = { ...found, issuer: readIssuer() };
           return (call, token) => introspect(call, parts, token);
         }),
       answers: createAuthorizationAnswers(readIssuer, tokenKeys),
       logoutTokens: provider && createLogoutTokens(readIssuer, provider.signingKeys),
       open: (core) =>
-        provider && openOidc(provider, openGrants(core.api.runShared, core.api.caches.sessions), config, core),
+        provider && openOidc(provider, openCaches(core.api.runShared, core.api.caches.sessions), config, core),
     };
   },
   createPageOffer: () => CLIENTS_OFFER,
   open: async (_config, core) => core.protocol?.open(core),
 };
 
-function openOidc(oidc: OidcProvider, liveGrants: LiveGrants, config: Config & OidcConfig, core: Core): OpenedModule {
+interface OpenedCaches {
+  readonly liveGrants: LiveGrants;
+  readonly machineKeys: MachineKeys;
+}
+
+function openOidc(oidc: OidcProvider, opened: OpenedCaches, config: Config & OidcConfig, core: Core): OpenedModule {
   const { admissions, caches, runShared } = core.api;
   const publicClients = new PublicClients(runShared);
   const resources = new Resources(runShared);
@@ -64,7 +71,7 @@ function openOidc(oidc: OidcProvider, liveGrants: LiveGrants, config: Config & O
     admission: admissions.api,
     apiKeys: caches.api_keys,
     documents,
-    liveGrants,
+    ...opened,
     liveSessions: caches.sessions,
     lookUps: admissions.key_lookup,
     publicClients,
@@ -73,7 +80,7 @@ function openOidc(oidc: OidcProvider, liveGrants: LiveGrants, config: Config & O
   const pages = createOidcPages({ ...core, ...core.pages, admission: core.loginAdmission, documents, oidc, resources });
   const edge = createOidcEdge(oidc, core.tokens.issuer, endpoints, { ...core, takesClientUrls: documents.isOn });
   return {
-    caches: { grants: liveGrants, public_clients: publicClients },
+    caches: { grants: opened.liveGrants, machine_keys: opened.machineKeys, public_clients: publicClients },
     laterHandlers: [edge, pages],
     [Symbol.asyncDispose]: async () => fetchDocument.close(),
   };

@@ -13,6 +13,7 @@ import { INVITATION_FAULTS } from './invitations.ts';
 import { KEY_FAULTS } from './keys.ts';
 import { LANGUAGE_FAULTS } from './languages.ts';
 import { LOGIN_FAULTS } from './login.ts';
+import { MACHINE_FAULTS } from './machines.ts';
 import { MESSAGE_FAULTS } from './messages.ts';
 import { METADATA_CLIENT_FAULTS } from './metadata-clients.ts';
 import { NEW_DEVICE_FAULTS } from './new-device.ts';
@@ -62,6 +63,7 @@ export const FAULTS: readonly Fault[] = [
   ...OIDC_CLIENT_FAULTS,
   ...DEVICE_FAULTS,
   ...METADATA_CLIENT_FAULTS,
+  ...MACHINE_FAULTS,
   ...MESSAGE_FAULTS,
   ...CHECK_IN_RULE_FAULTS,
   ...EVENT_FAULTS,

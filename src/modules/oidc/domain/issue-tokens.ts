@@ -45,7 +45,8 @@ export interface IssuedTokens {
   readonly expiresInSeconds: number;
   /** Undefined if the request of a refresh has a scope without `openid`. */
   readonly idToken: string | undefined;
-  readonly refreshToken: string;
+  /** Undefined if the client has got the token of its own. */
+  readonly refreshToken: string | undefined;
   readonly scope: string;
 }
 

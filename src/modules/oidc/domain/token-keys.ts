@@ -8,6 +8,7 @@ export interface TokenKeys {
   readonly consent: SealKeys;
   readonly accessToken: SealKeys;
   readonly refreshToken: SealKeys;
+  readonly machineToken: SealKeys;
   /** They digest the codes of devices. */
   readonly deviceCode: SealKeys;
   /** They seal the login that a page about a device shows. */
@@ -23,6 +24,7 @@ export function deriveTokenKeys(encryptionKeys: readonly Buffer[]): TokenKeys {
     consent: sealKeysOf('oidc consent'),
     accessToken: sealKeysOf('oidc access token'),
     refreshToken: sealKeysOf('oidc refresh token'),
+    machineToken: sealKeysOf('oidc machine token'),
     deviceCode: sealKeysOf('oidc device code'),
     deviceRequest: sealKeysOf('oidc device request'),
     deviceApproval: sealKeysOf('oidc device approval'),

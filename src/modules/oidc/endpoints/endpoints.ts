@@ -5,6 +5,7 @@ import type { LiveSessions } from '../../../domain/sessions/live-sessions.ts';
 import type { AuthTokens } from '../../../domain/tokens/auth-tokens.ts';
 import type { NetworkLimit } from '../../../login-page/network-limit.ts';
 import type { LiveGrants } from '../domain/live-grants.ts';
+import type { MachineKeys } from '../domain/machine-keys.ts';
 import type { OidcProvider } from '../domain/provider.ts';
 import { createDeviceEndpoint } from './device-endpoint.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
@@ -17,6 +18,7 @@ interface EndpointParts extends ClientParts {
   readonly liveGrants: LiveGrants;
   readonly liveSessions: LiveSessions;
   readonly logger: Logger;
+  readonly machineKeys: MachineKeys;
   readonly logins: NetworkLimit;
   readonly sessionMaxAgeSeconds: number;
   readonly tokens: AuthTokens;

@@ -33,7 +33,7 @@ function describeProvider(issuer: string, { takesClientUrls }: Offer): Record<st
     end_session_endpoint: `${base}/oidc/logout`,
     response_types_supported: ['code'],
     response_modes_supported: ['query', 'form_post'],
-    grant_types_supported: ['authorization_code', 'refresh_token', DEVICE_GRANT],
+    grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials', DEVICE_GRANT],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['RS256'],
     // `none` is for public clients.

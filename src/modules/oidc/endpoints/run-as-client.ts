@@ -34,6 +34,8 @@ export interface ClientParts {
 }
 
 export interface ClientCall extends ApplicationCall {
+  /** The API key that the client has sent as its secret. Null for a public client. */
+  readonly apiKeyId: string | null;
   readonly clientId: string;
   /** The client ID again, if nobody has registered the client: `application` is the resource of its tokens then. */
   readonly forClient: string | null;
@@ -88,6 +90,7 @@ export async function runAsClient<Result>(
       {
         ...call.toDomainCall(actor, ignoreTime),
         ...{ forClient: null, resourceScopes: [], ...ofResource },
+        ...{ apiKeyId: actor.actorType === 'api_key' ? actor.actor : null },
         ...{ application, clientId, deadline, isPublic, peer },
       },
       form,

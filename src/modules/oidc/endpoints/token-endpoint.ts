@@ -1,6 +1,7 @@
 /** The token endpoint: RFC 6749, section 3.2. */
 import { resourceOfMetadataClient, resourceOfRegistered } from '../domain/choose-resource.ts';
 import { readCode } from '../domain/code.ts';
+import { issueMachineToken } from '../domain/issue-machine-token.ts';
 import {
   type IssuedTokens,
   type RefreshingParts,
@@ -76,6 +77,9 @@ async function grant(call: ClientCall, parts: TokenParts, form: FormFields): Pro
     if (call.forClient !== null) throw new OidcError('unauthorized_client');
     requireDeviceLogin(call);
     return tokensForDevice(call, parts, requireField(form, 'device_code'));
+  }
+  if (type === 'client_credentials') {
+    return issueMachineToken(call, parts, { resource: form.get('resource'), scope: form.get('scope') });
   }
   throw new OidcError('unsupported_grant_type');
 }

@@ -7,7 +7,10 @@ import type { TokenStatus } from '../../../domain/grants/token-status.ts';
 import { toSeconds } from '../../../domain/tokens/verify-token.ts';
 import { type OpenAccessToken, readAccessToken } from '../domain/access-token.ts';
 import { type FoundToken, findAccessToken, findRefreshToken, type TokenParts } from '../domain/find-token.ts';
+import { introspectMachineToken } from '../domain/introspect-machine-token.ts';
 import type { LiveGrant } from '../domain/live-grants.ts';
+import type { MachineKeys } from '../domain/machine-keys.ts';
+import { readMachineToken } from '../domain/machine-token.ts';
 import { OidcError } from '../domain/oidc-error.ts';
 import { readRefreshToken } from '../domain/refresh-token.ts';
 import type { Resource } from '../domain/resources.ts';
@@ -19,6 +22,7 @@ import { type ClientCall, type ClientParts, runAsClient } from './run-as-client.
 
 interface StatusParts extends ClientParts, TokenParts {
   readonly issuer: string;
+  readonly machineKeys: MachineKeys;
 }
 
 export function createTokenStatusEndpoints(parts: StatusParts): readonly OidcEndpoint[] {
@@ -83,11 +87,13 @@ async function revoke(call: ClientCall, parts: StatusParts, text: string): Promi
 /** Demands a secret, because anybody can call as a public client. */
 export async function introspect(
   call: ApplicationCall & { readonly isPublic?: boolean },
-  parts: TokenParts & Pick<StatusParts, 'issuer'> & { readonly openAccessToken?: OpenAccessToken },
+  parts: TokenParts & Pick<StatusParts, 'issuer' | 'machineKeys'> & { readonly openAccessToken?: OpenAccessToken },
   text: string,
 ): Promise<TokenStatus> {
   if (call.isPublic) throw invalidClient();
   const { application, now } = call;
+  const machineToken = readMachineToken(parts.tokenKeys.machineToken, text);
+  if (machineToken) return introspectMachineToken(call, parts, machineToken);
   const open = parts.openAccessToken ?? ((given: string) => readAccessToken(parts.tokenKeys.accessToken, given));
   const accessToken = open(text);
   const refreshToken = readRefreshToken(parts.tokenKeys.refreshToken, text);

@@ -28,7 +28,12 @@ test.each(METADATA)('%s names the endpoints, and what they can do', async (path)
     response_types_supported: ['code'],
     response_modes_supported: ['query', 'form_post'],
     device_authorization_endpoint: `${PUBLIC_URL}/oidc/device_authorization`,
-    grant_types_supported: ['authorization_code', 'refresh_token', 'urn:ietf:params:oauth:grant-type:device_code'],
+    grant_types_supported: [
+      'authorization_code',
+      'refresh_token',
+      'client_credentials',
+      'urn:ietf:params:oauth:grant-type:device_code',
+    ],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['RS256'],
     token_endpoint_auth_methods_supported: expect.arrayContaining(['client_secret_basic', 'client_secret_post']),

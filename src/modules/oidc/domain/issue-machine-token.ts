@@ -1,0 +1,47 @@
+import type { Deadline } from '../../../database/database.ts';
+import type { ApplicationCall } from '../../../domain/core/call.ts';
+import { resourceOfRegistered } from './choose-resource.ts';
+import type { IssuedTokens } from './issue-tokens.ts';
+import { createMachineToken } from './machine-token.ts';
+import { OidcError } from './oidc-error.ts';
+import type { OidcProvider } from './provider.ts';
+import type { Resources } from './resources.ts';
+
+const LIFETIME_SECONDS = 15 * 60;
+
+interface MachineCall extends ApplicationCall {
+  readonly clientId: string;
+  readonly deadline: Deadline;
+  /** The API key that the client has sent. Null for a public client. */
+  readonly apiKeyId: string | null;
+}
+
+/**
+ * Issues a token for the client itself (RFC 6749, section 4.4). It changes nothing, so it runs no statement but those of
+ * caches.
+ *
+ * @throws OidcError `unauthorized_client` without a secret, which is all that the token is worth; `invalid_target`
+ * unless the resource lists the client
+ */
+export async function issueMachineToken(
+  { apiKeyId, application, clientId, deadline, now }: MachineCall,
+  { provider, resources }: { readonly provider: OidcProvider; readonly resources: Resources },
+  request: { readonly resource: string | undefined; readonly scope: string | undefined },
+): Promise<IssuedTokens> {
+  if (apiKeyId === null) throw new OidcError('unauthorized_client', { description: 'The client has no secret' });
+  const named = { uri: request.resource, id: undefined };
+  const resource = await resourceOfRegistered(resources, named, { clientId, deadline });
+  if (!resource) throw new OidcError('invalid_target', { description: 'resource is missing' });
+  const wanted = new Set((request.scope ?? '').split(' '));
+  const names = resource.resourceScopes.map(({ name }) => name).filter((name) => wanted.has(name));
+  const scope = names.join(' ');
+  const expiresAt = new Date(now.getTime() + LIFETIME_SECONDS * 1_000);
+  const token = { clientApplicationId: application.id, resourceId: resource.id, apiKeyId, expiresAt, scope };
+  return {
+    accessToken: createMachineToken(provider.tokenKeys.machineToken, token),
+    expiresInSeconds: LIFETIME_SECONDS,
+    idToken: undefined,
+    refreshToken: undefined,
+    scope,
+  };
+}

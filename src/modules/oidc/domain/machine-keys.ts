@@ -1,0 +1,51 @@
+import { createApplicationCache } from '../../../cache/application-cache.ts';
+import type { RevalidatingCache } from '../../../cache/revalidating-cache.ts';
+import { anyOf } from '../../../database/any-of.ts';
+import { apiKeys } from '../../../database/api-key-schema.ts';
+import type { Run } from '../../../database/database.ts';
+import { applications } from '../../../database/schema.ts';
+import { nullable, p, type RowOfType, statement, t } from '../../../database/template.ts';
+
+const KEY = {
+  applicationId: apiKeys.applicationId,
+  expiresAt: apiKeys.expiresAt,
+  clientId: applications.clientId,
+  resourceUri: nullable(t.text),
+  resourceScopes: applications.resourceScopes,
+};
+
+type MachineKey = RowOfType<typeof KEY>;
+
+/** Tokens of a revoked key are dead within 5 s. A second of these is for the look-up. */
+const AGES = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
+
+/** Finds the live API keys of clients that a resource lists. */
+export class MachineKeys {
+  readonly #cache: RevalidatingCache<MachineKey>;
+
+  /** `run` has no deadline: several callers share one read, and their deadlines differ. */
+  constructor(run: Run) {
+    this.#cache = createApplicationCache(async (resourceId, keyIds) => {
+      const rows = await run(selectMachineKeys, { resourceId, keyIds });
+      return new Map(rows.map(({ id, ...key }) => [id, key]));
+    });
+  }
+
+  /** Counts how many keys were cached, and how many had to be read. */
+  get lookUps() {
+    return this.#cache.lookUps;
+  }
+
+  /** Returns the key unless it was revoked, its application deleted, or the client taken off the list. The IDs are UUIDs. */
+  async find(resourceId: string, keyId: string): Promise<MachineKey | undefined> {
+    return (await this.#cache.get(`${resourceId}/${keyId}`, AGES))?.value;
+  }
+}
+
+const selectMachineKeys = statement('select_machine_keys', { ...KEY, id: apiKeys.id })`
+  select k.id, k.application_id, k.expires_at, c.client_id, r.resource_uri, r.resource_scopes
+  from api_keys k
+    join applications c on c.id = k.application_id
+    join applications r on r.id = ${p.uuid('resourceId')}
+  where k.id = ${anyOf(p.uuids('keyIds'))} and k.revoked_at is null and c.deleted_at is null and c.open_id_connect
+    and r.deleted_at is null and r.open_id_connect and c.client_id = any(r.machine_client_ids)`;
