@@ -1,4 +1,4 @@
-/** Clients of others on a device: the program of the documentation, with `oauth4webapi`, and `openid-client`. */
+/** Clients of others without a browser: the program of the documentation, with `oauth4webapi`, and `openid-client`. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, symlink, writeFile } from 'node:fs/promises';
@@ -84,4 +84,30 @@ test('oauth4webapi is told to wait, and that the person has denied it', async ()
   await expect(ask()).rejects.toMatchObject({ error: 'slow_down', status: 400 });
   await fixture.provider.service.database.sql`update usher.login_intents set approved = false`;
   await expect(ask()).rejects.toMatchObject({ error: 'access_denied', status: 400 });
+});
+
+test('openid-client gets a token of its own, and the resource introspects it', async () => {
+  const fixture = await openClientFixture();
+  const { client: machine, provider } = fixture;
+  const resource = 'https://api.app.test/';
+  const admin = adminClient(provider.service);
+  const { application, apiKey } = await admin.createApplication({
+    name: 'API',
+    redirectUris: [fixture.callback],
+    openIdConnect: true,
+    resourceUri: resource,
+    resourceScopes: [{ name: 'orders:read', description: 'See orders' }],
+    machineClientIds: [machine.clientId],
+  });
+  const issuer = new URL(fixture.issuer);
+  const config = await client.discovery(issuer, machine.clientId, machine.clientSecret);
+  const tokens = await client.clientCredentialsGrant(config, { resource, scope: 'orders:read' });
+  expect(tokens).toMatchObject({ token_type: 'bearer', expires_in: 900, scope: 'orders:read' });
+  const api = await client.discovery(issuer, application?.clientId ?? '', apiKey);
+  expect(await client.tokenIntrospection(api, tokens.access_token)).toMatchObject({
+    active: true,
+    sub: machine.clientId,
+    aud: resource,
+  });
+  expect(await client.tokenIntrospection(config, tokens.access_token)).toEqual({ active: false });
 });

@@ -78,6 +78,14 @@ export const DEVICE_FAULTS: readonly Fault[] = [
     title: /the first decision counts/,
   },
   {
+    what: 'A device is let in by a login that nobody has completed',
+    file: 'src/modules/oidc/domain/decide-device-login.ts',
+    find: '(completed_at is not null or not ',
+    replace: '(completed_at is null or completed_at is not null or not ',
+    test: 'test/modules/oidc/domain/device-decisions.test.ts',
+    title: /nobody lets a device in before the sign-in/,
+  },
+  {
     what: 'A device is let in without a sign-in',
     file: 'src/modules/oidc/pages/device.ts',
     find: "const approved = name === 'code' && parameters",

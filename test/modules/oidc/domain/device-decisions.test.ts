@@ -16,10 +16,8 @@ afterAll(async () => {
 });
 const keys = deriveTokenKeys(service.config.secrets.encryptionKeys ?? []);
 
-test.each([
-  [true, false],
-  [false, true],
-])('the first decision counts: %s, and then %s', async (first, second) => {
+/** Begins a device, and returns how a person decides, and what is stored. */
+async function begin() {
   const tenant = await createTenant(service);
   const now = new Date();
   const run = withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
@@ -31,11 +29,24 @@ test.each([
     const [row] = await service.database.sql`select approved from usher.login_intents where id = ${id}`;
     return row?.approved;
   };
-  // Nobody has signed in yet.
-  await decideDeviceLogin(call, login, { approved: true });
+  return { id, decide: (approved: boolean) => decideDeviceLogin(call, login, { approved }), read };
+}
+
+test('nobody lets a device in before the sign-in, but may deny it', async () => {
+  const { decide, read } = await begin();
+  await decide(true);
   expect(await read()).toBe(null);
+  await decide(false);
+  expect(await read()).toBe(false);
+});
+
+test.each([
+  [true, false],
+  [false, true],
+])('the first decision counts: %s, and then %s', async (first, second) => {
+  const { id, decide, read } = await begin();
   const { id: userId } = await createTestUser(service);
   await adminClient(service).completeLogin({ loginIntentId: id, userId });
-  for (const approved of [first, second]) await decideDeviceLogin(call, login, { approved });
+  for (const approved of [first, second]) await decide(approved);
   expect(await read()).toBe(first);
 });
