@@ -27,6 +27,8 @@ export interface PageOffer {
   readonly browserSignIn?: BrowserSignIn;
   /** The path of the first page of an application of Usher's own. A browser that goes back to a completed login gets there. */
   readonly home?: { readonly applicationId: string; readonly path: string };
+  /** Whether the person with the address must sign in with a passkey somewhere, so even the first one may be young. */
+  readonly demandsPasskey?: (email: string) => boolean;
   /** The links in notices, to pages below the account page. */
   readonly noticeLinks?: NoticeLinks;
   /** The host to which passkeys belong, unless it is that of the login page. */
@@ -41,6 +43,7 @@ export function toPageParts(offers: readonly PageOffer[]): PageParts {
   const hasAccountPage = offers.some(({ accountPage }) => accountPage);
   return {
     browserSignIns: offers.flatMap(({ browserSignIn = [] }) => browserSignIn),
+    demandsPasskey: (email) => offers.some((offer) => offer.demandsPasskey?.(email)),
     hasAccountPage,
     homes: new Map(offers.flatMap(({ home = [] }) => home).map(({ applicationId, path }) => [applicationId, path])),
     noticeLinks: hasAccountPage ? Object.assign({}, ...offers.map(({ noticeLinks }) => noticeLinks)) : {},

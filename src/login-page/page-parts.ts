@@ -8,6 +8,8 @@ import type { SignInWays } from './sign-in-ways.ts';
 export interface PageParts {
   /** In the order of the parts. */
   readonly browserSignIns: readonly BrowserSignIn[];
+  /** Whether the person with the address must sign in with a passkey somewhere, so even the first one may be young. */
+  readonly demandsPasskey: (email: string) => boolean;
   readonly hasAccountPage: boolean;
   /** The paths of the first pages of applications of Usher's own, by application ID. */
   readonly homes: ReadonlyMap<string, string>;

@@ -116,10 +116,15 @@ export class PasskeyFixture implements AsyncDisposable {
 
   redeem({ browser, loginIntentId }: Use, credential: string, relyingParty = this.relyingParty) {
     const codes = { keys: deriveLoginCodeKeys(this.#encryptionKeys), limitFactor: 1 };
-    return redeemPasskey(this.call, { codes, relyingParty, signUps: new SignUpRules(), tokens: this.tokens }, browser, {
-      loginIntentId,
-      credential,
-    });
+    return redeemPasskey(
+      this.call,
+      { codes, demandsPasskey: () => false, relyingParty, signUps: new SignUpRules(), tokens: this.tokens },
+      browser,
+      {
+        loginIntentId,
+        credential,
+      },
+    );
   }
 
   /** Returns a user with a passkey. */

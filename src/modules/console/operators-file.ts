@@ -1,4 +1,5 @@
 /** Reads `OPERATORS_FILE` again when it changes, so that new lines take effect without a restart. */
+import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { toEmailKey } from '../../config/email-address.ts';
 import { watchFiles } from '../../jobs/watch-files.ts';
@@ -45,5 +46,28 @@ export class OperatorsFile {
         this.#logger.error({ err: error }, 'operators not read');
       },
     });
+  }
+}
+
+/**
+ * Returns whether a line of the file says that the person must sign in with a passkey. Reads the file each time: it is
+ * asked only about passkeys that are new. With a malformed line, the lines of the start count.
+ */
+export function demandsPasskey(
+  {
+    operators,
+    operatorsFile,
+  }: { readonly operators?: Operators | undefined; readonly operatorsFile?: string | undefined },
+  email: string,
+): boolean {
+  return readOperators(operators, operatorsFile)?.get(toEmailKey(email))?.needsPasskey ?? false;
+}
+
+function readOperators(operators: Operators | undefined, path: string | undefined): Operators | undefined {
+  if (path === undefined) return operators;
+  try {
+    return parseOperators(readFileSync(path, 'utf8'));
+  } catch {
+    return operators;
   }
 }

@@ -1,5 +1,6 @@
 /** Passkeys that somebody may have added who only reads the user's e-mails: for seven days they count for less. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { parseOperators } from '../../../src/modules/console/operators.ts';
 import { openAccount } from '../../support/account-page.ts';
 import { HOUR } from '../../support/clock.ts';
 import { LoginBrowser, type LoginPage } from '../../support/login-browser.ts';
@@ -17,7 +18,10 @@ import {
   type TestUser,
 } from '../../support/service.ts';
 
-const fixture = await LoginFixture.open({ config: { loginMethods: ['wallet', 'email', 'passkey'] } });
+const OPERATOR = 'operator@young.test';
+/** The operator must open the console with a passkey. */
+const operators = parseOperators(`${OPERATOR} admin passkey\nclerk@young.test viewer`);
+const fixture = await LoginFixture.open({ config: { loginMethods: ['wallet', 'email', 'passkey'], operators } });
 const { clock, mailbox, service, tenant } = fixture;
 const { sql } = service.database;
 const admin = adminClient(service);
@@ -73,6 +77,20 @@ async function createOwner() {
 it('the first passkey counts in full at once, after any sign-in', async () => {
   const { first } = await createOwner();
   expect(await isYoung(first)).toBe(false);
+});
+
+it('the first passkey of a person who opens the console with one is young in every application', async () => {
+  const user = await createTestUser(service, { email: OPERATOR });
+  const first = await add(await openByCode(user));
+  expect(await isYoung(first)).toBe(true);
+  expect((await signIn(first, tenant)).location).toContain('authToken=');
+  clock.advance(WEEK);
+  expect(await isYoung(first)).toBe(false);
+});
+
+it('the first passkey of an operator who needs none counts in full at once', async () => {
+  const user = await createTestUser(service, { email: 'clerk@young.test' });
+  expect(await isYoung(await add(await openByCode(user)))).toBe(false);
 });
 
 it('another one that is added after a sign-in by code signs in to applications for passkeys only after 7 days', async () => {

@@ -8,6 +8,14 @@ const signIn = 'test/modules/passkeys/sign-in.test.ts';
 /** The checks of passkeys, each left out once. */
 export const PASSKEY_FAULTS: readonly Fault[] = [
   {
+    what: 'The first passkey of an operator who needs one counts in full at once',
+    file: 'src/modules/passkeys/domain/redeem-passkey.ts',
+    find: '(isLater(passkey.countsForOperatorsFrom, call.now) && demandsPasskey(passkey.email))',
+    replace: 'false',
+    test: 'test/modules/passkeys/young-passkeys.test.ts',
+    title: /the first passkey of a person who opens the console/,
+  },
+  {
     what: 'The answer to a creation signs in',
     file: 'src/modules/passkeys/domain/credential.ts',
     find: "requireValid(client.type === (use.purpose === 'passkey get' ? 'webauthn.get' : 'webauthn.create'));",
@@ -138,8 +146,8 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
   {
     what: 'Passkeys of version 1.0.0 count as young',
     file: 'src/modules/passkeys/domain/redeem-passkey.ts',
-    find: 'passkey.countsFrom !== null && passkey.countsFrom > call.now',
-    replace: 'passkey.countsFrom === null || passkey.countsFrom > call.now',
+    find: 'return instant !== null && instant > now;',
+    replace: 'return instant === null || instant > now;',
     test: 'test/database/version-1.0.0.test.ts',
     title: /signs a user in by a passkey where nothing else is enough/,
   },

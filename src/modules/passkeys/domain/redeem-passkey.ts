@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { BY_POSTGRES } from '../../../database/instants.ts';
 import { passkeys } from '../../../database/passkey-schema.ts';
+import { users } from '../../../database/schema.ts';
 import { p, type RowOfType, statement } from '../../../database/template.ts';
 import { accessByCtes } from '../../../domain/access/has-access.ts';
 import { isForPasskeysOnly } from '../../../domain/applications/branding.ts';
@@ -31,6 +32,12 @@ import { verifyUse } from './verify-passkey.ts';
 const rules = { loginIntentId: uuid, credential: text({ max: 8_192 }) };
 const METHOD = 'passkey';
 
+export interface PasskeyLoginParts extends EmailLoginParts {
+  /** Whether the person with the address needs a passkey for the console: even the first one is young then. */
+  readonly demandsPasskey: (email: string) => boolean;
+  readonly relyingParty: RelyingParty;
+}
+
 export interface PasskeyCompletion extends Completion {
   /** Whether the signature counter has not increased: the passkey may have been cloned. */
   readonly hasSteppedBack: boolean;
@@ -45,7 +52,7 @@ export interface PasskeyCompletion extends Completion {
  */
 export async function redeemPasskey(
   call: Call,
-  { codes, relyingParty, tokens }: EmailLoginParts & { readonly relyingParty: RelyingParty },
+  { codes, demandsPasskey, relyingParty, tokens }: PasskeyLoginParts,
   browser: Browser,
   request: Unchecked<keyof typeof rules>,
 ): Promise<PasskeyCompletion> {
@@ -62,7 +69,9 @@ export async function redeemPasskey(
   requireValid(credential.userHandle === toUserHandle(passkey.userId));
   const { isUserVerified, ...use } = await verifyUse(credential, passkey.publicKey, relyingParty);
   const { userId, credentialId } = passkey;
-  const isYoung = passkey.countsFrom !== null && passkey.countsFrom > call.now;
+  const isYoung =
+    isLater(passkey.countsFrom, call.now) ||
+    (isLater(passkey.countsForOperatorsFrom, call.now) && demandsPasskey(passkey.email));
   const assurance = isUserVerified && !isYoung ? PHISHING_RESISTANT : ONE_FACTOR;
   const parameters = {
     ...BY_POSTGRES,
@@ -96,6 +105,10 @@ export async function redeemPasskey(
   return { ...completion, signIn, hasSteppedBack: hasSteppedBack(passkey.signCount, use.signCount) };
 }
 
+function isLater(instant: Date | null, now: Date): boolean {
+  return instant !== null && instant > now;
+}
+
 async function findPasskey({ run }: Call, id: string, { rpId }: RelyingParty): Promise<StoredPasskey> {
   const [passkey] = await run(selectPasskey, { credentialId: Buffer.from(id, 'base64url'), rpId });
   if (!passkey) throw new ServiceError('UNKNOWN_PASSKEY');
@@ -114,12 +127,15 @@ const STORED = {
   publicKey: passkeys.publicKey,
   signCount: passkeys.signCount,
   countsFrom: passkeys.countsFrom,
+  countsForOperatorsFrom: passkeys.countsForOperatorsFrom,
+  email: users.email,
 };
 
 type StoredPasskey = RowOfType<typeof STORED>;
 
 const selectPasskey = statement('select_passkey', STORED)`
-  select k.id, k.credential_id, k.user_id, k.public_key, k.sign_count, k.counts_from
+  select k.id, k.credential_id, k.user_id, k.public_key, k.sign_count, k.counts_from,
+    k.counts_for_operators_from, users.email
   from passkeys k join users on users.id = k.user_id
   where k.credential_id = ${p.bytes('credentialId')} and k.rp_id = ${p.text('rpId')} and ${isActiveUser}`;
 
