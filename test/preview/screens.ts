@@ -19,6 +19,7 @@ import { renderContinue } from '../../src/modules/remembered-sign-ins/render-con
 import type { Language } from '../../src/texts/texts.ts';
 import { ACCOUNT_SCREENS } from './account-screens.ts';
 import { BAKERY, SHOP } from './brands.ts';
+import { CONSENT_SCREENS } from './consent-screens.ts';
 import { DEVICE_SCREENS } from './device-screens.ts';
 
 export interface Screen {
@@ -135,6 +136,7 @@ export const SCREENS: readonly Screen[] = [
   })),
   ...ACCOUNT_SCREENS,
   ...DEVICE_SCREENS,
+  ...CONSENT_SCREENS,
 ];
 
 /** Renders the page of an application with a branding, where people may sign up. */

@@ -156,5 +156,5 @@ function endGrants(condition: SQL, target: SQL, forget?: SQL): SQL {
       select user_id, sid, max(cutoff_at) as cutoff_at from target group by user_id, sid
     ), ${auditEvent({ resource: sql`user_id`, from: sql`gone` })}, ${cutOffSid(sql`browser`)},
     ${forget ? sql`${forget},` : sql``} ${messagesOf(loggedOutOfBrowsers(sql`ended`))}
-    select (select user_id from gone) as user_id, user_id as browser_user_id, sid, cutoff_at, ${notified} from browser`;
+    select (select user_id from gone limit 1) as user_id, user_id as browser_user_id, sid, cutoff_at, ${notified} from browser`;
 }

@@ -1,5 +1,7 @@
 /** Every route of the console, with the role that it needs. The tests check each row. */
+
 import { APPLICATION_ACTIONS, showApplication, showDeleteApplication } from './pages/application.ts';
+import { endClientByForm } from './pages/application-clients.ts';
 import { addApplicationGroup, changeApplicationGroup, showApplicationGroups } from './pages/application-groups.ts';
 import { endSession, showApplicationUsers, showSessions } from './pages/application-people.ts';
 import { showApplications } from './pages/applications.ts';
@@ -89,6 +91,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   get('viewer', '/applications/:a', showApplication),
   post('admin', '/applications/:a', APPLICATION_ACTIONS.update, showApplication),
   get('viewer', '/applications/:a/preview', showPreview),
+  post('support', '/applications/:a/clients/end', endClientByForm, showApplication),
   ...getAndPost('admin', '/applications/:a/logo', showLogo, setLogo, { takesFile: true }),
   ...getAndPost('admin', '/applications/:a/delete', showDeleteApplication, APPLICATION_ACTIONS.delete, SENSITIVE),
   get('viewer', '/applications/:a/keys', showKeys),

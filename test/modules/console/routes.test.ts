@@ -56,7 +56,13 @@ const ROLES = {
   ],
   support: [
     ...['POST /users/:u/deactivate', 'POST /users/:u/reactivate', 'POST /users/:u/end-sessions'],
-    ...['POST sessions/end', 'POST webhooks/:w/test', 'GET webhooks/:w/resend', 'POST webhooks/:w/resend'].map(below),
+    ...[
+      'POST clients/end',
+      'POST sessions/end',
+      'POST webhooks/:w/test',
+      'GET webhooks/:w/resend',
+      'POST webhooks/:w/resend',
+    ].map(below),
     ...['POST events/:e/attendees/block', 'POST events/:e/attendees/unblock'].map(below),
     ...['POST webhooks/:w/deliveries/:m/resend', 'POST events/:e/check-ins', 'POST events/:e/check-ins/undo'].map(
       below,

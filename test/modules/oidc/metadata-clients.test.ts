@@ -2,6 +2,7 @@
 import { decodeJwt } from 'jose';
 import { afterAll, describe, expect, it, test } from 'vitest';
 import { parseClientHosts } from '../../../src/modules/oidc/clients/client-hosts.ts';
+import { openAccount } from '../../support/account-page.ts';
 import { CLIENT_HOSTS, startClientServers } from '../../support/client-metadata.ts';
 import { MINUTE } from '../../support/clock.ts';
 import { request } from '../../support/http.ts';
@@ -274,6 +275,24 @@ describe('the checks of a request', () => {
   });
 });
 
+describe('access', () => {
+  const isActive = async (token: string | undefined) => (await introspect(shop, token)).body.active;
+
+  it('is listed and ended on the account page', async () => {
+    const clientId = clients.add({ client_name: 'Assistant of Ada' });
+    const { user, body } = await signIn(clientId);
+    const { browser, page: account } = await openAccount(fixture, user);
+    expect(account.body).toContain('Assistant of Ada');
+    expect(account.body).toContain('Shop MCP');
+    const answer = await browser.submit(account, '/account/clients/end', {});
+    expect((await browser.open('/account')).body).not.toContain('Assistant of Ada');
+    expect(answer.body).toContain('The access has ended.');
+    expect(await isActive(body.access_token)).toBe(false);
+    expect((await refresh(clientId, body.refresh_token)).body.error).toBe('invalid_grant');
+    expect(await service.database.sql`select from consents where client_id = ${clientId}`).toHaveLength(0);
+  });
+});
+
 describe('consent', () => {
   it('names the client, its host, the resource, the person, the scopes and the way back', async () => {
     const { page, user } = await arrive(clients.add({ client_name: 'Claude <b>Code' }), {
@@ -285,7 +304,7 @@ describe('consent', () => {
       'Shop MCP',
       user.email.split('@')[0] ?? '',
       'See your orders',
-      'see your e-mail address',
+      'See your e-mail address',
       'assistant.test',
     ]) {
       expect(page.body).toContain(text);

@@ -16,6 +16,7 @@ import { renderFacts, renderLinkButton, renderNote, renderPanel } from '../parts
 import { renderId } from '../parts/people.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
+import { renderClients } from './application-clients.ts';
 import { APPLICATION_FIELDS, readApplication, renderApplicationFields } from './application-form.ts';
 import { PREVIEW_FORMS, previewFormOf } from './preview.ts';
 
@@ -24,6 +25,7 @@ export async function showApplication(request: ConsoleRequest): Promise<ConsoleP
   const version = isAdmin ? await readApplicationVersion(request.call, { applicationId: request.params.a }) : undefined;
   const application = await findApplication(request.call, request.params.a);
   const path = `/applications/${application.id}`;
+  const clients = await renderClients(request, application);
   return {
     title: application.name,
     section: 'applications',
@@ -51,6 +53,7 @@ ${renderPanel(
   false,
   'panel tight',
 )}
+${clients}
 </div>
 ${renderPreview(request, application, path, isAdmin)}
 </div>`,

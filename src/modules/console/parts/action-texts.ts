@@ -68,6 +68,7 @@ export const ACTION_TEXTS: ReadonlyMap<string, ActionText> = new Map([
   ...rowsOf('UserService/', 'user', { InviteUser: 'Invited a user', RevokeInvitation: 'Revoked an invitation' }),
   ...rowsOf('', 'user', {
     AcceptInvitation: 'Accepted an invitation',
+    EndClient: 'Ended a client',
     ExpireInvitation: 'Withdrew an expired invitation',
   }),
   ...rowsOf('', 'webhook', { DisableWebhook: 'Disabled a webhook' }),
@@ -100,6 +101,7 @@ export const ACTION_TEXTS: ReadonlyMap<string, ActionText> = new Map([
     'GET /account/return': 'Opened the account page',
     'GET /oidc/authorize': 'Signed in as before',
     'POST /oidc/authorize': 'Signed in as before',
+    'POST /oidc/consent': 'Decided about a client',
     'POST /oidc/token': 'Got tokens by OpenID Connect',
     'POST /oidc/revoke': 'Revoked a token',
     'GET /oidc/logout': 'Signed out by OpenID Connect',
@@ -117,6 +119,7 @@ export const ACTION_TEXTS: ReadonlyMap<string, ActionText> = new Map([
     'sessions/end': 'Ended a session',
     'sessions/end-all': 'Signed out everywhere',
     delete: 'Deleted the account',
+    'clients/end': 'Ended a client',
   }),
   ...rowsOf('POST /account/', 'passkey', { passkey: 'Deleted a new passkey' }),
 ]);

@@ -43,6 +43,7 @@ const NOTES: Readonly<Record<string, string>> = {
   deleted: 'Deleted.',
   erased: 'Erased.',
   ended: 'The sessions have ended.',
+  clientEnded: 'The client has no access any more.',
   deactivated: 'Deactivated. Every session has ended.',
   reactivated: 'Active again.',
   added: 'Added.',
