@@ -140,10 +140,13 @@ const ofClient = sql`
 const endOfClient = statement('end_oidc_grants_of_client', ENDED)`${endGrants(
   sql`client_id = ${p.text('clientId')} and (${p.uuid('userId')} is null or user_id = ${p.uuid('userId')})`,
   ofClient,
+  undefined,
+  // An event for each user.
+  sql`gen_random_uuid()`,
 )}`;
 
 /** Sets the expiry. The expiry job removes the rows. */
-function endGrants(condition: SQL, target: SQL, forget?: SQL): SQL {
+function endGrants(condition: SQL, target: SQL, forget?: SQL, auditId?: SQL): SQL {
   return sql`
     with ended as (
       update oidc_grants set expires_at = ${LONG_AGO}
@@ -154,7 +157,7 @@ function endGrants(condition: SQL, target: SQL, forget?: SQL): SQL {
     ), target as (${target}
     ), browser as (
       select user_id, sid, max(cutoff_at) as cutoff_at from target group by user_id, sid
-    ), ${auditEvent({ resource: sql`user_id`, from: sql`gone` })}, ${cutOffSid(sql`browser`)},
+    ), ${auditEvent({ resource: sql`user_id`, from: sql`gone`, ...(auditId && { id: auditId }) })}, ${cutOffSid(sql`browser`)},
     ${forget ? sql`${forget},` : sql``} ${messagesOf(loggedOutOfBrowsers(sql`ended`))}
     select (select user_id from gone limit 1) as user_id, user_id as browser_user_id, sid, cutoff_at, ${notified} from browser`;
 }
