@@ -104,6 +104,8 @@ export const ACTION_TEXTS: ReadonlyMap<string, ActionText> = new Map([
     'POST /oidc/consent': 'Decided about a client',
     'POST /oidc/token': 'Got tokens by OpenID Connect',
     'POST /oidc/revoke': 'Revoked a token',
+    'POST /device/request': 'Denied a device',
+    'POST /device/approve': 'Let a device in, or denied it',
     'GET /oidc/logout': 'Signed out by OpenID Connect',
     'POST /oidc/logout': 'Signed out by OpenID Connect',
   }),
