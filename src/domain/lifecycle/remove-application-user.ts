@@ -15,7 +15,7 @@ const rules = { applicationId: uuid, userId: uuid };
 
 /**
  * Removes a user from the application, ends the user's sessions and unused auth tokens there, and returns the user's
- * ID. Webhooks keep their owner. An open invitation expires.
+ * ID. Clients have to ask the user for consent again. Webhooks keep their owner. An open invitation expires.
  *
  * @throws ServiceError `Application not found`, `User not found`
  */
@@ -44,6 +44,8 @@ const deleteApplicationUser = statement('delete_application_user', { ...FOUND_BO
     update invitations set expires_at = ${p.instant('now')}
     where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')} and accepted_at is null
       and expires_at > ${p.instant('now')}
+  ), unconsented as (
+    delete from consents where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
   ), gone as (
     select user_id from removed union select user_id from left_application
   ), ${auditEvent({ resource: sql`user_id`, from: sql`gone` })},

@@ -293,6 +293,15 @@ describe('access', () => {
   });
 });
 
+test('a user who was removed from the resource has lost the access of clients, and is asked again', async () => {
+  const clientId = clients.add();
+  const { browser, user, body } = await signIn(clientId);
+  await admin.removeApplicationUser({ applicationId: shop.id, userId: user.id });
+  expect((await introspect(shop, body.access_token)).body.active).toBe(false);
+  expect((await refresh(clientId, body.refresh_token)).body.error).toBe('invalid_grant');
+  expect((await arrive(clientId, {}, { browser, user })).page).toMatchObject({ status: 200, heading: 'Allow access?' });
+});
+
 describe('consent', () => {
   it('names the client, its host, the resource, the person, the scopes and the way back', async () => {
     const { page, user } = await arrive(clients.add({ client_name: 'Claude <b>Code' }), {
