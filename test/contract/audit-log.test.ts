@@ -23,7 +23,7 @@ const { service, tenant, other, callWith } = fixture;
 const { sql } = service.database;
 
 /** Read. GenerateAuthUrl stores a request that expires; who signs in by it is recorded. CancelLogin changes nothing. */
-const READS = /^((Batch)?Get|List|Check(?!In)|Search)|^(GenerateAuthUrl|CancelLogin)$/;
+const READS = /^((Batch)?Get|List|Check(?!In)|Introspect|Search)|^(GenerateAuthUrl|CancelLogin)$/;
 /**
  * RenewSession changes nothing before half of a session's life is over. The others succeed for what is not there, as
  * their examples are. Their events: test/contract/renew-session.test.ts, test/modules/oidc/public-clients.test.ts and

@@ -86,14 +86,14 @@ async function exchange({ context, parts }: ConsoleRequest, authToken: string, r
   const { userId, method, authenticatedAt, loginIntentId } = signIn;
   const call = createOperatorCall(context, parts, userId, 'AuthService/ExchangeToken');
   const user = await getUser(call, { userId });
-  const operator = findOperator(parts, user, signIn);
-  if (!('role' in operator)) return sendNonOperatorPage(context, operator);
-  // A page of the operator's own that resists phishing has passkeys of its own.
-  const isOwnPage = method !== 'passkey';
-  if (operator.needsPasskey && !isOwnPage && !(await countsForOperators(call, { userId, loginIntentId }))) {
+  // A young passkey has one factor. The page for it says more than that of a sign-in without one.
+  const isByPasskey = method === 'passkey' && parts.operators.find(user.email)?.needsPasskey;
+  if (isByPasskey && !(await countsForOperators(call, { userId, loginIntentId }))) {
     const text = html`It opens the console 7 days after you have added it. A passkey that you add with the link of <code>npm run console</code> opens it at once.`;
     return sendSignInCard(context, 403, 'This passkey is new', text);
   }
+  const operator = findOperator(parts, user, signIn);
+  if (!('role' in operator)) return sendNonOperatorPage(context, operator);
   const peer = { ipAddress: context.clientAddress, userAgent: headerOf(context, 'user-agent') ?? '' };
   const application = consoleApplication(redirectUriOf(parts));
   const session = await exchangeToken({ ...call, application }, parts, peer, { authToken });

@@ -59,6 +59,10 @@ const AUTHORIZE_DIFFERENCES: readonly Difference[] = [
 
 const TOKEN_DIFFERENCES: readonly Difference[] = [
   {
+    reason: 'The reference has no client credentials. Ours are for a resource alone.',
+    applies: (changes, ours) => has(changes, 'grant_type', 'client_credentials') && ours.error === 'invalid_target',
+  },
+  {
     reason: 'Whatever is wrong with a verifier, the grant is invalid.',
     applies: ({ code_verifier: verifier }, ours, theirs) =>
       verifier !== undefined && ours.error === 'invalid_grant' && theirs.error === 'invalid_request',
