@@ -10,7 +10,14 @@ import { LoginBrowser } from '../../support/login-browser.ts';
 import { LoginFixture } from '../../support/login-fixture.ts';
 import { authorizationOf, CODE_VERIFIER, createRsaJwk, parametersOf } from '../../support/oidc.ts';
 import { basicOf, getUserinfo, post } from '../../support/oidc-client.ts';
-import { adminClient, createTenant, PUBLIC_URL, type Tenant } from '../../support/service.ts';
+import {
+  adminClient,
+  createTenant,
+  createTestUser,
+  PUBLIC_URL,
+  REDIRECT_URI,
+  type Tenant,
+} from '../../support/service.ts';
 
 type Changes = Readonly<Record<string, string | undefined>>;
 
@@ -477,6 +484,23 @@ async function createListing(clientId: string): Promise<Tenant> {
     where id = ${tenant.id}`;
   return tenant;
 }
+
+test('whoever adds a resource to the link of a registered client does not sign in to the client', async () => {
+  const client = await createTenant(service, { openIdConnect: true });
+  await admin.updateApplication({ applicationId: client.id, restrictAccess: true });
+  const resource = `https://${client.clientId}.app.test`;
+  await createListing(client.clientId);
+  const begun = await new LoginBrowser(service).open(`/oidc/authorize?${authorizationOf(client, { resource })}`);
+  const loginIntentId = new URL(begun.location ?? '').searchParams.get('intent') ?? '';
+  const { id: userId } = await createTestUser(service);
+  const { redirectUrl } = await admin.completeLogin({ loginIntentId, userId });
+  const { code = '' } = parametersOf(redirectUrl);
+  const form = { grant_type: 'authorization_code', code, redirect_uri: REDIRECT_URI, code_verifier: CODE_VERIFIER };
+  // The client has asked for nothing but a login of its own, so it names no resource.
+  const asItself = await post(service, '/oidc/token', form, basicOf(client));
+  expect(asItself).toMatchObject({ status: 400, body: { error: 'invalid_target' } });
+  expect(await post(service, '/oidc/token', { ...form, resource }, basicOf(client))).toMatchObject({ status: 200 });
+});
 
 test('a registered client that the resource does not list is refused', async () => {
   const client = await createTenant(service, { openIdConnect: true });

@@ -95,6 +95,14 @@ export const METADATA_CLIENT_FAULTS: readonly Fault[] = [
     title: /a registered client that the resource does not list is refused/,
   },
   {
+    what: 'Whoever adds a resource to a link signs in to the client by the rules of the resource',
+    file: 'src/modules/oidc/endpoints/token-endpoint.ts',
+    find: 'if (resourceId !== undefined && uri === undefined)',
+    replace: "if (resourceId === '' && uri === undefined)",
+    test: flow,
+    title: /whoever adds a resource to the link of a registered client does not sign in to the client/,
+  },
+  {
     what: 'A code works before the user has consented',
     file: 'src/modules/oidc/domain/authorization-answer.ts',
     find: 'if (login.clientName !== null) return consentUrlOf(issuer, keys.consent, login.loginIntentId);',

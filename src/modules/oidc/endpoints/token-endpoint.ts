@@ -62,7 +62,11 @@ async function grant(call: ClientCall, parts: TokenParts, form: FormFields): Pro
     const redirectUri = requireField(form, 'redirect_uri');
     const codeVerifier = call.isPublic ? requireField(form, 'code_verifier') : form.get('code_verifier');
     const resourceId = readCode(tokenKeys.code, code)?.resourceId;
-    const atResource = await callAtResource(call, parts, { uri: form.get('resource'), id: resourceId });
+    const uri = form.get('resource');
+    // People could add a resource to the link of a client that does not ask for one, and would sign in by its rules.
+    if (resourceId !== undefined && uri === undefined)
+      throw new OidcError('invalid_target', { description: 'resource is missing' });
+    const atResource = await callAtResource(call, parts, { uri, id: resourceId });
     return tokensForCode(atResource, parts, { code, redirectUri, codeVerifier });
   }
   if (type === 'refresh_token') {
