@@ -35,15 +35,18 @@ export class HttpExchange {
   #response: IncomingMessage | undefined;
   readonly #bodyParts: Buffer[] = [];
   readonly #maxKeptBytes: number;
+  readonly #maxReadBytes: number;
   #keptBytes = 0;
   #readBytes = 0;
   #informational = 0;
   #isOver = false;
   #stopCounting = () => {};
 
-  constructor(request: ClientRequest, maxKeptBytes = KEPT_BYTES) {
+  /** `maxBytes` of a body are read and kept, or more are read than kept. */
+  constructor(request: ClientRequest, maxBytes?: number) {
     this.#request = request;
-    this.#maxKeptBytes = maxKeptBytes;
+    this.#maxKeptBytes = maxBytes ?? KEPT_BYTES;
+    this.#maxReadBytes = maxBytes ?? READ_BYTES;
     request.on('error', (error) => this.end(error));
     // If the endpoint switches protocols, the request closes without a response.
     request.on('close', () => this.end(new Error('The request was closed')));
@@ -57,7 +60,7 @@ export class HttpExchange {
       response.on('end', () => this.end());
       response.on('data', (chunk: Buffer) => {
         this.#keep(chunk);
-        if (this.#readBytes >= READ_BYTES) this.end();
+        if (this.#readBytes >= this.#maxReadBytes) this.end();
       });
     });
   }
@@ -84,7 +87,7 @@ export class HttpExchange {
     const endAbove = (bytes: number) => {
       if (bytes > MAX_SOCKET_BYTES) this.end(new FloodError());
     };
-    // The parser's listener runs first, so a body above READ_BYTES has ended the attempt by now.
+    // The parser's listener runs first, so a body above the limit has ended the attempt by now.
     const onData = () => endAbove(socket.bytesRead - before);
     socket.on('data', onData);
     const timer = setInterval(() => endAbove(countWireBytes(socket) - wireBefore), WIRE_CHECK_MS);

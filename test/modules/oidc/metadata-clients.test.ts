@@ -165,6 +165,29 @@ describe('a client of a URL', () => {
     expect((await redeem(clientId, location)).body.error).toBe('invalid_grant');
   });
 
+  it('has a code that no later change of its document helps', async () => {
+    const [elsewhere, changed] = ['https://thief.test/callback', { redirect_uris: ['https://thief.test/callback'] }];
+    const document = { client_name: 'Assistant', redirect_uris: [REMOTE] };
+    const clientId: string = clients.serve('/changes', (_, response) => {
+      const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
+      response.writeHead(200, headers).end(JSON.stringify({ client_id: clientId, ...document }));
+    });
+    const arrived = await arrive(clientId);
+    Object.assign(document, changed);
+    expect(await ask(clientId)).toMatchObject({ status: 400, location: undefined });
+    expect(await ask(clientId, { redirect_uri: elsewhere })).toMatchObject({ status: 303 });
+    const { location } = await allow(arrived);
+    expect(location?.startsWith(`${REMOTE}?`)).toBe(true);
+    for (const [change, error] of [
+      [{ redirect_uri: elsewhere }, 'invalid_grant'],
+      [{ client_id: clients.add(changed) }, 'invalid_grant'],
+      [{ code_verifier: 'w'.repeat(43) }, 'invalid_grant'],
+    ] as const) {
+      expect([change, (await redeem(clientId, location, change)).body.error]).toEqual([change, error]);
+    }
+    expect((await redeem(clientId, location)).status).toBe(200);
+  });
+
   it('revokes its own tokens, and no others', async () => {
     const [clientId, stranger] = [clients.add(), clients.add()];
     const { body } = await signIn(clientId);
@@ -280,6 +303,19 @@ describe('the checks of a request', () => {
     const { location } = await ask(clients.add(), { resource: resourceUri });
     expect(parametersOf(location).error).toBe('invalid_target');
   });
+});
+
+it('tells whoever asks for too many documents of a host to come back, but knows those that it has', async () => {
+  await using replica = await fixture.startReplica(config);
+  const clientId = clients.add();
+  const askReplica = (id: string) => new LoginBrowser(replica).open(`/oidc/authorize?${wanted(id)}`);
+  const { origin } = new URL(clientId);
+  expect(await askReplica(clientId)).toMatchObject({ status: 303 });
+  const before = clients.asked.length;
+  for (let at = 1; at < 30; at++) expect(await askReplica(`${origin}/none/${at}`)).toMatchObject({ status: 502 });
+  expect(await askReplica(`${origin}/none/30`)).toMatchObject({ status: 429, location: undefined });
+  expect(clients.asked).toHaveLength(before + 29);
+  expect(await askReplica(clientId)).toMatchObject({ status: 303 });
 });
 
 describe('access', () => {

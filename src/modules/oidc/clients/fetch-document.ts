@@ -44,7 +44,7 @@ export function createFetchDocument({ allowedNetworks, proxyUrl, resolve = creat
       timeoutMs: TIMEOUT_MS,
       proxyUrl,
       // One more shows that the document is too large.
-      maxKeptBytes: MAX_BYTES + 1,
+      maxBytes: MAX_BYTES + 1,
     });
   const senders = { named: open(allowedNetworks), wildcard: open([]) };
   const fetchDocument: FetchDocument = async (clientId, match) => {

@@ -1,13 +1,17 @@
 /** Where Usher fetches metadata of clients, how much of it, and how often. */
+import { createHook } from 'node:async_hooks';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import type { ClientRequest, ServerResponse } from 'node:http';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ClientDocuments } from '../../../../src/modules/oidc/clients/client-documents.ts';
 import { matchHost, parseClientHosts } from '../../../../src/modules/oidc/clients/client-hosts.ts';
 import { createFetchDocument } from '../../../../src/modules/oidc/clients/fetch-document.ts';
 import { CLIENT_HOSTS, startClientServers } from '../../../support/client-metadata.ts';
 import { MINUTE, SECOND } from '../../../support/clock.ts';
+import { FORBIDDEN_ADDRESSES, FORBIDDEN_SPELLINGS, FORBIDDEN_URLS } from '../../../support/forbidden-targets.ts';
 
 const clients = await startClientServers();
 afterAll(() => clients[Symbol.asyncDispose]());
@@ -52,19 +56,88 @@ describe('a document', () => {
     expect(await fetchByProxy(clientId, 'wildcard')).toBeUndefined();
   });
 
-  test('is refused if it is compressed, endless, no JSON, or no object', async () => {
+  test('is refused if it is compressed, no JSON, or no object', async () => {
     const packed = serve('/gzip', (id) => gzipSync(json(id)), { 'content-encoding': 'gzip' });
-    const endless = clients.serve('/endless', (_, response) => {
-      response.writeHead(200, { 'content-type': 'application/json' });
+    const unsaid = serve('/gzip/unsaid', (id) => gzipSync(json(id)));
+    for (const clientId of [packed, unsaid, serve('/text', () => '{'), serve('/list', (id) => `[${json(id)}]`)]) {
+      expect([clientId, await fetchByProxy(clientId, 'wildcard')]).toEqual([clientId, undefined]);
+    }
+  });
+
+  test('is asked for without compression', async () => {
+    let asked: string | undefined;
+    await fetchByProxy(
+      clients.serve('/asked', (request, response) => {
+        asked = request.headers['accept-encoding'];
+        response.end();
+      }),
+      'wildcard',
+    );
+    expect(asked).toBe('identity');
+  });
+
+  test.each<[string, Record<string, string>]>([
+    ['as it is', {}],
+    ['as another type', { 'content-type': 'text/html' }],
+    ['compressed', { 'content-encoding': 'gzip' }],
+  ])('that never ends is read to 16 KiB and one chunk: %s', async (name, headers) => {
+    const clientId = clients.serve(`/endless/${name}`.replaceAll(' ', '-'), (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', ...headers });
       const write = () => {
         while (!response.destroyed && response.write('[['.repeat(8_192)));
         if (!response.destroyed) response.once('drain', write);
       };
       write();
     });
-    for (const clientId of [packed, endless, serve('/text', () => '{'), serve('/list', (id) => `[${json(id)}]`)]) {
-      expect([clientId, await fetchByProxy(clientId, 'wildcard')]).toEqual([clientId, undefined]);
+    const sockets: { socket: Socket; before: number }[] = [];
+    const onRequest = (message: unknown) => {
+      const { request } = message as { request: ClientRequest };
+      // The proxy has been asked for a connection by another request.
+      if (request.method === 'GET')
+        request.on('socket', (socket) => void sockets.push({ socket, before: socket.bytesRead }));
+    };
+    subscribe('http.client.request.created', onRequest);
+    onTestFinished(() => void unsubscribe('http.client.request.created', onRequest));
+    expect(await fetchByProxy(clientId, 'wildcard')).toBeUndefined();
+    const [taken] = sockets;
+    expect(sockets).toHaveLength(1);
+    expect(taken?.socket.destroyed).toBe(true);
+    // TLS gives 16 KiB at once. The headers are in front.
+    expect((taken?.socket.bytesRead ?? Number.NaN) - (taken?.before ?? 0)).toBeLessThanOrEqual(1_024 + 2 * 16_384);
+  });
+
+  test('that stops arriving is given up after five seconds, however few bytes still come', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const [begun, closed] = [Promise.withResolvers<ServerResponse>(), Promise.withResolvers<void>()];
+    const clientId: string = clients.serve('/slow', (_, response) => {
+      response.on('close', closed.resolve).writeHead(200, { 'content-type': 'application/json' }).write(' ');
+      begun.resolve(response);
+    });
+    const fetching = fetchByProxy(clientId, 'wildcard');
+    const response = await begun.promise;
+    for (let second = 1; second < 5; second++) {
+      vi.advanceTimersByTime(SECOND);
+      response.write(' ');
     }
+    vi.advanceTimersByTime(SECOND);
+    response.end(json(clientId));
+    expect(await fetching).toBeUndefined();
+    await closed.promise;
+  });
+
+  test('whose host is not found for five seconds is given up', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const fetchDocument = createFetchDocument({
+      allowedNetworks: [],
+      proxyUrl: undefined,
+      resolve: () => new Promise(() => {}),
+    });
+    onTestFinished(() => fetchDocument.close());
+    const fetching = fetchDocument('https://slow.test/client', 'named');
+    vi.advanceTimersByTime(5 * SECOND);
+    expect(await fetching).toBeUndefined();
   });
 
   test('has 16 KiB at most', async () => {
@@ -94,12 +167,22 @@ describe('a document', () => {
   });
 });
 
-/** Every address below resolves to itself. None may be connected to. */
-const INTERNAL = [
-  ...['0.0.0.0', '10.0.0.1', '100.64.0.1', '127.0.0.1', '127.255.255.255', '168.63.129.16', '169.254.169.254'],
-  ...['172.16.0.1', '192.0.0.1', '192.168.1.1', '198.18.0.1', '224.0.0.1', '255.255.255.255', '::', '::1'],
-  ...['::ffff:127.0.0.1', '64:ff9b::7f00:1', 'fc00::1', 'fe80::1', 'fd00:ec2::254', '2002:7f00:1::', '::5efe:7f00:1'],
+const TARGETS = [
+  ...FORBIDDEN_ADDRESSES.map((address) => `https://${address.includes(':') ? `[${address}]` : address}/client`),
+  ...FORBIDDEN_SPELLINGS.map((host) => `https://${host}/client`),
+  ...FORBIDDEN_URLS.map(([url]) => url),
 ];
+
+/** Counts how often this process tries to connect to any address, whether or not somebody listens there. */
+function countConnects(): () => number {
+  let count = 0;
+  const init = (_: number, type: string) => {
+    if (type === 'TCPCONNECTWRAP') count += 1;
+  };
+  const hook = createHook({ init }).enable();
+  onTestFinished(() => void hook.disable());
+  return () => count;
+}
 
 describe('an internal address', () => {
   async function listen() {
@@ -113,40 +196,57 @@ describe('an internal address', () => {
     return { port: (server.address() as AddressInfo).port, count: () => connections };
   }
 
-  test.each(INTERNAL)('is not connected to, however a name leads to it: %s', async (address) => {
-    const { port, count } = await listen();
-    const fetchDocument = createFetchDocument({
-      allowedNetworks: [],
-      proxyUrl: undefined,
-      resolve: async () => [address],
-    });
+  test('is not connected to, in any of 149 URLs', async () => {
+    expect(TARGETS).toHaveLength(149);
+    const count = countConnects();
+    const fetchDocument = createFetchDocument({ allowedNetworks: [], proxyUrl: undefined });
     onTestFinished(() => fetchDocument.close());
-    expect(await fetchDocument(`https://rebind.test:${port}/client`, 'named')).toBeUndefined();
-    const host = address.includes(':') ? `[${address}]` : address;
-    expect(await fetchDocument(`https://${host}:${port}/client`, 'named')).toBeUndefined();
+    let now = 0;
+    // Each look at the clock is a minute later, so that no limit of fetches refuses what an address must.
+    const documents = new ClientDocuments({ hosts: parseClientHosts('*'), fetchDocument, now: () => (now += MINUTE) });
+    const reached = [];
+    for (const url of TARGETS) {
+      const found = await documents.find(url, () => true);
+      const fetched = [await fetchDocument(url, 'named'), await fetchDocument(url, 'wildcard')];
+      if (!('problem' in found) || found.problem === 'too-many' || fetched.some(Boolean)) reached.push([url, found]);
+    }
+    expect(reached).toEqual([]);
     expect(count()).toBe(0);
   });
 
-  test('is not connected to if a later answer of the name has one, or one beside a public one', async () => {
-    const { port, count } = await listen();
-    const answers = [['127.0.0.1', '8.8.8.8'], ['127.0.0.1']];
-    const resolve = async () => answers.shift() ?? ['127.0.0.1'];
-    const fetchDocument = createFetchDocument({ allowedNetworks: [], proxyUrl: undefined, resolve });
-    onTestFinished(() => fetchDocument.close());
-    for (let turn = 0; turn < 3; turn++)
-      expect(await fetchDocument(`https://rebind.test:${port}/c`, 'named')).toBeUndefined();
+  test('is not connected to where a name leads to it', async () => {
+    const count = countConnects();
+    const fetched = FORBIDDEN_ADDRESSES.map(async (address) => {
+      const resolve = async () => [address];
+      const fetchDocument = createFetchDocument({ allowedNetworks: [], proxyUrl: undefined, resolve });
+      onTestFinished(() => fetchDocument.close());
+      return fetchDocument('https://rebind.test/client', 'named');
+    });
+    expect((await Promise.all(fetched)).filter(Boolean)).toEqual([]);
     expect(count()).toBe(0);
+  });
+
+  test('is not connected to if a later answer of the name has one, or one beside an allowed one', async () => {
+    const { port } = await listen();
+    const count = countConnects();
+    const answers = [['127.0.0.1'], ['127.0.0.2'], ['127.0.0.1', '127.0.0.2']];
+    const resolve = async () => answers.shift() ?? expect.fail();
+    const fetchDocument = createFetchDocument({ allowedNetworks: ['127.0.0.1/32'], proxyUrl: undefined, resolve });
+    onTestFinished(() => fetchDocument.close());
+    for (let turn = 0; turn < 3; turn++) await fetchDocument(`https://rebind.test:${port}/c`, 'named');
+    expect([answers, count()]).toEqual([[], 1]);
   });
 
   test('of an allowed network is open to a host that is named, not to a wildcard', async () => {
     const { port, count } = await listen();
+    const countTries = countConnects();
     const resolve = async () => ['127.0.0.1'];
     const fetchDocument = createFetchDocument({ allowedNetworks: ['127.0.0.0/8'], proxyUrl: undefined, resolve });
     onTestFinished(() => fetchDocument.close());
     await fetchDocument(`https://inside.test:${port}/client`, 'wildcard');
     expect(count()).toBe(0);
     await fetchDocument(`https://inside.test:${port}/client`, 'named');
-    expect(count()).toBe(1);
+    expect([count(), countTries()]).toEqual([1, 1]);
   });
 });
 
@@ -212,8 +312,9 @@ describe('fetches', () => {
     });
     const first = Array.from({ length: 10 }, (_, path) => documents.find(idOf(path, 0), () => true));
     const again = documents.find(idOf(0, 0), () => true);
-    expect(await documents.find(idOf(11, 0), () => true)).toEqual({ problem: 'too-many' });
+    const eleventh = documents.find(idOf(11, 0), () => true);
     resolve(undefined);
+    expect(await eleventh).toEqual({ problem: 'too-many' });
     await Promise.all([...first, again]);
     expect(count).toBe(10);
   });
