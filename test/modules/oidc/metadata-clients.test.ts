@@ -110,6 +110,9 @@ async function signIn(clientId: string, changes: Changes = {}) {
   return { ...arrived, body };
 }
 
+const consentsOf = ({ id }: { readonly id: string }) =>
+  service.database.sql`select client_id from usher.consents where user_id = ${id}`;
+
 const introspect = (as: Tenant, token: string | undefined) =>
   post(service, '/oidc/introspect', { token: token ?? '' }, basicOf(as));
 
@@ -395,6 +398,14 @@ describe('consent', () => {
       expect(parametersOf(location)).toMatchObject({ error: 'access_denied', iss: PUBLIC_URL });
     }
     expect(await allow(arrived)).toMatchObject({ status: 409, location: undefined });
+    expect(await consentsOf(arrived.user)).toEqual([]);
+  });
+
+  it('of a user who was erased at the page is not stored', async () => {
+    const arrived = await arrive(clients.add());
+    await admin.eraseUser({ userId: arrived.user.id });
+    await allow(arrived);
+    expect(await consentsOf(arrived.user)).toEqual([]);
   });
 
   it('is remembered for https, until the client asks for more', async () => {

@@ -9,8 +9,11 @@ import type { FetchDocument } from './fetch-document.ts';
 const MAX_DOCUMENTS = 1_000;
 const MAX_HOSTS = 1_000;
 const MINUTE_MS = 60_000;
-/** Anybody can make Usher fetch a document, so only so many are fetched: at once, and in a minute from a host and in all. */
-const LIMITS = { atOnce: 10, ofHost: 30, inAll: 120 };
+/**
+ * Anybody can make Usher fetch a document, so only so many are fetched: at once, and in a minute from a host and in all.
+ * Whoever waits for one takes a request in flight from the login page, which has 100.
+ */
+const LIMITS = { atOnce: 10, waiting: 50, ofHost: 30, inAll: 120 };
 
 type Found = { readonly document: ClientDocument } | { readonly problem: 'unknown' | 'unavailable' | 'too-many' };
 
@@ -31,6 +34,7 @@ export class ClientDocuments {
   readonly #options: Options & { readonly now: () => number };
   readonly #kept = createLruCache<Kept>(MAX_DOCUMENTS);
   readonly #pending = new Map<string, Promise<ClientDocument | undefined>>();
+  #waiting = 0;
   /** When the buckets of hosts, and of all, are empty. */
   readonly #buckets = createLruCache<{ emptyAt: number }>(MAX_HOSTS);
 
@@ -53,13 +57,19 @@ export class ClientDocuments {
     if (!match) return { problem: 'unknown' };
     const kept = this.#kept.get(clientId);
     if (kept && kept.until > this.#options.now()) return toFound(kept.document);
+    if (this.#waiting >= LIMITS.waiting) return { problem: 'too-many' };
     let pending = this.#pending.get(clientId);
     if (!pending) {
       if (!mayFetch() || this.#pending.size >= LIMITS.atOnce || !this.#take(match.host)) return { problem: 'too-many' };
       pending = this.#fetch(clientId, match).finally(() => this.#pending.delete(clientId));
       this.#pending.set(clientId, pending);
     }
-    return toFound(await pending);
+    this.#waiting++;
+    try {
+      return toFound(await pending);
+    } finally {
+      this.#waiting--;
+    }
   }
 
   #match(clientId: string) {

@@ -34,9 +34,12 @@ export function isCodeLive(
   return redeemedAt === null && allowedAt !== null && now.getTime() < allowedAt.getTime() + CODE_LIFETIME_MS;
 }
 
-/** Returns whether the user can still consent. */
-export function awaitsConsent({ clientName, consentedAt, expiresAt }: Omit<CompletedAsk, 'completedAt'>, now: Date) {
-  return clientName !== null && consentedAt === null && now < expiresAt;
+/** Returns whether the user can still consent, and has not denied it. */
+export function awaitsConsent(
+  { clientName, consentedAt, redeemedAt, expiresAt }: Omit<CompletedAsk, 'completedAt'>,
+  now: Date,
+) {
+  return clientName !== null && consentedAt === null && redeemedAt === null && now < expiresAt;
 }
 
 /** Returns the parameters that the application gets. RFC 9207: `iss` protects it from mix-up attacks. */

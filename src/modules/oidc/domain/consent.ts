@@ -7,6 +7,7 @@ import { p, type RowOfType, statement, t } from '../../../database/template.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { findLoginIntent, type LoginIntent } from '../../../domain/login/login-intent.ts';
+import { removeIfErased } from '../../../domain/users/personal-data.ts';
 import { presentScopes } from './scope-names.ts';
 
 const ASKED = {
@@ -56,16 +57,18 @@ export async function isRemembered({ run }: Call, intent: AskingIntent, asked: A
 
 /** Lets the client have the code that the user has consented to, now or before. */
 export async function allowClient(
-  { run, now }: Call,
+  call: Call,
   intent: AskingIntent,
   asked: AskedConsent,
   { isRemembered }: { readonly isRemembered: boolean },
 ): Promise<void> {
+  const { run, now } = call;
   const { id, applicationId, userId, forClient, clientName } = intent;
   if (!isRemembered && isRememberable(intent)) {
     const [before] = await run(selectConsent, { applicationId, userId, forClient });
     const scopeNames = [...new Set([...(before?.scopeNames ?? []), ...namesOf(asked)])];
     await run(upsertConsent, { applicationId, userId, forClient, clientName, scopeNames, now });
+    await removeIfErased(call, userId);
   }
   await run(isRemembered ? markConsented : consent, { id, applicationId, now });
 }

@@ -319,6 +319,18 @@ describe('fetches', () => {
     expect(count).toBe(10);
   });
 
+  test('are waited for by 50 requests at once, so that the login page has some left', async () => {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const documents = new ClientDocuments({ hosts, fetchDocument: async () => promise });
+    const find = () => documents.find(idOf(0, 0), () => true);
+    const waiting = Array.from({ length: 50 }, find);
+    const refused = find();
+    resolve(undefined);
+    expect(await refused).toEqual({ problem: 'too-many' });
+    expect(await Promise.all(waiting)).toEqual(Array(50).fill({ problem: 'unavailable' }));
+    expect(await find()).toEqual({ problem: 'unavailable' });
+  });
+
   test('come again after a minute if they have failed, and at once without a store', async () => {
     const failed = new ClientDocuments({ hosts, now: () => 0, fetchDocument: async () => undefined });
     expect(await failed.find(idOf(0, 0), () => true)).toEqual({ problem: 'unavailable' });
