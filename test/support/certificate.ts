@@ -8,7 +8,7 @@ export async function createCertificate(
   notAfterDate?: Date,
   names: readonly string[] = [],
 ): Promise<{ cert: string; key: string }> {
-  const { cert, private: key } = await generate([{ name: 'commonName', value: 'localhost' }], {
+  const { cert, private: key } = await generate([{ name: 'commonName', value: names[0] ?? 'localhost' }], {
     ...(keyType === 'ec' ? { keyType, curve: 'P-256' } : { keyType, keySize: 2048 }),
     ...(notAfterDate && { notAfterDate }),
     extensions: [

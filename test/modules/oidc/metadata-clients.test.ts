@@ -397,6 +397,7 @@ describe('consent', () => {
       expect(location?.startsWith(REMOTE)).toBe(true);
       expect(parametersOf(location)).toMatchObject({ error: 'access_denied', iss: PUBLIC_URL });
     }
+    expect(await arrived.browser.open(arrived.path)).toMatchObject({ status: 409, location: undefined });
     expect(await allow(arrived)).toMatchObject({ status: 409, location: undefined });
     expect(await consentsOf(arrived.user)).toEqual([]);
   });

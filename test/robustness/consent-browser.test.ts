@@ -1,0 +1,136 @@
+/** The page for consent in Chromium, through a whole sign-in: double clicks, and the way back. */
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { parseClientHosts } from '../../src/modules/oidc/clients/client-hosts.ts';
+import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { CLIENT_HOSTS, startClientServers } from '../support/client-metadata.ts';
+import { newAddress } from '../support/login-browser.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
+import { authorizationOf, CODE_VERIFIER, createRsaJwk } from '../support/oidc.ts';
+import { basicOf, post } from '../support/oidc-client.ts';
+import { servePages } from '../support/openid/serve-pages.ts';
+import { adminClient, createTenant, createTestUser, type Tenant } from '../support/service.ts';
+
+const RESOURCE = 'https://mcp.app.test/mcp';
+
+describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
+  const stack = new AsyncDisposableStack();
+  let chrome: Browser;
+  let pages: Awaited<ReturnType<typeof servePages>>;
+  let clients: Awaited<ReturnType<typeof startClientServers>>;
+  let fixture: LoginFixture;
+  let shop: Tenant;
+
+  beforeAll(async () => {
+    // Its certificate stays trusted when those of the clients' servers no longer are.
+    pages = stack.use(await servePages());
+    clients = stack.use(await startClientServers());
+    const config = {
+      clientMetadataHosts: parseClientHosts(`*.${CLIENT_HOSTS}`),
+      webhookProxyUrl: clients.proxyUrl,
+      publicUrl: undefined,
+    };
+    fixture = stack.use(await LoginFixture.open({ config, oidcSigningKeys: [createRsaJwk()] }));
+    shop = await createTenant(fixture.service, { name: 'Shop MCP', openIdConnect: true });
+    await adminClient(fixture.service).updateApplication({
+      applicationId: shop.id,
+      resourceUri: RESOURCE,
+      resourceScopes: [{ name: 'orders:read', description: 'See your orders' }],
+      allowMetadataClients: true,
+    });
+    chrome = stack.adopt(await launchChromium(), (browser) => browser.close());
+  });
+  afterAll(() => stack.disposeAsync());
+
+  /** Signs a new user in, and stops at the question. `answers` has what the client gets, in order. */
+  async function arrive() {
+    const context = await chrome.newContext({
+      viewport: { width: 360, height: 740 },
+      ignoreHTTPSErrors: true,
+      extraHTTPHeaders: { 'x-forwarded-for': newAddress() },
+    });
+    onTestFinished(() => context.close());
+    const problems = collectProblems(context);
+    const page = await context.newPage();
+    const redirectUri = `${pages.origin}/callback`;
+    const answers: URLSearchParams[] = [];
+    page.on('request', (request) => {
+      if (request.isNavigationRequest() && request.url().startsWith(`${redirectUri}?`))
+        answers.push(new URL(request.url()).searchParams);
+    });
+    const clientId = clients.add({ redirect_uris: [redirectUri] });
+    const query = authorizationOf(
+      { clientId },
+      { redirect_uri: redirectUri, resource: RESOURCE, scope: 'openid orders:read' },
+    );
+    const { email } = await createTestUser(fixture.service);
+    await page.goto(`http://localhost:${fixture.service.port}/oidc/authorize?${query}`);
+    await page.locator('#email').fill(email);
+    await page.keyboard.press('Enter');
+    await page.locator('#code').waitFor();
+    await page.locator('#code').fill(fixture.mailbox.codeFor(email));
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Allow access?' }).waitFor();
+    const allow = page.getByRole('button', { name: 'Allow', exact: true });
+    const redeem = (code: string) =>
+      post(fixture.service, '/oidc/token', {
+        ...{ grant_type: 'authorization_code', client_id: clientId, code, code_verifier: CODE_VERIFIER },
+        ...{ redirect_uri: redirectUri, resource: RESOURCE },
+      });
+    const codes = () => new Set(answers.map((answer) => answer.get('code')));
+    return { allow, answers, clientId, codes, page, problems, redeem, redirectUri };
+  }
+
+  test('a person allows a client, and goes back before and after it has its tokens', async () => {
+    const { allow, answers, codes, page, problems, redeem, redirectUri } = await arrive();
+    await expectAccessible(page);
+    const text = await page.locator('body').innerText();
+    for (const part of ['Assistant', CLIENT_HOSTS, 'Shop MCP', 'See your orders', new URL(redirectUri).host])
+      expect(text).toContain(part);
+    await allow.click();
+    await page.waitForURL(`${redirectUri}?**`);
+
+    // The question is answered, so the way back leads forward again.
+    await page.goBack();
+    await expect.poll(() => answers.length).toBe(2);
+    await page.waitForURL(`${redirectUri}?**`);
+    expect(codes().size).toBe(1);
+    const { status, body } = await redeem(answers[0]?.get('code') ?? '');
+    expect(status).toBe(200);
+
+    await page.goBack();
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    expect(await allow.count()).toBe(0);
+    expect(answers).toHaveLength(2);
+    const { body: found } = await post(
+      fixture.service,
+      '/oidc/introspect',
+      { token: body.access_token ?? '' },
+      basicOf(shop),
+    );
+    expect(found).toMatchObject({ active: true, scope: 'openid orders:read' });
+    expect(problems).toEqual([]);
+  });
+
+  test('a double click allows once', async () => {
+    const { allow, answers, clientId, codes, page, problems, redeem, redirectUri } = await arrive();
+    await allow.dblclick();
+    await page.waitForURL(`${redirectUri}?**`);
+    expect(codes().size).toBe(1);
+    const { sql } = fixture.service.database;
+    expect(await sql`select from usher.consents where client_id = ${clientId}`).toHaveLength(1);
+    expect((await redeem(answers[0]?.get('code') ?? '')).status).toBe(200);
+    expect(problems).toEqual([]);
+  });
+
+  test('a person who has denied and goes back is not asked again', async () => {
+    const { allow, answers, page, redirectUri } = await arrive();
+    await page.getByRole('button', { name: 'Deny' }).click();
+    await page.waitForURL(`${redirectUri}?**`);
+    expect(answers.map((answer) => answer.get('error'))).toEqual(['access_denied']);
+    await page.goBack();
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    expect(await allow.count()).toBe(0);
+    expect(answers).toHaveLength(1);
+  });
+});
