@@ -207,14 +207,6 @@ export const METADATA_CLIENT_FAULTS: readonly Fault[] = [
     title: /consent is needed before a code works, and given once/,
   },
   {
-    what: 'A user who has denied is asked again',
-    file: 'src/modules/oidc/domain/authorization-answer.ts',
-    find: 'consentedAt === null && redeemedAt === null && now',
-    replace: 'consentedAt === null && now',
-    test: flow,
-    title: /consent that is denied is told to the client, and ends the code/,
-  },
-  {
     what: 'A client that asks for nothing needs no consent',
     file: 'src/modules/oidc/domain/consent.ts',
     find: 'return found !== undefined && namesOf(asked)',
