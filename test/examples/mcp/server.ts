@@ -26,7 +26,15 @@ interface Token {
   readonly client_id?: string;
 }
 
-createServer(async (request, response) => {
+createServer((request, response) => {
+  answer(request, response).catch((error) => {
+    console.error(error);
+    if (response.headersSent) response.destroy();
+    else sendJson(response, 503, { error: 'temporarily_unavailable' });
+  });
+}).listen(Number(PORT), () => console.log(`MCP server at ${RESOURCE}`));
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { pathname: path } = new URL(request.url ?? '/', origin);
   if (path === METADATA_PATH) return sendJson(response, 200, METADATA);
   if (path !== pathname) return sendJson(response, 404, { error: 'not_found' });
@@ -37,7 +45,7 @@ createServer(async (request, response) => {
     return challenge(response, 403, 'error="insufficient_scope", scope="orders:read"');
   }
   await serve(request, response, token);
-}).listen(Number(PORT), () => console.log(`MCP server at ${RESOURCE}`));
+}
 
 /** Asks Usher, which answers within milliseconds. Answers may be kept for some seconds. */
 async function introspect(token: string | undefined): Promise<Token> {
