@@ -4,6 +4,7 @@ import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { MessageService } from '../../gen/usher/v1/message_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
+import { TokenService } from '../../gen/usher/v1/token_pb.ts';
 import { UserService } from '../../gen/usher/v1/user_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { type FollowedMessages, type FollowOptions, followMessages } from './follow-messages.ts';
@@ -28,6 +29,7 @@ export interface UsherClient {
   readonly events: Client<typeof EventService>;
   readonly messages: MessageReader;
   readonly sessions: Client<typeof SessionService>;
+  readonly tokens: Client<typeof TokenService>;
   readonly users: Client<typeof UserService>;
   readonly webhooks: Client<typeof WebhookService>;
   /** Returns an HMAC-SHA-256 of the text with the API key, in base64url. It protects cookies of the application. */
@@ -58,6 +60,7 @@ export function createUsherClient(options: UsherClientOptions): UsherClient {
       watch: (watching) => followMessages(messages, watching),
     },
     sessions: createClient(SessionService, transport),
+    tokens: createClient(TokenService, transport),
     users: createClient(UserService, transport),
     webhooks: createClient(WebhookService, transport),
     sign: createSigner(options.apiKey),

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import type postgres from 'postgres';
 
 /** The resources that a process has used, as the operating system counts them. */
@@ -20,10 +20,21 @@ export async function readConnections(sql: postgres.Sql): Promise<Map<number, nu
     select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`;
   const times = new Map<number, number>();
   for (const { pid } of rows) {
-    // It may have ended meanwhile.
-    if (existsSync(`/proc/${pid}`) || process.platform !== 'linux') times.set(pid, readUsage(pid).cpuMicros);
+    const usage = readIfRunning(pid);
+    if (usage) times.set(pid, usage.cpuMicros);
   }
   return times;
+}
+
+/** Returns undefined if the process has ended meanwhile. */
+function readIfRunning(pid: number): Usage | undefined {
+  try {
+    return readUsage(pid);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT' || (error as NodeJS.ErrnoException).code === 'ESRCH')
+      return undefined;
+    throw error;
+  }
 }
 
 /** Returns a function for the CPU time of the Postgres processes that serve Usher in the client's database. */

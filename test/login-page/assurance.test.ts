@@ -382,7 +382,7 @@ describe('the login page', () => {
     expect(page.body).toContain('data-verification="required"');
     expect(page.body).toContain('href="/account"');
     const { page: usual } = await fixture.arrive({ of: applications.ANY });
-    expect(usual.body).toContain('data-verification="preferred"');
+    expect(usual.body).not.toContain('data-verification');
     expect(usual.body).not.toContain('href="/account"');
   });
 

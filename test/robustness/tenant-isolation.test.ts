@@ -104,6 +104,7 @@ const UNSEEN: readonly string[] = [
   'DeleteAttendees',
   'ExchangeToken',
   'GenerateAuthUrl',
+  'IntrospectToken',
 ];
 
 const SAMPLES = 2_000;

@@ -24,7 +24,7 @@ export function renderPasskeyForm(view: FormView, passkey: PasskeyView): Html {
   const { language, path, methods } = view;
   const isSecond = methods.includes('email');
   return html`<form id="passkey" method="post" action="${path}/passkey" data-challenge="${passkey.challenge}" data-rp-id="${passkey.rpId}"
-data-problem="${passkey.problem}" data-verification="${passkey.needsVerification ? 'required' : 'preferred'}"
+data-problem="${passkey.problem}"${passkey.needsVerification && html` data-verification="required"`}
 data-waiting="${language.text('passkey.busy')}"
 data-sending="${language.text('code.busy')}"
 data-cancelled="${language.text('passkey.cancelled')}"

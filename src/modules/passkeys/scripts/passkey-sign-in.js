@@ -4,7 +4,7 @@ import { renewSignal, send, toBytes, toText, useOnClick } from './passkey.js';
 const form = document.querySelector('#passkey');
 
 async function signIn(options) {
-  const { challenge, rpId, verification } = form.dataset;
+  const { challenge, rpId, verification = 'preferred' } = form.dataset;
   const publicKey = { challenge: toBytes(challenge), rpId, userVerification: verification };
   const credential = await navigator.credentials.get({ publicKey, signal: renewSignal(), ...options });
   const { clientDataJSON, authenticatorData, signature, userHandle } = credential.response;
