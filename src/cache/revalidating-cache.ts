@@ -17,6 +17,9 @@ export interface Ages {
   readonly refreshAgeMs: number;
 }
 
+/** What has ended, such as a revoked key, counts nowhere after 5 s. A second of these is for the look-up. */
+export const WITHIN_5_SECONDS: Ages = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
+
 interface LookUp<Value> extends Timed {
   readonly found: Promise<Found<Value> | undefined>;
 }

@@ -1,8 +1,14 @@
 /** The two steps of a login, with the checks against login CSRF and mix-up attacks (RFC 9700). */
-import type { ExchangeTokenResponse } from '../../gen/usher/v1/auth_pb.ts';
-import type { UsherClient } from './usher-client.ts';
+import type { Client } from '@connectrpc/connect';
+import type { AuthService, ExchangeTokenResponse } from '../../gen/usher/v1/auth_pb.ts';
 
 const STATE_BYTES = 32;
+
+/** What a login needs of an `UsherClient`. */
+interface LoginClient {
+  readonly auth: Client<typeof AuthService>;
+  readonly baseUrl: string;
+}
 
 export interface StartLoginOptions {
   readonly clientId: string;
@@ -49,7 +55,7 @@ export class LoginError extends Error {
  * @throws ConnectError
  */
 export async function startLogin(
-  client: Pick<UsherClient, 'auth'>,
+  client: Pick<LoginClient, 'auth'>,
   options: StartLoginOptions,
 ): Promise<{ authUrl: string; state: string }> {
   const { state = createLoginState() } = options;
@@ -63,7 +69,7 @@ export async function startLogin(
  * @throws LoginError, or ConnectError if Usher refuses the token
  */
 export async function finishLogin(
-  client: Pick<UsherClient, 'auth' | 'baseUrl'>,
+  client: LoginClient,
   { callback, state, issuer = client.baseUrl }: FinishLoginOptions,
 ): Promise<ExchangeTokenResponse> {
   const query = readQuery(callback);

@@ -1,5 +1,5 @@
 import { BatchLoader } from '../../cache/batch-loader.ts';
-import { RevalidatingCache } from '../../cache/revalidating-cache.ts';
+import { RevalidatingCache, WITHIN_5_SECONDS } from '../../cache/revalidating-cache.ts';
 import { apiKeys } from '../../database/api-key-schema.ts';
 import type { Deadline, Run } from '../../database/database.ts';
 import { createLateError } from '../../database/errors.ts';
@@ -22,9 +22,6 @@ const KEY_OWNER = {
 
 /** A key with its application, which may have been deleted. */
 export type KeyOwner = Omit<RowOfType<typeof KEY_OWNER>, 'digest'>;
-
-/** Every process refuses a revoked key within 5 s. A second of these is for the look-up. */
-const AGES = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
 
 const API_ONLY: readonly KeyUse[] = ['API'];
 
@@ -76,7 +73,7 @@ export class ApiKeys {
   }
 
   async #ownerOf(digest: string, deadline: Deadline): Promise<KeyOwner | undefined> {
-    const found = this.#owners.get(digest, AGES);
+    const found = this.#owners.get(digest, WITHIN_5_SECONDS);
     if (!(found instanceof Promise)) return found?.value;
     return (await withDeadline(deadline, () => found, createLateError))?.value;
   }

@@ -1,5 +1,4 @@
 /** How surely a sign-in shows who is at the browser, in levels that are compared. */
-
 import { type Rule, rule } from './rule.ts';
 import { oneOf } from './text-rules.ts';
 

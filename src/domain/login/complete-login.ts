@@ -108,11 +108,8 @@ export async function completeLogin(
 /** Completes an intent that the usual statement has left open, or says why it cannot be completed. */
 async function completeOrRefuse(
   call: Call,
-  parameters: ProofParameters & {
-    readonly loginIntentId: string;
-    readonly onBehalfBy: string | null;
-    readonly assurance: number;
-  },
+  parameters: ProofParameters &
+    Pick<OwnSignIn, 'assurance'> & { readonly loginIntentId: string; readonly onBehalfBy: string | null },
 ) {
   const open = await requireOpenIntent(call, parameters.loginIntentId);
   const { applicationId, restrictAccess, prompt, maxAgeSeconds, requiredAssurance } = open;

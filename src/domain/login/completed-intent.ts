@@ -49,7 +49,8 @@ export const isUnrestricted = sql`not a.restrict_access`;
 
 /**
  * Returns two CTEs: `completed` completes an open intent of an existing application if the condition holds, the user may
- * enter the application, and the level of the sign-in suffices, and `audit` records that. `completedAt` is an instant of Postgres, because cut-offs are, with which it is compared.
+ * enter the application, and the level of the sign-in suffices, and `audit` records that. `completedAt` is an instant of
+ * Postgres, because cut-offs are, with which it is compared.
  * Parameters: all of `HowSignedIn`, loginIntentId, userId, now, instant.
  */
 export function completedIntent({

@@ -118,9 +118,9 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A client that keeps a secret from now on goes on without it',
-    file: 'src/modules/oidc/domain/public-clients.ts',
-    find: 'maxAgeMs: 4_000',
-    replace: 'maxAgeMs: 40_000',
+    file: 'src/modules/oidc/domain/find-cached.ts',
+    find: 'cache.get(key, WITHIN_5_SECONDS)',
+    replace: 'cache.get(key, { ...WITHIN_5_SECONDS, maxAgeMs: 40_000 })',
     test: 'test/modules/oidc/domain/clients.test.ts',
     title: /a client that keeps a secret from now on/,
   },

@@ -11,6 +11,9 @@ type DeviceCodeKeys = readonly KeyObject[];
 /** RFC 8628, section 6.1: consonants form no words, and are in no need of a shift key. 8 of 20 are 34 bits. */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 const USER_CODE = new RegExp(`^[${LETTERS}]{8}$`);
+/** The `grant_type` of a device. */
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+
 const PREFIX = 'udc_';
 const DEVICE_CODE = new RegExp(`^${PREFIX}[\\w-]{43}$`);
 

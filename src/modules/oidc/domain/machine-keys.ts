@@ -1,5 +1,5 @@
 import { createApplicationCache } from '../../../cache/application-cache.ts';
-import type { RevalidatingCache } from '../../../cache/revalidating-cache.ts';
+import { type RevalidatingCache, WITHIN_5_SECONDS } from '../../../cache/revalidating-cache.ts';
 import { anyOf } from '../../../database/any-of.ts';
 import { apiKeys } from '../../../database/api-key-schema.ts';
 import type { Run } from '../../../database/database.ts';
@@ -15,9 +15,6 @@ const KEY = {
 };
 
 type MachineKey = RowOfType<typeof KEY>;
-
-/** Tokens of a revoked key are dead within 5 s. A second of these is for the look-up. */
-const AGES = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
 
 /** Finds the live API keys of clients that a resource lists. */
 export class MachineKeys {
@@ -38,7 +35,7 @@ export class MachineKeys {
 
   /** Returns the key unless it was revoked, its application deleted, or the client taken off the list. The IDs are UUIDs. */
   async find(resourceId: string, keyId: string): Promise<MachineKey | undefined> {
-    return (await this.#cache.get(`${resourceId}/${keyId}`, AGES))?.value;
+    return (await this.#cache.get(`${resourceId}/${keyId}`, WITHIN_5_SECONDS))?.value;
   }
 }
 

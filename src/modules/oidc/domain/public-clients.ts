@@ -2,15 +2,12 @@ import { BatchLoader } from '../../../cache/batch-loader.ts';
 import { RevalidatingCache } from '../../../cache/revalidating-cache.ts';
 import { anyOf } from '../../../database/any-of.ts';
 import type { Deadline, Run } from '../../../database/database.ts';
-import { createLateError } from '../../../database/errors.ts';
 import { columnsOf, p, type RowOfType, statement } from '../../../database/template.ts';
 import { callerColumns } from '../../../domain/applications/application.ts';
 import { CLIENT_ID } from '../../../domain/applications/client-id.ts';
-import { withDeadline } from '../../../timing/with-deadline.ts';
+import { findCached } from './find-cached.ts';
 
 type PublicClient = RowOfType<typeof callerColumns>;
-
-const AGES = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
 
 /** Finds public clients, which need no secret. Batches limit how many statements guesses cost. */
 export class PublicClients {
@@ -32,9 +29,7 @@ export class PublicClients {
 
   async find(clientId: string, deadline: Deadline): Promise<PublicClient | undefined> {
     if (!CLIENT_ID.test(clientId)) return undefined;
-    const found = this.#cache.get(clientId, AGES);
-    if (!(found instanceof Promise)) return found?.value;
-    return (await withDeadline(deadline, () => found, createLateError))?.value;
+    return findCached(this.#cache, clientId, deadline);
   }
 }
 

@@ -2,11 +2,10 @@ import { BatchLoader } from '../../../cache/batch-loader.ts';
 import { RevalidatingCache } from '../../../cache/revalidating-cache.ts';
 import { anyOf } from '../../../database/any-of.ts';
 import type { Deadline, Run } from '../../../database/database.ts';
-import { createLateError } from '../../../database/errors.ts';
 import { applications } from '../../../database/schema.ts';
 import { columnsOf, p, type RowOfType, statement } from '../../../database/template.ts';
 import { callerColumns } from '../../../domain/applications/application.ts';
-import { withDeadline } from '../../../timing/with-deadline.ts';
+import { findCached } from './find-cached.ts';
 
 const { resourceUri, resourceScopes, allowMetadataClients, machineClientIds } = applications;
 const RESOURCE = { ...callerColumns, resourceUri, resourceScopes, allowMetadataClients, machineClientIds };
@@ -14,7 +13,6 @@ const RESOURCE = { ...callerColumns, resourceUri, resourceScopes, allowMetadataC
 /** An application for which other clients get tokens. */
 export type Resource = RowOfType<typeof RESOURCE>;
 
-const AGES = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
 const MAX_URI_LENGTH = 2_048;
 
 /** Finds resources by their URIs and IDs. Batches limit how many statements guesses cost. */
@@ -39,19 +37,13 @@ export class Resources {
   /** Returns the resource with this URI, which may be any text. Slashes at the end do not count. */
   async findByUri(uri: string, deadline: Deadline): Promise<Resource | undefined> {
     if (uri.length > MAX_URI_LENGTH || uri.includes('\0') || toKey(uri) === '') return undefined;
-    return find(this.#byUri, toKey(uri), deadline);
+    return findCached(this.#byUri, toKey(uri), deadline);
   }
 
   /** Returns the resource with this UUID. */
   async findById(id: string, deadline: Deadline): Promise<Resource | undefined> {
-    return find(this.#byId, id, deadline);
+    return findCached(this.#byId, id, deadline);
   }
-}
-
-async function find(cache: RevalidatingCache<Resource>, key: string, deadline: Deadline) {
-  const found = cache.get(key, AGES);
-  if (!(found instanceof Promise)) return found?.value;
-  return (await withDeadline(deadline, () => found, createLateError))?.value;
 }
 
 function toKey(uri: string): string {

@@ -9,8 +9,6 @@ import type { TokenKeys } from '../domain/token-keys.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
 import { type ClientParts, runAsClient } from './run-as-client.ts';
 
-export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
-
 interface DeviceParts extends ClientParts {
   readonly issuer: string;
   readonly logins: NetworkLimit;

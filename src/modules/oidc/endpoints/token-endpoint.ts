@@ -1,6 +1,7 @@
 /** The token endpoint: RFC 6749, section 3.2. */
 import { resourceOfMetadataClient, resourceOfRegistered } from '../domain/choose-resource.ts';
 import { readCode } from '../domain/code.ts';
+import { DEVICE_GRANT } from '../domain/device-codes.ts';
 import { issueMachineToken } from '../domain/issue-machine-token.ts';
 import {
   type IssuedTokens,
@@ -12,7 +13,7 @@ import {
 import { OidcError } from '../domain/oidc-error.ts';
 import { readRefreshToken } from '../domain/refresh-token.ts';
 import type { Resource } from '../domain/resources.ts';
-import { DEVICE_GRANT, requireDeviceLogin } from './device-endpoint.ts';
+import { requireDeviceLogin } from './device-endpoint.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
 import { type FormFields, requireField } from './read-form.ts';
 import { type ClientCall, type ClientParts, runAsClient } from './run-as-client.ts';
