@@ -90,7 +90,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
     find: '!isCodeLive({ ...intent, completedAt }, call.now)',
     replace: '!isCodeLive({ ...intent, completedAt, redeemedAt: null }, call.now)',
     test: code,
-    title: /wants the answer in a form gets the code from a page/,
+    title: /wants the answer in a form does not get a code again that it has redeemed/,
   },
   {
     what: 'The page of the form sends any error',

@@ -130,6 +130,13 @@ describe('an application that wants the answer in a form', () => {
     expect(await browser.open(path)).toMatchObject(USED);
   });
 
+  it('does not get a code again that it has redeemed', async () => {
+    const { submit, browser, login } = await ready({ response_mode: 'form_post' });
+    const { location = '' } = await submit();
+    await service.database.sql`update login_intents set redeemed_at = now() where id = ${login.loginIntentId}`;
+    expect(await browser.open(location.slice(PUBLIC_URL.length))).toMatchObject(USED);
+  });
+
   it('gets the error of a login that the person has cancelled', async () => {
     const login = await beginOidcLogin(new LoginBrowser(service), of, { response_mode: 'form_post' });
     const { browser, page } = await fixture.arrive({ of, login });
