@@ -4,6 +4,7 @@ import { createApi } from './api/api.ts';
 import { createLineLimits } from './api/call-log.ts';
 import { createCors } from './api/cors.ts';
 import { renderFailure } from './api/envelope.ts';
+import type { RpcParts } from './api/module-rpcs.ts';
 import { PROBE_PATHS } from './api/operations/endpoints.ts';
 import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, type BootstrapOptions, bootstrap } from './bootstrap.ts';
@@ -12,7 +13,6 @@ import { Database } from './database/database.ts';
 import { openClock } from './database/database-clock.ts';
 import { openDelivery } from './delivery/open-delivery.ts';
 import { SignUpRules } from './domain/login/sign-up-rules.ts';
-import { MessageFeeds } from './domain/messages/message-feeds.ts';
 import { AdminKeys } from './domain/operators/admin-keys.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
 import { createAuthTokens } from './domain/tokens/create-auth-tokens.ts';
@@ -31,7 +31,7 @@ import type { MailSender } from './mail/send-mail.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
 import { type FullConfig, prepareProtocol } from './modules/modules.ts';
-import { createPageOffers, type OpenedModules, openModules } from './modules/open-modules.ts';
+import { createModuleRpcs, createPageOffers, type OpenedModules, openModules } from './modules/open-modules.ts';
 import { pause } from './timing/pause.ts';
 
 export interface UsherServer {
@@ -85,8 +85,8 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
   const protocol = prepareProtocol?.(config, () => publicUrl, secrets);
   const { logoutTokens } = protocol ?? {};
-  const feeds = new MessageFeeds(database, requestTimeoutMs);
-  const deliveryParts = { cipher, clock, logger, logoutTokens, onFannedOut: feeds.wake, policy, recordStatement };
+  const onFannedOut = (applicationId: string) => api.onFannedOut(applicationId);
+  const deliveryParts = { cipher, clock, logger, logoutTokens, onFannedOut, policy, recordStatement };
   const delivery = openDelivery({ ...config, databaseUrl, layout }, deliveryParts);
   stack.defer(() => delivery.close());
   const { mailer, openNotices } = openMail(config, logger, overrides.sendMail);
@@ -119,8 +119,8 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     clock,
     closing: closing.signal,
     count: counts.count,
+    createRpcs: (parts: RpcParts) => createModuleRpcs(config, parts),
     database,
-    feeds,
     hasAccountPage: config.authPageUrl === undefined && pages.hasAccountPage,
     hasOidc: protocol?.logoutTokens !== undefined,
     logger,

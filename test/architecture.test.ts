@@ -21,7 +21,7 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
 
 /** From top to bottom. An import leads to a lower layer or stays in its own folder. */
 const LAYERS = [
-  ['main'],
+  ['main', 'generate'],
   ['server', 'shutdown', 'first-screen'],
   ['metrics'],
   ['modules', 'bootstrap'],

@@ -4,9 +4,9 @@ import type { Run } from '../database/database.ts';
 import { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { CreateIntrospection, IntrospectToken } from '../domain/grants/token-status.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
-import type { MessageFeeds } from '../domain/messages/message-feeds.ts';
 import { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import { Admission } from './admission.ts';
+import type { ModuleRpcs, RpcParts } from './module-rpcs.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
 import { createAuditLogExport } from './operations/export-audit-log.ts';
 import { createCheckInExport } from './operations/export-check-ins.ts';
@@ -18,7 +18,6 @@ import { createRestHandler } from './rest/rest.ts';
 import { createConnectEdge } from './rpc/connect-edge.ts';
 import { createConnectUnaryEdge } from './rpc/connect-unary.ts';
 import { createGrpcUnaryEdge } from './rpc/grpc-unary.ts';
-import { createMessageStreams } from './rpc/watch-messages.ts';
 import type { ServiceParts } from './service-parts.ts';
 import { createProcedures } from './services.ts';
 
@@ -33,13 +32,14 @@ export interface ApiParts
   readonly secrets: Pick<Secrets, 'encryptionKeys'>;
   /** Aborted when the server ends its streams. */
   readonly closing: AbortSignal;
-  readonly feeds: MessageFeeds;
   /** Whether Usher serves an account page. */
   readonly hasAccountPage: boolean;
   readonly hasOidc: boolean;
   /** Without one that is on, no token is active. */
   readonly protocol: { readonly createIntrospection: CreateIntrospection | undefined } | undefined;
   readonly readiness: Readiness;
+  /** Creates the RPCs of modules. */
+  readonly createRpcs: (parts: RpcParts) => readonly ModuleRpcs[];
 }
 
 const knowNoToken: IntrospectToken = async () => ({ active: false });
@@ -62,11 +62,19 @@ export function createApi(parts: ApiParts) {
   const codeKeys = deriveLoginCodeKeys(parts.secrets.encryptionKeys);
   const health = createHealthMonitor(readiness, closing);
   const introspectToken = parts.protocol?.createIntrospection?.({ run: runShared, liveSessions }) ?? knowNoToken;
-  const procedures = createProcedures({ ...parts, apiKeys, codeKeys, health, introspectToken, liveSessions });
-  const messages = createMessageStreams({ ...parts, admission, apiKeys, lookUps });
+  const serviceParts = { ...parts, apiKeys, codeKeys, health, introspectToken, liveSessions };
+  const rpcs = parts.createRpcs({ ...serviceParts, admission, lookUps });
+  const procedures = createProcedures(
+    serviceParts,
+    rpcs.flatMap((each) => each.procedures),
+  );
+  const streams = rpcs.flatMap((each) => each.streams ?? []);
   return {
     admissions: { api: admission, key_lookup: lookUps },
     exporter,
+    onFannedOut(applicationId: string) {
+      for (const each of rpcs) each.onFannedOut?.(applicationId);
+    },
     procedures,
     runShared,
     caches: { api_keys: apiKeys, sessions: liveSessions },
@@ -74,7 +82,7 @@ export function createApi(parts: ApiParts) {
     handlers: [
       createRestHandler(procedures, pipeline, checkIns),
       createConnectUnaryEdge(procedures, pipeline),
-      createConnectEdge(procedures, pipeline, health, messages, parts),
+      createConnectEdge(procedures, pipeline, health, streams, parts),
       createOperationsEndpoints(parts),
       createAuditLogExport({ ...parts, exporter }),
     ],

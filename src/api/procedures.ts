@@ -79,20 +79,21 @@ function hideOwnApplications(handle: AnyHandler<Call>): AnyHandler<Call> {
   };
 }
 
+/** Handlers of a service may be in several places. */
 function bind<CallType>(
   service: DescService,
   handlers: Readonly<Record<string, Handler<DescMessage, CallType, unknown> | undefined>>,
 ) {
-  return service.methods.filter(isUnary).map((method) => {
+  return service.methods.filter(isUnary).flatMap((method) => {
     const { input, localName, output, parent } = method;
     const handler = handlers[localName];
-    if (!handler) throw new Error(`${method.name} has no handler`);
+    if (!handler) return [];
     const name = pathOf(method).slice(1);
     const facts = { method, name, action: `${parent.name}/${method.name}`, takesKey: takesIdempotencyKey(method) };
     // The type `Result` allows other results than messages only where the response has no fields.
     const handle = (output.fields.length === 0 ? withoutResult(handler) : handler) as AnyHandler<CallType>;
     const update: AnyHandler<CallType> = (call, fields, peer) => handle(call, toChanges(input, fields), peer);
-    return { ...facts, handle: input.fields.some(isFieldMask) ? update : handle };
+    return [{ ...facts, handle: input.fields.some(isFieldMask) ? update : handle }];
   });
 }
 

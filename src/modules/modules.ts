@@ -5,6 +5,7 @@ import { accountModule } from './account/module.ts';
 import { consoleModule } from './console/module.ts';
 import { demoModule } from './demo/module.ts';
 import { invitationsModule } from './invitations/module.ts';
+import { messagesModule } from './messages/module.ts';
 import type { Module } from './module.ts';
 import { newDeviceModule } from './new-device/module.ts';
 import { oidcModule } from './oidc/module.ts';
@@ -28,6 +29,7 @@ const LIST = [
   invitationsModule,
   newDeviceModule,
   userTransferModule,
+  messagesModule,
 ] as const;
 
 /** The settings of the core and of every module. */

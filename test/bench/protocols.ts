@@ -1,7 +1,7 @@
 /** How calls are written, as in the tests, and how their responses are read. */
 import { type DescMethodUnary, fromBinary, type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
-import { OPERATIONS } from '../../src/api/catalogue.ts';
 import type { HttpVersion } from '../support/http.ts';
+import { OPERATIONS } from '../support/operations.ts';
 import { protocolNamed, toRequest } from '../support/protocols.ts';
 
 export const PROTOCOL_NAMES = ['REST', 'Connect JSON', 'Connect binary', 'gRPC'] as const;

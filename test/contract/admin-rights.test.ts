@@ -2,10 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { OPENED_BY } from '../../src/api/admin-rights.ts';
-import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { ADMIN_RIGHTS } from '../../src/config/admin-rights.ts';
 import { createLogger } from '../../src/log.ts';
 import { refusal, validationFailed } from '../support/answers.ts';
+import { OPERATIONS } from '../support/operations.ts';
 import { call, PROTOCOLS, supports } from '../support/protocols.ts';
 import { sampleFields } from '../support/samples.ts';
 import { createTestUser } from '../support/service.ts';

@@ -4,9 +4,10 @@ import { describe, expect, it } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
-import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
+import type { Operation } from '../../src/api/catalogue.ts';
 import { generateApiKey } from '../../src/domain/applications/api-key.ts';
 import { refusal } from '../support/answers.ts';
+import { OPERATIONS } from '../support/operations.ts';
 import {
   answerOf,
   call,

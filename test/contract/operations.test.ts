@@ -6,9 +6,9 @@ import { describe, expect, it } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { refusal, validationFailed } from '../support/answers.ts';
 import { readErrorDetails } from '../support/error-details.ts';
+import { OPERATIONS } from '../support/operations.ts';
 import {
   answerOf,
   CONNECT,

@@ -2,10 +2,10 @@
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 import { describe, expect, it, vi } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
-import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { Database } from '../../src/database/database.ts';
 import { TestClock } from '../support/clock.ts';
 import { dumpTables } from '../support/dump.ts';
+import { OPERATIONS } from '../support/operations.ts';
 import { call, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import { beginSession, clientsOf, createTenant, createTestUser, createTestWebhook } from '../support/service.ts';

@@ -1,10 +1,11 @@
 /** What a call does with a JSON object that has a name twice. */
 import type { JsonObject } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
-import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
+import type { Operation } from '../../src/api/catalogue.ts';
 import { requireUniqueNames } from '../../src/api/repeated-names.ts';
 import { validationFailed } from '../support/answers.ts';
 import { request } from '../support/http.ts';
+import { OPERATIONS } from '../support/operations.ts';
 import { answerOf, CONNECT, type Protocol, REST, toRequest } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import { openContractFixture } from './contract-fixture.ts';

@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { success } from '../support/answers.ts';
 import { type HttpReply, type HttpRequest, request } from '../support/http.ts';
 import { openHttp2Session, readReply } from '../support/http2-session.ts';
+import { OPERATIONS } from '../support/operations.ts';
 import { comparable, REST, toRequest } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import { createTestEvent, REDIRECT_URI, startTestService } from '../support/service.ts';

@@ -1,7 +1,7 @@
 /** The process that revokes something refuses it from then on, whatever it has read before. Other replicas: sessions.test.ts. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { OPERATIONS } from '../../src/api/catalogue.ts';
+import { OPERATIONS } from '../support/operations.ts';
 import {
   adminClient,
   beginSession,

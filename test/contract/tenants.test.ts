@@ -1,8 +1,9 @@
 /** What an application does to others: nothing. Protocols, statements and timing: test/robustness/tenant-isolation.test.ts. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, expect, it } from 'vitest';
-import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
+import type { Operation } from '../../src/api/catalogue.ts';
 import { dumpTables } from '../support/dump.ts';
+import { OPERATIONS } from '../support/operations.ts';
 import { type Answer, call, mainProtocolOf } from '../support/protocols.ts';
 import { answerToOthers, credentialFor, sampleFields } from '../support/samples.ts';
 import {

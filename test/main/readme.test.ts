@@ -5,9 +5,10 @@ import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, test } from 'vitest';
-import { OPERATIONS, SERVICES } from '../../src/api/catalogue.ts';
+import { SERVICES } from '../../src/api/catalogue.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { createDirectory } from '../support/directory.ts';
+import { OPERATIONS } from '../support/operations.ts';
 import { REPOSITORY, runShell } from '../support/process.ts';
 
 const readme = readPage('README.md');

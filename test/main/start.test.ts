@@ -9,12 +9,13 @@ import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import manifest from '../../package.json' with { type: 'json' };
-import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
+import type { Operation } from '../../src/api/catalogue.ts';
 import { toCurl } from '../../src/api/docs/example-commands.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { createDirectory } from '../support/directory.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { request } from '../support/http.ts';
+import { OPERATIONS } from '../support/operations.ts';
 import {
   REPOSITORY,
   runMain,

@@ -2,8 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { afterAll, describe, expect, test } from 'vitest';
-import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
+import type { Operation } from '../../src/api/catalogue.ts';
 import { openHttpClient } from '../support/http.ts';
+import { OPERATIONS } from '../support/operations.ts';
 import { comparable, mainProtocolOf, PROTOCOLS, send, supports, toRequest } from '../support/protocols.ts';
 import { sampleFields } from '../support/samples.ts';
 import { adminClient, clientsOf, createTenant, createTestUser, logIn, startTestService } from '../support/service.ts';

@@ -1,7 +1,6 @@
 /** Usher on Citus. Needs CITUS_URL, the database of a coordinator with workers on this machine, which tests restart. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { OPERATIONS } from '../../src/api/catalogue.ts';
 import { distributeTables } from '../../src/database/distribute.ts';
 import { JOURNAL } from '../../src/database/journal.ts';
 import { countPrepared, restartWorker } from '../support/citus.ts';
@@ -14,6 +13,7 @@ import { png } from '../support/images.ts';
 import { endOf, startLoad } from '../support/load.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { createSubjects, MixedCalls, undocumented } from '../support/mixed-calls.ts';
+import { OPERATIONS } from '../support/operations.ts';
 import { call, mainProtocolOf } from '../support/protocols.ts';
 import { raceCheckInsWithDeletes, raceExchanges, raceRevocations } from '../support/races.ts';
 import { RecordedLog } from '../support/recorded-log.ts';

@@ -1,7 +1,6 @@
 /** Generates requests that no well-behaved client sends, for every route and RPC; some are almost valid. */
 import { type DescMethodUnary, fromJson, type JsonObject, toBinary } from '@bufbuild/protobuf';
 import fc from 'fast-check';
-import { OPERATIONS } from '../../src/api/catalogue.ts';
 import {
   COMPRESSED,
   CONTENT_TYPES,
@@ -13,6 +12,7 @@ import {
   TEXTS,
 } from './hostile-texts.ts';
 import { formOf, LoginBrowser } from './login-browser.ts';
+import { OPERATIONS } from './operations.ts';
 import { frame, REST, supports, toRequest } from './protocols.ts';
 import { type SampleFixture, sampleFields } from './samples.ts';
 import { ADMIN_KEY, createLoginIntent, createTenant } from './service.ts';

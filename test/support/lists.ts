@@ -2,8 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 import { decodeJwt } from 'jose';
-import { OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
+import type { Operation } from '../../src/api/catalogue.ts';
 import { AuthTokens } from '../../src/domain/tokens/auth-tokens.ts';
+import { OPERATIONS } from './operations.ts';
 import {
   adminClient,
   clientsOf,

@@ -12,10 +12,10 @@ import { ConnectError } from '@connectrpc/connect';
 import { codeToString, errorFromJsonBytes } from '@connectrpc/connect/protocol-connect';
 import { findTrailerError } from '@connectrpc/connect/protocol-grpc';
 import { trailerFlag, trailerParse } from '@connectrpc/connect/protocol-grpc-web';
-import { OPERATIONS } from '../../src/api/catalogue.ts';
 import type { Route } from '../../src/api/rest/route.ts';
 import { checkReason, readErrorDetails } from './error-details.ts';
 import { type HttpReply, type HttpRequest, type HttpVersion, request } from './http.ts';
+import { OPERATIONS } from './operations.ts';
 
 type ProtocolKind = 'rest' | 'connect' | 'grpc-web' | 'grpc';
 

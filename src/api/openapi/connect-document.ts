@@ -2,7 +2,7 @@
 import { ERRORS } from '../../domain/core/errors.ts';
 import { OPERATIONS, SERVICES } from '../catalogue.ts';
 import { isFieldMask } from '../field-mask.ts';
-import { type Procedures, pathOf, requireProcedure } from '../procedures.ts';
+import { type Procedures, pathOf } from '../procedures.ts';
 import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
 import {
   commentOfField,
@@ -36,7 +36,9 @@ export async function describeConnect(procedures: Procedures, commentOf: ReadCom
   const schemas = new MessageSchemas('protobuf', commentOf);
   const paths: Record<string, JsonSchema> = {};
   for (const { method, credential } of OPERATIONS) {
-    const rules = await readRequestRules(requireProcedure(procedures, method));
+    const procedure = procedures.get(pathOf(method));
+    if (!procedure) continue;
+    const rules = await readRequestRules(procedure);
     const names = method.input.fields.map(({ localName }) => localName).filter((name) => name in rules);
     const fields = describeFields(method, rules, names, commentOf);
     const masks = method.input.fields.filter(isFieldMask).map(({ localName }) => {

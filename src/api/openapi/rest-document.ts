@@ -4,7 +4,7 @@ import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { HTTP_ERRORS } from '../../http/errors.ts';
 import { SERVICES } from '../catalogue.ts';
 import { readErrors } from '../documented-errors.ts';
-import { type Procedures, requireProcedure } from '../procedures.ts';
+import { type Procedures, pathOf, requireProcedure } from '../procedures.ts';
 import { statusOfError } from '../rest/rest.ts';
 import type { Route } from '../rest/route.ts';
 import { routes } from '../rest/routes.ts';
@@ -27,8 +27,10 @@ export async function describeRest(procedures: Procedures, commentOf: ReadCommen
   const schemas = new MessageSchemas('rest', commentOf);
   const paths: Record<string, Record<string, JsonSchema>> = {};
   for (const route of routes) {
+    const procedure = procedures.get(pathOf(route.rpc));
+    if (!procedure) continue;
     const path = route.path.replace(/:(\w+)/g, '{$1}');
-    const rules = await readRequestRules(requireProcedure(procedures, route.rpc));
+    const rules = await readRequestRules(procedure);
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: describeRoute(route, rules, schemas, commentOf) };
   }
   const { eventId } = await readRequestRules(requireProcedure(procedures, EventService.method.listCheckIns));

@@ -6,7 +6,7 @@ import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { RETRY_SOON } from '../../http/response.ts';
 import { sendEnvelope, sendFailure } from '../envelope.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { type Procedure, type Procedures, requireProcedure } from '../procedures.ts';
+import { type Procedure, type Procedures, pathOf } from '../procedures.ts';
 import { createPresenter } from './present.ts';
 import { readFields } from './read-fields.ts';
 import type { PathParameters, Route } from './route.ts';
@@ -107,14 +107,13 @@ class Router {
   readonly #patterns: ReadonlyMap<string, readonly Pattern[]>;
 
   constructor(procedures: Procedures) {
-    const toEndpoint = (route: Route): RestEndpoint => ({
-      route,
-      procedure: requireProcedure(procedures, route.rpc),
-      present: createPresenter(route),
+    const endpoints = routes.flatMap((route): RestEndpoint[] => {
+      const procedure = procedures.get(pathOf(route.rpc));
+      return procedure ? [{ route, procedure, present: createPresenter(route) }] : [];
     });
-    const patterns = [...Map.groupBy(routes, ({ path }) => path)].map(([path, ofPath]) => ({
+    const patterns = [...Map.groupBy(endpoints, ({ route }) => route.path)].map(([path, ofPath]) => ({
       segments: path.split('/'),
-      endpoints: new Map(ofPath.map((route) => [route.method, toEndpoint(route)])),
+      endpoints: new Map(ofPath.map((endpoint) => [endpoint.route.method, endpoint])),
     }));
     this.#patterns = Map.groupBy(patterns, ({ segments }) => keyOf(segments));
   }

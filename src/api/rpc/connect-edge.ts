@@ -17,18 +17,18 @@ import { outcomeOf } from '../call-errors.ts';
 import type { CallOutcome, Protocol } from '../call-info.ts';
 import { beginCall, type CallLog } from '../call-log.ts';
 import { readMediaType } from '../media-type.ts';
+import type { AdmittedStream, ApplicationStream } from '../module-rpcs.ts';
 import type { HealthMonitor } from '../operations/health.ts';
 import type { Pipeline } from '../pipeline.ts';
-import type { Procedure, Procedures } from '../procedures.ts';
+import { type Procedure, type Procedures, pathOf } from '../procedures.ts';
 import { nameSupported } from './compression.ts';
 import { ConnectBridge } from './connect-bridge.ts';
 import { connectOptions, optionsOf, publicOptions } from './connect-options.ts';
 import { protocolOf, REFUSED_STATUSES, refuseStream, refuseUnknownMethod, writeResponse } from './connect-response.ts';
 import { decodeBase64, toBinaryType } from './grpc-web-text.ts';
 import { StreamLimits } from './stream-limits.ts';
-import { registerStreams, type StreamEnd, streamEndKey } from './streams.ts';
+import { admittedKey, registerStreams, type StreamEnd, streamEndKey } from './streams.ts';
 import { dropEndlessTimeout, hasTimeout, takeTimeout } from './timeout.ts';
-import { callerKey, type MessageStreams, WATCH_MESSAGES } from './watch-messages.ts';
 
 /** The bridge of a call. `serveUnary` sets it for each call, so the default is never used. */
 const bridgeKey = createContextKey(
@@ -41,7 +41,7 @@ export function createConnectEdge(
   procedures: Procedures,
   pipeline: Pipeline,
   health: HealthMonitor,
-  messages: MessageStreams,
+  streams: readonly ApplicationStream[],
   log: CallLog,
 ): PathHandler {
   const router = createConnectRouter();
@@ -51,15 +51,17 @@ export function createConnectEdge(
       requestGate: ({ values, signal }) => values.get(bridgeKey).admit(signal),
     });
   }
-  registerStreams(router, health, messages, log.logger);
+  registerStreams(router, health, streams, log.logger);
   const streamLimits = new StreamLimits();
+  const streamsByPath = new Map(streams.map((stream) => [pathOf(stream.method), stream]));
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
   return async (context) => {
     const handler = handlers.get(context.path);
     const procedure = procedures.get(context.path);
+    const stream = streamsByPath.get(context.path);
     if (handler && procedure) await serveUnary(handler, procedure, context, pipeline, log);
-    else if (handler?.method === WATCH_MESSAGES) await serveMessages(handler, context, messages, log);
+    else if (handler && stream) await serveApplicationStream(handler, context, stream, log);
     else if (handler) await serveStream(handler, context, streamLimits, log);
     else if (/^\/[\w.]+\.\w+\/\w+$/.test(context.path)) refuseUnknownMethod(context);
     else return false;
@@ -99,21 +101,24 @@ async function serveStream(
   await runStream(handler, context, { values: createContextValues(), options: publicOptions, log });
 }
 
-/** Serves a watch. Its credential is checked before Connect reads anything, so that nobody else holds a stream. */
-async function serveMessages(
+/** Checks the credential before Connect reads anything, so that nobody else holds a stream. */
+async function serveApplicationStream(
   handler: UniversalHandler,
   context: HttpContext,
-  messages: MessageStreams,
+  stream: ApplicationStream,
   log: CallLog,
 ): Promise<void> {
   const values = createContextValues();
+  let admitted: AdmittedStream;
   try {
-    values.set(callerKey, await messages.admit(context));
+    admitted = await stream.admit(context);
   } catch (error) {
     if (error instanceof ServiceError) return refuse(context, error, log);
     throw error;
   }
-  await runStream(handler, context, { values, options: connectOptions, log });
+  values.set(admittedKey, admitted);
+  const { applicationId } = admitted;
+  await runStream(handler, context, { values, options: connectOptions, log, applicationId });
 }
 
 function refuse(context: HttpContext, error: ServiceError, log: CallLog): void {
@@ -121,17 +126,24 @@ function refuse(context: HttpContext, error: ServiceError, log: CallLog): void {
   refuseStream(context, error);
 }
 
+interface StreamOptions {
+  readonly values: ContextValues;
+  readonly options: typeof connectOptions;
+  readonly log: CallLog;
+  /** The caller. Undefined for public streams. */
+  readonly applicationId?: string;
+}
+
 async function runStream(
   handler: UniversalHandler,
   context: HttpContext,
-  { values, options, log }: { values: ContextValues; options: typeof connectOptions; log: CallLog },
+  { values, options, log, applicationId }: StreamOptions,
 ): Promise<void> {
   const protocol = protocolOf(context);
   setHeaders(context, options);
   const request = toConnectRequest(context, values);
   // Connect enforces the caller's timeout of a stream, which may be long.
   dropEndlessTimeout(protocol, request.header);
-  const applicationId = values.get(callerKey)?.call.application.id;
   const end: StreamEnd = { outcome: { code: 'ok', applicationId, isAuthenticated: applicationId !== undefined } };
   values.set(streamEndKey, end);
   logOutsidePipeline(context, protocol, log, () => end.outcome);

@@ -1,5 +1,6 @@
 /** The streaming RPCs. They have only the caller's deadline, and are logged like other calls. */
-import { type ConnectRouter, createContextKey, type Interceptor } from '@connectrpc/connect';
+import type { Message } from '@bufbuild/protobuf';
+import { type ConnectRouter, createContextKey, type HandlerContext, type Interceptor } from '@connectrpc/connect';
 import type { Logger } from 'pino';
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { ServerReflection as ServerReflectionAlpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
@@ -7,11 +8,11 @@ import { Health } from '../../../gen/health/v1/health_pb.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { outcomeOf } from '../call-errors.ts';
 import type { CallOutcome } from '../call-info.ts';
+import type { AdmittedStream, ApplicationStream } from '../module-rpcs.ts';
 import type { HealthMonitor } from '../operations/health.ts';
 import { codeOfConnectError, toConnectError, toDecodingError, toStreamError } from './connect-errors.ts';
 import { connectOptions, publicOptions } from './connect-options.ts';
 import { createReflectionHandler } from './reflection.ts';
-import { type MessageStreams, WATCH_MESSAGES } from './watch-messages.ts';
 
 /** How a stream ended, for its log line. The interceptor sets it. */
 export interface StreamEnd {
@@ -20,17 +21,28 @@ export interface StreamEnd {
 
 export const streamEndKey = createContextKey<StreamEnd>({ outcome: { code: 'ok' } });
 
+/** The stream of an application. The edge sets it before Connect reads the request, so the default is never used. */
+export const admittedKey = createContextKey<AdmittedStream>({
+  applicationId: '',
+  run() {
+    throw new ServiceError('INVALID_API_KEY');
+  },
+});
+
 export function registerStreams(
   router: ConnectRouter,
   health: Pick<HealthMonitor, 'watch'>,
-  messages: Pick<MessageStreams, 'watch'>,
+  streams: readonly ApplicationStream[],
   logger: Logger,
 ): void {
   const interceptors = [createErrorInterceptor(logger)];
   const options = { ...publicOptions, interceptors };
   const reflect = createReflectionHandler();
   router.rpc(Health.method.watch, health.watch, options);
-  router.rpc(WATCH_MESSAGES, messages.watch, { ...connectOptions, interceptors });
+  for (const { method } of streams) {
+    const run = (request: Message, { signal, values }: HandlerContext) => values.get(admittedKey).run(request, signal);
+    router.rpc(method, run, { ...connectOptions, interceptors });
+  }
   router.rpc(ServerReflection.method.serverReflectionInfo, reflect, options);
   router.rpc(ServerReflectionAlpha.method.serverReflectionInfo, reflect, options);
 }

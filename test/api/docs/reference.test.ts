@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 import quickStarts from '../../../gen/quick-starts.json' with { type: 'json' };
-import { anchorOf, OPERATIONS, SERVICES } from '../../../src/api/catalogue.ts';
+import { anchorOf, SERVICES } from '../../../src/api/catalogue.ts';
 import { SETUPS } from '../../../src/api/docs/quick-starts.ts';
 import type { SearchEntry } from '../../../src/api/docs/search-index.ts';
 import { SEARCH_WORDS } from '../../../src/api/docs/search-words.ts';
 import { ERRORS } from '../../../src/domain/core/errors.ts';
 import { html } from '../../../src/http/html.ts';
 import { request } from '../../support/http.ts';
+import { OPERATIONS } from '../../support/operations.ts';
 import { REPOSITORY } from '../../support/process.ts';
 import { PUBLIC_URL, startTestService } from '../../support/service.ts';
 

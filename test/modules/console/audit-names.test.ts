@@ -1,7 +1,6 @@
 /** The audit log in words: who did what on what, by name. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { OPERATIONS } from '../../../src/api/catalogue.ts';
 import { isFrequentAction } from '../../../src/database/audit-schema.ts';
 import { Database } from '../../../src/database/database.ts';
 import { listAuditEvents } from '../../../src/domain/audit/list-audit-events.ts';
@@ -15,6 +14,7 @@ import { OPERATORS } from '../../support/console-fixture.ts';
 import { openSampledConsole } from '../../support/console-samples.ts';
 import { countStatements } from '../../support/count-statements.ts';
 import { textOf } from '../../support/login-browser.ts';
+import { OPERATIONS } from '../../support/operations.ts';
 import { testConfig } from '../../support/service.ts';
 
 const { fixture, samples, browser } = await openSampledConsole(OPERATORS.viewer);

@@ -1,7 +1,7 @@
 import type { Fault } from '../fault.ts';
 
-const feeds = 'test/domain/messages/message-feeds.test.ts';
-const messages = 'test/contract/messages.test.ts';
+const feeds = 'test/modules/messages/message-feeds.test.ts';
+const messages = 'test/modules/messages/messages.test.ts';
 
 /** The feeds of applications. */
 export const MESSAGE_FAULTS: readonly Fault[] = [
@@ -25,7 +25,7 @@ export const MESSAGE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A cursor is the ID of a message, so that a late commit is skipped',
-    file: 'src/domain/messages/read-messages.ts',
+    file: 'src/modules/messages/domain/read-messages.ts',
     find: 'placed.position > coalesce(',
     replace: 'm.id > coalesce(',
     test: messages,
@@ -33,7 +33,7 @@ export const MESSAGE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A feed with types passes only a few messages of others',
-    file: 'src/domain/messages/read-messages.ts',
+    file: 'src/modules/messages/domain/read-messages.ts',
     find: 'window < MAX_WINDOWS && ',
     replace: 'window < 1 && ',
     test: messages,
@@ -41,7 +41,7 @@ export const MESSAGE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A cursor of another application is valid',
-    file: 'src/domain/messages/feed-cursor.ts',
+    file: 'src/modules/messages/domain/feed-cursor.ts',
     find: "const scopeOf = (applicationId: string) => ['messages', applicationId];",
     replace: "const scopeOf = (applicationId: string) => ['messages', applicationId.slice(0, 0)];",
     test: messages,
@@ -49,7 +49,7 @@ export const MESSAGE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A cursor before the oldest kept message skips silently',
-    file: 'src/domain/messages/read-messages.ts',
+    file: 'src/modules/messages/domain/read-messages.ts',
     find: ' && from.position >= start',
     replace: '',
     test: messages,
@@ -65,7 +65,7 @@ export const MESSAGE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A watch goes on with a revoked key',
-    file: 'src/domain/messages/watch-messages.ts',
+    file: 'src/modules/messages/domain/watch-messages.ts',
     find: 'await requireKey();',
     replace: '',
     test: messages,
@@ -73,7 +73,7 @@ export const MESSAGE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An application opens as many watches as it likes',
-    file: 'src/domain/messages/message-feeds.ts',
+    file: 'src/modules/messages/domain/message-feeds.ts',
     find: 'watched.count >= MAX_PER_APPLICATION || ',
     replace: '',
     test: messages,
@@ -89,7 +89,7 @@ export const MESSAGE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Streams that open put the poll for messages off',
-    file: 'src/domain/messages/message-feeds.ts',
+    file: 'src/modules/messages/domain/message-feeds.ts',
     find: '    if (this.#dueAt <= dueAt) return;\n',
     replace: '',
     test: feeds,
@@ -97,7 +97,7 @@ export const MESSAGE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A busy feed is polled as seldom as a quiet one',
-    file: 'src/domain/messages/message-feeds.ts',
+    file: 'src/modules/messages/domain/message-feeds.ts',
     find: 'hasChanged ? BUSY_POLL_MS : POLL_MS',
     replace: 'POLL_MS',
     test: feeds,

@@ -1,10 +1,10 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { MessageService } from '../../../gen/usher/v1/message_pb.ts';
-import { listMessages } from '../../domain/messages/list-messages.ts';
-import type { FeedMessage } from '../../domain/messages/read-messages.ts';
+import { toMessage } from '../../api/handlers/to-message.ts';
+import type { ApplicationHandlers } from '../../api/procedures.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
-import type { ApplicationHandlers } from '../procedures.ts';
-import { toMessage } from './to-message.ts';
+import { listMessages } from './domain/list-messages.ts';
+import type { FeedMessage } from './domain/read-messages.ts';
 
 export function createMessageHandlers(
   pageTokens: PageTokens,

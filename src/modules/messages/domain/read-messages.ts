@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { messageFeeds } from '../../database/delivery-schema.ts';
-import { nullable, p, statement, t } from '../../database/template.ts';
-import type { ApplicationCall } from '../core/call.ts';
-import { ServiceError } from '../core/errors.ts';
-import type { EventType } from '../outbox/event-types.ts';
-import { toMessageId } from '../webhooks/ids.ts';
+import { messageFeeds } from '../../../database/delivery-schema.ts';
+import { nullable, p, statement, t } from '../../../database/template.ts';
+import type { ApplicationCall } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import type { EventType } from '../../../domain/outbox/event-types.ts';
+import { toMessageId } from '../../../domain/webhooks/ids.ts';
 import type { FeedCursor } from './feed-cursor.ts';
 import { selectEnds } from './message-feeds.ts';
 

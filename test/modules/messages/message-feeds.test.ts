@@ -1,7 +1,7 @@
-/** When the watchers of a process look for new messages. What they get: test/contract/messages.test.ts. */
+/** When the watchers of a process look for new messages. What they get: messages.test.ts. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Database } from '../../../src/database/database.ts';
-import { MessageFeeds } from '../../../src/domain/messages/message-feeds.ts';
+import { MessageFeeds } from '../../../src/modules/messages/domain/message-feeds.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { Code, ConnectError, createClient, type Transport } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';
 import { describe, expect, it } from 'vitest';
-import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
-import { MessageService, type WatchMessagesResponse } from '../../gen/usher/v1/message_pb.ts';
-import { refusal, validationFailed } from '../support/answers.ts';
-import { REPOSITORY } from '../support/process.ts';
-import { adminClient, clientsOf, createTenant, type Tenant } from '../support/service.ts';
-import { openContractFixture } from './contract-fixture.ts';
+import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
+import { MessageService, type WatchMessagesResponse } from '../../../gen/usher/v1/message_pb.ts';
+import { openContractFixture } from '../../contract/contract-fixture.ts';
+import { refusal, validationFailed } from '../../support/answers.ts';
+import { REPOSITORY } from '../../support/process.ts';
+import { adminClient, clientsOf, createTenant, type Tenant } from '../../support/service.ts';
 
 const { listMessages } = MessageService.method;
 const { service, tenant, other, callWith } = await openContractFixture({ config: { webhookDelivery: true } });

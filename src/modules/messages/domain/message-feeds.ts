@@ -1,9 +1,9 @@
 /** Tells the watchers of a process which feeds have new messages: one poll a second for all of them. */
 
-import type { Database } from '../../database/database.ts';
-import { messageFeeds } from '../../database/delivery-schema.ts';
-import { p, statement, t } from '../../database/template.ts';
-import { ServiceError } from '../core/errors.ts';
+import type { Database } from '../../../database/database.ts';
+import { messageFeeds } from '../../../database/delivery-schema.ts';
+import { p, statement, t } from '../../../database/template.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
 import type { FeedCursor } from './feed-cursor.ts';
 
 /** How often messages that other processes have fanned out are looked for. */

@@ -1,10 +1,10 @@
-import type { ApplicationCall } from '../core/call.ts';
-import { listOf } from '../core/compound-rules.ts';
-import { oneOf } from '../core/text-rules.ts';
-import { check, optional, orDefault, type Unchecked } from '../core/validation.ts';
-import { EVENT_TYPES } from '../outbox/event-types.ts';
-import type { PageTokens } from '../pages/page-tokens.ts';
-import { cursorRule, DEFAULT_PAGE_SIZE, pageRules } from '../pages/read-page.ts';
+import type { ApplicationCall } from '../../../domain/core/call.ts';
+import { listOf } from '../../../domain/core/compound-rules.ts';
+import { oneOf } from '../../../domain/core/text-rules.ts';
+import { check, optional, orDefault, type Unchecked } from '../../../domain/core/validation.ts';
+import { EVENT_TYPES } from '../../../domain/outbox/event-types.ts';
+import type { PageTokens } from '../../../domain/pages/page-tokens.ts';
+import { cursorRule, DEFAULT_PAGE_SIZE, pageRules } from '../../../domain/pages/read-page.ts';
 import { OLDEST, openCursor, sealCursor } from './feed-cursor.ts';
 import { type FeedMessage, readMessages } from './read-messages.ts';
 

@@ -1,6 +1,6 @@
 /** Cursors of a feed: the epoch of the feed and the position of the last message, encrypted. */
-import { ServiceError } from '../core/errors.ts';
-import type { PageTokens } from '../pages/page-tokens.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import type { PageTokens } from '../../../domain/pages/page-tokens.ts';
 
 export interface FeedCursor {
   readonly epoch: string;
