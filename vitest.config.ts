@@ -33,8 +33,11 @@ const HISTORIES = ['test/histories/*.test.ts'];
 /** What must be the same on Citus. */
 const ON_CITUS = [
   ...['contract', 'delivery', 'domain', 'jobs', 'login-page', 'metrics', 'modules/account', 'modules/oidc/domain'],
-  ...['modules/oidc/pages', 'modules/passkeys', 'modules/providers', 'modules/remembered-sign-ins'],
-].map((folder) => `test/${folder}/**/*.test.ts`);
+  ...['modules/invitations', 'modules/messages', 'modules/oidc/pages', 'modules/passkeys', 'modules/providers'],
+  ...['modules/remembered-sign-ins'],
+]
+  .map((folder) => `test/${folder}/**/*.test.ts`)
+  .concat('test/modules/user-transfer/batch-create-users.test.ts');
 
 export default defineConfig(({ mode }) => {
   const isSoak = mode === 'soak';

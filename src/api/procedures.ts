@@ -101,10 +101,10 @@ function withoutResult<CallType>(handle: Handler<DescMessage, CallType, unknown>
   return (...parameters: Parameters<typeof handle>) => handle(...parameters).then(() => ({}));
 }
 
-/** @throws Error if no service implements the RPC */
+/** @throws ServiceError `Unknown method` if neither the core nor a module answers the RPC */
 export function requireProcedure(procedures: Procedures, method: DescMethod): Procedure {
   const procedure = procedures.get(pathOf(method));
-  if (!procedure) throw new Error(`No service implements ${method.name}`);
+  if (!procedure) throw new ServiceError('UNKNOWN_METHOD', { detail: method.name });
   return procedure;
 }
 

@@ -24,8 +24,8 @@ interface SignedIn {
   readonly sessionId: string;
 }
 
-/** What ends a session. */
-const OF_SESSIONS: Readonly<Record<string, (at: SignedIn) => Promise<unknown>>> = {
+/** What ends a session, as far as modules answer it. */
+const OF_SESSIONS = withoutUnanswered({
   RevokeSession: ({ tenant, sessionId }) => clientsOf(service, tenant).sessions.revokeSession({ sessionId }),
   ...sessionEndingsOf(service),
   RemoveGroupMember: (at) => afterEntry(at, (groupId) => admin.removeGroupMember({ groupId, userId: at.user.id })),
@@ -33,7 +33,13 @@ const OF_SESSIONS: Readonly<Record<string, (at: SignedIn) => Promise<unknown>>> 
   BatchCreateUsers: ({ user: { email } }) =>
     admin.batchCreateUsers({ users: [{ email, isActive: false }], onConflict: 'update' }),
   DeleteGroup: (at) => afterEntry(at, (groupId) => admin.deleteGroup({ groupId })),
-};
+});
+
+function withoutUnanswered(endings: Readonly<Record<string, (at: SignedIn) => Promise<unknown>>>) {
+  return Object.fromEntries(
+    Object.entries(endings).filter(([name]) => OPERATIONS.some(({ method }) => method.name === name)),
+  );
+}
 
 /** Ends the access of a user who may enter the application only as a member of a group. */
 async function afterEntry({ tenant, user }: SignedIn, end: (groupId: string) => Promise<unknown>): Promise<void> {

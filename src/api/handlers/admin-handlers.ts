@@ -21,7 +21,6 @@ import { endUserGrant } from '../../domain/grants/end-grants.ts';
 import { listUserGrants } from '../../domain/grants/list-grants.ts';
 import { deleteUserIdentity } from '../../domain/identities/delete-identity.ts';
 import { listUserIdentities } from '../../domain/identities/list-identities.ts';
-import { inviteUserAsOperator } from '../../domain/invitations/invite-user.ts';
 import { deactivateUser, deleteUser, eraseUser, reactivateUser } from '../../domain/lifecycle/end-user.ts';
 import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
 import { removeApplicationUser } from '../../domain/lifecycle/remove-application-user.ts';
@@ -32,7 +31,6 @@ import { deletePasskey } from '../../domain/passkeys/delete-passkey.ts';
 import { listPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import type { Passkey } from '../../domain/passkeys/passkey.ts';
 import { listUserSessions } from '../../domain/sessions/list-user-sessions.ts';
-import { batchCreateUsers } from '../../domain/user-import/batch-create-users.ts';
 import { addApplicationUser } from '../../domain/users/add-application-user.ts';
 import { createUser } from '../../domain/users/create-user.ts';
 import { getUser } from '../../domain/users/get-user.ts';
@@ -44,18 +42,16 @@ import type { ServiceParts } from '../service-parts.ts';
 import { createGroupHandlers } from './group-handlers.ts';
 import { toGrant, toMessage, toPage } from './to-message.ts';
 
+/** Modules have the other RPCs. */
 export function createAdminHandlers({
   apiKeys,
-  codeKeys,
   liveSessions,
   pageTokens,
-  passkeyHost,
   providers,
   tokens,
-}: Pick<
-  ServiceParts,
-  'apiKeys' | 'codeKeys' | 'liveSessions' | 'pageTokens' | 'passkeyHost' | 'providers' | 'tokens'
->): ServiceHandlers<typeof AdminService> {
+}: Pick<ServiceParts, 'apiKeys' | 'liveSessions' | 'pageTokens' | 'providers' | 'tokens'>): Partial<
+  ServiceHandlers<typeof AdminService>
+> {
   const present = createApplicationPresenter(tokens.issuer);
   const isKnownMethod = (name: string) => isLoginMethod(name) || providers.issuers.has(name);
   const toApplication = ({ requiredAssurance, ...application }: ApplicationDetails) => ({
@@ -96,11 +92,6 @@ export function createAdminHandlers({
     },
 
     createUser: async (call, fields) => ({ user: toMessage(await createUser(call, fields)) }),
-    async batchCreateUsers(call, fields) {
-      const onSignedOut = (userId: string) => liveSessions.forgetUser(userId);
-      const readTarget = () => ({ issuers: providers.issuers, onSignedOut, rpId: passkeyHost });
-      return { results: (await batchCreateUsers(call, readTarget, fields)).map(toMessage) };
-    },
     getUser: async (call, fields) => ({ user: toMessage(await getUser(call, fields)) }),
     listUsers: async (call, fields) => toPage('users', await listUsers(call, pageTokens, fields), toMessage),
     updateUser: async (call, fields) => ({ user: toMessage(await updateUser(call, fields)) }),
@@ -132,7 +123,6 @@ export function createAdminHandlers({
     deletePasskey: (call, fields) => deletePasskey(call, fields),
 
     addApplicationUser,
-    inviteUser: async (call, fields) => ({ invitation: toMessage(await inviteUserAsOperator(call, codeKeys, fields)) }),
     removeApplicationUser: async (call, fields) => liveSessions.forgetUser(await removeApplicationUser(call, fields)),
 
     ...createGroupHandlers({ liveSessions, pageTokens }),

@@ -1,8 +1,9 @@
-/** Removes invitations that nobody has accepted in time. The calls that invite are in the API. */
+/** Invitations: the calls that invite, and the job that removes invitations that nobody has accepted in time. */
 import { BY_USHER, withAudit } from '../../domain/audit/audit-event.ts';
-import { expireInvitations } from '../../domain/invitations/expire-invitations.ts';
 import { pause } from '../../timing/pause.ts';
 import type { Core, Module } from '../module.ts';
+import { createInvitationRpcs } from './create-rpcs.ts';
+import { expireInvitations } from './domain/expire-invitations.ts';
 
 const INTERVAL_MS = 60_000;
 const TIMEOUT_MS = 5_000;
@@ -10,6 +11,7 @@ const TIMEOUT_MS = 5_000;
 export const invitationsModule: Module = {
   name: 'invitations',
   settings: {},
+  createRpcs: (_config, parts) => createInvitationRpcs(parts),
   async open(_config, core) {
     const stopping = new AbortController();
     const job = runExpiry(core, AbortSignal.any([core.closing, stopping.signal]));

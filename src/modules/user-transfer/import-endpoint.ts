@@ -11,11 +11,11 @@ import { withAudit } from '../../domain/audit/audit-event.ts';
 import { invalidField, ServiceError } from '../../domain/core/errors.ts';
 import { oneOf } from '../../domain/core/text-rules.ts';
 import { check, orDefault } from '../../domain/core/validation.ts';
-import { onConflictRule } from '../../domain/user-import/batch-create-users.ts';
-import type { ImportOptions } from '../../domain/user-import/import-lines.ts';
 import type { HttpContext, NodeResponse } from '../../http/http-context.ts';
 import { Progress } from '../../progress.ts';
 import type { Core } from '../module.ts';
+import { onConflictRule } from './domain/batch-create-users.ts';
+import type { ImportOptions } from './domain/import-lines.ts';
 import { readLines } from './read-lines.ts';
 import { type Counts, runImport } from './run-import.ts';
 

@@ -1,10 +1,10 @@
 /** Imports a stream of lines, and yields an answer for each, in order. */
 import type { Call } from '../../domain/core/call.ts';
 import { invalidField } from '../../domain/core/errors.ts';
-import { importInOrder, readOrFail } from '../../domain/user-import/import-in-order.ts';
-import type { ImportOptions } from '../../domain/user-import/import-lines.ts';
-import { checkUser, findUnknownField, type UserLine } from '../../domain/user-import/user-line.ts';
 import { isObject } from '../../encoding/json.ts';
+import { importInOrder, readOrFail } from './domain/import-in-order.ts';
+import type { ImportOptions } from './domain/import-lines.ts';
+import { checkUser, findUnknownField, type UserLine } from './domain/user-line.ts';
 import type { Line } from './read-lines.ts';
 
 export interface Counts {

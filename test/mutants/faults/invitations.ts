@@ -1,6 +1,6 @@
 import type { Fault } from '../fault.ts';
 
-const at = { test: 'test/invitations/invitations.test.ts' };
+const at = { test: 'test/modules/invitations/invitations.test.ts' };
 
 /** Invitations to applications. */
 export const INVITATION_FAULTS: readonly Fault[] = [
@@ -15,7 +15,7 @@ export const INVITATION_FAULTS: readonly Fault[] = [
   {
     ...at,
     what: 'An application invites without permission',
-    file: 'src/domain/invitations/invite-user.ts',
+    file: 'src/modules/invitations/domain/invite-user.ts',
     find: '!isByOperator && !application.allowsInvitations',
     replace: 'false',
     title: /an application that may not invite/,
@@ -23,7 +23,7 @@ export const INVITATION_FAULTS: readonly Fault[] = [
   {
     ...at,
     what: 'An address gets an e-mail with each invitation',
-    file: 'src/domain/invitations/invite-user.ts',
+    file: 'src/modules/invitations/domain/invite-user.ts',
     find: '(await takePermit(call, key, EMAILS)) && !isMuted',
     replace: '!isMuted',
     title: /with one e-mail a day/,
@@ -31,7 +31,7 @@ export const INVITATION_FAULTS: readonly Fault[] = [
   {
     ...at,
     what: 'A muted address gets invitations',
-    file: 'src/domain/invitations/invite-user.ts',
+    file: 'src/modules/invitations/domain/invite-user.ts',
     find: '(await takePermit(call, key, EMAILS)) && !isMuted',
     replace: '(await takePermit(call, key, EMAILS))',
     title: /whose owner has stopped e-mails/,
@@ -47,7 +47,7 @@ export const INVITATION_FAULTS: readonly Fault[] = [
   {
     ...at,
     what: 'An expired invitation leaves the address of a stranger',
-    file: 'src/domain/invitations/expire-invitations.ts',
+    file: 'src/modules/invitations/domain/expire-invitations.ts',
     find: 'if (withdrawn?.createdUser)',
     replace: 'if (false)',
     title: /the expiry of an open invitation erases the user/,
@@ -55,7 +55,7 @@ export const INVITATION_FAULTS: readonly Fault[] = [
   {
     ...at,
     what: 'An expired invitation leaves the access that it has given',
-    file: 'src/domain/invitations/withdraw-invitation.ts',
+    file: 'src/modules/invitations/domain/withdraw-invitation.ts',
     find: 'where w.added_user and a.application_id',
     replace: 'where false and a.application_id',
     title: /takes away only what it has given/,
@@ -63,7 +63,7 @@ export const INVITATION_FAULTS: readonly Fault[] = [
   {
     ...at,
     what: 'A withdrawn invitation takes away what an operator has given',
-    file: 'src/domain/invitations/withdraw-invitation.ts',
+    file: 'src/modules/invitations/domain/withdraw-invitation.ts',
     find: 'where w.added_user and a.application_id',
     replace: 'where a.application_id',
     title: /takes away only what it has given/,
@@ -71,7 +71,7 @@ export const INVITATION_FAULTS: readonly Fault[] = [
   {
     ...at,
     what: 'A withdrawn invitation erases a user whom another application has',
-    file: 'src/domain/invitations/remove-invited-user.ts',
+    file: 'src/modules/invitations/domain/remove-invited-user.ts',
     find: 'and not exists (select 1 from added_users where user_id = ${userId})',
     replace: '',
     title: /an operator has added to another application/,
@@ -79,7 +79,7 @@ export const INVITATION_FAULTS: readonly Fault[] = [
   {
     ...at,
     what: 'A revoked invitation leaves people inside a restricted application',
-    file: 'src/domain/invitations/revoke-invitation.ts',
+    file: 'src/modules/invitations/domain/revoke-invitation.ts',
     find: 'await cutOffRefused(call, [[applicationId, userId]]);',
     replace: '',
     title: /until it is revoked/,
@@ -111,7 +111,7 @@ export const INVITATION_FAULTS: readonly Fault[] = [
   {
     ...at,
     what: 'A crash after a sign-in lets the invitation expire',
-    file: 'src/domain/invitations/expire-invitations.ts',
+    file: 'src/modules/invitations/domain/expire-invitations.ts',
     find: 'if (signedIn) {',
     replace: 'if (false) {',
     title: /is accepted late rather than expired/,

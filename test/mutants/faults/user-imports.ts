@@ -1,9 +1,9 @@
 import type { Fault } from '../fault.ts';
 
 const lines = 'test/modules/user-transfer/users.test.ts';
-const calls = 'test/contract/batch-create-users.test.ts';
-const decisions = 'src/domain/user-import/import-lines.ts';
-const order = 'src/domain/user-import/import-in-order.ts';
+const calls = 'test/modules/user-transfer/batch-create-users.test.ts';
+const decisions = 'src/modules/user-transfer/domain/import-lines.ts';
+const order = 'src/modules/user-transfer/domain/import-in-order.ts';
 
 /** The import of users, and BatchCreateUsers. */
 export const USER_IMPORT_FAULTS: readonly Fault[] = [
@@ -121,7 +121,7 @@ export const USER_IMPORT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An imported passkey opens the console at once',
-    file: 'src/domain/user-import/insert-users.ts',
+    file: 'src/modules/user-transfer/domain/insert-users.ts',
     find: "${p.instant('now')} + interval '7 days'",
     replace: "${p.instant('now')}",
     test: lines,
@@ -129,7 +129,7 @@ export const USER_IMPORT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An import sends a message for each user',
-    file: 'src/domain/user-import/insert-users.ts',
+    file: 'src/modules/user-transfer/domain/insert-users.ts',
     find: '  if (!notifies) return',
     replace: '  if (notifies === undefined) return',
     test: lines,
@@ -137,7 +137,7 @@ export const USER_IMPORT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An import leaves no audit events',
-    file: 'src/domain/user-import/insert-users.ts',
+    file: 'src/modules/user-transfer/domain/insert-users.ts',
     find: 'from: sql`given`, applicationId',
     replace: 'from: sql`(select * from given where false) as given`, applicationId',
     test: lines,

@@ -1,10 +1,9 @@
 /** A user to import, as a line of a file has it: `{"email":"ada@example.com","externalId":"auth0|5f7c",…}`. */
-import { decodeBase64Url } from '../../encoding/base64url.ts';
-import { isObject } from '../../encoding/json.ts';
-import { listOf, objectOf } from '../core/compound-rules.ts';
-import { invalidField } from '../core/errors.ts';
-import { type Rule, rule, Unacceptable } from '../core/rule.ts';
-import { timestamp } from '../core/text-rules.ts';
+
+import { listOf, objectOf } from '../../../domain/core/compound-rules.ts';
+import { invalidField } from '../../../domain/core/errors.ts';
+import { type Rule, rule, Unacceptable } from '../../../domain/core/rule.ts';
+import { timestamp } from '../../../domain/core/text-rules.ts';
 import {
   boolean,
   type Checked,
@@ -15,8 +14,10 @@ import {
   orDefault,
   text,
   uuid,
-} from '../core/validation.ts';
-import { profileRules } from '../users/user.ts';
+} from '../../../domain/core/validation.ts';
+import { profileRules } from '../../../domain/users/user.ts';
+import { decodeBase64Url } from '../../../encoding/base64url.ts';
+import { isObject } from '../../../encoding/json.ts';
 
 /** Accepts bytes in base64url. */
 function base64Url(max: number): Rule<Buffer> {

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { invitations } from '../../database/invitation-schema.ts';
-import { p, statement } from '../../database/template.ts';
-import type { Call } from '../core/call.ts';
+import { invitations } from '../../../database/invitation-schema.ts';
+import { p, statement } from '../../../database/template.ts';
+import type { Call } from '../../../domain/core/call.ts';
 import { removeInvitedUser } from './remove-invited-user.ts';
 import { createWithdrawal } from './withdraw-invitation.ts';
 

@@ -1,11 +1,11 @@
 /** Inserts users, and what belongs to them, with one statement. */
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { p, statement } from '../../database/template.ts';
-import { auditEvent, noApplication } from '../audit/audit-event.ts';
-import type { Call } from '../core/call.ts';
-import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
-import { userAdded } from '../outbox/user-messages.ts';
+import { p, statement } from '../../../database/template.ts';
+import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../../../domain/outbox/insert-message.ts';
+import { userAdded } from '../../../domain/outbox/user-messages.ts';
 import type { Issuers, Known } from './known.ts';
 import type { UserLine } from './user-line.ts';
 

@@ -1,12 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { anyOf } from '../../database/any-of.ts';
-import { DAY_MS } from '../../database/table-facts.ts';
-import { columnsOf, p, statement, t } from '../../database/template.ts';
-import { auditEvent } from '../audit/audit-event.ts';
-import type { ApplicationCall, Call } from '../core/call.ts';
-import { listOf } from '../core/compound-rules.ts';
-import { ServiceError } from '../core/errors.ts';
+import { anyOf } from '../../../database/any-of.ts';
+import { DAY_MS } from '../../../database/table-facts.ts';
+import { columnsOf, p, statement, t } from '../../../database/template.ts';
+import { auditEvent } from '../../../domain/audit/audit-event.ts';
+import type { ApplicationCall, Call } from '../../../domain/core/call.ts';
+import { listOf } from '../../../domain/core/compound-rules.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
 import {
   check,
   emailAddress,
@@ -17,16 +17,16 @@ import {
   text,
   type Unchecked,
   uuid,
-} from '../core/validation.ts';
-import { foldEmail } from '../login/known-origins.ts';
-import { hmac, type LoginCodeKeys } from '../login/login-code.ts';
-import { isMutedFor } from '../login/muted-addresses.ts';
-import { type RateLimit, takePermit } from '../login/rate-limit.ts';
-import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
-import { toIsoText } from '../outbox/insert-message.ts';
-import { removeIfErased } from '../users/personal-data.ts';
-import { canonicalFirst, isSameEmail, spellingsOf } from '../users/same-email.ts';
-import { type Invitation, invitationColumns, toInvitation } from './invitation.ts';
+} from '../../../domain/core/validation.ts';
+import { type Invitation, invitationColumns, toInvitation } from '../../../domain/invitations/invitation.ts';
+import { foldEmail } from '../../../domain/login/known-origins.ts';
+import { hmac, type LoginCodeKeys } from '../../../domain/login/login-code.ts';
+import { isMutedFor } from '../../../domain/login/muted-addresses.ts';
+import { type RateLimit, takePermit } from '../../../domain/login/rate-limit.ts';
+import { noticeParameters, noticesOf } from '../../../domain/notices/store-notice.ts';
+import { toIsoText } from '../../../domain/outbox/insert-message.ts';
+import { removeIfErased } from '../../../domain/users/personal-data.ts';
+import { canonicalFirst, isSameEmail, spellingsOf } from '../../../domain/users/same-email.ts';
 
 const DEFAULT_DAYS = 30;
 

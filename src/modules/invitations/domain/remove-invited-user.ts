@@ -1,6 +1,6 @@
-import { p, statement } from '../../database/template.ts';
-import type { Call } from '../core/call.ts';
-import { eraseUser } from '../lifecycle/end-user.ts';
+import { p, statement } from '../../../database/template.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { eraseUser } from '../../../domain/lifecycle/end-user.ts';
 
 /**
  * Erases the user of a withdrawn invitation who is nothing but that invitation: nobody has ever signed in as the user,

@@ -1,6 +1,6 @@
 /** Imports users in the order in which they come, in batches. */
-import type { Call } from '../core/call.ts';
-import { ServiceError } from '../core/errors.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
 import { type ImportOptions, importLines, type LineResult } from './import-lines.ts';
 import { uniqueKeysOf } from './known.ts';
 import type { UserLine } from './user-line.ts';

@@ -1,8 +1,8 @@
 /** What the database knows of the users, identities, applications and groups that lines name. */
 
-import { listSpellings } from '../../config/email-address.ts';
-import type { Run } from '../../database/database.ts';
-import { nullable, p, statement, t } from '../../database/template.ts';
+import { listSpellings } from '../../../config/email-address.ts';
+import type { Run } from '../../../database/database.ts';
+import { nullable, p, statement, t } from '../../../database/template.ts';
 import type { UserLine } from './user-line.ts';
 
 /** By kind and key: the ID of the user who has it. Null for a deleted user, an application and a group. */

@@ -1,12 +1,12 @@
 /** Decides what becomes of each line, and stores lines in batches. Each line stands or falls alone. */
 import { randomUUID } from 'node:crypto';
-import { isUniqueViolation, sqlStateOf } from '../../database/errors.ts';
-import type { Call } from '../core/call.ts';
-import { ServiceError } from '../core/errors.ts';
-import { deactivateUser, reactivateUser } from '../lifecycle/end-user.ts';
-import { markEmailVerified } from '../users/mark-email-verified.ts';
-import { removeIfErased } from '../users/personal-data.ts';
-import { updateUser } from '../users/update-user.ts';
+import { isUniqueViolation, sqlStateOf } from '../../../database/errors.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { deactivateUser, reactivateUser } from '../../../domain/lifecycle/end-user.ts';
+import { markEmailVerified } from '../../../domain/users/mark-email-verified.ts';
+import { removeIfErased } from '../../../domain/users/personal-data.ts';
+import { updateUser } from '../../../domain/users/update-user.ts';
 import { insertUsers, type PlacedLine } from './insert-users.ts';
 import { findKnown, type Issuers, type Known, uniqueKeysOf } from './known.ts';
 import type { UserLine } from './user-line.ts';

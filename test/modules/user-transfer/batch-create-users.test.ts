@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { Code } from '@connectrpc/connect';
 import { afterAll, describe, expect, test } from 'vitest';
-import { holdLock, waitForLockWaiters } from '../support/lock.ts';
+import { holdLock, waitForLockWaiters } from '../../support/lock.ts';
 import {
   adminClient,
   beginSession,
@@ -11,7 +11,7 @@ import {
   createTestGroup,
   createTestUser,
   startTestService,
-} from '../support/service.ts';
+} from '../../support/service.ts';
 
 const service = await startTestService();
 afterAll(service.close);

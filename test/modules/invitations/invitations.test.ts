@@ -2,15 +2,15 @@
 import { randomUUID } from 'node:crypto';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { afterAll, describe, expect, it } from 'vitest';
-import { Database } from '../../src/database/database.ts';
-import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
-import type { ApplicationCall } from '../../src/domain/core/call.ts';
-import { expireInvitations } from '../../src/domain/invitations/expire-invitations.ts';
-import { inviteUser } from '../../src/domain/invitations/invite-user.ts';
-import { deriveLoginCodeKeys } from '../../src/domain/login/login-code.ts';
-import { HOUR } from '../support/clock.ts';
-import { LoginBrowser } from '../support/login-browser.ts';
-import { LoginFixture } from '../support/login-fixture.ts';
+import { Database } from '../../../src/database/database.ts';
+import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
+import type { ApplicationCall } from '../../../src/domain/core/call.ts';
+import { deriveLoginCodeKeys } from '../../../src/domain/login/login-code.ts';
+import { expireInvitations } from '../../../src/modules/invitations/domain/expire-invitations.ts';
+import { inviteUser } from '../../../src/modules/invitations/domain/invite-user.ts';
+import { HOUR } from '../../support/clock.ts';
+import { LoginBrowser } from '../../support/login-browser.ts';
+import { LoginFixture } from '../../support/login-fixture.ts';
 import {
   adminClient,
   beginSession,
@@ -21,7 +21,7 @@ import {
   createTestWebhook,
   PUBLIC_URL,
   type Tenant,
-} from '../support/service.ts';
+} from '../../support/service.ts';
 
 const DAY = 24 * HOUR;
 

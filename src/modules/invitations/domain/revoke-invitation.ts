@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
-import { p } from '../../database/template.ts';
-import type { ApplicationCall } from '../core/call.ts';
-import { ServiceError } from '../core/errors.ts';
-import { check, type Unchecked, uuid } from '../core/validation.ts';
-import { cutOffRefused } from '../lifecycle/lost-access.ts';
+import { p } from '../../../database/template.ts';
+import type { ApplicationCall } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { check, type Unchecked, uuid } from '../../../domain/core/validation.ts';
+import { cutOffRefused } from '../../../domain/lifecycle/lost-access.ts';
 import { removeInvitedUser } from './remove-invited-user.ts';
 import { createWithdrawal } from './withdraw-invitation.ts';
 

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { invitations } from '../../database/invitation-schema.ts';
-import { p, statement } from '../../database/template.ts';
-import { auditEvent } from '../audit/audit-event.ts';
+import { invitations } from '../../../database/invitation-schema.ts';
+import { p, statement } from '../../../database/template.ts';
+import { auditEvent } from '../../../domain/audit/audit-event.ts';
 
 /**
  * Returns a statement that removes an invitation if the condition holds, with the row of `added_users` that it has

@@ -1,7 +1,7 @@
-import type { Call } from '../core/call.ts';
-import { listOf } from '../core/compound-rules.ts';
-import { oneOf } from '../core/text-rules.ts';
-import { boolean, check, orDefault, type Unchecked } from '../core/validation.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { listOf } from '../../../domain/core/compound-rules.ts';
+import { oneOf } from '../../../domain/core/text-rules.ts';
+import { boolean, check, orDefault, type Unchecked } from '../../../domain/core/validation.ts';
 import { importInOrder, readOrFail } from './import-in-order.ts';
 import type { ImportOptions, LineResult } from './import-lines.ts';
 import { anyUser, checkUser } from './user-line.ts';
