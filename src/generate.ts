@@ -1,5 +1,5 @@
-/** Writes what describes the RPCs of Usher with its modules. Run by `npm run generate`. */
-import { writeReference } from './api/openapi/generate.ts';
+/** Writes what the modules generate. Run by `npm run generate`. */
 import { createDescribedProcedures } from './modules/described-procedures.ts';
+import { MODULES } from './modules/modules.ts';
 
-await writeReference(createDescribedProcedures());
+for (const { generate } of MODULES) await generate?.(createDescribedProcedures());

@@ -32,9 +32,6 @@ export interface ApiParts
   readonly secrets: Pick<Secrets, 'encryptionKeys'>;
   /** Aborted when the server ends its streams. */
   readonly closing: AbortSignal;
-  /** Whether Usher serves an account page. */
-  readonly hasAccountPage: boolean;
-  readonly hasOidc: boolean;
   /** Without one that is on, no token is active. */
   readonly protocol: { readonly createIntrospection: CreateIntrospection | undefined } | undefined;
   readonly readiness: Readiness;

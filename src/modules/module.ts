@@ -2,6 +2,7 @@ import type { BlockList } from 'node:net';
 import type { Admission } from '../api/admission.ts';
 import type { Api, ApiParts } from '../api/api.ts';
 import type { ModuleRpcs, RpcParts } from '../api/module-rpcs.ts';
+import type { Procedures } from '../api/procedures.ts';
 import type { Config, ModuleSettings } from '../config/config.ts';
 import type { WantedPort } from '../config/require-free-ports.ts';
 import type { Secrets } from '../config/secrets.ts';
@@ -28,6 +29,8 @@ export interface Module<ItsConfig = Config> extends ModuleSettings {
   createPageOffer?(config: ItsConfig, setup: PageSetup): PageOffer;
   /** Creates the RPCs of the API that it answers. Without it they are unimplemented, and their routes answer 404. */
   createRpcs?(config: ItsConfig, parts: RpcParts): ModuleRpcs;
+  /** Writes its part of `gen`, for `npm run generate`. `procedures` are those of Usher with its modules. */
+  generate?(procedures: Procedures): Promise<void>;
   /** Commands of `src/start.js`, by name. Each returns its output, also in parts. @throws Error of one line */
   readonly commands?: Readonly<
     Record<string, (config: ItsConfig, ...given: string[]) => Promise<string | AsyncIterable<string>>>
@@ -56,12 +59,15 @@ interface Protocol {
 /** What the running core gives to a module. */
 export interface Core extends ApiParts {
   readonly api: Api;
+  /** Whether Usher serves an account page. */
+  readonly hasAccountPage: boolean;
+  readonly hasOidc: boolean;
   readonly onMessage: (applicationId: string) => void;
   readonly secrets: Secrets;
   readonly trustedProxies: BlockList;
   /** How this machine reaches the server. */
   readonly url: string;
-  /** The greetings of the modules that were opened before. */
+  /** The greetings of the modules that are open. Those of later modules follow. */
   readonly greetings: readonly Greeting[];
   /** Limits requests of browsers in flight. */
   readonly loginAdmission: Admission;
@@ -94,4 +100,6 @@ export interface Greeting {
   readonly text: string;
   /** Shell variables for a first call, by name. */
   readonly variables?: Readonly<Record<string, string>>;
+  /** Makes values for the variables in the examples of the API reference. Only this machine may see them. */
+  readonly readExampleValues?: () => Promise<Readonly<Record<string, string>>>;
 }

@@ -11,6 +11,7 @@ import { newDeviceModule } from './new-device/module.ts';
 import { oidcModule } from './oidc/module.ts';
 import { passkeysModule } from './passkeys/module.ts';
 import { providersModule } from './providers/module.ts';
+import { referenceModule } from './reference/module.ts';
 import { rememberedSignInsModule } from './remembered-sign-ins/module.ts';
 import { userTransferModule } from './user-transfer/module.ts';
 
@@ -19,6 +20,7 @@ import { userTransferModule } from './user-transfer/module.ts';
  * folders names them.
  */
 const LIST = [
+  referenceModule,
   consoleModule,
   demoModule,
   oidcModule,

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, expect, test } from 'vitest';
-import { WEBHOOK_DATA } from '../../src/api/docs/webhook-guide.ts';
 import { createUsherAdminClient } from '../../src/client/admin-client.ts';
 import {
   createUsherClient,
@@ -13,6 +12,7 @@ import {
   type WebhookData,
   type WebhookMessage,
 } from '../../src/client/usher-client.ts';
+import { WEBHOOK_DATA } from '../../src/modules/reference/docs/webhook-guide.ts';
 import { MINUTE, TestClock } from '../support/clock.ts';
 import {
   ADMIN_KEY,

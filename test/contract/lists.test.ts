@@ -2,12 +2,11 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
-import { exampleOf } from '../../src/api/docs/examples.ts';
 import { validationFailed } from '../support/answers.ts';
 import { TestClock } from '../support/clock.ts';
 import { LIST_OPERATIONS, listOf } from '../support/lists.ts';
 import { call, mainProtocolOf } from '../support/protocols.ts';
-import { credentialFor } from '../support/samples.ts';
+import { credentialFor, exampleOf } from '../support/samples.ts';
 import { createTenant, type Tenant } from '../support/service.ts';
 import { openContractFixture, UNKNOWN_ID } from './contract-fixture.ts';
 

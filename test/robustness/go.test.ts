@@ -7,8 +7,6 @@ import { cp, mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { READER_SETUPS } from '../../src/api/docs/message-guide.ts';
-import { CREATIONS, SETUPS } from '../../src/api/docs/quick-starts.ts';
 import { createDirectory } from '../support/directory.ts';
 import { ExampleBrowser, expectSignIn, startExample } from '../support/example-application.ts';
 import { expectReader } from '../support/expect-reader.ts';
@@ -18,6 +16,7 @@ import { openClientFixture } from '../support/openid/client-fixture.ts';
 import { PERSON } from '../support/openid/provider.ts';
 import { runProgram, SCRIPTS } from '../support/openid/run-script.ts';
 import { REPOSITORY, runShell } from '../support/process.ts';
+import { quickStartOf, readerSetupOf } from '../support/quick-starts.ts';
 import { ADMIN_KEY, adminClient, createTenant, createTestUser, startTestService } from '../support/service.ts';
 import { lacks } from '../support/tools.ts';
 
@@ -65,7 +64,7 @@ describe.skipIf(lacks('GO'))('in Go', { timeout: 900_000 }, () => {
   test('a service signs users in over gRPC', async () => {
     await using service = await startTestService({ config: { publicUrl: undefined } });
     const { clientId, apiKey } = await createTenant(service, { redirectUris: ['http://127.0.0.1/callback'] });
-    await generate(SETUPS['Go over gRPC']);
+    await generate(quickStartOf('Go over gRPC').setup);
     const USHER_URL = `http://localhost:${service.port}`;
     const app = await start('go-grpc', { USHER_URL, CLIENT_ID: clientId, API_KEY: apiKey });
     try {
@@ -76,7 +75,7 @@ describe.skipIf(lacks('GO'))('in Go', { timeout: 900_000 }, () => {
   });
 
   test('a service reads messages, across restarts', async () => {
-    await generate(READER_SETUPS.Go);
+    await generate(readerSetupOf('Go'));
     await expectReader([await buildExample('messages')]);
   });
 
@@ -87,7 +86,8 @@ describe.skipIf(lacks('GO'))('in Go', { timeout: 900_000 }, () => {
       oidcSigningKeys: [createRsaJwk()],
       config: { port, publicUrl: USHER_URL },
     });
-    const created = await runShell(`${CREATIONS.product}echo $CLIENT_ID $API_KEY`, { USHER_URL, ADMIN_KEY });
+    const { creation } = quickStartOf('Go with OpenID Connect');
+    const created = await runShell(`${creation}echo $CLIENT_ID $API_KEY`, { USHER_URL, ADMIN_KEY });
     const [CLIENT_ID = '', API_KEY = ''] = created.stdout.trim().split(' ');
     const app = await start('go-oidc', { USHER_URL, CLIENT_ID, API_KEY });
     try {

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { CREATIONS, SETUPS } from '../../src/api/docs/quick-starts.ts';
 import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { MINUTE } from '../support/clock.ts';
 import { createDirectory } from '../support/directory.ts';
@@ -15,9 +14,10 @@ import { LOGIN_CONFIG } from '../support/login-browser.ts';
 import { Mailbox } from '../support/mail-server.ts';
 import { createRsaJwk } from '../support/oidc.ts';
 import { REPOSITORY, runShell } from '../support/process.ts';
+import { quickStartOf } from '../support/quick-starts.ts';
 import { ADMIN_KEY, createTestUser, startTestService, type TestService } from '../support/service.ts';
 
-const SETUP = SETUPS['Single-page app'] ?? '';
+const { creation, setup: SETUP } = quickStartOf('Single-page app');
 
 describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   const stack = new AsyncDisposableStack();
@@ -35,7 +35,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       config: { ...LOGIN_CONFIG, port, publicUrl },
     });
     stack.defer(() => service.close());
-    const created = await runShell(`${CREATIONS['single-page']}echo $CLIENT_ID`, { USHER_URL: publicUrl, ADMIN_KEY });
+    const created = await runShell(`${creation}echo $CLIENT_ID`, { USHER_URL: publicUrl, ADMIN_KEY });
     const CLIENT_ID = created.stdout.trim();
     expect(CLIENT_ID).toMatch(/^client_[0-9a-f]{32}$/);
 

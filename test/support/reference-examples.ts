@@ -1,9 +1,9 @@
 /** The examples of the API reference with what they need to run. */
 
+import examples from '../../proto/examples.json' with { type: 'json' };
 import type { Operation } from '../../src/api/catalogue.ts';
-import { VARIABLES, type Variable } from '../../src/api/docs/example-variables.ts';
 import { type Run, runShell } from './process.ts';
-import { prepareSample, type SampleFixture, SampleValues } from './samples.ts';
+import { prepareSample, type SampleFixture, SampleValues, type Variable } from './samples.ts';
 import { ADMIN_KEY } from './service.ts';
 
 /** Returns the variables that the example uses, with values that are new. */
@@ -18,7 +18,7 @@ export async function variablesOf(
     API_KEY: fixture.tenant.apiKey,
     ADMIN_KEY,
   };
-  for (const name of Object.keys(VARIABLES) as Variable[]) {
+  for (const name of Object.keys(examples.variables) as Variable[]) {
     if (new RegExp(`\\b${name}\\b`).test(example)) env[name] = await values.get(name);
   }
   await prepareSample(method, values);

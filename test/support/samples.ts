@@ -1,9 +1,8 @@
 /** A valid request of every operation, for tests that go over all of them: the example of the API reference. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { DescMethodUnary, JsonObject, JsonValue } from '@bufbuild/protobuf';
+import examples from '../../proto/examples.json' with { type: 'json' };
 import type { Operation } from '../../src/api/catalogue.ts';
-import type { Variable } from '../../src/api/docs/example-variables.ts';
-import { exampleOf } from '../../src/api/docs/examples.ts';
 import { refusal, success } from './answers.ts';
 import type { TestDatabase } from './database.ts';
 import type { Answer } from './protocols.ts';
@@ -23,6 +22,13 @@ import {
   REDIRECT_URI,
   type Tenant,
 } from './service.ts';
+
+interface Example {
+  readonly required?: JsonObject;
+  readonly optional?: JsonObject;
+}
+
+export type Variable = keyof typeof examples.variables;
 
 export interface SampleFixture {
   readonly service: { readonly url: string; readonly database: Pick<TestDatabase, 'sql'> };
@@ -159,6 +165,12 @@ const TO_OTHERS: Readonly<Record<string, Answer>> = {
   'UserService/RevokeInvitation': refusal('not_found', 'Invitation not found'),
   'UserService/BatchGetUsers': success({ users: [] }, 'Users retrieved successfully'),
 };
+
+/** Returns the example of an operation, with variables such as `$EVENT_ID`. */
+export function exampleOf(method: DescMethodUnary): Example {
+  const operations: Readonly<Record<string, Example>> = examples.operations;
+  return operations[nameOf(method)] ?? {};
+}
 
 /** Returns the answer to another application; undefined where the request names nothing of an application's own. */
 export function answerToOthers(method: DescMethodUnary): Answer | undefined {

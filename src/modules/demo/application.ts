@@ -1,14 +1,12 @@
-/** Routes the requests to the demo: its two applications, the receiver of its webhook, the home page and the API reference. */
+/** Routes the requests to the demo: its two applications and the receiver of its webhook. */
 import { verifyWebhook, WebhookVerificationError } from '../../client/verify-webhook.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { readBody } from '../../http/read-body.ts';
 import { sendJson } from '../../http/response.ts';
 import { sendPage, sendRedirect } from '../../login-page/responses.ts';
-import type { Core } from '../module.ts';
 import type { Demo } from './demo.ts';
 import type { DemoParts } from './demo-parts.ts';
 import { CAFE, DEMO, renderMessage } from './pages.ts';
-import { createReferenceAction } from './reference.ts';
 import { type Actions, type CallUsher, createCall, createSite } from './site.ts';
 import { RECEIVER_PATH } from './webhook.ts';
 
@@ -16,11 +14,7 @@ const MAX_WEBHOOK_BYTES = 256 * 1024;
 const WEBHOOK_TIMEOUT_MS = 5_000;
 
 /** Returns the handler. `print` writes to the terminal. */
-export function createDemoApplication(
-  demo: Demo,
-  parts: DemoParts & Pick<Core, 'greetings'>,
-  print: (text: string) => void,
-): PathHandler {
+export function createDemoApplication(demo: Demo, parts: DemoParts, print: (text: string) => void): PathHandler {
   const { clock, url } = parts;
   const { accountUrl, cafe, methods, webhookId } = demo;
   const email = demo.canSignIn ? demo.email : undefined;
@@ -30,7 +24,6 @@ export function createDemoApplication(
     ...createSite(demo, { ...DEMO, ...shared, other: CAFE }, callAsDemo, clock),
     ...createSite(cafe, { ...CAFE, ...shared, other: DEMO }, createCall(url, cafe.apiKey), clock),
     ...createReceiver(webhookId, callAsDemo, print),
-    ...createReferenceAction(demo, parts),
   };
 
   return async (context) => {

@@ -1,6 +1,7 @@
-import type { ApiParts } from '../../api/api.ts';
+import type { Core } from '../module.ts';
 
-type SharedParts =
+export type DemoParts = Pick<
+  Core,
   | 'authPageUrl'
   | 'cipher'
   | 'clock'
@@ -9,10 +10,6 @@ type SharedParts =
   | 'policy'
   | 'webhooksPerApplication'
   | 'sessionMaxAgeSeconds'
-  | 'tokens';
-
-export interface DemoParts extends Pick<ApiParts, SharedParts> {
-  /** How this machine reaches the server. */
-  readonly url: string;
-  readonly hasOidc: boolean;
-}
+  | 'tokens'
+  | 'url'
+>;

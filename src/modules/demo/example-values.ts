@@ -1,5 +1,4 @@
 /** Values of the demo for the variables in the examples of the API reference. */
-import type { Variable } from '../../api/docs/example-variables.ts';
 import { BY_USHER, withAudit } from '../../domain/audit/audit-event.ts';
 import { completeLogin } from '../../domain/login/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl } from '../../domain/login/generate-auth-url.ts';
@@ -15,7 +14,7 @@ const PEER = { ipAddress: '127.0.0.1', userAgent: 'Usher demo' };
 export async function makeExampleValues(
   { apiKey, applicationId, applicationName, clientId, eventIds, redirectUri, redirectUris, userId, webhookId }: Demo,
   parts: DemoParts,
-): Promise<Partial<Record<Variable | 'API_KEY', string>>> {
+): Promise<Readonly<Record<string, string>>> {
   const now = parts.clock();
   const run = parts.database.within(performance.now() + TIMEOUT_MS);
   const application = { id: applicationId, name: applicationName, clientId, redirectUris };

@@ -2,6 +2,7 @@
 import type { Module, OpenedModule } from '../module.ts';
 import { createDemoApplication } from './application.ts';
 import { type Demo, openDemo } from './demo.ts';
+import { makeExampleValues } from './example-values.ts';
 
 export interface OpenedDemo extends OpenedModule {
   readonly demo: Demo;
@@ -23,6 +24,7 @@ export const demoModule: Module = {
         url: homeUrl,
         text: canSignIn ? text : '',
         variables: { CLIENT_ID: clientId, API_KEY: apiKey },
+        readExampleValues: () => makeExampleValues(demo, core),
       },
     };
   },

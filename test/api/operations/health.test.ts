@@ -10,14 +10,13 @@ import {
   HealthCheckRequestSchema,
   HealthCheckResponse_ServingStatus as ServingStatus,
 } from '../../../gen/health/v1/health_pb.ts';
-import packageJson from '../../../package.json' with { type: 'json' };
 import { SERVED_SERVICES } from '../../../src/api/catalogue.ts';
 import { pathOf } from '../../../src/api/procedures.ts';
 import { GrpcClient } from '../../support/grpc-client.ts';
 import { request } from '../../support/http.ts';
 import { openHttp2Session, readReply } from '../../support/http2-session.ts';
 import { RawConnection } from '../../support/raw-connection.ts';
-import { PUBLIC_URL, startTestService } from '../../support/service.ts';
+import { startTestService } from '../../support/service.ts';
 
 const NAMES = ['', ...SERVED_SERVICES.map(({ typeName }) => typeName)];
 
@@ -110,7 +109,7 @@ describe.each(['/healthz', '/readyz'])('%s', (path) => {
   });
 });
 
-describe.each(['/', '/healthz', '/readyz', '/.well-known/jwks.json'])('%s', (path) => {
+describe.each(['/healthz', '/readyz', '/.well-known/jwks.json'])('%s', (path) => {
   test('returns 405 with Allow for POST', async () => {
     const reply = await request(service.url, { method: 'POST', path });
     expect(reply.status).toBe(405);
@@ -123,32 +122,6 @@ describe.each(['/', '/healthz', '/readyz', '/.well-known/jwks.json'])('%s', (pat
     expect(head?.headers['content-length']).toBe(get?.headers['content-length']);
     expect(Number(get?.headers['content-length'])).toBe(get?.body.length);
   });
-});
-
-test('/ is a page that links to endpoints which answer, without script', async () => {
-  const { headers, body } = await request(service.url, { path: '/' });
-  expect(headers).toMatchObject({
-    'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': expect.stringMatching(/^default-src 'none'; style-src 'sha256-[^;]*; img-src data:;/),
-  });
-  expect(body).toContain(`<title>Usher ${packageJson.version}</title>`);
-  expect(body).not.toContain('<script');
-  const links = new Set([...body.matchAll(/<a href="([^"#]+)/g)].map(([, path]) => `/${path}`));
-  expect([...links]).toEqual(expect.arrayContaining(['/docs', '/healthz', '/readyz', '/.well-known/jwks.json']));
-  for (const path of links) expect(await request(service.url, { path })).toMatchObject({ status: 200 });
-});
-
-test.each([
-  ['https://usher.test.example/', false],
-  [`${PUBLIC_URL}/own/login`, false],
-  [undefined, true],
-])('/ links to the account page unless AUTH_PAGE_URL is set: %s', async (authPageUrl, hasAccount) => {
-  const { database, config: like } = service;
-  await using other = await startTestService({ database, like, config: { authPageUrl } });
-  const { body } = await request(other.url, { path: '/' });
-  expect(body.includes('href="account"')).toBe(hasAccount);
-  expect(body.includes('a code by e-mail')).toBe(hasAccount);
-  expect((await request(other.url, { path: '/account' })).status === 404).toBe(!hasAccount);
 });
 
 test('a wrong path is a page for a browser, and an error body for a program', async () => {

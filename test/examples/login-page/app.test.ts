@@ -1,11 +1,11 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { SETUPS } from '../../../src/api/docs/quick-starts.ts';
 import { createDirectory } from '../../support/directory.ts';
 import { startExample } from '../../support/example-application.ts';
 import { findFreePort } from '../../support/free-port.ts';
 import { runShell } from '../../support/process.ts';
+import { quickStartOf } from '../../support/quick-starts.ts';
 import { clientsOf, createTenant, createTestUser, REDIRECT_URI, startTestService } from '../../support/service.ts';
 
 const ADA = 'ada@example.com';
@@ -23,7 +23,7 @@ await createTestUser(service, { email: ADA });
 const directory = await createDirectory();
 const PASSWORDS_FILE = join(directory, 'passwords.json');
 // As the quick start of /docs says. Eve is nobody at Usher.
-const [command = ''] = /node -p .*/.exec(SETUPS['Login page of your own'] ?? '') ?? [];
+const [command = ''] = /node -p .*/.exec(quickStartOf('Login page of your own').setup) ?? [];
 await runShell(`cd '${directory}' && ${command}`);
 const passwords = JSON.parse(await readFile(PASSWORDS_FILE, 'utf8'));
 await writeFile(PASSWORDS_FILE, JSON.stringify({ ...passwords, 'eve@example.com': passwords[ADA] }));

@@ -1,7 +1,7 @@
 /** The page after an application was created: what it is, its key, and the quick start with its values. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { OPENID_CLIENTS } from '../../../src/api/docs/openid-clients.ts';
-import { ALL_QUICK_STARTS, SETUPS } from '../../../src/api/docs/quick-starts.ts';
+import openIdClients from '../../../gen/openid-clients.json' with { type: 'json' };
+import quickStarts from '../../../gen/quick-starts.json' with { type: 'json' };
 import { html } from '../../../src/http/html.ts';
 import { type ConsoleBrowser, ConsoleFixture, OPERATORS } from '../../support/console-fixture.ts';
 import { createRsaJwk } from '../../support/oidc.ts';
@@ -44,10 +44,10 @@ test.each(['server', 'own-page'] as const)(
     const apiKey = line.slice(` export ${values}`.length);
     expect(line).toBe(` export ${values}${apiKey}`);
     await clientsOf(fixture.service, { apiKey }).events.listEvents({});
-    const login = ALL_QUICK_STARTS.filter((each) => each.kind === 'own-page');
-    const all = [...(kind === 'own-page' ? login : []), ...ALL_QUICK_STARTS.filter((each) => each.kind === 'server')];
+    const login = quickStarts.filter((each) => each.kind === 'own-page');
+    const all = [...(kind === 'own-page' ? login : []), ...quickStarts.filter((each) => each.kind === 'server')];
     const lineOf = (each: (typeof all)[number]) => (login.includes(each) ? ` export USHER_URL=${PUBLIC_URL}` : line);
-    expect(code).toEqual(all.flatMap((each) => [`${lineOf(each)}\n${SETUPS[each.title]}`, each.text]));
+    expect(code).toEqual(all.flatMap((each) => [`${lineOf(each)}\n${each.setup}`, each.text]));
     // What a reload shows has the key no more.
     const path = `/applications/${application?.id}/keys`;
     expect(page.body).toContain(`data-path="${path}"`);
@@ -67,8 +67,9 @@ test('a single-page app is a public client, and its line and its commands have n
   });
   expect(line).toBe(` export USHER_URL=${PUBLIC_URL} CLIENT_ID=${application?.clientId}`);
   const [commands = '', file, key = ''] = code;
-  expect(commands).toBe(`${line}\n${SETUPS['Single-page app']}`);
-  expect(file).toBe(ALL_QUICK_STARTS.find(({ kind }) => kind === 'single-page')?.text);
+  const start = quickStarts.find(({ kind }) => kind === 'single-page');
+  expect(commands).toBe(`${line}\n${start?.setup}`);
+  expect(file).toBe(start?.text);
   await clientsOf(fixture.service, { apiKey: key }).events.listEvents({});
   const { application: other } = await create('single-page', { postLogoutRedirectUris: 'https://shop.test/bye' });
   expect(other?.postLogoutRedirectUris).toEqual(['https://shop.test/bye']);
@@ -78,9 +79,9 @@ test('a product gets the settings of products with its values', async () => {
   const { application, line, code } = await create('product', { redirectUris: 'https://wiki.test/callback' });
   expect(application).toMatchObject({ openIdConnect: true, publicClient: false, requirePkce: true });
   const [, apiKey = ''] = /API_KEY=(\S+)/.exec(line) ?? [];
-  const settings = code.slice(0, OPENID_CLIENTS.length);
-  const own = ALL_QUICK_STARTS.filter(({ kind }) => kind === 'product');
-  expect(code.slice(settings.length)).toEqual(own.flatMap(({ title, text }) => [`${line}\n${SETUPS[title]}`, text]));
+  const settings = code.slice(0, openIdClients.length);
+  const own = quickStarts.filter(({ kind }) => kind === 'product');
+  expect(code.slice(settings.length)).toEqual(own.flatMap(({ setup, text }) => [`${line}\n${setup}`, text]));
   for (const text of settings) expect(text).not.toMatch(/login\.example\.com|client_…|usk_…/);
   const grafana = settings.find((text) => text.includes('[auth.generic_oauth]')) ?? '';
   for (const value of [`${PUBLIC_URL}/oidc/token`, application?.clientId ?? '-', apiKey])

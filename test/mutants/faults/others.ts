@@ -212,18 +212,18 @@ export const OTHER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A large service gets one page of the reference',
-    file: 'src/api/docs/split-service.ts',
+    file: 'src/modules/reference/docs/split-service.ts',
     find: 'PART_BYTES = 40_000',
     replace: 'PART_BYTES = 400_000',
-    test: 'test/api/docs/reference.test.ts',
+    test: 'test/modules/reference/reference.test.ts',
     title: /none is longer/,
   },
   {
     what: 'Links of the reference to other pages stay on the page',
-    file: 'src/api/docs/page.ts',
+    file: 'src/modules/reference/docs/page.ts',
     find: 'target === undefined || target === path ? link',
     replace: 'target !== undefined ? link',
-    test: 'test/api/docs/reference.test.ts',
+    test: 'test/modules/reference/reference.test.ts',
     title: /each of its links leads/,
   },
 ];

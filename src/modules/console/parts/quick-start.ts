@@ -1,6 +1,6 @@
 /** The quick start of a new application, with its values. */
-import { OPENID_CLIENTS } from '../../../api/docs/openid-clients.ts';
-import { ALL_QUICK_STARTS, SETUPS } from '../../../api/docs/quick-starts.ts';
+import openIdClients from '../../../../gen/openid-clients.json' with { type: 'json' };
+import quickStarts from '../../../../gen/quick-starts.json' with { type: 'json' };
 import { isRegistered } from '../../../domain/applications/redirect-uri.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { renderFacts } from './panel.ts';
@@ -26,9 +26,9 @@ export function variablesOf({ kind, usherUrl, clientId, apiKey }: NewApplication
 
 export function renderQuickStart(application: NewApplication): Html {
   const { kind, path, redirectUris, usherUrl } = application;
-  const own = ALL_QUICK_STARTS.filter((each) => each.kind === kind);
+  const own = quickStarts.filter((each) => each.kind === kind);
   // A login page of one's own needs an application that leads to it.
-  const all = kind === 'own-page' ? [...own, ...ALL_QUICK_STARTS.filter((each) => each.kind === 'server')] : own;
+  const all = kind === 'own-page' ? [...own, ...quickStarts.filter((each) => each.kind === 'server')] : own;
   return html`${kind === 'product' && renderProducts(application)}
 ${
   !isRegistered(QUICK_START_URI, redirectUris) &&
@@ -41,7 +41,7 @@ ${all.map((each) => {
   return renderSteps(
     each.title,
     own.length === 1 && each === own[0],
-    html`${renderCode('Copy the commands', `${variables}\n${SETUPS[each.title] ?? ''}`)}
+    html`${renderCode('Copy the commands', `${variables}\n${each.setup}`)}
 ${renderCode('Copy the file', each.text)}`,
   );
 })}${kind === 'single-page' && renderKeyOfPage(application)}`;
@@ -62,7 +62,7 @@ function renderProducts({ usherUrl, clientId, apiKey }: NewApplication): Html {
     ['Client secret', 'the key above'],
     ['Scopes', html`<code>openid profile email</code>`],
   ])}
-${OPENID_CLIENTS.map(({ name, redirectUri, settings }) =>
+${openIdClients.map(({ name, redirectUri, settings }) =>
   renderSteps(
     name,
     false,
