@@ -539,7 +539,8 @@ export type UpdateApplicationRequest = Message<"usher.v1.UpdateApplicationReques
 
   /**
    * The client IDs of up to 100 applications that get tokens for the resource: of
-   * their own by client_credentials, without a user, and of their users.
+   * their own by client_credentials, without a user, and of their users. A client
+   * in the list has both rights.
    *
    * @generated from field: repeated string machine_client_ids = 34;
    */

@@ -7,6 +7,8 @@ import { LOOPBACK } from '../../domain/webhooks/address-policy.ts';
 import type { Core, Module, OpenedModule } from '../module.ts';
 import { CLIENTS_OFFER } from './account-clients.ts';
 import { ClientDocuments } from './clients/client-documents.ts';
+import { matchClient } from './clients/client-hosts.ts';
+import { isClientUrl } from './clients/client-url.ts';
 import { createFetchDocument } from './clients/fetch-document.ts';
 import { createAccessTokenOpener } from './domain/access-token.ts';
 import { createAuthorizationAnswers } from './domain/authorization-answer.ts';
@@ -31,8 +33,9 @@ export const oidcModule: Module<Config & OidcConfig> = {
     const provider = createOidcProvider(oidcSigningKeys, tokenKeys);
     // The endpoints and the API share them.
     let opened: OpenedCaches | undefined;
+    const allowsClient = (id: string) => !isClientUrl(id) || matchClient(config.clientMetadataHosts, id) !== undefined;
     const openCaches = (run: Run, sessions: LiveSessions) =>
-      (opened ??= { liveGrants: new LiveGrants(run, sessions), machineKeys: new MachineKeys(run) });
+      (opened ??= { liveGrants: new LiveGrants(run, sessions, allowsClient), machineKeys: new MachineKeys(run) });
     return {
       createIntrospection:
         provider &&

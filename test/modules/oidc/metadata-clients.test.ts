@@ -149,6 +149,16 @@ describe('a client of a URL', () => {
     expect(again.body.error).toBe('invalid_grant');
   });
 
+  it('refreshes with nothing that it was not granted', async () => {
+    const clientId = clients.add();
+    const { body } = await signIn(clientId, { scope: 'orders:read' });
+    const more = await refresh(clientId, body.refresh_token, { scope: 'orders:write' });
+    expect(more).toMatchObject({ status: 400, body: { error: 'invalid_scope' } });
+    // The error has not replaced the token.
+    for (const { refresh_token: token } of [body, (await refresh(clientId, body.refresh_token)).body])
+      expect((await refresh(clientId, token)).body.scope).toBe('orders:read');
+  });
+
   it('has its code redeemed by nobody else, and only for the resource that it named', async () => {
     const clientId = clients.add();
     const { location } = await allow(await arrive(clientId));
@@ -339,6 +349,27 @@ describe('access', () => {
   });
 });
 
+test.each<[string, { allowMetadataClients?: boolean; hosts?: string }]>([
+  ['resource', { allowMetadataClients: false }],
+  ['host', { hosts: 'elsewhere.test' }],
+])('tokens are dead once their %s lets no such client ask', async (_, { hosts, ...changes }) => {
+  const clientId = clients.add();
+  const { body } = await signIn(clientId);
+  await admin.updateApplication({ applicationId: shop.id, ...changes });
+  try {
+    // Other replicas hear of it within five seconds.
+    await using replica = await fixture.startReplica({
+      ...config,
+      ...(hosts && { clientMetadataHosts: parseClientHosts(hosts) }),
+    });
+    for (const token of [body.access_token, body.refresh_token])
+      expect((await post(replica, '/oidc/introspect', { token: token ?? '' }, basicOf(shop))).body.active).toBe(false);
+    expect(await getUserinfo(replica, body.access_token)).toMatchObject({ status: 401 });
+  } finally {
+    await admin.updateApplication({ applicationId: shop.id, allowMetadataClients: true });
+  }
+});
+
 test('a user who was removed from the resource has lost the access of clients, and is asked again', async () => {
   const clientId = clients.add();
   const { browser, user, body } = await signIn(clientId);
@@ -449,6 +480,24 @@ describe('consent', () => {
     expect((await redeem(clientId, answer.location)).status).toBe(200);
   });
 
+  it('is given by nobody on behalf of the user, also where it is remembered', async () => {
+    const clientId = clients.add();
+    const { user } = await signIn(clientId);
+    const { location = '' } = await ask(clientId);
+    const loginIntentId = new URL(location).searchParams.get('intent') ?? '';
+    const { redirectUrl } = await admin.completeLogin({ loginIntentId, userId: user.id, onBehalfBy: 'Support' });
+    const { pathname, search } = new URL(redirectUrl);
+    const answer = await new LoginBrowser(service).open(pathname + search);
+    expect(parametersOf(answer.location)).toEqual({
+      error: 'access_denied',
+      state: expect.any(String),
+      iss: PUBLIC_URL,
+    });
+    const [intent] = await service.database.sql`
+      select consented_at, redeemed_at from usher.login_intents where id = ${loginIntentId}`;
+    expect(intent).toEqual({ consented_at: null, redeemed_at: expect.any(Date) });
+  });
+
   it('that is taken back ends the access, and is needed again', async () => {
     const clientId = clients.add();
     const { browser, user, body } = await signIn(clientId);
@@ -547,7 +596,11 @@ test('whoever adds a resource to the link of a registered client does not sign i
   // The client has asked for nothing but a login of its own, so it names no resource.
   const asItself = await post(service, '/oidc/token', form, basicOf(client));
   expect(asItself).toMatchObject({ status: 400, body: { error: 'invalid_target' } });
-  expect(await post(service, '/oidc/token', { ...form, resource }, basicOf(client))).toMatchObject({ status: 200 });
+  // With it, the rules of both count.
+  expect(await post(service, '/oidc/token', { ...form, resource }, basicOf(client))).toMatchObject({
+    status: 400,
+    body: { error: 'invalid_grant' },
+  });
 });
 
 test('a registered client that the resource does not list is refused', async () => {

@@ -1,6 +1,7 @@
 import type { Fault } from '../fault.ts';
 
 const flow = 'test/modules/oidc/metadata-clients.test.ts';
+const registered = 'test/modules/oidc/resource-clients.test.ts';
 const documents = 'test/modules/oidc/clients/documents.test.ts';
 
 /** Clients that nobody has registered, in the order of the checks of their requests. */
@@ -225,10 +226,82 @@ export const METADATA_CLIENT_FAULTS: readonly Fault[] = [
   {
     what: 'A form of another site consents',
     file: 'src/modules/oidc/pages/consent.ts',
-    find: "if (!isOwnForm(browser, parameters.get('token') ?? '')) throw new PageProblem('stale-form', 'access_denied');",
-    replace: '',
+    find: "isAnswer && !isOwnForm(browser, parameters.get('token') ?? '')",
+    replace: "isAnswer && browser.formToken === ''",
     test: flow,
     title: /is refused to another browser, and to forms of other sites/,
+  },
+  {
+    what: 'Who signs in on behalf of a user lets clients act for that user',
+    file: 'src/modules/oidc/pages/consent.ts',
+    find: 'intent.method === IMPERSONATION || ',
+    replace: '',
+    test: flow,
+    title: /is given by nobody on behalf of the user, also where it is remembered/,
+  },
+  {
+    what: 'A refresh for nothing that was granted gives a token for nothing',
+    file: 'src/modules/oidc/domain/narrow-scope.ts',
+    find: "if (grant && namesIn(requested, grant.scopeNames ?? []).length === 0) throw new OidcError('invalid_scope');",
+    replace: '',
+    test: flow,
+    title: /refreshes with nothing that it was not granted/,
+  },
+  {
+    what: 'Tokens outlive the permission of their resource to unregistered clients',
+    file: 'src/modules/oidc/domain/live-grants.ts',
+    find: 'else a.allow_metadata_clients end',
+    replace: 'else true end',
+    test: flow,
+    title: /tokens are dead once their resource lets no such client ask/,
+  },
+  {
+    what: 'Tokens outlive the permission of their client’s host',
+    file: 'src/modules/oidc/domain/live-grants.ts',
+    find: 'isAllowed: grant.isAllowed && allowsClient(grant.clientId)',
+    replace: 'isAllowed: grant.isAllowed',
+    test: flow,
+    title: /tokens are dead once their host lets no such client ask/,
+  },
+  {
+    what: 'Tokens outlive the list of their resource',
+    file: 'src/modules/oidc/domain/live-grants.ts',
+    find: 'then g.client_id = any(a.machine_client_ids)',
+    replace: 'then true',
+    test: registered,
+    title: /has tokens that are dead once the resource no longer lists the client/,
+  },
+  {
+    what: 'Users of a resource sign in to a client that they may not enter',
+    file: 'src/modules/oidc/domain/begin-grant.ts',
+    find: 'await requireEntryToClient(call, login.userId);',
+    replace: '',
+    test: registered,
+    title: /gets tokens of those alone who may enter it/,
+  },
+  {
+    what: 'Whoever may no longer enter the client of a resource stays signed in',
+    file: 'src/modules/oidc/domain/issue-tokens.ts',
+    find: 'await requireEntryToClient(call, token.userId);',
+    replace: '',
+    test: registered,
+    title: /gets tokens of those alone who may enter it/,
+  },
+  {
+    what: 'A sign-in for a resource need not be what the client demands',
+    file: 'src/modules/oidc/pages/authorize.ts',
+    find: 'Math.max(wanted.requiredAssurance, client.registered?.requiredAssurance ?? ONE_FACTOR)',
+    replace: 'wanted.requiredAssurance',
+    test: registered,
+    title: /has its users sign in with that/,
+  },
+  {
+    what: 'A refresh for a resource does not ask what the client demands',
+    file: 'src/modules/oidc/endpoints/token-endpoint.ts',
+    find: 'Math.max(resource.requiredAssurance, client.requiredAssurance ?? ONE_FACTOR)',
+    replace: 'resource.requiredAssurance',
+    test: registered,
+    title: /gets no more tokens of those who have signed in with less/,
   },
   {
     what: 'A refresh needs no consent',

@@ -1,8 +1,7 @@
 /** The metadata of clients that nobody has registered, from the cache or their own servers. */
 import { createLruCache } from '../../../cache/lru-cache.ts';
 import type { ClientDocument } from './client-document.ts';
-import { type ClientHosts, matchHost } from './client-hosts.ts';
-import { readClientUrl } from './client-url.ts';
+import { type ClientHosts, matchClient } from './client-hosts.ts';
 import type { FetchDocument } from './fetch-document.ts';
 
 /** With 20 long redirect URIs each, they take 40 MB at most. */
@@ -48,12 +47,12 @@ export class ClientDocuments {
 
   /** Returns whether the operator lets clients of this URL ask for access. */
   allows(clientId: string): boolean {
-    return this.#match(clientId) !== undefined;
+    return matchClient(this.#options.hosts, clientId) !== undefined;
   }
 
   /** `mayFetch` is asked before a fetch. */
   async find(clientId: string, mayFetch: () => boolean): Promise<Found> {
-    const match = this.#match(clientId);
+    const match = matchClient(this.#options.hosts, clientId);
     if (!match) return { problem: 'unknown' };
     const kept = this.#kept.get(clientId);
     if (kept && kept.until > this.#options.now()) return toFound(kept.document);
@@ -70,13 +69,6 @@ export class ClientDocuments {
     } finally {
       this.#waiting--;
     }
-  }
-
-  #match(clientId: string) {
-    const { hosts } = this.#options;
-    const url = hosts && readClientUrl(clientId);
-    const match = url && matchHost(hosts, url.hostname);
-    return match && { match, host: url.hostname };
   }
 
   async #fetch(clientId: string, { match }: { readonly match: 'named' | 'wildcard' }) {

@@ -1,4 +1,5 @@
 /** Which clients may do without a registration, by the hosts of their metadata. */
+import { readClientUrl } from './client-url.ts';
 
 export interface ClientHosts {
   /** Names, in lower case. */
@@ -27,6 +28,13 @@ export function parseClientHosts(text: string): ClientHosts | undefined {
     suffixes: hosts.filter((host) => host.startsWith('*.')).map((host) => host.slice(1)),
     isAny: hosts.includes('*'),
   };
+}
+
+/** Returns the host of the client's URL, and how the operator allows it, or undefined if the client may not ask. */
+export function matchClient(hosts: ClientHosts | undefined, clientId: string) {
+  const url = hosts && readClientUrl(clientId);
+  const match = url && matchHost(hosts, url.hostname);
+  return match && { match, host: url.hostname };
 }
 
 export function matchHost({ named, suffixes, isAny }: ClientHosts, host: string): HostMatch | undefined {

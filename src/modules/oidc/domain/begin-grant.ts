@@ -21,6 +21,7 @@ import {
   redeemCode,
   redeemedIntent,
 } from './redeem-code.ts';
+import { requireEntryToClient } from './require-entry-to-client.ts';
 
 interface GrantingCall extends CodeCall {
   readonly isPublic: boolean;
@@ -41,7 +42,8 @@ export interface BegunGrant {
 
 /**
  * Redeems a code, begins its grant, and finds or begins the session, in one statement. It takes two statements where
- * the intent may be on another server, and for applications whose webhooks get a message about the session.
+ * the intent may be on another server, for applications whose webhooks get a message about the session, and for the
+ * restricted client of a resource.
  *
  * @throws OidcError `invalid_grant` for every reason
  */
@@ -54,9 +56,16 @@ export async function beginGrant(
   const code = readCodeRequest(call, codeKeys, request);
   const rotation = rotationOf(call);
   const session = newSession(call);
-  const begunAtOnce = subscribed.has(call.application.id)
-    ? undefined
-    : await run(formFor(REDEEM_AND_BEGIN, call.application), { ...code, ...peer, ...session, maxAgeSeconds, rotation });
+  const begunAtOnce =
+    subscribed.has(call.application.id) || call.client?.restrictAccess
+      ? undefined
+      : await run(formFor(REDEEM_AND_BEGIN, call.application), {
+          ...code,
+          ...peer,
+          ...session,
+          maxAgeSeconds,
+          rotation,
+        });
   if (!begunAtOnce) return beginGrantOf(call, { maxAgeSeconds, subscribed }, await redeemCode(call, code));
   const [begun] = begunAtOnce;
   if (!begun) throw new OidcError('invalid_grant');
@@ -68,12 +77,17 @@ export async function beginGrant(
   return { grant, nonce, session: await beginGrantedSession(call, subscribed, peer, grant, firstTry) };
 }
 
-/** Begins the grant of a login that was redeemed. @throws OidcError `invalid_grant` as `beginGrantedSession` does */
+/**
+ * Begins the grant of a login that was redeemed.
+ *
+ * @throws OidcError `invalid_grant` as `requireEntryToClient` and `beginGrantedSession` do
+ */
 export async function beginGrantOf(
   call: GrantingCall,
   { maxAgeSeconds, subscribed }: Omit<BeginParts, 'codeKeys'>,
   { nonce, ...login }: RedeemedLogin,
 ): Promise<BegunGrant> {
+  await requireEntryToClient(call, login.userId);
   const grant = toGrant(call, maxAgeSeconds, login);
   return { grant, nonce, session: await beginGrantedSession(call, subscribed, call.peer, grant) };
 }

@@ -26,7 +26,8 @@ export interface FoundAccessToken extends FoundToken {
 }
 
 /**
- * Returns undefined unless the session and the grant of the access token are live. The answer is at most 5 seconds old.
+ * Returns undefined unless the session and the grant of the access token are live, and its client may still get tokens.
+ * The answer is at most 5 seconds old.
  */
 export async function findAccessToken(
   { liveGrants, liveSessions }: TokenParts,
@@ -37,12 +38,15 @@ export async function findAccessToken(
     liveSessions.find(applicationId, sessionId, MAX_STALENESS_MS),
     liveGrants.find(applicationId, grantId),
   ]);
-  if (!session || !grant || session.expiresAt <= now || grant.expiresAt <= now) return undefined;
+  if (!session || !grant?.isAllowed || session.expiresAt <= now || grant.expiresAt <= now) return undefined;
   const profile = { ...session, isEmailVerified: grant.verifiedEmail === session.email };
   return { applicationId, grantId, grant, scope, expiresAt: earlier(session, grant), profile };
 }
 
-/** Returns undefined unless the grant of the refresh token is live, and the token is the latest one of its grant. */
+/**
+ * Returns undefined unless the grant of the refresh token is live, the token is the latest one of its grant, and its
+ * client may still get tokens.
+ */
 export async function findRefreshToken(
   { liveGrants }: TokenParts,
   token: RefreshToken,
@@ -53,7 +57,8 @@ export async function findRefreshToken(
   // Another replica may have replaced the token meanwhile.
   const isOld = known !== undefined && known.rotation < token.rotation;
   const grant = isOld ? await liveGrants.read(applicationId, grantId) : known;
-  if (!grant || grant.rotation !== token.rotation || grant.expiresAt <= now || token.endsAt <= now) return undefined;
+  if (!grant?.isAllowed || grant.rotation !== token.rotation) return undefined;
+  if (grant.expiresAt <= now || token.endsAt <= now) return undefined;
   return { applicationId, grantId, grant, scope, expiresAt: token.endsAt };
 }
 

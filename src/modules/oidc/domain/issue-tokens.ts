@@ -3,20 +3,23 @@ import type { Logger } from 'pino';
 import type { ResourceScope } from '../../../database/column-types.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
-import { hasScope, readScope } from '../../../domain/grants/scope.ts';
+import { hasScope } from '../../../domain/grants/scope.ts';
 import { renewSession } from '../../../domain/sessions/renew-session.ts';
 import type { Peer } from '../../../domain/sessions/session.ts';
 import { createAccessToken } from './access-token.ts';
 import { type BegunGrant, beginGrant, beginGrantOf } from './begin-grant.ts';
 import { continueGrantedSession, type GrantedSession } from './granted-session.ts';
 import { idTokenClaims, type OnLeftOut } from './id-token.ts';
+import type { LiveGrants } from './live-grants.ts';
+import { narrowScope, requireGrantedName } from './narrow-scope.ts';
 import { OidcError } from './oidc-error.ts';
 import { pollDeviceLogin } from './poll-device-login.ts';
 import type { OidcProvider } from './provider.ts';
 import type { CodeCall, CodeRequest } from './redeem-code.ts';
 import { createRefreshToken, type RefreshToken, readRefreshToken } from './refresh-token.ts';
+import { requireEntryToClient } from './require-entry-to-client.ts';
 import { rotateGrant } from './rotate-grant.ts';
-import { namesIn, presentScopes, toBits } from './scope-names.ts';
+import { namesIn, presentScopes, toBits, toNames } from './scope-names.ts';
 
 export interface IssuingParts {
   readonly provider: OidcProvider;
@@ -30,6 +33,7 @@ export interface IssuingParts {
 export interface RefreshingParts extends IssuingParts {
   /** Makes this replica read the user's sessions and grants again. */
   readonly forgetUser: (userId: string) => void;
+  readonly liveGrants: LiveGrants;
 }
 
 /** A call of a client. Public clients send no secret, and their refresh tokens rotate. */
@@ -104,6 +108,8 @@ export async function refreshTokens(
     (token.rotation > 0 || !call.isPublic);
   if (!isUsable) throw new OidcError('invalid_grant');
   const scope = narrowScope(token.scope, request.scope, call.resourceScopes);
+  if (scope === 0 && request.scope !== undefined) await requireGrantedName(parts, token, request.scope);
+  await requireEntryToClient(call, token.userId);
   const rotate = () => rotateGrant(call, token).finally(() => parts.forgetUser(token.userId));
   const rotation = token.rotation > 0 ? await rotate() : 0;
   const session = await prolong(call, parts, await continueGrantedSession(call, token));
@@ -113,19 +119,6 @@ export async function refreshTokens(
 
 function maxAgeMsOf({ application }: ApplicationCall, { sessionMaxAgeSeconds }: IssuingParts): number {
   return (application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds) * 1_000;
-}
-
-/** Returns the scope of the request, which must be a part of the granted one (RFC 6749, section 6). */
-function narrowScope(granted: number, requested: string | undefined, ofResource: readonly ResourceScope[]): number {
-  if (requested === undefined) return granted;
-  const scope = readScope(requested);
-  const isNone = scope === 0 && namesIn(requested, toNames(ofResource)).length === 0;
-  if (isNone || (scope & ~granted) !== 0) throw new OidcError('invalid_scope');
-  return scope;
-}
-
-function toNames(scopes: readonly ResourceScope[]): string[] {
-  return scopes.map(({ name }) => name);
 }
 
 /** Renews the session if half of its lifetime is over. */

@@ -22,6 +22,8 @@ const GRANT = {
   knownNames: nullable(t.jsonb<readonly string[]>()),
   /** Empty unless the client is public: its pages may then read answers (CORS). */
   redirectUris: applications.redirectUris,
+  /** Whether the client, if it is another, may still get tokens for the application. */
+  isAllowed: t.boolean,
   /** Null unless the user has proved to have the address. */
   verifiedEmail: nullable(t.text),
 };
@@ -35,12 +37,16 @@ export class LiveGrants {
   readonly #sessions: LiveSessions;
   readonly #cache: RevalidatingCache<LiveGrant>;
 
-  /** `run` has no deadline: several callers share one read, and their deadlines differ. */
-  constructor(run: Run, sessions: LiveSessions) {
+  /**
+   * `run` has no deadline: several callers share one read, and their deadlines differ. `allowsClient` says whether the
+   * settings allow a client ID.
+   */
+  constructor(run: Run, sessions: LiveSessions, allowsClient: (clientId: string) => boolean = () => true) {
     this.#sessions = sessions;
     this.#cache = createApplicationCache(async (applicationId, grantIds) => {
       const rows = await run(selectGrants, { applicationId, grantIds });
-      return new Map(rows.map(({ id, ...grant }) => [id, grant]));
+      const check = (grant: LiveGrant) => ({ ...grant, isAllowed: grant.isAllowed && allowsClient(grant.clientId) });
+      return new Map(rows.map(({ id, ...grant }) => [id, check(grant)]));
     });
   }
 
@@ -68,6 +74,8 @@ const selectGrants = statement('select_live_oidc_grants', { ...GRANT, id: oidcGr
     coalesce(g.client_id, a.client_id) as client_id, g.scope_names,
     case when g.client_id is not null then a.resource_uri end as resource_uri,
     case when g.scope_names is not null then jsonb_path_query_array(a.resource_scopes, '$[*].name') end as known_names,
+    g.client_id is null or case when g.client_name is null then g.client_id = any(a.machine_client_ids)
+      else a.allow_metadata_clients end as is_allowed,
     case when a.public_client and g.client_id is null then a.redirect_uris else '{}' end as redirect_uris,
     case when users.email_verified_at is not null then users.email end as verified_email
   from oidc_grants g join users on users.id = g.user_id join applications a on a.id = g.application_id

@@ -16,6 +16,7 @@ const CLIENT = {
   /** Always true for a public client, which has no secret to prove that the code is its own. */
   requirePkce: t.boolean,
   sessionMaxAgeSeconds: applications.sessionMaxAgeSeconds,
+  requiredAssurance: applications.requiredAssurance,
   singleSignOn: applications.singleSignOn,
 };
 
@@ -45,5 +46,5 @@ export class OidcClients {
 
 const selectClients = statement('select_oidc_clients', CLIENT)`
   select id, client_id, redirect_uris, post_logout_redirect_uris, require_pkce or public_client as require_pkce,
-    public_client, session_max_age_seconds, single_sign_on
+    public_client, session_max_age_seconds, required_assurance, single_sign_on
   from applications where client_id = ${anyOf(p.texts('clientIds'))} and deleted_at is null and open_id_connect`;

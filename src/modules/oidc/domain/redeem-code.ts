@@ -4,7 +4,7 @@ import { loginIntents } from '../../../database/intent-schema.ts';
 import { p, type RowOfType, statement, t } from '../../../database/template.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
 import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
-import type { ApplicationCall } from '../../../domain/core/call.ts';
+import type { Application, ApplicationCall } from '../../../domain/core/call.ts';
 import { isSignedInHere } from '../../../domain/sessions/browser-cutoffs.ts';
 import { isSidCutOff } from '../../../domain/sessions/cutoffs.ts';
 import { sidOf } from '../../../domain/sessions/sid.ts';
@@ -25,6 +25,8 @@ export interface CodeRequest {
 export interface CodeCall extends ApplicationCall {
   /** The client ID, if `application` is not the client, but the resource of its tokens. */
   readonly forClient: string | null;
+  /** The application with this client ID. Undefined if nobody has registered the client. */
+  readonly client?: Application | undefined;
 }
 
 export interface RedeemedLogin extends RowOfType<typeof REDEEMED> {

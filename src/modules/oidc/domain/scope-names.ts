@@ -1,5 +1,10 @@
 /** The scopes of a resource. A grant has their names, and an access token says by bits which of these it has. */
+import type { ResourceScope } from '../../../database/column-types.ts';
 import { presentScope } from '../../../domain/grants/scope.ts';
+
+export function toNames(scopes: readonly ResourceScope[]): string[] {
+  return scopes.map(({ name }) => name);
+}
 
 /** Returns the names that are both in the scope of a request and in the list, in the order of the list. */
 export function namesIn(scope: string, names: readonly string[]): string[] {

@@ -39,6 +39,8 @@ export interface ClientCall extends ApplicationCall {
   readonly clientId: string;
   /** The client ID again, if nobody has registered the client: `application` is the resource of its tokens then. */
   readonly forClient: string | null;
+  /** The client, if `callAtResource` has put the resource of its tokens in the place of `application`. */
+  readonly client?: Application;
   /** What clients may ask for at the resource. */
   readonly resourceScopes: readonly ResourceScope[];
   readonly deadline: number;

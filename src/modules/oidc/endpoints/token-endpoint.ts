@@ -1,4 +1,5 @@
 /** The token endpoint: RFC 6749, section 3.2. */
+import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import { resourceOfMetadataClient, resourceOfRegistered } from '../domain/choose-resource.ts';
 import { readCode } from '../domain/code.ts';
 import { DEVICE_GRANT } from '../domain/device-codes.ts';
@@ -99,8 +100,10 @@ async function callAtResource(
   if (call.forClient !== null) return call;
   const resource = await resourceOfRegistered(resources, named, call);
   if (!resource) return call;
+  const { application: client } = call;
   const { resourceScopes, ...application } = resource;
-  return { ...call, application, forClient: clientId, resourceScopes };
+  const requiredAssurance = Math.max(resource.requiredAssurance, client.requiredAssurance ?? ONE_FACTOR);
+  return { ...call, application: { ...application, requiredAssurance }, client, forClient: clientId, resourceScopes };
 }
 
 /** RFC 6749, section 5.1, and OpenID Connect Core 1.0, section 3.1.3.3. */

@@ -1,5 +1,6 @@
 /** The authorization endpoint: checks the request of a client and redirects to the login page. */
 
+import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import { emailAddress } from '../../../domain/core/validation.ts';
 import { GROUPS_BIT } from '../../../domain/grants/scope.ts';
 import { createAuthPageLink } from '../../../domain/login/generate-auth-url.ts';
@@ -51,6 +52,8 @@ function readWanted({ parameters }: OidcPageRequest, client: AskingClient, { res
   const names = resource.resourceScopes.map(({ name }) => name);
   return {
     ...wanted,
+    // The rules of both count: a sign-in for the tokens of the resource is also one to the client.
+    requiredAssurance: Math.max(wanted.requiredAssurance, client.registered?.requiredAssurance ?? ONE_FACTOR),
     scope: client.registered ? scope : scope & ~GROUPS_BIT,
     forClient: client.clientId,
     clientName: client.clientName,

@@ -1,5 +1,6 @@
 /** The page that asks whether a client that nobody has registered may act for the person who has signed in. */
 import { openBytes } from '../../../crypto/sealed-bytes.ts';
+import { IMPERSONATION } from '../../../domain/tokens/verify-token.ts';
 import { toUuid } from '../../../encoding/uuid-bytes.ts';
 import { type IdentifiedBrowser, identifyBrowser, isOwnForm } from '../../../login-page/browser-cookie.ts';
 import { loginPathOf } from '../../../login-page/login-request.ts';
@@ -29,18 +30,19 @@ export async function askForConsent(request: OidcPageRequest): Promise<void> {
   const { context, call, isSecure, parameters } = request;
   const browser = identifyBrowser(context, isSecure);
   const intent = await findIntent(request, browser);
-  if (context.request.method === 'POST') {
-    if (!isOwnForm(browser, parameters.get('token') ?? '')) throw new PageProblem('stale-form', 'access_denied');
-    if (parameters.get('choice') !== 'allow') {
-      await denyClient(call, intent);
-      return sendAnswer(request, intent, { error: 'access_denied' });
-    }
+  const isAnswer = context.request.method === 'POST';
+  if (isAnswer && !isOwnForm(browser, parameters.get('token') ?? ''))
+    throw new PageProblem('stale-form', 'access_denied');
+  // Whoever signs in on behalf of a user must not let others act for that user.
+  if (intent.method === IMPERSONATION || (isAnswer && parameters.get('choice') !== 'allow')) {
+    await denyClient(call, intent);
+    return sendAnswer(request, intent, { error: 'access_denied' });
   }
   if (!awaitsConsent(intent, call.now)) return sendCode(request, browser);
   const asked = await findAskedConsent(call, intent);
   if (!asked) throw new PageProblem('unknown');
-  const wasGiven = context.request.method !== 'POST' && (await isRemembered(call, intent, asked));
-  if (context.request.method !== 'POST' && !wasGiven) return ask(request, browser, intent, asked);
+  const wasGiven = !isAnswer && (await isRemembered(call, intent, asked));
+  if (!isAnswer && !wasGiven) return ask(request, browser, intent, asked);
   await allowClient(call, intent, asked, { isRemembered: wasGiven });
   await sendCode(request, browser);
 }

@@ -1,0 +1,98 @@
+/** Registered clients that get tokens for another application: the rules of both count. */
+import { afterAll, describe, expect, it } from 'vitest';
+import { LoginBrowser } from '../../support/login-browser.ts';
+import { authorizationOf, CODE_VERIFIER, createRsaJwk, parametersOf } from '../../support/oidc.ts';
+import { basicOf, post } from '../../support/oidc-client.ts';
+import {
+  adminClient,
+  createTenant,
+  createTestUser,
+  REDIRECT_URI,
+  startTestService,
+  type Tenant,
+} from '../../support/service.ts';
+
+const service = await startTestService({ oidcSigningKeys: [createRsaJwk()] });
+afterAll(() => service.close());
+const admin = adminClient(service);
+
+/** Another replica has not cached the applications. */
+const startReplica = () => startTestService({ database: service.database, like: service.config });
+
+async function open(rules: { restrictAccess?: boolean; requiredAssurance?: string } = {}) {
+  const client = await createTenant(service, { openIdConnect: true });
+  const api = await createTenant(service, { openIdConnect: true });
+  const resource = `https://${client.clientId}.app.test`;
+  await admin.updateApplication({
+    ...{ applicationId: api.id, resourceUri: resource, machineClientIds: [client.clientId] },
+  });
+  await admin.updateApplication({ applicationId: client.id, ...rules });
+  return { client, api, resource, user: await createTestUser(service) };
+}
+
+type Opened = Awaited<ReturnType<typeof open>>;
+
+async function begin({ client, resource }: Opened): Promise<string> {
+  const { location } = await new LoginBrowser(service).open(`/oidc/authorize?${authorizationOf(client, { resource })}`);
+  return new URL(location ?? '').searchParams.get('intent') ?? '';
+}
+
+async function signIn(opened: Opened) {
+  const loginIntentId = await begin(opened);
+  const { redirectUrl } = await admin.completeLogin({ loginIntentId, userId: opened.user.id });
+  const { code = '' } = parametersOf(redirectUrl);
+  const form = { grant_type: 'authorization_code', code, redirect_uri: REDIRECT_URI, code_verifier: CODE_VERIFIER };
+  return post(service, '/oidc/token', { ...form, resource: opened.resource }, basicOf(opened.client));
+}
+
+const refresh = (at: { url: string }, client: Tenant, token: string | undefined) =>
+  post(at, '/oidc/token', { grant_type: 'refresh_token', refresh_token: token ?? '' }, basicOf(client));
+
+const REFUSED = { status: 400, body: { error: 'invalid_grant' } };
+
+describe('the client is restricted', () => {
+  it('gets tokens of those alone who may enter it, and of nobody who no longer may', async () => {
+    const opened = await open({ restrictAccess: true });
+    const { client, user } = opened;
+    expect(await signIn(opened)).toMatchObject(REFUSED);
+    expect(await service.database.sql`select from usher.oidc_grants where user_id = ${user.id}`).toEqual([]);
+    await admin.addApplicationUser({ applicationId: client.id, userId: user.id });
+    const { status, body } = await signIn(opened);
+    expect(status).toBe(200);
+    expect((await refresh(service, client, body.refresh_token)).status).toBe(200);
+    await admin.removeApplicationUser({ applicationId: client.id, userId: user.id });
+    expect(await refresh(service, client, body.refresh_token)).toMatchObject(REFUSED);
+  });
+});
+
+describe('the client demands more than one factor', () => {
+  it('has its users sign in with that', async () => {
+    const opened = await open({ requiredAssurance: 'PHISHING_RESISTANT' });
+    const [loginIntentId, userId] = [await begin(opened), opened.user.id];
+    await expect(admin.completeLogin({ loginIntentId, userId })).rejects.toMatchObject({
+      rawMessage: 'Assurance not met',
+    });
+  });
+
+  it('gets no more tokens of those who have signed in with less', async () => {
+    const opened = await open();
+    const { client } = opened;
+    const { body } = await signIn(opened);
+    expect((await refresh(service, client, body.refresh_token)).status).toBe(200);
+    await admin.updateApplication({ applicationId: client.id, requiredAssurance: 'PHISHING_RESISTANT' });
+    await using replica = await startReplica();
+    expect(await refresh(replica, client, body.refresh_token)).toMatchObject(REFUSED);
+  });
+});
+
+it('has tokens that are dead once the resource no longer lists the client', async () => {
+  const opened = await open();
+  const { api } = opened;
+  const { body } = await signIn(opened);
+  const introspect = (at: { url: string }) =>
+    post(at, '/oidc/introspect', { token: body.access_token ?? '' }, basicOf(api));
+  expect((await introspect(service)).body.active).toBe(true);
+  await service.database.sql`update usher.applications set machine_client_ids = '{}' where id = ${api.id}`;
+  await using replica = await startReplica();
+  expect((await introspect(replica)).body.active).toBe(false);
+});
