@@ -214,7 +214,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A refresh may ask for a larger scope',
-    file: 'src/modules/oidc/domain/issue-tokens.ts',
+    file: 'src/modules/oidc/domain/narrow-scope.ts',
     find: 'isNone || (scope & ~granted) !== 0',
     replace: 'isNone || granted === 0',
     test: tokens,
@@ -271,7 +271,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   {
     what: 'Anybody looks up a refresh token that was replaced',
     file: 'src/modules/oidc/domain/find-token.ts',
-    find: '!grant || grant.rotation !== token.rotation',
+    find: '!grant?.isAllowed || grant.rotation !== token.rotation',
     replace: '!grant',
     test: clients,
     title: /introspection tells nothing of a refresh token that was replaced/,
