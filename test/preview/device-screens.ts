@@ -28,7 +28,7 @@ export const DEVICE_SCREENS: readonly Screen[] = [
           ...deviceView(language),
           application: BAKERY,
           address: '198.51.100.1',
-          login: { createdAt, startedFrom: '2001:db8:1:2::/64' },
+          login: { clientName: BAKERY.name, createdAt, startedFrom: '2001:db8:1:2::/64' },
         },
         'ada.lovelace@mathematics.example.com',
       ),
@@ -47,7 +47,7 @@ function deviceView(language: Language): DeviceView {
     place: { path: '/device/request', query: [['request', 'x'.repeat(64)]] },
     application: SHOP,
     formToken: 'token',
-    login: { createdAt, startedFrom: '203.0.113.7' },
+    login: { clientName: SHOP.name, createdAt, startedFrom: '203.0.113.7' },
     address: '203.0.113.7',
     now,
   };

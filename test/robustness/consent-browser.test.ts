@@ -1,4 +1,7 @@
-/** The page for consent in Chromium, through a whole sign-in: double clicks, and the way back. */
+/** The page for consent in Chromium, through a whole sign-in: double clicks, the way back, and pages that frame it. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { parseClientHosts } from '../../src/modules/oidc/clients/client-hosts.ts';
@@ -132,5 +135,44 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     await page.getByRole('heading', { level: 1 }).waitFor();
     expect(await allow.count()).toBe(0);
     expect(answers).toHaveLength(1);
+  });
+
+  test('no page of another origin frames the question, nor the page for the code of a device', async () => {
+    const { page } = await arrive();
+    const question = page.url();
+    const device = `http://localhost:${fixture.service.port}/device`;
+    // Its origin is another one, to which the browser sends its cookies all the same.
+    const framing = createServer((request, response) => {
+      const url = new URL(request.url ?? '', 'http://localhost').searchParams.get('url');
+      response.setHeader('content-type', 'text/html').end(`<h2>Win a prize</h2><iframe src="${url}"></iframe>`);
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => void framing.close());
+    await once(framing, 'listening');
+    const frame = async (url: string) => {
+      const { port } = framing.address() as AddressInfo;
+      await page.goto(`http://localhost:${port}/?url=${encodeURIComponent(url)}`);
+      return page.frameLocator('iframe').getByRole('heading', { level: 1 });
+    };
+    for (const [url, heading] of [
+      [question, 'Allow access?'],
+      [device, 'Sign in a device'],
+    ] as const) {
+      await frame(url);
+      const framed = () => page.frames().find((each) => each !== page.mainFrame());
+      await expect.poll(() => framed()?.url(), { message: url }).toBe('chrome-error://chromewebdata/');
+      expect(await framed()?.locator('form').count()).toBe(0);
+
+      // What refuses it are its headers: without them the page would be there, with the cookies of the person.
+      await page.route(
+        ({ href }) => href === url,
+        async (route) => {
+          const response = await route.fetch();
+          const { 'content-security-policy': _, 'x-frame-options': __, ...headers } = response.headers();
+          await route.fulfill({ response, headers });
+        },
+      );
+      await (await frame(url)).filter({ hasText: heading }).waitFor();
+      await page.unrouteAll();
+    }
   });
 });

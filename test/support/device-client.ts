@@ -10,15 +10,21 @@ export interface Device {
   readonly userCode: string;
 }
 
-type Options = { readonly isPublic?: boolean; readonly scope?: string; readonly address?: string };
+type Options = {
+  readonly isPublic?: boolean;
+  readonly scope?: string;
+  readonly address?: string;
+  /** Further parameters, such as `resource`. */
+  readonly more?: Readonly<Record<string, string>>;
+};
 
 export function requestDeviceCode(
   service: { url: string },
   tenant: Tenant,
-  { isPublic = false, scope = 'openid email', address }: Options = {},
+  { isPublic = false, scope = 'openid email', address, more }: Options = {},
 ) {
   const headers = { ...(!isPublic && basicOf(tenant)), ...(address && { 'x-forwarded-for': address }) };
-  const fields = { scope, ...(isPublic && { client_id: tenant.clientId }) };
+  const fields = { scope, ...more, ...(isPublic && { client_id: tenant.clientId }) };
   return post(service, '/oidc/device_authorization', fields, headers);
 }
 
@@ -34,9 +40,9 @@ export function poll(
   service: { url: string },
   tenant: Tenant,
   { deviceCode }: Pick<Device, 'deviceCode'>,
-  { isPublic = false }: Pick<Options, 'isPublic'> = {},
+  { isPublic = false, more }: Pick<Options, 'isPublic' | 'more'> = {},
 ) {
-  const fields = { grant_type: DEVICE_GRANT, device_code: deviceCode };
+  const fields = { grant_type: DEVICE_GRANT, device_code: deviceCode, ...more };
   return isPublic
     ? post(service, '/oidc/token', { ...fields, client_id: tenant.clientId })
     : post(service, '/oidc/token', fields, basicOf(tenant));

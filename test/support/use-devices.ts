@@ -9,9 +9,15 @@ import { MachineKeys } from '../../src/modules/oidc/domain/machine-keys.ts';
 import { pollDeviceLogin } from '../../src/modules/oidc/domain/poll-device-login.ts';
 import { deriveTokenKeys } from '../../src/modules/oidc/domain/token-keys.ts';
 
-export async function useDevices(call: ApplicationCall, encryptionKeys: readonly Buffer[]): Promise<void> {
+export async function useDevices(of: ApplicationCall, encryptionKeys: readonly Buffer[]): Promise<void> {
+  const call = { ...of, forClient: null };
   const keys = deriveTokenKeys(encryptionKeys);
-  const { deviceCode, userCode } = await beginDeviceLogin(call, keys, { address: '::1', scope: 1 });
+  const { deviceCode, userCode } = await beginDeviceLogin(call, keys, {
+    address: '::1',
+    scope: 1,
+    names: [],
+    requiredAssurance: 1,
+  });
   const found = await findUserCode(call, keys, { code: userCode, address: '::1' });
   if (typeof found === 'string') throw new Error(`The code is ${found}`);
   const login = await findDeviceLogin(call, found.loginIntentId);

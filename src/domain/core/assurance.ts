@@ -31,6 +31,11 @@ export function acrOf(level: number): string {
   return ACR_VALUES[level - 1] ?? '1';
 }
 
+/** Returns the strongest level of a list that is separated by spaces, as `acr_values` is. */
+export function levelOfAcrValues(values = ''): number {
+  return Math.max(...values.split(' ').map(levelOfAcr));
+}
+
 /** Returns the level of an `acr`. That of an unknown one is the lowest. */
 export function levelOfAcr(acr: unknown): number {
   return typeof acr === 'string' ? Math.max(ONE_FACTOR, ACR_VALUES.indexOf(acr) + 1) : ONE_FACTOR;

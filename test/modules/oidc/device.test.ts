@@ -138,6 +138,16 @@ describe('the device', () => {
     expect(await ask(device)).toMatchObject({ status: 200 });
   });
 
+  it('can demand more of the sign-in than its application', async () => {
+    const { userCode } = await beginDevice(service, shop, { more: { acr_values: '1 phr' } });
+    const path = pathIn(await enterUserCode(new LoginBrowser(service), userCode));
+    const loginIntentId = new URLSearchParams(path.split('?')[1]).get('intent') ?? '';
+    const { id: userId } = await createTestUser(service);
+    await expect(admin.completeLogin({ loginIntentId, userId })).rejects.toMatchObject({
+      rawMessage: 'Assurance not met',
+    });
+  });
+
   it('gets nothing unless its application lets devices in', async () => {
     const of = await create({ deviceLogin: false });
     expect(await errorOf(requestDeviceCode(service, of))).toBe('400 unauthorized_client');
@@ -165,6 +175,53 @@ describe('the device', () => {
     const { body } = await ask(device, of);
     await signOut(at.browser);
     expect(await refresh(service, of, body.refresh_token)).toMatchObject({ status: 200 });
+  });
+});
+
+describe('a device for a resource', () => {
+  async function open() {
+    const [cli, api] = [await create(), await create({ name: 'Orders' })];
+    const resource = `https://${cli.clientId}.app.test/`;
+    const resourceScopes = [{ name: 'orders:read', description: 'See orders' }];
+    const listed = { resourceUri: resource, resourceScopes, machineClientIds: [cli.clientId] };
+    await admin.updateApplication({ applicationId: api.id, ...listed });
+    return { cli, api, resource, more: { resource } };
+  }
+
+  it('gets tokens for it, by the name of the client, and so does nobody else', async () => {
+    const { cli, api, resource, more } = await open();
+    const device = await beginDevice(service, cli, { scope: 'openid orders:read unknown', more });
+    const { user, asked, ...at } = await signInForDevice(fixture, api, device);
+    expect([asked.heading, at.page.heading]).toEqual(Array(2).fill(expect.stringContaining('Shop CLI')));
+    await decide(at, 'allow');
+    // The resource has devices of its own, which are none of the client.
+    for (const [of, options] of [
+      [cli, {}],
+      [api, {}],
+      [other, { more }],
+    ] as const)
+      expect((await poll(service, of, device, options)).status, of.name).toBe(400);
+    const { status, body } = await poll(service, cli, device, { more });
+    expect([status, body.scope]).toEqual([200, 'openid orders:read']);
+    const token = { token: body.access_token ?? '' };
+    expect((await post(service, '/oidc/introspect', token, basicOf(api))).body).toMatchObject({
+      ...{ active: true, aud: resource, client_id: cli.clientId, sub: user.id, scope: 'openid orders:read' },
+    });
+    expect((await post(service, '/oidc/introspect', token, basicOf(cli))).body.active).toBe(false);
+    expect((await refresh(service, cli, body.refresh_token)).body.scope).toBe('openid orders:read');
+    const own = await beginDevice(service, api);
+    expect(await errorOf(poll(service, cli, own, { more }))).toBe('400 invalid_grant');
+  });
+
+  it('must be listed, and have a client that lets devices in', async () => {
+    const { cli, more } = await open();
+    expect(await errorOf(requestDeviceCode(service, other, { more }))).toBe('400 invalid_target');
+    expect(await errorOf(requestDeviceCode(service, cli, { more: { resource: 'https://none.test/' } }))).toBe(
+      '400 invalid_target',
+    );
+    await admin.updateApplication({ applicationId: cli.id, deviceLogin: false });
+    await using replica = await fixture.startReplica();
+    expect(await errorOf(requestDeviceCode(replica, cli, { more }))).toBe('400 unauthorized_client');
   });
 });
 

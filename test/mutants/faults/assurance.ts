@@ -32,9 +32,9 @@ export const ASSURANCE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The weakest of acr_values counts',
-    file: 'src/modules/oidc/domain/authorization-request.ts',
-    find: "Math.max(...(get('acr_values')",
-    replace: "Math.min(...(get('acr_values')",
+    file: 'src/domain/core/assurance.ts',
+    find: "return Math.max(...values.split(' ')",
+    replace: "return Math.min(...values.split(' ')",
     test: table,
     title: /by OpenID Connect a sign-in by code where ANY is demanded, and PHISHING_RESISTANT by the login/,
   },

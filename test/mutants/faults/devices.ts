@@ -23,9 +23,8 @@ export const DEVICE_FAULTS: readonly Fault[] = [
   {
     what: 'A device code works twice',
     file: 'src/modules/oidc/domain/poll-device-login.ts',
-    find: `      and redeemed_at is null
-    for update`,
-    replace: '    for update',
+    find: "is not distinct from ${p.text('forClient')} and redeemed_at is null",
+    replace: "is not distinct from ${p.text('forClient')}",
     test: device,
     title: /gets tokens of the person who lets it in, once/,
   },
@@ -36,6 +35,30 @@ export const DEVICE_FAULTS: readonly Fault[] = [
     replace: `where id = \${p.uuid('loginIntentId')} and response_mode = 'device'`,
     test: device,
     title: /gets nothing for the code of another application/,
+  },
+  {
+    what: 'A device code works for any client of a resource',
+    file: 'src/modules/oidc/domain/poll-device-login.ts',
+    find: "and client_id is not distinct from ${p.text('forClient')} and",
+    replace: "and ${p.text('forClient')}::text is distinct from '' and",
+    test: device,
+    title: /gets tokens for it, by the name of the client, and so does nobody else/,
+  },
+  {
+    what: 'A device for a resource gets tokens for its client',
+    file: 'src/modules/oidc/endpoints/device-endpoint.ts',
+    find: "uri: form.get('resource')",
+    replace: 'uri: undefined',
+    test: device,
+    title: /gets tokens for it, by the name of the client, and so does nobody else/,
+  },
+  {
+    what: 'A device cannot demand more of a sign-in',
+    file: 'src/modules/oidc/endpoints/device-endpoint.ts',
+    find: "levelOfAcrValues(form.get('acr_values'))",
+    replace: 'levelOfAcrValues()',
+    test: device,
+    title: /can demand more of the sign-in than its application/,
   },
   {
     what: 'An expired device code is none of Usher',

@@ -297,7 +297,7 @@ export const METADATA_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A refresh for a resource does not ask what the client demands',
-    file: 'src/modules/oidc/endpoints/token-endpoint.ts',
+    file: 'src/modules/oidc/endpoints/call-at-resource.ts',
     find: 'Math.max(resource.requiredAssurance, client.requiredAssurance ?? ONE_FACTOR)',
     replace: 'resource.requiredAssurance',
     test: registered,

@@ -1,6 +1,6 @@
 /** Reads requests to the authorization endpoint: OpenID Connect Core 1.0, section 3.1.2.1. Without `openid`, OAuth. */
 
-import { levelOfAcr } from '../../../domain/core/assurance.ts';
+import { levelOfAcrValues } from '../../../domain/core/assurance.ts';
 import { readScope } from '../../../domain/grants/scope.ts';
 import { OidcError } from './oidc-error.ts';
 import type { Parameters } from './parameters.ts';
@@ -87,7 +87,7 @@ export function readAuthorizationRequest(
     asksConsent: prompts.includes('consent'),
     isSilent,
     maxAgeSeconds: readMaxAge(get('max_age')),
-    requiredAssurance: Math.max(...(get('acr_values') ?? '').split(' ').map(levelOfAcr)),
+    requiredAssurance: levelOfAcrValues(get('acr_values')),
     locale: readLocale(get('ui_locales')),
     loginHint: get('login_hint'),
     idTokenHint: get('id_token_hint'),

@@ -1,9 +1,10 @@
 import { loginIntents } from '../../../database/intent-schema.ts';
 import { p, statement } from '../../../database/template.ts';
-import type { ApplicationCall } from '../../../domain/core/call.ts';
+import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import { networkOf } from '../../../domain/login/network.ts';
 import { createDeviceCode, createUserCode, digestUserCode, loginIntentIdsOf } from './device-codes.ts';
 import { OidcError } from './oidc-error.ts';
+import type { CodeCall } from './redeem-code.ts';
 import type { TokenKeys } from './token-keys.ts';
 
 export const DEVICE_LOGIN_SECONDS = 600;
@@ -12,6 +13,15 @@ export const POLL_SECONDS = 5;
 /** Open requests of an application. Concurrent ones may exceed it by their number. */
 const MOST = 1_000;
 const RETRY_AFTER = { 'retry-after': '60' };
+
+interface DeviceRequest {
+  readonly address: string;
+  /** Bits, as in `scope.ts`. */
+  readonly scope: number;
+  /** The scopes at the resource, if the application is not the client. */
+  readonly names: readonly string[];
+  readonly requiredAssurance: number;
+}
 
 interface DeviceLogin {
   readonly deviceCode: string;
@@ -24,9 +34,9 @@ interface DeviceLogin {
  * @throws OidcError `temporarily_unavailable` with 429 if the application has 1,000 open ones
  */
 export async function beginDeviceLogin(
-  { application, run, now }: ApplicationCall,
+  { application, forClient, run, now }: CodeCall,
   { deviceCode: keys }: Pick<TokenKeys, 'deviceCode'>,
-  { address, scope }: { readonly address: string; readonly scope: number },
+  { address, scope, names, requiredAssurance }: DeviceRequest,
 ): Promise<DeviceLogin> {
   const [deviceCode, userCode] = [createDeviceCode(), createUserCode()];
   const [begun] = await run(insertDeviceLogin, {
@@ -35,6 +45,10 @@ export async function beginDeviceLogin(
     userCodeDigest: digestUserCode(keys, userCode)[0],
     startedFrom: networkOf(address),
     scope,
+    forClient,
+    scopeNames: forClient === null ? null : names,
+    // That of the application may include what its client demands.
+    requiredAssurance: Math.max(requiredAssurance, application.requiredAssurance ?? ONE_FACTOR),
     most: MOST,
     pollSeconds: POLL_SECONDS,
     now,
@@ -54,9 +68,10 @@ const insertDeviceLogin = statement('insert_device_login', { id: loginIntents.id
   )
   insert into login_intents
     (application_id, id, redirect_uri, state, response_mode, scope, user_code_digest, started_from, poll_seconds,
-      created_at, expires_at)
+      client_id, scope_names, required_assurance, created_at, expires_at)
   select ${p.uuid('applicationId')}, ${p.uuid('id')}, '', '', 'device', ${p.integer('scope')},
-    ${p.bytes('userCodeDigest')}, ${p.text('startedFrom')}, ${p.integer('pollSeconds')}, ${p.instant('now')},
+    ${p.bytes('userCodeDigest')}, ${p.text('startedFrom')}, ${p.integer('pollSeconds')},
+    ${p.text('forClient')}, ${p.texts('scopeNames')}, ${p.integer('requiredAssurance')}, ${p.instant('now')},
     ${p.instant('expiresAt')}
   from present where not is_full
   returning id`;

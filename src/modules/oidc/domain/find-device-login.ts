@@ -1,14 +1,20 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
+import { alias } from 'drizzle-orm/pg-core';
 import type { RowOf, Statement } from '../../../database/database.ts';
 import { loginIntents } from '../../../database/intent-schema.ts';
 import { applications, users } from '../../../database/schema.ts';
 import { brandingColumns } from '../../../domain/applications/branding.ts';
 import type { Call } from '../../../domain/core/call.ts';
 
+/** Null unless the login is for a resource. */
+const client = alias(applications, 'client');
+
 const columns = {
   id: loginIntents.id,
   applicationId: loginIntents.applicationId,
   applicationName: applications.name,
+  /** The name of the application that has begun the login. */
+  clientName: sql<string>`coalesce(${client.name}, ${applications.name})`,
   branding: brandingColumns,
   clientId: applications.clientId,
   createdAt: loginIntents.createdAt,
@@ -38,6 +44,7 @@ const selectDeviceLogin: Statement<DeviceLogin[]> = (db) =>
     .select(columns)
     .from(loginIntents)
     .innerJoin(applications, and(eq(applications.id, loginIntents.applicationId), isNull(applications.deletedAt)))
+    .leftJoin(client, eq(client.clientId, loginIntents.clientId))
     .leftJoin(users, eq(users.id, loginIntents.userId))
     .where(and(eq(loginIntents.id, sql.placeholder('id')), eq(loginIntents.responseMode, 'device')))
     .prepare('select_device_login');

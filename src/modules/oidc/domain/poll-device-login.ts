@@ -3,10 +3,9 @@ import { loginIntents } from '../../../database/intent-schema.ts';
 import { nullable, p, statement, t } from '../../../database/template.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
 import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
-import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { loginIntentIdsOf } from './device-codes.ts';
 import { OidcError } from './oidc-error.ts';
-import { REDEEMED, type RedeemedLogin, redeemedColumns } from './redeem-code.ts';
+import { type CodeCall, REDEEMED, type RedeemedLogin, redeemedColumns } from './redeem-code.ts';
 import type { TokenKeys } from './token-keys.ts';
 
 /**
@@ -14,17 +13,18 @@ import type { TokenKeys } from './token-keys.ts';
  * it.
  *
  * @throws OidcError `authorization_pending`; `slow_down` if the device did not wait, which makes it wait five seconds
- * more each time; `access_denied`, `expired_token`, and `invalid_grant` for a code of another application, or one that
- * was redeemed
+ * more each time; `access_denied`, `expired_token`, and `invalid_grant` for a code of another client or resource, or one
+ * that was redeemed
  */
 export async function pollDeviceLogin(
-  { application, run, now }: ApplicationCall,
+  { application, forClient, run, now }: CodeCall,
   { deviceCode: keys }: Pick<TokenKeys, 'deviceCode'>,
   deviceCode: string,
 ): Promise<RedeemedLogin> {
   const requiredAssurance = application.requiredAssurance ?? ONE_FACTOR;
   for (const loginIntentId of loginIntentIdsOf(keys, deviceCode)) {
-    const [polled] = await run(poll, { applicationId: application.id, loginIntentId, requiredAssurance, now });
+    const of = { applicationId: application.id, forClient, loginIntentId };
+    const [polled] = await run(poll, { ...of, requiredAssurance, now });
     if (!polled) continue;
     const { approved, isExpired, isTooFast, redeemedAt, ...login } = polled;
     if (approved === false) throw new OidcError('access_denied', { description: 'The person has denied it' });
@@ -53,7 +53,7 @@ const poll = statement('poll_device_login', {
   with known as (
     select application_id, polled_at > ${p.instant('now')} - poll_seconds * interval '1 second' as is_too_fast from login_intents
     where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('loginIntentId')} and response_mode = 'device'
-      and redeemed_at is null
+      and client_id is not distinct from ${p.text('forClient')} and redeemed_at is null
     for update
   ), polled as (
     update login_intents i

@@ -1,11 +1,14 @@
-/** The endpoint at which a device begins a login: RFC 8628, section 3.1. */
+/** The endpoint at which a device begins a login (RFC 8628, section 3.1), also for a resource (RFC 8707, section 2). */
 
+import { levelOfAcrValues } from '../../../domain/core/assurance.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { readScope } from '../../../domain/grants/scope.ts';
 import type { NetworkLimit } from '../../../login-page/network-limit.ts';
 import { beginDeviceLogin, DEVICE_LOGIN_SECONDS, POLL_SECONDS } from '../domain/begin-device-login.ts';
 import { OidcError } from '../domain/oidc-error.ts';
+import { namesIn, toNames } from '../domain/scope-names.ts';
 import type { TokenKeys } from '../domain/token-keys.ts';
+import { callAtResource } from './call-at-resource.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
 import { type ClientParts, runAsClient } from './run-as-client.ts';
 
@@ -21,13 +24,20 @@ export function createDeviceEndpoint(parts: DeviceParts): OidcEndpoint {
     method: 'POST',
     path: '/oidc/device_authorization',
     run: async (oidcCall) => {
-      const { deviceCode, userCode } = await runAsClient(parts, oidcCall, (call, form) => {
+      const { deviceCode, userCode } = await runAsClient(parts, oidcCall, async (call, form) => {
         requireDeviceLogin(call);
         const address = oidcCall.context.clientAddress;
         // Anybody can call as a public client.
         if (call.isPublic && !parts.logins.take(address, call.now))
           throw new OidcError('temporarily_unavailable', { status: 429, headers: { 'retry-after': '60' } });
-        return beginDeviceLogin(call, parts.tokenKeys, { address, scope: readScope(form.get('scope') ?? '') });
+        const atResource = await callAtResource(call, parts, { uri: form.get('resource'), id: undefined });
+        const scope = form.get('scope') ?? '';
+        return beginDeviceLogin(atResource, parts.tokenKeys, {
+          address,
+          scope: readScope(scope),
+          names: namesIn(scope, toNames(atResource.resourceScopes)),
+          requiredAssurance: levelOfAcrValues(form.get('acr_values')),
+        });
       });
       return {
         body: {

@@ -1,6 +1,5 @@
 /** The token endpoint: RFC 6749, section 3.2. */
-import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
-import { resourceOfMetadataClient, resourceOfRegistered } from '../domain/choose-resource.ts';
+import { resourceOfMetadataClient } from '../domain/choose-resource.ts';
 import { readCode } from '../domain/code.ts';
 import { DEVICE_GRANT } from '../domain/device-codes.ts';
 import { issueMachineToken } from '../domain/issue-machine-token.ts';
@@ -14,6 +13,7 @@ import {
 import { OidcError } from '../domain/oidc-error.ts';
 import { readRefreshToken } from '../domain/refresh-token.ts';
 import type { Resource } from '../domain/resources.ts';
+import { callAtResource } from './call-at-resource.ts';
 import { requireDeviceLogin } from './device-endpoint.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
 import { type FormFields, requireField } from './read-form.ts';
@@ -82,28 +82,13 @@ async function grant(call: ClientCall, parts: TokenParts, form: FormFields): Pro
     // The application is the resource then, whose devices are not those of the client.
     if (call.forClient !== null) throw new OidcError('unauthorized_client');
     requireDeviceLogin(call);
-    return tokensForDevice(call, parts, requireField(form, 'device_code'));
+    const atResource = await callAtResource(call, parts, { uri: form.get('resource'), id: undefined });
+    return tokensForDevice(atResource, parts, requireField(form, 'device_code'));
   }
   if (type === 'client_credentials') {
     return issueMachineToken(call, parts, { resource: form.get('resource'), scope: form.get('scope') });
   }
   throw new OidcError('unsupported_grant_type');
-}
-
-/** Returns the call of a registered client as one for the tokens of another application, if it asks for those. */
-async function callAtResource(
-  call: ClientCall,
-  { resources }: TokenParts,
-  named: { readonly uri: string | undefined; readonly id: string | undefined },
-): Promise<ClientCall> {
-  const { clientId } = call;
-  if (call.forClient !== null) return call;
-  const resource = await resourceOfRegistered(resources, named, call);
-  if (!resource) return call;
-  const { application: client } = call;
-  const { resourceScopes, ...application } = resource;
-  const requiredAssurance = Math.max(resource.requiredAssurance, client.requiredAssurance ?? ONE_FACTOR);
-  return { ...call, application: { ...application, requiredAssurance }, client, forClient: clientId, resourceScopes };
 }
 
 /** RFC 6749, section 5.1, and OpenID Connect Core 1.0, section 3.1.3.3. */

@@ -22,7 +22,7 @@ interface UserCodeView extends PageView {
 export interface DeviceView extends PageView {
   readonly application: PageApplication;
   readonly formToken: string;
-  readonly login: Pick<DeviceLogin, 'createdAt' | 'startedFrom'>;
+  readonly login: Pick<DeviceLogin, 'clientName' | 'createdAt' | 'startedFrom'>;
   /** The IP address of the browser. */
   readonly address: string;
   readonly now: Date;
@@ -49,8 +49,8 @@ ${renderAlert(alert)}
 
 /** Renders who wants to sign in a device, with the way to the login page. */
 export function renderDeviceRequest(view: DeviceView, loginUrl: string): PageContent {
-  const { language, application } = view;
-  const values = { application: application.name };
+  const { language, login } = view;
+  const values = { application: login.clientName };
   return renderDevicePage(view, {
     title: language.text('device.request.title', values),
     heading: language.html('device.request.title', values),
@@ -61,8 +61,8 @@ ${renderDecision(view, 'deny')}`,
 }
 
 export function renderDeviceApproval(view: DeviceView, user: string): PageContent {
-  const { language, application } = view;
-  const values = { application: application.name };
+  const { language, login } = view;
+  const values = { application: login.clientName };
   return renderDevicePage(view, {
     title: language.text('device.approval.title', values),
     heading: language.html('device.approval.title', values),

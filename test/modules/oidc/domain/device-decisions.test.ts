@@ -21,8 +21,9 @@ async function begin() {
   const tenant = await createTenant(service);
   const now = new Date();
   const run = withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
-  const call = { run, now, application: { ...tenant, redirectUris: [] } };
-  const { deviceCode } = await beginDeviceLogin(call, keys, { address: '::1', scope: 1 });
+  const call = { run, now, application: { ...tenant, redirectUris: [] }, forClient: null };
+  const wanted = { address: '::1', scope: 1, names: [], requiredAssurance: 1 };
+  const { deviceCode } = await beginDeviceLogin(call, keys, wanted);
   const [id = ''] = loginIntentIdsOf(keys.deviceCode, deviceCode);
   const login = { id, applicationId: tenant.id };
   const read = async () => {
