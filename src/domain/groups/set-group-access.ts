@@ -3,7 +3,7 @@ import { p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
-import { boolean, check, orDefault, type Unchecked, uuid } from '../core/validation.ts';
+import { boolean, type Checked, check, optional, orDefault, type Unchecked, uuid } from '../core/validation.ts';
 import { AFFECTED, affectedUsers, cutOffLost, endLostAccess, lossMessages } from '../lifecycle/lost-access.ts';
 import { messagesOf } from '../outbox/insert-message.ts';
 import { runCutoff } from '../sessions/cutoffs.ts';
@@ -11,7 +11,9 @@ import { MAX_GROUPS_OF_APPLICATION } from './group.ts';
 import { tellMembers } from './tell-members.ts';
 
 const flag = orDefault(boolean, false);
-const rules = { groupId: uuid, applicationId: uuid, allowsAccess: flag, inClaim: flag };
+const ids = { groupId: uuid, applicationId: uuid };
+const rules = { ...ids, allowsAccess: flag, inClaim: flag };
+const rulesOfOne = { ...ids, allowsAccess: optional(boolean), inClaim: optional(boolean) };
 
 /**
  * Sets what a group means to an application. Nothing is stored about a group that means nothing to it. Ends the sign-ins
@@ -20,7 +22,18 @@ const rules = { groupId: uuid, applicationId: uuid, allowsAccess: flag, inClaim:
  * @throws ServiceError `Group not found`, `Application not found`, `Too many groups`
  */
 export async function setGroupAccess(call: Call, request: Unchecked<keyof typeof rules>): Promise<readonly string[]> {
-  const parameters = check(request, rules);
+  return storeMeaning(call, check(request, rules));
+}
+
+/** As `setGroupAccess`, but keeps what the request leaves out, also if another call changes it at the same time. */
+export async function changeGroupAccess(
+  call: Call,
+  request: Unchecked<keyof typeof rulesOfOne>,
+): Promise<readonly string[]> {
+  return storeMeaning(call, check(request, rulesOfOne));
+}
+
+async function storeMeaning(call: Call, parameters: Checked<typeof rulesOfOne>): Promise<readonly string[]> {
   const stored = await runCutoff(call, storeAccess, { ...parameters, most: MAX_GROUPS_OF_APPLICATION });
   const found = await endLostAccess(call, stored);
   if (!found?.hasGroup) throw new ServiceError('GROUP_NOT_FOUND');
@@ -31,7 +44,7 @@ export async function setGroupAccess(call: Call, request: Unchecked<keyof typeof
   return found.affected.map(([, userId]) => userId);
 }
 
-const isAny = sql`(${p.boolean('allowsAccess')} or ${p.boolean('inClaim')})`;
+const ofRow = sql`application_id = ${p.uuid('applicationId')} and group_id = ${p.uuid('groupId')}`;
 
 const storeAccess = statement('store_group_access', {
   hasGroup: t.boolean,
@@ -43,26 +56,35 @@ const storeAccess = statement('store_group_access', {
   with target as (
     select g.id as group_id, a.id as application_id from groups g, applications a
     where g.id = ${p.uuid('groupId')} and a.id = ${p.uuid('applicationId')} and a.deleted_at is null
+  ), held as (
+    -- Locked, so that two changes of one meaning each see each other.
+    select allows_access, in_claim from application_groups where ${ofRow} for update
+  ), wanted as (
+    select coalesce(${p.boolean('allowsAccess')}, (select allows_access from held), false)
+      or coalesce(${p.boolean('inClaim')}, (select in_claim from held), false) as is_any
   ), present as (
-    select ${isAny} and count(*) filter (where group_id <> ${p.uuid('groupId')}) >= ${p.integer('most')} as is_full
+    select (select is_any from wanted)
+      and count(*) filter (where group_id <> ${p.uuid('groupId')}) >= ${p.integer('most')} as is_full
     from application_groups where application_id = ${p.uuid('applicationId')}
   ), removed as (
-    delete from application_groups x using target
-    where x.application_id = target.application_id and x.group_id = target.group_id and not ${isAny}
+    delete from application_groups x using target, wanted
+    where x.application_id = target.application_id and x.group_id = target.group_id and not wanted.is_any
     returning x.group_id
   ), stored as (
     insert into application_groups as x (application_id, group_id, allows_access, in_claim)
-    select application_id, group_id, ${p.boolean('allowsAccess')}, ${p.boolean('inClaim')} from target, present
-    where ${isAny} and not is_full
-    on conflict (application_id, group_id) do update set allows_access = excluded.allows_access, in_claim = excluded.in_claim
-    where row(x.allows_access, x.in_claim) <> row(excluded.allows_access, excluded.in_claim)
-    returning group_id
+    select application_id, group_id, coalesce(${p.boolean('allowsAccess')}, false), coalesce(${p.boolean('inClaim')}, false)
+    from target, wanted, present where is_any and not is_full
+    on conflict (application_id, group_id) do update set
+      allows_access = coalesce(${p.boolean('allowsAccess')}, x.allows_access),
+      in_claim = coalesce(${p.boolean('inClaim')}, x.in_claim)
+    where x.allows_access <> ${p.boolean('allowsAccess')} or x.in_claim <> ${p.boolean('inClaim')}
+    returning group_id, allows_access
   ), changed as (
-    select group_id from removed union all select group_id from stored
+    select group_id, false as allows_access from removed union all select group_id, allows_access from stored
   ), affected as (
     select ${p.uuid('applicationId')} as application_id, member.user_id
     from changed join group_members member on member.group_id = changed.group_id
-    where not ${p.boolean('allowsAccess')}
+    where not changed.allows_access
   ), ${auditEvent({ resource: sql`group_id`, from: sql`changed` })},
   ${cutOffLost(sql`(g.application_id, g.group_id) <> (${p.uuid('applicationId')}, ${p.uuid('groupId')})`)},
   ${messagesOf(...lossMessages)}

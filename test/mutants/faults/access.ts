@@ -58,6 +58,14 @@ export const ACCESS_FAULTS: readonly Fault[] = [
     title: /stays signed in after/,
   },
   {
+    what: 'A switch in the console takes back another one at the same time',
+    file: 'src/domain/groups/set-group-access.ts',
+    find: 'where ${ofRow} for update',
+    replace: 'where ${ofRow}',
+    test: 'test/domain/groups/change-group-access.test.ts',
+    title: /each keeps what the other has changed/,
+  },
+  {
     what: 'Applications do not learn that a group is deleted',
     file: 'src/domain/groups/delete-group.ts',
     find: 'messagesOf(...lossMessages, toSeeing)',

@@ -35,8 +35,8 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   {
     what: 'A page that was open when a group lost its access gives it back',
     file: 'src/modules/console/pages/application-groups.ts',
-    find: '(stored?.[meaning] ?? false)',
-    replace: '(stored?.[meaning] !== undefined)',
+    find: "form.get(meaning) === 'true' : undefined",
+    replace: "form.get(meaning) === 'true' : true",
     test: groups,
     title: /each of its two meanings changes alone/,
   },

@@ -3,15 +3,16 @@ import { AdminService } from '../../../../gen/usher/v1/admin_pb.ts';
 import { invalidField } from '../../../domain/core/errors.ts';
 import { getGroupByName } from '../../../domain/groups/get-group.ts';
 import { type ApplicationGroup, listApplicationGroups } from '../../../domain/groups/list-application-groups.ts';
+import { changeGroupAccess } from '../../../domain/groups/set-group-access.ts';
 import { html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
-import { type ConsoleRequest, inApplication } from '../console-request.ts';
+import { type ConsoleRequest, createOperatorCall, inApplication } from '../console-request.ts';
 import { createAction } from '../parts/action.ts';
 import { renderApplicationList } from '../parts/application-list.ts';
 import { renderCheck, renderField } from '../parts/field.ts';
 import { renderForm } from '../parts/form.ts';
 import { column, wideColumn } from '../parts/table.ts';
-import type { ConsolePage } from '../route.ts';
+import type { ConsolePage, ConsoleRoute } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 
 type Meaning = 'allowsAccess' | 'inClaim';
@@ -74,17 +75,17 @@ export const addApplicationGroup = createAction(
 );
 
 /** Changes one of the two, and keeps the other as it is now, which may differ from what the page has shown. */
-export const changeApplicationGroup = createAction(
-  setGroupAccess,
-  async (request) => {
-    const call = await inApplication(request);
-    const { form } = request;
-    const applicationId = call.application.id;
-    const groupId = form.get('groupId') ?? '';
-    const stored = (await listApplicationGroups(call, { applicationId })).find((group) => group.groupId === groupId);
-    const read = (meaning: Meaning) =>
-      form.has(meaning) ? form.get(meaning) === 'true' : (stored?.[meaning] ?? false);
-    return { applicationId, groupId, allowsAccess: read('allowsAccess'), inClaim: read('inClaim') };
-  },
-  ({ params }) => `/applications/${params.a}/groups?done=saved`,
-);
+export const changeApplicationGroup: ConsoleRoute['run'] = async (request) => {
+  const { context, form, operator, params, parts } = request;
+  const { application } = await inApplication(request);
+  const call = createOperatorCall(context, parts, operator.userId, 'AdminService/SetGroupAccess');
+  const read = (meaning: Meaning) => (form.has(meaning) ? form.get(meaning) === 'true' : undefined);
+  const userIds = await changeGroupAccess(call, {
+    applicationId: application.id,
+    groupId: form.get('groupId') ?? '',
+    allowsAccess: read('allowsAccess'),
+    inClaim: read('inClaim'),
+  });
+  for (const userId of userIds) parts.liveSessions.forgetUser(userId);
+  return { redirect: `/applications/${params.a}/groups?done=saved` };
+};
