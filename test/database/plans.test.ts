@@ -77,6 +77,7 @@ import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { createDirectory } from '../support/directory.ts';
 import { newBrowser } from '../support/new-browser.ts';
 import { OPERATIONS } from '../support/operations.ts';
+import { SoftwarePasskey } from '../support/passkey.ts';
 import { call as callOver, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import {
@@ -85,6 +86,7 @@ import {
   clientsOf,
   createLoginIntent,
   createTenant,
+  createTestGroup,
   createTestUser,
   PUBLIC_URL,
   startTestService,
@@ -179,7 +181,6 @@ const PLANNED_ANEW = [
   'select_webhooks',
   'set_api_keys_last_used',
   'settle_batch',
-  'store_group_access',
   'update_changed_webhook',
   'update_user',
 ];
@@ -508,9 +509,16 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   }
 
   const key = { 'x-admin-key': ADMIN_KEY };
-  const passkeys = [{ credentialId: 'AAAA', publicKey: 'AAAA', rpId: new URL(PUBLIC_URL).hostname }];
-  for (const query of ['', '?notify=true']) {
-    const body = JSON.stringify({ email: `${randomUUID()}@example.com`, ...(query === '' && { passkeys }) });
+  const publicKey = new SoftwarePasskey().publicKey.toString('base64url');
+  const passkeys = [{ credentialId: 'AAAA', publicKey, rpId: new URL(PUBLIC_URL).hostname }];
+  const [email, { name: group }] = [`${randomUUID()}@example.com`, await createTestGroup(service)];
+  const lines = {
+    '': { email, passkeys },
+    '?onConflict=update': { email, groups: [group] },
+    '?notify=true': { email: `${randomUUID()}@example.com` },
+  };
+  for (const [query, line] of Object.entries(lines)) {
+    const body = JSON.stringify(line);
     await (await fetch(`${service.url}/admin/users.jsonl${query}`, { method: 'POST', headers: key, body })).text();
   }
   const exported = await fetch(`${service.url}/admin/users.jsonl`, { headers: key });

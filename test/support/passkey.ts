@@ -59,6 +59,11 @@ export class SoftwarePasskey {
     [this.#privateKey, this.#publicKey] = [privateKey, publicKey];
   }
 
+  /** The public key in COSE. */
+  get publicKey(): Buffer {
+    return toCose(this.#publicKey, this.algorithm);
+  }
+
   /** Returns the JSON of a new credential. */
   create({ userHandle = '', ...asked }: AskedPasskey, odd: Oddities = {}): string {
     this.userHandle = userHandle;
@@ -67,7 +72,7 @@ export class SoftwarePasskey {
       Buffer.from(this.aaguid.replaceAll('-', ''), 'hex'),
       bigEndian(this.id.length, 2),
       this.id,
-      odd.publicKey ?? toCose(this.#publicKey, this.algorithm),
+      odd.publicKey ?? this.publicKey,
     ]);
     const authData = Buffer.concat([this.#authenticatorData(asked, odd, FLAGS.attested), attested]);
     const values: Readonly<Record<string, Buffer>> = { fmt: cborText(fmt), attStmt, authData: cborBytes(authData) };

@@ -1233,7 +1233,7 @@ export type CreateUserResult = Message<"usher.v1.CreateUserResult"> & {
    * Why the user was refused: VALIDATION_FAILED, USER_ALREADY_EXISTS,
    * CONFLICTING_IDS if two of the keys are of different users, UNKNOWN_PROVIDER,
    * IDENTITY_ALREADY_LINKED, PASSKEY_ALREADY_EXISTS, PASSKEY_OF_OTHER_HOST,
-   * APPLICATION_NOT_FOUND or GROUP_NOT_FOUND.
+   * APPLICATION_NOT_FOUND, GROUP_NOT_FOUND or TOO_MANY_GROUPS.
    *
    * @generated from field: optional string reason = 3;
    */

@@ -2,12 +2,14 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type PasskeyAlgorithm, SoftwarePasskey } from '../../support/passkey.ts';
 import {
   ADMIN_KEY,
   adminClient,
   createTenant,
   createTestUser,
   createTestWebhook,
+  newGroupName,
   startTestService,
 } from '../../support/service.ts';
 
@@ -58,6 +60,14 @@ async function exportUsers(at: At = service): Promise<string> {
 const newEmail = () => `${randomUUID()}@example.com`;
 const rpId = 'usher.test';
 
+const newPublicKey = (algorithm: PasskeyAlgorithm = 'ES256') => new SoftwarePasskey({ algorithm }).publicKey;
+
+const newPasskey = (publicKey = newPublicKey()) => ({
+  credentialId: randomBytes(100).toString('base64url'),
+  publicKey: publicKey.toString('base64url'),
+  rpId,
+});
+
 const fullUser = () => ({
   id: randomUUID(),
   externalId: `auth0|${randomUUID()}`,
@@ -72,9 +82,7 @@ const fullUser = () => ({
   groups: ['editors'],
   applications: [application.id],
   identities: [{ provider: 'acme', subject: randomUUID() }],
-  passkeys: [
-    { credentialId: randomBytes(100).toString('base64url'), publicKey: randomBytes(77).toString('base64url'), rpId },
-  ],
+  passkeys: [newPasskey()],
 });
 
 describe('an export', () => {
@@ -216,6 +224,45 @@ test('a line is refused with an ID that nobody has beside the address of a user,
     'CONFLICTING_IDS id',
     'USER_ALREADY_EXISTS id',
   ]);
+});
+
+test('public keys of passkeys are COSE, of a kind that verifies signatures', async () => {
+  const es256 = newPublicKey();
+  const offCurve = Buffer.from(es256);
+  offCurve[offCurve.length - 1] = (offCurve.at(-1) ?? 0) ^ 1;
+  const unknownAlgorithm = Buffer.from(es256.toString('hex').replace(/^a501020326/, 'a501020327'), 'hex');
+  const importKeys = async (keys: readonly Buffer[], query = '') =>
+    importUsers(
+      keys.map((key) => ({ email: newEmail(), passkeys: [newPasskey(), newPasskey(key)] })),
+      query,
+    );
+  const good = await importKeys((['ES256', 'ES384', 'EdDSA', 'RS256'] as const).map(newPublicKey));
+  expect(good.map(({ status }) => status)).toEqual(['created', 'created', 'created', 'created']);
+  const bad = [randomBytes(77), Buffer.of(0xa0), es256.subarray(0, 40), offCurve, unknownAlgorithm];
+  const reason = { status: 'failed', reason: 'VALIDATION_FAILED', field: 'passkeys[1].publicKey' };
+  expect(await importKeys(bad)).toEqual(bad.map((_, at) => ({ line: at + 1, ...reason })));
+  expect(await importKeys([randomBytes(77)], '?dryRun=true')).toEqual([{ line: 1, ...reason }]);
+});
+
+test('an update brings nobody beyond 100 groups, and changes nothing then', async () => {
+  const { sql } = service.database;
+  const user = await createTestUser(service, { name: 'Before' });
+  const names = Array.from({ length: 101 }, () => newGroupName());
+  await sql`insert into groups (id, name, created_at) select gen_random_uuid(), unnest(${names}::text[]), now()`;
+  await sql`
+    insert into group_members (group_id, user_id, added_at)
+    select id, ${user.id}, now() from groups where name = any(${names.slice(0, 99)})`;
+  const update = async (groups: readonly (string | undefined)[], query = '') => {
+    const [answer] = await importUsers([{ email: user.email, name: 'After', groups }], `?onConflict=update${query}`);
+    return answer;
+  };
+  const tooMany = { line: 1, status: 'failed', reason: 'TOO_MANY_GROUPS', field: 'groups', id: user.id };
+  expect(await update(names.slice(99), '&dryRun=true')).toEqual(tooMany);
+  expect(await update(names.slice(99))).toEqual(tooMany);
+  expect(await admin.getUser({ userId: user.id })).toMatchObject({ user: { name: 'Before' } });
+  // Groups that the user is in already do not count twice.
+  expect(await update(names.slice(50, 100))).toMatchObject({ status: 'updated' });
+  expect(await sql`select from group_members where user_id = ${user.id}`).toHaveLength(100);
 });
 
 test('an imported passkey counts for operators after a week, as a new one', async () => {

@@ -1,6 +1,6 @@
 /**
- * The only file that loads `@simplewebauthn/server`. It does so with the first passkey, because the library takes 25
- * MB. Errors of the library quote the credential, so they are neither shown nor logged.
+ * The only file that verifies with `@simplewebauthn/server`. It loads it with the first passkey, because the library
+ * takes 25 MB. Errors of the library quote the credential, so they are neither shown nor logged.
  */
 import { type Credential, requireValid } from './credential.ts';
 import type { RelyingParty } from './relying-party.ts';

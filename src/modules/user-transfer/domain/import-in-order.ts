@@ -2,12 +2,13 @@
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { type ImportOptions, importLines, type LineResult } from './import-lines.ts';
+import { KeySet } from './key-set.ts';
 import { uniqueKeysOf } from './known.ts';
 import type { UserLine } from './user-line.ts';
 
 const BATCH_LINES = 100;
-/** A dry run stores nothing, so it remembers the keys of the file. That many have about 200 MB. */
-const MAX_REMEMBERED_KEYS = 2_000_000;
+/** A dry run stores nothing, so it remembers the keys of the file: those of some four million lines, in 128 MB. */
+const MAX_REMEMBERED_KEYS = 12_000_000;
 
 /** Returns the line that a function reads, or the result of one that it refuses. */
 export function readOrFail(read: () => UserLine): UserLine | LineResult {
@@ -33,7 +34,7 @@ export async function* importInOrder(
 ): AsyncGenerator<readonly LineResult[]> {
   let batch: (UserLine | LineResult)[] = [];
   let keys = new Set<string>();
-  const remembered = new Set<string>();
+  const remembered = new KeySet(MAX_REMEMBERED_KEYS);
   const flush = async () => {
     const given = batch.flatMap((line) => ('status' in line ? [] : [line]));
     const imported = given.length > 0 ? await importLines(createCall(), given, options) : [];
@@ -48,7 +49,7 @@ export async function* importInOrder(
     for (const key of own) keys.add(key);
     const isRepeated = options.dryRun && own.some((key) => remembered.has(key));
     batch.push(isRepeated ? repeated(options) : line);
-    if (options.dryRun && remembered.size < MAX_REMEMBERED_KEYS) for (const key of own) remembered.add(key);
+    if (options.dryRun) for (const key of own) remembered.add(key);
   }
   if (batch.length > 0) yield await flush();
 }

@@ -8,7 +8,8 @@ import { markEmailVerified } from '../../../domain/users/mark-email-verified.ts'
 import { removeIfErased } from '../../../domain/users/personal-data.ts';
 import { updateUser } from '../../../domain/users/update-user.ts';
 import { insertUsers, type PlacedLine } from './insert-users.ts';
-import { findKnown, type Issuers, type Known, uniqueKeysOf } from './known.ts';
+import { findKnown, type Issuers, isBeyondGroups, type Known, uniqueKeysOf } from './known.ts';
+import { findWrongPublicKeys } from './public-keys.ts';
 import type { UserLine } from './user-line.ts';
 
 export interface ImportOptions {
@@ -44,11 +45,15 @@ export async function importLines(
   attempt = 1,
 ): Promise<LineResult[]> {
   const known = await findKnown(call.run, lines, options.issuers);
-  const results = lines.map((line) => decide(line, known, options));
-  if (options.dryRun) return results;
+  const wrongKeys = await findWrongPublicKeys(lines);
+  const results = lines.map((line) => {
+    const result = decide(line, known, options);
+    const wrongKey = wrongKeys.get(line);
+    return wrongKey === undefined || result.status === 'failed' ? result : fail('VALIDATION_FAILED', wrongKey);
+  });
   const created = lines.flatMap((line, at): PlacedLine[] => {
     const { status, id } = results[at] ?? {};
-    return status === 'created' && id ? [{ line, userId: id, isNew: true }] : [];
+    return status === 'created' && id && !options.dryRun ? [{ line, userId: id, isNew: true }] : [];
   });
   if (created.length > 0) {
     try {
@@ -63,7 +68,9 @@ export async function importLines(
   }
   for (const [at, line] of lines.entries()) {
     const { status, id } = results[at] ?? {};
-    if (status === 'updated' && id) results[at] = await update(call, line, id, { ...options, known });
+    if (status !== 'updated' || !id) continue;
+    if (await isBeyondGroups(call, line, id, known)) results[at] = { ...fail('TOO_MANY_GROUPS', 'groups'), id };
+    else if (!options.dryRun) results[at] = await update(call, line, id, { ...options, known });
   }
   return results;
 }
@@ -79,9 +86,12 @@ async function oneByOne(
   return results;
 }
 
+function fail(reason: string, field: string): LineResult {
+  return { status: 'failed', reason, field };
+}
+
 /** Returns what shall become of a line. A new user gets an ID. */
 function decide(line: UserLine, known: Known, { issuers, onConflict, rpId }: ImportOptions): LineResult {
-  const fail = (reason: string, field: string): LineResult => ({ status: 'failed', reason, field });
   const keys = uniqueKeysOf(line, issuers).map((key) => [key.slice(0, key.indexOf(' ')), known.get(key)] as const);
   const found = keys.filter(([, owner]) => owner !== undefined);
   if (found.some(([kind, owner]) => kind === 'id' && owner === null)) return fail('USER_ALREADY_EXISTS', 'id');

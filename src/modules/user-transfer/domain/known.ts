@@ -3,6 +3,8 @@
 import { listSpellings } from '../../../config/email-address.ts';
 import type { Run } from '../../../database/database.ts';
 import { nullable, p, statement, t } from '../../../database/template.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { MAX_GROUPS_OF_USER } from '../../../domain/groups/group.ts';
 import type { UserLine } from './user-line.ts';
 
 /** By kind and key: the ID of the user who has it. Null for a deleted user, an application and a group. */
@@ -44,6 +46,14 @@ export async function findKnown(run: Run, lines: readonly UserLine[], issuers: I
   return new Map([...rows, ...keys].map(({ key, owner }) => [key, owner]));
 }
 
+/** Returns whether the groups of the line would bring the user beyond the limit. */
+export async function isBeyondGroups({ run }: Call, line: UserLine, userId: string, known: Known): Promise<boolean> {
+  if (line.groups.length === 0) return false;
+  const groupIds = line.groups.flatMap((name) => known.get(`group ${name}`) ?? []);
+  const found = await run(selectBeyondGroups, { userId, groupIds, most: MAX_GROUPS_OF_USER });
+  return found.length > 0;
+}
+
 const ROW = { key: t.text, owner: nullable(t.uuid) };
 
 const selectKnown = statement('select_known_of_lines', ROW)`
@@ -66,3 +76,9 @@ const selectKnown = statement('select_known_of_lines', ROW)`
 const selectKnownPasskeys = statement('select_known_passkeys', ROW)`
   select 'passkey ' || encode(credential_id, 'hex') as key, user_id as owner from passkeys
   where credential_id = any(array(select decode(hex, 'hex') from unnest(${p.texts('credentialIds')}) as hex))`;
+
+const selectBeyondGroups = statement('select_beyond_groups')`
+  select from (
+    select group_id from group_members where user_id = ${p.uuid('userId')}
+    union select * from unnest(${p.uuids('groupIds')})
+  ) as own having count(*) > ${p.integer('most')}`;
