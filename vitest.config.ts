@@ -12,10 +12,11 @@ const INTEGRATION = [
   .concat(
     'test/modules/reference/openapi.test.ts',
     'test/contract/{audit-export,check-in-export,idempotency-keys,lists,repeated-calls,tenants}.test.ts',
-    'test/login-page/{assurance,contract-wallet,international-addresses,notices}.test.ts',
+    'test/login-page/{assurance,international-addresses,notices}.test.ts',
     'test/log.test.ts',
     'test/modules/{account,oidc}/*.test.ts',
     'test/modules/passkeys/{account-*,passkeys-*,young-*}.test.ts',
+    'test/modules/wallets/{account,contract}-wallet.test.ts',
     'test/modules/providers/{account-*,provider-{attacks,faults,freshness,lies},providers}.test.ts',
     'test/packages/install-packages.test.ts',
   );
@@ -34,7 +35,7 @@ const HISTORIES = ['test/histories/*.test.ts'];
 const ON_CITUS = [
   ...['contract', 'delivery', 'domain', 'jobs', 'login-page', 'metrics', 'modules/account', 'modules/oidc/domain'],
   ...['modules/invitations', 'modules/messages', 'modules/oidc/pages', 'modules/passkeys', 'modules/providers'],
-  ...['modules/remembered-sign-ins'],
+  ...['modules/remembered-sign-ins', 'modules/wallets'],
 ]
   .map((folder) => `test/${folder}/**/*.test.ts`)
   .concat('test/modules/user-transfer/batch-create-users.test.ts');

@@ -70,7 +70,7 @@ export function readConfig(env: Environment, readFile: ReadFile, modules: readon
     const offered = module.offerMethods?.({ ...core, ...own }) ?? [];
     return { offered, values: { ...own, ...module.complete?.(env, problems, { ...core, ...own }) } };
   });
-  const offered = [...offerMethods(env), ...ofModules.flatMap((module) => module.offered)];
+  const offered = [offerCodes(env), ...ofModules.flatMap((module) => module.offered)];
   const loginMethods = (
     methods ?? offered.flatMap(({ name, problem }) => (problem === undefined ? [name] : []))
   ).filter(isLoginMethod);
@@ -110,12 +110,12 @@ export function readConfig(env: Environment, readFile: ReadFile, modules: readon
   };
 }
 
-/** Returns the methods of the core. */
-function offerMethods(env: Environment): readonly OfferedMethod[] {
+/** Returns the method of the core. */
+function offerCodes(env: Environment): OfferedMethod {
   // The embedded mode shows codes in the terminal.
   const canMail = !env.DATABASE_URL || Boolean(env.SMTP_URL);
   const problem = canMail ? undefined : 'SMTP_URL is required with DATABASE_URL for LOGIN_METHODS with email';
-  return [{ name: 'wallet' }, { name: 'email', problem }];
+  return { name: 'email', problem };
 }
 
 /** Reads only the database schema, for commands that need no other setting. @throws ConfigError */

@@ -1,6 +1,7 @@
 /**
  * The names of sign-in methods of Usher itself, with their labels in the console. Other methods are the IDs of
- * providers. A module offers `passkey`, but no provider may ever have this ID, because applications keep the names.
+ * providers. Modules offer `passkey` and `wallet`, but no provider may ever have these IDs, because applications keep the
+ * names.
  */
 export const LOGIN_METHODS = { email: 'Code by e-mail', passkey: 'Passkey', wallet: 'Wallet' } as const;
 

@@ -2,7 +2,6 @@
 import { isIP } from 'node:net';
 import { parseDatabaseUrl } from './database-url.ts';
 import { isLoginMethod, METHODS_RULE, PROVIDER_ID } from './login-methods.ts';
-import { requirePackage } from './require-package.ts';
 
 /** Checks the URL and returns its text: the parts of Usher that connect parse it themselves. */
 export function parseDatabaseUrlText(text: string): string {
@@ -38,13 +37,6 @@ export function parseUrlWithCredentials(text: string): string {
     throw new Error('must have percent-encoded credentials');
   }
   return url.href;
-}
-
-/** Returns the normalised URL. The package that asks contract wallets is optional. */
-export function parseEthereumUrl(text: string): string {
-  const url = parseUrlWithCredentials(text);
-  requirePackage('viem');
-  return url;
 }
 
 export function parseSmtpUrl(text: string): string {

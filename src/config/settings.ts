@@ -6,7 +6,6 @@ import {
   integerBetween,
   parseBoolean,
   parseDatabaseUrlText,
-  parseEthereumUrl,
   parseForeignUrl,
   parseLoginMethods,
   parseNetworks,
@@ -24,8 +23,6 @@ import { TIMEOUT_SETTINGS } from './timeout-settings.ts';
 import { WEBHOOK_SETTINGS } from './webhook-settings.ts';
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
-/** EIP-2294 allows chain IDs up to 2^63 - 37, but a JavaScript number is exact only up to here. */
-const MAX_CHAIN_ID = Number.MAX_SAFE_INTEGER;
 
 /** The settings of the core, by the names of their fields in `Config`. Modules have more. */
 export const SETTINGS = {
@@ -107,19 +104,6 @@ export const SETTINGS = {
     requiredWith: 'MAIL_FROM',
   }),
   mailFrom: setting('MAIL_FROM', String, 'Sender of the e-mails.', { isEssential: true, requiredWith: 'SMTP_URL' }),
-  ethereumRpcUrl: setting(
-    'ETHEREUM_RPC_URL',
-    parseEthereumUrl,
-    'Ethereum node that checks signatures of contract wallets. Needs an [optional package](src/OPERATIONS.md#packages).',
-  ),
-  ethereumChainId: setting(
-    'ETHEREUM_CHAIN_ID',
-    integerBetween(1, MAX_CHAIN_ID),
-    'Chain of contract wallets, and of `ETHEREUM_RPC_URL`.',
-    {
-      default: 1,
-    },
-  ),
   issuer: setting('AUTH_ISSUER', String, 'Another issuer whose auth tokens Usher accepts.', {
     requiredWith: 'AUTH_JWKS_URL',
   }),

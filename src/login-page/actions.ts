@@ -1,18 +1,15 @@
 /** The actions of the login page, one per row. */
 import { cancelLogin } from '../domain/login/cancel-login.ts';
-import type { Completion } from '../domain/login/complete-login.ts';
 import { createLoginCode } from '../domain/login/create-login-code.ts';
-import { createWalletChallenge } from '../domain/login/create-wallet-challenge.ts';
 import { nameNewUser } from '../domain/login/name-new-user.ts';
 import { redeemLoginCode } from '../domain/login/redeem-login-code.ts';
-import { redeemWalletSignature } from '../domain/login/redeem-wallet-signature.ts';
 import type { Action } from './action.ts';
-import { leaveSignedIn } from './leave-signed-in.ts';
+import { continueAfter } from './leave-signed-in.ts';
 import { pickFields } from './login-context.ts';
 import type { LoginRequest } from './login-request.ts';
 import { mute, showMute, unmute } from './mute.ts';
 import { redirectToForm } from './redirect-to-form.ts';
-import { type FormPage, sendRedirect, sendScriptResponse } from './responses.ts';
+import { sendRedirect } from './responses.ts';
 import { sendCodeMail } from './send-code-mail.ts';
 import { showForm } from './show-form.ts';
 
@@ -33,15 +30,6 @@ export const ACTIONS: readonly Action[] = [
     run: (request) => showForm(request, 'closed'),
   },
   { method: 'GET', path: '/login/refused', form: 'refused', run: (request) => showForm(request, 'refused') },
-  { method: 'POST', path: '/login/wallet/challenge', needs: 'wallet', form: 'script', run: challengeWallet },
-  {
-    method: 'POST',
-    path: '/login/wallet',
-    needs: 'wallet',
-    form: 'choice',
-    failedSignIns: ['INVALID_SIGNATURE', 'SIGNATURE_NOT_CHECKED', 'UNKNOWN_WALLET'],
-    run: redeemSignature,
-  },
   { method: 'GET', path: '/login/mute', needs: 'email', form: 'choice', run: showMute },
   { method: 'POST', path: '/login/mute', needs: 'email', form: 'choice', run: mute },
   { method: 'POST', path: '/login/mute/end', needs: 'email', form: 'choice', run: unmute },
@@ -70,30 +58,7 @@ async function nameUser(request: LoginRequest): Promise<void> {
   await continueAfter(request, await nameNewUser(call, parts, browser, { ...fields, name }));
 }
 
-async function challengeWallet(request: LoginRequest): Promise<void> {
-  const { call, parts, browser, context, fields } = request;
-  const asked = { ...fields, ...pickFields(request, 'address') };
-  sendScriptResponse(context, 200, await createWalletChallenge(call, parts, browser, asked));
-}
-
-async function redeemSignature(request: LoginRequest): Promise<void> {
-  const { call, parts, browser, fields } = request;
-  const walletParts = { ...parts, hasEmail: parts.methods.includes('email') };
-  const signed = { ...fields, ...pickFields(request, 'signature') };
-  await continueAfter(request, await redeemWalletSignature(call, walletParts, browser, signed), 'link');
-}
-
 async function cancel(request: LoginRequest): Promise<void> {
   const { call, parts, fields } = request;
   sendRedirect(request.context, (await cancelLogin(call, parts.tokens, fields)).redirectUrl);
-}
-
-/** Redirects after a completed login. Otherwise redirects to the form that the login still needs. */
-async function continueAfter(
-  request: LoginRequest,
-  completion: Completion | undefined,
-  form: FormPage = 'choice',
-): Promise<void> {
-  if (completion) await leaveSignedIn(request, completion, { mayOffer: true });
-  else redirectToForm(request, form);
 }

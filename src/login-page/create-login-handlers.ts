@@ -1,7 +1,6 @@
 import { Admission } from '../api/admission.ts';
 import type { Config } from '../config/config.ts';
 import type { Secrets } from '../config/secrets.ts';
-import { EthereumNode } from '../domain/login/ethereum-node.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import { createLoginPage, type LoginPageServices } from './login-page.ts';
@@ -30,25 +29,18 @@ export function createLoginHandlers(
 ): PathHandler[] {
   const handlers = [createLogoHandler({ ...services, admission: services.loginAdmission })];
   if (config.authPageUrl === undefined) {
-    const parts = { ...services, ...services.pages, ...createSignInParts(config, encryptionKeys, services) };
+    const parts = { ...services, ...services.pages, ...createSignInParts(config, encryptionKeys) };
     handlers.push(createLoginPage(parts, offers));
   }
   // These handlers are asked last.
   return [...handlers, serveNotFoundPage];
 }
 
-/** Returns the settings and keys of codes and wallets. */
-function createSignInParts(
-  config: Config,
-  encryptionKeys: Secrets['encryptionKeys'],
-  { requestTimeoutMs }: Pick<LoginPageServices, 'requestTimeoutMs'>,
-) {
-  const { databaseUrl, ethereumChainId: chainId, ethereumRpcUrl: url, smtp } = config;
+/** Returns the methods, and the settings and keys of codes. */
+function createSignInParts({ databaseUrl, loginMethods, smtp }: Config, encryptionKeys: Secrets['encryptionKeys']) {
   const limitFactor = databaseUrl === undefined && !smtp ? TRIAL_FACTOR : 1;
   return {
-    chainId,
     codes: { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor },
-    methods: config.loginMethods,
-    node: url ? new EthereumNode({ url, chainId, requestTimeoutMs }) : undefined,
+    methods: loginMethods,
   };
 }

@@ -95,6 +95,8 @@ type RunWithAccount = (request: LoginRequest, account: Account) => Promise<void>
 export interface AccountPage {
   /** Returns the account that is signed in, and extends its cookie by 15 minutes. */
   read(request: LoginRequest): Promise<Account | undefined>;
+  /** Returns an action that shows a page to somebody who is signed in. */
+  showing(run: (request: LoginRequest, account: Account, view: AccountFormView) => Promise<void>): Action['run'];
   /** Returns an action that demands a recent sign-in, and shows problems on the page of the form. */
   changing(form: string, run: RunWithAccount): Action['run'];
   /** Asks for a new sign-in, and then returns to the account page. */

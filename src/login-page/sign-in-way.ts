@@ -1,4 +1,4 @@
-/** What a module adds to the login page: a way to sign in, beside codes and wallets. */
+/** What a module adds to the login page: a way to sign in, beside codes. */
 import type { Logger } from 'pino';
 import type { Branding } from '../domain/applications/branding.ts';
 import type { ProviderNames } from '../domain/identities/provider-names.ts';
@@ -14,6 +14,8 @@ export interface AskedSignIn extends Pick<Branding, 'loginMethods'> {
 export interface SignInWay {
   /** The highest level of assurance that it can show. One factor if absent. */
   readonly highest?: number;
+  /** Its forms are below those of all others. */
+  readonly isLast?: boolean;
   /**
    * Returns what the pages of a login show of it, or undefined if people cannot sign in to the application by it.
    *

@@ -14,6 +14,7 @@ import { providersModule } from './providers/module.ts';
 import { referenceModule } from './reference/module.ts';
 import { rememberedSignInsModule } from './remembered-sign-ins/module.ts';
 import { userTransferModule } from './user-transfer/module.ts';
+import { walletsModule } from './wallets/module.ts';
 
 /**
  * The optional parts of Usher, in the order in which they open, and of the account page. Nothing else outside their
@@ -26,6 +27,7 @@ const LIST = [
   oidcModule,
   passkeysModule,
   accountModule,
+  walletsModule,
   providersModule,
   rememberedSignInsModule,
   invitationsModule,

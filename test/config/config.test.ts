@@ -45,7 +45,7 @@ test.each<[string, Environment]>([
   expect(read(env)).toEqual({
     host: '127.0.0.1',
     port: 8080,
-    loginMethods: ['wallet', 'email', 'passkey'],
+    loginMethods: ['email', 'passkey', 'wallet'],
     loginProviders: [],
     loginProviderIds: undefined,
     loginProvidersFile: undefined,
@@ -104,7 +104,7 @@ test.each<[Environment, Partial<FullConfig>]>([
   [{ AUTH_SIGNING_KEYS_FILE: 'keys.json' }, { secrets: { authSigningKeys: [{ ...jwk, alg: 'EdDSA' }] } }],
   [{ OIDC_SIGNING_KEYS_FILE: 'rsa.json' }, { secrets: { oidcSigningKeys: [{ ...rsa, alg: 'RS256' }] } }],
   [{ ENCRYPTION_KEY_FILE: 'encryption-key' }, { secrets: { encryptionKeys: [encryptionKey] } }],
-  [production, { databaseUrl: production.DATABASE_URL, loginMethods: ['wallet', 'passkey'], smtp: undefined }],
+  [production, { databaseUrl: production.DATABASE_URL, loginMethods: ['passkey', 'wallet'], smtp: undefined }],
   [production, { secrets: expect.objectContaining({ oidcSigningKeys: [] }) }],
   [{ ...production, DATABASE_URL: 'postgresql://db.test' }, { databaseUrl: 'postgresql://db.test' }],
   [{ LOGIN_METHODS: ' wallet , email ' }, { loginMethods: ['wallet', 'email'] }],
@@ -112,11 +112,11 @@ test.each<[Environment, Partial<FullConfig>]>([
   [
     { ...production, SMTP_URL: 'smtps://user:secret@mail.test', MAIL_FROM: 'usher@usher.test' },
     {
-      loginMethods: ['wallet', 'email', 'passkey'],
+      loginMethods: ['email', 'passkey', 'wallet'],
       smtp: { url: 'smtps://user:secret@mail.test', from: 'usher@usher.test' },
     },
   ],
-  [{ PUBLIC_URL: 'http://192.0.2.1:8080' }, { loginMethods: ['wallet', 'email'] }],
+  [{ PUBLIC_URL: 'http://192.0.2.1:8080' }, { loginMethods: ['email', 'wallet'] }],
   [{ ...production, PUBLIC_URL: 'http://usher.internal' }, { loginMethods: ['wallet'] }],
   [
     { PUBLIC_URL: 'https://login.example.com', LOGIN_METHODS: 'wallet,passkey', PASSKEY_RP_ID: 'example.com' },

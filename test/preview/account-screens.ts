@@ -1,14 +1,14 @@
-import { renderOwnWallet } from '../../src/modules/account/account-wallet.ts';
 import { renderAccount } from '../../src/modules/account/render-account.ts';
 import {
   renderAccountForm,
   renderAccountMessage,
   renderAccountSignIn,
 } from '../../src/modules/account/render-account-form.ts';
-import { renderNewWallet } from '../../src/modules/account/render-new-wallet.ts';
 import { renderPasskeyWays } from '../../src/modules/passkeys/account-passkeys.ts';
 import { renderIdentities } from '../../src/modules/providers/pages/render-identities.ts';
 import { renderSignIns } from '../../src/modules/remembered-sign-ins/account-section.ts';
+import { renderOwnWallet } from '../../src/modules/wallets/account-wallet.ts';
+import { renderNewWallet } from '../../src/modules/wallets/pages/new-wallet.ts';
 import type { Language } from '../../src/texts/texts.ts';
 import type { Screen } from './screens.ts';
 

@@ -16,6 +16,7 @@ import type { PasskeysView } from '../../src/modules/passkeys/pages/view.ts';
 import { toWayView } from '../../src/modules/passkeys/passkey-view.ts';
 import { type ProviderView, renderProviderForms } from '../../src/modules/providers/pages/provider-buttons.ts';
 import { renderContinue } from '../../src/modules/remembered-sign-ins/render-continue.ts';
+import { WALLET_VIEW } from '../../src/modules/wallets/page-offer.ts';
 import type { Language } from '../../src/texts/texts.ts';
 import { ACCOUNT_SCREENS } from './account-screens.ts';
 import { BAKERY, SHOP } from './brands.ts';
@@ -68,7 +69,9 @@ export const SCREENS: readonly Screen[] = [
   {
     name: 'choice-providers',
     render: (language) =>
-      renderChoice(formView(language, { ways: [{ renderForms: (view) => renderProviderForms(view, PROVIDERS) }] })),
+      renderChoice(
+        formView(language, { ways: [{ renderForms: (view) => renderProviderForms(view, PROVIDERS) }, WALLET_VIEW] }),
+      ),
   },
   {
     name: 'link-provider',
@@ -99,7 +102,7 @@ export const SCREENS: readonly Screen[] = [
   },
   {
     name: 'bakery-choice',
-    render: (language) => renderAt(BAKERY, renderChoice, language, { methods: ['email'] }),
+    render: (language) => renderAt(BAKERY, renderChoice, language, { methods: ['email'], ways: [] }),
   },
   {
     name: 'bakery-unavailable',
@@ -108,7 +111,9 @@ export const SCREENS: readonly Screen[] = [
   {
     name: 'choice-passkey',
     render: (language) =>
-      renderChoice(formView(language, { methods: ['email', 'wallet', 'passkey'], ways: [toWayView(PASSKEY)] })),
+      renderChoice(
+        formView(language, { methods: ['email', 'wallet', 'passkey'], ways: [toWayView(PASSKEY), WALLET_VIEW] }),
+      ),
   },
   {
     name: 'choice-assurance',
@@ -125,7 +130,7 @@ export const SCREENS: readonly Screen[] = [
   },
   {
     name: 'choice-unmet',
-    render: (language) => renderChoice(formView(language, { methods: [], demand: 'assurance.unmet' })),
+    render: (language) => renderChoice(formView(language, { methods: [], ways: [], demand: 'assurance.unmet' })),
   },
   { name: 'passkey-offer', render: (language) => renderPasskeyOffer(passkeysView(language, { passkeys: [] })) },
   { name: 'passkey-list', render: (language) => renderPasskeyList(passkeysView(language)) },
@@ -201,7 +206,7 @@ function formView(language: Language, changes: Partial<FormView> = {}): FormView
     formToken: 'token',
     link: '',
     linkedProvider: '',
-    ways: [],
+    ways: [WALLET_VIEW],
     ...changes,
   };
 }

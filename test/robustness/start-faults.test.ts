@@ -168,7 +168,7 @@ test('ETHEREUM_RPC_URL needs an optional package, and wallets with a key do not'
   const signed = JSON.stringify([{ address: wallet.address, message }, wallet.sign(message)]);
   await writeFile(
     join(clone, 'verify.ts'),
-    `import { requireWalletSignature } from './src/domain/login/verify-wallet-signature.ts';
+    `import { requireWalletSignature } from './src/modules/wallets/domain/verify-wallet-signature.ts';
      await requireWalletSignature({}, { node: {} }, {}, ...${signed});`,
   );
   expect(await run('verify.ts')).toEqual({ exitCode: 0, stdout: '', stderr: '' });

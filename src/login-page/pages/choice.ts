@@ -4,14 +4,12 @@ import { EMAIL_SCRIPT, renderEmailForm } from './email-form.ts';
 import { renderFooter } from './footer.ts';
 import { renderAlert, renderCancel, renderHeading, renderMark, renderReturn } from './parts.ts';
 import type { FormView } from './view.ts';
-import { renderWalletNotes, renderWalletSignIn, WALLET_SCRIPT } from './wallet-form.ts';
 
 /** Renders the choice of how to sign in. */
 export function renderChoice(view: FormView): PageContent {
   const { language, applicationName: application, methods, ways } = view;
   const hasEmail = methods.includes('email');
-  const hasWallet = methods.includes('wallet');
-  const hasOthers = hasWallet || ways.length > 0;
+  const hasOthers = ways.length > 0;
   const title = view.allowSignUp ? 'choice.title.signUp' : 'choice.title';
   return {
     language,
@@ -26,16 +24,14 @@ ${
   hasOthers &&
   html`<div class="ways">
 ${ways.map(({ renderForms }) => renderForms(view))}
-${hasWallet && renderWalletSignIn(view)}
 </div>
-${hasWallet && renderWalletNotes(language, { isOnlyWay: !hasEmail })}`
+${ways.flatMap(({ renderNotes }) => renderNotes?.(view) ?? [])}`
 }
 ${renderAccount(view)}
 ${renderCancel(view)}`,
     footer: renderFooter(view, html`${ways.flatMap(({ renderLinks }) => renderLinks?.(view) ?? [])}`),
     scripts: [
       ...(hasEmail ? [EMAIL_SCRIPT] : []),
-      ...(hasWallet ? [WALLET_SCRIPT] : []),
       ...ways.flatMap(({ scripts = [], formScripts = [] }) => [...scripts, ...formScripts]),
     ],
   };

@@ -60,6 +60,8 @@ export interface FormView extends LoginView {
 export interface WayView {
   /** Renders its forms on the page where a person chooses how to sign in. */
   renderForms(view: FormView): Html;
+  /** Renders its notes below the forms of all ways. */
+  renderNotes?(view: FormView): Html;
   /** Renders its links below the card of that page. */
   renderLinks?(view: FormView): Html;
   /** The scripts of that page. */

@@ -29,7 +29,6 @@ import {
   signedIn,
   viewOf,
 } from './account-request.ts';
-import { addNewWallet, challengeNewWallet, removeWallet, showNewWallet, showWallet } from './account-wallet.ts';
 import { endAccountSession } from './domain/end-account-session.ts';
 import { exportAccount } from './domain/export-account.ts';
 import { listOwnGroups } from './domain/list-own-groups.ts';
@@ -56,17 +55,6 @@ export const createAccountActions = (sections: readonly AccountSection[]): reado
   },
   { method: 'GET', path: '/account/undo', form: 'choice', run: showUndo },
   { method: 'POST', path: '/account/undo', form: 'choice', run: undoChange },
-  { method: 'GET', path: '/account/wallet', form: 'choice', run: signedIn(showWallet) },
-  { method: 'POST', path: '/account/wallet', form: 'choice', run: changing('', removeWallet) },
-  { method: 'GET', path: '/account/wallet/new', needs: 'wallet', form: 'choice', run: signedIn(showNewWallet) },
-  { method: 'POST', path: '/account/wallet/challenge', needs: 'wallet', form: 'script', run: challengeNewWallet },
-  {
-    method: 'POST',
-    path: '/account/wallet/new',
-    needs: 'wallet',
-    form: 'choice',
-    run: changing('wallet/new', addNewWallet),
-  },
   { method: 'POST', path: '/account/sessions/end', form: 'choice', run: changing('', endSession) },
   { method: 'POST', path: '/account/sessions/end-all', form: 'choice', run: changing('', endSessions) },
   {
@@ -83,8 +71,6 @@ export const createAccountActions = (sections: readonly AccountSection[]): reado
 const NOTES: Readonly<Record<string, TextKey>> = {
   name: 'account.note.name',
   email: 'account.note.email',
-  wallet: 'account.note.wallet',
-  walletAdded: 'account.note.walletAdded',
   session: 'account.note.session',
   sessions: 'account.note.sessions',
 };

@@ -1,14 +1,20 @@
 /** The account page, where people see and change what Usher stores about them. Other modules add sections and actions. */
 import { ACCOUNT_APPLICATION_ID } from '../../domain/core/own-applications.ts';
 import type { Action } from '../../login-page/action.ts';
-import type { AccountSection } from '../../login-page/page-offer.ts';
 import { sendPage } from '../../login-page/responses.ts';
 import type { Module } from '../module.ts';
 import { createAccountActions } from './account-actions.ts';
 import { createBrowserSignIn } from './account-cookie.ts';
 import { beginAccountLogin } from './account-login.ts';
-import { type AccountAction, accountUrlOf, changing, readAccount, redirect, viewOf } from './account-request.ts';
-import { renderOwnWallet } from './account-wallet.ts';
+import {
+  type AccountAction,
+  accountUrlOf,
+  changing,
+  readAccount,
+  redirect,
+  signedIn,
+  viewOf,
+} from './account-request.ts';
 import { createUndoToken } from './domain/undo-address-change.ts';
 import { renderAccountForm, renderAccountMessage } from './render-account-form.ts';
 import { ACCOUNT_SETTINGS, type AccountConfig } from './settings.ts';
@@ -26,6 +32,7 @@ export const accountModule: Module<AccountConfig> = {
         createAccountActions(sections).map((action) => ({ ...action, run: withOwn(action.run) })),
       accountPage: {
         read: (request) => readAccount({ ...request, own }),
+        showing: (run) => withOwn(signedIn((request, account) => run(request, account, viewOf(request)))),
         changing: (form, run) => withOwn(changing(form, run)),
         beginLogin: (request) => beginAccountLogin({ ...request, own }, 'LOGIN'),
         redirect,
@@ -33,7 +40,6 @@ export const accountModule: Module<AccountConfig> = {
         sendMessage: (request, title, text) =>
           sendPage(request.context, 200, renderAccountMessage(viewOf(request), title, text)),
       },
-      accountSection: WALLET_SECTION,
       browserSignIn: createBrowserSignIn(keys),
       home: { applicationId: ACCOUNT_APPLICATION_ID, path: new URL(accountUrlOf(authPageUrl)).pathname },
       noticeLinks: {
@@ -41,11 +47,5 @@ export const accountModule: Module<AccountConfig> = {
           `/undo?t=${createUndoToken(keys, { userId, from, to, at })}`,
       },
     };
-  },
-};
-
-const WALLET_SECTION: AccountSection = {
-  async show({ parts: { methods } }, view, user) {
-    return methods.includes('wallet') ? renderOwnWallet(view, user, { hasEmail: methods.includes('email') }) : {};
   },
 };

@@ -1,6 +1,6 @@
 import type { Fault } from '../fault.ts';
 
-const contractWallet = 'test/login-page/contract-wallet.test.ts';
+const contractWallet = 'test/modules/wallets/contract-wallet.test.ts';
 const email = 'test/login-page/email.test.ts';
 const codePage = 'test/login-page/code-page.test.ts';
 const mute = 'test/login-page/mute.test.ts';
@@ -43,7 +43,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The node is asked about signatures of keys',
-    file: 'src/domain/login/verify-wallet-signature.ts',
+    file: 'src/modules/wallets/domain/verify-wallet-signature.ts',
     find: 'if (signer?.address === address) {',
     replace: 'if (!node && signer?.address === address) {',
     test: contractWallet,
@@ -51,7 +51,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The node is asked about signatures of any length',
-    file: 'src/domain/login/verify-wallet-signature.ts',
+    file: 'src/modules/wallets/domain/verify-wallet-signature.ts',
     find: 'bytes > MAX_SIGNATURE_BYTES ||',
     replace: '',
     test: contractWallet,
@@ -59,7 +59,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The node is asked as often as anybody likes',
-    file: 'src/domain/login/verify-wallet-signature.ts',
+    file: 'src/modules/wallets/domain/verify-wallet-signature.ts',
     find: 'await takeNetworkPermits(call, codes, browser, CHECKS);',
     replace: '',
     test: contractWallet,
@@ -67,7 +67,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The page does not say that a contract wallet is not supported',
-    file: 'src/domain/login/verify-wallet-signature.ts',
+    file: 'src/modules/wallets/domain/verify-wallet-signature.ts',
     find: '(!node && bytes > MAX_KEY_SIGNATURE_BYTES)',
     replace: 'false',
     test: contractWallet,
@@ -75,7 +75,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A contract may spend any gas',
-    file: 'src/domain/login/ethereum-node.ts',
+    file: 'src/modules/wallets/domain/ethereum-node.ts',
     find: 'Object.assign({ gas: GAS }, transaction)',
     replace: 'transaction',
     test: contractWallet,
@@ -83,7 +83,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A signature makes the node answer other questions',
-    file: 'src/domain/login/contract-wallet.ts',
+    file: 'src/modules/wallets/domain/contract-wallet.ts',
     find: "if (method !== 'eth_call') throw new RevertError();",
     replace: '',
     test: contractWallet,
@@ -91,7 +91,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A node that fails counts as a wrong signature',
-    file: 'src/domain/login/contract-wallet.ts',
+    file: 'src/modules/wallets/domain/contract-wallet.ts',
     find: 'if (failure) throw failure;',
     replace: '',
     test: nodeFaults,
@@ -99,7 +99,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The node may send for ever',
-    file: 'src/domain/login/ethereum-node.ts',
+    file: 'src/modules/wallets/domain/ethereum-node.ts',
     find: 'const MAX_BYTES = 65_536;',
     replace: 'const MAX_BYTES = Number.POSITIVE_INFINITY;',
     test: nodeFaults,
@@ -107,7 +107,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The node may redirect',
-    file: 'src/domain/login/ethereum-node.ts',
+    file: 'src/modules/wallets/domain/ethereum-node.ts',
     find: "redirect: 'error'",
     replace: "redirect: 'follow'",
     test: nodeFaults,
@@ -115,7 +115,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The node may be of another chain',
-    file: 'src/domain/login/ethereum-node.ts',
+    file: 'src/modules/wallets/domain/ethereum-node.ts',
     find: 'if (BigInt(chainId) !== BigInt(this.#chainId))',
     replace: 'if (false)',
     test: nodeFaults,
@@ -123,7 +123,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The node gets any number of questions at a time',
-    file: 'src/domain/login/ethereum-node.ts',
+    file: 'src/modules/wallets/domain/ethereum-node.ts',
     find: 'const MAX_IN_FLIGHT = 8;',
     replace: 'const MAX_IN_FLIGHT = 80;',
     test: nodeFaults,

@@ -15,7 +15,7 @@ export const NEW_DEVICE_FAULTS: readonly Fault[] = [
   {
     ...at,
     what: 'A sign-in in a new place sends no e-mail',
-    file: 'src/domain/login/redeem-wallet-signature.ts',
+    file: 'src/modules/wallets/domain/redeem-wallet-signature.ts',
     find: 'await noteSignIn(',
     replace: 'void noteSignIn.call; void (',
     title: /goes out once for a new place/,

@@ -1,9 +1,9 @@
-import { MAX_SIGNATURE_BYTES } from '../../domain/login/verify-wallet-signature.ts';
-import { Html, html } from '../../http/html.ts';
-import { readScript } from '../../http/inline-files.ts';
-import type { Language } from '../../texts/texts.ts';
-import { renderHidden } from './parts.ts';
-import type { FormView } from './view.ts';
+import { Html, html } from '../../../http/html.ts';
+import { readScript } from '../../../http/inline-files.ts';
+import { renderHidden } from '../../../login-page/pages/parts.ts';
+import type { FormView } from '../../../login-page/pages/view.ts';
+import type { Language } from '../../../texts/texts.ts';
+import { MAX_SIGNATURE_BYTES } from '../domain/verify-wallet-signature.ts';
 
 export const WALLET_SCRIPT = readScript(new URL('../scripts/wallet.js', import.meta.url));
 

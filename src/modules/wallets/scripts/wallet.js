@@ -1,5 +1,5 @@
 // Offers the wallets of the browser, and asks the chosen one for a signature. The form holds the texts.
-import { fail, setBusy } from './page.js';
+import { fail, setBusy } from '../../../login-page/scripts/page.js';
 
 const form = document.querySelector('#wallet');
 const texts = form.dataset;

@@ -1,12 +1,12 @@
 /** Adds a wallet on the account page: the wallet must sign a message. */
 import type { Call } from '../../../domain/core/call.ts';
 import { check, type Unchecked } from '../../../domain/core/validation.ts';
-import { addressRules, type ChallengeSettings, createMessage } from '../../../domain/login/create-wallet-challenge.ts';
 import { requireRecentSignIn } from '../../../domain/login/recent-sign-in.ts';
-import { signatureRules, withLatestChallenge } from '../../../domain/login/redeem-wallet-signature.ts';
-import { requireWalletSignature, type WalletSettings } from '../../../domain/login/verify-wallet-signature.ts';
 import type { Browser } from '../../../domain/sessions/browser.ts';
 import { linkWallet } from '../../../domain/users/update-user.ts';
+import { addressRules, type ChallengeSettings, createMessage } from './create-wallet-challenge.ts';
+import { signatureRules, withLatestChallenge } from './redeem-wallet-signature.ts';
+import { requireWalletSignature, type SignatureParts } from './verify-wallet-signature.ts';
 
 const STATEMENT = 'Link this wallet to your account.';
 
@@ -34,7 +34,7 @@ export async function createLinkMessage(
  */
 export async function addWallet(
   call: Call,
-  wallets: Pick<WalletSettings, 'codes' | 'node'>,
+  wallets: SignatureParts,
   browser: Browser,
   request: Unchecked<keyof typeof signatureRules>,
 ): Promise<void> {

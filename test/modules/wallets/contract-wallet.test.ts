@@ -1,12 +1,12 @@
 /** Signing in with a wallet that is a contract (EIP-1271), or will be one (EIP-6492). */
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { ENGLISH } from '../../src/texts/texts.ts';
-import { ContractWallet, ownedBy, REVERTING_CODE, wrapSignature } from '../support/contract-wallet.ts';
-import { ContractWalletFixture, FACTORY, NODE_CREDENTIALS, NODE_PATH } from '../support/contract-wallet-fixture.ts';
-import { LoginBrowser } from '../support/login-browser.ts';
-import { adminClient, createTenant, createTestUser, REDIRECT_URI } from '../support/service.ts';
-import { toHighS, Wallet } from '../support/wallet.ts';
+import { ENGLISH } from '../../../src/texts/texts.ts';
+import { ContractWallet, ownedBy, REVERTING_CODE, wrapSignature } from '../../support/contract-wallet.ts';
+import { ContractWalletFixture, FACTORY, NODE_CREDENTIALS, NODE_PATH } from '../../support/contract-wallet-fixture.ts';
+import { LoginBrowser } from '../../support/login-browser.ts';
+import { adminClient, createTenant, createTestUser, REDIRECT_URI } from '../../support/service.ts';
+import { toHighS, Wallet } from '../../support/wallet.ts';
 
 const INVALID = ENGLISH.text('alert.invalidSignature');
 const UNSUPPORTED = ENGLISH.text('wallet.contract.unsupported');

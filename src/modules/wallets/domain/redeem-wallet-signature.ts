@@ -1,19 +1,19 @@
 import { and, not, sql } from 'drizzle-orm';
-import { type Statement, whereEqual } from '../../database/database.ts';
-import { walletChallenges } from '../../database/login-schema.ts';
-import { users } from '../../database/schema.ts';
-import { p, type RowOfType, statement } from '../../database/template.ts';
-import { allowsMethod } from '../applications/branding.ts';
-import type { Call } from '../core/call.ts';
-import { ServiceError } from '../core/errors.ts';
-import { check, textThat, type Unchecked, uuid } from '../core/validation.ts';
-import { type Browser, isInBrowser, toSignInOrigin } from '../sessions/browser.ts';
-import type { AuthTokens } from '../tokens/auth-tokens.ts';
-import { isActiveUser } from '../users/user.ts';
-import { type Completion, completeLogin } from './complete-login.ts';
-import { requireOpenIntent } from './login-intent.ts';
-import { noteSignIn } from './note-sign-in.ts';
-import { requireWalletSignature, type WalletSettings } from './verify-wallet-signature.ts';
+import { type Statement, whereEqual } from '../../../database/database.ts';
+import { walletChallenges } from '../../../database/login-schema.ts';
+import { users } from '../../../database/schema.ts';
+import { p, type RowOfType, statement } from '../../../database/template.ts';
+import { allowsMethod } from '../../../domain/applications/branding.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { check, textThat, type Unchecked, uuid } from '../../../domain/core/validation.ts';
+import { type Completion, completeLogin } from '../../../domain/login/complete-login.ts';
+import { requireOpenIntent } from '../../../domain/login/login-intent.ts';
+import { noteSignIn } from '../../../domain/login/note-sign-in.ts';
+import { type Browser, isInBrowser, toSignInOrigin } from '../../../domain/sessions/browser.ts';
+import type { AuthTokens } from '../../../domain/tokens/auth-tokens.ts';
+import { isActiveUser } from '../../../domain/users/user.ts';
+import { requireWalletSignature, type SignatureParts } from './verify-wallet-signature.ts';
 
 /** The size limit of a form. */
 const MAX_CHARACTERS = 8_192;
@@ -26,7 +26,7 @@ export const signatureRules = {
   }),
 };
 
-export interface WalletLoginParts extends Pick<WalletSettings, 'codes' | 'node'> {
+export interface WalletLoginParts extends SignatureParts {
   readonly tokens: AuthTokens;
   /** Whether people can sign in by code. */
   readonly hasEmail: boolean;

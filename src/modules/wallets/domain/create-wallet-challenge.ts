@@ -1,13 +1,14 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
-import { placeholdersOf, type Statement } from '../../database/database.ts';
-import { walletChallenges } from '../../database/login-schema.ts';
-import type { Call } from '../core/call.ts';
-import { ServiceError } from '../core/errors.ts';
-import { check, textThat, type Unchecked, uuid } from '../core/validation.ts';
-import type { Browser } from '../sessions/browser.ts';
+import { placeholdersOf, type Statement } from '../../../database/database.ts';
+import { walletChallenges } from '../../../database/login-schema.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { check, textThat, type Unchecked, uuid } from '../../../domain/core/validation.ts';
+import { requireOpenIntent } from '../../../domain/login/login-intent.ts';
+import { takePermit } from '../../../domain/login/rate-limit.ts';
+import type { Browser } from '../../../domain/sessions/browser.ts';
 import { formatSignInMessage } from './ethereum.ts';
-import { requireOpenIntent } from './login-intent.ts';
-import { takePermit } from './rate-limit.ts';
+import type { WalletSettings } from './verify-wallet-signature.ts';
 
 const LIFETIME_MS = 10 * 60_000;
 const CHALLENGES_PER_INTENT = { burst: 20, intervalMs: 3 * 60_000 };
@@ -21,10 +22,8 @@ export const addressRules = {
 
 const rules = { loginIntentId: uuid, ...addressRules };
 
-export interface ChallengeSettings {
+export interface ChallengeSettings extends Pick<WalletSettings, 'chainId'> {
   readonly authPageUrl: string;
-  /** The chain on which contract wallets are. */
-  readonly chainId: number;
 }
 
 /**

@@ -1,11 +1,18 @@
 /** Signing in with a wallet (EIP-4361). */
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { afterAll, describe, expect, it } from 'vitest';
-import { MINUTE } from '../support/clock.ts';
-import { beginLogin, formOf, type LoginPage } from '../support/login-browser.ts';
-import { type Arrival, type Arrived, type AskedForMessage, LoginFixture } from '../support/login-fixture.ts';
-import { adminClient, clientsOf, createTenant, createTestUser, PUBLIC_URL, REDIRECT_URI } from '../support/service.ts';
-import { toCompact, toHighS, Wallet, withV } from '../support/wallet.ts';
+import { MINUTE } from '../../support/clock.ts';
+import { beginLogin, formOf, type LoginPage } from '../../support/login-browser.ts';
+import { type Arrival, type Arrived, type AskedForMessage, LoginFixture } from '../../support/login-fixture.ts';
+import {
+  adminClient,
+  clientsOf,
+  createTenant,
+  createTestUser,
+  PUBLIC_URL,
+  REDIRECT_URI,
+} from '../../support/service.ts';
+import { toCompact, toHighS, Wallet, withV } from '../../support/wallet.ts';
 
 const INVALID = 'The signature does not match. Please try again.';
 const UNKNOWN = 'No account has this wallet. Please use another one, or your e-mail address.';

@@ -1,5 +1,5 @@
 /** A client of the operator's Ethereum node (JSON-RPC). The node may be slow, down, wrong or hostile. */
-import { readText } from '../../encoding/read-text.ts';
+import { readText } from '../../../encoding/read-text.ts';
 
 /** Nodes usually answer in milliseconds. */
 const TIMEOUT_MS = 3_000;

@@ -1,11 +1,11 @@
-import type { Call } from '../core/call.ts';
-import { ServiceError } from '../core/errors.ts';
-import type { Browser } from '../sessions/browser.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import type { LoginCodeSettings } from '../../../domain/login/login-code.ts';
+import { type SharedLimit, takeNetworkPermits } from '../../../domain/login/network-permits.ts';
+import type { Browser } from '../../../domain/sessions/browser.ts';
 import { isSignedByContract } from './contract-wallet.ts';
 import { digestText, recoverSigner } from './ethereum.ts';
 import { type EthereumNode, NodeError } from './ethereum-node.ts';
-import type { LoginCodeSettings } from './login-code.ts';
-import { type SharedLimit, takeNetworkPermits } from './network-permits.ts';
 
 /**
  * In hex, this is 7.5 KiB of a form, which may have 8 KiB. Signatures of contract wallets grow by 65 to 600 bytes per
@@ -26,10 +26,15 @@ const CHECKS: SharedLimit = {
 };
 
 export interface WalletSettings {
-  readonly codes: LoginCodeSettings;
+  /** The chain on which contract wallets are. */
   readonly chainId: number;
   /** Verifies the signatures of contract wallets. Undefined if the operator has set none. */
   readonly node: EthereumNode | undefined;
+}
+
+/** What verifies signatures. */
+export interface SignatureParts extends Pick<WalletSettings, 'node'> {
+  readonly codes: LoginCodeSettings;
 }
 
 /**
@@ -41,7 +46,7 @@ export interface WalletSettings {
  */
 export async function requireWalletSignature(
   call: Call,
-  { codes, node }: Pick<WalletSettings, 'codes' | 'node'>,
+  { codes, node }: SignatureParts,
   browser: Browser,
   { address, message }: { readonly address: string; readonly message: string },
   signature: string,
