@@ -110,14 +110,17 @@ test('a decoy connects and logs in, but sends nothing, over the same five connec
 
 describe.each([false, true])('with decoy: %s,', (isDecoy) => {
   it('a mail server that is away and comes back gets it, once', async () => {
-    const port = await findFreePort();
-    const { send, log } = openQueue(port, { retryDelaysMs: [20, 200, LONG_MS] });
+    const attempted = Promise.withResolvers<void>();
+    const away = await startSocketServer((socket) => {
+      socket.destroy();
+      attempted.resolve();
+    });
+    // Until it is back, however long a busy machine takes.
+    const { send, log } = openQueue(away.port, { retryDelaysMs: Array(10_000).fill(20) });
     const sending = send({ isDecoy });
-    const { promise: isRefused, resolve } = Promise.withResolvers<void>();
-    // Not before the first attempt has failed.
-    setTimeout(resolve, 100);
-    await isRefused;
-    const { server, seen } = await startServer({ port });
+    await attempted.promise;
+    await away[Symbol.asyncDispose]();
+    const { server, seen } = await startServer({ port: away.port });
     expect(await sending).toBe(undefined);
     expect(server.emails).toHaveLength(isDecoy ? 0 : 1);
     expect(seen.events.slice(0, 2)).toEqual(['connect', 'login']);

@@ -1,4 +1,7 @@
-/** What Lighthouse says of a page of each kind: it looks at what browsers do with a page, beside what axe finds. */
+/**
+ * What Lighthouse says of a page of each kind: it looks at what browsers do with a page, beside what axe and the tests of
+ * each page find. A page takes ten seconds of CPU, so the short form looks at the one that most people see.
+ */
 import { type BrowserContext, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CHROMIUM_ARGS, PAGE_TIMEOUT_MS, SKIPS_CHROMIUM } from '../support/chromium.ts';
@@ -36,13 +39,11 @@ describe.skipIf(SKIPS_CHROMIUM)('Lighthouse', () => {
   let context: BrowserContext;
   let port: number;
   let origin: string;
-  let email: string;
 
   beforeAll(async () => {
     const config = { publicUrl: undefined, loginMethods: ['email', 'wallet', 'passkey'] as const };
     fixture = await ConsoleFixture.open({ config });
     origin = `http://localhost:${fixture.service.port}`;
-    email = (await createConsoleSamples(fixture)).email;
     port = await findFreePort();
     // Lighthouse opens tabs of its own, which share the cookies of a profile only.
     context = await chromium.launchPersistentContext(await createDirectory(), {
@@ -86,7 +87,10 @@ describe.skipIf(SKIPS_CHROMIUM)('Lighthouse', () => {
     expect(await judge(url)).toEqual(clean(url));
   });
 
-  it('finds nothing to better in the account page', async () => {
+  const itInLongForm = it.runIf(quickOrLong(false, true));
+
+  itInLongForm('finds nothing to better in the account page', async () => {
+    const { email } = await createConsoleSamples(fixture);
     const page = await context.newPage();
     await page.goto(`${origin}/account`);
     fixture.clock.advance(1);
@@ -100,20 +104,18 @@ describe.skipIf(SKIPS_CHROMIUM)('Lighthouse', () => {
     expect(await judge(`${origin}/account`)).toEqual(clean(`${origin}/account`));
   });
 
-  it.each(quickOrLong(['/docs/AuthService'], ['/docs', '/docs/AuthService', '/docs/errors']))(
-    'finds nothing to better in %s',
-    async (path) => {
-      expect(await judge(origin + path)).toEqual(clean(origin + path));
-    },
-  );
+  itInLongForm.each(['/docs', '/docs/AuthService', '/docs/errors'])('finds nothing to better in %s', async (path) => {
+    expect(await judge(origin + path)).toEqual(clean(origin + path));
+  });
 
-  it('finds nothing to better in the console', async () => {
+  // After the test that gives it something to show.
+  itInLongForm('finds nothing to better in the console', async () => {
     const page = await context.newPage();
     fixture.clock.advance(1);
     await page.goto(fixture.createLink(OPERATORS.admin));
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.waitForURL(`${fixture.url}/`);
-    for (const path of quickOrLong(['/'], ['/', '/audit', '/users', '/health']))
+    for (const path of ['/', '/audit', '/users', '/health'])
       expect(await judge(fixture.url + path)).toEqual(clean(fixture.url + path));
   });
 });

@@ -1,7 +1,7 @@
 /** The API reference below /docs: that its examples work, and that browsers show it well. */
 import { fromJsonString } from '@bufbuild/protobuf';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import axe from 'axe-core';
+import type { AxeResults } from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { anchorOf, type Operation } from '../../src/api/catalogue.ts';
@@ -9,7 +9,7 @@ import { toBufCurl, toCurl } from '../../src/modules/reference/docs/example-comm
 import { exampleReply } from '../../src/modules/reference/docs/example-reply.ts';
 import { OpenApi } from '../../src/modules/reference/docs/openapi.ts';
 import { renderReference } from '../../src/modules/reference/docs/page.ts';
-import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { AXE, AXE_OF_COLOURS, collectProblems, launchChromium, loadAxe, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { OPERATIONS } from '../support/operations.ts';
 import { runExample, variablesOf } from '../support/reference-examples.ts';
 import { createTenant, startTestService } from '../support/service.ts';
@@ -119,13 +119,13 @@ describe.skipIf(SKIPS_CHROMIUM)('in a browser', () => {
     // The other operations, and the other rows of a table, are like these.
     const others = quickOrLong('.operation ~ .operation, tr:nth-child(n + 5)', '.operation ~ .operation');
     await tab.evaluate(`document.querySelectorAll('${others}').forEach((each) => each.remove())`);
-    await tab.evaluate(axe.source);
+    await loadAxe(tab);
     for (const [colorScheme, rules] of [
-      ['light', 'axe.run()'],
-      ['dark', `axe.run({ runOnly: 'color-contrast' })`],
+      ['light', AXE],
+      ['dark', AXE_OF_COLOURS],
     ] as const) {
       await tab.emulateMedia({ colorScheme });
-      const { passes, violations } = await tab.evaluate<axe.AxeResults>(rules);
+      const { passes, violations } = await tab.evaluate<AxeResults>(rules);
       expect(violations.map(({ id, nodes }) => ({ id, targets: nodes.map(({ html }) => html) }))).toEqual([]);
       expect(passes.map(({ id }) => id)).toContain('color-contrast');
     }
