@@ -5,12 +5,12 @@ import { batchCheckIn } from '../../src/domain/events/batch-check-in.ts';
 import { batchPutAttendees } from '../../src/domain/events/batch-put-attendees.ts';
 import { createEvent } from '../../src/domain/events/create-event.ts';
 import { deleteAttendees } from '../../src/domain/events/delete-attendees.ts';
-import { findAttendees } from '../../src/domain/events/find-attendees.ts';
-import { listRefusals } from '../../src/domain/events/list-refusals.ts';
-import { readDoorFigures } from '../../src/domain/events/read-door-figures.ts';
 import { undoCheckIn } from '../../src/domain/events/undo-check-in.ts';
 import { readEventVersion } from '../../src/domain/events/update-event.ts';
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
+import { findAttendees } from '../../src/modules/console/statements/find-attendees.ts';
+import { listRefusals } from '../../src/modules/console/statements/list-refusals.ts';
+import { readDoorFigures } from '../../src/modules/console/statements/read-door-figures.ts';
 
 export async function useEventRules(call: TransactionalCall): Promise<void> {
   const [eventId, attendeeId] = [randomUUID(), 'ada'];

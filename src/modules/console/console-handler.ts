@@ -3,7 +3,6 @@ import { Admission } from '../../api/admission.ts';
 import { outcomeOf, toCallError } from '../../api/call-errors.ts';
 import type { CallOutcome } from '../../api/call-info.ts';
 import { beginCall, runInSpan } from '../../api/call-log.ts';
-import { consoleApplication } from '../../domain/applications/console-application.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpContext, HttpHandler } from '../../http/http-context.ts';
@@ -19,6 +18,7 @@ import { ROUTES } from './routes.ts';
 import { SentForms } from './sent-forms.ts';
 import { redirectUriOf } from './sign-in.ts';
 import { findSignedIn, renewOperatorSession, type SignedInOperator } from './signed-in-operator.ts';
+import { consoleApplication } from './statements/console-application.ts';
 
 /** Limits requests in flight, because the calls of applications use the same connections to Postgres. */
 const LIMITS = { min: 20, max: 20 };

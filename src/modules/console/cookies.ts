@@ -1,10 +1,10 @@
 /** The cookies of the console: session and last sign-in of the operator, and the logins that this browser has begun. */
 import { openToken, sealToken } from '../../crypto/aes-gcm.ts';
-import { CONSOLE_MAX_AGE_SECONDS } from '../../domain/applications/console-application.ts';
 import { FRESH_MINUTES } from '../../domain/login/sign-in-age.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { cookieName, readCookie, setCookie } from '../../login-page/browser-cookie.ts';
 import type { ConsoleKeys } from './keys.ts';
+import { CONSOLE_MAX_AGE_SECONDS } from './statements/console-application.ts';
 
 const SESSION = 'usher-console';
 const SIGN_IN = 'usher-console-sign-in';

@@ -1,7 +1,6 @@
 /** Signs operators in to the console, which is an application of Usher: the login is that of any application. */
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import { toOwnPath } from '../../client/own-path.ts';
-import { CONSOLE_CLIENT_ID, consoleApplication } from '../../domain/applications/console-application.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { completeLogin } from '../../domain/login/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl, INTENT_LIFETIME_MS } from '../../domain/login/generate-auth-url.ts';
@@ -30,6 +29,7 @@ import { sendCard, sendNonOperatorPage } from './frame.ts';
 import type { Reply } from './route.ts';
 import { LINK_MINUTES, openSignInLink } from './sign-in-link.ts';
 import { findOperator, findSignedIn } from './signed-in-operator.ts';
+import { CONSOLE_CLIENT_ID, consoleApplication } from './statements/console-application.ts';
 import { vouchForOperator } from './vouch-for-operator.ts';
 
 /** Limits the logins that a network may start, because each stores a row for half an hour. */

@@ -2,7 +2,6 @@
 
 import { ServiceError } from '../../domain/core/errors.ts';
 import { takeChangePermit } from '../../domain/login/change-permits.ts';
-import { extendCode } from '../../domain/login/extend-code.ts';
 import { findRecentSignIn, requireRecentSignIn } from '../../domain/login/recent-sign-in.ts';
 import { deletePasskey } from '../../domain/passkeys/delete-passkey.ts';
 import type { Action, Remark } from '../../login-page/action.ts';
@@ -15,6 +14,7 @@ import { sendPage } from '../../login-page/responses.ts';
 import { answerProblem, showForm } from '../../login-page/show-form.ts';
 import { viewLogin } from '../../login-page/view-login.ts';
 import { createCreationOptions } from './domain/creation-options.ts';
+import { extendCode } from './domain/extend-code.ts';
 import { listOwnPasskeys } from './domain/list-own-passkeys.ts';
 import { redeemPasskey } from './domain/redeem-passkey.ts';
 import type { RelyingParty } from './domain/relying-party.ts';

@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from 'vitest';
 import { Database, type Run } from '../../../src/database/database.ts';
 import { HourlyCounts } from '../../../src/domain/hourly-counts/hourly-counts.ts';
-import { readHourlyCounts } from '../../../src/domain/hourly-counts/read-hourly-counts.ts';
 import { MemoryCounts } from '../../../src/jobs/memory-counts.ts';
 import { createLogger } from '../../../src/log.ts';
+import { readHourlyCounts } from '../../../src/modules/console/statements/read-hourly-counts.ts';
 import { cloneDatabase } from '../../support/database.ts';
 import { beginSession, createTenant, createTestUser, startTestService } from '../../support/service.ts';
 

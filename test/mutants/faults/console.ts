@@ -254,7 +254,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Refusals are only those who stayed outside',
-    file: 'src/domain/events/list-refusals.ts',
+    file: 'src/modules/console/statements/list-refusals.ts',
     find: 'and reason is not null',
     replace: "and outcome = 'REFUSED'",
     test: doors,
@@ -262,7 +262,7 @@ export const CONSOLE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A search finds attendees who were removed',
-    file: 'src/domain/events/find-attendees.ts',
+    file: 'src/modules/console/statements/find-attendees.ts',
     find: ' and not is_deleted',
     replace: '',
     test: doors,

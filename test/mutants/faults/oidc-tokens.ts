@@ -165,7 +165,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A code lives on for whoever stays on the page for passkeys for a day',
-    file: 'src/domain/login/extend-code.ts',
+    file: 'src/modules/passkeys/domain/extend-code.ts',
     find: 'RECENT_MINUTES * 60_000',
     replace: '24 * 60 * 60_000',
     test: code,
@@ -173,7 +173,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Any browser lets a code live on',
-    file: 'src/domain/login/extend-code.ts',
+    file: 'src/modules/passkeys/domain/extend-code.ts',
     find: " and browser_digest = ${p.bytes('browserDigest')} and",
     replace: " and ${p.bytes('browserDigest')} is not null and",
     test: code,

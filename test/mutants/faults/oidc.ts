@@ -198,7 +198,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A code of a minute can be made to live on and on',
-    file: 'src/domain/login/extend-code.ts',
+    file: 'src/modules/passkeys/domain/extend-code.ts',
     find: 'and authenticated_at is null and',
     replace: 'and',
     test: code,

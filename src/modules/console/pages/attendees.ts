@@ -1,7 +1,6 @@
 /** The list of an event: who is on it, who is blocked, and a search. */
 import { EventService } from '../../../../gen/usher/v1/event_pb.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
-import { type FoundAttendee, findAttendees, MAX_FOUND } from '../../../domain/events/find-attendees.ts';
 import { getEvent } from '../../../domain/events/get-event.ts';
 import { listAttendees } from '../../../domain/events/list-attendees.ts';
 import { type Html, html } from '../../../http/html.ts';
@@ -18,6 +17,7 @@ import { renderLinkButton, renderNote } from '../parts/panel.ts';
 import { actionsColumn, column, renderRows, wideColumn } from '../parts/table.ts';
 import type { ConsolePage, ConsoleRoute } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
+import { type FoundAttendee, findAttendees, MAX_FOUND } from '../statements/find-attendees.ts';
 
 type Attendee = Omit<FoundAttendee, 'version' | 'isDeleted'>;
 

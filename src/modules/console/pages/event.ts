@@ -3,7 +3,6 @@ import { EventService } from '../../../../gen/usher/v1/event_pb.ts';
 import { CHECK_IN_EXPORTS } from '../../../api/operations/export-check-ins.ts';
 import { getEvent } from '../../../domain/events/get-event.ts';
 import { listCheckIns } from '../../../domain/events/list-check-ins.ts';
-import { readDoorFigures } from '../../../domain/events/read-door-figures.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import { type ConsoleRequest, inApplication, perform } from '../console-request.ts';
@@ -19,6 +18,7 @@ import { renderNote } from '../parts/panel.ts';
 import { actionsColumn, column, renderRows, wideColumn } from '../parts/table.ts';
 import type { ConsolePage, Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
+import { readDoorFigures } from '../statements/read-door-figures.ts';
 
 type CheckedIn = Awaited<ReturnType<typeof listCheckIns>>['rows'][number];
 

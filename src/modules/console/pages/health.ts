@@ -1,12 +1,12 @@
 /** The health of this process, and of its connections to Postgres: what is not well, then each part, then counters. */
 import { X509Certificate } from 'node:crypto';
 import { VERSION } from '../../../config/version.ts';
-import { readMigrations } from '../../../domain/operators/read-migrations.ts';
 import { type Html, html } from '../../../http/html.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { renderMoment } from '../parts/moment.ts';
 import { renderFacts, renderPanel } from '../parts/panel.ts';
 import type { ConsolePage } from '../route.ts';
+import { readMigrations } from '../statements/read-migrations.ts';
 
 const MEGABYTE = 1_000_000;
 /** Before its end, a certificate should have been renewed. */

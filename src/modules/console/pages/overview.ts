@@ -2,10 +2,6 @@
 import { listApplications } from '../../../domain/applications/list-applications.ts';
 import { listOperatorEvents } from '../../../domain/audit/list-audit-events.ts';
 import type { CountName } from '../../../domain/core/call.ts';
-import { type HourlyCount, readHourlyCounts } from '../../../domain/hourly-counts/read-hourly-counts.ts';
-import { readTotals, type Total } from '../../../domain/operators/read-totals.ts';
-import { listDisabledWebhooks } from '../../../domain/webhooks/list-disabled-webhooks.ts';
-import { type FailingWebhook, listFailingWebhooks } from '../../../domain/webhooks/list-failing-webhooks.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
@@ -15,6 +11,10 @@ import { renderMoment } from '../parts/moment.ts';
 import { column, renderRows, wideColumn } from '../parts/table.ts';
 import type { Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
+import { listDisabledWebhooks } from '../statements/list-disabled-webhooks.ts';
+import { type FailingWebhook, listFailingWebhooks } from '../statements/list-failing-webhooks.ts';
+import { type HourlyCount, readHourlyCounts } from '../statements/read-hourly-counts.ts';
+import { readTotals, type Total } from '../statements/read-totals.ts';
 import { renderWebhookState } from './webhooks.ts';
 
 const HOUR_MS = 60 * 60_000;

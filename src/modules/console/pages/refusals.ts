@@ -1,7 +1,6 @@
 /** Who was refused at the doors of an event, and why. */
 import { ERRORS } from '../../../domain/core/errors.ts';
 import { getEvent } from '../../../domain/events/get-event.ts';
-import { listRefusals } from '../../../domain/events/list-refusals.ts';
 import { html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import { type ConsoleRequest, inApplication } from '../console-request.ts';
@@ -10,6 +9,7 @@ import { renderMoment } from '../parts/moment.ts';
 import { pageFields, renderPager } from '../parts/pager.ts';
 import { column, renderRows, wideColumn } from '../parts/table.ts';
 import type { ConsolePage } from '../route.ts';
+import { listRefusals } from '../statements/list-refusals.ts';
 
 type Refusal = Awaited<ReturnType<typeof listRefusals>>['rows'][number];
 

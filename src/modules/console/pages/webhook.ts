@@ -3,10 +3,8 @@
 import { WebhookService } from '../../../../gen/usher/v1/webhook_pb.ts';
 import { showEmail } from '../../../config/email-address.ts';
 import { EVERY_TYPE } from '../../../domain/outbox/event-types.ts';
-import { countDeliveries } from '../../../domain/webhooks/count-deliveries.ts';
 import { MAX_REDELIVERY_AGE_MS } from '../../../domain/webhooks/delivery.ts';
 import { getWebhook } from '../../../domain/webhooks/get-webhook.ts';
-import { readQueueState } from '../../../domain/webhooks/read-queue-state.ts';
 import { readWebhookVersion } from '../../../domain/webhooks/update-webhook.ts';
 import type { Webhook } from '../../../domain/webhooks/webhook.ts';
 import { type Html, html } from '../../../http/html.ts';
@@ -23,6 +21,8 @@ import { renderCopied, renderId } from '../parts/people.ts';
 import { renderWebhookBreadcrumbs } from '../parts/webhook-breadcrumbs.ts';
 import type { ConsolePage, Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
+import { countDeliveries } from '../statements/count-deliveries.ts';
+import { readQueueState } from '../statements/read-queue-state.ts';
 import { renderDeliveries } from './deliveries.ts';
 import { readWebhook, renderWebhookFields, renderWebhookState, WEBHOOK_FIELDS, withOwner } from './webhooks.ts';
 

@@ -1,5 +1,5 @@
 /** What the actions of the audit log are in plain words, and what kind of resource each changes. */
-import type { Named } from '../../../domain/audit/read-names.ts';
+import type { Named } from '../statements/read-names.ts';
 
 /** `passkey` and `text` have no name: the log shows their ID as it is. */
 type ResourceKind = Named | 'passkey' | 'text' | 'any';

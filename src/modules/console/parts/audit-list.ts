@@ -1,12 +1,12 @@
 /** A list of audit events by day: who did what on what, by name. A row opens to the IDs behind the names. */
 import { isFrequentAction, NO_APPLICATION } from '../../../database/audit-schema.ts';
 import type { AuditEvent } from '../../../domain/audit/list-audit-events.ts';
-import { type Name, type Named, type Names, readNames } from '../../../domain/audit/read-names.ts';
 import { OWN_APPLICATION_IDS } from '../../../domain/core/own-applications.ts';
 import { UUID } from '../../../domain/core/validation.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
+import { type Name, type Named, type Names, readNames } from '../statements/read-names.ts';
 import { describeAction } from './action-texts.ts';
 import { renderDate, renderMoment, renderTimeOfDay } from './moment.ts';
 import { renderFacts } from './panel.ts';

@@ -1,11 +1,8 @@
 /** How many have come to an event, and when and at which gate. A script asks for this part again and again. */
-import {
-  MAX_ATTENDEES_COUNTED,
-  MAX_CHECK_INS_DRAWN,
-  type readDoorFigures,
-} from '../../../domain/events/read-door-figures.ts';
+
 import { type Html, html } from '../../../http/html.ts';
 import { isolate, withoutDirectionControls } from '../../../texts/isolate.ts';
+import { MAX_ATTENDEES_COUNTED, MAX_CHECK_INS_DRAWN, type readDoorFigures } from '../statements/read-door-figures.ts';
 import { type FigureBar, mostOf, renderFigure } from './bars.ts';
 import { column, renderRows } from './table.ts';
 

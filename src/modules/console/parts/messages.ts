@@ -1,4 +1,4 @@
-import { MAX_COUNTED } from '../../../domain/webhooks/count-deliveries.ts';
+import { MAX_COUNTED } from '../statements/count-deliveries.ts';
 
 /** Describes a count of messages. The statement stops counting at `MAX_COUNTED`. */
 export function describeMessages(count: number): string {

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { p, statement, t } from '../../database/template.ts';
-import type { Call } from '../core/call.ts';
+import { p, statement, t } from '../../../database/template.ts';
+import type { Call } from '../../../domain/core/call.ts';
 
 /** A count ends here. */
 const MAX_COUNTED = 1_000;

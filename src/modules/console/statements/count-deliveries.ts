@@ -1,8 +1,8 @@
 /** Counts deliveries for operators. A count ends at a limit, so that a large backlog takes no longer. */
 import { sql } from 'drizzle-orm';
-import { p, statement, t } from '../../database/template.ts';
-import type { ApplicationCall } from '../core/call.ts';
-import type { DeliveryStatus } from './delivery.ts';
+import { p, statement, t } from '../../../database/template.ts';
+import type { ApplicationCall } from '../../../domain/core/call.ts';
+import type { DeliveryStatus } from '../../../domain/webhooks/delivery.ts';
 
 /** The limit of each count. */
 export const MAX_COUNTED = 1_000;

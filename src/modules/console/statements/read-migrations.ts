@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { statement, t } from '../../database/template.ts';
-import type { Call } from '../core/call.ts';
+import { statement, t } from '../../../database/template.ts';
+import type { Call } from '../../../domain/core/call.ts';
 
-const JOURNAL = new URL('../../../drizzle/meta/_journal.json', import.meta.url);
+const JOURNAL = new URL('../../../../drizzle/meta/_journal.json', import.meta.url);
 
 /** Returns how many migrations this version has, and how many of them the database lacks. */
 export async function readMigrations({ run }: Pick<Call, 'run'>): Promise<{ known: number; pending: number }> {

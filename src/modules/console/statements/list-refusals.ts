@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
-import { scans } from '../../database/event-schema.ts';
-import { p } from '../../database/template.ts';
-import { identifier } from '../core/validation.ts';
-import { createList, ofApplication } from '../pages/list.ts';
+import { scans } from '../../../database/event-schema.ts';
+import { p } from '../../../database/template.ts';
+import { identifier } from '../../../domain/core/validation.ts';
+import { createList, ofApplication } from '../../../domain/pages/list.ts';
 
 const { scanId, attendeeId, outcome, reason, gate, occurredAt, receivedAt } = scans;
 

@@ -1,5 +1,5 @@
-import { p, statement, t } from '../../database/template.ts';
-import type { Call } from '../core/call.ts';
+import { p, statement, t } from '../../../database/template.ts';
+import type { Call } from '../../../domain/core/call.ts';
 
 /** What the IDs of an audit event may name. */
 export type Named = 'user' | 'application' | 'key' | 'webhook' | 'group';

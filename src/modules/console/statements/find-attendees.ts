@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { checkIns } from '../../database/event-schema.ts';
-import { columnsOf, p, type RowOfType, statement } from '../../database/template.ts';
-import type { ApplicationCall } from '../core/call.ts';
-import { attendeeColumns, selectCheckedInAt } from './attendee.ts';
+import { checkIns } from '../../../database/event-schema.ts';
+import { columnsOf, p, type RowOfType, statement } from '../../../database/template.ts';
+import type { ApplicationCall } from '../../../domain/core/call.ts';
+import { attendeeColumns, selectCheckedInAt } from '../../../domain/events/attendee.ts';
 
 /** How many attendees a search finds. */
 export const MAX_FOUND = 50;

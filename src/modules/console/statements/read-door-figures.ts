@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
-import { nullable, p, statement, t } from '../../database/template.ts';
-import type { ApplicationCall } from '../core/call.ts';
-import { ServiceError } from '../core/errors.ts';
-import { isOpenEvent } from './event.ts';
+import { nullable, p, statement, t } from '../../../database/template.ts';
+import type { ApplicationCall } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { isOpenEvent } from '../../../domain/events/event.ts';
 
 /** How far attendees are counted, so that a page that asks again and again costs little. `getEventCounts` is exact. */
 export const MAX_ATTENDEES_COUNTED = 5_000;

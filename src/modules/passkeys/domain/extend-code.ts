@@ -1,8 +1,8 @@
-import { p, statement } from '../../database/template.ts';
-import type { Call } from '../core/call.ts';
-import { UUID } from '../core/validation.ts';
-import type { Browser } from '../sessions/browser.ts';
-import { RECENT_MINUTES } from './sign-in-age.ts';
+import { p, statement } from '../../../database/template.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { UUID } from '../../../domain/core/validation.ts';
+import { RECENT_MINUTES } from '../../../domain/login/sign-in-age.ts';
+import type { Browser } from '../../../domain/sessions/browser.ts';
 
 /**
  * Extends the code of a login by another minute, once: the browser was on the page for passkeys after the sign-in, and

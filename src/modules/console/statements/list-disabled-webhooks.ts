@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
-import { applications } from '../../database/schema.ts';
-import { columnsOf } from '../../database/template.ts';
-import { webhooks } from '../../database/webhook-schema.ts';
-import { createList } from '../pages/list.ts';
+import { applications } from '../../../database/schema.ts';
+import { columnsOf } from '../../../database/template.ts';
+import { webhooks } from '../../../database/webhook-schema.ts';
+import { createList } from '../../../domain/pages/list.ts';
 
 const { id, applicationId, url, ownerId, disabledReason, updatedAt } = webhooks;
 const own = { id, applicationId, url, ownerId, disabledReason, updatedAt };

@@ -2,8 +2,8 @@
  * The application that the console signs operators in to. A migration has created it. It has no API key and allows no
  * sign-up. Lists of applications omit it, and operators cannot change or delete it.
  */
-import type { Application } from '../core/call.ts';
-import { CONSOLE_APPLICATION_ID } from '../core/own-applications.ts';
+import type { Application } from '../../../domain/core/call.ts';
+import { CONSOLE_APPLICATION_ID } from '../../../domain/core/own-applications.ts';
 
 export const CONSOLE_CLIENT_ID = 'usher-console';
 

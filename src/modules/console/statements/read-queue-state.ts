@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { nullable, p, statement, t } from '../../database/template.ts';
-import type { ApplicationCall } from '../core/call.ts';
-import { URGENT } from './delivery.ts';
+import { nullable, p, statement, t } from '../../../database/template.ts';
+import type { ApplicationCall } from '../../../domain/core/call.ts';
+import { URGENT } from '../../../domain/webhooks/delivery.ts';
 
 interface QueueState {
   /** Null while attempts succeed. */

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
-import { webhookQueues } from '../../database/delivery-schema.ts';
-import { applications } from '../../database/schema.ts';
-import { columnsOf, type RowOfType, statement } from '../../database/template.ts';
-import { webhooks } from '../../database/webhook-schema.ts';
-import type { Call } from '../core/call.ts';
+import { webhookQueues } from '../../../database/delivery-schema.ts';
+import { applications } from '../../../database/schema.ts';
+import { columnsOf, type RowOfType, statement } from '../../../database/template.ts';
+import { webhooks } from '../../../database/webhook-schema.ts';
+import type { Call } from '../../../domain/core/call.ts';
 
 const { applicationId, id, url, ownerId } = webhooks;
 const own = { applicationId, id, url, ownerId };

@@ -1,6 +1,6 @@
-import { hourlyCounts } from '../../database/operations-schema.ts';
-import { columnsOf, p, type RowOfType, statement } from '../../database/template.ts';
-import type { Call } from '../core/call.ts';
+import { hourlyCounts } from '../../../database/operations-schema.ts';
+import { columnsOf, p, type RowOfType, statement } from '../../../database/template.ts';
+import type { Call } from '../../../domain/core/call.ts';
 
 const HOUR_MS = 60 * 60_000;
 const HOURS = 24;
