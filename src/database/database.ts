@@ -10,9 +10,8 @@ import { readTarget } from './open-client.ts';
 import { PipelinedConnection, ReconnectLimiter, TICK_MS } from './pipelined-connection.ts';
 import { PrimaryFinder } from './primary-finder.ts';
 import { PrimaryLease } from './primary-lease.ts';
-import { ReadDetector } from './read-detector.ts';
 import type { Deadline, Layout, PlaceholderValues, Run, Statement, StatementExecution } from './statement.ts';
-import { StatementRunner, type StatementRunnerOptions } from './statement-runner.ts';
+import { ReadDetector, StatementRunner, type StatementRunnerOptions } from './statement-runner.ts';
 import { TransactionPool } from './transaction-pool.ts';
 
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';

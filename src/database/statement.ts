@@ -16,11 +16,6 @@ export interface Statement<Rows> {
 /** Whether one server has all rows, or Citus may spread them over several. */
 export type Layout = 'whole' | 'distributed';
 
-/** Returns the statement as a database of this layout prepares it. */
-export function formOf<Rows>(statement: Statement<Rows>, layout: Layout): Statement<Rows> | undefined {
-  return statement.forms ? statement.forms[layout] : statement;
-}
-
 interface PreparedStatement<Rows> {
   getQuery(): Query;
   execute(parameters: PlaceholderValues): Promise<Rows>;

@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto';
 import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import { LOGOUT } from '../domain/outbox/event-types.ts';
-import { toMessageId } from '../domain/webhooks/ids.ts';
+import { toMessageId } from '../domain/webhooks/message-id.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { AttemptRequest, Sender } from './attempt.ts';
 import { type EndedAttempt, EXPIRED } from './delivery-state.ts';

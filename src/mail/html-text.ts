@@ -3,10 +3,11 @@
  * pure black or white, which Gmail and Outlook would invert, and no picture, which mail programs block.
  */
 import { Html, html } from '../http/html.ts';
-import { toAccent } from './accent.ts';
 import type { Mail, MailLink, MailText } from './mail.ts';
 import { toLine, withoutControls } from './plain-text.ts';
 
+/** The accent colour of Usher's pages. */
+const DEFAULT_ACCENT = { light: '#0f5e5a', dark: '#86d3c8' };
 const FONT = new Html(`-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif`);
 const MONOSPACE = new Html(`Menlo,Consolas,'Liberation Mono',monospace`);
 const TABLE = new Html('role="presentation" cellpadding="0" cellspacing="0" border="0"');
@@ -99,4 +100,15 @@ function renderStyle(darkAccent: string): Html {
   .pad { padding-left: 20px !important; padding-right: 20px !important; }
 }
 `);
+}
+
+/** Returns the colours of the bar for both themes. The bar is decoration, so its contrast does not matter. */
+function toAccent(color?: string | null): { readonly light: string; readonly dark: string } {
+  return color && /^#[0-9a-f]{6}$/i.test(color) ? { light: color, dark: lighten(color) } : DEFAULT_ACCENT;
+}
+
+/** Mixes the colour with white in equal parts. */
+function lighten(color: string): string {
+  const channels = [1, 3, 5].map((at) => (Number.parseInt(color.slice(at, at + 2), 16) + 255) >> 1);
+  return `#${channels.map((channel) => channel.toString(16)).join('')}`;
 }

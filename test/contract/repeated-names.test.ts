@@ -2,7 +2,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import type { Operation } from '../../src/api/catalogue.ts';
-import { requireUniqueNames } from '../../src/api/repeated-names.ts';
+import { requireUniqueNames } from '../../src/api/rest/read-fields.ts';
 import { validationFailed } from '../support/answers.ts';
 import { request } from '../support/http.ts';
 import { OPERATIONS } from '../support/operations.ts';

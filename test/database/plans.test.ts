@@ -7,7 +7,7 @@ import { is } from 'drizzle-orm';
 import { PgColumn } from 'drizzle-orm/pg-core';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Database, type Run } from '../../src/database/database.ts';
-import { ReadDetector } from '../../src/database/read-detector.ts';
+import { ReadDetector } from '../../src/database/statement-runner.ts';
 import type { RowType } from '../../src/database/template.ts';
 import { readBacklog } from '../../src/delivery/backlog.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';

@@ -1,14 +1,13 @@
 /** Reads the fields of an RPC from an HTTP request, before validation: a field of the body may be any JSON. */
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
-import { invalidField } from '../../domain/core/errors.ts';
+import { invalidField, ServiceError } from '../../domain/core/errors.ts';
 import { isObject } from '../../encoding/json.ts';
 import { HttpError } from '../../http/errors.ts';
 import { type HttpContext, headerOf, type NodeRequest } from '../../http/http-context.ts';
 import { checkContentLength, readBody } from '../../http/read-body.ts';
 import { MAX_MESSAGE_BYTES } from '../call-info.ts';
 import { type MediaType, readMediaType } from '../media-type.ts';
-import { requireUniqueNames } from '../repeated-names.ts';
-import { findUnknownFields, unknownFields } from '../unknown-fields.ts';
+import { findUnknownFields, shorten, unknownFields } from '../unknown-fields.ts';
 import type { PathParameters, Route } from './route.ts';
 
 /** Replaces text with malformed percent-encoding. It is a lone surrogate, so that validation refuses the field. */
@@ -75,6 +74,34 @@ function parseJson(bytes: Buffer): { text: string; value?: unknown } {
   } catch {
     return { text: '' };
   }
+}
+
+/** A name with its colon, another string, or the begin or end of an object. */
+const TOKENS = /("(?:[^"\\]|\\.)*")(?:\s*(:))?|[{}]/g;
+
+/**
+ * Refuses JSON objects that have a name twice: parsers differ in the value that they take (RFC 8259, section 4). Over
+ * RPC, Protobuf refuses them. `json` must be well-formed.
+ *
+ * @throws ServiceError `Validation failed` that names the first repeated name
+ */
+export function requireUniqueNames(json: string): void {
+  const open: Set<string>[] = [];
+  for (const [token, text, colon] of json.matchAll(TOKENS)) {
+    if (token === '{') open.push(new Set());
+    else if (token === '}') open.pop();
+    else if (text && colon) {
+      const name = String(JSON.parse(text));
+      const names = open.at(-1);
+      if (names?.has(name)) throw repeatedName(name);
+      names?.add(name);
+    }
+  }
+}
+
+function repeatedName(name: string): ServiceError {
+  const violation = { field: shorten(name) || 'body', message: 'must not come twice' };
+  return new ServiceError('VALIDATION_FAILED', { violations: [violation] });
 }
 
 /** Treats a missing Content-Type as JSON. Refuses a charset other than UTF-8, and ignores other parameters. */

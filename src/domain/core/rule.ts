@@ -65,22 +65,6 @@ export function rule<T>(
   return Object.assign(accept, { schema, isOptional, isNullable, alternative });
 }
 
-/** Returns a string. @throws Unacceptable for any other value */
-export function requireString(value: unknown): string {
-  if (value === undefined) throw new Unacceptable('is required');
-  if (typeof value !== 'string') throw new Unacceptable('must be a string');
-  return value;
-}
-
-/** Returns text that Postgres and every client can hold. @throws Unacceptable for any other value */
-export function requireText(value: unknown): string {
-  const string = requireString(value);
-  if (!string.isWellFormed() || string.includes('\0')) {
-    throw new Unacceptable('must be well-formed Unicode without NUL');
-  }
-  return string;
-}
-
 /** Returns the length in code points, as JSON Schema counts it. */
 export function countCodePoints(string: string): number {
   let count = 0;

@@ -1,7 +1,7 @@
-/** Rules for text that represents an instant, or one of several values. */
+/** Rules for text that represents an instant or one of several values, or is counted in bytes. */
 import { isObject } from '../../encoding/json.ts';
-import { type Rule, rule, Unacceptable } from './rule.ts';
-import { anyString, textThat } from './validation.ts';
+import { ASCII, type Rule, rule, Unacceptable } from './rule.ts';
+import { anyString, requireText, textThat } from './validation.ts';
 
 const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
 
@@ -43,5 +43,15 @@ export function oneOf<T extends string>(values: readonly T[]): Rule<T> {
     const known = values.find((value) => value === text);
     if (known === undefined) throw new Unacceptable(`must be one of ${values.join(', ')}`);
     return known;
+  });
+}
+
+/** Accepts well-formed Unicode text of 1 to `max` bytes in UTF-8. */
+export function textOfBytes(max: number): Rule<string> {
+  return rule({ type: 'string', minLength: 1, maxLength: max, pattern: ASCII }, (value) => {
+    const string = requireText(value);
+    if (string.length === 0) throw new Unacceptable('is required');
+    if (Buffer.byteLength(string) > max) throw new Unacceptable(`must have 1 to ${max} bytes`);
+    return string;
   });
 }

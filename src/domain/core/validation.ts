@@ -1,17 +1,7 @@
 /** Validation of requests: every field is checked, and all violations are reported at once. */
 import { canonicalizeEmail } from '../../config/email-address.ts';
 import { ServiceError, type Violation } from './errors.ts';
-import {
-  ASCII,
-  checkedRules,
-  countCodePoints,
-  type Rule,
-  requireString,
-  requireText,
-  rule,
-  Unacceptable,
-  WELL_FORMED,
-} from './rule.ts';
+import { checkedRules, countCodePoints, type Rule, rule, Unacceptable, WELL_FORMED } from './rule.ts';
 
 /** Fields as a caller sent them. Their types are unknown. */
 export type Unchecked<Field extends string> = { readonly [Name in Field]?: unknown };
@@ -46,6 +36,22 @@ export function check<Rules extends Record<string, Rule<unknown>>>(
   if (ownError) throw ownError;
   // Each rule has returned the value of its name.
   return values as Checked<Rules>;
+}
+
+/** Returns a string. @throws Unacceptable for any other value */
+function requireString(value: unknown): string {
+  if (value === undefined) throw new Unacceptable('is required');
+  if (typeof value !== 'string') throw new Unacceptable('must be a string');
+  return value;
+}
+
+/** Returns text that Postgres and every client can hold. @throws Unacceptable for any other value */
+export function requireText(value: unknown): string {
+  const string = requireString(value);
+  if (!string.isWellFormed() || string.includes('\0')) {
+    throw new Unacceptable('must be well-formed Unicode without NUL');
+  }
+  return string;
 }
 
 /** Accepts any string that is not empty, for a field whose format has an error of its own. */
@@ -95,16 +101,6 @@ export const pathIdentifier: Rule<string> = rule(
     return string;
   },
 );
-
-/** Accepts well-formed Unicode text of 1 to `max` bytes in UTF-8. */
-export function textOfBytes(max: number): Rule<string> {
-  return rule({ type: 'string', minLength: 1, maxLength: max, pattern: ASCII }, (value) => {
-    const string = requireText(value);
-    if (string.length === 0) throw new Unacceptable('is required');
-    if (Buffer.byteLength(string) > max) throw new Unacceptable(`must have 1 to ${max} bytes`);
-    return string;
-  });
-}
 
 /** Accepts a UUID and returns it in lower case. */
 export const uuid: Rule<string> = rule({ type: 'string', format: 'uuid' }, (value) => {

@@ -4,7 +4,8 @@ import type { Attributes } from '../../database/column-types.ts';
 import { p } from '../../database/template.ts';
 import { isObject } from '../../encoding/json.ts';
 import { listOf } from '../core/compound-rules.ts';
-import { type Rule, requireText, rule, Unacceptable } from '../core/rule.ts';
+import { type Rule, rule, Unacceptable } from '../core/rule.ts';
+import { requireText } from '../core/validation.ts';
 
 /** In bytes of JSON. */
 const MAX_BYTES = 4_096;

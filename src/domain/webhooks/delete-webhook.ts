@@ -4,7 +4,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked } from '../core/validation.ts';
-import { webhookId } from './ids.ts';
+import { webhookId } from './get-webhook.ts';
 
 const rules = { webhookId };
 

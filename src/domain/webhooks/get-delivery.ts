@@ -5,8 +5,8 @@ import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked } from '../core/validation.ts';
 import { DELIVERY, type Delivery, selectDeliveriesFrom } from './delivery.ts';
-import { requireWebhook } from './get-webhook.ts';
-import { messageId, webhookId } from './ids.ts';
+import { requireWebhook, webhookId } from './get-webhook.ts';
+import { messageId } from './message-id.ts';
 
 const rules = { webhookId, messageId };
 

@@ -2,10 +2,17 @@ import { p, type RowOfType, statement } from '../../database/template.ts';
 import { webhooks } from '../../database/webhook-schema.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
-import { check, type Unchecked } from '../core/validation.ts';
-import { webhookId } from './ids.ts';
+import { type Rule, rule } from '../core/rule.ts';
+import { anyString, check, type Unchecked } from '../core/validation.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { summaryColumns, summarySelection, type Webhook } from './webhook.ts';
+
+/** Accepts the ID of a webhook and returns it in lower case. @throws ServiceError `Invalid webhook ID format` */
+export const webhookId: Rule<string> = rule(anyString.schema, (value) => {
+  const id = anyString(value);
+  if (!/^wh_[0-9a-fA-F]{32}$/.test(id)) throw new ServiceError('INVALID_WEBHOOK_ID');
+  return id.toLowerCase();
+});
 
 const rules = { webhookId };
 

@@ -6,8 +6,8 @@ import { check, optional, orDefault, type Unchecked } from '../core/validation.t
 import type { PageTokens } from '../pages/page-tokens.ts';
 import { maxPageLimit, type Page, pageRules, readPage } from '../pages/read-page.ts';
 import { DELIVERY, DELIVERY_STATUSES, type Delivery, type DeliveryStatus, selectDeliveriesFrom } from './delivery.ts';
-import { requireWebhook } from './get-webhook.ts';
-import { numberOf, webhookId } from './ids.ts';
+import { requireWebhook, webhookId } from './get-webhook.ts';
+import { numberOf } from './message-id.ts';
 
 const rules = {
   webhookId,

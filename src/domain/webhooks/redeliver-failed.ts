@@ -6,8 +6,7 @@ import { type Rule, rule, Unacceptable } from '../core/rule.ts';
 import { instantText } from '../core/text-rules.ts';
 import { check, type Unchecked } from '../core/validation.ts';
 import { MAX_REDELIVERY_AGE_MS } from './delivery.ts';
-import { explainRefusal } from './get-webhook.ts';
-import { webhookId as webhookIdRule } from './ids.ts';
+import { explainRefusal, webhookId as webhookIdRule } from './get-webhook.ts';
 import { lockActive } from './webhook.ts';
 
 /**

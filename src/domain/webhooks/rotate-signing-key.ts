@@ -6,8 +6,7 @@ import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, integer, orDefault, type Unchecked } from '../core/validation.ts';
 import { createSigningKey } from './create-webhook.ts';
-import { requireWebhook } from './get-webhook.ts';
-import { webhookId } from './ids.ts';
+import { requireWebhook, webhookId } from './get-webhook.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { summaryColumns, summarySelection, type Webhook, webhookColumns } from './webhook.ts';
 

@@ -5,8 +5,8 @@ import type { ApplicationCall } from '../core/call.ts';
 import { check, type Unchecked } from '../core/validation.ts';
 import { wakeQueues } from '../outbox/wake-queue.ts';
 import { URGENT } from './delivery.ts';
-import { explainRefusal } from './get-webhook.ts';
-import { toMessageId, webhookId } from './ids.ts';
+import { explainRefusal, webhookId } from './get-webhook.ts';
+import { toMessageId } from './message-id.ts';
 import { lockActive } from './webhook.ts';
 
 const rules = { webhookId };

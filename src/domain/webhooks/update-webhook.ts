@@ -8,8 +8,7 @@ import { ServiceError } from '../core/errors.ts';
 import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../core/row-version.ts';
 import { check, type Unchecked } from '../core/validation.ts';
 import type { AddressPolicy } from './address-policy.ts';
-import { decryptWebhook, STORED } from './get-webhook.ts';
-import { webhookId as webhookIdRule } from './ids.ts';
+import { decryptWebhook, STORED, webhookId as webhookIdRule } from './get-webhook.ts';
 import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { selectOwner, summarySelection, type Webhook, webhookRules } from './webhook.ts';
 

@@ -2,16 +2,8 @@ import { createPublicKey, type JsonWebKey, randomUUID, randomUUIDv7 } from 'node
 import type { Config } from '../../../src/config/config.ts';
 import { isRegistered } from '../../../src/domain/applications/redirect-uri.ts';
 import { ServiceError } from '../../../src/domain/core/errors.ts';
-import { oneOf } from '../../../src/domain/core/text-rules.ts';
-import {
-  check,
-  identifier,
-  integer,
-  optional,
-  text,
-  textOfBytes,
-  textOrEmpty,
-} from '../../../src/domain/core/validation.ts';
+import { oneOf, textOfBytes } from '../../../src/domain/core/text-rules.ts';
+import { check, identifier, integer, optional, text, textOrEmpty } from '../../../src/domain/core/validation.ts';
 import { verifyToken } from '../../../src/domain/tokens/verify-token.ts';
 import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
 import { ApiKeyCache } from './api-key-cache.ts';

@@ -3,6 +3,7 @@ import { changes } from '../../../src/domain/core/changes.ts';
 import { listOf } from '../../../src/domain/core/compound-rules.ts';
 import { ServiceError } from '../../../src/domain/core/errors.ts';
 import { type Rule, rule } from '../../../src/domain/core/rule.ts';
+import { textOfBytes } from '../../../src/domain/core/text-rules.ts';
 import {
   boolean,
   check,
@@ -12,7 +13,6 @@ import {
   optional,
   orDefault,
   text,
-  textOfBytes,
   textThat,
   uuid,
   webUrl,

@@ -156,7 +156,7 @@ export const DATABASE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A statement that inserts counts as one that only reads',
-    file: 'src/database/read-detector.ts',
+    file: 'src/database/statement-runner.ts',
     find: '(insert into|',
     replace: '(',
     test: 'test/database/plans.test.ts',
@@ -164,7 +164,7 @@ export const DATABASE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A statement is sent to a database whose layout has no form of it',
-    file: 'src/database/statement.ts',
+    file: 'src/database/statement-runner.ts',
     find: 'statement.forms[layout] : statement',
     replace: "(statement.forms[layout] ?? (layout === 'distributed' ? statement : undefined)) : statement",
     test: 'test/database/layouts.test.ts',

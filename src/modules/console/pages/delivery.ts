@@ -3,7 +3,7 @@ import { WebhookService } from '../../../../gen/usher/v1/webhook_pb.ts';
 import { readSigningKey, signMessage } from '../../../delivery/signature.ts';
 import { type DeliveryDetails, getDelivery } from '../../../domain/webhooks/get-delivery.ts';
 import { getWebhook } from '../../../domain/webhooks/get-webhook.ts';
-import { numberOf } from '../../../domain/webhooks/ids.ts';
+import { numberOf } from '../../../domain/webhooks/message-id.ts';
 import type { Webhook } from '../../../domain/webhooks/webhook.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';

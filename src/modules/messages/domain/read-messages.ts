@@ -4,7 +4,7 @@ import { nullable, p, statement, t } from '../../../database/template.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import type { EventType } from '../../../domain/outbox/event-types.ts';
-import { toMessageId } from '../../../domain/webhooks/ids.ts';
+import { toMessageId } from '../../../domain/webhooks/message-id.ts';
 import type { FeedCursor } from './feed-cursor.ts';
 import { selectEnds } from './message-feeds.ts';
 

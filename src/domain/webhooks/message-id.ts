@@ -1,17 +1,6 @@
-/**
- * IDs of webhooks and of messages. A message ID is `msg_` and a number by which the messages of an application are
- * ordered.
- */
-import { ServiceError } from '../core/errors.ts';
+/** The ID of a message is `msg_` and a number by which the messages of an application are ordered. */
 import { type Rule, rule } from '../core/rule.ts';
-import { anyString, textThat } from '../core/validation.ts';
-
-/** Accepts the ID of a webhook and returns it in lower case. @throws ServiceError `Invalid webhook ID format` */
-export const webhookId: Rule<string> = rule(anyString.schema, (value) => {
-  const id = anyString(value);
-  if (!/^wh_[0-9a-fA-F]{32}$/.test(id)) throw new ServiceError('INVALID_WEBHOOK_ID');
-  return id.toLowerCase();
-});
+import { textThat } from '../core/validation.ts';
 
 const messageIdText = textThat((text) => /^msg_[1-9]\d{0,17}$/.test(text), 'must be a message ID', {
   max: 255,
