@@ -34,7 +34,14 @@ const HISTORIES = ['test/histories/*.test.ts'];
 /** What must be the same on Citus. */
 const ON_CITUS = [
   ...['contract', 'delivery', 'domain', 'jobs', 'login-page', 'metrics', 'modules/account', 'modules/oidc/domain'],
-  ...['modules/invitations', 'modules/messages', 'modules/oidc/pages', 'modules/passkeys', 'modules/providers'],
+  ...[
+    'modules/groups',
+    'modules/invitations',
+    'modules/messages',
+    'modules/oidc/pages',
+    'modules/passkeys',
+    'modules/providers',
+  ],
   ...['modules/remembered-sign-ins', 'modules/wallets'],
 ]
   .map((folder) => `test/${folder}/**/*.test.ts`)

@@ -4,6 +4,7 @@ import { SETTINGS } from '../config/settings.ts';
 import { accountModule } from './account/module.ts';
 import { consoleModule } from './console/module.ts';
 import { demoModule } from './demo/module.ts';
+import { groupsModule } from './groups/module.ts';
 import { invitationsModule } from './invitations/module.ts';
 import { messagesModule } from './messages/module.ts';
 import type { Module } from './module.ts';
@@ -30,6 +31,7 @@ const LIST = [
   walletsModule,
   providersModule,
   rememberedSignInsModule,
+  groupsModule,
   invitationsModule,
   newDeviceModule,
   userTransferModule,

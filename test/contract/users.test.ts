@@ -14,7 +14,6 @@ import {
   clientsOf,
   createLoginIntent,
   createTenant,
-  createTestGroup,
   createTestUser,
   createTestWebhook,
   logIn,
@@ -265,7 +264,6 @@ describe('an operator', () => {
     const { webhookId } = await createTestWebhook(service, tenant, { ownerId: userId });
     await webhooks.updateWebhook({ webhookId, eventTypes: ['*'] });
     await admin.updateUser({ userId, name: 'Grace' });
-    await createTestGroup(service, { userIds: [userId] });
     const [cutoffAt, expiresAt] = ['2000-01-01T00:00:00Z', '2100-01-01T00:00:00Z'];
     await sql`insert into user_cutoffs values (${userId}, ${cutoffAt}, ${expiresAt})`;
     await sql`insert into session_cutoffs values (${tenant.id}, ${userId}, ${cutoffAt}, ${expiresAt})`;

@@ -18,8 +18,7 @@ import { readApplicationVersion } from '../../src/domain/applications/update-app
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import { listAuditEvents, listOperatorEvents } from '../../src/domain/audit/list-audit-events.ts';
 import { listGrants } from '../../src/domain/grants/list-grants.ts';
-import { getGroupByName } from '../../src/domain/groups/get-group.ts';
-import { readGroupVersion } from '../../src/domain/groups/update-group.ts';
+import { getGroupByName, readGroupVersion } from '../../src/domain/groups/get-group.ts';
 import { HourlyCounts } from '../../src/domain/hourly-counts/hourly-counts.ts';
 import { answerOnce } from '../../src/domain/idempotency/answer-once.ts';
 import { deactivateUser } from '../../src/domain/lifecycle/end-user.ts';

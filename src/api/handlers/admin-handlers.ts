@@ -39,7 +39,6 @@ import { listUsers } from '../../domain/users/list-users.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
 import type { ServiceHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../service-parts.ts';
-import { createGroupHandlers } from './group-handlers.ts';
 import { toGrant, toMessage, toPage } from './to-message.ts';
 
 /** Modules have the other RPCs. */
@@ -124,8 +123,6 @@ export function createAdminHandlers({
 
     addApplicationUser,
     removeApplicationUser: async (call, fields) => liveSessions.forgetUser(await removeApplicationUser(call, fields)),
-
-    ...createGroupHandlers({ liveSessions, pageTokens }),
 
     async getLoginIntent(call, fields) {
       const { id, branding, status, ...intent } = await getLoginIntent(call, fields);

@@ -1,8 +1,10 @@
+import { sql } from 'drizzle-orm';
 import { columnsOf, p, statement } from '../../database/template.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
+import { createVersionReader } from '../core/row-version.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
-import { type Group, groupColumns } from './group.ts';
+import { chosenGroupColumns, type Group, groupColumns } from './group.ts';
 
 const rules = { groupId: uuid };
 
@@ -25,3 +27,14 @@ export async function getGroupByName({ run }: Pick<Call, 'run'>, name: string): 
 
 const selectGroupByName = statement('select_group_by_name', groupColumns)`
   select ${columnsOf(groupColumns)} from groups where name = ${p.text('name')}`;
+
+const readVersion = createVersionReader(
+  'select_group_version',
+  chosenGroupColumns,
+  sql`groups where id = ${p.uuid('groupId')}`,
+);
+
+/** Returns the version for `ifVersion` of a later UpdateGroup, or undefined if there is no such group. */
+export function readGroupVersion(call: Call, request: Unchecked<'groupId'>): Promise<string | undefined> {
+  return readVersion(call, check(request, { groupId: uuid }));
+}

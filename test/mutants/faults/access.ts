@@ -67,7 +67,7 @@ export const ACCESS_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Applications do not learn that a group is deleted',
-    file: 'src/domain/groups/delete-group.ts',
+    file: 'src/modules/groups/domain/delete-group.ts',
     find: 'messagesOf(...lossMessages, toSeeing)',
     replace: 'messagesOf(...lossMessages, { ...toSeeing, from: sql`${toSeeing.from} and false` })',
     test: 'test/modules/oidc/groups.test.ts',

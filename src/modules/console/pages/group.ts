@@ -1,10 +1,9 @@
 /** The page of a group: its members, its names, and its deletion. */
 import { AdminService } from '../../../../gen/usher/v1/admin_pb.ts';
 import { showEmail } from '../../../config/email-address.ts';
-import { getGroup } from '../../../domain/groups/get-group.ts';
+import { getGroup, readGroupVersion } from '../../../domain/groups/get-group.ts';
 import type { Group } from '../../../domain/groups/group.ts';
 import { listGroupMembers } from '../../../domain/groups/list-group-members.ts';
-import { readGroupVersion } from '../../../domain/groups/update-group.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import { renderAddress } from '../../../texts/render-address.ts';

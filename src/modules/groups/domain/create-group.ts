@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { p, statement, t } from '../../database/template.ts';
-import { auditEvent, noApplication } from '../audit/audit-event.ts';
-import type { Call } from '../core/call.ts';
-import { ServiceError } from '../core/errors.ts';
-import { check, type Unchecked } from '../core/validation.ts';
-import { type Group, groupRules, MAX_GROUPS } from './group.ts';
+import { p, statement, t } from '../../../database/template.ts';
+import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { check, type Unchecked } from '../../../domain/core/validation.ts';
+import { type Group, groupRules, MAX_GROUPS } from '../../../domain/groups/group.ts';
 
 /** Creates a group without members. @throws ServiceError `Group already exists`, `Too many groups` */
 export async function createGroup({ run, now }: Call, request: Unchecked<keyof typeof groupRules>): Promise<Group> {

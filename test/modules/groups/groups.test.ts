@@ -2,12 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import type { DescMethodUnary } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
-import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
-import { MAX_GROUPS, MAX_GROUPS_OF_APPLICATION, MAX_GROUPS_OF_USER } from '../../src/domain/groups/group.ts';
-import { refusal, success, validationFailed } from '../support/answers.ts';
-import { sampleFields } from '../support/samples.ts';
-import { adminClient, createTenant, createTestGroup, createTestUser, newGroupName } from '../support/service.ts';
-import { openContractFixture, UNKNOWN_ID } from './contract-fixture.ts';
+import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
+import { MAX_GROUPS, MAX_GROUPS_OF_APPLICATION, MAX_GROUPS_OF_USER } from '../../../src/domain/groups/group.ts';
+import { openContractFixture, UNKNOWN_ID } from '../../contract/contract-fixture.ts';
+import { refusal, success, validationFailed } from '../../support/answers.ts';
+import { sampleFields } from '../../support/samples.ts';
+import { adminClient, createTenant, createTestGroup, createTestUser, newGroupName } from '../../support/service.ts';
 
 const fixture = await openContractFixture();
 const { service, callWith } = fixture;

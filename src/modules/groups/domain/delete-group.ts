@@ -1,14 +1,20 @@
 import { sql } from 'drizzle-orm';
-import { columnsOf, p, statement } from '../../database/template.ts';
-import { auditEvent, noApplication } from '../audit/audit-event.ts';
-import type { Call } from '../core/call.ts';
-import { ServiceError } from '../core/errors.ts';
-import { check, type Unchecked, uuid } from '../core/validation.ts';
-import { AFFECTED, affectedUsers, cutOffLost, endLostAccess, lossMessages } from '../lifecycle/lost-access.ts';
-import { messagesOf } from '../outbox/insert-message.ts';
-import { userMessage } from '../outbox/user-messages.ts';
-import { runCutoff } from '../sessions/cutoffs.ts';
-import { userColumns } from '../users/user.ts';
+import { columnsOf, p, statement } from '../../../database/template.ts';
+import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { check, type Unchecked, uuid } from '../../../domain/core/validation.ts';
+import {
+  AFFECTED,
+  affectedUsers,
+  cutOffLost,
+  endLostAccess,
+  lossMessages,
+} from '../../../domain/lifecycle/lost-access.ts';
+import { messagesOf } from '../../../domain/outbox/insert-message.ts';
+import { userMessage } from '../../../domain/outbox/user-messages.ts';
+import { runCutoff } from '../../../domain/sessions/cutoffs.ts';
+import { userColumns } from '../../../domain/users/user.ts';
 
 const rules = { groupId: uuid };
 

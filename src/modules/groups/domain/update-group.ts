@@ -1,14 +1,14 @@
 import { sql } from 'drizzle-orm';
-import { isUniqueViolation } from '../../database/errors.ts';
-import { columnsOf, p, statement, t } from '../../database/template.ts';
-import { auditEvent, noApplication } from '../audit/audit-event.ts';
-import type { Call } from '../core/call.ts';
-import { changedValues, changeParameters, changes } from '../core/changes.ts';
-import { ServiceError } from '../core/errors.ts';
-import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../core/row-version.ts';
-import { check, type Unchecked, uuid } from '../core/validation.ts';
-import { chosenGroupColumns, type Group, groupColumns, groupRules } from './group.ts';
-import { tellMembers } from './tell-members.ts';
+import { isUniqueViolation } from '../../../database/errors.ts';
+import { columnsOf, p, statement, t } from '../../../database/template.ts';
+import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { changedValues, changeParameters, changes } from '../../../domain/core/changes.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { hasExpectedVersion, requireExpected, versionParameter } from '../../../domain/core/row-version.ts';
+import { check, type Unchecked, uuid } from '../../../domain/core/validation.ts';
+import { chosenGroupColumns, type Group, groupColumns, groupRules } from '../../../domain/groups/group.ts';
+import { tellMembers } from '../../../domain/groups/tell-members.ts';
 
 const rules = { groupId: uuid, ...changes(groupRules) };
 
@@ -40,14 +40,3 @@ const updateChanged = statement('update_group', { group: groupColumns, isExpecte
     returning g.id
   ), ${auditEvent({ resource: sql`id`, from: sql`changed`, applicationId: noApplication })}
   select ${columnsOf(groupColumns)}, is_expected from wanted`;
-
-const readVersion = createVersionReader(
-  'select_group_version',
-  chosenGroupColumns,
-  sql`groups where id = ${p.uuid('groupId')}`,
-);
-
-/** Returns the version for `ifVersion` of a later `updateGroup`, or undefined if there is no such group. */
-export function readGroupVersion(call: Call, request: Unchecked<'groupId'>): Promise<string | undefined> {
-  return readVersion(call, check(request, { groupId: uuid }));
-}

@@ -1,18 +1,18 @@
 import type { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
-import { addGroupMember } from '../../domain/groups/add-group-member.ts';
-import { createGroup } from '../../domain/groups/create-group.ts';
-import { deleteGroup } from '../../domain/groups/delete-group.ts';
+import { toMessage, toPage } from '../../api/handlers/to-message.ts';
+import type { ServiceHandlers } from '../../api/procedures.ts';
+import type { ServiceParts } from '../../api/service-parts.ts';
 import { getGroup } from '../../domain/groups/get-group.ts';
 import { listApplicationGroups } from '../../domain/groups/list-application-groups.ts';
 import { listGroupMembers } from '../../domain/groups/list-group-members.ts';
 import { listGroups } from '../../domain/groups/list-groups.ts';
 import { listUserGroups } from '../../domain/groups/list-user-groups.ts';
-import { removeGroupMember } from '../../domain/groups/remove-group-member.ts';
 import { setGroupAccess } from '../../domain/groups/set-group-access.ts';
-import { updateGroup } from '../../domain/groups/update-group.ts';
-import type { ServiceHandlers } from '../procedures.ts';
-import type { ServiceParts } from '../service-parts.ts';
-import { toMessage, toPage } from './to-message.ts';
+import { addGroupMember } from './domain/add-group-member.ts';
+import { createGroup } from './domain/create-group.ts';
+import { deleteGroup } from './domain/delete-group.ts';
+import { removeGroupMember } from './domain/remove-group-member.ts';
+import { updateGroup } from './domain/update-group.ts';
 
 type GroupRpc =
   | `${'create' | 'get' | 'update' | 'delete'}Group`

@@ -1,13 +1,19 @@
 import { sql } from 'drizzle-orm';
-import { p, statement, t } from '../../database/template.ts';
-import { auditEvent, noApplication } from '../audit/audit-event.ts';
-import type { Call } from '../core/call.ts';
-import { check, type Unchecked, uuid } from '../core/validation.ts';
-import { AFFECTED, affectedUsers, cutOffLost, endLostAccess, lossMessages } from '../lifecycle/lost-access.ts';
-import { messagesOf } from '../outbox/insert-message.ts';
-import { runCutoff } from '../sessions/cutoffs.ts';
+import { p, statement, t } from '../../../database/template.ts';
+import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { check, type Unchecked, uuid } from '../../../domain/core/validation.ts';
+import { tellMembers } from '../../../domain/groups/tell-members.ts';
+import {
+  AFFECTED,
+  affectedUsers,
+  cutOffLost,
+  endLostAccess,
+  lossMessages,
+} from '../../../domain/lifecycle/lost-access.ts';
+import { messagesOf } from '../../../domain/outbox/insert-message.ts';
+import { runCutoff } from '../../../domain/sessions/cutoffs.ts';
 import { FOUND_GROUP_AND_USER, foundGroupAndUser, requireGroupAndUser } from './add-group-member.ts';
-import { tellMembers } from './tell-members.ts';
 
 const rules = { groupId: uuid, userId: uuid };
 

@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm';
-import { p, type RowOfType, statement, t } from '../../database/template.ts';
-import { auditEvent, noApplication } from '../audit/audit-event.ts';
-import type { Call } from '../core/call.ts';
-import { ServiceError } from '../core/errors.ts';
-import { check, type Unchecked, uuid } from '../core/validation.ts';
-import { removeIfErased } from '../users/personal-data.ts';
-import { MAX_GROUPS_OF_USER } from './group.ts';
-import { tellMembers } from './tell-members.ts';
+import { p, type RowOfType, statement, t } from '../../../database/template.ts';
+import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
+import type { Call } from '../../../domain/core/call.ts';
+import { ServiceError } from '../../../domain/core/errors.ts';
+import { check, type Unchecked, uuid } from '../../../domain/core/validation.ts';
+import { MAX_GROUPS_OF_USER } from '../../../domain/groups/group.ts';
+import { tellMembers } from '../../../domain/groups/tell-members.ts';
+import { removeIfErased } from '../../../domain/users/personal-data.ts';
 
 const rules = { groupId: uuid, userId: uuid };
 
