@@ -294,7 +294,8 @@ describe('the checks of a request', () => {
     ['no resource', { resource: undefined }, '', 'invalid_target'],
     ['two resources', {}, `&resource=${encodeURIComponent(RESOURCE)}`, 'invalid_target'],
     ['an unknown resource', { resource: 'https://mcp.app.test/' }, '', 'invalid_target'],
-    ['no challenge', { code_challenge: undefined }, '', 'invalid_request'],
+    ['no challenge', { code_challenge: undefined, code_challenge_method: undefined }, '', 'invalid_request'],
+    ['a method without a challenge', { code_challenge: undefined }, '', 'invalid_request'],
     ['the method plain', { code_challenge_method: 'plain' }, '', 'invalid_request'],
     ['no sign-in', { prompt: 'none' }, '', 'login_required'],
   ])('tell the client of %s', async (_, changes, more, error) => {
@@ -505,6 +506,22 @@ describe('consent', () => {
     const [intent] = await service.database.sql`
       select consented_at, redeemed_at from usher.login_intents where id = ${loginIntentId}`;
     expect(intent).toEqual({ consented_at: null, redeemed_at: expect.any(Date) });
+  });
+
+  it('is not given by prompt=none, which takes one that is remembered', async () => {
+    const resource = 'https://shared.app.test/';
+    const { id: applicationId } = await createResource('Shared MCP', resource);
+    await admin.updateApplication({ applicationId, singleSignOn: true });
+    const clientId = clients.add();
+    const arrived = await arrive(clientId, { resource });
+    const askSilently = async (changes: Changes = {}) =>
+      (await ask(clientId, { resource, prompt: 'none', ...changes }, '', arrived.browser)).location;
+    const missing = { error: 'consent_required', iss: PUBLIC_URL };
+    expect(parametersOf(await askSilently())).toMatchObject(missing);
+    await allow(arrived);
+    expect(parametersOf(await askSilently({ scope: 'orders:read orders:write' }))).toMatchObject(missing);
+    expect(parametersOf(await askSilently({ redirect_uri: LOCAL }))).toMatchObject(missing);
+    expect((await redeem(clientId, await askSilently(), { resource })).status).toBe(200);
   });
 
   it('that is taken back ends the access, and is needed again', async () => {

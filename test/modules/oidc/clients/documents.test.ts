@@ -332,9 +332,12 @@ describe('fetches', () => {
   });
 
   test('come again after a minute if they have failed, and at once without a store', async () => {
-    const failed = new ClientDocuments({ hosts, now: () => 0, fetchDocument: async () => undefined });
+    let now = 0;
+    const failed = new ClientDocuments({ hosts, now: () => now, fetchDocument: async () => undefined });
     expect(await failed.find(idOf(0, 0), () => true)).toEqual({ problem: 'unavailable' });
     expect(await failed.find(idOf(0, 0), () => false)).toEqual({ problem: 'unavailable' });
+    now = MINUTE;
+    expect(await failed.find(idOf(0, 0), () => false)).toEqual({ problem: 'too-many' });
     const kept = open({ document, keptMs: MINUTE });
     for (let turn = 0; turn < 3; turn++) await kept.find(idOf(0, 0));
     expect(kept.count()).toBe(1);
