@@ -1,5 +1,5 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { HANDLE_SHARDS_IN_TURN } from './distribute.ts';
+import { handleShardsInTurn } from './distribute.ts';
 import type { PostgresClient, QueryOptions } from './driver.ts';
 import { StandbyError } from './errors.ts';
 import type { ClientTarget } from './open-client.ts';
@@ -69,7 +69,7 @@ export class ConnectionSettings {
   async begin(statementTimeoutMs: number): Promise<void> {
     this.#timeouts = { ...this.#timeouts, statementTimeoutMs };
     this.#isInTransaction = true;
-    await this.#client.unsafe(`begin; ${this.#settings('set local')}; ${HANDLE_SHARDS_IN_TURN}`);
+    await this.#client.unsafe(`begin; ${this.#settings('set local')}`);
   }
 
   /** Commits or rolls back. @throws Error if Postgres has not committed, because an earlier statement failed */
@@ -88,7 +88,7 @@ export class ConnectionSettings {
   #settings(set: 'set' | 'set local'): string {
     const { statementTimeoutMs, lockTimeoutMs } = this.#timeouts;
     const timeouts = `${set} statement_timeout = ${statementTimeoutMs}; ${set} lock_timeout = ${lockTimeoutMs}`;
-    return `${set} search_path = "${this.#schema}"; ${timeouts}`;
+    return `${set} search_path = "${this.#schema}"; ${timeouts}; ${handleShardsInTurn(set)}`;
   }
 
   /** Returns the parts of a query that Drizzle uses. `begin`, the query and `commit` are pipelined back to back. */

@@ -9,10 +9,10 @@ import { describeFailure } from './start-failure.ts';
 import { TABLES } from './tables.ts';
 
 /**
- * Without it, Citus refuses a transaction that changes several tables with foreign keys. On other databases it does
- * nothing.
+ * Without it, Citus refuses a transaction that changes several tables with foreign keys, and now and then a statement
+ * that changes a reference table and rows of several shards. On other databases it does nothing.
  */
-export const HANDLE_SHARDS_IN_TURN = "set local citus.multi_shard_modify_mode = 'sequential'";
+export const handleShardsInTurn = (set: 'set' | 'set local') => `${set} citus.multi_shard_modify_mode = 'sequential'`;
 
 export interface Distribution {
   readonly table: string;
@@ -52,7 +52,7 @@ async function distribute(
   onProgress?: (step: string) => void,
 ): Promise<readonly Distribution[]> {
   if (!(await isOnCitus(client))) throw new Error('the database is not on Citus: it has no extension citus');
-  await client.unsafe(`begin; set local search_path = "${schema}"; ${HANDLE_SHARDS_IN_TURN}`);
+  await client.unsafe(`begin; set local search_path = "${schema}"; ${handleShardsInTurn('set local')}`);
   await grantOnWorkers(client, schema);
   const distributions = await distributeRemaining(client, schema, onProgress);
   await client.unsafe('commit');

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { isRefusedByCitus, turnStatisticsOff } from './citus-statistics.ts';
 import { createIndexes, isConcurrent } from './concurrent-indexes.ts';
-import { distributeNewTables, HANDLE_SHARDS_IN_TURN, isOnCitus } from './distribute.ts';
+import { distributeNewTables, handleShardsInTurn, isOnCitus } from './distribute.ts';
 import type { PostgresClient } from './driver.ts';
 import { createJournal, hasTable, JOURNAL, selectPending } from './journal.ts';
 import { describeServer, readTarget } from './open-client.ts';
@@ -165,7 +165,7 @@ async function applyFirstPending(migration: Migration, isPatient: boolean): Prom
   const { client, schema, migrations } = migration;
   await client.unsafe(
     `begin isolation level read committed; set local lock_timeout = ${TABLE_LOCK_TIMEOUT_MS};
-    set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0; ${HANDLE_SHARDS_IN_TURN}`,
+    set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0; ${handleShardsInTurn('set local')}`,
   );
   try {
     const [lock] = await client`select pg_try_advisory_xact_lock(${ADVISORY_LOCK}) as "isOurs"`;

@@ -155,6 +155,7 @@ const JOBS = [
 /** Lists, changes and batches for which planning costs little: few come in a second. */
 const PLANNED_ANEW = [
   'cut_off_refused',
+  'cut_off_refused_of_application',
   'delete_group_member',
   'delete_passkey',
   'extend_leases',

@@ -1,8 +1,14 @@
 /** Usher on Citus. Needs CITUS_URL, the database of a coordinator with workers on this machine, which tests restart. */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
+import { MessageService } from '../../gen/usher/v1/message_pb.ts';
+import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { distributeTables } from '../../src/database/distribute.ts';
 import { JOURNAL } from '../../src/database/journal.ts';
+import { toMessageId } from '../../src/domain/webhooks/ids.ts';
+import { raceForPlaces } from '../support/check-in-races.ts';
 import { countPrepared, restartWorker } from '../support/citus.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { dumpDatabase, tablesWith } from '../support/database-dump.ts';
@@ -14,16 +20,20 @@ import { endOf, startLoad } from '../support/load.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { createSubjects, MixedCalls, undocumented } from '../support/mixed-calls.ts';
 import { OPERATIONS } from '../support/operations.ts';
-import { call, mainProtocolOf } from '../support/protocols.ts';
+import { call, mainProtocolOf, protocolNamed, REST } from '../support/protocols.ts';
 import { raceCheckInsWithDeletes, raceExchanges, raceRevocations } from '../support/races.ts';
 import { RecordedLog } from '../support/recorded-log.ts';
+import { restrict, STANDINGS } from '../support/restricted-access.ts';
 import { credentialFor, sampleFields } from '../support/samples.ts';
 import {
+  ADMIN_KEY,
   adminClient,
   clientsOf,
   createTenant,
   createTestEvent,
   createTestUser,
+  logIn,
+  startTestService,
   type Tenant,
   type TestService,
   type TestUser,
@@ -34,6 +44,9 @@ import { lacks } from '../support/tools.ts';
 
 const RACES = 300;
 const REVOCATIONS = 150;
+const IMPORTED = 3_000;
+const PLACES = 40;
+const MESSAGES = 100;
 /** By turns of each worker, and by turns as an operator does it and as a crash does. */
 const RESTARTS = ['fast', 'immediate', 'immediate', 'fast'] as const;
 /** Enough that both workers have some. */
@@ -143,6 +156,100 @@ describe.skipIf(lacks('CITUS'))('on Citus', () => {
     expect(await find()).toEqual([]);
   });
 
+  test('thousands of users are imported, and exported as they were', { timeout: 900_000 }, async (context) => {
+    await adminClient(service).createGroup({ name: 'editors' });
+    const users = Array.from({ length: IMPORTED }, (_, at) => ({
+      id: randomUUID(),
+      externalId: `auth0|${at}`,
+      email: `imported-${at}@example.com`,
+      emailVerified: at % 2 === 0,
+      createdAt: new Date(Date.UTC(2021, 0, 1) + at * 1_000).toISOString(),
+      isActive: at % 3 > 0,
+      walletAddress: '',
+      attributes: { plan: 'pro', seats: at },
+      groups: at % 4 === 0 ? ['editors'] : [],
+      applications: at % 5 > 0 ? [tenant.id] : [],
+      identities: [{ provider: acme.settings().id, subject: `subject-${at}` }],
+      passkeys: [] as object[],
+    }));
+    const url = `${service.url}/admin/users.jsonl`;
+    const headers = { 'x-admin-key': ADMIN_KEY };
+    const body = users.map((user) => JSON.stringify(user)).join('\n');
+    const answers = parseLines(await (await fetch(url, { method: 'POST', headers, body })).text());
+    expect(answers.filter(({ status }) => status !== 'created')).toEqual([]);
+    const ids = new Set<string>(users.map(({ id }) => id));
+    const exported = parseLines(await (await fetch(url, { headers })).text()).filter(({ id }) => ids.has(String(id)));
+    expect(exported).toEqual(users.toSorted((one, other) => (one.id < other.id ? -1 : 1)));
+    report(context, { tried: `${IMPORTED} users imported and exported`, lost: '0 differences' });
+  });
+
+  test('a restricted application lets in whom it should at every door, until the access ends', async () => {
+    const closed = await createTenant(service);
+    const { give, take, createUser } = await restrict(service, closed.id);
+    const { exchangeToken } = AuthService.method;
+    const { checkSession } = SessionService.method;
+    const headers = { 'x-api-key': closed.apiKey };
+    for (const door of ['REST over HTTP/1.1', 'Connect JSON over HTTP/1.1', 'gRPC over HTTP/2'].map(protocolNamed)) {
+      for (const standing of STANDINGS) {
+        const user = await createUser(standing);
+        const isLetIn = standing !== 'neither';
+        // Without the access nobody gets a token, so it ends between the token and the exchange.
+        if (!isLetIn) await give(user.id, 'added');
+        const authToken = await logIn(service, closed, user);
+        if (!isLetIn) await take(user.id, 'added');
+        const { code, data } = await call(door, service.url, exchangeToken, { authToken }, headers);
+        expect(code === 'ok', `${standing}, ${door.name}: ${code}`).toBe(isLetIn);
+        if (!isLetIn) continue;
+        const { id: sessionId } = (data as { session: { id: string } }).session;
+        const isActive = async () => {
+          const { data: checked } = await call(door, service.url, checkSession, { sessionId }, headers);
+          return (checked as { active: boolean }).active;
+        };
+        expect(await isActive()).toBe(true);
+        await take(user.id, standing);
+        expect(await isActive(), `${standing}, ${door.name}`).toBe(false);
+      }
+    }
+  });
+
+  test('scans in batches on two replicas fill an event exactly', { timeout: 900_000 }, async (context) => {
+    await raceForPlaces({ capacity: PLACES, scans: 4 * PLACES });
+    report(context, { tried: `${4 * PLACES} scans, each at both replicas, of ${PLACES} places`, lost: '0 too many' });
+  });
+
+  test('a reader of the feed gets every message once, in the order of the table', async (context) => {
+    await using feeding = await startTestService({ config: { webhookDelivery: true } });
+    const owners = await Promise.all([1, 2].map(() => createTenant(feeding, { messageFeed: true })));
+    await Promise.all(
+      owners.flatMap((owner) => Array.from({ length: MESSAGES }, () => createTestEvent(feeding, owner))),
+    );
+    const { sql } = feeding.database;
+    for (const { id, apiKey } of owners) {
+      const placed = () => sql`
+        select m.id, f.position from feed_positions f
+        join webhook_messages m on m.application_id = f.application_id and m.id = f.message_id
+        where f.application_id = ${id} order by f.position`;
+      await expect.poll(async () => (await placed()).length).toBe(MESSAGES);
+      const read: string[] = [];
+      for (let cursor = 'oldest', isLast = false; !isLast; ) {
+        const headers = { 'x-api-key': apiKey };
+        const { listMessages } = MessageService.method;
+        const { data } = await call(REST, feeding.url, listMessages, { cursor, pageSize: 30 }, headers);
+        const page = data as unknown as { messages: { messageId: string }[]; cursor: string };
+        read.push(...page.messages.map(({ messageId }) => messageId));
+        isLast = page.messages.length === 0;
+        cursor = page.cursor;
+      }
+      const rows = await placed();
+      expect(read).toEqual(rows.map((row) => toMessageId(row.id)));
+      expect(rows.map(({ position }) => Number(position))).toEqual(rows.map((_, at) => at + 1));
+    }
+    report(context, {
+      tried: `${MESSAGES} messages of each of two applications`,
+      lost: '0 lost, doubled or out of order',
+    });
+  });
+
   test('racing exchanges give one session', { timeout: 900_000 }, async (context) => {
     await raceExchanges(RACES);
     report(context, { tried: `${RACES} x 16 exchanges at once`, lost: '0 rounds with two sessions' });
@@ -219,6 +326,8 @@ const SHARDS: Readonly<Record<string, number>> = {
   delete_unrecorded_sessions: Number.POSITIVE_INFINITY,
   // Every process looks for notices of all applications.
   select_due_notices: Number.POSITIVE_INFINITY,
+  // A revoked invitation removes a user who is nothing else anywhere.
+  select_unused_user: Number.POSITIVE_INFINITY,
   // A browser and its network have a row each.
   select_known_origins: 2,
   upsert_known_origins: 2,
@@ -231,6 +340,12 @@ const SHARDS: Readonly<Record<string, number>> = {
   delete_late_remembered_sign_ins_of_browser: Number.POSITIVE_INFINITY,
   delete_late_remembered_sign_ins: Number.POSITIVE_INFINITY,
 };
+
+const parseLines = (text: string): Record<string, unknown>[] =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
 
 function describe503(error: unknown): string {
   return /Service unavailable/.test(String(error)) ? 'unavailable' : String(error);

@@ -3,11 +3,19 @@ import { expect } from 'vitest';
 import type { Run } from '../../src/database/database.ts';
 import type { ApplicationCall } from '../../src/domain/core/call.ts';
 import { endRefused } from '../../src/domain/lifecycle/end-refused.ts';
+import { cutOffRefused } from '../../src/domain/lifecycle/lost-access.ts';
 import { completeLogin } from '../../src/domain/login/complete-login.ts';
 import { exchangeToken } from '../../src/domain/sessions/exchange-token.ts';
 import { renewSession } from '../../src/domain/sessions/renew-session.ts';
 import { reasonOf } from './refusals.ts';
-import { adminClient, createLoginIntent, createTestUser, type Tenant, type TestService } from './service.ts';
+import {
+  adminClient,
+  createLoginIntent,
+  createTenant,
+  createTestUser,
+  type Tenant,
+  type TestService,
+} from './service.ts';
 import { useOidc } from './use-oidc.ts';
 import { usePasskeys } from './use-passkeys.ts';
 import { useRememberedSignIns } from './use-remembered-sign-ins.ts';
@@ -46,4 +54,9 @@ export async function useRestrictedAccess(
   }
   await useOidc(restricted, runs[1], { service, tenant, letIn });
   await endRefused(call, tenant.id);
+  const { id: userId } = await createTestUser(service);
+  await cutOffRefused(call, [
+    [tenant.id, userId],
+    [(await createTenant(service)).id, userId],
+  ]);
 }

@@ -16,9 +16,9 @@ import {
   messagesOf,
   notified,
 } from '../outbox/insert-message.ts';
-import { loggedOutOfSessions } from '../outbox/logout-message.ts';
-import { sessionsRevoked } from '../outbox/user-messages.ts';
-import { runCutoff } from '../sessions/cutoffs.ts';
+import { loggedOutIfKnown, loggedOutOfSessions } from '../outbox/logout-message.ts';
+import { sessionRevoked, sessionsRevoked } from '../outbox/user-messages.ts';
+import { cutOffSessions, runCutoff } from '../sessions/cutoffs.ts';
 
 const BATCH = 500;
 
@@ -89,8 +89,12 @@ export async function endLostAccess<Row extends HasMessages & { readonly affecte
 export async function cutOffRefused(call: Call, affected: readonly Affected[]): Promise<void> {
   for (let at = 0; at < affected.length; at += BATCH) {
     const batch = affected.slice(at, at + BATCH);
-    const parameters = { applicationIds: batch.map(([id]) => id), userIds: batch.map(([, id]) => id) };
-    const [ended] = await runCutoff(call, cutOff, parameters);
+    const applicationIds = batch.map(([id]) => id);
+    const userIds = batch.map(([, id]) => id);
+    const [ended] =
+      new Set(applicationIds).size === 1
+        ? await runCutoff(call, cutOffOfOne, { applicationId: applicationIds[0], userIds })
+        : await runCutoff(call, cutOff, { applicationIds, userIds });
     if (ended) announce(call.onMessage, ended);
   }
 }
@@ -99,4 +103,21 @@ const cutOff = statement('cut_off_refused', HAS_MESSAGES)`
   with affected as (
     select * from unnest(${p.uuids('applicationIds')}, ${p.uuids('userIds')}) as given (application_id, user_id)
   ), ${cutOffLost()}, ${messagesOf(...lossMessages)}
+  select ${notified}`;
+
+/** The same for users of one application, as applications and jobs need it: Citus sends it to one shard. */
+const cutOffOfOne = statement('cut_off_refused_of_application', HAS_MESSAGES)`
+  with added_here as (
+    select user_id from added_users
+    where application_id = ${p.uuid('applicationId')} and user_id = any(${p.uuids('userIds')})
+  ), lost as (
+    select f.user_id, null::timestamptz as authenticated_at from unnest(${p.uuids('userIds')}) as f (user_id)
+    where (select restrict_access and deleted_at is null from applications where id = ${p.uuid('applicationId')})
+      and not exists (select 1 from added_here h where h.user_id = f.user_id)
+      and not exists (${grantedByGroups(p.uuid('applicationId'), sql`f.user_id`)})
+    order by f.user_id
+  ), ${cutOffSessions(sql`lost`)}, ${messagesOf(
+    { ...sessionRevoked(sql`ended`), part: sql`ended.user_id` },
+    ...loggedOutIfKnown(sql`lost`).map((message) => ({ part: sql`gone.user_id`, ...message })),
+  )}
   select ${notified}`;

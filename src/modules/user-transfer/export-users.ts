@@ -73,21 +73,30 @@ function toLine({ createdAt, ...row }: RowOfType<typeof ROW>): string {
 const toBase64Url = (bytes: SQL) =>
   sql`translate(rtrim(replace(encode(${bytes}, 'base64'), chr(10), ''), '='), '+/', '-_')`;
 
-/** Ordered by ID, so that users who come meanwhile move no page. */
+/**
+ * Ordered by ID, so that users who come meanwhile move no page. What is distributed is read for the whole page at once:
+ * Citus refuses a subquery on it that refers to a row.
+ */
 const selectUsers = statement('select_users_to_export', ROW)`
-  select u.id, u.external_id, u.email, u.email_verified_at is not null as email_verified, u.name, u.profile_image,
-    u.created_at, u.deactivated_at is null as is_active, u.wallet_address, u.attributes,
+  with page as (
+    select id, external_id, email, email_verified_at is not null as email_verified, name, profile_image, created_at,
+      deactivated_at is null as is_active, wallet_address, attributes
+    from users where deleted_at is null and id > ${p.uuid('afterId')} order by id limit ${p.integer('limit')}
+  ), added as (
+    select user_id, json_agg(application_id order by application_id) as applications from added_users
+    where user_id = any(array(select id from page)) group by user_id
+  ), keyed as (
+    select user_id, json_agg(json_build_object('credentialId', ${toBase64Url(sql`credential_id`)},
+      'publicKey', ${toBase64Url(sql`public_key`)}, 'rpId', rp_id, 'signCount', sign_count, 'transports', transports,
+      'name', name, 'aaguid', aaguid, 'backupEligible', is_backup_eligible, 'backedUp', is_backed_up,
+      'userVerified', is_user_verified) order by credential_id) as passkeys
+    from passkeys where user_id = any(array(select id from page)) group by user_id
+  )
+  select u.*,
     (select coalesce(json_agg(g.name order by g.name), '[]') from group_members m join groups g on g.id = m.group_id
       where m.user_id = u.id) as groups,
-    (select coalesce(json_agg(a.application_id order by a.application_id), '[]') from added_users a
-      where a.user_id = u.id) as applications,
     (select coalesce(json_agg(json_build_object('provider', d.provider, 'subject', d.subject)
       order by d.provider, d.subject), '[]') from user_identities d where d.user_id = u.id) as identities,
-    (select coalesce(json_agg(json_build_object('credentialId', ${toBase64Url(sql`k.credential_id`)},
-      'publicKey', ${toBase64Url(sql`k.public_key`)},
-      'rpId', k.rp_id, 'signCount', k.sign_count, 'transports', k.transports, 'name', k.name, 'aaguid', k.aaguid,
-      'backupEligible', k.is_backup_eligible, 'backedUp', k.is_backed_up, 'userVerified', k.is_user_verified)
-      order by k.credential_id), '[]') from passkeys k where k.user_id = u.id) as passkeys
-  from users u
-  where u.deleted_at is null and u.id > ${p.uuid('afterId')}
-  order by u.id limit ${p.integer('limit')}`;
+    coalesce(added.applications, '[]') as applications, coalesce(keyed.passkeys, '[]') as passkeys
+  from page u left join added on added.user_id = u.id left join keyed on keyed.user_id = u.id
+  order by u.id`;

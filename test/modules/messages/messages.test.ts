@@ -112,15 +112,15 @@ describe('ListMessages', () => {
     const { cursor } = await read();
     const another = await openFeed();
     // The epochs differ, unless an operator gives all the same.
-    await service.database.sql`
-      update message_feeds set epoch = (select epoch from message_feeds where application_id = ${owner.id})
-      where application_id = ${another.owner.id}`;
+    const { sql } = service.database;
+    const [feed] = await sql`select epoch from message_feeds where application_id = ${owner.id}`;
+    await sql`update message_feeds set epoch = ${feed?.epoch} where application_id = ${another.owner.id}`;
     expect(await another.list({ cursor })).toEqual(EXPIRED);
     expect(await list({ cursor: `${cursor}x` })).toEqual(EXPIRED);
     expect(await list({ eventTypes: ['unknown'] })).toEqual(validationFailed('eventTypes'));
     for (const eventId of ['a', 'b']) await events.createEvent({ eventId });
     await settle(2);
-    await service.database.sql`delete from feed_positions where application_id = ${owner.id} and position = 1`;
+    await sql`delete from feed_positions where application_id = ${owner.id} and position = 1`;
     expect(await list({ cursor })).toEqual(EXPIRED);
     expect((await read({ cursor: 'oldest' })).messages).toHaveLength(1);
   });
