@@ -65,7 +65,11 @@ export function createImport(core: Core) {
 
 async function importBody(core: Core, context: HttpContext, actor: string, options: ImportOptions): Promise<void> {
   const { request, response, requestId, clientAddress: ipAddress } = context;
+  const stalled = new AbortController();
+  const timer = setTimeout(() => stalled.abort(), STALL_MS);
   const createCall = () => {
+    // The server works: the client need not send anything.
+    timer.refresh();
     const now = core.clock();
     const audit = {
       actorType: 'admin_key',
@@ -82,15 +86,12 @@ async function importBody(core: Core, context: HttpContext, actor: string, optio
   const beganAt = performance.now();
   const describe = () => describeProgress(counts, performance.now() - beganAt);
   using progress = new Progress(() => core.logger.info({ ...counts }, 'import is running'));
-  const stalled = new AbortController();
   const signal = AbortSignal.any([core.closing, stalled.signal]);
   const onAbort = () => request.destroy();
   signal.addEventListener('abort', onAbort, { once: true });
-  let timer = setTimeout(() => stalled.abort(), STALL_MS);
   try {
     for await (const answers of runImport(readLines(request), createCall, options, counts)) {
-      clearTimeout(timer);
-      timer = setTimeout(() => stalled.abort(), STALL_MS);
+      timer.refresh();
       progress.report(describe());
       if (!response.headersSent) writeHead(context);
       if (!write(response, answers)) await once(response, 'drain', { signal });

@@ -12,7 +12,7 @@ export interface Counts {
   failed: number;
 }
 
-/** @param createCall returns a call with the present time and a deadline of its own, for each batch */
+/** @param createCall returns a call with the present time and a deadline of its own, for each batch and each change */
 export async function* runImport(
   lines: AsyncIterable<Line>,
   createCall: () => Call,

@@ -25,7 +25,7 @@ export function readOrFail(read: () => UserLine): UserLine | LineResult {
  * Yields the results of the lines, in their order, a batch at a time.
  *
  * @param lines those that are to be imported, and the results of those that were refused
- * @param createCall returns a call with the present time and a deadline of its own, for each batch
+ * @param createCall returns a call with the present time and a deadline of its own, for each batch and each change
  */
 export async function* importInOrder(
   lines: AsyncIterable<UserLine | LineResult> | Iterable<UserLine | LineResult>,
@@ -37,7 +37,7 @@ export async function* importInOrder(
   const remembered = new KeySet(MAX_REMEMBERED_KEYS);
   const flush = async () => {
     const given = batch.flatMap((line) => ('status' in line ? [] : [line]));
-    const imported = given.length > 0 ? await importLines(createCall(), given, options) : [];
+    const imported = given.length > 0 ? await importLines(createCall, given, options) : [];
     const results = batch.flatMap((line) => ('status' in line ? line : (imported.shift() ?? [])));
     batch = [];
     keys = new Set();

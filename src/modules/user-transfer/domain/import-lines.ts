@@ -37,13 +37,17 @@ const MAX_ATTEMPTS = 3;
 
 const UPDATED = ['email', 'name', 'profileImage', 'walletAddress', 'externalId', 'attributes'] as const;
 
-/** Imports lines of which no two have a key of `uniqueKeysOf` in common. Returns a result for each. */
+/**
+ * Imports lines of which no two have a key of `uniqueKeysOf` in common. Returns a result for each. A line that changes a
+ * user gets a call of its own: it takes several statements, and where every server has a copy of users, they are slow.
+ */
 export async function importLines(
-  call: Call,
+  createCall: () => Call,
   lines: readonly UserLine[],
   options: ImportOptions,
   attempt = 1,
 ): Promise<LineResult[]> {
+  const call = createCall();
   const known = await findKnown(call.run, lines, options.issuers);
   const wrongKeys = await findWrongPublicKeys(lines);
   const results = lines.map((line) => {
@@ -62,27 +66,28 @@ export async function importLines(
       // Somebody has stored one of the keys meanwhile, or deleted a group. Alone, each other line can be stored.
       const isMeanwhile = isUniqueViolation(error) || [FOREIGN_KEY_VIOLATION, DEADLOCK].includes(sqlStateOf(error));
       if (!isMeanwhile) throw error;
-      if (attempt < MAX_ATTEMPTS) return oneByOne(call, lines, options, attempt + 1);
+      if (attempt < MAX_ATTEMPTS) return oneByOne(createCall, lines, options, attempt + 1);
       return [{ status: 'failed', reason: isUniqueViolation(error) ? 'USER_ALREADY_EXISTS' : 'GROUP_NOT_FOUND' }];
     }
   }
   for (const [at, line] of lines.entries()) {
     const { status, id } = results[at] ?? {};
     if (status !== 'updated' || !id) continue;
-    if (await isBeyondGroups(call, line, id, known)) results[at] = { ...fail('TOO_MANY_GROUPS', 'groups'), id };
-    else if (!options.dryRun) results[at] = await update(call, line, id, { ...options, known });
+    const change = createCall();
+    if (await isBeyondGroups(change, line, id, known)) results[at] = { ...fail('TOO_MANY_GROUPS', 'groups'), id };
+    else if (!options.dryRun) results[at] = await update(change, line, id, { ...options, known });
   }
   return results;
 }
 
 async function oneByOne(
-  call: Call,
+  createCall: () => Call,
   lines: readonly UserLine[],
   options: ImportOptions,
   attempt: number,
 ): Promise<LineResult[]> {
   const results: LineResult[] = [];
-  for (const line of lines) results.push(...(await importLines(call, [line], options, attempt)));
+  for (const line of lines) results.push(...(await importLines(createCall, [line], options, attempt)));
   return results;
 }
 
