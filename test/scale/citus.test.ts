@@ -185,18 +185,18 @@ describe.skipIf(lacks('CITUS'))('on Citus', () => {
 
   test('a restricted application lets in whom it should at every door, until the access ends', async () => {
     const closed = await createTenant(service);
-    const { give, take, createUser } = await restrict(service, closed.id);
+    const access = await restrict(service, closed.id);
     const { exchangeToken } = AuthService.method;
     const { checkSession } = SessionService.method;
     const headers = { 'x-api-key': closed.apiKey };
     for (const door of ['REST over HTTP/1.1', 'Connect JSON over HTTP/1.1', 'gRPC over HTTP/2'].map(protocolNamed)) {
       for (const standing of STANDINGS) {
-        const user = await createUser(standing);
+        const user = await access.createUser(standing);
         const isLetIn = standing !== 'neither';
         // Without the access nobody gets a token, so it ends between the token and the exchange.
-        if (!isLetIn) await give(user.id, 'added');
+        if (!isLetIn) await access.give(user.id, 'added');
         const authToken = await logIn(service, closed, user);
-        if (!isLetIn) await take(user.id, 'added');
+        if (!isLetIn) await access.take(user.id, 'added');
         const { code, data } = await call(door, service.url, exchangeToken, { authToken }, headers);
         expect(code === 'ok', `${standing}, ${door.name}: ${code}`).toBe(isLetIn);
         if (!isLetIn) continue;
@@ -206,7 +206,7 @@ describe.skipIf(lacks('CITUS'))('on Citus', () => {
           return (checked as { active: boolean }).active;
         };
         expect(await isActive()).toBe(true);
-        await take(user.id, standing);
+        await access.take(user.id, standing);
         expect(await isActive(), `${standing}, ${door.name}`).toBe(false);
       }
     }
