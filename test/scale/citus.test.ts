@@ -7,7 +7,7 @@ import { MessageService } from '../../gen/usher/v1/message_pb.ts';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { distributeTables } from '../../src/database/distribute.ts';
 import { JOURNAL } from '../../src/database/journal.ts';
-import { toMessageId } from '../../src/domain/webhooks/ids.ts';
+import { toMessageId } from '../../src/domain/webhooks/message-id.ts';
 import { raceForPlaces } from '../support/check-in-races.ts';
 import { countPrepared, restartWorker } from '../support/citus.ts';
 import { cloneDatabase } from '../support/database.ts';
