@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { BY_POSTGRES } from '../../database/instants.ts';
 import { p, type RowOfType, statement } from '../../database/template.ts';
 import { accessByCtes } from '../access/has-access.ts';
@@ -22,7 +22,7 @@ import {
   laterThanCutoffs,
 } from './completed-intent.ts';
 import { requireOpenIntent } from './login-intent.ts';
-import { isProvedUser, type ProofParameters, requireAccess } from './proved-user.ts';
+import { isProvedUser, isUserWithProof, type ProofParameters, type Proved, requireAccess } from './proved-user.ts';
 
 /** Accepts the longest header. `shortenUserAgent` cuts what is stored. */
 const userAgentText = text({ max: 8_192, min: 0 });
@@ -96,7 +96,7 @@ export async function completeLogin(
     subject,
     onBehalfBy,
   };
-  const [found] = await run(completeIntent, parameters);
+  const [found] = await run(issuer === null ? completeIntent : completeIntentByIdentity, parameters);
   const intent = found ?? (await completeOrRefuse(call, parameters));
   call.count?.('sign_ins');
   if (intent.isInvited) await acceptInvitation(call, { ...intent, userId });
@@ -162,37 +162,32 @@ interface OnLoginPage {
   readonly proved?: Proved;
 }
 
-/** What the user has proved to have at this login. The login completes only if it still belongs to the user. */
-export interface Proved {
-  readonly email?: string | null;
-  readonly walletAddress?: string | null;
-  /** Identifies, with the subject, an identity at a provider. */
-  readonly issuer?: string | null;
-  readonly subject?: string | null;
-}
-
 interface CompletedLogin extends Omit<RowOfType<typeof COMPLETED_INTENT>, 'isInvited'> {
   readonly loginIntentId: string;
   readonly userId: string;
   readonly method: SignInMethod;
 }
 
-const ofProvedUser = {
+const ofUser = (isProved: SQL) => ({
   condition: sql`(${p.text('onBehalfBy')}::text is null or i.prompt = '' and i.max_age_seconds is null)
-    and exists (select 1 from users u where ${isProvedUser})`,
+    and exists (select 1 from users u where ${isProved})`,
   completedAt: laterThanCutoffs,
   authenticatedAt: p.instant('authenticatedAt'),
   assurance: p.integer('assurance'),
   onBehalfBy: p.text('onBehalfBy'),
-};
+});
 
-const completeIntent = statement('complete_login_intent', COMPLETED_INTENT)`
-  with ${completedIntent(ofProvedUser)}
+const completion = (name: string, user: ReturnType<typeof ofUser>) => statement(name, COMPLETED_INTENT)`
+  with ${completedIntent(user)}
   select ${completedColumns} from completed`.ifDistributed`
-  with ${completedIntent({ ...ofProvedUser, access: isUnrestricted })}
+  with ${completedIntent({ ...user, access: isUnrestricted })}
   select ${completedColumns} from completed`;
+
+/** Most sign-ins prove no identity. Postgres sets up every look-up of a statement, also one that it does not run. */
+const completeIntent = completion('complete_login_intent', ofUser(isUserWithProof));
+const completeIntentByIdentity = completion('complete_login_intent_by_identity', ofUser(isProvedUser));
 
 /** Where tables are distributed, it takes the ID of the application to find out whom the operator has let in. */
 const completeRestrictedIntent = statement('complete_restricted_login_intent', COMPLETED_INTENT).ifDistributed`
-  with ${accessByCtes.ctes}, ${completedIntent({ ...ofProvedUser, access: accessByCtes.condition })}
+  with ${accessByCtes.ctes}, ${completedIntent({ ...ofUser(isProvedUser), access: accessByCtes.condition })}
   select ${completedColumns} from completed`;

@@ -5,6 +5,15 @@ import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { isSameEmail } from '../users/same-email.ts';
 
+/** What the user has proved to have at this login. The login completes only if it still belongs to the user. */
+export interface Proved {
+  readonly email?: string | null;
+  readonly walletAddress?: string | null;
+  /** Identifies, with the subject, an identity at a provider. */
+  readonly issuer?: string | null;
+  readonly subject?: string | null;
+}
+
 /** What a person has proved to have, as parameters of `isProvedUser`. */
 export interface ProofParameters {
   readonly userId: string;
@@ -14,10 +23,13 @@ export interface ProofParameters {
   readonly subject: string | null;
 }
 
-/** The condition that `u` is the active user who still has what was proved. Parameters: all of `ProofParameters`. */
-export const isProvedUser = sql`u.id = ${p.uuid('userId')} and u.deleted_at is null and u.deactivated_at is null
+/** As `isProvedUser`, if no identity was proved. */
+export const isUserWithProof = sql`u.id = ${p.uuid('userId')} and u.deleted_at is null and u.deactivated_at is null
         and (${p.texts('emails')} is null or ${isSameEmail(sql`u.email`)})
-        and (${p.text('walletAddress')} is null or lower(u.wallet_address) = lower(${p.text('walletAddress')}))
+        and (${p.text('walletAddress')} is null or lower(u.wallet_address) = lower(${p.text('walletAddress')}))`;
+
+/** The condition that `u` is the active user who still has what was proved. Parameters: all of `ProofParameters`. */
+export const isProvedUser = sql`${isUserWithProof}
         and (${p.text('issuer')} is null or exists (
           select 1 from user_identities d
           where d.issuer = ${p.text('issuer')} and d.subject = ${p.text('subject')} and d.user_id = u.id))`;

@@ -131,6 +131,14 @@ export const PROVIDER_LINK_FAULTS: readonly Fault[] = [
     title: /is not signed in if the identity goes to another user/,
   },
   {
+    what: 'A sign-in by an identity is completed as one that has proved none',
+    file: 'src/domain/login/complete-login.ts',
+    find: 'issuer === null ? completeIntent : completeIntentByIdentity',
+    replace: 'issuer === null ? completeIntentByIdentity : completeIntent',
+    test: meanwhile,
+    title: /is not signed in if the identity goes to another user/,
+  },
+  {
     what: 'An identity is linked by a form that does not name it',
     file: 'src/domain/login/find-to-link.ts',
     find: "code.identityId ? link !== '' && link !== LINK_WALLET : link",
