@@ -41,6 +41,10 @@ export async function useRestrictedAccess(
     expect(await reasonOf(completeLogin(here, tokens, { ...(await begin()), userId: other }))).toBe(
       'ACCESS_NOT_ALLOWED',
     );
+    const proved = { issuer: 'https://nobody.test', subject: '1' };
+    expect(await reasonOf(completeLogin(here, tokens, { ...(await begin()), userId }, { proved }))).toBe(
+      'USER_NOT_FOUND',
+    );
     for (const subscribed of [new Set<string>(), new Set([tenant.id])]) {
       const { authToken } = await completeLogin(here, tokens, { ...(await begin()), userId });
       const exchange = { tokens, sessionMaxAgeSeconds: 43_200, subscribed };
