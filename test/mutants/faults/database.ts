@@ -149,8 +149,8 @@ export const DATABASE_FAULTS: readonly Fault[] = [
   {
     what: 'Connections use the tables of another schema',
     file: 'src/database/connection-settings.ts',
-    find: 'return `${set} search_path = "${this.#schema}"; ${timeouts}`;',
-    replace: 'return timeouts;',
+    find: 'return `${set} search_path = "${this.#schema}"; ${timeouts}; ${handleShardsInTurn(set)}`;',
+    replace: 'return `${timeouts}; ${handleShardsInTurn(set)}`;',
     test: 'test/database/isolated-connection.test.ts',
     title: /a statement that starts .* has a limit/,
   },

@@ -90,7 +90,7 @@ export const USER_IMPORT_FAULTS: readonly Fault[] = [
   {
     what: 'An import brings a user beyond the limit of groups',
     file: decisions,
-    find: 'if (await isBeyondGroups(call, line, id, known))',
+    find: 'if (await isBeyondGroups(change, line, id, known))',
     replace: 'if (line.groups.length > 100)',
     test: lines,
     title: /beyond 100 groups/,
