@@ -74,8 +74,8 @@ const toBase64Url = (bytes: SQL) =>
   sql`translate(rtrim(replace(encode(${bytes}, 'base64'), chr(10), ''), '='), '+/', '-_')`;
 
 /**
- * Ordered by ID, so that users who come meanwhile move no page. What is distributed is read for the whole page at once:
- * Citus refuses a subquery on it that refers to a row.
+ * Ordered by ID, so that users who come meanwhile move no page. What is distributed is read for the whole page at once,
+ * because a subquery on it may not refer to a row.
  */
 const selectUsers = statement('select_users_to_export', ROW)`
   with page as (
