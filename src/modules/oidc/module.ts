@@ -53,6 +53,10 @@ export const oidcModule: Module<Config & OidcConfig> = {
   },
   createPageOffer: () => CLIENTS_OFFER,
   open: async (_config, core) => core.protocol?.open(core),
+  async generate() {
+    const { writeProducts } = await import('./generate.ts');
+    writeProducts();
+  },
 };
 
 interface OpenedCaches {

@@ -33,20 +33,10 @@ export async function writeReference(procedures: Procedures): Promise<void> {
     MESSAGE_READER_FILES.map(({ title, file, setup }) => ({ title, setup, text: readExample(file) })),
   );
   writeJson('mcp-server', { text: readExample('mcp/server.ts') });
-  writeJson('openid-clients', readProducts());
 }
 
 function readExample(file: string): string {
   return readFileSync(`test/examples/${file}`, 'utf8');
-}
-
-/** Reads the settings of products from the page about them. */
-function readProducts() {
-  const page = readFileSync('src/modules/oidc/endpoints/README.md', 'utf8');
-  const product = /^### (.+)\n\nRedirect URI: `(.+)` \((.+)\)\n\n```\n([\s\S]+?)\n```$/gm;
-  return [...page.matchAll(product)].map(([, name, redirectUri, source, settings]) => {
-    return { name, source, redirectUri, settings };
-  });
 }
 
 function writeJson(name: string, document: unknown): void {

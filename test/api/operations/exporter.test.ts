@@ -17,8 +17,8 @@ beforeEach(() => {
 afterEach(() => stack.disposeAsync());
 
 /** Serves so many pages, and returns what becomes of it. */
-async function serve(pages: number, pageBytes = PAGE_BYTES) {
-  const exporter = new Exporter(new AbortController().signal, { info: () => {} }, { max: 2, stallMs: STALL_MS });
+async function serve(pages: number, { pageBytes = PAGE_BYTES, stallMs = STALL_MS } = {}) {
+  const exporter = new Exporter(new AbortController().signal, { info: () => {} }, { max: 2, stallMs });
   const outcomes: unknown[] = [];
   const seen = { pages: 0, mostBuffered: 0 };
   const readPage = (response: ServerResponse) => async () => {
@@ -65,7 +65,7 @@ test('a client that reads nothing is given up, and holds two pages in memory at 
 
 test('a client that does not take the last page is given up, too', async () => {
   // More than fits between the processes, so that all is read before it is sent.
-  const { port, outcomes, seen } = await serve(1, 64_000_000);
+  const { port, outcomes, seen } = await serve(1, { pageBytes: 64_000_000 });
   await ask(port);
   await expect.poll(() => outcomes, { timeout: 60_000 }).toEqual([CANCELED]);
   expect(seen.pages).toBe(1);
@@ -80,7 +80,7 @@ test('a client that leaves ends its download, which is no unexpected error', asy
 });
 
 test('a client that reads gets all of it, in the end', async () => {
-  const { port, outcomes, seen } = await serve(100);
+  const { port, outcomes, seen } = await serve(100, { stallMs: 60_000 });
   const socket = await ask(port);
   const whole = readAll(socket);
   await expect.poll(() => outcomes, { timeout: 60_000 }).toEqual([undefined]);

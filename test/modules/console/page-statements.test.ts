@@ -26,8 +26,8 @@ const MOST_OF: Readonly<Record<string, number>> = {
   '/applications/:a/webhooks/:w/deliveries/:m': 7,
 };
 
-/** The least of so many counts: jobs run beside. */
-const REQUESTS = 3;
+/** The least of so many counts: jobs run beside, and on a busy machine beside each of a few requests. */
+const REQUESTS = 30;
 
 const pages = ROUTES.filter(
   ({ method, role, path }) => method === 'GET' && role !== 'anyone' && !/\.(csv|jsonl)$/.test(path),
@@ -35,14 +35,15 @@ const pages = ROUTES.filter(
 
 test.each(pages)('%s runs no more statements than it has', async (path) => {
   using run = vi.spyOn(Database.prototype, 'run');
-  const counts: number[] = [];
-  for (let at = 0; at < REQUESTS; at++) {
+  const most = MOST_OF[path] ?? MOST;
+  let least = Number.POSITIVE_INFINITY;
+  for (let at = 0; at < REQUESTS && least > most; at++) {
     run.mockClear();
     expect((await browser.open(fillPath(path, samples.params))).status).toBeLessThan(500);
-    counts.push(run.mock.calls.length);
+    least = Math.min(least, run.mock.calls.length);
   }
-  expect(Math.min(...counts)).toBeGreaterThan(0);
-  expect(Math.min(...counts)).toBeLessThanOrEqual(MOST_OF[path] ?? MOST);
+  expect(least).toBeGreaterThan(0);
+  expect(least).toBeLessThanOrEqual(most);
 });
 
 test('pages of the list still exist', () => {
