@@ -86,8 +86,8 @@ test.each<[string, () => void, RegExp]>([
   ],
   [
     'a clock ahead',
-    () => Object.assign(acme.claims, { nbf: seconds() + 600 }),
-    /^clocks differ: nbf of the ID token is 6\d\d s in the future$|^clocks differ: nbf of the ID token is 599 s/,
+    () => Object.assign(acme.claims, { nbf: seconds() + 699 }),
+    /^clocks differ: nbf of the ID token is 6\d\d s in the future$/,
   ],
   [
     'a clock behind',
