@@ -1,14 +1,13 @@
 /** Versions of Usher one after the other on tables that are distributed. Needs CITUS_URL. */
-import { describe, expect, inject, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { distributeTables } from '../../src/database/distribute.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
-import { connectServers } from '../support/citus.ts';
-import { createDatabase, type TestDatabase } from '../support/database.ts';
+import { createCitusDatabase } from '../support/citus-database.ts';
+import type { TestDatabase } from '../support/database.ts';
 import { failuresOf } from '../support/failover-load.ts';
 import { longestOf, startLoad } from '../support/load.ts';
 import { migrateWith } from '../support/migrations.ts';
 import { readRolesSql } from '../support/roles.ts';
-import { runCommand } from '../support/run-command.ts';
 import { startTestService, testConfig } from '../support/service.ts';
 import { runSmokeTest } from '../support/smoke-test.ts';
 import { report } from '../support/soak.ts';
@@ -54,20 +53,6 @@ describe.skipIf(lacks('CITUS'))('on Citus', () => {
         select distinct result from run_command_on_placements(${table}::regclass, ${withStatistics})`;
       expect(shards, table).toEqual([{ result: '0' }]);
     }
-  });
-
-  test('the command distributes a database that was never migrated, says how, and does nothing the second time', async () => {
-    await using database = await createCitusDatabase();
-    const distribute = () => runCommand('distribute', { DATABASE_URL: database.url });
-    const first = await distribute();
-    expect(first).toMatchObject({ exitCode: 0, stderr: '' });
-    expect(first.stdout).toContain('users: a copy on every server\n');
-    expect(first.stdout).toContain('sessions: distributed by application_id\n');
-    expect(await distribute()).toEqual({
-      exitCode: 0,
-      stdout: 'No migration is pending\nEvery table is distributed already\n',
-      stderr: '',
-    });
   });
 
   test('one role migrates and distributes, and the service runs as another that may create nothing', async () => {
@@ -116,12 +101,6 @@ describe.skipIf(lacks('CITUS'))('on Citus', () => {
     expect(invalid).toHaveLength(0);
   });
 });
-
-async function createCitusDatabase(): Promise<TestDatabase> {
-  const database = await createDatabase('', [inject('postgresUrl'), ...inject('workerUrls')]);
-  await connectServers(inject('postgresUrl'), new URL(database.url).pathname.slice(1));
-  return database;
-}
 
 /** Inserts rows that this version and version 1.0.0 may have. */
 async function fill({ sql }: TestDatabase): Promise<void> {

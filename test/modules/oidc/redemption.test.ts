@@ -1,7 +1,7 @@
 /** What begins when a code is redeemed: a grant, and a session unless there is one. */
 import { hash } from 'node:crypto';
 import { decodeJwt } from 'jose';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, inject, onTestFinished, test } from 'vitest';
 import { sidOf } from '../../../src/domain/sessions/sid.ts';
 import { SECOND, TestClock } from '../../support/clock.ts';
 import { request } from '../../support/http.ts';
@@ -27,6 +27,8 @@ afterAll(() => service.close());
 const { sql } = service.database;
 const admin = adminClient(service);
 const INVALID_GRANT = { status: 400, body: { error: 'invalid_grant' } };
+/** Citus takes no such triggers, and redeems in several statements. */
+const isOnOneServer = inject('workerUrls').length === 0;
 
 test('the first code begins a session, a later one makes it one of the later sign-in, and each begins a grant', async () => {
   const tenant = await createOidcTenant(service);
@@ -47,8 +49,9 @@ test('the first code begins a session, a later one makes it one of the later sig
     const changes = await sql`
       select from audit_events where resource = ${user.id} and action = 'POST /oidc/token'
         and occurred_at = ${clock.read()}`;
-    // That of the redemption, and that of the later sign-in.
-    expect(changes).toHaveLength(grants);
+    // That of the redemption, and that of the later sign-in. Each statement that changes rows has its own.
+    if (isOnOneServer) expect(changes).toHaveLength(grants);
+    else expect(changes.length).toBeGreaterThanOrEqual(grants);
   }
 });
 
@@ -68,7 +71,7 @@ test('a webhook learns of the session that a code begins', async () => {
   }
 });
 
-test.each(['RevokeUserSessions', 'DeactivateUser'])(
+test.runIf(isOnOneServer).each(['RevokeUserSessions', 'DeactivateUser'])(
   'a code that is being redeemed during %s gives no tokens, and is used up',
   async (name) => {
     const tenant = await createOidcTenant(service);
@@ -87,22 +90,25 @@ test.each(['RevokeUserSessions', 'DeactivateUser'])(
   },
 );
 
-test('a code that is being redeemed while its browser logs out gives no tokens, and begins no grant', async () => {
-  const tenant = await createOidcTenant(service);
-  const user = await createTestUser(service);
-  const browser = 'a browser';
-  const { body } = await redeem(service, tenant, await signInForCode(service, tenant, user, { browser }));
-  const code = await signInForCode(service, tenant, user, { browser });
-  const openGate = await closeGate('oidc_grants');
-  const redemption = redeem(service, tenant, code);
-  await expect.poll(halted).toHaveLength(1);
-  const loggedOut = await request(service.url, { path: `/oidc/logout?id_token_hint=${body.id_token}` });
-  expect(loggedOut.status).toBe(200);
-  await openGate();
-  expect(await redemption).toMatchObject(INVALID_GRANT);
-  const { grants } = await clientsOf(service, tenant).sessions.listGrants({ userId: user.id });
-  expect(grants).toEqual([]);
-});
+test.runIf(isOnOneServer)(
+  'a code that is being redeemed while its browser logs out gives no tokens, and begins no grant',
+  async () => {
+    const tenant = await createOidcTenant(service);
+    const user = await createTestUser(service);
+    const browser = 'a browser';
+    const { body } = await redeem(service, tenant, await signInForCode(service, tenant, user, { browser }));
+    const code = await signInForCode(service, tenant, user, { browser });
+    const openGate = await closeGate('oidc_grants');
+    const redemption = redeem(service, tenant, code);
+    await expect.poll(halted).toHaveLength(1);
+    const loggedOut = await request(service.url, { path: `/oidc/logout?id_token_hint=${body.id_token}` });
+    expect(loggedOut.status).toBe(200);
+    await openGate();
+    expect(await redemption).toMatchObject(INVALID_GRANT);
+    const { grants } = await clientsOf(service, tenant).sessions.listGrants({ userId: user.id });
+    expect(grants).toEqual([]);
+  },
+);
 
 const halted = () => sql`
   select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`;
