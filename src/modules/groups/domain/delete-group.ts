@@ -34,24 +34,27 @@ const updated = userMessage('user.updated', sql`changed`);
 /** To the applications that see the group. */
 const toSeeing = {
   ...updated,
-  from: sql`${updated.from} where signed_in.application_id = any(array(
-    select y.application_id from application_groups y where y.group_id = ${p.uuid('groupId')} and y.in_claim))`,
+  from: sql`${updated.from} where exists (select 1 from deleted)
+    and signed_in.application_id = any(array(select application_id from seeing))`,
   part: sql`changed.id`,
 };
 
+// What goes with the group is read before, because the parts of the statement may run one after the other.
 const removeGroup = statement('delete_group', AFFECTED)`
-  with deleted as (
+  with held as materialized (
+    select g.application_id, member.user_id
+    from group_members member join application_groups g on g.group_id = member.group_id
+    where member.group_id = ${p.uuid('groupId')} and g.allows_access
+  ), seeing as materialized (
+    select application_id from application_groups where group_id = ${p.uuid('groupId')} and in_claim
+  ), changed as materialized (
+    select ${columnsOf(userColumns)} from users
+    where deleted_at is null and id = any(array(
+      select m.user_id from group_members m where m.group_id = ${p.uuid('groupId')}))
+  ), deleted as (
     delete from groups where id = ${p.uuid('groupId')} returning id
   ), affected as (
-    select g.application_id, member.user_id
-    from deleted join group_members member on member.group_id = deleted.id
-      join application_groups g on g.group_id = deleted.id
-    where g.allows_access
+    select held.application_id, held.user_id from held, deleted
   ), ${auditEvent({ resource: sql`id`, from: sql`deleted`, applicationId: noApplication })},
-  ${cutOffLost(sql`m.group_id <> ${p.uuid('groupId')}`)},
-  changed as (
-    select ${columnsOf(userColumns)} from users
-    where deleted_at is null and exists (select 1 from deleted) and id = any(array(
-      select m.user_id from group_members m where m.group_id = ${p.uuid('groupId')}))
-  ), ${messagesOf(...lossMessages, toSeeing)}
+  ${cutOffLost(sql`m.group_id <> ${p.uuid('groupId')}`)}, ${messagesOf(...lossMessages, toSeeing)}
   select ${affectedUsers} from deleted`;
