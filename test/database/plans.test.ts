@@ -156,6 +156,7 @@ const JOBS = [
 const PLANNED_ANEW = [
   'cut_off_refused',
   'cut_off_refused_of_application',
+  'delete_group',
   'delete_group_member',
   'delete_passkey',
   'extend_leases',
