@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { StoredCheckIn } from '../../database/event-schema.ts';
 import { nullable, p, type RowOfType, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
@@ -24,9 +24,9 @@ export async function admitScans(
 ): Promise<readonly ScanResult[]> {
   const { now, onMessage } = call;
   const { results, stored } = await withLockedEvent(call, eventId, async (run, event, ids) => {
-    const select = event.attendeeVersion > 0 ? selectKnownAndListed : selectKnown;
+    const hasList = event.attendeeVersion > 0;
     const given = scans.map(({ attendeeId, scanId }, place) => ({ place, attendee_id: attendeeId, scan_id: scanId }));
-    const rows = await run(select, { ...ids, given });
+    const rows = await run(selectKnown, { ...ids, given, hasList });
     const known = scans.map((scan, at) => ({ ...scan, ...toKnown(scan, rows[at]) }));
     const results = decideScans(event, known, now);
     const [stored] = await run(storeScans, { ...ids, resource, ...toStored(event, known, results) });
@@ -46,8 +46,8 @@ const KNOWN = {
 
 const given = sql`given.attendee_id`;
 
-/** In the order of the scans. JSON, since arrays of unknown length would be planned at each execution. */
-const selectKnownWith = (listed: SQL, join = sql``) => sql`
+/** In the order of the scans. */
+const selectKnown = statement('select_known_scans', KNOWN)`
   select
     (select json_build_object('outcome', outcome, 'reason', reason, 'attendeeId', attendee_id, 'checkIn',
         case when outcome = 'CHECKED_IN' then
@@ -56,18 +56,13 @@ const selectKnownWith = (listed: SQL, join = sql``) => sql`
         and scan_id = given.scan_id) as seen,
     case when came.attendee_id is not null then json_build_object(
       'checkedInAt', came.checked_in_at, 'occurredAt', came.occurred_at, 'gate', came.gate) end as check_in,
-    ${listed} as listed
+    case when listed.attendee_id is not null then json_build_object('isBlocked', listed.is_blocked) end as listed
   from json_to_recordset(${p.json('given')}) as given (place integer, attendee_id text, scan_id uuid)
-  left join lateral ${selectOneAttendee(sql`check_ins`, sql`checked_in_at, occurred_at, gate`, given)} as came on true
-  ${join}
+  left join lateral ${selectOneAttendee(sql`check_ins`, sql`checked_in_at, occurred_at, gate`, given)} as came
+    on came.attendee_id = given.attendee_id
+  left join lateral ${selectOneAttendee(sql`attendees`, sql`is_blocked, is_deleted`, given, p.boolean('hasList'))} as listed
+    on listed.attendee_id = given.attendee_id and not listed.is_deleted
   order by place`;
-
-/** Another statement than the next one: with the list as a condition, Postgres would plan each execution. */
-const selectKnown = statement('select_known_scans', KNOWN)`${selectKnownWith(sql`null::json`)}`;
-const selectKnownAndListed = statement('select_known_scans_of_list', KNOWN)`${selectKnownWith(
-  sql`case when not listed.is_deleted then json_build_object('isBlocked', listed.is_blocked) end`,
-  sql`left join lateral ${selectOneAttendee(sql`attendees`, sql`is_blocked, is_deleted`, given)} as listed on true`,
-)}`;
 
 function toKnown({ attendeeId }: Scan, row: RowOfType<typeof KNOWN> | undefined): KnownScan {
   const { seen, checkIn, listed } = row ?? {};
@@ -83,57 +78,46 @@ function toCheckIn(attendeeId: string, { checkedInAt, occurredAt, gate }: Stored
   return { attendeeId, checkedInAt: new Date(checkedInAt), occurredAt: scannedAt, gate };
 }
 
-/** Returns what the results change: the columns of new results and check-ins, and the counts of the event. */
+/** Returns what the results change: new check-ins, results for later, and the counts of the event. */
 function toStored(event: LockedEvent, scans: readonly (Scan & KnownScan)[], results: readonly ScanResult[]) {
-  let { attendeeVersion, checkedIn } = event;
-  const decided: { scan: Scan; result: ScanResult; version: string | null }[] = [];
-  const ids = new Set<string>();
-  for (const [at, scan] of scans.entries()) {
-    const { scanId, seen, listed } = scan;
-    if (seen || (scanId !== null && ids.has(scanId))) continue;
-    if (scanId !== null) ids.add(scanId);
-    const result = results[at] as ScanResult;
-    const isNew = result.outcome === 'CHECKED_IN';
-    if (isNew && checkedIn !== null) checkedIn++;
-    decided.push({ scan, result, version: isNew && listed ? String(++attendeeVersion) : null });
-  }
-  return {
-    scanIds: decided.map(({ scan }) => scan.scanId),
-    attendeeIds: decided.map(({ scan }) => scan.attendeeId),
-    gates: decided.map(({ scan }) => scan.gate),
-    instants: decided.map(({ scan }) => scan.occurredAt),
-    outcomes: decided.map(({ result }) => result.outcome),
-    reasons: decided.map(({ result }) => result.reason),
+  let { attendeeVersion } = event;
+  const admitted = new Map<string, object>();
+  const decided = new Map<string, object>();
+  for (const [at, { attendeeId, scanId, occurredAt, gate, seen, listed }] of scans.entries()) {
+    const { outcome, reason, checkIn } = results[at] as ScanResult;
+    if (seen || (scanId !== null && decided.has(scanId))) continue;
+    if (outcome === 'CHECKED_IN') {
+      const version = listed ? ++attendeeVersion : null;
+      admitted.set(attendeeId, { attendee_id: attendeeId, occurred_at: occurredAt, gate, version });
+    }
+    if (scanId === null) continue;
+    const fields = { scan_id: scanId, attendee_id: attendeeId, occurred_at: occurredAt, gate };
     // Of a scan that has checked somebody in, its own columns say the same.
-    earlier: decided.map(({ result: { outcome, checkIn } }) =>
-      outcome === 'CHECKED_IN' || !checkIn ? null : JSON.stringify(checkIn),
-    ),
-    versions: decided.map(({ version }) => version),
-    attendeeVersion,
-    checkedIn,
-  };
+    decided.set(scanId, { ...fields, outcome, reason, check_in: outcome === 'CHECKED_IN' ? null : checkIn });
+  }
+  const checkedIn = event.checkedIn === null ? null : event.checkedIn + admitted.size;
+  return { admitted: [...admitted.values()], decided: [...decided.values()], attendeeVersion, checkedIn };
 }
 
-/** With an array per column: JSON would cost Postgres more than the look-ups. */
 const storeScans = statement('store_scans', HAS_MESSAGES)`
-  with decided as (
-    select * from unnest(${p.uuids('scanIds')}, ${p.texts('attendeeIds')}, ${p.texts('gates')}, ${p.instants('instants')},
-        ${p.texts('outcomes')}, ${p.texts('reasons')}, ${p.texts('earlier')}, ${p.bigints('versions')})
-      as decided (scan_id, attendee_id, gate, occurred_at, outcome, reason, check_in, version)
+  with admitted as (
+    select * from json_to_recordset(${p.json('admitted')})
+      as admitted (attendee_id text, occurred_at timestamptz, gate text, version bigint)
   ), created as (
     insert into check_ins (application_id, event_id, attendee_id, checked_in_at, occurred_at, gate)
     select ${p.uuid('applicationId')}, ${p.text('eventId')}, attendee_id, ${p.instant('now')}, occurred_at, gate
-    from decided where outcome = 'CHECKED_IN'
+    from admitted
     returning attendee_id, checked_in_at, occurred_at, gate
-  ), kept as (
+  ), decided as (
     insert into scans (application_id, event_id, scan_id, attendee_id, outcome, reason, gate, occurred_at, received_at, check_in)
     select ${p.uuid('applicationId')}, ${p.text('eventId')}, scan_id, attendee_id, outcome, reason, gate, occurred_at,
-      ${p.instant('now')}, check_in::json
-    from decided where scan_id is not null
+      ${p.instant('now')}, check_in
+    from json_to_recordset(${p.json('decided')}) as decided (scan_id uuid, attendee_id text, outcome text, reason text,
+      gate text, occurred_at timestamptz, check_in json)
   ), listed as (
-    update attendees a set version = decided.version, changed_at = ${p.instant('now')} from decided
+    update attendees a set version = admitted.version, changed_at = ${p.instant('now')} from admitted
     where a.application_id = ${p.uuid('applicationId')} and a.event_id = ${p.text('eventId')}
-      and a.attendee_id = decided.attendee_id and decided.version is not null
+      and a.attendee_id = admitted.attendee_id and admitted.version is not null
   ), counted as (${storeCounts}
   ), ${auditEvent({ resource: p.text('resource'), from: sql`(select 1 from created limit 1) as changed` })},
   ${messagesOf({ ...checkInMessage, part: sql`attendee_id` })}

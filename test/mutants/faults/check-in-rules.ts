@@ -75,8 +75,8 @@ export const CHECK_IN_RULE_FAULTS: readonly Fault[] = [
   {
     what: 'The copy of a list does not learn of a check-in',
     file: 'src/domain/events/admit-scans.ts',
-    find: 'version: isNew && listed ? String(++attendeeVersion) : null',
-    replace: 'version: null',
+    find: 'const version = listed ? ++attendeeVersion : null;',
+    replace: 'const version = null;',
     test: rules,
     title: /^ListAttendees tells every change since a cursor/,
   },
