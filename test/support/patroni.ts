@@ -11,7 +11,7 @@ import { lacks, POSTGRES_BIN } from './tools.ts';
 
 const CONFIG = fileURLToPath(new URL('../examples/patroni/patroni.yaml', import.meta.url));
 const PASSWORD = 'a-password-for-tests';
-const START_TIMEOUT_MS = 90_000;
+const START_TIMEOUT_MS = 240_000;
 
 export const SKIPS_PATRONI = lacks('PATRONI');
 
