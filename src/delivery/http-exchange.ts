@@ -42,7 +42,7 @@ export class HttpExchange {
   #isOver = false;
   #stopCounting = () => {};
 
-  /** `maxBytes` of a body are read and kept, or more are read than kept. */
+  /** @param maxBytes how many bytes of a body are read and kept. Without it, more are read than kept. */
   constructor(request: ClientRequest, maxBytes?: number) {
     this.#request = request;
     this.#maxKeptBytes = maxBytes ?? KEPT_BYTES;

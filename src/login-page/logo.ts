@@ -3,7 +3,7 @@ import type { Admission } from '../api/admission.ts';
 import { outcomeOf, toCallError } from '../api/call-errors.ts';
 import type { CallOutcome } from '../api/call-info.ts';
 import { beginCall, type CallLog, runInSpan } from '../api/call-log.ts';
-import { sendEnvelope, sendFailure } from '../api/envelope.ts';
+import { refuseUnlessRead, sendEnvelope, sendFailure } from '../api/envelope.ts';
 import type { Database } from '../database/database.ts';
 import { findLogo } from '../domain/applications/find-logo.ts';
 import { LOGO_PATH } from '../domain/applications/logo-path.ts';
@@ -31,9 +31,7 @@ interface LogoParts extends CallLog {
 export function createLogoHandler(parts: LogoParts): PathHandler {
   return async (context) => {
     if (!context.path.startsWith(`${LOGO_PATH}/`)) return false;
-    const { method } = context.request;
-    if (method === 'GET' || method === 'HEAD') await serve(context, parts);
-    else sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: 'GET, HEAD' });
+    if (!refuseUnlessRead(context)) await serve(context, parts);
     return true;
   };
 }

@@ -10,6 +10,7 @@ export class SignInWays {
   readonly #ways: readonly SignInWay[];
 
   constructor(ways: readonly SignInWay[]) {
+    // Before the others here, because `view` begins with the last one.
     this.#ways = ways.toSorted((one, other) => Number(other.isLast ?? false) - Number(one.isLast ?? false));
     this.providers = ways.find(({ providers }) => providers)?.providers ?? NO_PROVIDERS;
   }

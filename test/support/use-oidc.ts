@@ -60,7 +60,7 @@ export async function useOidc(
     const ofClient = { ...grant, isForClient: true };
     await continueGrantedSession({ ...call, forClient: 'https://client.test/c' }, ofClient).catch(() => {});
     await rotateGrant({ ...call, forClient: null }, grant);
-    await new LiveGrants(call.run, new LiveSessions(call.run)).find(applicationId, grantId);
+    await new LiveGrants(call.run, new LiveSessions(call.run), () => true).find(applicationId, grantId);
     await endGrant(call, { grantId });
     await endGrantsOfBrowser(call, { applicationId, userId: user.id, sid: grant.sid });
   }

@@ -2,7 +2,7 @@
 import type { JWK } from 'jose';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { CACHED_BRIEFLY, RETRY_SOON, sendJson } from '../../http/response.ts';
-import { sendFailure } from '../envelope.ts';
+import { refuseUnlessRead } from '../envelope.ts';
 import type { Readiness } from './readiness.ts';
 
 /** The paths that load balancers probe. */
@@ -27,9 +27,7 @@ export function createOperationsEndpoints({ readiness, tokens: { publicJwks } }:
   return async (context) => {
     const answer = Object.hasOwn(endpoints, context.path) ? endpoints[context.path] : undefined;
     if (!answer) return false;
-    const { method } = context.request;
-    if (method === 'GET' || method === 'HEAD') await answer(context);
-    else sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: 'GET, HEAD' });
+    if (!refuseUnlessRead(context)) await answer(context);
     return true;
   };
 }

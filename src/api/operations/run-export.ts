@@ -3,7 +3,7 @@ import type { HttpContext } from '../../http/http-context.ts';
 import { toCallError } from '../call-errors.ts';
 import type { CallInfo, CallOutcome } from '../call-info.ts';
 import { beginCall, type CallLog } from '../call-log.ts';
-import { sendFailure } from '../envelope.ts';
+import { refuseUnlessRead } from '../envelope.ts';
 import { sendServiceError } from '../rest/rest.ts';
 
 interface ExportCall {
@@ -19,8 +19,7 @@ export async function runExport(
   path: string,
   work: (call: ExportCall) => Promise<void>,
 ): Promise<void> {
-  const { method } = context.request;
-  if (method !== 'GET' && method !== 'HEAD') return sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: 'GET, HEAD' });
+  if (refuseUnlessRead(context)) return;
   let outcome: CallOutcome = { code: 'ok' };
   const route = { method: 'GET', path };
   const { requestTimeoutMs } = parts;

@@ -35,6 +35,6 @@ const readVersion = createVersionReader(
 );
 
 /** Returns the version for `ifVersion` of a later UpdateGroup, or undefined if there is no such group. */
-export function readGroupVersion(call: Call, request: Unchecked<'groupId'>): Promise<string | undefined> {
-  return readVersion(call, check(request, { groupId: uuid }));
+export function readGroupVersion(call: Call, request: Unchecked<keyof typeof rules>): Promise<string | undefined> {
+  return readVersion(call, check(request, rules));
 }

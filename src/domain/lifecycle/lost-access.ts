@@ -105,7 +105,7 @@ const cutOff = statement('cut_off_refused', HAS_MESSAGES)`
   ), ${cutOffLost()}, ${messagesOf(...lossMessages)}
   select ${notified}`;
 
-/** The same for users of one application, as applications and jobs need it: a distributed database sends it to one shard. */
+/** The same for users of one application, as calls and jobs need it: a distributed database sends it to one shard. */
 const cutOffOfOne = statement('cut_off_refused_of_application', HAS_MESSAGES)`
   with added_here as (
     select user_id from added_users

@@ -1,6 +1,6 @@
 /** The home page, the API reference at `/docs` and below it, and the OpenAPI documents. */
 import { readFile } from 'node:fs/promises';
-import { sendFailure } from '../../api/envelope.ts';
+import { refuseUnlessRead } from '../../api/envelope.ts';
 import { type HttpContext, headerOf, type PathHandler } from '../../http/http-context.ts';
 import { send } from '../../http/response.ts';
 import type { Core, Greeting } from '../module.ts';
@@ -26,9 +26,7 @@ export function createReferenceEndpoints(parts: ReferenceParts): PathHandler {
     const { path } = context;
     const answer = Object.hasOwn(endpoints, path) ? endpoints[path] : await findPage(path);
     if (!answer) return false;
-    const { method } = context.request;
-    if (method === 'GET' || method === 'HEAD') await answer(context);
-    else sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: 'GET, HEAD' });
+    if (!refuseUnlessRead(context)) await answer(context);
     return true;
   };
 }

@@ -120,7 +120,8 @@ const deny = statement('deny_client')`${audited(mark(sql`redeemed_at = ${p.insta
 
 /**
  * Whether the user of a row of `oidc_grants` still consents to all that the grant allows at the resource. It compares the
- * application with the parameter: beside an OR, a distributed database would otherwise look for it on every shard. Parameter: applicationId.
+ * application with the parameter: beside an OR, a distributed database would otherwise look for it on every shard.
+ * Parameter: applicationId.
  */
 export const isConsented = sql`exists (
     select 1 from consents c where c.application_id = ${p.uuid('applicationId')} and c.user_id = oidc_grants.user_id

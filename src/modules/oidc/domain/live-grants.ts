@@ -41,7 +41,7 @@ export class LiveGrants {
    * `run` has no deadline: several callers share one read, and their deadlines differ. `allowsClient` says whether the
    * settings allow a client ID.
    */
-  constructor(run: Run, sessions: LiveSessions, allowsClient: (clientId: string) => boolean = () => true) {
+  constructor(run: Run, sessions: LiveSessions, allowsClient: (clientId: string) => boolean) {
     this.#sessions = sessions;
     this.#cache = createApplicationCache(async (applicationId, grantIds) => {
       const rows = await run(selectGrants, { applicationId, grantIds });

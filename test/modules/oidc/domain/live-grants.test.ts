@@ -19,7 +19,7 @@ function openGrants() {
     if (!answers) return new Promise(() => {});
     return isEnded ? [] : [{ id: grantId, userId: randomUUID() }];
   };
-  const grants = new LiveGrants(run as Run, { isCurrent: () => true } as unknown as LiveSessions);
+  const grants = new LiveGrants(run as Run, { isCurrent: () => true } as unknown as LiveSessions, () => true);
   return {
     find: () => grants.find(applicationId, grantId),
     wait: (ms: number) => {
