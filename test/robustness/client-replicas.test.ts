@@ -2,11 +2,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseClientHosts } from '../../src/modules/oidc/clients/client-hosts.ts';
 import { openAccount } from '../support/account-page.ts';
-import { CLIENT_HOSTS, startClientServers } from '../support/client-metadata.ts';
+import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from '../support/client-metadata.ts';
 import { beginDevice, enterUserCode, pathIn, poll } from '../support/device-client.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { authorizationOf, CODE_VERIFIER, createRsaJwk, parametersOf } from '../support/oidc.ts';
+import { beginOidcLogin, CODE_VERIFIER, createRsaJwk, parametersOf } from '../support/oidc.ts';
 import { basicOf, post, refresh } from '../support/oidc-client.ts';
 import { adminClient, createTenant, type Tenant, type TestService } from '../support/service.ts';
 
@@ -29,14 +29,7 @@ beforeAll(async () => {
   there = await fixture.startReplica(config);
   stack.defer(() => there.close());
   cli = await createTenant(here, { name: 'Shop CLI', openIdConnect: true, deviceLogin: true });
-  shop = await createTenant(here, { name: 'Shop MCP', openIdConnect: true });
-  await adminClient(here).updateApplication({
-    applicationId: shop.id,
-    resourceUri: RESOURCE,
-    resourceScopes: [{ name: 'orders:read', description: 'See your orders' }],
-    allowMetadataClients: true,
-    machineClientIds: [cli.clientId],
-  });
+  shop = await createTenant(here, { ...MCP_SERVER, resourceUri: RESOURCE, machineClientIds: [cli.clientId] });
 });
 afterAll(() => stack.disposeAsync());
 
@@ -47,9 +40,7 @@ const isActive = async (at: TestService, token: string | undefined) =>
 async function arrive(clientId: string, by: { browser?: LoginBrowser; user?: { id: string; email: string } } = {}) {
   const browser = by.browser ?? new LoginBrowser(here);
   const wanted = { redirect_uri: REDIRECT, resource: RESOURCE, scope: 'orders:read' };
-  const { location = '' } = await browser.open(`/oidc/authorize?${authorizationOf({ clientId }, wanted)}`);
-  const { origin, pathname, search, searchParams } = new URL(location);
-  const login = { loginIntentId: searchParams.get('intent') ?? '', path: pathname + search, origin, state: '' };
+  const login = await beginOidcLogin(browser, { clientId }, wanted);
   const { submit, user } = await fixture.readyByEmail({ ...by, browser, login } as never);
   const consent = new URL((await submit(there)).location ?? '');
   return { browser, user, page: await browser.open(consent.pathname + consent.search) };

@@ -6,13 +6,13 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { parseClientHosts } from '../../src/modules/oidc/clients/client-hosts.ts';
 import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
-import { CLIENT_HOSTS, startClientServers } from '../support/client-metadata.ts';
+import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from '../support/client-metadata.ts';
 import { newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { authorizationOf, CODE_VERIFIER, createRsaJwk } from '../support/oidc.ts';
 import { basicOf, post } from '../support/oidc-client.ts';
 import { servePages } from '../support/openid/serve-pages.ts';
-import { adminClient, createTenant, createTestUser, type Tenant } from '../support/service.ts';
+import { createTenant, createTestUser, type Tenant } from '../support/service.ts';
 
 const RESOURCE = 'https://mcp.app.test/mcp';
 
@@ -34,13 +34,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       publicUrl: undefined,
     };
     fixture = stack.use(await LoginFixture.open({ config, oidcSigningKeys: [createRsaJwk()] }));
-    shop = await createTenant(fixture.service, { name: 'Shop MCP', openIdConnect: true });
-    await adminClient(fixture.service).updateApplication({
-      applicationId: shop.id,
-      resourceUri: RESOURCE,
-      resourceScopes: [{ name: 'orders:read', description: 'See your orders' }],
-      allowMetadataClients: true,
-    });
+    shop = await createTenant(fixture.service, { ...MCP_SERVER, resourceUri: RESOURCE });
     chrome = stack.adopt(await launchChromium(), (browser) => browser.close());
   });
   afterAll(() => stack.disposeAsync());

@@ -7,7 +7,7 @@ import { migrateDatabase } from '../../src/database/migrate.ts';
 import { TABLES } from '../../src/database/tables.ts';
 import { parseClientHosts } from '../../src/modules/oidc/clients/client-hosts.ts';
 import { createCitusDatabase } from '../support/citus-database.ts';
-import { CLIENT_HOSTS, type ClientServers, startClientServers } from '../support/client-metadata.ts';
+import { CLIENT_HOSTS, type ClientServers, MCP_SERVER, startClientServers } from '../support/client-metadata.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
@@ -210,13 +210,7 @@ async function feed({ fixture: { service } }: Around): Promise<GoOn> {
 /** A client that nobody has registered, with a person's consent to a resource, and a grant. */
 async function allowClient({ fixture, clients }: Around): Promise<GoOn> {
   const { service } = fixture;
-  const shop = await createTenant(service, { openIdConnect: true });
-  await adminClient(service).updateApplication({
-    applicationId: shop.id,
-    resourceUri: RESOURCE,
-    resourceScopes: [{ name: 'orders:read', description: 'See your orders' }],
-    allowMetadataClients: true,
-  });
+  const shop = await createTenant(service, { ...MCP_SERVER, resourceUri: RESOURCE });
   const clientId = clients.add();
   const browser = new LoginBrowser(service);
   const asked = { redirect_uri: REDIRECT, resource: RESOURCE, scope: 'orders:read' };

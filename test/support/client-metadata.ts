@@ -9,6 +9,14 @@ import { createCertificate } from './certificate.ts';
 /** What the hosts of the clients end with. Each has its own, because so many documents of one host are fetched a minute. */
 export const CLIENT_HOSTS = 'client.test';
 
+/** Fields of an application, beside `resourceUri`, whose tokens clients may get that nobody has registered. */
+export const MCP_SERVER = {
+  name: 'Shop MCP',
+  openIdConnect: true,
+  resourceScopes: [{ name: 'orders:read', description: 'See your orders' }],
+  allowMetadataClients: true,
+};
+
 type Serve = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 export interface ClientServers extends AsyncDisposable {

@@ -1,14 +1,14 @@
 /** The MCP server of the documentation behind Usher, and people who let assistants in that nobody has registered. */
 import { join } from 'node:path';
 import { parseClientHosts } from '../../src/modules/oidc/clients/client-hosts.ts';
-import { CLIENT_HOSTS, startClientServers } from './client-metadata.ts';
+import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from './client-metadata.ts';
 import { startExample } from './example-application.ts';
 import { findFreePort } from './free-port.ts';
 import { LoginBrowser } from './login-browser.ts';
 import { LoginFixture } from './login-fixture.ts';
-import { createRsaJwk } from './oidc.ts';
+import { createRsaJwk, loginAt } from './oidc.ts';
 import { REPOSITORY } from './process.ts';
-import { adminClient, createTenant } from './service.ts';
+import { createTenant } from './service.ts';
 
 export type McpFixture = Awaited<ReturnType<typeof openMcp>>;
 
@@ -25,13 +25,7 @@ export async function openMcp() {
   const issuer = `http://localhost:${new URL(service.url).port}`;
   const port = String(await findFreePort());
   const resource = `http://localhost:${port}/mcp`;
-  const shop = await createTenant(service, { name: 'Shop MCP', openIdConnect: true });
-  await adminClient(service).updateApplication({
-    applicationId: shop.id,
-    resourceUri: resource,
-    resourceScopes: [{ name: 'orders:read', description: 'See your orders' }],
-    allowMetadataClients: true,
-  });
+  const shop = await createTenant(service, { ...MCP_SERVER, resourceUri: resource });
   const env = { USHER_URL: issuer, CLIENT_ID: shop.clientId, API_KEY: shop.apiKey, PORT: port, RESOURCE: resource };
   const example = await startExample(join(REPOSITORY, 'test/examples/mcp/server.ts'), env);
   opening.defer(() => example.close());
@@ -39,15 +33,8 @@ export async function openMcp() {
   /** Signs a new person in at the URL to which a client sends the browser, and allows it. Returns the way back. */
   async function letIn(asked: URL) {
     const browser = new LoginBrowser(service);
-    const { location = '' } = await browser.open(asked.pathname + asked.search);
-    const url = new URL(location);
-    const login = {
-      loginIntentId: url.searchParams.get('intent') ?? '',
-      path: url.pathname + url.search,
-      origin: url.origin,
-      state: '',
-    };
-    const { submit, user } = await fixture.readyByEmail({ browser, login });
+    const { location } = await browser.open(asked.pathname + asked.search);
+    const { submit, user } = await fixture.readyByEmail({ browser, login: loginAt(location) });
     const consent = new URL((await submit()).location ?? '');
     const page = await browser.open(consent.pathname + consent.search);
     const answer = await browser.submit(page, '/oidc/consent', { choice: 'allow' });

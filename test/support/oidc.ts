@@ -43,9 +43,13 @@ export async function beginOidcLogin(
 ) {
   const { status, location = '' } = await browser.open(`/oidc/authorize?${authorizationOf(tenant, changes)}`);
   if (status !== 303) throw new Error(`The authorization endpoint has answered ${status}`);
-  const { origin, pathname, search, searchParams } = new URL(location);
-  const loginIntentId = searchParams.get('intent') ?? '';
-  return { loginIntentId, path: pathname + search, origin, state: changes.state ?? '' };
+  return loginAt(location, changes.state);
+}
+
+/** Returns the login at the URL to which the authorization endpoint has sent the browser. */
+export function loginAt(location: string | undefined, state = '') {
+  const { origin, pathname, search, searchParams } = new URL(location ?? '');
+  return { loginIntentId: searchParams.get('intent') ?? '', path: pathname + search, origin, state };
 }
 
 /** Returns the parameters of the query. */

@@ -17,6 +17,7 @@ import { request } from '../../support/http.ts';
 import { openHttp2Session, readReply } from '../../support/http2-session.ts';
 import { RawConnection } from '../../support/raw-connection.ts';
 import { startTestService } from '../../support/service.ts';
+import { testReads } from '../../support/test-reads.ts';
 
 const NAMES = ['', ...SERVED_SERVICES.map(({ typeName }) => typeName)];
 
@@ -109,20 +110,7 @@ describe.each(['/healthz', '/readyz'])('%s', (path) => {
   });
 });
 
-describe.each(['/healthz', '/readyz', '/.well-known/jwks.json'])('%s', (path) => {
-  test('returns 405 with Allow for POST', async () => {
-    const reply = await request(service.url, { method: 'POST', path });
-    expect(reply.status).toBe(405);
-    expect(reply.headers.allow).toBe('GET, HEAD');
-  });
-
-  test('returns the same headers for HEAD as for GET, without a body', async () => {
-    const [head, get] = await Promise.all(['HEAD', 'GET'].map((method) => request(service.url, { method, path })));
-    expect({ status: head?.status, body: head?.body }).toEqual({ status: 200, body: '' });
-    expect(head?.headers['content-length']).toBe(get?.headers['content-length']);
-    expect(Number(get?.headers['content-length'])).toBe(get?.body.length);
-  });
-});
+describe.each(['/healthz', '/readyz', '/.well-known/jwks.json'])('%s', (path) => testReads(service, path));
 
 test('a wrong path is a page for a browser, and an error body for a program', async () => {
   const path = '/acount';

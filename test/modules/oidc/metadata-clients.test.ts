@@ -3,12 +3,19 @@ import { decodeJwt } from 'jose';
 import { afterAll, describe, expect, it, test } from 'vitest';
 import { parseClientHosts } from '../../../src/modules/oidc/clients/client-hosts.ts';
 import { openAccount } from '../../support/account-page.ts';
-import { CLIENT_HOSTS, startClientServers } from '../../support/client-metadata.ts';
+import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from '../../support/client-metadata.ts';
 import { MINUTE } from '../../support/clock.ts';
 import { request } from '../../support/http.ts';
 import { LoginBrowser } from '../../support/login-browser.ts';
 import { LoginFixture } from '../../support/login-fixture.ts';
-import { authorizationOf, CODE_VERIFIER, createRsaJwk, parametersOf } from '../../support/oidc.ts';
+import {
+  authorizationOf,
+  beginOidcLogin,
+  CODE_VERIFIER,
+  createRsaJwk,
+  loginAt,
+  parametersOf,
+} from '../../support/oidc.ts';
 import { basicOf, getUserinfo, post } from '../../support/oidc-client.ts';
 import {
   adminClient,
@@ -34,24 +41,12 @@ afterAll(async () => {
 });
 const admin = adminClient(service);
 const RESOURCE = 'https://mcp.app.test/mcp';
-const shop = await createResource('Shop MCP', RESOURCE);
-const other = await createResource('Other MCP', 'https://other.app.test/');
+const resourceScopes = [...MCP_SERVER.resourceScopes, { name: 'orders:write', description: 'Order things' }];
+const shop = await createTenant(service, { ...MCP_SERVER, resourceScopes, resourceUri: RESOURCE });
+const OTHER_URI = 'https://other.app.test/';
+const other = await createTenant(service, { ...MCP_SERVER, name: 'Other MCP', resourceScopes, resourceUri: OTHER_URI });
 const REMOTE = 'https://assistant.test/callback';
 const LOCAL = 'http://localhost:49152/callback';
-
-async function createResource(name: string, resourceUri: string): Promise<Tenant> {
-  const tenant = await createTenant(service, { name, openIdConnect: true });
-  await admin.updateApplication({
-    applicationId: tenant.id,
-    resourceUri,
-    resourceScopes: [
-      { name: 'orders:read', description: 'See your orders' },
-      { name: 'orders:write', description: 'Order things' },
-    ],
-    allowMetadataClients: true,
-  });
-  return tenant;
-}
 
 const wanted = (clientId: string, changes: Changes = {}) =>
   authorizationOf({ clientId }, { redirect_uri: REMOTE, resource: RESOURCE, scope: 'orders:read', ...changes });
@@ -66,16 +61,13 @@ async function arrive(
   by: { browser?: LoginBrowser; user?: { id: string; email: string } } = {},
 ) {
   const browser = by.browser ?? new LoginBrowser(service);
-  const { location = '' } = await ask(clientId, changes, '', browser);
-  const url = new URL(location);
-  const loginIntentId = url.searchParams.get('intent') ?? '';
-  const login = { loginIntentId, path: url.pathname + url.search, origin: url.origin, state: '' };
+  const login = loginAt((await ask(clientId, changes, '', browser)).location);
   const ready = await fixture.readyByEmail({ browser, login, ...(by.user && { user: by.user }) } as never);
   const answer = await ready.submit();
   const consent = new URL(answer.location ?? '');
   expect(consent.origin + consent.pathname).toBe(`${PUBLIC_URL}/oidc/consent`);
   const path = consent.pathname + consent.search;
-  return { browser, user: ready.user, path, loginIntentId, page: await browser.open(path) };
+  return { browser, user: ready.user, path, loginIntentId: login.loginIntentId, page: await browser.open(path) };
 }
 
 async function allow({ browser, page }: Pick<Awaited<ReturnType<typeof arrive>>, 'browser' | 'page'>) {
@@ -480,8 +472,7 @@ describe('consent', () => {
 
   it('comes before the answer of a page of the operator’s own', async () => {
     const clientId = clients.add();
-    const { location = '' } = await ask(clientId);
-    const loginIntentId = new URL(location).searchParams.get('intent') ?? '';
+    const { loginIntentId } = loginAt((await ask(clientId)).location);
     const user = await fixture.readyByEmail();
     const { redirectUrl } = await admin.completeLogin({ loginIntentId, userId: user.user.id });
     const { pathname, search } = new URL(redirectUrl);
@@ -493,8 +484,7 @@ describe('consent', () => {
   it('is given by nobody on behalf of the user, also where it is remembered', async () => {
     const clientId = clients.add();
     const { user } = await signIn(clientId);
-    const { location = '' } = await ask(clientId);
-    const loginIntentId = new URL(location).searchParams.get('intent') ?? '';
+    const { loginIntentId } = loginAt((await ask(clientId)).location);
     const { redirectUrl } = await admin.completeLogin({ loginIntentId, userId: user.id, onBehalfBy: 'Support' });
     const { pathname, search } = new URL(redirectUrl);
     const answer = await new LoginBrowser(service).open(pathname + search);
@@ -510,8 +500,7 @@ describe('consent', () => {
 
   it('is not given by prompt=none, which takes one that is remembered', async () => {
     const resource = 'https://shared.app.test/';
-    const { id: applicationId } = await createResource('Shared MCP', resource);
-    await admin.updateApplication({ applicationId, singleSignOn: true });
+    await createTenant(service, { ...MCP_SERVER, resourceScopes, resourceUri: resource, singleSignOn: true });
     const clientId = clients.add();
     const arrived = await arrive(clientId, { resource });
     const askSilently = async (changes: Changes = {}) =>
@@ -561,14 +550,7 @@ test.each(MATRIX)(
     const machine = hasResource ? await createListing(client.clientId) : undefined;
     const scope = ['profile', openid && 'openid', offline && 'offline_access'].filter(Boolean).join(' ');
     const browser = new LoginBrowser(service);
-    const begun = await browser.open(`/oidc/authorize?${authorizationOf(client, { scope, ...resource })}`);
-    const url = new URL(begun.location ?? '');
-    const login = {
-      loginIntentId: url.searchParams.get('intent') ?? '',
-      path: url.pathname + url.search,
-      origin: url.origin,
-      state: '',
-    };
+    const login = await beginOidcLogin(browser, client, { scope, ...resource });
     const { submit } = await fixture.readyByEmail({ browser, login });
     const { code = '' } = parametersOf((await submit()).location);
     const as = publicClient ? { client_id: client.clientId } : {};
@@ -613,8 +595,7 @@ test('whoever adds a resource to the link of a registered client does not sign i
   await admin.updateApplication({ applicationId: client.id, restrictAccess: true });
   const resource = `https://${client.clientId}.app.test`;
   await createListing(client.clientId);
-  const begun = await new LoginBrowser(service).open(`/oidc/authorize?${authorizationOf(client, { resource })}`);
-  const loginIntentId = new URL(begun.location ?? '').searchParams.get('intent') ?? '';
+  const { loginIntentId } = await beginOidcLogin(new LoginBrowser(service), client, { resource });
   const { id: userId } = await createTestUser(service);
   const { redirectUrl } = await admin.completeLogin({ loginIntentId, userId });
   const { code = '' } = parametersOf(redirectUrl);

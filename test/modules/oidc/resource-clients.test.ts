@@ -1,7 +1,7 @@
 /** Registered clients that get tokens for another application: the rules of both count. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { LoginBrowser } from '../../support/login-browser.ts';
-import { authorizationOf, CODE_VERIFIER, createRsaJwk, parametersOf } from '../../support/oidc.ts';
+import { beginOidcLogin, CODE_VERIFIER, createRsaJwk, parametersOf } from '../../support/oidc.ts';
 import { basicOf, post } from '../../support/oidc-client.ts';
 import {
   adminClient,
@@ -33,8 +33,7 @@ async function open(rules: { restrictAccess?: boolean; requiredAssurance?: strin
 type Opened = Awaited<ReturnType<typeof open>>;
 
 async function begin({ client, resource }: Opened): Promise<string> {
-  const { location } = await new LoginBrowser(service).open(`/oidc/authorize?${authorizationOf(client, { resource })}`);
-  return new URL(location ?? '').searchParams.get('intent') ?? '';
+  return (await beginOidcLogin(new LoginBrowser(service), client, { resource })).loginIntentId;
 }
 
 async function signIn(opened: Opened) {

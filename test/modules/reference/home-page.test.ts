@@ -3,24 +3,12 @@ import { afterAll, describe, expect, test } from 'vitest';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { request } from '../../support/http.ts';
 import { PUBLIC_URL, startTestService } from '../../support/service.ts';
+import { testReads } from '../../support/test-reads.ts';
 
 const service = await startTestService();
 afterAll(() => service.close());
 
-describe.each(['/', '/docs', '/openapi.json'])('%s', (path) => {
-  test('returns 405 with Allow for POST', async () => {
-    const reply = await request(service.url, { method: 'POST', path });
-    expect(reply.status).toBe(405);
-    expect(reply.headers.allow).toBe('GET, HEAD');
-  });
-
-  test('returns the same headers for HEAD as for GET, without a body', async () => {
-    const [head, get] = await Promise.all(['HEAD', 'GET'].map((method) => request(service.url, { method, path })));
-    expect({ status: head?.status, body: head?.body }).toEqual({ status: 200, body: '' });
-    expect(head?.headers['content-length']).toBe(get?.headers['content-length']);
-    expect(Number(get?.headers['content-length'])).toBe(Buffer.byteLength(get?.body ?? ''));
-  });
-});
+describe.each(['/', '/docs', '/openapi.json'])('%s', (path) => testReads(service, path));
 
 test('/ is a page that links to endpoints which answer, without script', async () => {
   const { headers, body } = await request(service.url, { path: '/' });
