@@ -18,7 +18,8 @@ test.each([0, -0.5, -1, -60_000])(
     // It may exceed its limit, even so.
     const late = await run(remainingMs).catch((error: Error) => error);
     if (Array.isArray(late)) expect(late).toEqual([{ timeout: '1ms', path: 'usher' }]);
-    expect(await run(10_000)).toEqual([{ timeout: '10s', path: 'usher' }]);
+    // Far from its deadline, it has the limit of every statement.
+    expect(await run(60_000)).toEqual([{ timeout: '10s', path: 'usher' }]);
   },
 );
 

@@ -92,26 +92,37 @@ export function sequential(kind: Kind): fc.Arbitrary<Operation[]> {
   );
 }
 
-/** Generates histories in which calls overlap, and some get no answer, whether or not they take effect. */
+/** How many call at once. What waits with any of many others has too many possible orders to search. */
+const CALLERS = 4;
+
+/** How many answers are lost at most, as each such call may take effect at any later time. */
+const MAX_LOST = 4;
+
+/** Generates histories of several callers, some of whose calls get no answer, whether or not they take effect. */
 export function concurrent(kind: Kind): fc.Arbitrary<Operation[]> {
   const call = fc.record({
     rpc: fc.constantFrom<string>(...CALLS[kind]),
-    calledAt: fc.nat(100),
+    caller: fc.nat(CALLERS - 1),
+    pause: fc.nat(12),
     delay: fc.nat(12),
     lateness: fc.nat(12),
     fate: fc.constantFrom('answered', 'answered', 'answered', 'answered', 'lost answer', 'lost call'),
     choice: fc.nat(99),
   });
-  return fc.array(call, { minLength: 3, maxLength: 30 }).map((calls) =>
-    simulate(
-      kind,
-      calls.map(({ delay, lateness, ...plan }, at): Plan => {
-        // No two at once: the order of effects is that of the simulation.
-        const takesEffectAt = plan.calledAt + delay + at / 100;
-        return { ...plan, takesEffectAt, returnedAt: takesEffectAt + lateness };
-      }),
-    ),
-  );
+  return fc.array(call, { minLength: 3, maxLength: 30 }).map((calls) => {
+    const freeAt = new Array<number>(CALLERS).fill(0);
+    let lost = 0;
+    const plans = calls.map(({ rpc, caller, pause, delay, lateness, fate, choice }, at): Plan => {
+      const calledAt = (freeAt[caller] ?? 0) + pause;
+      // No two at once: the order of effects is that of the simulation.
+      const takesEffectAt = calledAt + delay + at / 100;
+      const returnedAt = takesEffectAt + lateness;
+      freeAt[caller] = returnedAt + 0.5;
+      const isAnswered = fate === 'answered' || lost++ >= MAX_LOST;
+      return { rpc, calledAt, takesEffectAt, returnedAt, fate: isAnswered ? 'answered' : fate, choice };
+    });
+    return simulate(kind, plans);
+  });
 }
 
 export function planNext(rpc: string, choice: number, at: number): Plan {
