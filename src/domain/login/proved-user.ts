@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import type { Run } from '../../database/database.ts';
 import { p, statement, t } from '../../database/template.ts';
 import { hasAccess } from '../access/has-access.ts';
 import type { Call } from '../core/call.ts';
@@ -46,8 +47,16 @@ export async function requireAccess(
   { run }: Call,
   parameters: ProofParameters & { readonly applicationId: string },
 ): Promise<void> {
+  if ((await findAccess(run, parameters)) === false) throw new ServiceError('ACCESS_NOT_ALLOWED');
+}
+
+/** Returns whether a user may enter a restricted application, or undefined without a user who has what was proved. */
+export async function findAccess(
+  run: Run,
+  parameters: ProofParameters & { readonly applicationId: string },
+): Promise<boolean | undefined> {
   const [user] = await run(selectAccess, { ...parameters });
-  if (user && !user.hasAccess) throw new ServiceError('ACCESS_NOT_ALLOWED');
+  return user?.hasAccess;
 }
 
 const selectAccess = statement('select_access', { hasAccess: t.boolean })`

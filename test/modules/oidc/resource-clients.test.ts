@@ -62,6 +62,20 @@ describe('the client is restricted', () => {
     await admin.removeApplicationUser({ applicationId: client.id, userId: user.id });
     expect(await refresh(service, client, body.refresh_token)).toMatchObject(REFUSED);
   });
+
+  it('has its access tokens taken by nobody after a user has lost the access to it alone', async () => {
+    const opened = await open({ restrictAccess: true });
+    const { client, api, user } = opened;
+    await admin.addApplicationUser({ applicationId: client.id, userId: user.id });
+    const { body } = await signIn(opened);
+    const introspect = (at: { url: string }, token: string) => post(at, '/oidc/introspect', { token }, basicOf(api));
+    for (const token of [body.access_token ?? '', body.refresh_token ?? ''])
+      expect((await introspect(service, token)).body).toMatchObject({ active: true, client_id: client.clientId });
+    await admin.removeApplicationUser({ applicationId: client.id, userId: user.id });
+    await using replica = await startReplica();
+    for (const token of [body.access_token ?? '', body.refresh_token ?? ''])
+      expect((await introspect(replica, token)).body).toEqual({ active: false });
+  });
 });
 
 describe('the client demands more than one factor', () => {

@@ -434,8 +434,8 @@ export const METADATA_CLIENT_FAULTS: readonly Fault[] = [
   {
     what: 'Tokens outlive the permission of their client’s host',
     file: 'src/modules/oidc/domain/live-grants.ts',
-    find: 'isAllowed: grant.isAllowed && allowsClient(grant.clientId)',
-    replace: 'isAllowed: grant.isAllowed',
+    find: 'grant.isAllowed && allowsClient(grant.clientId) &&',
+    replace: 'grant.isAllowed &&',
     test: flow,
     title: /tokens are dead once their host lets no such client ask/,
   },
@@ -510,5 +510,13 @@ export const METADATA_CLIENT_FAULTS: readonly Fault[] = [
     replace: 'return granted.filter(() => bits >= 0n);',
     test: flow,
     title: /refreshes with less, and without what the resource no longer has/,
+  },
+  {
+    what: 'Who has lost the access to a client keeps its access token',
+    file: 'src/modules/oidc/domain/live-grants.ts',
+    find: 'if (restrictedClientId === null) return true;',
+    replace: 'if (restrictedClientId !== undefined) return true;',
+    test: registered,
+    title: /has its access tokens taken by nobody/,
   },
 ];

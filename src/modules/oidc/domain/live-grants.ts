@@ -6,6 +6,7 @@ import type { Run } from '../../../database/database.ts';
 import { oidcGrants } from '../../../database/oidc-schema.ts';
 import { applications } from '../../../database/schema.ts';
 import { nullable, p, type RowOfType, statement, t } from '../../../database/template.ts';
+import { findAccess, NOTHING_PROVED } from '../../../domain/login/proved-user.ts';
 import { latestCutoff } from '../../../domain/sessions/cutoffs.ts';
 import type { LiveSessions } from '../../../domain/sessions/live-sessions.ts';
 import { isActiveUser } from '../../../domain/users/user.ts';
@@ -24,6 +25,8 @@ const GRANT = {
   redirectUris: applications.redirectUris,
   /** Whether the client, if it is another, may still get tokens for the application. */
   isAllowed: t.boolean,
+  /** The ID of the client, if it is another and restricted itself. */
+  restrictedClientId: nullable(t.uuid),
   /** Null unless the user has proved to have the address. */
   verifiedEmail: nullable(t.text),
 };
@@ -45,8 +48,11 @@ export class LiveGrants {
     this.#sessions = sessions;
     this.#cache = createApplicationCache(async (applicationId, grantIds) => {
       const rows = await run(selectGrants, { applicationId, grantIds });
-      const check = (grant: LiveGrant) => ({ ...grant, isAllowed: grant.isAllowed && allowsClient(grant.clientId) });
-      return new Map(rows.map(({ id, ...grant }) => [id, check(grant)]));
+      const check = async (grant: LiveGrant) => {
+        const isAllowed = grant.isAllowed && allowsClient(grant.clientId) && (await mayEnterClient(run, grant));
+        return { ...grant, isAllowed };
+      };
+      return new Map(await Promise.all(rows.map(async ({ id, ...grant }) => [id, await check(grant)] as const)));
     });
   }
 
@@ -69,6 +75,12 @@ export class LiveGrants {
   }
 }
 
+/** A loss of the access to the resource ends the grant. One to the client only keeps its tokens from being used. */
+async function mayEnterClient(run: Run, { restrictedClientId, userId }: LiveGrant): Promise<boolean> {
+  if (restrictedClientId === null) return true;
+  return (await findAccess(run, { ...NOTHING_PROVED, applicationId: restrictedClientId, userId })) === true;
+}
+
 const selectGrants = statement('select_live_oidc_grants', { ...GRANT, id: oidcGrants.id })`
   select g.id, g.user_id, g.sid, g.assurance, g.rotation, g.authenticated_at, g.expires_at,
     coalesce(g.client_id, a.client_id) as client_id, g.scope_names,
@@ -76,6 +88,7 @@ const selectGrants = statement('select_live_oidc_grants', { ...GRANT, id: oidcGr
     case when g.scope_names is not null then jsonb_path_query_array(a.resource_scopes, '$[*].name') end as known_names,
     g.client_id is null or case when g.client_name is null then g.client_id = any(a.machine_client_ids)
       else a.allow_metadata_clients end as is_allowed,
+    (select c.id from applications c where c.client_id = g.client_id and c.restrict_access) as restricted_client_id,
     case when a.public_client and g.client_id is null then a.redirect_uris else '{}' end as redirect_uris,
     case when users.email_verified_at is not null then users.email end as verified_email
   from oidc_grants g join users on users.id = g.user_id join applications a on a.id = g.application_id
