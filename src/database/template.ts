@@ -1,6 +1,6 @@
 /** Statements written as SQL. Simple statements, with one table and no CTE, use Drizzle's query builder instead. */
 import { DrizzleQueryError, type GetColumnData, is, Param, Placeholder, type Query, type SQL, sql } from 'drizzle-orm';
-import { makePgArray, PgColumn } from 'drizzle-orm/pg-core';
+import { PgColumn } from 'drizzle-orm/pg-core';
 import { compile } from './compile-template.ts';
 import type { PostgresClient, ResultColumns } from './driver.ts';
 import type { Layout, PlaceholderValues, Statement } from './statement.ts';
@@ -117,20 +117,31 @@ const parameter = (type: string, encode = (value: unknown) => value) => {
   return (name: string): SQL => sql`${new Param(sql.placeholder(name), encoder)}`;
 };
 
+const quote = (text: unknown) =>
+  `"${/["\\]/.test(text as string) ? (text as string).replace(/["\\]/g, '\\$&') : text}"`;
+
+/** @param encode writes a value as an element of an array literal. Null is a valid element. */
+const parameters = (type: string, encode: (value: unknown) => string = String) =>
+  parameter(
+    `${type}[]`,
+    (values) => `{${(values as unknown[]).map((each) => (each === null ? 'null' : encode(each)))}}`,
+  );
+
 /** Parameters of a template, by type. Each takes its name, and null is a valid value of all. */
 export const p = {
   bigint: parameter('bigint'),
+  bigints: parameters('bigint'),
   boolean: parameter('boolean'),
   bytes: parameter('bytea'),
   instant: parameter('timestamptz', (instant) => (instant as Date).toISOString()),
-  instants: parameter('timestamptz[]', (instants) => `{${(instants as Date[]).map((each) => each.toISOString())}}`),
+  instants: parameters('timestamptz', (instant) => (instant as Date).toISOString()),
   integer: parameter('integer'),
   json: parameter('json', (value) => JSON.stringify(value)),
   jsonb: parameter('jsonb', (value) => JSON.stringify(value)),
   text: parameter('text'),
-  texts: parameter('text[]', (texts) => makePgArray(texts as string[])),
+  texts: parameters('text', quote),
   uuid: parameter('uuid'),
-  uuids: parameter('uuid[]', (values) => `{${values}}`),
+  uuids: parameters('uuid'),
   of: (column: PgColumn, name: string) =>
     parameter(column.getSQLType(), (value) => column.mapToDriverValue(value))(name),
 };

@@ -284,7 +284,7 @@ const UNPORTABLE: readonly { pattern: RegExp }[] = [
   { pattern: /\bupdate (?:(?!\b(select|returning)\b).)* where (?:(?!\breturning\b).)*\+ [\w"]+\.[\w"]+ \* interval/ },
   // Subqueries in VALUES, and in what ON CONFLICT sets.
   { pattern: /\bvalues \((?:(?!\bon conflict\b|\breturning\b).)*\(select\b/ },
-  { pattern: /\bdo update set (?:(?!\breturning\b).)*\(\s*select\b/ },
+  { pattern: /\bdo update set (?:(?!\breturning\b|\), \w+ as \().)*\(\s*select\b/ },
   // Subqueries without columns, whose rows Citus cannot keep.
   { pattern: /\(\s*select from\b/ },
   // Functions that are not immutable in a COALESCE.

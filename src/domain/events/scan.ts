@@ -58,26 +58,32 @@ export interface KnownScan {
   readonly listed: { readonly isBlocked: boolean } | undefined;
 }
 
+const UNKNOWN: KnownScan = { seen: undefined, checkIn: undefined, listed: undefined };
+
 /**
  * Decides scans in their order. A scan that was seen gets its first result, and an attendee who is checked in gets that
  * check-in, before any rule: what a door has let in, no rule can undo.
  */
 export function decideScans(
   event: LockedEvent,
-  scans: readonly (Scan & KnownScan)[],
+  scans: readonly Scan[],
+  known: ReadonlyMap<number, KnownScan>,
   now: Date,
 ): readonly ScanResult[] {
   const byId = new Map<string | null, ScanResult>();
   const admitted = new Map<string, CheckIn>();
-  return scans.map((scan) => {
-    const { attendeeId, scanId, seen, gate, occurredAt } = scan;
+  return scans.map((scan, at) => {
+    const { attendeeId, scanId, gate, occurredAt } = scan;
+    const { seen, listed, checkIn: stored } = known.get(at) ?? UNKNOWN;
     const earlier = (scanId !== null && byId.get(scanId)) || (seen && { scanId, ...seen });
     if (earlier) return earlier;
     const decide = (): ScanResult => {
-      const checkIn = admitted.get(attendeeId) ?? scan.checkIn;
+      const checkIn = admitted.get(attendeeId) ?? stored;
       if (checkIn) return { scanId, outcome: 'ALREADY_CHECKED_IN', reason: null, checkIn };
       const isInTime = isTimeCredible(scan, now);
-      const reason = isInTime ? refusalOf(event, scan, admitted.size, now) : 'SCAN_TIME_OUT_OF_RANGE';
+      const reason = isInTime
+        ? refusalOf(event, scan, { listed, admitted: admitted.size, now })
+        : 'SCAN_TIME_OUT_OF_RANGE';
       if (reason && !(isInTime && scan.alreadyAdmitted)) return { scanId, outcome: 'REFUSED', reason, checkIn: null };
       const created = { attendeeId, checkedInAt: now, occurredAt, gate };
       admitted.set(attendeeId, created);
@@ -98,9 +104,8 @@ function isTimeCredible({ occurredAt }: Scan, now: Date): boolean {
 /** @param admitted how many attendees the scans before have checked in */
 function refusalOf(
   { startsAt, endsAt, capacity, checkedIn, isListed }: LockedEvent,
-  { listed, occurredAt }: Scan & KnownScan,
-  admitted: number,
-  now: Date,
+  { occurredAt }: Scan,
+  { listed, admitted, now }: Pick<KnownScan, 'listed'> & { readonly admitted: number; readonly now: Date },
 ): RefusalReason | null {
   const at = occurredAt ?? now;
   if (startsAt && at < startsAt) return 'EVENT_NOT_STARTED';

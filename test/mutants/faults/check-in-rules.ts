@@ -73,10 +73,34 @@ export const CHECK_IN_RULE_FAULTS: readonly Fault[] = [
     title: /^the capacity is given back by an undo/,
   },
   {
+    what: 'Postgres may look an attendee up by reading the whole list',
+    file: 'src/domain/events/attendee.ts',
+    find: `attendee_id >= \${attendeeId}
+    and (attendee_id, event_id) <= (\${attendeeId}, \${p.text('eventId')}) and \${condition}
+  order by attendee_id limit 1`,
+    replace: 'attendee_id = ${attendeeId} and ${condition} limit 1',
+    test: 'test/robustness/check-in-cost.test.ts',
+    title: /^a batch reads as much of a long list as of a short one/,
+  },
+  {
+    what: 'Postgres may read the whole list to change what a batch has checked in',
+    file: 'src/domain/events/admit-scans.ts',
+    find: `    insert into attendees (application_id, event_id, attendee_id, label, is_blocked, version, changed_at)
+    select \${p.uuid('applicationId')}, \${p.text('eventId')}, attendee_id, '', false, version, \${p.instant('now')}
+    from decided where version is not null
+    on conflict (application_id, event_id, attendee_id)
+      do update set version = excluded.version, changed_at = excluded.changed_at`,
+    replace: `    update attendees a set version = decided.version, changed_at = \${p.instant('now')} from decided
+    where a.application_id = \${p.uuid('applicationId')} and a.event_id = \${p.text('eventId')}
+      and a.attendee_id = decided.attendee_id and decided.version is not null`,
+    test: 'test/robustness/check-in-cost.test.ts',
+    title: /^a batch reads as much of a long list as of a short one/,
+  },
+  {
     what: 'The copy of a list does not learn of a check-in',
     file: 'src/domain/events/admit-scans.ts',
-    find: 'const version = listed ? ++attendeeVersion : null;',
-    replace: 'const version = null;',
+    find: 'stored.versions.push(isNew && listed ? ++stored.attendeeVersion : null);',
+    replace: 'stored.versions.push(null);',
     test: rules,
     title: /^ListAttendees tells every change since a cursor/,
   },
