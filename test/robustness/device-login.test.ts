@@ -7,8 +7,8 @@ import { createRsaJwk } from '../support/oidc.ts';
 import { adminClient, createTenant, createTestUser, startTestService, type Tenant } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
-const RACES = quickOrLong(10, 200);
-const GUESSES = quickOrLong(2_000, 100_000);
+const RACES = quickOrLong(6, 200);
+const GUESSES = quickOrLong(800, 100_000);
 /** Each network has ten. */
 const GUESSES_OF_NETWORK = 20;
 /** The guesses that are sent at once. */
@@ -110,7 +110,7 @@ function heapLeft(): number {
 }
 
 test(`of ${GUESSES} guesses of user codes none is right, and half are refused without a look at the codes`, async (context) => {
-  for (let at = 0; at < 100; at++) await beginDevice(service, tenant);
+  for (let at = 0; at < quickOrLong(20, 100); at++) await beginDevice(service, tenant);
   const networks = Array.from({ length: GUESSES / GUESSES_OF_NETWORK }, (_, at) => `10.${at >> 8}.${at & 255}.1`);
   const outcomes = new Map<string, number>();
   const before = heapLeft();

@@ -25,7 +25,7 @@ afterAll(async () => {
   await acme.stop();
 });
 
-const rounds = quickOrLong(8, 300);
+const rounds = quickOrLong(6, 300);
 const timeout = 3_600_000;
 
 /** Returns a browser that is back from the provider with the identity, and has not asked Usher yet. */

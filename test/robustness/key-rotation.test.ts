@@ -84,7 +84,7 @@ describe('the start', () => {
 
   test('reads a few index pages for the check, however many webhooks there are', async (context) => {
     await using database = await createKeyedDatabase(OLD, 10);
-    const count = quickOrLong(20_000, 2_000_000);
+    const count = quickOrLong(10_000, 2_000_000);
     await database.sql`
       insert into webhooks (application_id, id, url, signing_key, owner_id, created_at, updated_at)
       select application_id, id || n, url, signing_key, owner_id, created_at, updated_at

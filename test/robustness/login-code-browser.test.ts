@@ -1,7 +1,7 @@
 /** The page for a code in a real browser: codes that are pasted, filled in or typed, the countdown, and the ways back. */
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { answerFor, collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { SECOND } from '../support/clock.ts';
 import { beginLogin, newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
@@ -41,8 +41,8 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       extraHTTPHeaders: { 'x-forwarded-for': newAddress() },
     });
     const problems = collectProblems(context);
-    await context.route(`${new URL(REDIRECT_URI).origin}/**`, (route) => route.fulfill({ body: 'Signed in' }));
     const page = await context.newPage();
+    await answerFor(page, `${REDIRECT_URI}*`, 'Signed in');
     // Time stands still until the test moves it, however long a page takes.
     if (movesClock) {
       await page.clock.install();

@@ -129,7 +129,7 @@ test('a stream ends with UNAVAILABLE and a last cursor when its process stops, a
 });
 
 const IN_FLIGHT = 64;
-const CHECK_INS = quickOrLong(500, 20_000);
+const CHECK_INS = quickOrLong(250, 20_000);
 const MAX_DELAY_MS = 1_000;
 
 test('a reader at another replica sees each check-in, while 64 are in flight', async (context) => {

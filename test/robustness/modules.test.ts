@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, inject, onTestFinished, test } from 'vitest';
 import { readImporters } from '../nearest/find-tests.ts';
 import { copyCheckout } from '../support/copy-checkout.ts';
 import { REPOSITORY } from '../support/process.ts';
@@ -17,7 +17,9 @@ const MODULES = readdirSync(join(REPOSITORY, 'src/modules'), { withFileTypes: tr
   .map(({ name }) => name);
 /** What no type can need, since nothing imports it, goes alone in the long form only. */
 const TAKEN_OUT = quickOrLong([MODULES], [...MODULES.map((module) => [module]), MODULES]);
-const CALLS = quickOrLong('test/contract/check-in', 'test/contract');
+const CALLS = quickOrLong('test/contract/check-in-rules', 'test/contract');
+
+const IMPORTERS = readImporters();
 
 const copy = await copyCheckout();
 await writeFile(join(copy, 'src/tsconfig.json'), '{ "extends": "../tsconfig.json", "include": [".", "../gen"] }\n');
@@ -70,7 +72,8 @@ async function takeOut(modules: readonly string[]): Promise<void> {
 }
 
 async function runInCopy(command: string, ...args: string[]): Promise<string> {
-  const env = { ...process.env, NO_COLOR: '1' };
+  // Its tests use the server of this run.
+  const env = { ...process.env, NO_COLOR: '1', TEMPLATE_SERVER_URL: inject('postgresUrl') };
   const { stdout } = await run(join('node_modules/.bin', command), args, { cwd: copy, env }).catch((error) => {
     throw new Error(`${error.stdout}\n${error.stderr}`);
   });
@@ -79,11 +82,10 @@ async function runInCopy(command: string, ...args: string[]): Promise<string> {
 
 /** Returns the selected files, and those that import one of them, directly or not, up to the list of modules. */
 function filesThatNeed(isSelected: (path: string) => boolean): string[] {
-  const importers = readImporters();
-  const found = new Set([...importers.keys()].filter(isSelected));
+  const found = new Set([...IMPORTERS.keys()].filter(isSelected));
   for (const file of found) {
     if (file === LIST) continue;
-    for (const importer of importers.get(file) ?? []) found.add(importer);
+    for (const importer of IMPORTERS.get(file) ?? []) found.add(importer);
   }
   return [...found];
 }

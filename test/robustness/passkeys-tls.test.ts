@@ -3,7 +3,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { LANGUAGES, type TextKey } from '../../src/texts/texts.ts';
 import { createCertificate } from '../support/certificate.ts';
-import { collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { answerFor, collectProblems, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { beginLogin, newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import {
@@ -49,10 +49,8 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     const headers = { 'x-forwarded-for': newAddress() };
     context = await chrome.newContext({ ignoreHTTPSErrors: true, locale, extraHTTPHeaders: headers });
     problems = collectProblems(context);
-    await context.route(`${CALLBACK}?**`, (route) =>
-      route.fulfill({ contentType: 'text/html', body: '<h1>Signed in</h1>' }),
-    );
     const page = await context.newPage();
+    await answerFor(page, `${CALLBACK}*`, '<h1>Signed in</h1>');
     return { page, ...(await addAuthenticator(page)) };
   }
 

@@ -2,6 +2,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import {
+  answerFor,
   collectProblems,
   expectAccessible,
   launchChromium,
@@ -39,9 +40,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   async function openBrowser() {
     context = await chrome.newContext({ extraHTTPHeaders: { 'x-forwarded-for': newAddress() } });
     problems = collectProblems(context);
-    await context.route(`${CALLBACK}?**`, (route) =>
-      route.fulfill({ contentType: 'text/html', body: '<h1>Shop</h1>' }),
-    );
     // What waits in the list of suggestions would sign in by itself if the person was present when it is asked.
     await context.addInitScript(`
       const get = navigator.credentials?.get.bind(navigator.credentials);
@@ -51,6 +49,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
         return asked;
       };`);
     const page = await context.newPage();
+    await answerFor(page, `${CALLBACK}*`, '<h1>Shop</h1>');
     return { page, ...(await addAuthenticator(page)) };
   }
 

@@ -208,7 +208,8 @@ const AS_USER = ownUid === 0 ? 'setpriv --bounding-set=-net_bind_service' : '';
 const ALLOWS_ALL_PORTS =
   (await readFile('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8').catch(() => '')) < '1';
 
-test.each([
+type UnusablePort = readonly [string, Readonly<Record<string, string>>, string];
+const UNUSABLE_PORTS: readonly UnusablePort[] = [
   ['of the API is taken', { PORT: 'TAKEN' }, 'HOST and PORT cannot be used: [^\\n]*EADDRINUSE[^\\n]*:TAKEN'],
   [
     'of the console is taken',
@@ -220,6 +221,9 @@ test.each([
     { METRICS_PORT: 'TAKEN' },
     'METRICS_HOST and METRICS_PORT cannot be used: [^\\n]*EADDRINUSE[^\\n]*:TAKEN',
   ],
+];
+/** The same lines of code name other reasons of the system. */
+const UNUSABLE_FOR_OTHER_REASONS: readonly UnusablePort[] = [
   [
     'of metrics is not on this machine',
     { METRICS_HOST: '192.0.2.1', METRICS_PORT: 'TAKEN' },
@@ -235,20 +239,25 @@ test.each([
     { METRICS_PORT: '1' },
     'METRICS_HOST and METRICS_PORT cannot be used: [^\\n]*EACCES[^\\n]*:1',
   ],
-])('a port %s: the start stops with one line, before it creates anything', async (problem, env, line) => {
-  if (problem === 'of metrics is privileged' && ALLOWS_ALL_PORTS) return;
-  await using other = await startSocketServer(() => {});
-  const taken = String(other.port);
-  const unused = join(directory, 'unused');
-  const { exitCode, stderr, stdout } = await runShell(`${AS_USER} node src/start.js`, {
-    PORT: '0',
-    DATA_DIR: unused,
-    ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value.replace('TAKEN', taken)])),
-  });
-  expect(stderr).toMatch(new RegExp(`^usher: ${line.replace('TAKEN', taken)}\\n$`));
-  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-  expect(existsSync(unused)).toBe(false);
-});
+];
+
+test.each([...UNUSABLE_PORTS, ...quickOrLong([], UNUSABLE_FOR_OTHER_REASONS)])(
+  'a port %s: the start stops with one line, before it creates anything',
+  async (problem, env, line) => {
+    if (problem === 'of metrics is privileged' && ALLOWS_ALL_PORTS) return;
+    await using other = await startSocketServer(() => {});
+    const taken = String(other.port);
+    const unused = join(directory, 'unused');
+    const { exitCode, stderr, stdout } = await runShell(`${AS_USER} node src/start.js`, {
+      PORT: '0',
+      DATA_DIR: unused,
+      ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, value.replace('TAKEN', taken)])),
+    });
+    expect(stderr).toMatch(new RegExp(`^usher: ${line.replace('TAKEN', taken)}\\n$`));
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(existsSync(unused)).toBe(false);
+  },
+);
 
 const OF_ANOTHER_DATABASE = JSON.stringify({ applicationId: randomUUID(), userId: randomUUID(), redirectUris: [] });
 

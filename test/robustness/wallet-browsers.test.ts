@@ -2,7 +2,7 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { LANGUAGES } from '../../src/texts/texts.ts';
-import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
+import { answerFor, collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { ContractWallet } from '../support/contract-wallet.ts';
 import { ContractWalletFixture, FACTORY } from '../support/contract-wallet-fixture.ts';
 import { beginLogin, newAddress } from '../support/login-browser.ts';
@@ -86,7 +86,6 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     context.on('request', (request) => {
       if (!request.url().startsWith('data:')) hosts.add(new URL(request.url()).host);
     });
-    await context.route(`${REDIRECT_URI}**`, (route) => route.fulfill({ body: 'Signed in' }));
     const handlers = [...announced.map(({ answer }) => answer), injected];
     await context.exposeFunction('askWallet', (index: number, method: string, parameters: string[]) => {
       const answer = handlers[index]?.(method, parameters);
@@ -108,6 +107,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       ${injected ? `window.ethereum = toProvider(${announced.length});` : ''}
       ${script}`);
     const page = await context.newPage();
+    await answerFor(page, `${REDIRECT_URI}*`, 'Signed in');
     const login = await beginLogin(at, wallets.login.tenant);
     await page.goto(`http://localhost:${at.port}${login.path}`);
     return { page, problems, hosts };

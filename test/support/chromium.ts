@@ -47,6 +47,21 @@ export async function launchChromium(args: readonly string[] = []) {
   return browser.on('context', (context) => context.setDefaultTimeout(PAGE_TIMEOUT_MS));
 }
 
+/**
+ * Answers requests of the page to an application that does not exist, redirected ones included: routes of Playwright do
+ * not see those until Chromium tries again to load what it could not.
+ */
+export async function answerFor(page: Page, urlPattern: string, html: string): Promise<void> {
+  const cdp = await page.context().newCDPSession(page);
+  cdp.on('Fetch.requestPaused', ({ requestId }) => {
+    const responseHeaders = [{ name: 'content-type', value: 'text/html' }];
+    const response = { requestId, responseCode: 200, responseHeaders, body: Buffer.from(html).toString('base64') };
+    // The page may be closed meanwhile.
+    cdp.send('Fetch.fulfillRequest', response).catch(() => {});
+  });
+  await cdp.send('Fetch.enable', { patterns: [{ urlPattern }] });
+}
+
 /** Returns a list that gets what goes wrong on the pages, such as a script that the policy forbids. */
 export function collectProblems(context: BrowserContext): readonly string[] {
   const problems: string[] = [];
