@@ -34,6 +34,9 @@ export async function openDeliveryFixture() {
   const { sql } = service.database;
   const { encryptionKeys = [] } = service.config.secrets;
 
+  /** Let statements go that tests hold back. */
+  const releases: (() => void)[] = [];
+
   /** Starts a worker that hands each request to `send` instead of an endpoint. Returns what stops it. */
   function startWorker(send: Send, { schedule = [0, 0], ...options }: WorkerOptions = {}) {
     const database =
@@ -55,8 +58,9 @@ export async function openDeliveryFixture() {
     };
     onTestFinished(async () => {
       const stopped = stop();
-      // A test that has failed leaves attempts unanswered.
+      // A test that has failed leaves attempts unanswered, and statements held back.
       end.resolve(answer(500));
+      for (const release of releases.splice(0)) release();
       await stopped;
     });
     return { stop };
@@ -98,10 +102,12 @@ export async function openDeliveryFixture() {
     /** Holds statements back until `end`. Resolves when there is one. */
     const holdBack = (condition: typeof fails, end: Promise<unknown>) => {
       const { promise, resolve } = Promise.withResolvers<void>();
+      const released = Promise.withResolvers<void>();
+      releases.push(released.resolve);
       hold = async (parameters) => {
         if (!condition(parameters)) return;
         resolve();
-        await end;
+        await Promise.race([end, released.promise]);
       };
       return promise;
     };
