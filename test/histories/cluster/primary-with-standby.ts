@@ -1,5 +1,6 @@
 /** A primary with a synchronous standby, which can change their roles. */
 import type postgres from 'postgres';
+import { expect } from 'vitest';
 import { migrateDatabase } from '../../../src/database/migrate.ts';
 import { DebianPostgres } from '../../support/debian-postgres.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
@@ -59,6 +60,16 @@ export class PrimaryWithStandby implements AsyncDisposable {
   async rejoin(): Promise<void> {
     await this.#standby.rejoin(this.#primary, 'twin');
     await this.#waitForStandby();
+  }
+
+  /** Resolves when the standby has everything that was committed without it, and later commits wait for it. */
+  async waitUntilSynchronous(): Promise<void> {
+    const [{ end }] = await this.onPrimary(
+      (sql) => sql<[{ end: string }]>`select pg_current_wal_insert_lsn()::text as end`,
+    );
+    const readStandbys = (sql: postgres.Sql) => sql`
+      select 1 from pg_stat_replication where sync_state = 'sync' and flush_lsn >= ${end}::pg_lsn`;
+    await expect.poll(() => this.onPrimary(readStandbys), { interval: 100 }).toHaveLength(1);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
