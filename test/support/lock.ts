@@ -23,12 +23,21 @@ export async function holdLock({ sql }: Pick<TestDatabase, 'sql'>, statement: st
   return { release, [Symbol.asyncDispose]: release };
 }
 
-/** Resolves when at least `count` statements in the database wait for a lock. */
-export async function waitForLockWaiters({ sql }: TestDatabase, count = 1): Promise<void> {
+/** Resolves when a statement in the database waits for a lock. Fails once `work`, which should wait for it, has ended. */
+export async function waitForLockOf(database: TestDatabase, work: Promise<unknown>): Promise<void> {
+  const ended = Promise.allSettled([work]).then(() => 'ended');
+  using stack = new DisposableStack();
+  const over = stack.adopt(new AbortController(), (controller) => controller.abort());
+  if ((await Promise.race([waitForLockWaiters(database, 1, over.signal), ended])) === 'ended')
+    throw new Error('It has ended without waiting for a lock');
+}
+
+/** Resolves when at least `count` statements in the database wait for a lock, or the signal is aborted. */
+export async function waitForLockWaiters({ sql }: TestDatabase, count = 1, signal?: AbortSignal): Promise<void> {
   const deadline = performance.now() + 60_000;
   // On Citus they wait on its workers.
   const activity = inject('workerUrls').length > 0 ? 'citus_stat_activity' : 'pg_stat_activity';
-  for (;;) {
+  while (!signal?.aborted) {
     const waiting = await sql`
       select from ${sql(activity)} where datname = current_database() and wait_event_type = 'Lock'`;
     if (waiting.length >= count) return;

@@ -4,7 +4,7 @@ import type { Transactional } from '../../../src/domain/core/call.ts';
 import { checkIn } from '../../../src/domain/events/check-in.ts';
 import { deleteEvent } from '../../../src/domain/events/delete-event.ts';
 import { undoCheckIn } from '../../../src/domain/events/undo-check-in.ts';
-import { waitForLockWaiters } from '../../support/lock.ts';
+import { waitForLockOf } from '../../support/lock.ts';
 import { auditedRun, RecordingDatabase } from '../../support/recording-database.ts';
 import { clientsOf, createTenant, startTestService } from '../../support/service.ts';
 
@@ -28,7 +28,7 @@ test('a delete waits for a check-in that has not committed', async () => {
     deletion = events.deleteEvent({ eventId: 'event' }).then(() => {
       hasAnswered = true;
     });
-    await waitForLockWaiters(service.database);
+    await waitForLockOf(service.database, deletion);
     expect(hasAnswered).toBe(false);
   });
   await deletion;
@@ -46,7 +46,7 @@ test('a check-in waits for a delete that has not committed, and is refused', asy
       () => 'admitted',
       (error: Error) => error.message,
     );
-    await waitForLockWaiters(service.database);
+    await waitForLockOf(service.database, outcome);
   });
   expect(await outcome).toBe('[not_found] Event not found');
   expect(await attendees()).toEqual([]);
@@ -59,7 +59,7 @@ test('a check-in succeeds when the delete before it is rolled back', async () =>
   const rolledBack = sql.begin(async (transaction) => {
     await transaction`update events set deleted_at = now() where application_id = ${tenant.id}`;
     outcome = events.checkIn({ eventId: 'event', attendeeId: 'ada' }).then((reply) => reply.alreadyCheckedIn);
-    await waitForLockWaiters(service.database);
+    await waitForLockOf(service.database, outcome);
     throw new Error('rolled back');
   });
   await expect(rolledBack).rejects.toThrow('rolled back');
@@ -77,7 +77,7 @@ test('an undo waits for a repeated check-in that has not committed, and a check-
   await sql.begin(async (transaction) => {
     await transaction.unsafe(...recording.lastStatement({}));
     undo = events.undoCheckIn(ada);
-    await waitForLockWaiters(service.database);
+    await waitForLockOf(service.database, undo);
   });
   await undo;
   expect(await attendees()).toEqual([]);
@@ -89,7 +89,7 @@ test('an undo waits for a repeated check-in that has not committed, and a check-
   await sql.begin(async (transaction) => {
     await transaction.unsafe(...recording.lastStatement({}));
     again = events.checkIn(ada);
-    await waitForLockWaiters(service.database);
+    await waitForLockOf(service.database, again);
   });
   expect((await again)?.alreadyCheckedIn).toBe(false);
   expect(await attendees()).toEqual(['ada']);
