@@ -18,9 +18,12 @@ export const grantedByGroups = (applicationId: SQLWrapper, userId: SQLWrapper, c
   select m.user_id from group_members m join application_groups g on g.group_id = m.group_id
   where m.user_id = ${userId} and g.application_id = ${applicationId} and g.allows_access and ${counts}`;
 
-/** Returns the condition that an operator has let the user into the application. */
+/**
+ * Returns the condition that an operator has let the user into the application. One subquery: Postgres sets up each in
+ * every execution, also for applications that are not restricted.
+ */
 export function hasAccess(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
-  return sql`(exists (${added(applicationId, userId)}) or exists (${grantedByGroups(applicationId, userId)}))`;
+  return sql`exists (${added(applicationId, userId)} union all ${grantedByGroups(applicationId, userId)})`;
 }
 
 /**

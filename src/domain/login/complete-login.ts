@@ -14,15 +14,9 @@ import { IMPERSONATION, type SignInMethod } from '../tokens/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { spellingsOf } from '../users/same-email.ts';
 import { acceptInvitation } from './accept-invitation.ts';
-import {
-  COMPLETED_INTENT,
-  completedColumns,
-  completedIntent,
-  isUnrestricted,
-  laterThanCutoffs,
-} from './completed-intent.ts';
+import { COMPLETED_INTENT, completedIntent, isUnrestricted, laterThanCutoffs } from './completed-intent.ts';
 import { requireOpenIntent } from './login-intent.ts';
-import { isProvedUser, isUserWithProof, type ProofParameters, type Proved, requireAccess } from './proved-user.ts';
+import { isProvedUser, isUserById, type ProofParameters, type Proved, requireAccess } from './proved-user.ts';
 
 /** Accepts the longest header. `shortenUserAgent` cuts what is stored. */
 const userAgentText = text({ max: 8_192, min: 0 });
@@ -69,10 +63,10 @@ export async function completeLogin(
   call: Call,
   tokens: AuthTokens,
   request: Unchecked<keyof typeof rules>,
-  { how: onPage, proved = {} }: OnLoginPage = {},
+  { how: onPage, proved }: OnLoginPage = {},
 ): Promise<Completion> {
   const { loginIntentId, userId, ipAddress, userAgent, onBehalfBy, ...given } = check(request, rules);
-  const { email = null, walletAddress = null, issuer = null, subject = null } = proved;
+  const { email = null, walletAddress = null, issuer = null, subject = null } = proved ?? {};
   const { run, now } = call;
   const how = onPage ?? {
     method: onBehalfBy === null ? 'page' : IMPERSONATION,
@@ -96,7 +90,7 @@ export async function completeLogin(
     subject,
     onBehalfBy,
   };
-  const [found] = await run(issuer === null ? completeIntent : completeIntentByIdentity, parameters);
+  const [found] = await run(proved ? completeIntentByProof : completeIntent, parameters);
   const intent = found ?? (await completeOrRefuse(call, parameters));
   call.count?.('sign_ins');
   if (intent.isInvited) await acceptInvitation(call, { ...intent, userId });
@@ -179,15 +173,15 @@ const ofUser = (isProved: SQL) => ({
 
 const completion = (name: string, user: ReturnType<typeof ofUser>) => statement(name, COMPLETED_INTENT)`
   with ${completedIntent(user)}
-  select ${completedColumns} from completed`.ifDistributed`
+  select * from completed`.ifDistributed`
   with ${completedIntent({ ...user, access: isUnrestricted })}
-  select ${completedColumns} from completed`;
+  select * from completed`;
 
-/** Most sign-ins prove no identity. Postgres sets up every look-up of a statement, also one that it does not run. */
-const completeIntent = completion('complete_login_intent', ofUser(isUserWithProof));
-const completeIntentByIdentity = completion('complete_login_intent_by_identity', ofUser(isProvedUser));
+/** Another page proves nothing to Usher. Postgres sets up every look-up of a statement, also one that it does not run. */
+const completeIntent = completion('complete_login_intent', ofUser(isUserById));
+const completeIntentByProof = completion('complete_login_intent_by_proof', ofUser(isProvedUser));
 
 /** Where tables are distributed, it takes the ID of the application to find out whom the operator has let in. */
 const completeRestrictedIntent = statement('complete_restricted_login_intent', COMPLETED_INTENT).ifDistributed`
   with ${accessByCtes.ctes}, ${completedIntent({ ...ofUser(isProvedUser), access: accessByCtes.condition })}
-  select ${completedColumns} from completed`;
+  select * from completed`;

@@ -3,12 +3,12 @@ import { type SQL, sql } from 'drizzle-orm';
 import { statementInstant } from '../../database/instants.ts';
 import { loginIntents } from '../../database/intent-schema.ts';
 import { applications } from '../../database/schema.ts';
-import { columnsOf, nullable, p, t } from '../../database/template.ts';
+import { nullable, p, t } from '../../database/template.ts';
 import { hasAccess } from '../access/has-access.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import { hasInvitation } from './accept-invitation.ts';
 
-/** The row of a login intent that a statement has just completed. */
+/** The row of a login intent that a statement has just completed: all columns of the CTE `completed`. */
 export const COMPLETED_INTENT = {
   applicationId: loginIntents.applicationId,
   clientId: applications.clientId,
@@ -25,9 +25,6 @@ export const COMPLETED_INTENT = {
   /** Whether the sign-in accepts an invitation. */
   isInvited: t.boolean,
 };
-
-/** The columns of `COMPLETED_INTENT` in the CTE `completed`. */
-export const completedColumns = columnsOf(COMPLETED_INTENT);
 
 /**
  * The instant of a sign-in, later than every cut-off that the statement sees. A statement may begin before the

@@ -24,13 +24,13 @@ export interface ProofParameters {
   readonly subject: string | null;
 }
 
-/** As `isProvedUser`, if no identity was proved. */
-export const isUserWithProof = sql`u.id = ${p.uuid('userId')} and u.deleted_at is null and u.deactivated_at is null
-        and (${p.texts('emails')} is null or ${isSameEmail(sql`u.email`)})
-        and (${p.text('walletAddress')} is null or lower(u.wallet_address) = lower(${p.text('walletAddress')}))`;
+/** The condition that `u` is the active user `userId`. */
+export const isUserById = sql`u.id = ${p.uuid('userId')} and u.deleted_at is null and u.deactivated_at is null`;
 
-/** The condition that `u` is the active user who still has what was proved. Parameters: all of `ProofParameters`. */
-export const isProvedUser = sql`${isUserWithProof}
+/** The same, if the user still has what was proved. Parameters: all of `ProofParameters`. */
+export const isProvedUser = sql`${isUserById}
+        and (${p.texts('emails')} is null or ${isSameEmail(sql`u.email`)})
+        and (${p.text('walletAddress')} is null or lower(u.wallet_address) = lower(${p.text('walletAddress')}))
         and (${p.text('issuer')} is null or exists (
           select 1 from user_identities d
           where d.issuer = ${p.text('issuer')} and d.subject = ${p.text('subject')} and d.user_id = u.id))`;

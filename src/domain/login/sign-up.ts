@@ -8,7 +8,7 @@ import type { Call } from '../core/call.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { isEmailTaken, spellingsOf } from '../users/same-email.ts';
 import { answerLogin, type Completion, type HowSignedIn } from './complete-login.ts';
-import { COMPLETED_INTENT, completedColumns, completedIntent, isUnrestricted } from './completed-intent.ts';
+import { COMPLETED_INTENT, completedIntent, isUnrestricted } from './completed-intent.ts';
 import type { SignUpRules } from './sign-up-rules.ts';
 
 /**
@@ -86,4 +86,4 @@ const insertUserAndComplete = statement('sign_up', COMPLETED_INTENT)`
     access: isUnrestricted,
     authenticatedAt: p.instant('authenticatedAt'),
   })}
-  select ${completedColumns} from completed`;
+  select * from completed`;

@@ -38,6 +38,7 @@ const { id, userId, email, name, profileImage, walletAddress, attributes, create
 
 const PROFILE_COLUMNS = { userId, email, name, profileImage, walletAddress, attributes };
 const STORED = { id, ...PROFILE_COLUMNS, createdAt, expiresAt, method: t.textOf<SignInMethod>(), assurance };
+const stored = columnsOf(STORED);
 
 /** What an application learns of a session. */
 const SHOWN = { ...STORED, authTime: t.instant };
@@ -58,7 +59,7 @@ export interface SignInColumns {
   readonly authenticatedAt: SQL;
   /** When a session that begins expires. */
   readonly expiresAt: SQL;
-  /** What `caller` joins. `caller` has its columns, too. */
+  /** What `caller` joins. */
   readonly join: SQL;
 }
 
@@ -81,6 +82,8 @@ interface Additions {
   /** A CTE with the `user_id` of the change for the audit log, if that is not the session that begins. */
   readonly audited?: SQL;
   readonly condition?: SQL;
+  /** Further columns of `caller`, each after a comma. */
+  readonly ofCaller?: SQL;
   /** Further CTEs, each after a comma. They may use `caller`: the user, with the latest cut-off. */
   readonly ctes?: SQL;
   /** Further columns, each after a comma. */
@@ -91,7 +94,8 @@ interface Additions {
  * A live session is only read. Otherwise the row of the application and user is inserted or overwritten. Of concurrent
  * exchanges the first wins: under its row lock the others find a session that is not over, and begin none. With `notifies`
  * of `yes`, webhooks get the messages about a session that begins. With `unless asked`, none begins where a webhook
- * subscribes to them: their CTE costs time even if it inserts nothing.
+ * subscribes to them: their CTE costs time even if it inserts nothing. CTEs have only the columns that are read: Postgres
+ * describes each of them in every execution, for each reader anew.
  */
 export function findOrBegin(
   { address, userAgent, browser, onBehalfBy, join, isKnown }: OriginColumns,
@@ -99,16 +103,17 @@ export function findOrBegin(
   additions: Additions = {},
 ): SQL {
   const { cutoffOf = latestCutoff, signIn = GIVEN_SIGN_IN, first = sql``, audited = sql`begun` } = additions;
-  const { condition = sql``, ctes = sql``, columns = sql`` } = additions;
+  const { condition = sql``, ofCaller = sql``, ctes = sql``, columns = sql`` } = additions;
   return sql`
     with ${first} live as (
       -- Read before the cut-offs: where tables are distributed, each part sees what was committed before it. A
       -- revocation in between would else remove the session, and another begin that the revocation has ended.
-      select *, ${lastSignIn('s')} as auth_time from sessions s
+      select ${stored}, authenticated_at, ${lastSignIn('s')} as auth_time from sessions s
       where application_id = ${p.uuid('applicationId')} and user_id = ${signIn.userId}
         and expires_at > ${p.instant('now')}
     ), caller as (
-      select *, ${cutoffOf(sql`id`)} as cutoff_at from users ${signIn.join}
+      select id, email, name, profile_image, wallet_address, attributes, ${cutoffOf(sql`id`)} as cutoff_at${ofCaller}
+      from users ${signIn.join}
       where id = ${signIn.userId} and deleted_at is null and deactivated_at is null ${condition}
     ), kept as (
       select live.*, auth_time < ${signIn.authenticatedAt} as is_outdated
@@ -125,7 +130,7 @@ export function findOrBegin(
         ${notifies === 'unless asked' ? sql`and not ${hasSubscriberToAny(NOTIFIED, p.uuid('applicationId'))}` : sql``}
       on conflict (application_id, user_id) do update set (${replaced}) = row(${excluded})
       where s.expires_at <= ${p.instant('now')} or s.authenticated_at <= excluded.cutoff_at
-      returning *
+      returning ${notifies === 'yes' ? sql`*` : sql`${stored}, authenticated_at`}
     ), recorded as (
       insert into session_ids (application_id, id, user_id, authenticated_at, created_at, expires_at, kept_until)
       select ${p.uuid('applicationId')}, id, user_id, authenticated_at, created_at, expires_at,
@@ -148,7 +153,7 @@ export function findOrBegin(
       notifies === 'yes' ? sql`, ${notified}` : sql``
     }${columns}
     from caller left join (
-      select * from kept
-      union all select *, authenticated_at, false from begun
+      select ${stored}, auth_time, is_outdated from kept
+      union all select ${stored}, authenticated_at, false from begun
     ) s on true`;
 }

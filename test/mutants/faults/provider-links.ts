@@ -131,10 +131,10 @@ export const PROVIDER_LINK_FAULTS: readonly Fault[] = [
     title: /is not signed in if the identity goes to another user/,
   },
   {
-    what: 'A sign-in by an identity is completed as one that has proved none',
+    what: 'A sign-in by a proof is completed as one that has proved nothing',
     file: 'src/domain/login/complete-login.ts',
-    find: 'issuer === null ? completeIntent : completeIntentByIdentity',
-    replace: 'issuer === null ? completeIntentByIdentity : completeIntent',
+    find: 'proved ? completeIntentByProof : completeIntent',
+    replace: 'proved ? completeIntent : completeIntentByProof',
     test: meanwhile,
     title: /is not signed in if the identity goes to another user/,
   },

@@ -175,6 +175,7 @@ const REDEEM_AND_BEGIN = byAccess(
       first: sql`${redeemedIntent},`,
       audited: sql`redeemed`,
       condition: sql`and ${isCodeOfSignedIn({ sid: sidFrom(sql`redeemed`), userId: sql`redeemed.user_id`, browserDigest: sql`redeemed.origin_browser`, authenticatedAt: sql`redeemed.authenticated_at` })}`,
+      ofCaller: sql`${grant.ofCaller}, redeemed.*`,
       ctes: grant.ctes,
       columns: sql`${grant.columns}, caller.nonce, caller.user_id as login_user_id, caller.method as login_method,
     caller.assurance as login_assurance,

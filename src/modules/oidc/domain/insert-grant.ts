@@ -17,6 +17,8 @@ export const FOUND = {
   groups: t.json<readonly string[]>(),
 };
 
+/** What `verifiedEmail` reads, as a column of `caller`. */
+export const emailVerifiedAt = sql`, email_verified_at`;
 export const verifiedEmail = sql`case when email_verified_at is not null then caller.email end as verified_email`;
 
 /** The subquery hides the scope from the planner, which would else plan each execution anew to leave the groups out. */
@@ -56,6 +58,7 @@ export function insertGrant({ sid, authenticatedAt, ...grant }: GrantColumns) {
     on conflict do nothing
   )`;
   return {
+    ofCaller: emailVerifiedAt,
     ctes,
     columns: sql`, ${sid} as sid, ${grant.assurance}::integer as grant_assurance, ${verifiedEmail}, ${groupsIn(grant.scope)}`,
   };

@@ -14,7 +14,6 @@ import type { EmailLoginParts } from '../../../domain/login/complete-email-login
 import { answerLogin, type Completion } from '../../../domain/login/complete-login.ts';
 import {
   COMPLETED_INTENT,
-  completedColumns,
   completedIntent,
   isUnrestricted,
   laterThanCutoffs,
@@ -158,11 +157,11 @@ const ofPasskey = {
 
 const completeWithPasskey = statement('complete_passkey_login', COMPLETED_INTENT)`
   with ${used}, ${completedIntent(ofPasskey)}
-  select ${completedColumns} from completed`.ifDistributed`
+  select * from completed`.ifDistributed`
   with ${used}, ${completedIntent({ ...ofPasskey, access: isUnrestricted })}
-  select ${completedColumns} from completed`;
+  select * from completed`;
 
 /** As in `completeLogin`, where tables are distributed. */
 const completeRestricted = statement('complete_restricted_passkey_login', COMPLETED_INTENT).ifDistributed`
   with ${used}, ${accessByCtes.ctes}, ${completedIntent({ ...ofPasskey, access: accessByCtes.condition })}
-  select ${completedColumns} from completed`;
+  select * from completed`;
