@@ -20,7 +20,7 @@ const tokens = await AuthTokens.create(PUBLIC_URL, service.config.secrets.authSi
 
 const IF_LATE = 'selectLateSession';
 
-test.each([
+test.for([
   {
     layout: 'whole',
     begun: ['findOrBeginSession'],
@@ -31,30 +31,34 @@ test.each([
     begun: ['findOrBeginSession', 'selectSessionOrigin', 'findOrBeginSession'],
     updated: ['findOrBeginSession', 'selectSessionOrigin', 'updateSignIn', 'findOrBeginSession'],
   },
-] as const)('an exchange on a $layout database sends no statement in vain', async ({ layout, begun, updated }) => {
-  const sent: string[] = [];
-  const recordStatement = (name: string) => void sent.push(name);
-  const settings = { connections: 1, statementTimeoutMs: 60_000, layout, recordStatement };
-  const database = new Database(service.database.url, settings);
-  const tenant = await createTenant(service);
-  const user = await createTestUser(service);
-  const logIn = async (ipAddress: string) => {
-    const loginIntentId = await createLoginIntent(service, tenant);
-    return (await adminClient(service).completeLogin({ loginIntentId, userId: user.id, ipAddress })).authToken;
-  };
-  const exchange = async (authToken: string) => {
-    sent.length = 0;
-    const now = new Date();
-    const run = withAudit(database.within(performance.now() + 60_000), { ...BY_USHER, action: 'test', now });
-    const application = { ...tenant, name: '', redirectUris: [] };
-    const parts = { tokens, sessionMaxAgeSeconds: 3_600 };
-    await exchangeToken({ run, now, application }, parts, { ipAddress: '', userAgent: '' }, { authToken });
-    const [session] = await sql`select ip_address as address from sessions where user_id = ${user.id}`;
-    return { sent: [...sent], address: session?.address };
-  };
-  const first = await logIn('192.0.2.1');
-  expect(await exchange(first)).toEqual({ sent: [...begun, IF_LATE], address: '192.0.2.1' });
-  expect(await exchange(first)).toEqual({ sent: ['findOrBeginSession'], address: '192.0.2.1' });
-  expect(await exchange(await logIn('192.0.2.2'))).toEqual({ sent: updated, address: '192.0.2.2' });
-  await database.close();
-});
+] as const)(
+  'an exchange on a $layout database sends no statement in vain',
+  async ({ layout, begun, updated }, { skip }) => {
+    skip(layout === 'whole' && Boolean(process.env.CITUS_URL), 'Citus refuses the statement for a whole database');
+    const sent: string[] = [];
+    const recordStatement = (name: string) => void sent.push(name);
+    const settings = { connections: 1, statementTimeoutMs: 60_000, layout, recordStatement };
+    const database = new Database(service.database.url, settings);
+    const tenant = await createTenant(service);
+    const user = await createTestUser(service);
+    const logIn = async (ipAddress: string) => {
+      const loginIntentId = await createLoginIntent(service, tenant);
+      return (await adminClient(service).completeLogin({ loginIntentId, userId: user.id, ipAddress })).authToken;
+    };
+    const exchange = async (authToken: string) => {
+      sent.length = 0;
+      const now = new Date();
+      const run = withAudit(database.within(performance.now() + 60_000), { ...BY_USHER, action: 'test', now });
+      const application = { ...tenant, name: '', redirectUris: [] };
+      const parts = { tokens, sessionMaxAgeSeconds: 3_600 };
+      await exchangeToken({ run, now, application }, parts, { ipAddress: '', userAgent: '' }, { authToken });
+      const [session] = await sql`select ip_address as address from sessions where user_id = ${user.id}`;
+      return { sent: [...sent], address: session?.address };
+    };
+    const first = await logIn('192.0.2.1');
+    expect(await exchange(first)).toEqual({ sent: [...begun, IF_LATE], address: '192.0.2.1' });
+    expect(await exchange(first)).toEqual({ sent: ['findOrBeginSession'], address: '192.0.2.1' });
+    expect(await exchange(await logIn('192.0.2.2'))).toEqual({ sent: updated, address: '192.0.2.2' });
+    await database.close();
+  },
+);
