@@ -10,6 +10,52 @@ const OF_ALL_DOORS = {
   test: doors,
 };
 
+const DELETE_GROUP = { file: 'src/modules/groups/domain/delete-group.ts' };
+
+/** What DeleteGroup promises beside the message to the applications that see the group. */
+const DELETE_GROUP_FAULTS: readonly Fault[] = [
+  {
+    ...DELETE_GROUP,
+    what: 'Members of a deleted group stay signed in',
+    find: 'from held, deleted',
+    replace: 'from held, deleted where false',
+    test: losses,
+    title: /^DeleteGroup.*ends sessions, tokens and codes/,
+  },
+  {
+    ...DELETE_GROUP,
+    what: 'DeleteGroup ends what another group lets in',
+    find: "cutOffLost(sql`m.group_id <> ${p.uuid('groupId')}`)",
+    replace: 'cutOffLost(sql`false`)',
+    test: losses,
+    title: /stays signed in after DeleteGroup/,
+  },
+  {
+    ...DELETE_GROUP,
+    what: 'The process that deletes a group remembers the sessions of its members',
+    find: 'return deleted.affected.map(([, userId]) => userId)',
+    replace: 'return deleted.affected.slice(0, 0).map(([, userId]) => userId)',
+    test: 'test/contract/revocations.test.ts',
+    title: /After DeleteGroup a session/,
+  },
+  {
+    ...DELETE_GROUP,
+    what: 'The audit log does not have DeleteGroup',
+    find: 'from: sql`deleted`, applicationId: noApplication',
+    replace: 'from: sql`deleted where false`, applicationId: noApplication',
+    test: 'test/modules/groups/groups.test.ts',
+    title: /is created, read, changed and deleted/,
+  },
+  {
+    ...DELETE_GROUP,
+    what: 'DeleteGroup accepts the ID of no group',
+    find: "if (!deleted) throw new ServiceError('GROUP_NOT_FOUND')",
+    replace: 'if (!deleted) return []',
+    test: 'test/modules/groups/groups.test.ts',
+    title: /of DeleteGroup to an unknown ID/,
+  },
+];
+
 /** Who enters a restricted application, by each door, and what ends with the access. */
 export const ACCESS_FAULTS: readonly Fault[] = [
   ...['code', 'wallet', 'passkey', 'provider', 'CompleteLogin'].map((door) => ({
@@ -73,6 +119,7 @@ export const ACCESS_FAULTS: readonly Fault[] = [
     test: 'test/modules/oidc/groups.test.ts',
     title: /applications that see a group learn of its changes/,
   },
+  ...DELETE_GROUP_FAULTS,
   {
     what: 'Users stay in an application that becomes restricted',
     file: 'src/domain/applications/update-application.ts',
