@@ -1,22 +1,25 @@
 import { defineConfig } from 'vitest/config';
 
 /**
- * Tests of options (console, account page, OpenID Connect, providers), of parts with their connections, files and timers,
- * and of long tables: `--mode integration` runs them, and `npm test` leaves them out.
+ * Tests of options (console, account page, OpenID Connect, providers, passkeys, wallets, invitations, pulled messages), of
+ * parts with their connections, files and timers, and of long tables: `--mode integration` runs them, and `npm test`
+ * leaves them out.
  */
 const INTEGRATION = [
-  ...['modules/console', 'modules/demo', 'modules/oidc/pages', 'modules/remembered-sign-ins', 'modules/user-transfer'],
+  ...['modules/console', 'modules/demo', 'modules/invitations', 'modules/messages', 'modules/oidc/pages'],
+  ...['modules/remembered-sign-ins', 'modules/user-transfer'],
   ...['database', 'delivery', 'examples', 'histories/checker', 'http', 'jobs', 'mail', 'main', 'metrics'],
 ]
   .map((folder) => `test/${folder}/**/*.test.ts`)
   .concat(
+    'test/client/follow-messages.test.ts',
     'test/modules/reference/openapi.test.ts',
     'test/contract/{audit-export,check-in-export,idempotency-keys,lists,repeated-calls,tenants}.test.ts',
     'test/login-page/{assurance,international-addresses,notices}.test.ts',
     'test/log.test.ts',
     'test/modules/{account,oidc}/*.test.ts',
-    'test/modules/passkeys/{account-*,passkeys-*,young-*}.test.ts',
-    'test/modules/wallets/{account,contract}-wallet.test.ts',
+    'test/modules/passkeys/{account-*,passkey,passkey-secrecy,passkeys-*,young-*}.test.ts',
+    'test/modules/wallets/{account-,contract-,}wallet.test.ts',
     'test/modules/providers/{account-*,provider-{attacks,faults,freshness,lies},providers}.test.ts',
     'test/packages/install-packages.test.ts',
   );
@@ -71,8 +74,8 @@ export default defineConfig(({ mode }) => {
       exclude: ['**/node_modules/**', ...(tiers[mode] ? [] : others)],
       globalSetup: [...(needsPackages ? ['test/packages/install-packages.ts'] : []), 'test/support/postgres.ts'],
       provide: { isSoak },
-      // More workers load and warm up the code more often; tests of these tiers wait more than they work.
-      maxWorkers: isSoak || isHistories || isOnCitus ? 1 : mode === 'integration' || mode === 'robustness' ? 4 : 2,
+      // Each worker loads and warms up the code anew, for some 12 s of CPU: it pays where tests wait more than they work.
+      maxWorkers: mode === 'robustness' ? 4 : mode === 'integration' || (mode === 'cluster' && !isOnCitus) ? 2 : 1,
       // Files share the code they load, and nothing else: each has a database and services of its own.
       isolate: isSoak,
       // They end what hangs, and say nothing of speed: the machine may be busy.
