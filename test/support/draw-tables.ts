@@ -4,6 +4,7 @@ import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core';
 /** The tables whose IDs these columns hold, also where Postgres has no constraint. */
 const NAMED: Readonly<Record<string, string>> = {
   application_id: 'applications',
+  event_id: 'events',
   login_intent_id: 'login_intents',
   message_id: 'webhook_messages',
   owner_id: 'users',

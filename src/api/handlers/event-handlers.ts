@@ -45,5 +45,6 @@ export function createEventHandlers(pageTokens: PageTokens): ApplicationHandlers
 }
 
 function toScanResult({ scanId, outcome, reason, checkIn }: ScanResult) {
-  return { scanId: scanId ?? '', outcome, reason: reason ?? '', ...(checkIn && { checkIn: toMessage(checkIn) }) };
+  const result = { scanId: scanId ?? '', outcome, reason: reason ?? '' };
+  return checkIn ? { ...result, checkIn: toMessage(checkIn) } : result;
 }
