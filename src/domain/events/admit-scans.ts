@@ -48,8 +48,10 @@ const KNOWN = {
 const given = sql`given.attendee_id`;
 
 /**
- * Selects what is known of each scan, and no row for a scan of which nothing is. Parameters are in subqueries, because
- * with bare ones Postgres would plan each execution: see `anyOf`.
+ * Selects what is known of each scan, and no row for a scan of which nothing is. Without a list, Postgres plans each
+ * execution, because the look-ups in the list are left out. It must: a plan that it has kept since there were few
+ * check-ins may read all of them for each scan. The arrays are in subqueries, so that their lengths decide nothing: see
+ * `anyOf`.
  */
 const selectKnown = statement('select_known_scans', KNOWN)`
   select * from (
@@ -65,12 +67,8 @@ const selectKnown = statement('select_known_scans', KNOWN)`
     from unnest((select ${p.texts('attendeeIds')}), (select ${p.uuids('scanIds')}))
       with ordinality as given (attendee_id, scan_id, place)
     left join lateral ${selectOneAttendee(sql`check_ins`, sql`checked_in_at, occurred_at, gate`, given)} as came on true
-    left join lateral ${selectOneAttendee(
-      sql`attendees`,
-      sql`is_blocked, is_deleted`,
-      given,
-      sql`(select ${p.boolean('hasList')})`,
-    )} as listed on true
+    left join lateral ${selectOneAttendee(sql`attendees`, sql`is_blocked, is_deleted`, given, p.boolean('hasList'))} as listed
+      on true
     offset 0
   ) as known
   where seen is not null or check_in is not null or listed is not null`;
