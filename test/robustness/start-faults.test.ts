@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 import { openDatabase } from '../support/database.ts';
 import { openDemoFixture } from '../support/demo-fixture.ts';
@@ -38,6 +38,10 @@ const POLL = { interval: 20, timeout: 60_000 };
 
 const directory = await createDirectory();
 const dataDir = join(directory, 'data');
+let started: Promise<UsherProcess> | undefined;
+/** Returns the process that the first two tests share. */
+const startShared = () => (started ??= startMain({ env: { PORT: '0', DATA_DIR: dataDir } }));
+afterAll(async () => (await started)?.[Symbol.asyncDispose]());
 
 test('SIGTERM during the first start leaves no process, and the next start has a demo, with the code in the terminal', async () => {
   await runMain({ env: { PORT: '0', DATA_DIR: dataDir } }, async (kill) => {
@@ -47,7 +51,7 @@ test('SIGTERM during the first start leaves no process, and the next start has a
   });
   expect(await survivorsOf(await processesWith(dataDir))).toEqual([]);
 
-  await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir } });
+  const main = await startShared();
   await readWebhook(main.url, dataDir);
   const [, email = ''] = /sign in as (\S+),/.exec(main.stdout) ?? [];
   expect(main.stdout).toContain(`${atLoopback(main)}/demo    sign in as ${email}, `);
@@ -59,8 +63,7 @@ test('SIGTERM during the first start leaves no process, and the next start has a
 });
 
 test('a start after kill -9 has everything that was acknowledged, and the old Postgres is gone', async () => {
-  const env = { PORT: '0', DATA_DIR: dataDir };
-  await using killed = await startMain({ env });
+  const killed = await startShared();
   const demo = await readDemo(dataDir);
   const acknowledged: string[] = [];
   const writing = Array.from({ length: 8 }, async () => {
@@ -77,7 +80,7 @@ test('a start after kill -9 has everything that was acknowledged, and the old Po
   while (acknowledged.length < 100) await sleep(1);
 
   expect(await killed.end('SIGKILL')).toBeNull();
-  await using main = await startMain({ env });
+  await using main = await startMain({ env: { PORT: '0', DATA_DIR: dataDir } });
   await stopped;
   expect(await survivorsOf(descendants)).toEqual([]);
   const { events } = clientsOf(main, demo);

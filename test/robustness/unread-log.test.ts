@@ -9,7 +9,7 @@ import { ADMIN_KEY } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 /** Several times what a pipe holds; in the long form, several times what the service keeps. */
-const CALLS = quickOrLong(1_500, 200_000);
+const CALLS = quickOrLong(800, 200_000);
 const WARM_UP_CALLS = quickOrLong(100, 20_000);
 const CALLERS = 16;
 /** What the service keeps of the log, before and after it is formatted. All lines of the short form are less than that: only the long form judges it. */

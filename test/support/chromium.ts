@@ -34,6 +34,10 @@ const FEATURES_OFF_BY_PLAYWRIGHT = [
 export const CHROMIUM_ARGS = [
   '--no-sandbox',
   '--disable-gpu',
+  // A process, and what it would draw for nobody.
+  '--in-process-gpu',
+  '--disable-gpu-compositing',
+  '--disable-software-rasterizer',
   '--no-first-run',
   '--disable-background-networking',
   `--disable-features=${[...FEATURES_OF_WINDOWS, ...FEATURES_OFF_BY_PLAYWRIGHT].join(',')}`,

@@ -11,6 +11,7 @@ import { promisify } from 'node:util';
 import type { FullConfig } from '../../src/modules/modules.ts';
 import { createDirectory } from './directory.ts';
 import { createSecretFiles, TEST_ENV, testConfig } from './service.ts';
+import { quickOrLong } from './soak.ts';
 
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -202,8 +203,9 @@ export function optionsFor(databaseUrl: string, env: Record<string, string> = {}
     env: {
       ...TEST_ENV,
       DATABASE_URL: databaseUrl,
-      // A small young generation, so that resident memory shows what is kept and not what is garbage.
-      NODE_OPTIONS: '--max-semi-space-size=2',
+      // A small young generation, so that resident memory, which the long forms judge, shows what is kept and not what is
+      // garbage. It takes more CPU.
+      NODE_OPTIONS: quickOrLong('', '--max-semi-space-size=2'),
       ...env,
     },
   };
