@@ -117,15 +117,16 @@ export class ContainerImage implements AsyncDisposable {
   }
 }
 
-/** Makes an image of Debian's libraries and Node for both names: with npm and a shell to build, without to run. */
+/** Makes an image of Node and its libraries, of this machine, for both names: with npm and a shell to build, without to run. */
 async function buildBase(store: string, { usesRegistry }: { usesRegistry: boolean }): Promise<void> {
-  const debian = join(store, 'debian.tar');
-  const packages = ['busybox-static', 'ca-certificates', 'libc6', 'libstdc++6'];
-  const hook = '--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr';
-  await run('mmdebstrap', ['--variant=extract', hook, `--include=${packages}`, 'bookworm', debian]);
+  const libraries = join(store, 'libraries.tar');
+  const paths = [...(await run('ldd', [NODE])).stdout.matchAll(/\/(\S+) \(0x/g)].map(([, path = '']) => path);
+  await run('tar', ['--create', '--dereference', '--file', libraries, '--directory', '/', ...paths]);
+  const { stdout: busybox } = await run('sh', ['-c', 'command -v busybox']);
 
   const runtime = await buildah(store, 'from', 'scratch');
-  await buildah(store, 'add', runtime, debian);
+  await buildah(store, 'add', runtime, libraries);
+  await buildah(store, 'copy', runtime, busybox.trim(), '/bin/busybox');
   await buildah(store, 'copy', runtime, NODE, '/nodejs/bin/node');
   if (existsSync(CERTIFICATES)) await buildah(store, 'copy', runtime, CERTIFICATES, CERTIFICATES);
   await buildah(store, 'config', '--user', '65532', '--entrypoint', '["/nodejs/bin/node"]', runtime);
@@ -138,7 +139,7 @@ async function buildBase(store: string, { usesRegistry }: { usesRegistry: boolea
   const env = ['--env', 'PATH=/usr/local/bin:/usr/bin:/bin', '--env', `NODE_EXTRA_CA_CERTS=${CERTIFICATES}`];
   await buildah(store, 'config', '--user', '0', '--entrypoint', '[]', ...env, container);
   const links = `
-    busybox ln -s busybox /bin/sh; for name in env ln mkdir rm; do busybox ln -s /bin/busybox /usr/bin/$name; done
+    busybox ln -s busybox /bin/sh; busybox mkdir -p /usr/bin; for name in env ln mkdir rm; do busybox ln -s /bin/busybox /usr/bin/$name; done
     mkdir -p /usr/local/bin; ln -s /nodejs/bin/node /usr/local/bin/node
     ${usesRegistry ? `ln -s ${NPM} /usr/local/bin/npm` : ''}`;
   await buildah(store, 'run', '--isolation', 'chroot', container, '--', '/bin/busybox', 'sh', '-c', links);

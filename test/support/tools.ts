@@ -37,8 +37,8 @@ const TOOLS = {
   },
   AUTHLIB: { what: 'python3-authlib', isThere: () => canRun(PYTHON_PATH, '-c', 'import authlib, requests') },
   BUILDAH: {
-    what: 'buildah and mmdebstrap, run by root',
-    isThere: () => process.getuid?.() === 0 && canRun('which', 'buildah', 'mmdebstrap'),
+    what: 'buildah and busybox-static, run by root',
+    isThere: () => process.getuid?.() === 0 && canRun('which', 'buildah', 'busybox'),
   },
   CHROMIUM: { what: `Chromium at ${CHROMIUM_PATH} (CHROMIUM_PATH)`, isThere: () => existsSync(CHROMIUM_PATH) },
   CITUS: { what: 'CITUS_URL', isThere: () => Boolean(process.env.CITUS_URL), isOptional: true },
