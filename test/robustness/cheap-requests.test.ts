@@ -29,7 +29,7 @@ const PACKET_BYTES = 200;
  * requests cost 15 times as much, more on a busy machine; a decompressed body without a limit costs hundreds.
  */
 const MAX_COST_RATIO = quickOrLong(100, 20);
-/** The short form opens a tenth of the connections, and a twentieth of the crowds. Only the long one judges memory. */
+/** The short form opens a tenth of the connections, and a fiftieth of the crowds. Only the long one judges memory. */
 const PART = quickOrLong(10, 1);
 /** A process that does next to nothing for so long has done what it was asked for. */
 const CALM_MS = quickOrLong(50, 400);
@@ -106,7 +106,7 @@ describe('crowds', async () => {
   const residentBefore = crowded.residentBytes();
   afterAll(() => crowded[Symbol.asyncDispose]());
 
-  const crowds = Object.entries(CROWDS).map(([what, connections]) => [what, connections / quickOrLong(20, 1)] as const);
+  const crowds = Object.entries(CROWDS).map(([what, connections]) => [what, connections / quickOrLong(50, 1)] as const);
   test.for(crowds)('outlives %s over %d connections', { timeout: 600_000 }, async ([what, connections], context) => {
     const bytes = requests.get(what)?.bytes ?? expect.unreachable();
     resetPeak(crowded);
