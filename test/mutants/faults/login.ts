@@ -15,7 +15,7 @@ export const LOGIN_FAULTS: readonly Fault[] = [
     find: 'await admitRepetition(call, settings, asker);',
     replace: '',
     test: 'test/robustness/login-limits.test.ts',
-    title: /82 e-mails a day/,
+    title: /as a stranger is sent the live code three times at most/,
   },
   {
     what: 'A muted address gets the codes that strangers ask for',
