@@ -15,7 +15,7 @@ import {
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { ServerReflection as ServerReflectionAlpha } from '../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
 import { MessageService, type WatchMessagesResponse } from '../../gen/usher/v1/message_pb.ts';
@@ -27,7 +27,13 @@ import { quantileOf, startLoad } from '../support/load.ts';
 import { MEASURED, openMetrics, scrape } from '../support/metrics.ts';
 import { REPOSITORY, startUsher } from '../support/process.ts';
 import { frame } from '../support/protocols.ts';
-import { clientsOf, createTenant, startTestService, type TestServiceOptions } from '../support/service.ts';
+import {
+  clientsOf,
+  createTenant,
+  startTestService,
+  type TestService,
+  type TestServiceOptions,
+} from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 /** Starts a service whose feeds work. */
@@ -46,10 +52,15 @@ function watch(url: string, apiKey: string, fields: { cursor?: string; heartbeat
 const eventIdsOf = ({ messages }: WatchMessagesResponse) => messages.map(({ data }) => data?.eventId);
 
 describe('tools that know no schema', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startService();
+  });
+  afterAll(() => service?.close());
+
   test.each(['', '--protocol grpc --http2-prior-knowledge', '--protocol grpcweb --http2-prior-knowledge'])(
     'buf curl %s prints messages as they come',
     async (options) => {
-      await using service = await startService();
       const { apiKey } = await createTenant(service, { messageFeed: true });
       const command = WATCH_COMMAND.replace('buf curl', `exec ${REPOSITORY}/node_modules/.bin/buf curl ${options}`);
       const env = { PATH: process.env.PATH, HOME: process.env.HOME, USHER_URL: service.url, API_KEY: apiKey };
@@ -73,7 +84,6 @@ describe('tools that know no schema', () => {
   ] as [string, typeof ServerReflection.method.serverReflectionInfo][])(
     'what reflection %s describes is enough for a watch',
     async (_, serverReflectionInfo) => {
-      await using service = await startService();
       const { apiKey } = await createTenant(service, { messageFeed: true });
       await clientsOf(service, { apiKey }).events.createEvent({ eventId: 'fest' });
       using client = new GrpcClient(service);
