@@ -76,7 +76,9 @@ export class MailServer implements AsyncDisposable {
       // Clients keep their connections.
       closeTimeout: 100,
       onData: async (stream, { envelope, user }, done) => {
-        const raw = await text(stream);
+        const raw = await text(stream).catch(() => undefined);
+        // The client was killed while it sent.
+        if (raw === undefined) return done();
         const from = envelope.mailFrom ? envelope.mailFrom.address : '';
         emails.push({ from, to: envelope.rcptTo.map(({ address }) => address), raw, user });
         done();
