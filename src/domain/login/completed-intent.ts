@@ -52,7 +52,8 @@ export const isUnrestricted = sql`not a.restrict_access`;
  */
 export function completedIntent({
   condition,
-  access = sql`(${isUnrestricted} or ${hasAccess(sql`a.id`, p.uuid('userId'))})`,
+  // Of the intent: of `a`, Postgres may look it up for every application when it reads few of them whole.
+  access = sql`(${isUnrestricted} or ${hasAccess(sql`i.application_id`, p.uuid('userId'))})`,
   completedAt = statementInstant,
   authenticatedAt = sql`i.authenticated_at`,
   assurance = sql`1`,

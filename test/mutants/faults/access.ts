@@ -5,7 +5,7 @@ const losses = 'test/modules/oidc/lost-access.test.ts';
 
 const OF_ALL_DOORS = {
   file: 'src/domain/login/completed-intent.ts',
-  find: "access = sql`(${isUnrestricted} or ${hasAccess(sql`a.id`, p.uuid('userId'))})`,",
+  find: "access = sql`(${isUnrestricted} or ${hasAccess(sql`i.application_id`, p.uuid('userId'))})`,",
   replace: 'access = sql`true`,',
   test: doors,
 };
