@@ -75,7 +75,7 @@ export default defineConfig(({ mode }) => {
       globalSetup: [...(needsPackages ? ['test/packages/install-packages.ts'] : []), 'test/support/postgres.ts'],
       provide: { isSoak },
       // Each worker loads and warms up the code anew, for some 12 s of CPU: it pays where tests wait more than they work.
-      maxWorkers: mode === 'robustness' ? 3 : mode === 'integration' || (mode === 'cluster' && !isOnCitus) ? 2 : 1,
+      maxWorkers: mode === 'integration' ? 4 : mode === 'robustness' ? 3 : mode === 'cluster' && !isOnCitus ? 2 : 1,
       // Files share the code they load, and nothing else: each has a database and services of its own.
       isolate: isSoak,
       // They end what hangs, and say nothing of speed: the machine may be busy.
