@@ -46,12 +46,16 @@ describe.each(
       }>;
     expect(await send()).toMatchObject({ code: 'ok' });
     clock.advance(1_000);
-    const before = await dumpState();
-    await send();
-    const after = await dumpState();
-    if (JSON.stringify(after.state) !== JSON.stringify(before.state)) return;
-    unchanged.push(method.name);
-    expect(after.events).toBe((before.events ?? 0) + (EVER_NEW.includes(method.name) ? 1 : 0));
+    // Deliveries of earlier calls go on meanwhile, and change their rows at any time.
+    for (let tries = 3; tries > 0; tries--) {
+      const before = await dumpState();
+      await send();
+      const after = await dumpState();
+      if (JSON.stringify(after.state) !== JSON.stringify(before.state)) continue;
+      unchanged.push(method.name);
+      expect(after.events).toBe((before.events ?? 0) + (EVER_NEW.includes(method.name) ? 1 : 0));
+      return;
+    }
   });
 });
 
