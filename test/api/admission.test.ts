@@ -9,7 +9,8 @@ const SLOW_MS = 800;
 const MOST = 1_000;
 const LEAST = 32;
 
-let now = performance.now();
+// Whole milliseconds, so that differences are exact.
+let now = Math.ceil(performance.now());
 const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
 afterAll(() => clock.mockRestore());
 

@@ -211,7 +211,8 @@ describe('a browser', () => {
     const { port } = hanging.address() as AddressInfo;
     const stuck = createUsherClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'any' });
     const sessions = createSessions({ client: stuck, timeoutMs: 50 });
-    let now = performance.now();
+    // Whole milliseconds, so that differences are exact.
+    let now = Math.ceil(performance.now());
     using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
     try {
       const failed = { code: Code.DeadlineExceeded, status: 503 };

@@ -5,7 +5,8 @@ import type { PlaceholderValues, Run } from '../../src/database/database.ts';
 import { Leases, QUEUE_LEASE_MS } from '../../src/delivery/leases.ts';
 
 const SECOND = 1_000;
-let now = performance.now();
+// Whole milliseconds, so that differences are exact.
+let now = Math.ceil(performance.now());
 vi.spyOn(performance, 'now').mockImplementation(() => now);
 afterEach(() => {
   statements.length = 0;

@@ -80,7 +80,7 @@ test('a key that Postgres did not have, as an old primary may not, works within 
   expect(await refusalOf(apiKeys.authenticate(tenant.apiKey, withTime()))).toEqual(INVALID_API_KEY);
   isBehind = false;
   const now = performance.now.bind(performance);
-  const later = vi.spyOn(performance, 'now').mockImplementation(() => now() + 4_000);
+  const later = vi.spyOn(performance, 'now').mockImplementation(() => now() + 4_001);
   try {
     expect((await apiKeys.authenticate(tenant.apiKey, withTime())).application.id).toBe(tenant.id);
   } finally {
@@ -140,7 +140,8 @@ describe('a revoked key', () => {
     const apiKeys = new ApiKeys((statement, parameters) =>
       hangs ? new Promise(() => {}) : run(statement, parameters),
     );
-    let now = performance.now();
+    // Whole milliseconds, so that differences are exact.
+    let now = Math.ceil(performance.now());
     using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
     const use = () => apiKeys.authenticate(tenant.apiKey, withTime());
     await use();
