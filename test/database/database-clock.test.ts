@@ -1,7 +1,7 @@
 /** The clock of Postgres as a process knows it. Replicas whose clocks are off: test/robustness/clocks.test.ts. */
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { Database } from '../../src/database/database.ts';
-import { ClockSkewError, DatabaseClock } from '../../src/database/database-clock.ts';
+import { ClockSkewError, DatabaseClock, openClock as openClockAtStart } from '../../src/database/database-clock.ts';
 import { cloneDatabase } from '../support/database.ts';
 
 const DAY = 24 * 60 * 60_000;
@@ -84,4 +84,16 @@ test('deletes by the earlier of both clocks, and nothing while they are more tha
     await measure();
     expect(clock.readForDeletion).toThrow(ClockSkewError);
   }
+});
+
+test('a start reads the time once more when a moved primary has cost the first answer', async () => {
+  const lost = new Error('The connection was given up');
+  let asked = 0;
+  const read = async () => {
+    if (asked++ % 2 === 0) throw lost;
+    return Date.now();
+  };
+  await openClockAtStart(read, undefined);
+  expect(asked).toBe(4);
+  await expect(openClockAtStart(() => Promise.reject(lost), undefined)).rejects.toBe(lost);
 });
