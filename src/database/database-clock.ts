@@ -87,11 +87,13 @@ export async function openClock(
 /** Tries once more: a connection to an old primary is given up, with its statement, as soon as the new one is known. */
 async function measureAtStart(clock: DatabaseClock): Promise<void> {
   const measure = () => clock.measure(performance.now() + START_TIMEOUT_MS);
-  await measure().catch((error: unknown) =>
-    measure().catch(() => {
+  try {
+    await measure();
+  } catch (error) {
+    await measure().catch(() => {
       throw error;
-    }),
-  );
+    });
+  }
 }
 
 /** Not `clock_timestamp`: it is volatile, and a test demands that statements that read call no volatile function. */

@@ -25,11 +25,15 @@ export async function holdLock({ sql }: Pick<TestDatabase, 'sql'>, statement: st
 
 /** Resolves when a statement in the database waits for a lock. Fails once `work`, which should wait for it, has ended. */
 export async function waitForLockOf(database: TestDatabase, work: Promise<unknown>): Promise<void> {
-  const ended = Promise.allSettled([work]).then(() => 'ended');
-  using stack = new DisposableStack();
-  const over = stack.adopt(new AbortController(), (controller) => controller.abort());
-  if ((await Promise.race([waitForLockWaiters(database, 1, over.signal), ended])) === 'ended')
+  const over = new AbortController();
+  const ended = Promise.allSettled([work]).then(() => {
     throw new Error('It has ended without waiting for a lock');
+  });
+  try {
+    await Promise.race([waitForLockWaiters(database, 1, over.signal), ended]);
+  } finally {
+    over.abort();
+  }
 }
 
 /** Resolves when at least `count` statements in the database wait for a lock, or the signal is aborted. */
