@@ -5,7 +5,6 @@ import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Database, type DatabaseOptions, type Statement } from '../../src/database/database.ts';
 import { events } from '../../src/database/event-schema.ts';
-import { migrateDatabase } from '../../src/database/migrate.ts';
 import { LEASE_MS } from '../../src/database/primary-finder.ts';
 import { blockProcess } from '../support/block-process.ts';
 import { cloneDatabase, openDatabase } from '../support/database.ts';
@@ -39,7 +38,6 @@ describe('while commits wait for a standby', () => {
 
   beforeAll(async () => {
     postgres = stack.use(await OwnPostgres.start());
-    await migrateDatabase(postgres.url);
     single = stack.use(await startTestService({ database: stack.use(openDatabase(postgres.url)) }));
     const proxies = [stack.use(await TcpProxy.open(postgres.url)), stack.use(await TcpProxy.open(postgres.url))];
     const [url = '', other = ''] = proxies.map((proxy) => proxy.through(postgres.url));

@@ -1,6 +1,6 @@
-import { globSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { globSync } from 'node:fs';
 import { FAULTS } from '../mutants/faults/faults.ts';
+import { readImports } from '../support/read-imports.ts';
 
 /** The files that import each file. */
 type Importers = ReadonlyMap<string, readonly string[]>;
@@ -51,9 +51,7 @@ function testsOf(file: string, importers: Importers): NearTest[] {
 /** Reads the imports of all files. */
 export function readImporters(): Importers {
   const imports = globSync('{src,test}/**/*.ts', { exclude: ['**/node_modules'] }).flatMap((importer) =>
-    [...readFileSync(importer, 'utf8').matchAll(/(?:from|import) '(\.[^']+)'|import\('(\.[^']+)'\)/g)].map(
-      ([, path, loaded]) => ({ importer, file: join(dirname(importer), path ?? loaded ?? '') }),
-    ),
+    readImports(importer).map((file) => ({ importer, file })),
   );
   return new Map(
     Object.entries(Object.groupBy(imports, ({ file }) => file)).map(([file, found = []]) => [

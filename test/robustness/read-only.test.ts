@@ -1,6 +1,5 @@
 /** Postgres answers but writes nothing. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { migrateDatabase } from '../../src/database/migrate.ts';
 import { openDatabase, type TestDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
 import { MEASURED, openMetrics, scrape } from '../support/metrics.ts';
@@ -24,7 +23,6 @@ let eventId: string;
 
 beforeAll(async () => {
   postgres = stack.use(await OwnPostgres.start());
-  await migrateDatabase(postgres.url);
   database = stack.use(openDatabase(postgres.url));
   service = stack.use(await startTestService({ database, config: MEASURED }));
   tenant = await createTenant(service);

@@ -7,7 +7,6 @@ import { sql as fragment } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
 import type { Statement } from '../../src/database/database.ts';
-import { migrateDatabase } from '../../src/database/migrate.ts';
 import { openClient } from '../../src/database/open-client.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import { renewSession } from '../../src/domain/sessions/renew-session.ts';
@@ -29,7 +28,6 @@ const flushStatistics: Statement<unknown> = (db) =>
 test('at least 80 % of the updates of renewals are HOT', async () => {
   await using postgres = await OwnPostgres.start();
   const { url } = postgres;
-  await migrateDatabase(url);
   await using database = new RecordingDatabase(url);
   await using stack = new AsyncDisposableStack();
   const sql = openClient(url, { max: 1, connection: { search_path: DEFAULT_SCHEMA } });

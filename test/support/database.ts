@@ -4,7 +4,7 @@ import { inject } from 'vitest';
 import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
 import { openClient } from '../../src/database/open-client.ts';
 import { onServer, withDatabase } from './on-server.ts';
-import { TEMPLATE } from './postgres.ts';
+import { TEMPLATE } from './ready-directory.ts';
 
 export interface TestDatabase extends AsyncDisposable {
   readonly url: string;

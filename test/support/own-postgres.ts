@@ -3,24 +3,26 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
 import { createDirectory } from './directory.ts';
-import { onServer } from './on-server.ts';
+import { onServer, withDatabase } from './on-server.ts';
+import { makeReady, TEMPLATE } from './ready-directory.ts';
 
 const TIMEOUT_MS = 60_000;
 
-/** A Postgres that only one test uses: it can be killed and brought back at the same URL with the same data. */
+/** A Postgres that only one test uses, with a migrated, empty database: it can be killed and brought back at the same URL with the same data. */
 export class OwnPostgres implements AsyncDisposable {
   readonly url: string;
   readonly #directory: string;
   readonly #server: EmbeddedPostgres;
 
   private constructor(directory: string, server: EmbeddedPostgres) {
-    this.url = server.url;
+    this.url = withDatabase(server.url, TEMPLATE);
     this.#directory = directory;
     this.#server = server;
   }
 
   static async start(): Promise<OwnPostgres> {
     const directory = await createDirectory();
+    await makeReady(directory);
     return new OwnPostgres(directory, await startEmbeddedPostgres(directory));
   }
 

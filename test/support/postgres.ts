@@ -1,10 +1,8 @@
-import { chmod, mkdir, rm } from 'node:fs/promises';
+import { chmod, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
-import { migrateDatabase } from '../../src/database/migrate.ts';
-import { prepareCitus } from './citus.ts';
-import { onServer, withDatabase } from './on-server.ts';
+import { makeReady, TEMPLATE } from './ready-directory.ts';
 import { createTemporaryDirectory } from './temporary-directory.ts';
 
 declare module 'vitest' {
@@ -15,8 +13,6 @@ declare module 'vitest' {
     workerUrls: readonly string[];
   }
 }
-
-export const TEMPLATE = 'usher_template';
 
 /**
  * Starts one Postgres for the whole run, with a migrated template that every test file clones. With CITUS_URL it is
@@ -38,6 +34,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
 async function preparePostgres(project: TestProject, temporary: string): Promise<() => Promise<void>> {
   const { CITUS_URL, TEMPLATE_SERVER_URL } = process.env;
   if (CITUS_URL) {
+    // It loads all of Usher.
+    const { prepareCitus } = await import('./citus.ts');
     const { workerUrls, close } = await prepareCitus(CITUS_URL, TEMPLATE);
     project.provide('postgresUrl', CITUS_URL);
     project.provide('workerUrls', workerUrls);
@@ -55,9 +53,6 @@ async function preparePostgres(project: TestProject, temporary: string): Promise
 /** Starts a server that has the template, with its files in the directory. */
 export async function startTemplateServer(directory: string): Promise<EmbeddedPostgres> {
   const cluster = join(directory, 'postgres');
-  await mkdir(cluster);
-  const server = await startEmbeddedPostgres(cluster, { durable: false });
-  await onServer(server.url, (sql) => sql.unsafe(`create database ${TEMPLATE}`));
-  await migrateDatabase(withDatabase(server.url, TEMPLATE));
-  return server;
+  await makeReady(cluster);
+  return startEmbeddedPostgres(cluster, { durable: false });
 }
