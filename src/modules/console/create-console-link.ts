@@ -4,14 +4,15 @@ import { toEmailKey } from '../../config/email-address.ts';
 import { completeSecrets } from '../../config/secrets.ts';
 import { consoleUrlFile, defaultConsolePort, findFirstAdmin, TRIAL_OPERATORS } from './embedded-defaults.ts';
 import { deriveConsoleKeys } from './keys.ts';
-import { parseOperators } from './operators.ts';
 import type { ConsoleConfig } from './settings.ts';
 import { createSignInLink } from './sign-in-link.ts';
 
 /** Returns the output of the command: a link that signs the operator in. @throws Error with a message of one line */
 export async function createConsoleLink(config: ConsoleConfig, email: string | undefined): Promise<string> {
   const isEmbedded = config.databaseUrl === undefined;
-  const operators = config.operators ?? (isEmbedded ? TRIAL_OPERATORS : parseOperators(''));
+  if (!isEmbedded && (config.consolePort === undefined || !config.operators))
+    throw new Error('There is no console without CONSOLE_PORT and OPERATORS_FILE');
+  const operators = config.operators ?? TRIAL_OPERATORS;
   const isNamed = email !== undefined || !isEmbedded;
   const operator = isNamed ? operators.get(toEmailKey(email ?? '')) : findFirstAdmin(operators);
   if (!operator) {

@@ -69,6 +69,12 @@ describe('a link of the server', () => {
     await expect(createConsoleLink(fixture.service.config, email)).rejects.toThrow(message);
   });
 
+  test.each(['consolePort', 'operators'])('is not printed where there is no console: without %s', async (setting) => {
+    const config = { ...fixture.service.config, [setting]: undefined };
+    const link = createConsoleLink(config, OPERATORS.admin);
+    await expect(link).rejects.toThrow('There is no console without CONSOLE_PORT and OPERATORS_FILE');
+  });
+
   test('is printed without an address on the embedded Postgres, for the first admin and where the console is', async () => {
     const dataDir = await createDirectory();
     const config = { ...fixture.service.config, databaseUrl: undefined, consoleUrl: undefined, dataDir };
