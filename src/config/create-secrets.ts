@@ -4,7 +4,15 @@ import { join } from 'node:path';
 import { completeSecrets, SECRET_FILES } from './secrets.ts';
 
 const [, , directory] = process.argv;
-if (directory) {
+try {
+  if (!directory) throw new Error('Usage: npm run secrets <directory>');
+  await createSecrets(directory);
+} catch (error) {
+  process.stderr.write(`usher: ${error instanceof Error ? error.message : error}\n`);
+  process.exitCode = 1;
+}
+
+async function createSecrets(directory: string): Promise<void> {
   const before: readonly string[] = await readdir(directory).catch(() => []);
   await completeSecrets({}, directory);
   for (const name of await readdir(directory)) {
@@ -13,7 +21,4 @@ if (directory) {
     process.stdout.write(`${join(directory, name)}: ${what}\n`);
   }
   process.stdout.write('Only their owner can read them. Back them up, encryption-key above all.\n');
-} else {
-  process.stderr.write('usage: npm run secrets <directory>\n');
-  process.exitCode = 1;
 }

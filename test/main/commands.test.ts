@@ -53,3 +53,19 @@ test('secrets says which files it created, and which were there', async () => {
   for (const name of ['auth-signing-keys.json', 'oidc-signing-keys.json', 'encryption-key'])
     expect(stdout).toContain(`${directory}/${name}: created\n`);
 });
+
+test.each([
+  ['without a directory', () => '', 'Usage: npm run secrets <directory>'],
+  ['where it cannot write', (file: string) => `${file}/secrets`, 'ENOTDIR: not a directory'],
+  ['where a secret is broken', (_: string, directory: string) => directory, 'encryption-key must hold 32 bytes'],
+])('secrets says in one line why it fails %s', async (_, choose, message) => {
+  const directory = await createDirectory();
+  const file = join(directory, 'encryption-key');
+  await writeFile(file, 'half');
+  const { exitCode, stdout, stderr } = await runShell(
+    `node src/run.js src/config/create-secrets.ts ${choose(file, directory)}`,
+  );
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+  expect(stderr).toMatch(/^usher: .+\n$/);
+  expect(stderr).toContain(message);
+});
