@@ -1,7 +1,8 @@
 /** The number of calls in flight has a limit, which falls while calls are slow, and which callers share. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { Admission, type AdmittedCall } from '../../src/api/admission.ts';
+import { stopTimer } from '../support/clock.ts';
 
 /** A call should take at most 300 ms of it. */
 const REQUEST_TIMEOUT_MS = 2_000;
@@ -10,9 +11,8 @@ const MOST = 1_000;
 const LEAST = 32;
 
 // Whole milliseconds, so that differences are exact.
-let now = Math.ceil(performance.now());
-const clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
-afterAll(() => clock.mockRestore());
+const timer = stopTimer();
+afterAll(() => timer[Symbol.dispose]());
 
 test('admits a thousand calls and refuses the next, at its gate and in its handler', async () => {
   const admission = openAdmission();
@@ -27,7 +27,7 @@ test('admits a thousand calls and refuses the next, at its gate and in its handl
 test('admits fewer calls after slow ones, and more again after fast ones', async () => {
   const admission = openAdmission();
   const slow = admission.handle(2 * LEAST);
-  now += SLOW_MS;
+  timer.advance(SLOW_MS);
   admission.release();
   await slow;
 
@@ -43,7 +43,7 @@ test('admits fewer calls after slow ones, and more again after fast ones', async
 test('admits as many calls as before after slow ones that failed', async () => {
   const admission = openAdmission();
   const failing = admission.handle(2 * LEAST);
-  now += SLOW_MS;
+  timer.advance(SLOW_MS);
   admission.release(new Error('Waited for a lock'));
   await expect(failing).rejects.toThrow('Waited for a lock');
 
@@ -53,7 +53,7 @@ test('admits as many calls as before after slow ones that failed', async () => {
 test('admits as many calls as before after slow ones that waited for a lock', async () => {
   const admission = openAdmission();
   const waiting = admission.handle(2 * LEAST, { waitsForLock: true });
-  now += SLOW_MS;
+  timer.advance(SLOW_MS);
   admission.release();
   await waiting;
 

@@ -4,13 +4,13 @@ import type { AddressInfo } from 'node:net';
 import { Code } from '@connectrpc/connect';
 import express from 'express';
 import { Hono } from 'hono';
-import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { BrowserSessions } from '../../src/client/browser-sessions.ts';
 import { createExpressSessions } from '../../src/client/express.ts';
 import { createHonoSessions, type UsherEnv } from '../../src/client/hono.ts';
 import { createUsherClient } from '../../src/client/usher-client.ts';
 import { createWebSessions } from '../../src/client/web.ts';
-import { MINUTE, TestClock } from '../support/clock.ts';
+import { MINUTE, stopTimer, TestClock } from '../support/clock.ts';
 import { FOREIGN_PATHS } from '../support/foreign-paths.ts';
 import {
   adminClient,
@@ -212,8 +212,7 @@ describe('a browser', () => {
     const stuck = createUsherClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'any' });
     const sessions = createSessions({ client: stuck, timeoutMs: 50 });
     // Whole milliseconds, so that differences are exact.
-    let now = Math.ceil(performance.now());
-    using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+    using timer = stopTimer();
     try {
       const failed = { code: Code.DeadlineExceeded, status: 503 };
       for (let page = 0; page < 3; page++) {
@@ -221,10 +220,10 @@ describe('a browser', () => {
       }
       expect(calls).toBe(1);
       // Pages fail at once for a second, and then one asks again.
-      now += 999;
+      timer.advance(999);
       await expect(sessions.check('__Host-usher_session=1')).rejects.toMatchObject(failed);
       expect(calls).toBe(1);
-      now += 1;
+      timer.advance(1);
       await expect(sessions.check('__Host-usher_session=1')).rejects.toMatchObject(failed);
       expect(calls).toBe(2);
       expect((await sessions.signOut('__Host-usher_session=1')).location).toBe('/');

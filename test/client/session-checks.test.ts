@@ -4,6 +4,7 @@ import { expect, test, vi } from 'vitest';
 import { ActiveSessionSchema, CheckSessionResponseSchema } from '../../gen/usher/v1/session_pb.ts';
 import { SessionChecks } from '../../src/client/session-checks.ts';
 import { createUsherClient } from '../../src/client/usher-client.ts';
+import { stopTimer } from '../support/clock.ts';
 
 const MAX_ANSWERS = 10_000;
 const { sessions } = createUsherClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'any' });
@@ -31,13 +32,12 @@ test.each([undefined, 5_000, 60_000])(
   async (maxStalenessMs) => {
     const { checks, asked } = createChecks(maxStalenessMs);
     // Whole milliseconds, so that differences are exact.
-    let now = Math.ceil(performance.now());
-    using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+    using timer = stopTimer();
     await checks.find('a');
-    now += 2_499;
+    timer.advance(2_499);
     await checks.find('a');
     expect(asked()).toEqual([{ sessionId: 'a', maxStalenessMs: 2_500 }]);
-    now += 1;
+    timer.advance(1);
     await checks.find('a');
     expect(asked()).toHaveLength(2);
   },

@@ -1,13 +1,12 @@
 /** When leases are extended, and what becomes of one that cannot be. */
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, expect, test } from 'vitest';
 import type { PlaceholderValues, Run } from '../../src/database/database.ts';
 import { Leases, QUEUE_LEASE_MS } from '../../src/delivery/leases.ts';
+import { SECOND, stopTimer } from '../support/clock.ts';
 
-const SECOND = 1_000;
-// Whole milliseconds, so that differences are exact.
-let now = Math.ceil(performance.now());
-vi.spyOn(performance, 'now').mockImplementation(() => now);
+const timer = stopTimer();
+afterAll(() => timer[Symbol.dispose]());
 afterEach(() => {
   statements.length = 0;
 });
@@ -20,13 +19,13 @@ function openLeases(answer: (parameters: PlaceholderValues) => unknown = tokensO
     statements.push(parameters);
     return answer(parameters);
   };
-  return new Leases(() => new Date(now), run as Run);
+  return new Leases(() => new Date(performance.now()), run as Run);
 }
 
 /** Lets time pass, with a check every second. */
 async function wait(leases: Leases, seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second++) {
-    now += SECOND;
+    timer.advance(SECOND);
     leases.check();
     await turn();
   }
@@ -55,12 +54,12 @@ test('all leases of an application are extended by one statement, once in a thir
 
 test('a lease ends 9 s after it began or was last extended, so that another process goes on then', async () => {
   const leases = openLeases();
-  const began = now;
+  const began = performance.now();
   const lease = leases.begin({ applicationId: 'a', webhookId: 'wh' });
   expect(lease.end).toEqual(new Date(began + 9 * SECOND));
   await wait(leases, 3);
   expect(statements).toHaveLength(1);
-  expect(lease.end).toEqual(new Date(now + 9 * SECOND));
+  expect(lease.end).toEqual(new Date(performance.now() + 9 * SECOND));
   leases.end(lease);
 });
 
@@ -75,7 +74,7 @@ test.each([
   expect(lease.signal.aborted).toBe(false);
   await wait(leases, 2);
   expect([lease.isOver, lease.signal.aborted]).toEqual([true, true]);
-  expect(lease.firstEnd.getTime()).toBeGreaterThan(now);
+  expect(lease.firstEnd.getTime()).toBeGreaterThan(performance.now());
   expect(8 * SECOND).toBeLessThan(QUEUE_LEASE_MS);
 });
 

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../src/database/database.ts';
 import { DatabaseClock } from '../../src/database/database-clock.ts';
 import { DAY_MS } from '../../src/database/table-facts.ts';
 import { removeExpired, runExpiryJob } from '../../src/jobs/expiry.ts';
+import { stopTimer } from '../support/clock.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { waitForLockWaiters } from '../support/lock.ts';
 import { RecordingDatabase } from '../support/recording-database.ts';
@@ -247,13 +248,12 @@ describe('the expiry job', () => {
   });
 
   test('begins the next pass at once when one has taken longer than the interval', async () => {
-    let now = 0;
-    using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+    using timer = stopTimer();
     const job = new AbortController();
     const sent: unknown[] = [];
     const slow: Pick<Database, 'run'> = {
       async run(statement) {
-        now += 90_000;
+        timer.advance(90_000);
         sent.push(statement);
         return Object.assign([], { count: 0 }) as never;
       },

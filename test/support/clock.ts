@@ -15,9 +15,21 @@ export class TestClock {
   }
 }
 
-/** Stops `performance.now` until disposal: nothing gets older, however long a busy machine takes. */
-export function stopTimer(): Disposable {
-  return vi.spyOn(performance, 'now').mockReturnValue(performance.now());
+/** A `performance.now` that moves only when a test advances it, by whole milliseconds, so that differences are exact. */
+export interface StoppedTimer extends Disposable {
+  advance(milliseconds: number): void;
+}
+
+/** Stops `performance.now` until disposal: nothing gets older by itself, however long a busy machine takes. */
+export function stopTimer(): StoppedTimer {
+  let now = Math.ceil(performance.now());
+  const spy = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  return {
+    advance(milliseconds) {
+      now += milliseconds;
+    },
+    [Symbol.dispose]: () => spy.mockRestore(),
+  };
 }
 
 export const SECOND = 1_000;

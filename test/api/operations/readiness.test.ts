@@ -1,7 +1,8 @@
 import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { Readiness } from '../../../src/api/operations/readiness.ts';
+import { stopTimer } from '../../support/clock.ts';
 
 test('asks the database once for all who ask at the same time and soon after', async () => {
   const { readiness, asked, answer } = openReadiness();
@@ -13,14 +14,13 @@ test('asks the database once for all who ask at the same time and soon after', a
 
 test('asks the database again after 250 ms', async () => {
   const { readiness, asked, answer } = openReadiness();
-  let now = 0;
-  using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+  using timer = stopTimer();
   answer(true);
   expect(await readiness.read()).toBe(true);
-  now = 249;
+  timer.advance(249);
   expect(await readiness.read()).toBe(true);
   expect(asked()).toBe(1);
-  now = 250;
+  timer.advance(1);
   answer(false);
   expect(await readiness.read()).toBe(false);
   expect(asked()).toBe(2);

@@ -71,6 +71,7 @@ describe('a known key', () => {
 test('a key that Postgres did not have, as an old primary may not, works within 5 s', async () => {
   const tenant = await createTenant(service);
   const { run } = countStatements(database);
+  using timer = stopTimer();
   let isBehind = true;
   const apiKeys = new ApiKeys(async (statement, parameters) => {
     const rows = await run(statement, parameters);
@@ -79,13 +80,8 @@ test('a key that Postgres did not have, as an old primary may not, works within 
   });
   expect(await refusalOf(apiKeys.authenticate(tenant.apiKey, withTime()))).toEqual(INVALID_API_KEY);
   isBehind = false;
-  const now = performance.now.bind(performance);
-  const later = vi.spyOn(performance, 'now').mockImplementation(() => now() + 4_001);
-  try {
-    expect((await apiKeys.authenticate(tenant.apiKey, withTime())).application.id).toBe(tenant.id);
-  } finally {
-    later.mockRestore();
-  }
+  timer.advance(4_001);
+  expect((await apiKeys.authenticate(tenant.apiKey, withTime())).application.id).toBe(tenant.id);
 });
 
 test('an unknown key is looked up once and remembered', async () => {
@@ -141,15 +137,14 @@ describe('a revoked key', () => {
       hangs ? new Promise(() => {}) : run(statement, parameters),
     );
     // Whole milliseconds, so that differences are exact.
-    let now = Math.ceil(performance.now());
-    using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+    using timer = stopTimer();
     const use = () => apiKeys.authenticate(tenant.apiKey, withTime());
     await use();
     // Another replica revokes the key.
     hangs = true;
-    now += 3_999;
+    timer.advance(3_999);
     expect((await use()).application.id).toBe(tenant.id);
-    now += 1;
+    timer.advance(1);
     const answered = vi.fn();
     use().then(answered, answered);
     await nextTurn();

@@ -1,7 +1,8 @@
 /** Forms that come twice, as a double click sends them where there is no JavaScript. */
 import { readFile, writeFile } from 'node:fs/promises';
-import { afterAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { ROUTES } from '../../../src/modules/console/routes.ts';
+import { stopTimer } from '../../support/clock.ts';
 import { ConsoleBrowser, ConsoleFixture, type ConsoleReply, OPERATORS } from '../../support/console-fixture.ts';
 import { fillPath, openSampledConsole } from '../../support/console-samples.ts';
 
@@ -163,13 +164,12 @@ describe('the answer to a form, with a new key in it,', () => {
   test('is given again for a minute, and never later', async () => {
     const form = newKey('later');
     // Whole milliseconds, so that differences are exact.
-    let now = Math.ceil(performance.now());
-    using _clock = vi.spyOn(performance, 'now').mockImplementation(() => now);
+    using timer = stopTimer();
     const keys = keysIn(await browser.post(path, form));
     expect(keys).toHaveLength(1);
-    now += 59_000;
+    timer.advance(59_000);
     expect(keysIn(await browser.post(path, form))).toEqual(keys);
-    now += 2_000;
+    timer.advance(2_000);
     expect(await browser.post(path, form)).toMatchObject({ status: 409, body: expect.not.stringContaining('usk_') });
   });
 });

@@ -1,9 +1,10 @@
 /** Strangers can name clients, so guesses must cost little. */
 import { randomBytes } from 'node:crypto';
-import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { Database, type Run } from '../../../../src/database/database.ts';
 import { OidcClients } from '../../../../src/modules/oidc/domain/oidc-clients.ts';
 import { PublicClients } from '../../../../src/modules/oidc/domain/public-clients.ts';
+import { stopTimer } from '../../../support/clock.ts';
 import { countStatements } from '../../../support/count-statements.ts';
 import { createOidcTenant } from '../../../support/oidc-client.ts';
 import { startTestService } from '../../../support/service.ts';
@@ -40,15 +41,13 @@ test.each([
 
 test('a client that keeps a secret from now on works without it for less than 4 seconds', async () => {
   // Whole milliseconds, so that differences are exact.
-  let now = Math.ceil(performance.now());
-  vi.spyOn(performance, 'now').mockImplementation(() => now);
-  onTestFinished(() => void vi.restoreAllMocks());
+  using timer = stopTimer();
   let isPublic = true;
   const run = async () => (isPublic ? [{ id: tenant.id, clientId: tenant.clientId }] : []);
   const clients = new PublicClients(run as unknown as Run);
-  const find = () => clients.find(tenant.clientId, now + 60_000);
+  const find = () => clients.find(tenant.clientId, performance.now() + 60_000);
   expect(await find()).toBeDefined();
   isPublic = false;
-  now += 4_000;
+  timer.advance(4_000);
   expect(await find()).toBeUndefined();
 });

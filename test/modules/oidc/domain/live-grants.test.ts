@@ -1,17 +1,16 @@
 /** How soon a grant that ends elsewhere is dead here. The clock is the test's. */
 import { randomUUID } from 'node:crypto';
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Run } from '../../../../src/database/database.ts';
 import type { LiveSessions } from '../../../../src/domain/sessions/live-sessions.ts';
 import { LiveGrants } from '../../../../src/modules/oidc/domain/live-grants.ts';
-
-afterEach(() => vi.restoreAllMocks());
+import { stopTimer } from '../../../support/clock.ts';
 
 const STALENESS_MS = 5_000;
 
 function openGrants() {
-  let now = 0;
-  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  const timer = stopTimer();
+  onTestFinished(() => timer[Symbol.dispose]());
   const [applicationId, grantId] = [randomUUID(), randomUUID()];
   let isEnded = false;
   let answers = true;
@@ -22,9 +21,7 @@ function openGrants() {
   const grants = new LiveGrants(run as Run, { isCurrent: () => true } as unknown as LiveSessions, () => true);
   return {
     find: () => grants.find(applicationId, grantId),
-    wait: (ms: number) => {
-      now += ms;
-    },
+    wait: (ms: number) => timer.advance(ms),
     /** Another replica ends the grant: this one is not told. */
     endElsewhere: () => {
       isEnded = true;
