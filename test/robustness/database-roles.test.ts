@@ -5,7 +5,15 @@ import { cloneDatabase, openDatabase, withServer } from '../support/database.ts'
 import { onServer } from '../support/on-server.ts';
 import { runShell } from '../support/process.ts';
 import { readRolesSql } from '../support/roles.ts';
-import { clientsOf, createTenant, createTestEvent, startTestService, testConfig } from '../support/service.ts';
+import {
+  beginSession,
+  clientsOf,
+  createTenant,
+  createTestEvent,
+  createTestUser,
+  startTestService,
+  testConfig,
+} from '../support/service.ts';
 
 test('one role migrates, and the service runs as another that may create nothing', async () => {
   const name = `roles_${randomBytes(6).toString('hex')}`;
@@ -22,7 +30,9 @@ test('one role migrates, and the service runs as another that may create nothing
     const { host, port } = server.options;
     return (role: string) => `postgres://${role}@${encodeURIComponent(String(host[0]))}:${port[0]}/${name}`;
   });
-  await onServer(urls('usher'), (sql) => sql.unsafe(ofDatabase));
+  // Some operators take from everybody what every role may do by default.
+  const hardening = `alter default privileges for role ${name}_owner revoke execute on functions from public`;
+  await onServer(urls('usher'), (sql) => sql.unsafe(`${ofDatabase}; ${hardening}`));
 
   const config = testConfig(urls(name), { MIGRATE_ON_START: 'false' });
   const database = disposables.use(openDatabase(urls(name)));
@@ -39,6 +49,7 @@ test('one role migrates, and the service runs as another that may create nothing
   const tenant = await createTenant(service);
   const eventId = await createTestEvent(service, tenant);
   await clientsOf(service, tenant).events.deleteEvent({ eventId });
+  await beginSession(service, tenant, await createTestUser(service));
 
   for (const schema of ['public', 'usher']) {
     const creation = database.sql`create table ${database.sql(schema)}.other (id int)`;

@@ -18,12 +18,18 @@ export const grantedByGroups = (applicationId: SQLWrapper, userId: SQLWrapper, c
   select m.user_id from group_members m join application_groups g on g.group_id = m.group_id
   where m.user_id = ${userId} and g.application_id = ${applicationId} and g.allows_access and ${counts}`;
 
-/**
- * Returns the condition that an operator has let the user into the application. One subquery: Postgres sets up each in
- * every execution, also for applications that are not restricted.
- */
+/** Returns the condition that an operator has let the user into the application. */
 export function hasAccess(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
   return sql`exists (${added(applicationId, userId)} union all ${grantedByGroups(applicationId, userId)})`;
+}
+
+/**
+ * Returns the same condition as a call of the function `has_access` of the database, for statements that rarely need it
+ * and tables that are not distributed. Postgres sets up each subquery in every execution, but a function only when it is
+ * called: as a subquery, CompleteLogin costs 5 % more for applications that are not restricted.
+ */
+export function callHasAccess(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
+  return sql`has_access(${applicationId}, ${userId})`;
 }
 
 /**

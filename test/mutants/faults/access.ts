@@ -5,7 +5,7 @@ const losses = 'test/modules/oidc/lost-access.test.ts';
 
 const OF_ALL_DOORS = {
   file: 'src/domain/login/completed-intent.ts',
-  find: "access = sql`(${isUnrestricted} or ${hasAccess(sql`i.application_id`, p.uuid('userId'))})`,",
+  find: "access = sql`(${isUnrestricted} or ${callHasAccess(sql`i.application_id`, p.uuid('userId'))})`,",
   replace: 'access = sql`true`,',
   test: doors,
 };
@@ -86,6 +86,14 @@ export const ACCESS_FAULTS: readonly Fault[] = [
     replace: ' and ${counts}`',
     test: doors,
     title: /is neither/,
+  },
+  {
+    what: 'A login asks for every restricted application who may enter it',
+    file: 'src/domain/login/completed-intent.ts',
+    find: 'callHasAccess(sql`i.application_id`',
+    replace: 'callHasAccess(sql`a.id`',
+    test: 'test/domain/access/has-access.test.ts',
+    title: /is called once/,
   },
   {
     what: 'A removal leaves what a removal at the same time counts on',
