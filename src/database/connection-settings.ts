@@ -12,6 +12,12 @@ export interface Timeouts {
 }
 
 /**
+ * Set in each transaction, whose statements all find rows by an index. Postgres keeps the plans of statements: one that it
+ * made while a table was short may read the whole table when it is long.
+ */
+export const PREFER_INDEXES = 'set local enable_seqscan = off';
+
+/**
  * Sets the schema and the timeouts of a connection's statements, by `SET`: poolers refuse them as startup parameters.
  * Behind a pooler other clients use the same connection to Postgres, so each statement gets a transaction and `SET
  * LOCAL`.
@@ -69,7 +75,10 @@ export class ConnectionSettings {
   async begin(statementTimeoutMs: number): Promise<void> {
     this.#timeouts = { ...this.#timeouts, statementTimeoutMs };
     this.#isInTransaction = true;
-    await this.#client.unsafe(`begin; ${this.#settings('set local')}`);
+    const settings = this.#isPooled
+      ? this.#settings('set local')
+      : `set local statement_timeout = ${statementTimeoutMs}`;
+    await this.#client.unsafe(`begin; ${settings}; ${PREFER_INDEXES}`);
   }
 
   /** Commits or rolls back. @throws Error if Postgres has not committed, because an earlier statement failed */

@@ -295,6 +295,9 @@ describe('a scan', () => {
       data: { attendeeId: 'ada', gate: 'North', alreadyCheckedIn: false },
     });
     expect((await tell(getEventCounts)).checkedIn).toBe(0);
+    const results = await scan({ scanId: randomUUID(), attendeeId: 'lin' }, ...sent);
+    expect(results).toMatchObject([{ outcome: 'CHECKED_IN' }, ...first.slice(0, 2)]);
+    expect((await tell(getEventCounts)).checkedIn).toBe(1);
   });
 
   it('of an attendee who is checked in gets that check-in, with its own time and gate', async () => {

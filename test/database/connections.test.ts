@@ -28,6 +28,13 @@ afterEach(async () => {
 
 afterAll(() => testDatabase[Symbol.asyncDispose]());
 
+test('a transaction prefers indexes', async () => {
+  await using database = openDatabase();
+  const transact = () => database.transact({ applicationId: '', deadline: soon() }, (run) => run(selectSetting, {}));
+  expect(await transact()).toEqual([{ scansTables: 'off' }]);
+  expect(await database.run(selectSetting, {}, soon())).toEqual([{ scansTables: 'on' }]);
+});
+
 describe('a statement', () => {
   // Citus relays what becomes of its own connections.
   test.each(['08006', '57P01'])('that fails with ERROR %s is unavailable, and its connection stays', async (code) => {
@@ -316,6 +323,12 @@ const selectFailure: Statement<unknown[]> = (db) =>
 
 const selectPid: Statement<unknown[]> = (db) =>
   db.select({ pid: sql`pg_backend_pid()` }).from(sql`(select) as nothing`).prepare('select_pid');
+
+const selectSetting: Statement<unknown[]> = (db) =>
+  db
+    .select({ scansTables: sql`current_setting('enable_seqscan')` })
+    .from(sql`(select) as nothing`)
+    .prepare('select_setting');
 
 const selectPrepared: Statement<{ statement: string; executions: number }[]> = (db) =>
   db

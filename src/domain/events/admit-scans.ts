@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
-import type { StoredCheckIn } from '../../database/event-schema.ts';
-import { nullable, p, type RowOfType, statement, t } from '../../database/template.ts';
+import { isUniqueViolation } from '../../database/errors.ts';
+import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { TransactionalCall } from '../core/call.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
-import { selectOneAttendee } from './attendee.ts';
-import { type CheckIn, checkInMessage } from './check-in-message.ts';
+import { checkInMessage } from './check-in-message.ts';
+import { findKnownScans } from './find-known-scans.ts';
 import { type LockedEvent, storeCounts, withLockedEvent } from './lock-event.ts';
 import { decideScans, type KnownScan, type Scan, type ScanResult } from './scan.ts';
 
@@ -22,74 +22,20 @@ export async function admitScans(
   scans: readonly Scan[],
   resource: string,
 ): Promise<readonly ScanResult[]> {
-  const { now, onMessage } = call;
-  const { results, stored } = await withLockedEvent(call, eventId, async (run, event, ids) => {
-    const attendeeIds = scans.map(({ attendeeId }) => attendeeId);
-    const scanIds = scans.map(({ scanId }) => scanId);
-    const known = toKnown(await run(selectKnown, { ...ids, attendeeIds, scanIds, hasList: event.attendeeVersion > 0 }));
-    const results = decideScans(event, scans, known, now);
-    const [stored] = await run(storeScans, { ...ids, resource, ...toStored(event, { scans, known, results }) });
-    return { results, stored };
+  const admit = (mayBeSeen: boolean) =>
+    withLockedEvent(call, eventId, async (run, event, ids) => {
+      const known = await findKnownScans(run, ids, scans, { hasList: event.attendeeVersion > 0, mayBeSeen });
+      const results = decideScans(event, scans, known, call.now);
+      const [stored] = await run(storeScans, { ...ids, resource, ...toStored(event, { scans, known, results }) });
+      return { results, stored };
+    });
+  const { results, stored } = await admit(false).catch((error) => {
+    // A scan was seen although its attendee is not checked in: it was refused, or its check-in undone.
+    if (isUniqueViolation(error)) return admit(true);
+    throw error;
   });
-  if (stored) announce(onMessage, stored);
+  if (stored) announce(call.onMessage, stored);
   return results;
-}
-
-const KNOWN = {
-  place: t.integer,
-  attendeeId: t.text,
-  seen: nullable(
-    t.json<Omit<ScanResult, 'scanId' | 'checkIn'> & { attendeeId: string; checkIn: StoredCheckIn | null }>(),
-  ),
-  checkIn: nullable(t.json<StoredCheckIn>()),
-  listed: nullable(t.json<{ isBlocked: boolean }>()),
-};
-
-const given = sql`given.attendee_id`;
-
-/**
- * Selects what is known of each scan, and no row for a scan of which nothing is. Without a list, Postgres plans each
- * execution, because the look-ups in the list are left out. It must: a plan that it has kept since there were few
- * check-ins may read all of them for each scan. The arrays are in subqueries, so that their lengths decide nothing: see
- * `anyOf`.
- */
-const selectKnown = statement('select_known_scans', KNOWN)`
-  select * from (
-    select place::integer, given.attendee_id,
-      (select json_build_object('outcome', outcome, 'reason', reason, 'attendeeId', attendee_id, 'checkIn',
-          case when outcome = 'CHECKED_IN' then
-            json_build_object('checkedInAt', received_at, 'occurredAt', occurred_at, 'gate', gate) else check_in end)
-        from scans where application_id = ${p.uuid('applicationId')} and event_id = ${p.text('eventId')}
-          and scan_id = given.scan_id) as seen,
-      case when came.attendee_id is not null then json_build_object(
-        'checkedInAt', came.checked_in_at, 'occurredAt', came.occurred_at, 'gate', came.gate) end as check_in,
-      case when not listed.is_deleted then json_build_object('isBlocked', listed.is_blocked) end as listed
-    from unnest((select ${p.texts('attendeeIds')}), (select ${p.uuids('scanIds')}))
-      with ordinality as given (attendee_id, scan_id, place)
-    left join lateral ${selectOneAttendee(sql`check_ins`, sql`checked_in_at, occurred_at, gate`, given)} as came on true
-    left join lateral ${selectOneAttendee(sql`attendees`, sql`is_blocked, is_deleted`, given, p.boolean('hasList'))} as listed
-      on true
-    offset 0
-  ) as known
-  where seen is not null or check_in is not null or listed is not null`;
-
-/** Returns what is known of the scans at these places. */
-function toKnown(rows: readonly RowOfType<typeof KNOWN>[]): ReadonlyMap<number, KnownScan> {
-  return new Map(
-    rows.map(({ place, attendeeId, seen, checkIn, listed }) => [
-      place - 1,
-      {
-        seen: seen ? { ...seen, checkIn: seen.checkIn && toCheckIn(seen.attendeeId, seen.checkIn) } : undefined,
-        checkIn: checkIn ? toCheckIn(attendeeId, checkIn) : undefined,
-        listed: listed ?? undefined,
-      },
-    ]),
-  );
-}
-
-function toCheckIn(attendeeId: string, { checkedInAt, occurredAt, gate }: StoredCheckIn): CheckIn {
-  const scannedAt = occurredAt === null ? null : new Date(occurredAt);
-  return { attendeeId, checkedInAt: new Date(checkedInAt), occurredAt: scannedAt, gate };
 }
 
 interface Decided {
@@ -130,8 +76,12 @@ function toStored({ attendeeVersion, checkedIn }: LockedEvent, { scans, known, r
     stored.earlier.push(isNew || !checkIn ? null : JSON.stringify(checkIn));
     stored.versions.push(isNew && listed ? ++stored.attendeeVersion : null);
   }
-  return stored;
+  const { reasons, earlier, versions } = stored;
+  return { ...stored, reasons: dropNulls(reasons), earlier: dropNulls(earlier), versions: dropNulls(versions) };
 }
+
+/** Returns no values if all are null: `unnest` fills up with nulls what is shorter. */
+const dropNulls = <Value>(values: readonly Value[]) => (values.every((value) => value === null) ? [] : values);
 
 /**
  * With an array per column: Postgres reads JSON at several times the cost. The list is changed by an insert, whose

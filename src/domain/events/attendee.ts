@@ -20,10 +20,10 @@ export const attendeeColumns = { attendeeId, label, isBlocked, isDeleted, versio
  * middle of a page. It compares two columns, because between two plain bounds Postgres expects so few rows that an index
  * without the order seems as good.
  */
-export const selectOneAttendee = (table: SQL, columns: SQL, attendeeId: SQL, condition = sql`true`) => sql`(
+export const selectOneAttendee = (table: SQL, columns: SQL, attendeeId: SQL) => sql`(
   select attendee_id, ${columns} from ${table}
   where application_id = ${p.uuid('applicationId')} and event_id = ${p.text('eventId')} and attendee_id >= ${attendeeId}
-    and (attendee_id, event_id) <= (${attendeeId}, ${p.text('eventId')}) and ${condition}
+    and (attendee_id, event_id) <= (${attendeeId}, ${p.text('eventId')})
   order by attendee_id limit 1)`;
 
 /** When the attendee `a` was checked in. Not a join: a generic plan would read all check-ins of the event. */

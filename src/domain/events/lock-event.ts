@@ -22,7 +22,7 @@ export interface LockedEvent {
 }
 
 /** The parameters of the statements of `work`. */
-interface EventIds {
+export interface EventIds {
   readonly applicationId: string;
   readonly eventId: string;
   readonly now: Date;

@@ -31,7 +31,7 @@ export interface Scan {
   readonly alreadyAdmitted: boolean;
 }
 
-type RefusalReason = Extract<
+export type RefusalReason = Extract<
   ErrorReason,
   | 'ATTENDEE_BLOCKED'
   | 'ATTENDEE_NOT_LISTED'
@@ -58,7 +58,7 @@ export interface KnownScan {
   readonly listed: { readonly isBlocked: boolean } | undefined;
 }
 
-const UNKNOWN: KnownScan = { seen: undefined, checkIn: undefined, listed: undefined };
+export const UNKNOWN: KnownScan = { seen: undefined, checkIn: undefined, listed: undefined };
 
 /**
  * Decides scans in their order. A scan that was seen gets its first result, and an attendee who is checked in gets that

@@ -32,6 +32,14 @@ export const CHECK_IN_RULE_FAULTS: readonly Fault[] = [
     title: /^a scan gets its first result again, whatever happened since/,
   },
   {
+    what: 'A scan is not looked for among those that were refused or undone',
+    file: 'src/domain/events/admit-scans.ts',
+    find: 'if (isUniqueViolation(error)) return admit(true);',
+    replace: '',
+    test: rules,
+    title: /^a scan gets its first result again, whatever happened since/,
+  },
+  {
     what: 'Rules are asked before an existing check-in',
     file: 'src/domain/events/scan.ts',
     find: "if (checkIn) return { scanId, outcome: 'ALREADY_CHECKED_IN', reason: null, checkIn };",
@@ -76,11 +84,27 @@ export const CHECK_IN_RULE_FAULTS: readonly Fault[] = [
     what: 'Postgres may look an attendee up by reading the whole list',
     file: 'src/domain/events/attendee.ts',
     find: `attendee_id >= \${attendeeId}
-    and (attendee_id, event_id) <= (\${attendeeId}, \${p.text('eventId')}) and \${condition}
+    and (attendee_id, event_id) <= (\${attendeeId}, \${p.text('eventId')})
   order by attendee_id limit 1`,
-    replace: 'attendee_id = ${attendeeId} and ${condition} limit 1',
+    replace: 'attendee_id = ${attendeeId} limit 1',
     test: 'test/robustness/check-in-cost.test.ts',
     title: /^a batch reads as much of a long list as of a short one/,
+  },
+  {
+    what: 'A transaction may keep a plan that reads a whole table',
+    file: 'src/database/connection-settings.ts',
+    find: "export const PREFER_INDEXES = 'set local enable_seqscan = off';",
+    replace: "export const PREFER_INDEXES = 'set local enable_seqscan = on';",
+    test: 'test/robustness/check-in-cost.test.ts',
+    title: /^a batch reads as much of a long list as of a short one/,
+  },
+  {
+    what: 'A transaction begins without its settings',
+    file: 'src/database/connection-settings.ts',
+    find: '; ${PREFER_INDEXES}`);',
+    replace: '`);',
+    test: 'test/database/connections.test.ts',
+    title: /^a transaction prefers indexes/,
   },
   {
     what: 'Postgres may read the whole list to change what a batch has checked in',
