@@ -231,7 +231,8 @@ export async function runMain(
 export function runShell(line: string, env: Readonly<Record<string, string>> = {}): Promise<Run> {
   const options = { cwd: REPOSITORY, env: { PATH, HOME: process.env.HOME, ...env }, timeout: SHELL_TIMEOUT_MS };
   return new Promise((resolve) => {
-    execFile('bash', ['-c', line], options, (error, stdout, stderr) =>
+    // Without the option, bash takes its input, a socket, for a connection of rsh, and reads ~/.bashrc.
+    execFile('bash', ['--norc', '-c', line], options, (error, stdout, stderr) =>
       // A signal, such as that of the timeout, leaves no code.
       resolve({ exitCode: error ? Number(error.code ?? 1) : 0, stdout, stderr }),
     );
