@@ -17,7 +17,9 @@ const { combineTests, findNearestTests, readImporters } = await import('./find-t
  * Tests begin until so many times as long after the start of this process as Vitest has taken to start: four seconds on a
  * quiet machine, and longer on a busy one.
  */
-const PATIENCE = 10;
+const PATIENCE = 9;
+/** A mistake may make a test wait for what never comes. */
+const LIMIT_MS = 60_000;
 /** To load a test file takes time, although its tests are skipped. */
 const MAX_FILES = 5;
 
@@ -49,6 +51,8 @@ async function runTests(near: readonly NearTest[]): Promise<void> {
     experimental: { viteModuleRunner: false },
     setupFiles: ['test/nearest/skip-late-tests.ts'],
     sequence: { sequencer },
+    testTimeout: LIMIT_MS,
+    expect: { poll: { timeout: LIMIT_MS / 2 } },
   });
   await vitest.standalone();
   const project = vitest.getRootProject();
