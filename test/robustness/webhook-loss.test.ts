@@ -14,6 +14,8 @@ const REPLICAS = 2;
 const CHANGES = quickOrLong(300, 10_000);
 const APPLICATIONS = 8;
 const CALLERS = 12;
+/** The short form has changes on their way at each kill, and leaves the rest of the time to its neighbours. */
+const PAUSE_MS = quickOrLong(100, 5);
 const MAX_PAUSE_MS = quickOrLong(500, 3_000);
 const SOAK_MS = quickOrLong(0, Number(process.env.SOAK_MINUTES ?? 10) * 60_000);
 /** An attempt without an answer ends after this. */
@@ -65,7 +67,10 @@ async function openScene() {
   const tenants = await createSubscribers(replicas[0] as UsherProcess, receiver, APPLICATIONS);
   const acknowledged = new Set<string>();
   const pickUrl = () => replicas[Math.floor(Math.random() * replicas.length)]?.url ?? '';
-  const load = startLoad({ change: makeChanges(tenants, pickUrl, acknowledged) }, { callers: CALLERS, pauseMs: 5 });
+  const load = startLoad(
+    { change: makeChanges(tenants, pickUrl, acknowledged) },
+    { callers: CALLERS, pauseMs: PAUSE_MS },
+  );
   const allowed = new AllowedRepeats();
 
   const disposables = stack.move();

@@ -70,7 +70,7 @@ describe.skipIf(SKIPS_DEBIAN_POSTGRES)('with a synchronous standby', () => {
               .webhooks.getWebhook({ webhookId })
               .then(() => 'ok'),
         },
-        { callers: 4, pauseMs: 10 },
+        { callers: 4, pauseMs: 50 },
       );
     const before = startReads(alone);
     await sleep(STALL_MS / 4);

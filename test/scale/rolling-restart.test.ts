@@ -23,7 +23,7 @@ const CONFIG = fileURLToPath(new URL('../examples/haproxy/haproxy.cfg', import.m
 const INSTANCES = 3;
 const ROUNDS = quickOrLong(1, 3);
 /** Calls per second over each protocol. */
-const RATE = 100;
+const RATE = quickOrLong(50, 100);
 const ENV = {
   // Several health checks.
   SHUTDOWN_DELAY_MS: '3000',

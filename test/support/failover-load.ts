@@ -1,5 +1,6 @@
 /** Writes that go on during a failover, and what has become of them. */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type postgres from 'postgres';
 import { expect, type TestContext } from 'vitest';
 import { type Answer, endOf, startLoad } from './load.ts';
@@ -7,7 +8,9 @@ import { clientsOf, type Tenant } from './service.ts';
 import { report } from './soak.ts';
 
 const CALLERS = 8;
-const PAUSE_MS = 10;
+const PAUSE_MS = 20;
+/** An outage lasts up to a minute, and refuses each write at once. */
+const PAUSE_AFTER_FAILURE_MS = 100;
 
 type CountMissing = (sql: postgres.Sql) => Promise<number>;
 
@@ -32,8 +35,13 @@ export async function waitForWrite(service: { url: string }, tenant: Tenant): Pr
 export function startWrites(service: { url: string }, tenant: Tenant) {
   const acknowledged: string[] = [];
   const create = async () => {
-    acknowledged.push(await write(service, tenant));
-    return 'ok';
+    try {
+      acknowledged.push(await write(service, tenant));
+      return 'ok';
+    } catch (error) {
+      await sleep(PAUSE_AFTER_FAILURE_MS);
+      throw error;
+    }
   };
   const load = startLoad({ create }, { callers: CALLERS, pauseMs: PAUSE_MS });
   return {

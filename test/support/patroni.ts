@@ -92,7 +92,7 @@ export class PatroniCluster implements AsyncDisposable {
     const deadline = performance.now() + START_TIMEOUT_MS;
     while ((await this.#findAll('/leader')).length === 0) {
       if (performance.now() > deadline) throw new Error('Patroni has no leader');
-      await sleep(50);
+      await sleep(200);
     }
   }
 
