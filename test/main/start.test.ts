@@ -194,37 +194,32 @@ test('invalid settings stop the start with one line that names all of them', asy
   for (const name of [...Object.keys(env), 'AUTH_SIGNING_KEYS_FILE']) expect(stderr).toContain(name);
 });
 
-test('a start on a database without a URL for people is warned of in the log', async () => {
-  await using database = await cloneDatabase();
-  const warning = '"msg":"PUBLIC_URL is not set, so logins lead to localhost"';
-  for (const [env, isWarned] of [
-    [{ PUBLIC_URL: '' }, true],
-    [{ PUBLIC_URL: 'https://login.example.com' }, false],
-  ] as const) {
-    await using usher = await startUsher(database.url, env, { keepsLog: true });
-    expect(usher.stdout.includes(warning)).toBe(isWarned);
-  }
-});
+const WARNINGS = {
+  noUrl: '"msg":"PUBLIC_URL is not set, so logins lead to localhost"',
+  otherPort: '"msg":"PUBLIC_URL has another port than this server"',
+  removed:
+    '"variable":"WORKERS","instead":"for more cores run replicas behind a proxy","msg":"setting has no effect any more"',
+};
 
-test('a PUBLIC_URL with another port of this machine is warned of in the log', async () => {
+test.each<[string, (port: string) => Record<string, string>, readonly (keyof typeof WARNINGS)[]]>([
+  [
+    'without a URL for people and with a setting of an earlier version is warned of both',
+    () => ({ PUBLIC_URL: '', WORKERS: '2' }),
+    ['noUrl', 'removed'],
+  ],
+  [
+    'with a PUBLIC_URL of another port of this machine is warned of it',
+    () => ({ PUBLIC_URL: 'http://localhost:1' }),
+    ['otherPort'],
+  ],
+  ['with its own PUBLIC_URL is warned of neither', (port) => ({ PUBLIC_URL: `http://localhost:${port}` }), []],
+])('a start on a database %s in the log', async (_, envOf, expected) => {
   await using database = await cloneDatabase();
   const port = String(await findFreePort());
-  for (const [env, isWarned] of [
-    [{ PORT: port, PUBLIC_URL: 'http://localhost:1' }, true],
-    [{ PORT: port, PUBLIC_URL: `http://localhost:${port}` }, false],
-  ] as const) {
-    await using usher = await startUsher(database.url, env, { keepsLog: true });
-    expect(usher.stdout.includes('"msg":"PUBLIC_URL has another port than this server"')).toBe(isWarned);
-  }
-});
-
-test('a setting of an earlier version is warned of in the log, with what does its work now', async () => {
-  await using database = await cloneDatabase();
-  await using usher = await startUsher(database.url, { WORKERS: '2' }, { keepsLog: true });
-  expect(usher.stdout).toContain(
-    '"variable":"WORKERS","instead":"for more cores run replicas behind a proxy","msg":"setting has no effect any more"',
-  );
-  expect(usher.stdout.match(/has no effect/g)).toHaveLength(1);
+  await using usher = await startUsher(database.url, { PORT: port, ...envOf(port) }, { keepsLog: true });
+  for (const [name, warning] of Object.entries(WARNINGS))
+    expect(usher.stdout.split(warning), name).toHaveLength(expected.some((each) => each === name) ? 2 : 1);
+  expect(usher.stdout.match(/has no effect/g) ?? []).toHaveLength(expected.includes('removed') ? 1 : 0);
 });
 
 /** A process of our own Node that claims to be an older one. */
