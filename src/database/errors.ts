@@ -83,9 +83,10 @@ export function isTemporaryFailure(error: unknown): error is Error {
   return isLostWorker || /^(08|40|53|55P03|57)/.test(error.code);
 }
 
-/** Returns whether a unique index refused the statement. */
+/** Returns whether a unique index refused the statement. Citus drops the SQLSTATE when it copies rows to a shard. */
 export function isUniqueViolation(error: unknown): boolean {
-  return sqlStateOf(error) === '23505';
+  const isUnnamed = sqlStateOf(error) === 'XX000' && /\bduplicate key value violates unique/.test(String(error));
+  return isUnnamed || sqlStateOf(error) === '23505';
 }
 
 /** Returns whether Postgres has rolled a statement back because of concurrent ones. A retry may succeed. */

@@ -1,6 +1,6 @@
-/** Errors of Postgres that pass, as Citus relays them from a worker that is away. */
+/** Errors of Postgres as Citus relays them from a worker. */
 import { inject, test } from 'vitest';
-import { isTemporaryFailure } from '../../src/database/errors.ts';
+import { isTemporaryFailure, isUniqueViolation } from '../../src/database/errors.ts';
 import { onServer } from '../support/on-server.ts';
 
 test.for([
@@ -17,4 +17,13 @@ test.for([
   const statement = `do $$ begin raise exception '${message}' using errcode = 'XX000'; end $$`;
   const failed = onServer(inject('postgresUrl'), (sql) => sql.unsafe(statement));
   await expect(failed).rejects.toSatisfy((error) => isTemporaryFailure(error) === passes);
+});
+
+test.for([
+  ['duplicate key value violates unique constraint "scans_pkey_102812"', true],
+  ['failed to copy a duplicate', false],
+] as const)('"%s" without a code of its own is a violation: %s', async ([message, isViolation], { expect }) => {
+  const statement = `do $$ begin raise exception '${message}' using errcode = 'XX000'; end $$`;
+  const failed = onServer(inject('postgresUrl'), (sql) => sql.unsafe(statement));
+  await expect(failed).rejects.toSatisfy((error) => isUniqueViolation(error) === isViolation);
 });
