@@ -310,6 +310,16 @@ describe('a scan', () => {
     expect(second).toMatchObject([{ outcome: 'ALREADY_CHECKED_IN', reason: '', checkIn }]);
   });
 
+  it('keeps every character of its texts, and each millisecond', async () => {
+    const { scan } = await openEvent();
+    const sent = [
+      { attendeeId: 'a"b\\c,{d}', gate: 'null', occurredAt: at(-123) },
+      { attendeeId: 'NULL', gate: 'a\tb\n"\\u0041"\u0007' },
+    ];
+    await scan(...sent);
+    expect(await scan(...sent)).toMatchObject(sent.map((checkIn) => ({ outcome: 'ALREADY_CHECKED_IN', checkIn })));
+  });
+
   it('names the field of the scan that is wrong', async () => {
     const { ask } = await openEvent();
     const scan = { scanId: randomUUID(), attendeeId: 'ada' };

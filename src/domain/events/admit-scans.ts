@@ -50,7 +50,7 @@ function toStored({ attendeeVersion, checkedIn }: LockedEvent, { scans, known, r
     scanIds: [] as (string | null)[],
     attendeeIds: [] as string[],
     gates: [] as (string | null)[],
-    instants: [] as (Date | null)[],
+    instants: [] as (number | null)[],
     outcomes: [] as string[],
     reasons: [] as (string | null)[],
     earlier: [] as (string | null)[],
@@ -69,7 +69,7 @@ function toStored({ attendeeVersion, checkedIn }: LockedEvent, { scans, known, r
     stored.scanIds.push(scanId);
     stored.attendeeIds.push(attendeeId);
     stored.gates.push(gate);
-    stored.instants.push(occurredAt);
+    stored.instants.push(occurredAt?.getTime() ?? null);
     stored.outcomes.push(outcome);
     stored.reasons.push(reason);
     // Of a scan that has checked somebody in, its own columns say the same.
@@ -89,10 +89,11 @@ const dropNulls = <Value>(values: readonly Value[]) => (values.every((value) => 
  */
 const storeScans = statement('store_scans', HAS_MESSAGES)`
   with decided as (
-    select * from unnest((select ${p.uuids('scanIds')}), (select ${p.texts('attendeeIds')}), (select ${p.texts('gates')}),
-        (select ${p.instants('instants')}), (select ${p.texts('outcomes')}), (select ${p.texts('reasons')}),
+    select decided.*, to_timestamp(milliseconds::float8 / 1000) as occurred_at
+    from unnest((select ${p.uuids('scanIds')}), (select ${p.texts('attendeeIds')}), (select ${p.texts('gates')}),
+        (select ${p.bigints('instants')}), (select ${p.texts('outcomes')}), (select ${p.texts('reasons')}),
         (select ${p.texts('earlier')}), (select ${p.bigints('versions')}))
-      as decided (scan_id, attendee_id, gate, occurred_at, outcome, reason, check_in, version)
+      as decided (scan_id, attendee_id, gate, milliseconds, outcome, reason, check_in, version)
   ), created as (
     insert into check_ins (application_id, event_id, attendee_id, checked_in_at, occurred_at, gate)
     select ${p.uuid('applicationId')}, ${p.text('eventId')}, attendee_id, ${p.instant('now')}, occurred_at, gate

@@ -40,6 +40,22 @@ export const CHECK_IN_RULE_FAULTS: readonly Fault[] = [
     title: /^a scan gets its first result again, whatever happened since/,
   },
   {
+    what: 'A row that an index of a Citus worker refuses fails the call',
+    file: 'src/database/errors.ts',
+    find: 'return isUnnamed || sqlStateOf',
+    replace: 'return sqlStateOf',
+    test: 'test/database/errors.test.ts',
+    title: /is a violation/,
+  },
+  {
+    what: 'A text is written to an array as JSON escapes it',
+    file: 'src/database/template.ts',
+    find: '/\\\\[^"\\\\]/.test(json) ? toArray(values, quote) : ',
+    replace: '',
+    test: rules,
+    title: /^a scan keeps every character of its texts/,
+  },
+  {
     what: 'Rules are asked before an existing check-in',
     file: 'src/domain/events/scan.ts',
     find: "if (checkIn) return { scanId, outcome: 'ALREADY_CHECKED_IN', reason: null, checkIn };",
