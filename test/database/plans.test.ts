@@ -708,9 +708,9 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
     policy,
     ...limits,
   };
-  for (const of of [database, distributed]) {
+  for (const each of [database, distributed]) {
     const config = { ...service.config, dataDir: await createDirectory() };
-    const startParts = { ...demoParts, database: of, tokens, url: 'http://localhost:8080' };
+    const startParts = { ...demoParts, database: each, tokens, url: 'http://localhost:8080' };
     for (let start = 0; start < 2; start++) await makeExampleValues(await openDemo(config, startParts), startParts);
   }
   await distributed.close();

@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
+import { stripTypeScriptTypes } from 'node:module';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { FAULTS } from '../mutants/faults/faults.ts';
@@ -20,4 +22,10 @@ test('a fault in a file fails its nearest tests', async () => {
     status: 1,
     stdout: expect.stringContaining('npm test -- test/domain/core/validation'),
   });
+});
+
+test('Node, which loads the nearest tests without Vite, can read all tests', () => {
+  const files = globSync('test/**/*.ts', { exclude: ['**/node_modules'] });
+  const read = (file: string) => stripTypeScriptTypes(readFileSync(file, 'utf8'));
+  for (const file of files) expect(() => read(file), file).not.toThrow();
 });

@@ -191,6 +191,7 @@ describe('the login page', () => {
   });
 
   test('signs nobody in with the answer of another issuer', async () => {
+    await fixture.signIn(OPERATORS.support);
     const browser = new ConsoleBrowser(fixture.url);
     const { callback } = await signInByCode(browser, '/login', OPERATORS.support);
     callback.searchParams.set('iss', 'https://evil.test');

@@ -81,9 +81,9 @@ it('applications that see a group learn of its changes', async () => {
   const { user, seen } = await createMember();
   await beginSession(service, tenant, user);
   await beginSession(service, other, user);
-  for (const of of [tenant, other]) {
-    const { webhookId } = await createTestWebhook(service, of);
-    await clientsOf(service, of).webhooks.updateWebhook({ webhookId, eventTypes: ['user.updated'] });
+  for (const application of [tenant, other]) {
+    const { webhookId } = await createTestWebhook(service, application);
+    await clientsOf(service, application).webhooks.updateWebhook({ webhookId, eventTypes: ['user.updated'] });
   }
   const told = async () => {
     const rows = await sql`

@@ -105,8 +105,8 @@ describe('a token', () => {
   it('is known to the resource alone', async () => {
     const { body } = await ask();
     expect(await introspect(body.access_token)).toMatchObject({ active: true });
-    for (const of of [machine, stranger])
-      expect(await introspect(body.access_token, of)).toMatchObject({ active: false });
+    for (const other of [machine, stranger])
+      expect(await introspect(body.access_token, other)).toMatchObject({ active: false });
     expect(await getUserinfo(service, body.access_token)).toMatchObject({ status: 401 });
     const changed = `${body.access_token?.slice(0, -3)}AAA`;
     expect(await introspect(changed)).toMatchObject({ active: false });
