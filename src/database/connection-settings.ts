@@ -12,10 +12,11 @@ export interface Timeouts {
 }
 
 /**
- * Set in each transaction, whose statements all find rows by an index. Postgres keeps the plans of statements: one that it
- * made while a table was short may read the whole table when it is long.
+ * Set in each transaction, whose statements find rows by an index, in its order. Postgres keeps the plans of statements: one
+ * that it made while a table was short, or had few instants, may read the whole table, or search each instant and sort,
+ * when the table is long.
  */
-export const PREFER_INDEXES = 'set local enable_seqscan = off';
+export const PREFER_INDEXES = 'set local enable_seqscan = off; set local enable_sort = off';
 
 /**
  * Sets the schema and the timeouts of a connection's statements, by `SET`: poolers refuse them as startup parameters.

@@ -109,8 +109,8 @@ export const CHECK_IN_RULE_FAULTS: readonly Fault[] = [
   {
     what: 'A transaction may keep a plan that reads a whole table',
     file: 'src/database/connection-settings.ts',
-    find: "export const PREFER_INDEXES = 'set local enable_seqscan = off';",
-    replace: "export const PREFER_INDEXES = 'set local enable_seqscan = on';",
+    find: 'set local enable_seqscan = off; set local enable_sort = off',
+    replace: 'set local enable_seqscan = on; set local enable_sort = on',
     test: 'test/robustness/check-in-cost.test.ts',
     title: /^a batch reads as much of a long list as of a short one/,
   },
