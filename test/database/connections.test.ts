@@ -31,8 +31,8 @@ afterAll(() => testDatabase[Symbol.asyncDispose]());
 test('a transaction prefers indexes', async () => {
   await using database = openDatabase();
   const transact = () => database.transact({ applicationId: '', deadline: soon() }, (run) => run(selectSetting, {}));
-  expect(await transact()).toEqual([{ scansTables: 'off' }]);
-  expect(await database.run(selectSetting, {}, soon())).toEqual([{ scansTables: 'on' }]);
+  expect(await transact()).toEqual([{ scansTables: 'off', sorts: 'off' }]);
+  expect(await database.run(selectSetting, {}, soon())).toEqual([{ scansTables: 'on', sorts: 'on' }]);
 });
 
 describe('a statement', () => {
@@ -326,7 +326,7 @@ const selectPid: Statement<unknown[]> = (db) =>
 
 const selectSetting: Statement<unknown[]> = (db) =>
   db
-    .select({ scansTables: sql`current_setting('enable_seqscan')` })
+    .select({ scansTables: sql`current_setting('enable_seqscan')`, sorts: sql`current_setting('enable_sort')` })
     .from(sql`(select) as nothing`)
     .prepare('select_setting');
 

@@ -115,6 +115,14 @@ export const CHECK_IN_RULE_FAULTS: readonly Fault[] = [
     title: /^a batch reads as much of a long list as of a short one/,
   },
   {
+    what: 'A transaction may search each instant and sort',
+    file: 'src/database/connection-settings.ts',
+    find: '; set local enable_sort = off',
+    replace: '',
+    test: 'test/database/connections.test.ts',
+    title: /^a transaction prefers indexes/,
+  },
+  {
     what: 'A transaction begins without its settings',
     file: 'src/database/connection-settings.ts',
     find: '; ${PREFER_INDEXES}`);',
