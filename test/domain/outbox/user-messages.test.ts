@@ -259,7 +259,7 @@ test('the longest message is far below 256 KiB', async () => {
   for (const { body } of receiver.at('/long')) expect(Buffer.byteLength(body)).toBeLessThan(64 * 1024);
 });
 
-test('a change of a user that is erased meanwhile is neither sent nor kept', async () => {
+test('a change of a user that is erased meanwhile is not kept, and one that commits later is not sent either', async () => {
   const { tenant, events } = await subscribe('/overtaken', ['*']);
   const { id } = await createTestUser(service);
   const messageOf = (type: string) => `
@@ -278,5 +278,7 @@ test('a change of a user that is erased meanwhile is neither sent nor kept', asy
   await sql.unsafe(messageOf('session.created'));
   await expect.poll(() => sql`select from webhook_messages where user_id = ${id}`).toHaveLength(0);
   await events.createEvent({ eventId: 'e' });
-  await expect.poll(() => receivedAt('/overtaken')).toEqual([expect.objectContaining({ type: 'event.created' })]);
+  await expect.poll(() => receivedAt('/overtaken').map(({ type }) => type)).toContain('event.created');
+  // The change may have been sent before the erasure was complete.
+  expect(receivedAt('/overtaken').map(({ type }) => type)).not.toContain('session.created');
 });
