@@ -8,8 +8,8 @@ import { announce, HAS_MESSAGES, type HasMessages } from '../outbox/insert-messa
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { InvalidTokenError, type LoginClaims } from '../tokens/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
-import { byAccess, formFor } from './by-access.ts';
 import { FOUND_SESSION, findOrBegin } from './find-or-begin-session.ts';
+import { formFor, inForms } from './forms.ts';
 import { endLateSession } from './late-sessions.ts';
 import { type BegunSession, newSession, type Peer } from './session.ts';
 import { findMissingOrigin, ORIGINS, type SessionOrigin, UNKNOWN_ORIGIN } from './session-origin.ts';
@@ -78,16 +78,16 @@ type SoughtSession = LoginClaims & Peer & ReturnType<typeof newSession> & Sessio
 
 type FoundSession = RowOfType<typeof FOUND_SESSION> & Partial<HasMessages>;
 
-const FIND_OR_BEGIN = byAccess(
+const FIND_OR_BEGIN = inForms(
   'find_or_begin_session',
-  (name, cutoffOf) => statement(name, FOUND_SESSION)`
-    ${findOrBegin(ORIGINS.intent, 'unless asked', { cutoffOf })}`.ifDistributed`
-    ${findOrBegin(ORIGINS.parameters, 'unless asked', { cutoffOf })}`,
+  (name, parts) => statement(name, FOUND_SESSION)`
+    ${findOrBegin(ORIGINS.intent, 'unless asked', { parts })}`.ifDistributed`
+    ${findOrBegin(ORIGINS.parameters, 'unless asked', { parts })}`,
 );
 
-const FIND_OR_BEGIN_AND_NOTIFY = byAccess(
+const FIND_OR_BEGIN_AND_NOTIFY = inForms(
   'find_or_begin_session_and_notify',
-  (name, cutoffOf) => statement(name, { ...FOUND_SESSION, ...HAS_MESSAGES })`
-    ${findOrBegin(ORIGINS.intent, 'yes', { cutoffOf })}`.ifDistributed`
-    ${findOrBegin(ORIGINS.parameters, 'yes', { cutoffOf })}`,
+  (name, parts) => statement(name, { ...FOUND_SESSION, ...HAS_MESSAGES })`
+    ${findOrBegin(ORIGINS.intent, 'yes', { parts })}`.ifDistributed`
+    ${findOrBegin(ORIGINS.parameters, 'yes', { parts })}`,
 );

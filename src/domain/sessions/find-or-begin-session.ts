@@ -6,9 +6,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import { hasSubscriberToAny, messagesOf, notified } from '../outbox/insert-message.ts';
 import { sessionCreated, userJoined } from '../outbox/user-messages.ts';
 import type { SignInMethod } from '../tokens/verify-token.ts';
-import { shownAttributes } from '../users/attributes.ts';
-import type { CutoffOf } from './by-access.ts';
-import { latestCutoff } from './cutoffs.ts';
+import type { FormParts } from './forms.ts';
 import { lastSignIn } from './session.ts';
 import type { OriginColumns } from './session-origin.ts';
 
@@ -74,8 +72,7 @@ export const GIVEN_SIGN_IN: SignInColumns = {
 
 /** What a statement has beside the session. */
 interface Additions {
-  /** Otherwise, who may enter the application is not asked. */
-  readonly cutoffOf?: CutoffOf;
+  readonly parts: FormParts;
   readonly signIn?: SignInColumns;
   /** CTEs that come first, each before a comma. */
   readonly first?: SQL;
@@ -100,9 +97,9 @@ interface Additions {
 export function findOrBegin(
   { address, userAgent, browser, onBehalfBy, join, isKnown }: OriginColumns,
   notifies: 'yes' | 'no' | 'unless asked',
-  additions: Additions = {},
+  additions: Additions,
 ): SQL {
-  const { cutoffOf = latestCutoff, signIn = GIVEN_SIGN_IN, first = sql``, audited = sql`begun` } = additions;
+  const { parts, signIn = GIVEN_SIGN_IN, first = sql``, audited = sql`begun` } = additions;
   const { condition = sql``, ofCaller = sql``, ctes = sql``, columns = sql`` } = additions;
   return sql`
     with ${first} live as (
@@ -112,7 +109,7 @@ export function findOrBegin(
       where application_id = ${p.uuid('applicationId')} and user_id = ${signIn.userId}
         and expires_at > ${p.instant('now')}
     ), caller as (
-      select id, email, name, profile_image, wallet_address, attributes, ${cutoffOf(sql`id`)} as cutoff_at${ofCaller}
+      select id, email, name, profile_image, wallet_address, attributes, ${parts.cutoffOf(sql`id`)} as cutoff_at${ofCaller}
       from users ${signIn.join}
       where id = ${signIn.userId} and deleted_at is null and deactivated_at is null ${condition}
     ), kept as (
@@ -121,7 +118,7 @@ export function findOrBegin(
     ), begun as (
       insert into sessions as s (application_id, user_id, ${replaced})
       select ${p.uuid('applicationId')}, caller.id, email, name, profile_image, wallet_address,
-        ${shownAttributes(sql`caller.attributes`)}, cutoff_at,
+        ${parts.attributesOf(sql`caller.attributes`)}, cutoff_at,
         coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${browser}, ${onBehalfBy},
         ${p.uuid('id')}, ${signIn.method}, ${signIn.assurance}, ${signIn.authenticatedAt}, null, ${p.instant('now')}, ${p.instant('now')},
         ${signIn.expiresAt}

@@ -6,7 +6,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, identifier, type Unchecked, UUID } from '../core/validation.ts';
-import { byAccess, formFor } from './by-access.ts';
+import { formFor, inForms } from './forms.ts';
 import { latestEnd, parametersOf, renewableSession, SESSION_LIFETIME_MS, type SessionSettings } from './session.ts';
 
 const rules = { sessionId: identifier };
@@ -62,14 +62,14 @@ const CHANGES = {
  * session that is not due any more, and return it. If a sign-in after a revocation has overwritten the row meanwhile,
  * the `cutoff_at` of the row prevents the renewal.
  */
-const FIND_OR_BEGIN = byAccess(
+const FIND_OR_BEGIN = inForms(
   'find_or_begin_successor',
-  (name, cutoffOf) => statement(name, {
+  (name, parts) => statement(name, {
     id: sessions.id,
     createdAt: sessions.createdAt,
     expiresAt: sessions.expiresAt,
   })`
-  with target as (${renewableSession(cutoffOf, suffices)}
+  with target as (${renewableSession(parts, suffices)}
   ), newest as (
     select s.*, ${isDue(sql`s.latest_end`)} as is_due from (
       select s.id, s.created_at, s.expires_at, ${latestEnd(sql`s.authenticated_at`, sql`s.last_authenticated_at`)}

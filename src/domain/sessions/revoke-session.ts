@@ -7,8 +7,9 @@ import { check, identifier, type Unchecked, UUID } from '../core/validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { loggedOut } from '../outbox/logout-message.ts';
 import { sessionRevoked } from '../outbox/user-messages.ts';
-import { cutOffSessions, latestCutoff, runCutoff } from './cutoffs.ts';
+import { cutOffSessions, runCutoff } from './cutoffs.ts';
 import { forgetLateSignIns, forgetSignIns } from './forget-sign-ins.ts';
+import { PLAIN } from './forms.ts';
 import { endLateSession } from './late-sessions.ts';
 import { parametersOf, renewableSession, type SessionSettings } from './session.ts';
 
@@ -56,7 +57,7 @@ const endRenewableSessionAndForget = statement('end_renewable_session_and_forget
 
 function end(forget?: SQL): SQL {
   return sql`
-    with target as (${renewableSession(latestCutoff)}
+    with target as (${renewableSession(PLAIN)}
     ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
     ${cutOffSessions(sql`target`)},
     ${forget ? sql`${forget},` : sql``}

@@ -6,9 +6,9 @@ import { p, type RowOfType, t } from '../../database/template.ts';
 import { ONE_FACTOR } from '../core/assurance.ts';
 import type { Application, ApplicationCall } from '../core/call.ts';
 import type { SignInMethod } from '../tokens/verify-token.ts';
-import { attributeParameter, shownAttributes } from '../users/attributes.ts';
+import { attributeParameter } from '../users/attributes.ts';
 import type { Profile } from '../users/user.ts';
-import type { CutoffOf } from './by-access.ts';
+import type { FormParts } from './forms.ts';
 
 export const SESSION_LIFETIME_MS = DEFAULT_IDLE_SECONDS * 1_000;
 
@@ -117,9 +117,9 @@ export function latestEnd(authenticatedAt: SQL, lastAuthenticatedAt: SQL): SQL {
  *
  * @param condition more, with `and` before it: `s` is the newest session of the user, if there is one
  */
-export const renewableSession = (cutoffOf: CutoffOf, condition = sql``) => sql`
+export const renewableSession = ({ cutoffOf, attributesOf }: FormParts, condition = sql``) => sql`
   select i.user_id, i.authenticated_at, greatest(i.authenticated_at, ${lastSignIn('s')}) as last_sign_in_at, u.email, u.name, u.profile_image, u.wallet_address,
-    ${shownAttributes(sql`u.attributes`)} as attributes
+    ${attributesOf(sql`u.attributes`)} as attributes
   from session_ids i join users u on u.id = i.user_id
     left join sessions s on s.application_id = i.application_id and s.user_id = i.user_id
   where i.application_id = ${p.uuid('applicationId')} and i.id = ${p.uuid('sessionId')}

@@ -2,8 +2,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { SealKeys } from '../../../crypto/sealed-bytes.ts';
 import { loginIntents } from '../../../database/intent-schema.ts';
 import { p, statement, t } from '../../../database/template.ts';
-import { byAccess, formFor } from '../../../domain/sessions/by-access.ts';
 import { findOrBegin, type SignInColumns } from '../../../domain/sessions/find-or-begin-session.ts';
+import { formFor, inForms } from '../../../domain/sessions/forms.ts';
 import { newSession, type Peer } from '../../../domain/sessions/session.ts';
 import type { OriginColumns } from '../../../domain/sessions/session-origin.ts';
 import { computeSid } from '../../../domain/sessions/sid.ts';
@@ -163,14 +163,14 @@ const REDEEMED = {
 };
 
 /** Returns no row if the user cannot sign in. The code is redeemed nevertheless. */
-const REDEEM_AND_BEGIN = byAccess(
+const REDEEM_AND_BEGIN = inForms(
   'redeem_code_and_begin_session',
-  (name, cutoffOf) =>
+  (name, parts) =>
     statement(name, {
       ...FOUND,
       ...REDEEMED,
     }).ifWhole`${findOrBegin(origin, 'unless asked', {
-      cutoffOf,
+      parts,
       signIn,
       first: sql`${redeemedIntent},`,
       audited: sql`redeemed`,

@@ -2,8 +2,8 @@
 import { sql } from 'drizzle-orm';
 import { oidcGrants } from '../../../database/oidc-schema.ts';
 import { p, statement } from '../../../database/template.ts';
-import { byAccess, type CutoffOf } from '../../../domain/sessions/by-access.ts';
 import { findOrBegin, GIVEN_SIGN_IN } from '../../../domain/sessions/find-or-begin-session.ts';
+import { type FormParts, inForms } from '../../../domain/sessions/forms.ts';
 import { emailVerifiedAt, FOUND, groupsIn, verifiedEmail } from './insert-grant.ts';
 
 /** What a refresh of the client of a resource reads, too. */
@@ -22,9 +22,9 @@ const origin = {
   isKnown: sql``,
 };
 
-const continued = (cutoffOf: CutoffOf, more = sql``) =>
+const continued = (parts: FormParts, more = sql``) =>
   findOrBegin(origin, 'no', {
-    cutoffOf,
+    parts,
     signIn: { ...GIVEN_SIGN_IN, assurance: sql`g.assurance` },
     ofCaller: emailVerifiedAt,
     condition: sql`and exists (select 1 from oidc_grants g where ${isLiveGrant})`,
@@ -33,14 +33,14 @@ const continued = (cutoffOf: CutoffOf, more = sql``) =>
       ${groupsIn(p.integer('scope'))}${more}`,
   });
 
-export const CONTINUE = byAccess(
+export const CONTINUE = inForms(
   'continue_granted_session',
-  (name, cutoffOf) => statement(name, FOUND)`${continued(cutoffOf)}`,
+  (name, parts) => statement(name, FOUND)`${continued(parts)}`,
 );
 
 const scopeNames = sql`, (select g.scope_names from oidc_grants g where ${isLiveGrant}) as scope_names`;
 
-export const CONTINUE_FOR_CLIENT = byAccess(
+export const CONTINUE_FOR_CLIENT = inForms(
   'continue_session_of_client',
-  (name, cutoffOf) => statement(name, FOUND_FOR_CLIENT)`${continued(cutoffOf, scopeNames)}`,
+  (name, parts) => statement(name, FOUND_FOR_CLIENT)`${continued(parts, scopeNames)}`,
 );

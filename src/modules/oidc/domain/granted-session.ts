@@ -2,8 +2,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import { p, type RowOfType, statement } from '../../../database/template.ts';
 import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import { announce, HAS_MESSAGES, type HasMessages } from '../../../domain/outbox/insert-message.ts';
-import { byAccess, type CutoffOf, formFor } from '../../../domain/sessions/by-access.ts';
 import { findOrBegin } from '../../../domain/sessions/find-or-begin-session.ts';
+import { type FormParts, formFor, inForms } from '../../../domain/sessions/forms.ts';
 import { endLateSession } from '../../../domain/sessions/late-sessions.ts';
 import { newSession, type Peer } from '../../../domain/sessions/session.ts';
 import { ORIGINS } from '../../../domain/sessions/session-origin.ts';
@@ -146,7 +146,7 @@ type FoundSession = RowOfType<typeof FOUND> &
   Partial<Pick<RowOfType<typeof FOUND_FOR_CLIENT>, 'scopeNames'>> &
   Partial<HasMessages>;
 
-function begin(notifies: 'yes' | 'unless asked', cutoffOf: CutoffOf): SQL {
+function begin(notifies: 'yes' | 'unless asked', parts: FormParts): SQL {
   const grant = insertGrant({
     grantId: p.uuid('grantId'),
     sid: p.uuid('sid'),
@@ -169,15 +169,15 @@ function begin(notifies: 'yes' | 'unless asked', cutoffOf: CutoffOf): SQL {
     browserDigest: p.bytes('originBrowser'),
     authenticatedAt: p.instant('authenticatedAt'),
   });
-  return findOrBegin(ORIGINS.parameters, notifies, { ...grant, cutoffOf, condition: sql`and ${condition}` });
+  return findOrBegin(ORIGINS.parameters, notifies, { ...grant, parts, condition: sql`and ${condition}` });
 }
 
-const BEGIN = byAccess(
+const BEGIN = inForms(
   'begin_granted_session',
-  (name, cutoffOf) => statement(name, FOUND)`${begin('unless asked', cutoffOf)}`,
+  (name, parts) => statement(name, FOUND)`${begin('unless asked', parts)}`,
 );
 
-const BEGIN_AND_NOTIFY = byAccess(
+const BEGIN_AND_NOTIFY = inForms(
   'begin_granted_session_and_notify',
-  (name, cutoffOf) => statement(name, { ...FOUND, ...HAS_MESSAGES })`${begin('yes', cutoffOf)}`,
+  (name, parts) => statement(name, { ...FOUND, ...HAS_MESSAGES })`${begin('yes', parts)}`,
 );
