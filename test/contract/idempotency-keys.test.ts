@@ -9,6 +9,7 @@ import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import { Database } from '../../src/database/database.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { HOUR, TestClock } from '../support/clock.ts';
+import { LAYOUT } from '../support/database.ts';
 import { dumpTables } from '../support/dump.ts';
 import { request } from '../support/http.ts';
 import { holdLock, waitForLockWaiters } from '../support/lock.ts';
@@ -220,7 +221,7 @@ describe('a key', () => {
     expect(second.data).not.toEqual(first.data);
     expect(await create(fields, withKey(key))).toEqual(second);
     clock.advance(24 * HOUR + 1);
-    const own = new Database(database.url, { connections: 1, statementTimeoutMs: 60_000 });
+    const own = new Database(database.url, { connections: 1, layout: LAYOUT, statementTimeoutMs: 60_000 });
     await removeExpired(own, { now: clock.read(), webhookLogDays: 14 });
     await own.close();
     expect((await database.sql`select from idempotency_keys`).count).toBe(0);

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { Database } from '../../src/database/database.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { HOUR, MINUTE, TestClock } from '../support/clock.ts';
+import { LAYOUT } from '../support/database.ts';
 import {
   adminClient,
   beginSession,
@@ -46,7 +47,7 @@ const renew = (sessionId: string, client = sessions) =>
   );
 
 async function removeExpiredNow(): Promise<void> {
-  const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
+  const database = new Database(service.database.url, { connections: 2, layout: LAYOUT, statementTimeoutMs: 60_000 });
   await removeExpired(database, { now: clock.read(), webhookLogDays: 14 });
   await database.close();
 }

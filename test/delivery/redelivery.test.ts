@@ -4,6 +4,7 @@ import { Database } from '../../src/database/database.ts';
 import { readBacklog } from '../../src/delivery/backlog.ts';
 import type { AttemptOutcome } from '../../src/delivery/http-exchange.ts';
 import { HOUR, MINUTE } from '../support/clock.ts';
+import { LAYOUT } from '../support/database.ts';
 import { answer, eventIdOf, openDeliveryFixture } from '../support/delivery-fixture.ts';
 
 const DAY = 24 * HOUR;
@@ -57,7 +58,7 @@ test('a redelivery under way does not count as due since 1970', async () => {
   startWorker(send);
   await webhooks.sendTestMessage({ webhookId });
   await expect.poll(() => send.mock.calls.length).toBe(1);
-  const database = new Database(service.database.url, { connections: 1, statementTimeoutMs: 5_000 });
+  const database = new Database(service.database.url, { connections: 1, layout: LAYOUT, statementTimeoutMs: 5_000 });
   onTestFinished(() => database.close());
   const backlog = await readBacklog(database.within(performance.now() + 60_000));
   attempt.resolve();

@@ -6,7 +6,7 @@ import { DatabaseClock } from '../../src/database/database-clock.ts';
 import { DAY_MS } from '../../src/database/table-facts.ts';
 import { removeExpired, runExpiryJob } from '../../src/jobs/expiry.ts';
 import { stopTimer } from '../support/clock.ts';
-import { cloneDatabase, type TestDatabase } from '../support/database.ts';
+import { cloneDatabase, LAYOUT, type TestDatabase } from '../support/database.ts';
 import { waitForLockWaiters } from '../support/lock.ts';
 import { RecordingDatabase } from '../support/recording-database.ts';
 
@@ -313,7 +313,7 @@ describe('the expiry job', () => {
 });
 
 function openDatabase(url: string) {
-  const database = new Database(url, { connections: 2, statementTimeoutMs: 60_000 });
+  const database = new Database(url, { connections: 2, layout: LAYOUT, statementTimeoutMs: 60_000 });
   return { database, [Symbol.asyncDispose]: () => database.close() };
 }
 

@@ -6,6 +6,7 @@ import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.t
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
 import { HOUR } from '../support/clock.ts';
+import { LAYOUT } from '../support/database.ts';
 import { clientsOf, createTenant, createTestWebhook, startTestService } from '../support/service.ts';
 
 const DAY = 24 * HOUR;
@@ -62,6 +63,6 @@ test('encrypts earlier signing keys anew when the encryption key is rotated', as
 });
 
 function openDatabase(url: string) {
-  const database = new Database(url, { connections: 2, statementTimeoutMs: 60_000 });
+  const database = new Database(url, { connections: 2, layout: LAYOUT, statementTimeoutMs: 60_000 });
   return Object.assign(database, { [Symbol.asyncDispose]: () => database.close() });
 }

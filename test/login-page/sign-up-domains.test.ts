@@ -8,6 +8,7 @@ import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import { signUp } from '../../src/domain/login/sign-up.ts';
 import { SignUpRules } from '../../src/domain/login/sign-up-rules.ts';
 import { createAuthTokens } from '../../src/domain/tokens/create-auth-tokens.ts';
+import { LAYOUT } from '../support/database.ts';
 import { createDirectory } from '../support/directory.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
 import { formOf, LoginBrowser } from '../support/login-browser.ts';
@@ -35,7 +36,7 @@ const blocking = await fixture.startReplica({
 });
 const admin = adminClient(service);
 const { sql } = service.database;
-const database = new Database(service.database.url, { connections: 1, statementTimeoutMs: 60_000 });
+const database = new Database(service.database.url, { connections: 1, layout: LAYOUT, statementTimeoutMs: 60_000 });
 afterAll(async () => {
   await database.close();
   await blocking.close();

@@ -6,6 +6,9 @@ import { openClient } from '../../src/database/open-client.ts';
 import { onServer, withDatabase } from './on-server.ts';
 import { TEMPLATE } from './ready-directory.ts';
 
+/** How the tables of test databases lie, for tests that open a `Database` of their own. */
+export const LAYOUT = process.env.CITUS_URL ? 'distributed' : 'whole';
+
 export interface TestDatabase extends AsyncDisposable {
   readonly url: string;
   /** A client of its own, to read and change the rows without the service. */

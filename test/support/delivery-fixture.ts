@@ -7,6 +7,7 @@ import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
 import { createLogger } from '../../src/log.ts';
 import { TestClock } from './clock.ts';
+import { LAYOUT } from './database.ts';
 import { clientsOf, createTenant, createTestUser, startTestService } from './service.ts';
 
 export type Send = (request: AttemptRequest, signal?: AbortSignal) => Promise<AttemptOutcome> | AttemptOutcome;
@@ -40,7 +41,8 @@ export async function openDeliveryFixture() {
   /** Starts a worker that hands each request to `send` instead of an endpoint. Returns what stops it. */
   function startWorker(send: Send, { schedule = [0, 0], ...options }: WorkerOptions = {}) {
     const database =
-      options.database ?? new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
+      options.database ??
+      new Database(service.database.url, { connections: 2, layout: LAYOUT, statementTimeoutMs: 60_000 });
     const end = Promise.withResolvers<AttemptOutcome>();
     const worker = new DeliveryWorker({
       ...{ cipher: new SigningKeyCipher(encryptionKeys), clock: clock.read, logger: createLogger('silent') },
@@ -87,7 +89,7 @@ export async function openDeliveryFixture() {
 
   /** Opens a database whose statements can be made to fail or to wait. */
   function openMortalDatabase() {
-    const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
+    const database = new Database(service.database.url, { connections: 2, layout: LAYOUT, statementTimeoutMs: 60_000 });
     let fails = (_: PlaceholderValues) => false;
     let hold = async (_: PlaceholderValues): Promise<void> => {};
     const run = database.run.bind(database);

@@ -14,6 +14,7 @@ import { redeemPasskey } from '../../src/modules/passkeys/domain/redeem-passkey.
 import { createRelyingParty, type RelyingParty } from '../../src/modules/passkeys/domain/relying-party.ts';
 import { storePasskey } from '../../src/modules/passkeys/domain/store-passkey.ts';
 import { TestClock } from './clock.ts';
+import { LAYOUT } from './database.ts';
 import { newAddress } from './login-browser.ts';
 import { newBrowser } from './new-browser.ts';
 import { type Oddities, SoftwarePasskey } from './passkey.ts';
@@ -50,6 +51,7 @@ export class PasskeyFixture implements AsyncDisposable {
     this.#database = new Database(service.database.url, {
       clock: this.clock.read,
       connections: 4,
+      layout: LAYOUT,
       statementTimeoutMs: 60_000,
     });
   }

@@ -5,6 +5,7 @@ import { ApiKeys } from '../../../src/domain/api-keys/api-keys.ts';
 import { generateApiKey } from '../../../src/domain/applications/api-key.ts';
 import { stopTimer } from '../../support/clock.ts';
 import { countStatements } from '../../support/count-statements.ts';
+import { LAYOUT } from '../../support/database.ts';
 import { HttpPool } from '../../support/http.ts';
 import { holdLock } from '../../support/lock.ts';
 import { refusalOf } from '../../support/refusals.ts';
@@ -18,7 +19,7 @@ const INVALID_API_KEY = {
 };
 
 const service = await startTestService();
-const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
+const database = new Database(service.database.url, { connections: 2, layout: LAYOUT, statementTimeoutMs: 60_000 });
 
 afterAll(async () => {
   await database.close();

@@ -2,11 +2,12 @@ import { afterAll, expect, test } from 'vitest';
 import { Database } from '../../../src/database/database.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import { changeGroupAccess } from '../../../src/domain/groups/set-group-access.ts';
+import { LAYOUT } from '../../support/database.ts';
 import { holdLock, waitForLockWaiters } from '../../support/lock.ts';
 import { adminClient, createTenant, createTestGroup, startTestService } from '../../support/service.ts';
 
 const service = await startTestService();
-const database = new Database(service.database.url, { connections: 4, statementTimeoutMs: 60_000 });
+const database = new Database(service.database.url, { connections: 4, layout: LAYOUT, statementTimeoutMs: 60_000 });
 afterAll(async () => {
   await database.close();
   await service.close();

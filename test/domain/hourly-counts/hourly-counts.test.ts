@@ -4,13 +4,13 @@ import { HourlyCounts } from '../../../src/domain/hourly-counts/hourly-counts.ts
 import { MemoryCounts } from '../../../src/jobs/memory-counts.ts';
 import { createLogger } from '../../../src/log.ts';
 import { readHourlyCounts } from '../../../src/modules/console/statements/read-hourly-counts.ts';
-import { cloneDatabase } from '../../support/database.ts';
+import { cloneDatabase, LAYOUT } from '../../support/database.ts';
 import { beginSession, createTenant, createTestUser, startTestService } from '../../support/service.ts';
 
 const HOUR = 60 * 60_000;
 const NOON = new Date('2026-03-01T12:00:00Z');
 const testDatabase = await cloneDatabase();
-const database = new Database(testDatabase.url, { connections: 1, statementTimeoutMs: 60_000 });
+const database = new Database(testDatabase.url, { connections: 1, layout: LAYOUT, statementTimeoutMs: 60_000 });
 const run: Run = (statement, parameters) => database.run(statement, parameters, Number.POSITIVE_INFINITY);
 const at = (minutes: number) => new Date(NOON.getTime() + minutes * 60_000);
 

@@ -8,6 +8,7 @@ import { removeApplicationUser } from '../../../src/domain/lifecycle/remove-appl
 import { revokeSession } from '../../../src/domain/sessions/revoke-session.ts';
 import { revokeUserSessions } from '../../../src/domain/sessions/revoke-user-sessions.ts';
 import { HOUR } from '../../support/clock.ts';
+import { LAYOUT } from '../../support/database.ts';
 import {
   adminClient,
   clientsOf,
@@ -88,7 +89,7 @@ test('sessions that are found late are deleted, and webhooks learn of it', async
 });
 
 describe('what a revocation inserts is announced before it looks for late sessions', () => {
-  const database = new Database(service.database.url, { connections: 1, statementTimeoutMs: 60_000 });
+  const database = new Database(service.database.url, { connections: 1, layout: LAYOUT, statementTimeoutMs: 60_000 });
   afterAll(() => database.close());
 
   const verbs: Record<string, (call: ApplicationCall, userId: string, sessionId: string) => Promise<unknown>> = {

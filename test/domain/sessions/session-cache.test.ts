@@ -6,11 +6,12 @@ import { Database, DatabaseUnavailableError, type Run } from '../../../src/datab
 import { LiveSessions } from '../../../src/domain/sessions/live-sessions.ts';
 import { MINUTE, stopTimer, TestClock } from '../../support/clock.ts';
 import { countStatements } from '../../support/count-statements.ts';
+import { LAYOUT } from '../../support/database.ts';
 import { holdLock } from '../../support/lock.ts';
 import { beginSession, clientsOf, createTenant, createTestUser, startTestService } from '../../support/service.ts';
 
 const service = await startTestService();
-const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
+const database = new Database(service.database.url, { connections: 2, layout: LAYOUT, statementTimeoutMs: 60_000 });
 const tenant = await createTenant(service);
 const other = await createTenant(service);
 const { sessions } = clientsOf(service, tenant);

@@ -9,6 +9,7 @@ import { deriveLoginCodeKeys } from '../../../src/domain/login/login-code.ts';
 import { expireInvitations } from '../../../src/modules/invitations/domain/expire-invitations.ts';
 import { inviteUser } from '../../../src/modules/invitations/domain/invite-user.ts';
 import { HOUR } from '../../support/clock.ts';
+import { LAYOUT } from '../../support/database.ts';
 import { LoginBrowser } from '../../support/login-browser.ts';
 import { LoginFixture } from '../../support/login-fixture.ts';
 import {
@@ -29,7 +30,7 @@ const fixture = await LoginFixture.open({ start: new Date() });
 const { service, mailbox, clock } = fixture;
 const admin = adminClient(service);
 const { sql } = service.database;
-const database = new Database(service.database.url, { connections: 1, statementTimeoutMs: 60_000 });
+const database = new Database(service.database.url, { connections: 1, layout: LAYOUT, statementTimeoutMs: 60_000 });
 afterAll(async () => {
   await database.close();
   await fixture.close();

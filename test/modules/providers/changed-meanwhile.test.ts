@@ -11,6 +11,7 @@ import { createAuthTokens } from '../../../src/domain/tokens/create-auth-tokens.
 import { markEmailVerified } from '../../../src/domain/users/mark-email-verified.ts';
 import { redeemProviderAnswer } from '../../../src/modules/providers/domain/redeem-provider-answer.ts';
 import type { LoginProvider } from '../../../src/modules/providers/parse-login-providers.ts';
+import { LAYOUT } from '../../support/database.ts';
 import { newBrowser } from '../../support/new-browser.ts';
 import {
   createLoginIntent,
@@ -21,7 +22,7 @@ import {
 } from '../../support/service.ts';
 
 const service = await startTestService();
-const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
+const database = new Database(service.database.url, { connections: 2, layout: LAYOUT, statementTimeoutMs: 60_000 });
 afterAll(async () => {
   await database.close();
   await service.close();

@@ -7,6 +7,7 @@ import { Database } from '../../../src/database/database.ts';
 import { removeExpired } from '../../../src/jobs/expiry.ts';
 import type { RememberedSignInsConfig } from '../../../src/modules/remembered-sign-ins/settings.ts';
 import { HOUR, MINUTE } from '../../support/clock.ts';
+import { LAYOUT } from '../../support/database.ts';
 import { type BegunLogin, beginLogin, type LoginBrowser, type LoginPage, textOf } from '../../support/login-browser.ts';
 import { LoginFixture } from '../../support/login-fixture.ts';
 import {
@@ -325,7 +326,7 @@ describe.each(Object.entries(CUTOFFS))('after %s', (name, revoke) => {
     await revoke({ user, sessionId: '' });
     expect((await insist(browser, page, login)).alert).toContain('We do not remember');
     clock.advance(2 * HOUR);
-    const database = new Database(service.database.url, { connections: 2, statementTimeoutMs: 60_000 });
+    const database = new Database(service.database.url, { connections: 2, layout: LAYOUT, statementTimeoutMs: 60_000 });
     await removeExpired(database, { now: clock.read(), webhookLogDays: 14 });
     await database.close();
     await expectNotRemembered(browser, forum);

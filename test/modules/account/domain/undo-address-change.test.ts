@@ -7,6 +7,7 @@ import { eraseUser } from '../../../../src/domain/lifecycle/end-user.ts';
 import { changeOwnEmail, updateUser } from '../../../../src/domain/users/update-user.ts';
 import { type AddressChange, undoAddressChange } from '../../../../src/modules/account/domain/undo-address-change.ts';
 import { HOUR, TestClock } from '../../../support/clock.ts';
+import { LAYOUT } from '../../../support/database.ts';
 import { holdLock, waitForLockWaiters } from '../../../support/lock.ts';
 import { createTestUser, startTestService } from '../../../support/service.ts';
 
@@ -16,7 +17,7 @@ const SKEW = 5_000;
 const REFUSED = 'User not found';
 
 const service = await startTestService();
-const database = new Database(service.database.url, { connections: 4, statementTimeoutMs: 60_000 });
+const database = new Database(service.database.url, { connections: 4, layout: LAYOUT, statementTimeoutMs: 60_000 });
 afterAll(async () => {
   await database.close();
   await service.close();

@@ -6,11 +6,12 @@ import { OidcClients } from '../../../../src/modules/oidc/domain/oidc-clients.ts
 import { PublicClients } from '../../../../src/modules/oidc/domain/public-clients.ts';
 import { stopTimer } from '../../../support/clock.ts';
 import { countStatements } from '../../../support/count-statements.ts';
+import { LAYOUT } from '../../../support/database.ts';
 import { createOidcTenant } from '../../../support/oidc-client.ts';
 import { startTestService } from '../../../support/service.ts';
 
 const service = await startTestService();
-const database = new Database(service.database.url, { connections: 1, statementTimeoutMs: 60_000 });
+const database = new Database(service.database.url, { connections: 1, layout: LAYOUT, statementTimeoutMs: 60_000 });
 afterAll(async () => {
   await database.close();
   await service.close();

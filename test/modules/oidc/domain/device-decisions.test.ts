@@ -6,10 +6,11 @@ import { beginDeviceLogin } from '../../../../src/modules/oidc/domain/begin-devi
 import { decideDeviceLogin } from '../../../../src/modules/oidc/domain/decide-device-login.ts';
 import { loginIntentIdsOf } from '../../../../src/modules/oidc/domain/device-codes.ts';
 import { deriveTokenKeys } from '../../../../src/modules/oidc/domain/token-keys.ts';
+import { LAYOUT } from '../../../support/database.ts';
 import { adminClient, createTenant, createTestUser, startTestService } from '../../../support/service.ts';
 
 const service = await startTestService();
-const database = new Database(service.database.url, { connections: 1, statementTimeoutMs: 60_000 });
+const database = new Database(service.database.url, { connections: 1, layout: LAYOUT, statementTimeoutMs: 60_000 });
 afterAll(async () => {
   await database.close();
   await service.close();
