@@ -10,7 +10,6 @@ const SLOW_MS = 800;
 const MOST = 1_000;
 const LEAST = 32;
 
-// Whole milliseconds, so that differences are exact.
 const timer = stopTimer();
 afterAll(() => timer[Symbol.dispose]());
 

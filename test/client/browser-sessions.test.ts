@@ -211,7 +211,6 @@ describe('a browser', () => {
     const { port } = hanging.address() as AddressInfo;
     const stuck = createUsherClient({ baseUrl: `http://127.0.0.1:${port}`, apiKey: 'any' });
     const sessions = createSessions({ client: stuck, timeoutMs: 50 });
-    // Whole milliseconds, so that differences are exact.
     using timer = stopTimer();
     try {
       const failed = { code: Code.DeadlineExceeded, status: 503 };

@@ -31,7 +31,6 @@ test.each([undefined, 5_000, 60_000])(
   'with a staleness of %s ms, nobody counts as signed in for more than five seconds',
   async (maxStalenessMs) => {
     const { checks, asked } = createChecks(maxStalenessMs);
-    // Whole milliseconds, so that differences are exact.
     using timer = stopTimer();
     await checks.find('a');
     timer.advance(2_499);

@@ -14,16 +14,18 @@ test.for([
   ['postmaster was shut down, exiting', true],
   ['cache lookup failed for relation 12345', false],
 ] as const)('"%s" without a code of its own passes: %s', async ([message, passes], { expect }) => {
-  const statement = `do $$ begin raise exception '${message}' using errcode = 'XX000'; end $$`;
-  const failed = onServer(inject('postgresUrl'), (sql) => sql.unsafe(statement));
-  await expect(failed).rejects.toSatisfy((error) => isTemporaryFailure(error) === passes);
+  await expect(failWith(message)).rejects.toSatisfy((error) => isTemporaryFailure(error) === passes);
 });
 
 test.for([
   ['duplicate key value violates unique constraint "scans_pkey_102812"', true],
   ['failed to copy a duplicate', false],
 ] as const)('"%s" without a code of its own is a violation: %s', async ([message, isViolation], { expect }) => {
-  const statement = `do $$ begin raise exception '${message}' using errcode = 'XX000'; end $$`;
-  const failed = onServer(inject('postgresUrl'), (sql) => sql.unsafe(statement));
-  await expect(failed).rejects.toSatisfy((error) => isUniqueViolation(error) === isViolation);
+  await expect(failWith(message)).rejects.toSatisfy((error) => isUniqueViolation(error) === isViolation);
 });
+
+/** Fails with an error that has the code of internal errors. */
+function failWith(message: string) {
+  const statement = `do $$ begin raise exception '${message}' using errcode = 'XX000'; end $$`;
+  return onServer(inject('postgresUrl'), (sql) => sql.unsafe(statement));
+}

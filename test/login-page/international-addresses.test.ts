@@ -1,16 +1,17 @@
 /** Addresses with domains beyond ASCII, in each spelling that a browser, a provider or an operator may use. */
 import { afterAll, expect, test } from 'vitest';
 import { follow, openAccount } from '../support/account-page.ts';
-import { cloneDatabase, createDatabase } from '../support/database.ts';
+import { cloneDatabase, createDatabase, LAYOUT } from '../support/database.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
 import { adminClient, clientsOf, createTestUser } from '../support/service.ts';
 
 const corp = await FakeProvider.start();
 // Unlike the embedded database, its lower() changes letters beyond ASCII. Postgres has this locale since 17, Citus not yet.
-const database = process.env.CITUS_URL
-  ? await cloneDatabase()
-  : await createDatabase("template template0 locale_provider builtin builtin_locale 'C.UTF-8'");
+const database =
+  LAYOUT === 'distributed'
+    ? await cloneDatabase()
+    : await createDatabase("template template0 locale_provider builtin builtin_locale 'C.UTF-8'");
 const loginMethods = ['email'] as const;
 const loginProviders = [
   corp.settings({ id: 'corp', name: 'Corp', trustEmail: true, emailDomains: ['BÜCHER.example', 'corp.test'] }),

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inject } from 'vitest';
-import type { TestDatabase } from './database.ts';
+import { LAYOUT, type TestDatabase } from './database.ts';
 
 export interface Lock extends AsyncDisposable {
   release(): Promise<void>;
@@ -40,7 +39,7 @@ export async function waitForLockOf(database: TestDatabase, work: Promise<unknow
 export async function waitForLockWaiters({ sql }: TestDatabase, count = 1, signal?: AbortSignal): Promise<void> {
   const deadline = performance.now() + 60_000;
   // On Citus they wait on its workers.
-  const activity = inject('workerUrls').length > 0 ? 'citus_stat_activity' : 'pg_stat_activity';
+  const activity = LAYOUT === 'distributed' ? 'citus_stat_activity' : 'pg_stat_activity';
   while (!signal?.aborted) {
     const waiting = await sql`
       select from ${sql(activity)} where datname = current_database() and wait_event_type = 'Lock'`;

@@ -9,6 +9,7 @@ import { hasAccess } from '../../../src/domain/access/has-access.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import { completeLogin } from '../../../src/domain/login/complete-login.ts';
 import { AuthTokens } from '../../../src/domain/tokens/auth-tokens.ts';
+import { LAYOUT } from '../../support/database.ts';
 import { restrict } from '../../support/restricted-access.ts';
 import { createLoginIntent, createTenant, PUBLIC_URL, startTestService } from '../../support/service.ts';
 
@@ -32,7 +33,7 @@ async function readCalls(transaction: TransactionSql): Promise<number> {
   return row?.calls ?? 0;
 }
 
-test.skipIf(process.env.CITUS_URL)(
+test.skipIf(LAYOUT === 'distributed')(
   'is called once by a login among few restricted applications, which Postgres may read whole, and never by others',
   async () => {
     // Postgres finds them before the one that is looked for.

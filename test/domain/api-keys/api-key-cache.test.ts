@@ -137,7 +137,6 @@ describe('a revoked key', () => {
     const apiKeys = new ApiKeys((statement, parameters) =>
       hangs ? new Promise(() => {}) : run(statement, parameters),
     );
-    // Whole milliseconds, so that differences are exact.
     using timer = stopTimer();
     const use = () => apiKeys.authenticate(tenant.apiKey, withTime());
     await use();

@@ -1,5 +1,5 @@
 /** Sessions that an exchange inserts while something ends what the user has. */
-import { afterAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../../src/database/database.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import type { ApplicationCall } from '../../../src/domain/core/call.ts';
@@ -28,7 +28,7 @@ const { sql } = service.database;
 const admin = adminClient(service);
 
 /** Citus takes no such triggers. */
-const hasGates = inject('workerUrls').length === 0;
+const hasGates = LAYOUT === 'whole';
 // Inserts into a table wait at its gate, half-way through their statement.
 if (hasGates)
   await sql.unsafe(`

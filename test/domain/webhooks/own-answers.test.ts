@@ -1,12 +1,13 @@
 /** Answers of changes of a webhook show what the change has made, whatever others make of it at once. */
 import { afterAll, expect, test } from 'vitest';
+import { LAYOUT } from '../../support/database.ts';
 import { clientsOf, createTenant, createTestWebhook, startTestService } from '../../support/service.ts';
 
 const service = await startTestService();
 afterAll(() => service.close());
 
 /** Citus has no triggers on distributed tables. */
-const testByTrigger = test.skipIf(process.env.CITUS_URL);
+const testByTrigger = test.skipIf(LAYOUT === 'distributed');
 
 /** Lets something happen to the webhook as soon as a change of it is committed. */
 async function afterChange(webhookId: string, statement: string): Promise<void> {

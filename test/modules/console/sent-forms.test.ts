@@ -163,7 +163,6 @@ describe('the answer to a form, with a new key in it,', () => {
 
   test('is given again for a minute, and never later', async () => {
     const form = newKey('later');
-    // Whole milliseconds, so that differences are exact.
     using timer = stopTimer();
     const keys = keysIn(await browser.post(path, form));
     expect(keys).toHaveLength(1);

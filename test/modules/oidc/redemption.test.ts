@@ -1,9 +1,10 @@
 /** What begins when a code is redeemed: a grant, and a session unless there is one. */
 import { hash } from 'node:crypto';
 import { decodeJwt } from 'jose';
-import { afterAll, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { sidOf } from '../../../src/domain/sessions/sid.ts';
 import { SECOND, TestClock } from '../../support/clock.ts';
+import { LAYOUT } from '../../support/database.ts';
 import { request } from '../../support/http.ts';
 import { createRsaJwk } from '../../support/oidc.ts';
 import { createOidcTenant, redeem, refresh, signInForCode } from '../../support/oidc-client.ts';
@@ -28,7 +29,7 @@ const { sql } = service.database;
 const admin = adminClient(service);
 const INVALID_GRANT = { status: 400, body: { error: 'invalid_grant' } };
 /** Citus takes no such triggers, and redeems in several statements. */
-const isOnOneServer = inject('workerUrls').length === 0;
+const isOnOneServer = LAYOUT === 'whole';
 
 test('the first code begins a session, a later one makes it one of the later sign-in, and each begins a grant', async () => {
   const tenant = await createOidcTenant(service);

@@ -41,7 +41,6 @@ test.each([
 );
 
 test('a client that keeps a secret from now on works without it for less than 4 seconds', async () => {
-  // Whole milliseconds, so that differences are exact.
   using timer = stopTimer();
   let isPublic = true;
   const run = async () => (isPublic ? [{ id: tenant.id, clientId: tenant.clientId }] : []);
