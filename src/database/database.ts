@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CommitMonitor } from './commit-monitor.ts';
 import { Connection } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
-import { selectTime } from './database-clock.ts';
 import { createLateError, isSerializationFailure } from './errors.ts';
 import { IsolatedConnection } from './isolated-connection.ts';
 import { LOCK_TIMEOUT_MS, LockIsolation } from './lock-isolation.ts';
@@ -10,12 +9,14 @@ import { readTarget } from './open-client.ts';
 import { PipelinedConnection, ReconnectLimiter, TICK_MS } from './pipelined-connection.ts';
 import { PrimaryFinder } from './primary-finder.ts';
 import { PrimaryLease } from './primary-lease.ts';
-import type { Deadline, Layout, PlaceholderValues, Run, Statement, StatementExecution } from './statement.ts';
+import { selectTime } from './select-time.ts';
+import type { Caller, Deadline, Layout, PlaceholderValues, Run, Statement } from './statement.ts';
 import { ReadDetector, StatementRunner, type StatementRunnerOptions } from './statement-runner.ts';
 import { TransactionPool } from './transaction-pool.ts';
 
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 export {
+  type Caller,
   type Deadline,
   type Layout,
   type PlaceholderValues,
@@ -105,9 +106,14 @@ export class Database {
     statement: Statement<Rows>,
     parameters: PlaceholderValues,
     deadline: Deadline,
-    caller: Pick<StatementExecution<Rows>, 'onLockWait' | 'mayStart'> = {},
+    caller: Caller = {},
   ): Promise<Rows> {
     return this.#runner.run(statement, parameters, (form, values) => this.#run(form, values, deadline, caller));
+  }
+
+  /** Returns the `run` function of one call. */
+  within(deadline: Deadline, caller: Caller = {}): Run {
+    return (statement, parameters) => this.run(statement, parameters, deadline, caller);
   }
 
   /** Runs `work` in one transaction: its statements take effect together, or not at all. @throws as `run` does */
@@ -129,34 +135,27 @@ export class Database {
     statement: Statement<Rows>,
     parameters: PlaceholderValues,
     deadline: Deadline,
-    caller: Pick<StatementExecution<Rows>, 'onLockWait' | 'mayStart'>,
+    caller: Caller,
   ): Promise<Rows> {
     const mayWrite = !this.#detector.isRead(statement);
     const pool = mayWrite ? this.#writes : this.#reads;
+    const { onLockWait } = caller;
+    const mayStart = () => {
+      if (!caller.hasWritten && caller.isGone?.()) return false;
+      caller.hasWritten ||= mayWrite;
+      return true;
+    };
     for (;;) {
       try {
         // A statement that nobody waits for must not take effect.
         if (performance.now() >= deadline) throw createLateError();
-        const answer = pool.run({ statement, parameters, deadline, ...caller });
+        const answer = pool.run({ statement, parameters, deadline, onLockWait, mayStart });
         return await (this.#lease?.guard(answer, { mayWrite, deadline }) ?? answer);
       } catch (error) {
         if (!isSerializationFailure(error)) throw error;
         await sleep(Math.random() * MAX_RETRY_PAUSE_MS);
       }
     }
-  }
-
-  /** Returns the `run` function of one call. Once its caller is gone, it begins nothing, but finishes what it has begun. */
-  within(deadline: Deadline, onLockWait?: () => void, isGone?: () => boolean): Run {
-    let hasWritten = false;
-    return (statement, parameters) => {
-      const mayStart = () => {
-        if (!hasWritten && isGone?.()) return false;
-        hasWritten ||= !this.#detector.isRead(statement);
-        return true;
-      };
-      return this.run(statement, parameters, deadline, { onLockWait, mayStart });
-    };
   }
 
   /** Resolves if Postgres answers by the deadline, accepts writes and commits them. Otherwise rejects. */

@@ -39,6 +39,15 @@ export interface StatementExecution<Rows> {
   readonly mayStart?: (() => boolean) | undefined;
 }
 
+/** Who waits for the statements of a call. Once it is gone, the call begins nothing, but finishes what it has begun. */
+export interface Caller {
+  /** Called before a statement may wait for a lock until its deadline. */
+  readonly onLockWait?: (() => void) | undefined;
+  readonly isGone?: (() => boolean) | undefined;
+  /** Set by the database. */
+  hasWritten?: boolean;
+}
+
 export type Run = <Rows>(statement: Statement<Rows>, parameters: PlaceholderValues) => Promise<Rows>;
 
 /** Returns a placeholder for each column without a default, with the name of the column. */

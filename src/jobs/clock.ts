@@ -1,4 +1,4 @@
-import type { DatabaseClock } from '../database/database-clock.ts';
+import type { DatabaseClock } from '../domain/core/database-clock.ts';
 import { pause } from '../timing/pause.ts';
 
 const INTERVAL_MS = 1_000;

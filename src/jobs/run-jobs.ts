@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { parseEmailDomains } from '../config/email-domains.ts';
 import type { Database } from '../database/database.ts';
-import { ClockSkewError, type DatabaseClock } from '../database/database-clock.ts';
+import { ClockSkewError, type DatabaseClock } from '../domain/core/database-clock.ts';
 import type { SignUpRules } from '../domain/login/sign-up-rules.ts';
 import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { Certificate } from '../http/tls.ts';

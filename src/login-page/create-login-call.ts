@@ -16,7 +16,7 @@ export function createLoginCall(
   // The audit log stores no addresses of users: they are personal data, which only sessions store.
   const auditActor = { actorType: 'login_page', actor: '', action, ipAddress: '', requestId, now } as const;
   return {
-    run: withAudit(database.within(deadline, undefined, isGone), auditActor),
+    run: withAudit(database.within(deadline, { isGone }), auditActor),
     now,
     notices: notices && { ...notices, toLanguage: (locale) => languages.languageFor(locale).tag },
     count: (counted) => count?.(counted, now),

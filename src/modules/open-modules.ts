@@ -1,6 +1,6 @@
 import type { ModuleRpcs, RpcParts } from '../api/module-rpcs.ts';
 import type { WantedPort } from '../config/require-free-ports.ts';
-import { deriveKeys } from '../crypto/derive-keys.ts';
+import { deriveKeys } from '../domain/crypto/derive-keys.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
 import type { PageOffer } from '../login-page/page-offer.ts';

@@ -123,7 +123,7 @@ describe('a statement', () => {
   test('that a caller has not begun when it leaves has no effect, and what it has begun goes on', async () => {
     await using database = openDatabase();
     let isGone = false;
-    const open = () => database.within(soon(), undefined, () => isGone);
+    const open = () => database.within(soon(), { isGone: () => isGone });
     const [begun, reading, waiting] = [open(), open(), open()];
     await begun(insertThing, { id: 3, name: 'new' });
     await reading(selectName, { id: 2 });

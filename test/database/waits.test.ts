@@ -2,12 +2,12 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Database } from '../../src/database/database.ts';
-import { selectTime } from '../../src/database/database-clock.ts';
 import { migrateDatabase } from '../../src/database/migrate.ts';
 import { readTarget } from '../../src/database/open-client.ts';
 import { type PipelinedConnection, ReconnectLimiter, TICK_MS } from '../../src/database/pipelined-connection.ts';
 import { PrimaryFinder } from '../../src/database/primary-finder.ts';
 import { PrimaryLease } from '../../src/database/primary-lease.ts';
+import { selectTime } from '../../src/database/select-time.ts';
 import { startSocketServer } from '../support/mail-server.ts';
 
 const SECOND = 1_000;

@@ -1,5 +1,3 @@
-import { BatchLoader } from '../../cache/batch-loader.ts';
-import { RevalidatingCache, WITHIN_5_SECONDS } from '../../cache/revalidating-cache.ts';
 import { apiKeys } from '../../database/api-key-schema.ts';
 import type { Deadline, Run } from '../../database/database.ts';
 import { createLateError } from '../../database/errors.ts';
@@ -7,6 +5,8 @@ import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import { withDeadline } from '../../timing/with-deadline.ts';
 import { digestOf, isApiKey } from '../applications/api-key.ts';
 import { callerColumns } from '../applications/application.ts';
+import { BatchLoader } from '../cache/batch-loader.ts';
+import { RevalidatingCache, WITHIN_5_SECONDS } from '../cache/revalidating-cache.ts';
 import { type ErrorReason, ServiceError } from '../core/errors.ts';
 import type { KeyUse } from './key-use.ts';
 

@@ -2,9 +2,10 @@
  * Page tokens contain the position of the last row of a page. They are encrypted, so that callers can neither read nor
  * alter them, nor use them for another list.
  */
-import { openToken, sealToken } from '../../crypto/aes-gcm.ts';
-import { deriveKeys } from '../../crypto/derive-keys.ts';
+
 import { invalidField } from '../core/errors.ts';
+import { openToken, sealToken } from '../crypto/aes-gcm.ts';
+import { deriveKeys } from '../crypto/derive-keys.ts';
 
 /** The list for which a token is valid: its name, the application or user to which it belongs, and its filters. */
 export type PageScope = readonly (string | number | boolean | null | readonly string[])[];

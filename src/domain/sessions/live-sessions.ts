@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm';
-import { createApplicationCache } from '../../cache/application-cache.ts';
-import { createLruCache } from '../../cache/lru-cache.ts';
-import type { RevalidatingCache } from '../../cache/revalidating-cache.ts';
 import { anyOf } from '../../database/any-of.ts';
 import type { Run } from '../../database/database.ts';
 import { sessionIds } from '../../database/session-schema.ts';
 import { p, statement } from '../../database/template.ts';
 import { shownGroups } from '../access/shown-groups.ts';
+import { createApplicationCache } from '../cache/application-cache.ts';
+import { createLruCache } from '../cache/lru-cache.ts';
+import type { RevalidatingCache } from '../cache/revalidating-cache.ts';
 import { latestCutoff } from './cutoffs.ts';
 import { lastSignIn, type Session, sessionColumns } from './session.ts';
 

@@ -3,7 +3,7 @@
  * authenticated data. So a value that somebody copies to another row does not decrypt.
  */
 import { createSecretKey, hash, type KeyObject } from 'node:crypto';
-import { open, seal } from '../../crypto/aes-gcm.ts';
+import { open, seal } from '../crypto/aes-gcm.ts';
 
 const KEY_ID_BYTES = 4;
 

@@ -1,6 +1,6 @@
 /** The cookie of the account page: who signed in, when and how. Only Usher can read or write it. */
 
-import { openToken, sealToken } from '../../crypto/aes-gcm.ts';
+import { openToken, sealToken } from '../../domain/crypto/aes-gcm.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { cookieName, type IdentifiedBrowser, readCookie, setCookie } from '../../login-page/browser-cookie.ts';
 import type { BrowserSignIn, OwnBrowser } from '../../login-page/browser-sign-in.ts';

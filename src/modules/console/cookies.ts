@@ -1,5 +1,5 @@
 /** The cookies of the console: session and last sign-in of the operator, and the logins that this browser has begun. */
-import { openToken, sealToken } from '../../crypto/aes-gcm.ts';
+import { openToken, sealToken } from '../../domain/crypto/aes-gcm.ts';
 import { FRESH_MINUTES } from '../../domain/login/sign-in-age.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { cookieName, readCookie, setCookie } from '../../login-page/browser-cookie.ts';

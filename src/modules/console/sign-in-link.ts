@@ -1,5 +1,5 @@
 /** Links that sign an operator in without an e-mail. Everyone who can read the encryption key of the server can create them. */
-import { openToken, sealToken } from '../../crypto/aes-gcm.ts';
+import { openToken, sealToken } from '../../domain/crypto/aes-gcm.ts';
 import type { ConsoleKeys } from './keys.ts';
 
 export const LINK_MINUTES = 15;

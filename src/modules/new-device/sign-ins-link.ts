@@ -1,5 +1,5 @@
-import { openToken, sealToken } from '../../crypto/aes-gcm.ts';
 import { DAY_MS } from '../../database/table-facts.ts';
+import { openToken, sealToken } from '../../domain/crypto/aes-gcm.ts';
 import { LINK_DAYS } from '../../domain/notices/notice-links.ts';
 
 const LIFETIME_MS = LINK_DAYS * DAY_MS;

@@ -244,10 +244,10 @@ export const DATABASE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A clock that is ahead deletes too early',
-    file: 'src/database/database-clock.ts',
+    file: 'src/domain/core/database-clock.ts',
     find: 'new Date(Math.min(this.#systemClock(), this.read().getTime()))',
     replace: 'new Date(this.#systemClock())',
-    test: 'test/database/database-clock.test.ts',
+    test: 'test/domain/core/database-clock.test.ts',
     title: /deletes by the earlier of both clocks/,
   },
 ];

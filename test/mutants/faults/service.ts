@@ -51,7 +51,7 @@ export const SERVICE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Guesses evict the keys in use',
-    file: 'src/cache/revalidating-cache.ts',
+    file: 'src/domain/cache/revalidating-cache.ts',
     find: 'this.#absent.set(key,',
     replace: 'this.#known.clear();\n      this.#absent.set(key,',
     test: keyCache,
@@ -59,7 +59,7 @@ export const SERVICE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A known key is looked up for each call',
-    file: 'src/cache/revalidating-cache.ts',
+    file: 'src/domain/cache/revalidating-cache.ts',
     find: 'if (known && now - known.readAt < maxAgeMs) {',
     replace: 'if (known && now - known.readAt < 0) {',
     test: keyCache,

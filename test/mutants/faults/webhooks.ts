@@ -88,7 +88,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Every value is encrypted with the same nonce',
-    file: 'src/crypto/aes-gcm.ts',
+    file: 'src/domain/crypto/aes-gcm.ts',
     find: 'const nonce = randomBytes(NONCE_BYTES);',
     replace: 'const nonce = Buffer.alloc(NONCE_BYTES, randomBytes(0).length);',
     test: cipher,

@@ -1,13 +1,13 @@
 /** The link that restores the old e-mail address, for a user whose address somebody else has changed. */
 
 import { type SQL, sql } from 'drizzle-orm';
-import { openToken, sealToken } from '../../../crypto/aes-gcm.ts';
 import { isUniqueViolation } from '../../../database/errors.ts';
 import { DAY_MS } from '../../../database/table-facts.ts';
 import { columnsOf, p, statement, t } from '../../../database/template.ts';
 import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
+import { openToken, sealToken } from '../../../domain/crypto/aes-gcm.ts';
 import { FRESH_MINUTES } from '../../../domain/login/sign-in-age.ts';
 import { LINK_DAYS } from '../../../domain/notices/notice-links.ts';
 import { noticeParameters, noticesOf } from '../../../domain/notices/store-notice.ts';

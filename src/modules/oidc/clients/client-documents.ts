@@ -1,5 +1,5 @@
 /** The metadata of clients that nobody has registered, from the cache or their own servers. */
-import { createLruCache } from '../../../cache/lru-cache.ts';
+import { createLruCache } from '../../../domain/cache/lru-cache.ts';
 import type { ClientDocument } from './client-document.ts';
 import { type ClientHosts, matchClient } from './client-hosts.ts';
 import type { FetchDocument } from './fetch-document.ts';

@@ -3,8 +3,8 @@
  * stores none.
  */
 
-import { createLruCache } from '../../../cache/lru-cache.ts';
-import { openBytes, type SealKeys, sealBytes } from '../../../crypto/sealed-bytes.ts';
+import { createLruCache } from '../../../domain/cache/lru-cache.ts';
+import { openBytes, type SealKeys, sealBytes } from '../../../domain/crypto/sealed-bytes.ts';
 import { toUuid, toUuidBytes } from '../../../encoding/uuid-bytes.ts';
 
 export interface AccessToken {

@@ -3,8 +3,8 @@
  * device has begun the login, by the page that asks the person whether to let the device in.
  */
 
-import { type SealKeys, sealBytes } from '../../../crypto/sealed-bytes.ts';
 import { addToQuery } from '../../../domain/applications/redirect-uri.ts';
+import { type SealKeys, sealBytes } from '../../../domain/crypto/sealed-bytes.ts';
 import type { AskedLogin, CompletedAsk, ProtocolAnswers } from '../../../domain/tokens/protocol-answers.ts';
 import { toUuidBytes } from '../../../encoding/uuid-bytes.ts';
 import { createCode } from './code.ts';

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { SealKeys } from '../../../crypto/sealed-bytes.ts';
 import { loginIntents } from '../../../database/intent-schema.ts';
 import { p, statement, t } from '../../../database/template.ts';
+import type { SealKeys } from '../../../domain/crypto/sealed-bytes.ts';
 import { findOrBegin, type SignInColumns } from '../../../domain/sessions/find-or-begin-session.ts';
 import { formFor, inForms } from '../../../domain/sessions/forms.ts';
 import { newSession, type Peer } from '../../../domain/sessions/session.ts';

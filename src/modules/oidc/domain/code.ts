@@ -3,7 +3,7 @@
  * another application, whose ID follows. A guessed code is refused without a statement.
  */
 
-import { openBytes, type SealKeys, sealBytes } from '../../../crypto/sealed-bytes.ts';
+import { openBytes, type SealKeys, sealBytes } from '../../../domain/crypto/sealed-bytes.ts';
 import { toUuid, toUuidBytes } from '../../../encoding/uuid-bytes.ts';
 
 const ID_BYTES = 16;

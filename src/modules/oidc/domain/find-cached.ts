@@ -1,6 +1,6 @@
-import { type RevalidatingCache, WITHIN_5_SECONDS } from '../../../cache/revalidating-cache.ts';
 import type { Deadline } from '../../../database/database.ts';
 import { createLateError } from '../../../database/errors.ts';
+import { type RevalidatingCache, WITHIN_5_SECONDS } from '../../../domain/cache/revalidating-cache.ts';
 import { withDeadline } from '../../../timing/with-deadline.ts';
 
 /** Returns the value that the cache has, or waits for it until the deadline. @throws DatabaseUnavailableError */

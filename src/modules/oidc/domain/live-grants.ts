@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
-import { createApplicationCache } from '../../../cache/application-cache.ts';
-import type { RevalidatingCache } from '../../../cache/revalidating-cache.ts';
 import { anyOf } from '../../../database/any-of.ts';
 import type { Run } from '../../../database/database.ts';
 import { oidcGrants } from '../../../database/oidc-schema.ts';
 import { applications } from '../../../database/schema.ts';
 import { nullable, p, type RowOfType, statement, t } from '../../../database/template.ts';
+import { createApplicationCache } from '../../../domain/cache/application-cache.ts';
+import type { RevalidatingCache } from '../../../domain/cache/revalidating-cache.ts';
 import { findAccess, NOTHING_PROVED } from '../../../domain/login/proved-user.ts';
 import { latestCutoff } from '../../../domain/sessions/cutoffs.ts';
 import type { LiveSessions } from '../../../domain/sessions/live-sessions.ts';

@@ -1,10 +1,10 @@
-import { createApplicationCache } from '../../../cache/application-cache.ts';
-import { type RevalidatingCache, WITHIN_5_SECONDS } from '../../../cache/revalidating-cache.ts';
 import { anyOf } from '../../../database/any-of.ts';
 import { apiKeys } from '../../../database/api-key-schema.ts';
 import type { Run } from '../../../database/database.ts';
 import { applications } from '../../../database/schema.ts';
 import { nullable, p, type RowOfType, statement, t } from '../../../database/template.ts';
+import { createApplicationCache } from '../../../domain/cache/application-cache.ts';
+import { type RevalidatingCache, WITHIN_5_SECONDS } from '../../../domain/cache/revalidating-cache.ts';
 
 const KEY = {
   applicationId: apiKeys.applicationId,

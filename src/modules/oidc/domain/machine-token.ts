@@ -3,7 +3,7 @@
  * token lives no longer than the API key with which the client asked for it.
  */
 
-import { openBytes, type SealKeys, sealBytes } from '../../../crypto/sealed-bytes.ts';
+import { openBytes, type SealKeys, sealBytes } from '../../../domain/crypto/sealed-bytes.ts';
 import { toUuid, toUuidBytes } from '../../../encoding/uuid-bytes.ts';
 
 export interface MachineToken {

@@ -1,10 +1,10 @@
-import { BatchLoader } from '../../../cache/batch-loader.ts';
 import { anyOf } from '../../../database/any-of.ts';
 import type { Deadline, Run } from '../../../database/database.ts';
 import { createLateError } from '../../../database/errors.ts';
 import { applications } from '../../../database/schema.ts';
 import { p, type RowOfType, statement, t } from '../../../database/template.ts';
 import { CLIENT_ID } from '../../../domain/applications/client-id.ts';
+import { BatchLoader } from '../../../domain/cache/batch-loader.ts';
 import { withDeadline } from '../../../timing/with-deadline.ts';
 
 const CLIENT = {

@@ -1,10 +1,10 @@
-import { BatchLoader } from '../../../cache/batch-loader.ts';
-import { RevalidatingCache } from '../../../cache/revalidating-cache.ts';
 import { anyOf } from '../../../database/any-of.ts';
 import type { Deadline, Run } from '../../../database/database.ts';
 import { columnsOf, p, type RowOfType, statement } from '../../../database/template.ts';
 import { callerColumns } from '../../../domain/applications/application.ts';
 import { CLIENT_ID } from '../../../domain/applications/client-id.ts';
+import { BatchLoader } from '../../../domain/cache/batch-loader.ts';
+import { RevalidatingCache } from '../../../domain/cache/revalidating-cache.ts';
 import { findCached } from './find-cached.ts';
 
 type PublicClient = RowOfType<typeof callerColumns>;

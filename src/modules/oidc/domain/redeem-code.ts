@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { SealKeys } from '../../../crypto/sealed-bytes.ts';
 import { loginIntents } from '../../../database/intent-schema.ts';
 import { p, type RowOfType, statement, t } from '../../../database/template.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
 import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import type { Application, ApplicationCall } from '../../../domain/core/call.ts';
+import type { SealKeys } from '../../../domain/crypto/sealed-bytes.ts';
 import { isSignedInHere } from '../../../domain/sessions/browser-cutoffs.ts';
 import { isSidCutOff } from '../../../domain/sessions/cutoffs.ts';
 import { sidOf } from '../../../domain/sessions/sid.ts';

@@ -1,6 +1,6 @@
 import { createSecretKey } from 'node:crypto';
-import { deriveKeys } from '../../../crypto/derive-keys.ts';
-import type { SealKeys } from '../../../crypto/sealed-bytes.ts';
+import { deriveKeys } from '../../../domain/crypto/derive-keys.ts';
+import type { SealKeys } from '../../../domain/crypto/sealed-bytes.ts';
 
 export interface TokenKeys {
   readonly code: SealKeys;

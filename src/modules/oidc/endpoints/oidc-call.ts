@@ -62,7 +62,12 @@ export async function runOidcCall(
       // The audit log stores the IP address of an application's server, but not of a user: that is personal data.
       const ipAddress = actor.actorType === 'api_key' ? context.clientAddress : '';
       const audit = { ...actor, action: name, ipAddress, requestId, now };
-      return { run: withAudit(database.within(deadline, onWait, isGone), audit), now, onMessage, onWait };
+      return {
+        run: withAudit(database.within(deadline, { onLockWait: onWait, isGone }), audit),
+        now,
+        onMessage,
+        onWait,
+      };
     },
   };
   try {

@@ -1,5 +1,5 @@
 /** The page that asks whether a client that nobody has registered may act for the person who has signed in. */
-import { openBytes } from '../../../crypto/sealed-bytes.ts';
+import { openBytes } from '../../../domain/crypto/sealed-bytes.ts';
 import { IMPERSONATION } from '../../../domain/tokens/verify-token.ts';
 import { toUuid } from '../../../encoding/uuid-bytes.ts';
 import { type IdentifiedBrowser, identifyBrowser, isOwnForm } from '../../../login-page/browser-cookie.ts';

@@ -1,7 +1,8 @@
 /** The link in the notice of a new passkey. It removes the passkey, which somebody else may have added. */
-import { openToken, sealToken } from '../../../crypto/aes-gcm.ts';
+
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
+import { openToken, sealToken } from '../../../domain/crypto/aes-gcm.ts';
 import { endUserSessions } from '../../../domain/lifecycle/end-user-sessions.ts';
 import { deletePasskey } from '../../../domain/passkeys/delete-passkey.ts';
 import { YOUNG_PASSKEY_DAYS } from './limits.ts';

@@ -1,7 +1,7 @@
 /** What codes and tokens carry, and that nobody else can write one. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { SealKeys } from '../../../../src/crypto/sealed-bytes.ts';
+import type { SealKeys } from '../../../../src/domain/crypto/sealed-bytes.ts';
 import { createAccessToken, readAccessToken } from '../../../../src/modules/oidc/domain/access-token.ts';
 import { createCode, readCode } from '../../../../src/modules/oidc/domain/code.ts';
 import { createRefreshToken, readRefreshToken } from '../../../../src/modules/oidc/domain/refresh-token.ts';

@@ -1,6 +1,6 @@
 /** AES-256-GCM. A sealed value is nonce, tag and ciphertext, in this order. */
 import { type CipherKey, createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { decodeBase64Url } from '../encoding/base64url.ts';
+import { decodeBase64Url } from '../../encoding/base64url.ts';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;

@@ -2,8 +2,7 @@
  * Usher uses the time of Postgres, which all replicas share. Between two measurements it adds the time of the process's
  * monotonic clock, so a step of the system clock has no effect.
  */
-import type { Deadline } from './statement.ts';
-import { statement, t } from './template.ts';
+import type { Deadline } from '../../database/database.ts';
 
 /** How far the clock of this machine may be from that of Postgres. */
 const MAX_SKEW_MS = 5_000;
@@ -95,7 +94,3 @@ async function measureAtStart(clock: DatabaseClock): Promise<void> {
     });
   }
 }
-
-/** Not `clock_timestamp`: it is volatile, and a test demands that statements that read call no volatile function. */
-export const selectTime = statement('select_time', { time: t.float })`
-  select (extract(epoch from statement_timestamp()) * 1000)::float8 as time`;

@@ -1,8 +1,12 @@
 /** The clock of Postgres as a process knows it. Replicas whose clocks are off: test/robustness/clocks.test.ts. */
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
-import { Database } from '../../src/database/database.ts';
-import { ClockSkewError, DatabaseClock, openClock as openClockAtStart } from '../../src/database/database-clock.ts';
-import { cloneDatabase } from '../support/database.ts';
+import { Database } from '../../../src/database/database.ts';
+import {
+  ClockSkewError,
+  DatabaseClock,
+  openClock as openClockAtStart,
+} from '../../../src/domain/core/database-clock.ts';
+import { cloneDatabase } from '../../support/database.ts';
 
 const DAY = 24 * 60 * 60_000;
 const START = Date.UTC(2030, 0, 1);
