@@ -1,5 +1,5 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
-import { trace } from '@opentelemetry/api';
+import { ProxyTracerProvider, trace } from '@opentelemetry/api';
 import { DrizzleQueryError } from 'drizzle-orm';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import postgres from 'postgres';
@@ -10,12 +10,18 @@ const BATCH_MS = 100;
 /** The most bytes that are buffered while nobody reads the log. Further lines are lost. */
 const MAX_BACKLOG_BYTES = 16 * 1024 * 1024;
 
+/** Whether an SDK of OpenTelemetry is loaded. It registers its provider before Usher is loaded. */
+const provider = trace.getTracerProvider();
+export const hasTracing =
+  !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer('usher') !== undefined;
+
 /** Writes JSON lines to standard output, or lines for people if that is a terminal. */
 export function createLogger(
   level: string,
   destination: DestinationStream = process.stdout.isTTY ? terminal : standardOutput(),
 ): Logger {
-  return pino({ level, base: null, mixin: readTraceId, serializers: { err: serializeError } }, destination);
+  const options = { level, base: null, serializers: { err: serializeError } };
+  return pino(hasTracing ? { ...options, mixin: readTraceId } : options, destination);
 }
 
 function readTraceId(): { traceId?: string } {
@@ -71,11 +77,6 @@ function standardOutput(): DestinationStream {
   // The disk may be full, or the reader may be gone. The next write repeats these lines.
   destination.on('error', () => {});
   return destination;
-}
-
-/** Returns the milliseconds since an instant of `performance.now()`, to the hundredth. */
-export function durationMsSince(instant: number): number {
-  return Math.round((performance.now() - instant) * 100) / 100;
 }
 
 /** Writes all buffered lines, and resolves to whether that succeeded in time, or the log has no reader. */

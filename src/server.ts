@@ -11,13 +11,14 @@ import { type Bootstrap, type BootstrapOptions, bootstrap } from './bootstrap.ts
 import { nameSettings } from './config/name-settings.ts';
 import { Database } from './database/database.ts';
 import { openDelivery } from './delivery/open-delivery.ts';
+import { ApiKeys } from './domain/api-keys/api-keys.ts';
 import { openClock } from './domain/core/database-clock.ts';
+import { RowCipher } from './domain/crypto/aes-gcm.ts';
 import { SignUpRules } from './domain/login/sign-up-rules.ts';
 import { AdminKeys } from './domain/operators/admin-keys.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
 import { createAuthTokens } from './domain/tokens/create-auth-tokens.ts';
 import { AddressPolicy, createBlockList, LOOPBACK } from './domain/webhooks/address-policy.ts';
-import { SigningKeyCipher } from './domain/webhooks/signing-key-cipher.ts';
 import { Listener } from './http/listener.ts';
 import { requireKeys } from './jobs/key-rotation.ts';
 import { MemoryCounts } from './jobs/memory-counts.ts';
@@ -32,7 +33,7 @@ import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
 import { type FullConfig, prepareProtocol } from './modules/modules.ts';
 import { createModuleRpcs, createPageOffers, type OpenedModules, openModules } from './modules/open-modules.ts';
-import { pause } from './timing/pause.ts';
+import { pause } from './pause.ts';
 
 export interface UsherServer {
   /** The URL at which this machine reaches the server. */
@@ -78,7 +79,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   stack.defer(() => database.close());
   const time = await openClock((deadline) => database.readTime(deadline), overrides.clock);
   const clock = time.read;
-  const cipher = new SigningKeyCipher(secrets.encryptionKeys);
+  const cipher = new RowCipher(secrets.encryptionKeys);
   const usedKeyIds = await requireKeys(cipher, database);
 
   // Parts that are closed after the last request, because requests use them.
@@ -94,10 +95,10 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   const trustedProxies = createBlockList(config.trustedProxies);
   const listening = { ...config, trustedProxies, renderError: renderFailure };
   const listener = await Listener.open(listening).catch(nameSettings('HOST', 'PORT'));
-  const { url } = listener;
   const [shutdown, closing] = [new AbortController(), new AbortController()];
   const jobs: Promise<void>[] = [];
-  const counts = new MemoryCounts({ clock, database, delivery, logger, mailer });
+  const apiKeys = new ApiKeys(database.eachWithin(requestTimeoutMs), clock);
+  const counts = new MemoryCounts({ apiKeys, clock, database, delivery, logger, mailer });
   stack.defer(async () => {
     await Promise.all(jobs);
     await counts.save(requestTimeoutMs);
@@ -105,7 +106,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   stack.defer(() => listener.close(config.shutdownTimeoutMs));
 
   // The handlers of requests.
-  const publicUrl = config.publicUrl ?? url;
+  const publicUrl = config.publicUrl ?? listener.url;
   const tokens = await createAuthTokens(publicUrl, secrets, config.authIssuer, protocol?.answers);
   const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
   const offers = createPageOffers(config, { ...secrets, authPageUrl });
@@ -113,6 +114,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   const notices = openNotices({ ...pages, authPageUrl, clock, database, encryptionKeys: secrets.encryptionKeys });
   const core = {
     ...createLineLimits(logger),
+    apiKeys,
     adminKeys: new AdminKeys([{ name: 'admin', key: secrets.adminKey }, ...config.adminKeys]),
     authPageUrl,
     cipher,
@@ -122,7 +124,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     createRpcs: (parts: RpcParts) => createModuleRpcs(config, parts),
     database,
     hasAccountPage: config.authPageUrl === undefined && pages.hasAccountPage,
-    hasOidc: protocol?.logoutTokens !== undefined,
+    hasOidc: logoutTokens !== undefined,
     logger,
     logins: new NetworkLimit(),
     mailer,
@@ -142,14 +144,12 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     signUps: new SignUpRules(config.blockedEmailDomains),
     tokens,
     trustedProxies,
-    url,
-    usage: counts.usage,
+    url: listener.url,
     webhooksPerApplication,
   };
   const api = createApi(core);
   const loginAdmission = createLoginAdmission(requestTimeoutMs);
-  const onSignedOut = (userId: string) => api.caches.sessions.forgetUser(userId);
-  const parts = { ...core, api, loginAdmission, onSignedOut };
+  const parts = { ...core, api, loginAdmission, onSignedOut: api.onSignedOut };
   const modules = stack.use(await openModules(config, parts));
   const loginHandlers = createLoginHandlers(config, secrets, parts, offers);
   const handlers = [...modules.handlers, ...api.handlers, ...modules.laterHandlers, ...loginHandlers];
@@ -181,7 +181,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   });
   // In the embedded mode, the first screen shows the URL instead.
-  if (!isEmbedded) logger.info({ url, publicUrl }, 'listening');
+  if (!isEmbedded) logger.info({ url: listener.url, publicUrl }, 'listening');
   const collect =
     recorder &&
     createCollect({
@@ -196,5 +196,5 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
       recorder,
     });
   const disposables = stack.move();
-  return { url, modules, collect, close: () => disposables.disposeAsync() };
+  return { url: listener.url, modules, collect, close: () => disposables.disposeAsync() };
 }

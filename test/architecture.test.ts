@@ -30,7 +30,7 @@ const LAYERS = [
   ['mail', 'progress'],
   ['domain'],
   ['database', 'log', 'texts'],
-  ['http', 'config', 'client', 'crypto', 'cache', 'timing', 'import-fast'],
+  ['http', 'config', 'client', 'import-fast', 'pause'],
   ['encoding'],
 ];
 
@@ -41,12 +41,9 @@ const ALLOWED = [
   { folder: 'client', allowed: /^gen\/usher\// },
   {
     folder: 'domain',
-    allowed: /^src\/((crypto|cache|database|encoding|timing)\/|config\/(email-address|email-domains)\.ts$)/,
+    allowed: /^src\/(database\/|encoding\/|pause\.ts$|config\/(email-address|email-domains)\.ts$)/,
   },
-  { folder: 'crypto', allowed: /^src\/encoding\// },
-  { folder: 'cache', allowed: /^$/ },
   { folder: 'encoding', allowed: /^$/ },
-  { folder: 'timing', allowed: /^$/ },
   { folder: 'api/rest', allowed: /^(gen|src)\/(?!api\/rpc\/)/ },
   { folder: 'api/rpc', allowed: /^(gen|src)\/(?!api\/rest\/)/ },
 ];

@@ -1,7 +1,5 @@
 /** The API: one pipeline, and on top of it an edge per protocol. */
 import type { Secrets } from '../config/secrets.ts';
-import type { Run } from '../database/database.ts';
-import { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { CreateIntrospection, IntrospectToken } from '../domain/grants/token-status.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
 import { LiveSessions } from '../domain/sessions/live-sessions.ts';
@@ -27,8 +25,8 @@ const APPLICATION_LIMITS = { min: 32, max: 1_000 };
 const LOOK_UP_LIMITS = { min: 1_000, max: 1_000 };
 
 export interface ApiParts
-  extends Omit<PipelineParts, 'admission' | 'apiKeys' | 'lookUps'>,
-    Omit<ServiceParts, 'apiKeys' | 'codeKeys' | 'health' | 'introspectToken' | 'liveSessions'> {
+  extends Omit<PipelineParts, 'admission' | 'lookUps'>,
+    Omit<ServiceParts, 'codeKeys' | 'health' | 'introspectToken' | 'liveSessions'> {
   readonly secrets: Pick<Secrets, 'encryptionKeys'>;
   /** Aborted when the server ends its streams. */
   readonly closing: AbortSignal;
@@ -44,22 +42,21 @@ const knowNoToken: IntrospectToken = async () => ({ active: false });
 export type Api = ReturnType<typeof createApi>;
 
 export function createApi(parts: ApiParts) {
-  const { clock, closing, database, logger, readiness, requestTimeoutMs } = parts;
-  const runShared: Run = (statement, parameters) =>
-    database.run(statement, parameters, performance.now() + requestTimeoutMs);
-  const apiKeys = new ApiKeys(runShared, clock);
+  const { apiKeys, closing, database, logger, readiness, requestTimeoutMs } = parts;
+  // Several calls share an answer, so that of none must end at the deadline of one.
+  const runShared = database.eachWithin(requestTimeoutMs);
   const liveSessions = new LiveSessions(runShared);
   const admission = new Admission(APPLICATION_LIMITS, requestTimeoutMs);
   const lookUps = new Admission(LOOK_UP_LIMITS, requestTimeoutMs);
-  const pipeline = new Pipeline({ ...parts, admission, apiKeys, lookUps });
+  const pipeline = new Pipeline({ ...parts, admission, lookUps });
   const exporter = new Exporter(closing, logger, { max: 2 });
   // Applications have others, so that they cannot keep operators from the audit log, or each other from their check-ins.
   const downloads = new Exporter(closing, logger, { max: 16, maxPerOwner: 2 });
-  const checkIns = createCheckInExport({ ...parts, admission, apiKeys, exporter: downloads, lookUps });
+  const checkIns = createCheckInExport({ ...parts, admission, exporter: downloads, lookUps });
   const codeKeys = deriveLoginCodeKeys(parts.secrets.encryptionKeys);
   const health = createHealthMonitor(readiness, closing);
   const introspectToken = parts.protocol?.createIntrospection?.({ run: runShared, liveSessions }) ?? knowNoToken;
-  const serviceParts = { ...parts, apiKeys, codeKeys, health, introspectToken, liveSessions };
+  const serviceParts = { ...parts, codeKeys, health, introspectToken, liveSessions };
   const rpcs = parts.createRpcs({ ...serviceParts, admission, lookUps });
   const procedures = createProcedures(
     serviceParts,
@@ -72,6 +69,8 @@ export function createApi(parts: ApiParts) {
     onFannedOut(applicationId: string) {
       for (const each of rpcs) each.onFannedOut?.(applicationId);
     },
+    /** Makes this replica see at once what has ended sessions of the user. */
+    onSignedOut: (userId: string) => liveSessions.forgetUser(userId),
     procedures,
     runShared,
     caches: { api_keys: apiKeys, sessions: liveSessions },

@@ -1,7 +1,6 @@
 /** What remains of a call: its log line, its metrics, and its span if an SDK of OpenTelemetry is loaded. */
 import {
   context as activeContext,
-  ProxyTracerProvider,
   propagation,
   ROOT_CONTEXT,
   type Span,
@@ -12,15 +11,12 @@ import {
 import type { Logger } from 'pino';
 import type { CountName } from '../domain/core/call.ts';
 import type { RequestContext } from '../http/http-context.ts';
-import { durationMsSince } from '../log.ts';
+import { hasTracing } from '../log.ts';
 import { type CallInfo, type CallOutcome, type CallRoute, type Protocol, RPC_SYSTEMS } from './call-info.ts';
 import { LineSampler } from './line-sampler.ts';
 import { OutageLog } from './outage-log.ts';
 
 const tracer = trace.getTracer('usher');
-/** An SDK registers its provider before Usher is loaded. */
-const provider = trace.getTracerProvider();
-const hasSdk = !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer('usher') !== undefined;
 
 /** Codes that blame Usher, not the caller. They give the span the status ERROR. */
 const FAULTS: readonly CallOutcome['code'][] = ['internal', 'unavailable', 'deadline_exceeded'];
@@ -87,7 +83,7 @@ function endCall(
 ): void {
   const { requestId, protocol, name, startedAt, span } = call;
   const { code, reason, detail, applicationId } = outcome;
-  const durationMs = durationMsSince(startedAt);
+  const durationMs = Math.round((performance.now() - startedAt) * 100) / 100;
   endCallSpan(span, outcome, status);
   if (isNotServed(outcome)) outages.report({ requestId, method: name, reason, detail });
   recordCall?.(call, { ...outcome, status, seconds: durationMs / 1_000 });
@@ -106,7 +102,7 @@ function isNotServed({ code, detail }: CallOutcome): boolean {
 
 /** Starts the span of a call. It continues the trace of a trusted proxy, and links to the trace of any other caller. */
 function startCallSpan(request: RequestContext, name: string, protocol: Protocol): Span | undefined {
-  if (!hasSdk) return undefined;
+  if (!hasTracing) return undefined;
   const remote = propagation.extract(ROOT_CONTEXT, request.headers);
   const caller = trace.getSpanContext(remote);
   const isContinued = caller !== undefined && request.isFromTrustedProxy();
@@ -122,6 +118,27 @@ function startCallSpan(request: RequestContext, name: string, protocol: Protocol
     links: caller && !isContinued ? [{ context: caller }] : [],
   };
   return tracer.startSpan(name, options, isContinued ? remote : ROOT_CONTEXT);
+}
+
+/**
+ * Runs the work of a call, as part of its span. Rejects with the error of `onTimeout` if the deadline passes first, and
+ * does not begin after it.
+ */
+export async function runCall<Result>(
+  { deadline, span }: Pick<CallInfo, 'deadline' | 'span'>,
+  work: () => Promise<Result>,
+  onTimeout: () => Error,
+): Promise<Result> {
+  const remaining = deadline - performance.now();
+  if (remaining <= 0) throw onTimeout();
+  const { promise, resolve, reject } = Promise.withResolvers<Result>();
+  const timer = setTimeout(() => reject(onTimeout()), remaining);
+  try {
+    runInSpan(span, work).then(resolve, reject);
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** Runs the work as part of the span: log lines have its trace ID, and statements have spans below it. */

@@ -1,7 +1,7 @@
 /** Lets pages of other origins call the API from a browser: https://fetch.spec.whatwg.org/#http-cors-protocol */
 import { cors } from '@connectrpc/connect';
-import { type HttpContext, headerOf, type PathHandler } from '../http/http-context.ts';
-import { send } from '../http/response.ts';
+import { headerOf, send } from '../http/exchange.ts';
+import type { HttpContext, PathHandler } from '../http/http-context.ts';
 import { IDEMPOTENCY_HEADER } from './idempotency.ts';
 import { routes } from './rest/routes.ts';
 

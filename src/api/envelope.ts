@@ -1,8 +1,8 @@
 /** The envelope: the JSON shape of every REST response, errors included. */
 import type { ErrorReason } from '../domain/core/errors.ts';
 import { HTTP_ERRORS, type HttpErrorReason } from '../http/errors.ts';
+import { sendJson } from '../http/exchange.ts';
 import type { HttpContext } from '../http/http-context.ts';
-import { sendJson } from '../http/response.ts';
 
 export interface Envelope {
   readonly status: boolean;
@@ -11,15 +11,6 @@ export interface Envelope {
   readonly reason?: ErrorReason | HttpErrorReason;
   readonly data?: unknown;
   readonly errors?: readonly { readonly field: string; readonly message: string }[];
-}
-
-export function sendEnvelope(
-  context: HttpContext,
-  status: number,
-  envelope: Envelope,
-  headers: Record<string, string> = {},
-): void {
-  sendJson(context, status, JSON.stringify(envelope), headers);
 }
 
 export function sendFailure(context: HttpContext, reason: HttpErrorReason, headers: Record<string, string> = {}): void {

@@ -16,7 +16,6 @@ import type { Run } from '../database/database.ts';
 import type { Call, Transactional } from '../domain/core/call.ts';
 import { ServiceError } from '../domain/core/errors.ts';
 import { answerOnce, type KeyedRequest } from '../domain/idempotency/answer-once.ts';
-import { headerOf, type RequestContext } from '../http/http-context.ts';
 import type { Fields, ResponseMessage } from './messages.ts';
 
 /**
@@ -52,10 +51,8 @@ export function takesIdempotencyKey(method: DescMethod): boolean {
   return CREATING.includes(method);
 }
 
-/** Returns undefined for a call without a key. @throws ServiceError `Invalid idempotency key` */
-export function readIdempotencyKey(context: RequestContext): string | undefined {
-  const header = headerOf(context, 'idempotency-key');
-  if (header === undefined) return undefined;
+/** @throws ServiceError `Invalid idempotency key` */
+export function readIdempotencyKey(header: string): string {
   const [, quoted, plain] = KEY.exec(header) ?? [];
   const key = plain ?? quoted?.replace(/\\(.)/g, '$1');
   if (key === undefined) throw new ServiceError('INVALID_IDEMPOTENCY_KEY');

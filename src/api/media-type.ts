@@ -1,6 +1,7 @@
 /** Reads the `Content-Type` of requests, for every protocol and form. */
 import { parse } from 'content-type';
-import { headerOf, type RequestContext } from '../http/http-context.ts';
+import { headerOf } from '../http/exchange.ts';
+import type { RequestContext } from '../http/http-context.ts';
 
 export interface MediaType {
   /** Type and subtype in lower case, without parameters. Empty if there is none. */

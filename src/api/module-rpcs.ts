@@ -9,7 +9,7 @@ import type { ServiceParts } from './service-parts.ts';
 /** What RPCs need. */
 export interface RpcParts
   extends ServiceParts,
-    Pick<PipelineParts, 'adminKeys' | 'clock' | 'database' | 'requestTimeoutMs' | 'usage'> {
+    Pick<PipelineParts, 'adminKeys' | 'clock' | 'database' | 'requestTimeoutMs'> {
   readonly admission: Admission;
   readonly lookUps: Admission;
   /** Aborted when the server ends its streams. */

@@ -3,27 +3,32 @@
  * edge of a protocol passes a function that reads the request, and then writes the response or the error.
  */
 import { NO_APPLICATION } from '../database/audit-schema.ts';
-import type { Database, Run } from '../database/database.ts';
-import { type AuditContext, withAudit } from '../domain/audit/audit-event.ts';
+import type { Caller, Database, Run } from '../database/database.ts';
+import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
+import { type AuditContext, auditParameters } from '../domain/audit/audit-event.ts';
 import type { Application, Call, CountName, Transactional } from '../domain/core/call.ts';
+import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
+import type { AdminKeys } from '../domain/operators/admin-keys.ts';
 import type { Peer } from '../domain/sessions/session.ts';
-import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
-import { headerOf, type RequestContext } from '../http/http-context.ts';
-import { withDeadline } from '../timing/with-deadline.ts';
+import { headerOf } from '../http/exchange.ts';
+import type { RequestContext } from '../http/http-context.ts';
 import type { Admission } from './admission.ts';
 import { deadlineExceeded, outcomeOf, toCallError, unavailable } from './call-errors.ts';
 import type { CallInfo, CallOutcome, CallRoute, Protocol } from './call-info.ts';
-import { beginCall, type CallLog, runInSpan } from './call-log.ts';
-import { type Credentials, requireAdmin, requireApplication } from './credentials.ts';
+import { beginCall, type CallLog, runCall, runInSpan } from './call-log.ts';
+import { requireAdmin } from './credentials.ts';
 import { handleOnce, type KeyedCall, readIdempotencyKey } from './idempotency.ts';
 import type { Fields, ResponseMessage } from './messages.ts';
 import type { Procedure } from './procedures.ts';
 
-export interface PipelineParts extends CallLog, Credentials {
+export interface PipelineParts extends CallLog {
+  readonly adminKeys: AdminKeys;
   /** Limits calls with an API key, by application. */
   readonly admission: Admission;
+  readonly apiKeys: ApiKeys;
   /** Encrypts the answers that are kept for repeated calls. */
-  readonly cipher: SigningKeyCipher;
+  readonly cipher: RowCipher;
+  readonly clock: () => Date;
   /** Limits look-ups of API keys, together: the application of a key is known only after its look-up. */
   readonly lookUps: Admission;
   readonly database: Database;
@@ -56,8 +61,8 @@ export class Pipeline {
     options: CallOptions,
     read: ReadRequest,
   ): Promise<ResponseMessage> {
-    const { admission, logger, lookUps, requestTimeoutMs } = this.#parts;
-    const { method, name, action, takesKey } = procedure;
+    const { admission, apiKeys, logger, lookUps, requestTimeoutMs } = this.#parts;
+    const { method, name, action, takesKey, deletedReason } = procedure;
     const peer = toPeer(context);
     let outcome: CallOutcome = { code: 'ok' };
     let application: Application | undefined;
@@ -81,16 +86,19 @@ export class Pipeline {
       isReading = false;
       return fields;
     };
+    const readKey = () => {
+      const header = takesKey ? headerOf(context, 'idempotency-key') : undefined;
+      return header === undefined ? undefined : readIdempotencyKey(header);
+    };
     const work = async () => {
       if (procedure.credential === 'apiKey') {
-        const owner = await lookUps.run('', () =>
-          requireApplication(this.#parts, context, { method, deadline: call.deadline }),
-        );
+        const apiKey = headerOf(context, 'x-api-key');
+        const owner = await lookUps.run('', () => apiKeys.authenticate(apiKey, { deletedReason }));
         const caller = owner.application;
         application = caller;
         isAuthenticated = true;
         admission.check(caller.id);
-        const key = takesKey ? readIdempotencyKey(context) : undefined;
+        const key = readKey();
         // Read the body before `run` takes a place: a caller with a slow body would occupy the place for long.
         const fields = await readFields();
         const actor = { ...origin, actorType: 'api_key', actor: owner.apiKeyId } as const;
@@ -103,7 +111,7 @@ export class Pipeline {
         ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context, method) } as const)
         : NOBODY;
       isAuthenticated = isAdmin;
-      const key = takesKey ? readIdempotencyKey(context) : undefined;
+      const key = readKey();
       const fields = await readFields();
       const handle = (own: Call) => procedure.handle(own, fields, peer);
       const scope = `${action} by ${actor.actor}`;
@@ -111,7 +119,7 @@ export class Pipeline {
       return this.#handle(call, { ...origin, ...actor }, request, handle);
     };
     try {
-      return await runInSpan(call.span, () => withDeadline(call.deadline, work, timeoutError));
+      return await runCall(call, work, timeoutError);
     } catch (cause) {
       const error = runInSpan(call.span, () => toCallError(cause, call, logger));
       outcome = outcomeOf(error);
@@ -129,7 +137,10 @@ export class Pipeline {
   ): Promise<ResponseMessage> {
     const { clock, count, database, notices, onMessage } = this.#parts;
     const now = clock();
-    const audited = (run: Run) => withAudit(run, { ...actor, now });
+    const audited =
+      (run: Run): Run =>
+      (statement, own) =>
+        run(statement, { ...auditParameters({ ...actor, now }), ...own });
     const toCall = (run: Run, transact: Transactional['transact']) => {
       const own = { run: audited(run), transact, now, notices, onMessage, onWait };
       return { ...own, count: (name: CountName) => count?.(name, now) };
@@ -140,7 +151,9 @@ export class Pipeline {
         onWait?.();
         return database.transact({ applicationId: request.applicationId, deadline }, (run) => work(audited(run)));
       };
-      return handle(toCall(database.within(deadline, onWait, isGone), transact));
+      const caller: Caller = { onLockWait: onWait, isGone };
+      const run: Run = (statement, parameters) => database.run(statement, parameters, deadline, caller);
+      return handle(toCall(run, transact));
     }
     onWait?.();
     return handleOnce(

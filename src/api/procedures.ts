@@ -7,8 +7,9 @@ import type {
   MessageInitShape,
   MessageShape,
 } from '@bufbuild/protobuf';
+import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import type { Call, TransactionalCall } from '../domain/core/call.ts';
-import { ServiceError } from '../domain/core/errors.ts';
+import { type ErrorReason, ServiceError } from '../domain/core/errors.ts';
 import { OWN_APPLICATION_IDS } from '../domain/core/own-applications.ts';
 import type { Peer } from '../domain/sessions/session.ts';
 import { isFieldMask, toChanges } from './field-mask.ts';
@@ -45,6 +46,8 @@ export type Procedure = {
   readonly action: string;
   /** Whether a repeated call with the same `Idempotency-Key` gets the same answer. */
   readonly takesKey: boolean;
+  /** The reason of the error if the application of the API key is deleted. */
+  readonly deletedReason: ErrorReason;
 } & (
   | { readonly credential: 'apiKey'; readonly handle: AnyHandler<TransactionalCall> }
   | { readonly credential: 'adminKey' | 'none'; readonly handle: AnyHandler<Call> }
@@ -89,7 +92,10 @@ function bind<CallType>(
     const handler = handlers[localName];
     if (!handler) return [];
     const name = pathOf(method).slice(1);
-    const facts = { method, name, action: `${parent.name}/${method.name}`, takesKey: takesIdempotencyKey(method) };
+    // Only DeleteEvent says that the application is deleted, because its contract documents that error.
+    const deletedReason = method === EventService.method.deleteEvent ? 'APPLICATION_DELETED' : 'INVALID_API_KEY';
+    const action = `${parent.name}/${method.name}`;
+    const facts = { method, name, action, takesKey: takesIdempotencyKey(method), deletedReason } as const;
     // The type `Result` allows other results than messages only where the response has no fields.
     const handle = (output.fields.length === 0 ? withoutResult(handler) : handler) as AnyHandler<CallType>;
     const update: AnyHandler<CallType> = (call, fields, peer) => handle(call, toChanges(input, fields), peer);

@@ -1,4 +1,5 @@
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
+import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
 import type { IntrospectToken } from '../domain/grants/token-status.ts';
 import type { ProviderNames } from '../domain/identities/provider-names.ts';
 import type { LoginCodeKeys } from '../domain/login/login-code.ts';
@@ -6,14 +7,13 @@ import type { PageTokens } from '../domain/pages/page-tokens.ts';
 import type { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import type { AuthTokens } from '../domain/tokens/auth-tokens.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
-import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { HealthMonitor } from './operations/health.ts';
 
 /** What the handlers of services need. */
 export interface ServiceParts {
   readonly apiKeys: ApiKeys;
   readonly authPageUrl: string;
-  readonly cipher: SigningKeyCipher;
+  readonly cipher: RowCipher;
   /** They digest e-mail addresses that are invited. */
   readonly codeKeys: LoginCodeKeys;
   readonly health: HealthMonitor;

@@ -1,7 +1,6 @@
 /** Refuses fields that a call does not have: otherwise a misspelt field would have no effect, and nobody would know. */
 import type { DescMessage } from '@bufbuild/protobuf';
 import { ServiceError } from '../domain/core/errors.ts';
-import { isObject } from '../encoding/json.ts';
 
 /** Enough to correct a request. A hostile request may have thousands of unknown fields. */
 const MAX_NAMED = 10;
@@ -10,22 +9,6 @@ const MAX_PATH_LENGTH = 128;
 export function unknownFields(paths: readonly string[]): ServiceError {
   const violations = paths.slice(0, MAX_NAMED).map((path) => ({ field: shorten(path), message: 'is unknown' }));
   return new ServiceError('VALIDATION_FAILED', { violations });
-}
-
-/** Returns the paths of fields that the schema lacks, at any depth. Ignores values of a wrong type. */
-export function findUnknownFields(schema: DescMessage, value: unknown, prefix = ''): string[] {
-  if (!isObject(value) || schema.typeName.startsWith('google.protobuf.')) return [];
-  const paths: string[] = [];
-  for (const name of Object.keys(value)) {
-    const field = schema.fields.find(({ jsonName }) => jsonName === name);
-    const inner = value[name];
-    if (!field) paths.push(prefix + name);
-    else if (field.message && Array.isArray(inner)) {
-      for (const [at, item] of inner.entries())
-        paths.push(...findUnknownFields(field.message, item, `${prefix}${name}[${at}].`));
-    } else if (field.message) paths.push(...findUnknownFields(field.message, inner, `${prefix}${name}.`));
-  }
-  return paths;
 }
 
 /** Returns the path of a field of the message `typeName` inside `schema`. It has no indexes of lists. */

@@ -84,20 +84,17 @@ export class Database {
     const capacity = Math.max(MIN_ISOLATED_CONNECTIONS, connections);
     this.#isolation = new LockIsolation(capacity, () => new IsolatedConnection(target, isolated));
     this.#transactions = new TransactionPool(() => new Connection(target, { ...isolated, name: 'usher transactions' }));
-    const createPool = (size: number) => {
-      const open = () => new PipelinedConnection(target, { ...options, name: 'usher pool' });
-      return new ConnectionPool(Array.from({ length: size }, open), this.#isolation);
-    };
+    const open = (name: string) => new PipelinedConnection(target, { ...options, name });
+    const createPool = (size: number) =>
+      new ConnectionPool(
+        Array.from({ length: size }, () => open('usher pool')),
+        this.#isolation,
+      );
     this.#reads = createPool(Math.max(MIN_READ_CONNECTIONS, Math.ceil(connections / 2)));
     this.#writes = createPool(connections);
-    this.#control = new PipelinedConnection(target, { ...options, name: 'usher control' });
+    this.#control = open('usher control');
     this.#monitor = new CommitMonitor(this.#control);
-    if (target.servers.length > 1)
-      this.#lease = new PrimaryLease(
-        new PipelinedConnection(target, { ...options, name: 'usher lease' }),
-        this.#primary,
-        onNoLeases,
-      );
+    if (target.servers.length > 1) this.#lease = new PrimaryLease(open('usher lease'), this.#primary, onNoLeases);
     this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
   }
 
@@ -114,6 +111,11 @@ export class Database {
   /** Returns the `run` function of one call. */
   within(deadline: Deadline, caller: Caller = {}): Run {
     return (statement, parameters) => this.run(statement, parameters, deadline, caller);
+  }
+
+  /** Returns a `run` function that gives each statement this long. */
+  eachWithin(timeoutMs: number): Run {
+    return (statement, parameters) => this.run(statement, parameters, performance.now() + timeoutMs);
   }
 
   /** Runs `work` in one transaction: its statements take effect together, or not at all. @throws as `run` does */

@@ -10,7 +10,7 @@ export const webhooks = pgTable(
     applicationId: applicationIdColumn(),
     id: text('id').notNull(),
     url: text('url').notNull(),
-    /** Encrypted; see domain/webhooks/signing-key-cipher.ts. Empty for the endpoint of back-channel logout. */
+    /** Encrypted; see domain/crypto/aes-gcm.ts. Empty for the endpoint of back-channel logout. */
     signingKey: bytes('signing_key').notNull(),
     isActive: boolean('is_active').notNull().default(true),
     /** Why Usher has deactivated the webhook. Null if it has not. */

@@ -1,6 +1,6 @@
 /** A batch claims a queue, sends its due deliveries, and settles them. No transaction is open while it sends. */
 import type { Run } from '../database/database.ts';
-import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
+import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
 import { AttemptsInFlight } from './in-flight.ts';
 import type { Lease } from './leases.ts';
 import { claimQueue, selectDueDeliveries, selectEndpoint, selectFirstDelivery } from './queue.ts';
@@ -10,7 +10,7 @@ import { BatchSettler, type Claim, type SettleParts } from './settle-batch.ts';
 import type { BatchSlots } from './slots.ts';
 
 export interface DeliveryParts extends SendParts, SettleParts {
-  readonly cipher: SigningKeyCipher;
+  readonly cipher: RowCipher;
 }
 
 /** An attempt that takes longer is slow: the queue does not wait for it. */

@@ -50,7 +50,7 @@ export function openDelivery(
   const sender = new Sender({ policy, resolve: createResolve(), timeoutMs, proxyUrl });
   const worker = new DeliveryWorker({
     ...parts,
-    run: (statement, parameters) => database.run(statement, parameters, performance.now() + STATEMENT_TIMEOUT_MS),
+    run: database.eachWithin(STATEMENT_TIMEOUT_MS),
     outcomes,
     sender,
     concurrency: settings.webhookConcurrency,

@@ -2,9 +2,9 @@
 import type { KeyObject } from 'node:crypto';
 import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Logger } from 'pino';
+import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
 import { LOGOUT } from '../domain/outbox/event-types.ts';
 import { toMessageId } from '../domain/webhooks/message-id.ts';
-import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { AttemptRequest, Sender } from './attempt.ts';
 import { type EndedAttempt, EXPIRED } from './delivery-state.ts';
 import type { AttemptOutcome } from './http-exchange.ts';
@@ -39,12 +39,13 @@ export interface Target {
 export function toTarget(
   ids: Pick<Target, 'applicationId' | 'webhookId'>,
   { url, signingKey, earlierSigningKeys }: Endpoint,
-  cipher: SigningKeyCipher,
+  cipher: RowCipher,
 ): Target {
   const earlier = earlierSigningKeys.map((key) => Buffer.from(key, 'base64'));
   // The endpoint for back-channel logout has an empty signing key: the key of ID tokens signs logout tokens.
   const encrypted = [signingKey, ...earlier].filter(({ length }) => length > 0);
-  const keys = encrypted.map((key) => readSigningKey(cipher.decrypt(key, ids)));
+  const row = { applicationId: ids.applicationId, id: ids.webhookId };
+  const keys = encrypted.map((key) => readSigningKey(cipher.decrypt(key, row)));
   return { ...ids, url, keys };
 }
 

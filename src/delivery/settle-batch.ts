@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import { DatabaseUnavailableError, type PlaceholderValues, type Run, type Statement } from '../database/database.ts';
 import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
-import { pause } from '../timing/pause.ts';
+import { pause } from '../pause.ts';
 import { logAttempts } from './attempt-log.ts';
 import { type EndedAttempt, EXPIRED, isRefusal, markInFlight, postpone, toDeliveryState } from './delivery-state.ts';
 import { disableWebhook, reasonToDisable } from './disable-webhook.ts';

@@ -1,5 +1,5 @@
 /** The delivery worker of a process: fans out messages, and starts a batch for each due queue within the limits. */
-import { pause } from '../timing/pause.ts';
+import { pause } from '../pause.ts';
 import { Batch, type DeliveryParts } from './batch.ts';
 import { FIRST_APPLICATION, fanOut, findApplications } from './fan-out.ts';
 import { Leases } from './leases.ts';

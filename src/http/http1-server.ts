@@ -4,10 +4,9 @@ import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { CLIENT_TIMEOUT_MS, type HttpConnections, SWEEP_INTERVAL_MS } from './connections.ts';
 import type { RenderError } from './errors.ts';
-import { requestIdOf } from './http-context.ts';
 import { answerUnparsableRequest, sendRawError } from './raw-error.ts';
+import { MAX_HEADER_BYTES, requestIdOf } from './request-head.ts';
 import { type Certificate, toSecureContext } from './tls.ts';
-import { MAX_HEADER_BYTES } from './validate-head.ts';
 
 const HANDSHAKE_TIMEOUT_MS = 5_000;
 /** Clients are told a timeout that is shorter by this, so that they do not send a request while Usher closes. */

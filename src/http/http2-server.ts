@@ -16,11 +16,12 @@ import {
   MAX_REQUESTS_PER_CONNECTION,
   SWEEP_INTERVAL_MS,
 } from './connections.ts';
-import { createStreamContext, type Origin, type StreamHandler } from './http-context.ts';
-import { discardBody } from './read-body.ts';
+import { discardBody } from './discard-body.ts';
+import { createStreamContext, type Origin } from './exchange.ts';
+import type { StreamHandler } from './http-context.ts';
+import { findHeadProblem, MAX_HEADER_BYTES } from './request-head.ts';
 import type { RequestScheduler } from './request-scheduler.ts';
 import { StreamLimit } from './stream-limit.ts';
-import { findHeadProblem, MAX_HEADER_BYTES } from './validate-head.ts';
 
 const OPTIONS = {
   // nghttp2 resets a stream whose headers exceed `maxHeaderListSize`. With a higher value than MAX_HEADER_BYTES, Usher

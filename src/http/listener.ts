@@ -7,23 +7,16 @@ import { ServerResponse } from 'node:http';
 import type { BlockList, Socket } from 'node:net';
 import { findConnectionLimit, HttpConnections, SWEEP_INTERVAL_MS } from './connections.ts';
 import { detectProtocol } from './detect-protocol.ts';
+import { continueWhenRead } from './discard-body.ts';
 import { drain } from './drain.ts';
 import { HTTP_ERRORS, type HttpErrorReason, type RenderError } from './errors.ts';
-import {
-  createHttpContext,
-  type HttpContext,
-  type NodeRequest,
-  type NodeResponse,
-  type PathHandler,
-  type StreamHandler,
-} from './http-context.ts';
+import { createHttpContext, sendJson } from './exchange.ts';
+import type { HttpContext, NodeRequest, NodeResponse, PathHandler, StreamHandler } from './http-context.ts';
 import { createHttp1Server } from './http1-server.ts';
 import { createHttp2Server, endEmptyRequest, endUnreadStream, serveStreams } from './http2-server.ts';
-import { continueWhenRead } from './read-body.ts';
+import { findHeadProblem } from './request-head.ts';
 import { RequestScheduler } from './request-scheduler.ts';
-import { sendJson } from './response.ts';
 import type { Certificate } from './tls.ts';
-import { findHeadProblem } from './validate-head.ts';
 
 export interface ListenerOptions {
   readonly host: string;

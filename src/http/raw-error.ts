@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import { HTTP_ERRORS, type HttpErrorReason, type RenderError } from './errors.ts';
-import { commonHeadersOf } from './http-context.ts';
+import { commonHeadersOf } from './exchange.ts';
 
 /** Writes the response to the socket, and closes it. */
 export function sendRawError(

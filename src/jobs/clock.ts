@@ -1,5 +1,5 @@
 import type { DatabaseClock } from '../domain/core/database-clock.ts';
-import { pause } from '../timing/pause.ts';
+import { pause } from '../pause.ts';
 
 const INTERVAL_MS = 1_000;
 const TIMEOUT_MS = 1_000;

@@ -4,7 +4,7 @@ import type { PgColumn } from 'drizzle-orm/pg-core';
 import type { Database, Run, Statement } from '../database/database.ts';
 import { DAY_MS, type ExpiringRows, type LogDays } from '../database/table-facts.ts';
 import { p, statement, t } from '../database/template.ts';
-import { pause } from '../timing/pause.ts';
+import { pause } from '../pause.ts';
 import { BATCH_SIZES, nextBatchSize, pauseAfterBatch } from './batch-pace.ts';
 import { EXPIRING, isInBatch } from './expiring-rows.ts';
 import { moveExpiryMark, readExpiryMark } from './expiry-marks.ts';

@@ -3,8 +3,8 @@ import { sql } from 'drizzle-orm';
 import type { Database, Run } from '../database/database.ts';
 import { p, type RowOfType, statement, t } from '../database/template.ts';
 import { webhooks } from '../database/webhook-schema.ts';
-import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
-import { pause } from '../timing/pause.ts';
+import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
+import { pause } from '../pause.ts';
 
 const INTERVAL_MS = 3_000;
 const INTERVAL_AFTER_FAILURE_MS = 60_000;
@@ -32,7 +32,7 @@ export async function readUsedKeyIds(run: Run): Promise<ReadonlySet<string>> {
  * @throws Error of one line if the cipher lacks one of them
  */
 export async function requireKeys(
-  { keyIds }: SigningKeyCipher,
+  { keyIds }: RowCipher,
   database: Pick<Database, 'within'>,
 ): Promise<ReadonlySet<string>> {
   const usedKeyIds = await readUsedKeyIds(database.within(performance.now() + START_TIMEOUT_MS));
@@ -58,7 +58,7 @@ export interface KeyRotationOptions {
  */
 export async function runKeyRotation(
   database: Database,
-  cipher: SigningKeyCipher,
+  cipher: RowCipher,
   { usedAtStart, signal, onStatusChange, onError }: KeyRotationOptions,
 ): Promise<void> {
   const [, ...oldKeyIds] = cipher.keyIds;
@@ -88,7 +88,7 @@ export async function runKeyRotation(
 
 async function reencrypt(
   database: Database,
-  cipher: SigningKeyCipher,
+  cipher: RowCipher,
   { table, keyId }: { table: SecretTable; keyId: string },
   signal: AbortSignal,
 ) {
@@ -114,9 +114,10 @@ const ENCRYPTED_ROW = {
 };
 
 /** Returns undefined if the signing key cannot be decrypted. */
-function renew(cipher: SigningKeyCipher, row: RowOfType<typeof ENCRYPTED_ROW>) {
+function renew(cipher: RowCipher, row: RowOfType<typeof ENCRYPTED_ROW>) {
+  const ids = { applicationId: row.applicationId, id: row.webhookId };
   try {
-    return { ...row, renewed: cipher.encrypt(cipher.decrypt(row.signingKey, row), row) };
+    return { ...row, renewed: cipher.encrypt(cipher.decrypt(row.signingKey, ids), ids) };
   } catch {
     return undefined;
   }

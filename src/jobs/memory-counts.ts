@@ -1,14 +1,15 @@
 import type { Logger } from 'pino';
 import type { Database } from '../database/database.ts';
-import { ApiKeyUsage } from '../domain/api-keys/api-key-usage.ts';
+import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { CountName } from '../domain/core/call.ts';
 import { HourlyCounts } from '../domain/hourly-counts/hourly-counts.ts';
-import { pause } from '../timing/pause.ts';
+import { pause } from '../pause.ts';
 
 const INTERVAL_MS = 60_000;
 const SAVE_TIMEOUT_MS = 5_000;
 
 interface CountedParts {
+  readonly apiKeys: Pick<ApiKeys, 'saveUses'>;
   readonly clock: () => Date;
   readonly database: Pick<Database, 'within'>;
   readonly logger: Pick<Logger, 'warn'>;
@@ -19,7 +20,6 @@ interface CountedParts {
 
 /** Keeps the use of API keys and the counts of charts in memory, and stores them about once a minute. */
 export class MemoryCounts {
-  readonly usage = new ApiKeyUsage();
   readonly #parts: CountedParts;
   readonly #counts = new HourlyCounts();
   #stored: Readonly<Partial<Record<CountName, number>>> = {};
@@ -40,10 +40,10 @@ export class MemoryCounts {
   }
 
   async save(timeoutMs: number): Promise<void> {
-    const { clock, database, logger } = this.#parts;
+    const { apiKeys, clock, database, logger } = this.#parts;
     const run = database.within(performance.now() + timeoutMs);
     const warn = (message: string) => (error: unknown) => logger.warn({ err: error }, message);
-    await this.usage.save(run).catch(warn('API key usage not stored'));
+    await apiKeys.saveUses(run).catch(warn('API key usage not stored'));
     this.#addTotals(clock());
     await this.#counts.save(run).catch(warn('hourly counts not stored'));
   }

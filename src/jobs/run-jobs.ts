@@ -3,8 +3,8 @@ import type { Config } from '../config/config.ts';
 import { parseEmailDomains } from '../config/email-domains.ts';
 import type { Database } from '../database/database.ts';
 import { ClockSkewError, type DatabaseClock } from '../domain/core/database-clock.ts';
+import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
 import type { SignUpRules } from '../domain/login/sign-up-rules.ts';
-import type { SigningKeyCipher } from '../domain/webhooks/signing-key-cipher.ts';
 import type { Certificate } from '../http/tls.ts';
 import type { OpenNotices } from '../mail/open-mail.ts';
 import { runCertificateRenewal } from './certificate-renewal.ts';
@@ -14,7 +14,7 @@ import { runKeyRotation } from './key-rotation.ts';
 import { watchFiles } from './watch-files.ts';
 
 export interface JobParts extends Pick<ExpiryOptions, 'signal' | 'onRemoved'> {
-  readonly cipher: SigningKeyCipher;
+  readonly cipher: RowCipher;
   readonly database: Database;
   readonly logger: Logger;
   readonly notices: OpenNotices | undefined;

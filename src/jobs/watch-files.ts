@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { pause } from '../timing/pause.ts';
+import { pause } from '../pause.ts';
 
 /**
  * How often the files are read: Kubernetes renews a mounted secret by a symbolic link, which no file watcher reports.

@@ -2,7 +2,8 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { parseCookie, stringifySetCookie } from 'cookie';
 import type { Browser } from '../domain/sessions/browser.ts';
-import { type HttpContext, headerOf } from '../http/http-context.ts';
+import { headerOf } from '../http/exchange.ts';
+import type { HttpContext } from '../http/http-context.ts';
 
 /** The secrets of the logins that a browser completes, as `bindAnswer` returns them. */
 export interface Answers extends Pick<Browser, 'answerDigest' | 'knownAnswers'> {

@@ -2,7 +2,9 @@
  * The language of a page. In this order: chosen by the person, wanted by the application, remembered, preferred by the
  * browser.
  */
-import { type HttpContext, headerOf } from '../http/http-context.ts';
+
+import { headerOf } from '../http/exchange.ts';
+import type { HttpContext } from '../http/http-context.ts';
 import { matchHeader, matchTags } from '../texts/match-language.ts';
 import { ENGLISH, type Language } from '../texts/texts.ts';
 import { MAX_COOKIE_SECONDS, readCookie, setCookie } from './browser-cookie.ts';

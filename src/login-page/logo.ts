@@ -3,12 +3,13 @@ import type { Admission } from '../api/admission.ts';
 import { outcomeOf, toCallError } from '../api/call-errors.ts';
 import type { CallOutcome } from '../api/call-info.ts';
 import { beginCall, type CallLog, runInSpan } from '../api/call-log.ts';
-import { refuseUnlessRead, sendEnvelope, sendFailure } from '../api/envelope.ts';
+import { refuseUnlessRead, sendFailure } from '../api/envelope.ts';
+import { sendEnvelope } from '../api/rest/rest.ts';
 import type { Database } from '../database/database.ts';
 import { findLogo } from '../domain/applications/find-logo.ts';
 import { LOGO_PATH } from '../domain/applications/logo-path.ts';
+import { RETRY_SOON, send } from '../http/exchange.ts';
 import type { HttpContext, PathHandler } from '../http/http-context.ts';
-import { RETRY_SOON, send } from '../http/response.ts';
 
 const ROUTE = { method: 'GET', path: `${LOGO_PATH}/:applicationId/:theme/:digest` };
 

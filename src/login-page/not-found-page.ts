@@ -1,5 +1,7 @@
 /** The page at a path that nothing serves, for browsers. Programs get the error body. */
-import { type HttpContext, headerOf } from '../http/http-context.ts';
+
+import { headerOf } from '../http/exchange.ts';
+import type { HttpContext } from '../http/http-context.ts';
 import { readLanguageChoice } from './language-choice.ts';
 import { sendErrorPage } from './responses.ts';
 

@@ -1,7 +1,7 @@
 import { isForm } from '../api/media-type.ts';
 import { HttpError } from '../http/errors.ts';
+import { readBody } from '../http/exchange.ts';
 import type { HttpContext } from '../http/http-context.ts';
-import { readBody } from '../http/read-body.ts';
 
 /** Returns the body of a posted form. @throws HttpError 415, 413 or 408 */
 export async function readPostedForm({ request }: HttpContext, maxBytes: number, deadline: number): Promise<string> {

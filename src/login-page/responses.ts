@@ -1,7 +1,7 @@
 /** The responses of the login page, with their security headers. */
 import { randomBytes } from 'node:crypto';
+import { send, sendJson } from '../http/exchange.ts';
 import type { HttpContext } from '../http/http-context.ts';
-import { send, sendJson } from '../http/response.ts';
 import { ENGLISH } from '../texts/texts.ts';
 import { type PageContent, renderDocument } from './pages/document.ts';
 import { describeError, ERROR_PAGES, type ErrorPage, renderError } from './pages/error.ts';

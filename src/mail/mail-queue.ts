@@ -1,6 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { pause } from '../timing/pause.ts';
+import { pause } from '../pause.ts';
 import type { Mail } from './mail.ts';
 import { MailError, toMailError } from './mail-error.ts';
 import type { MailSender } from './send-mail.ts';

@@ -12,7 +12,7 @@ import {
   postponeNotice,
   removeNotice,
 } from '../domain/notices/due-notices.ts';
-import { pause } from '../timing/pause.ts';
+import { pause } from '../pause.ts';
 import { type ComposeParts, composeNotice } from './compose-notice.ts';
 import { toMailError } from './mail-error.ts';
 import type { MailSender } from './send-mail.ts';

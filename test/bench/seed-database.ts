@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import { digestOf } from '../../src/domain/applications/api-key.ts';
-import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
+import { RowCipher } from '../../src/domain/crypto/aes-gcm.ts';
 import { onServer } from '../support/on-server.ts';
 import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, sessionIdAt, userAt, WEBHOOKS, webhookAt } from './fixtures.ts';
 
@@ -39,12 +39,12 @@ async function insertApplication(sql: postgres.Sql, { application, apiKey, creat
 
 async function insertWebhooks(sql: postgres.Sql, { application, encryptionKey, createdAt }: Fixtures): Promise<void> {
   const { id: applicationId } = application;
-  const cipher = new SigningKeyCipher([encryptionKey]);
+  const cipher = new RowCipher([encryptionKey]);
   const rows = Array.from({ length: WEBHOOKS }, (_, number) => {
     const { id, url, signingKey, owner } = webhookAt(number);
     return {
       ...{ applicationId, id, url, isActive: true, ownerId: owner.id, createdAt, updatedAt: createdAt },
-      signingKey: cipher.encrypt(signingKey, { applicationId, webhookId: id }),
+      signingKey: cipher.encrypt(signingKey, { applicationId, id }),
     };
   });
   await sql`insert into webhooks ${sql(rows)}`;

@@ -5,7 +5,8 @@ import { FieldDescriptorProtoSchema, FileDescriptorProtoSchema } from '@bufbuild
 import { describe, expect, it } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import type { Operation } from '../../src/api/catalogue.ts';
-import { findUnknownFields, pathInside } from '../../src/api/unknown-fields.ts';
+import { findUnknownFields } from '../../src/api/rest/read-fields.ts';
+import { pathInside } from '../../src/api/unknown-fields.ts';
 import { validationFailed } from '../support/answers.ts';
 import { request } from '../support/http.ts';
 import { OPERATIONS } from '../support/operations.ts';

@@ -11,12 +11,13 @@ import { ReadDetector } from '../../src/database/statement-runner.ts';
 import type { RowType } from '../../src/database/template.ts';
 import { readBacklog } from '../../src/delivery/backlog.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
-import { ApiKeyUsage } from '../../src/domain/api-keys/api-key-usage.ts';
+import { ApiKeys } from '../../src/domain/api-keys/api-keys.ts';
 import { findLogo } from '../../src/domain/applications/find-logo.ts';
 import { setApplicationLogo } from '../../src/domain/applications/set-application-logo.ts';
 import { readApplicationVersion } from '../../src/domain/applications/update-application.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import { listAuditEvents, listOperatorEvents } from '../../src/domain/audit/list-audit-events.ts';
+import { RowCipher } from '../../src/domain/crypto/aes-gcm.ts';
 import { listGrants } from '../../src/domain/grants/list-grants.ts';
 import { getGroupByName, readGroupVersion } from '../../src/domain/groups/get-group.ts';
 import { HourlyCounts } from '../../src/domain/hourly-counts/hourly-counts.ts';
@@ -46,7 +47,6 @@ import { listApplicationUsers } from '../../src/domain/users/list-application-us
 import { listUsers } from '../../src/domain/users/list-users.ts';
 import { readUserVersion } from '../../src/domain/users/update-user.ts';
 import { AddressPolicy } from '../../src/domain/webhooks/address-policy.ts';
-import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
 import { readWebhookVersion } from '../../src/domain/webhooks/update-webhook.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
@@ -529,7 +529,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   if (!database) throw new Error('The service has sent nothing');
   const { authSigningKeys = [], encryptionKeys = [] } = service.config.secrets;
   const tokens = await AuthTokens.create(PUBLIC_URL, authSigningKeys);
-  const cipher = new SigningKeyCipher(encryptionKeys);
+  const cipher = new RowCipher(encryptionKeys);
   const now = new Date();
   const run = withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
   const call = { run, now };
@@ -608,9 +608,9 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await useRememberedSignIns(call, tokens, { service, tenant });
   await useAuthorization(call, await createTenant(service, { openIdConnect: true }));
 
-  const usage = new ApiKeyUsage();
-  usage.record(tenant.apiKeyId, new Date());
-  await usage.save(call.run);
+  const apiKeys = new ApiKeys(call.run);
+  await apiKeys.authenticate(tenant.apiKey);
+  await apiKeys.saveUses(call.run);
   const { clientId } = tenant;
   const ofTenant = { ...call, application: { id: tenant.id, name: tenant.name, clientId, redirectUris: [] } };
   const pageTokens = new PageTokens(encryptionKeys);
@@ -675,7 +675,7 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await readHourlyCounts(call);
 
   const rotation = new AbortController();
-  await runKeyRotation(database, new SigningKeyCipher([randomBytes(32), ...encryptionKeys]), {
+  await runKeyRotation(database, new RowCipher([randomBytes(32), ...encryptionKeys]), {
     usedAtStart: await readUsedKeyIds(call.run),
     signal: rotation.signal,
     onStatusChange: (_, status) => status === 'is not in use' && rotation.abort(),
@@ -722,7 +722,7 @@ function withoutComments(text: string): string {
 }
 
 /** Delivers to slow endpoints that answer with status 410, one of them in order, until both webhooks are inactive. */
-async function deliverAll(database: Database, cipher: SigningKeyCipher, tenant: Tenant): Promise<void> {
+async function deliverAll(database: Database, cipher: RowCipher, tenant: Tenant): Promise<void> {
   const { webhooks, events } = clientsOf(service, tenant);
   const { id: ownerId } = await createTestUser(service, { applicationIds: [tenant.id] });
   const since = new Date().toISOString();

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import type { PlaceholderValues, Run } from '../../src/database/database.ts';
 import { claimQueue, selectDueQueues } from '../../src/delivery/queue.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
-import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
+import { RowCipher } from '../../src/domain/crypto/aes-gcm.ts';
 import { createLogger } from '../../src/log.ts';
 
 test('a queue whose claim is under way is not claimed once more', async () => {
@@ -73,7 +73,7 @@ test('applications with many messages let one with a few go first', async () => 
 /** Returns a worker whose statements are answered by the test. */
 function createWorker(run: (statement: unknown, parameters: PlaceholderValues) => Promise<unknown[]>): DeliveryWorker {
   return new DeliveryWorker({
-    cipher: new SigningKeyCipher([Buffer.alloc(32)]),
+    cipher: new RowCipher([Buffer.alloc(32)]),
     clock: () => new Date(),
     logger: createLogger('silent'),
     outcomes: { pending: 0, succeeded: 0, failed: 0 },

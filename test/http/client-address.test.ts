@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createBlockList } from '../../src/domain/webhooks/address-policy.ts';
-import { clientAddressOf } from '../../src/http/http-context.ts';
+import { clientAddressOf } from '../../src/http/request-head.ts';
 
 const LOOPBACK = '127.0.0.1';
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { Database } from '../../src/database/database.ts';
-import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
+import { RowCipher } from '../../src/domain/crypto/aes-gcm.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';
 import { HOUR } from '../support/clock.ts';
@@ -49,17 +49,17 @@ test('encrypts earlier signing keys anew when the encryption key is rotated', as
   const { encryptionKeys = [] } = service.config.secrets;
   const run = database.within(performance.now() + 60_000);
   const rotation = new AbortController();
-  await runKeyRotation(database, new SigningKeyCipher([newKey, ...encryptionKeys]), {
+  await runKeyRotation(database, new RowCipher([newKey, ...encryptionKeys]), {
     usedAtStart: await readUsedKeyIds(run),
     signal: rotation.signal,
     onStatusChange: (_, status) => status === 'is not in use' && rotation.abort(),
     onError: (error) => expect.unreachable(String(error)),
   });
-  const onlyNew = new SigningKeyCipher([newKey]);
+  const onlyNew = new RowCipher([newKey]);
   expect([...(await readUsedKeyIds(run))]).toEqual(onlyNew.keyIds);
   const [row] = await service.database
     .sql`select signing_key from webhook_signing_keys where webhook_id = ${webhookId}`;
-  expect(onlyNew.decrypt(row?.signing_key, { applicationId: tenant.id, webhookId })).toBe(signingKey);
+  expect(onlyNew.decrypt(row?.signing_key, { applicationId: tenant.id, id: webhookId })).toBe(signingKey);
 });
 
 function openDatabase(url: string) {

@@ -105,9 +105,8 @@ async function flood() {
   const before = usedBytes();
   const startedAt = performance.now();
   for (let at = 0; at < KEYS; at += CONCURRENCY) {
-    const deadline = performance.now() + 30_000;
     const keys = Array.from({ length: CONCURRENCY }, generateApiKey);
-    const refusals = await Promise.all(keys.map((key) => refusalOf(apiKeys.authenticate(key, { deadline }))));
+    const refusals = await Promise.all(keys.map((key) => refusalOf(apiKeys.authenticate(key))));
     if (refusals.some(({ message }) => message !== 'Invalid API key')) throw new Error('A key was accepted');
   }
   return { queries: count(), tookMs: performance.now() - startedAt, grownBytes: usedBytes() - before };

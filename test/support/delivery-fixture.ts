@@ -4,7 +4,7 @@ import { Database, type PlaceholderValues } from '../../src/database/database.ts
 import type { AttemptRequest } from '../../src/delivery/attempt.ts';
 import type { AttemptOutcome } from '../../src/delivery/http-exchange.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
-import { SigningKeyCipher } from '../../src/domain/webhooks/signing-key-cipher.ts';
+import { RowCipher } from '../../src/domain/crypto/aes-gcm.ts';
 import { createLogger } from '../../src/log.ts';
 import { TestClock } from './clock.ts';
 import { LAYOUT } from './database.ts';
@@ -45,7 +45,7 @@ export async function openDeliveryFixture() {
       new Database(service.database.url, { connections: 2, layout: LAYOUT, statementTimeoutMs: 60_000 });
     const end = Promise.withResolvers<AttemptOutcome>();
     const worker = new DeliveryWorker({
-      ...{ cipher: new SigningKeyCipher(encryptionKeys), clock: clock.read, logger: createLogger('silent') },
+      ...{ cipher: new RowCipher(encryptionKeys), clock: clock.read, logger: createLogger('silent') },
       outcomes: { pending: 0, succeeded: 0, failed: 0 },
       run: (statement, parameters) => database.run(statement, parameters, performance.now() + 60_000),
       sender: { send: async (...attempt: Parameters<Send>) => Promise.race([send(...attempt), end.promise]) },

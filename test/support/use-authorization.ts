@@ -13,7 +13,7 @@ import { REDIRECT_URI, type Tenant } from './service.ts';
 
 /** The application must have OpenID Connect. */
 export async function useAuthorization(call: Call, tenant: Tenant): Promise<void> {
-  const client = await new OidcClients(call.run).find(tenant.clientId, performance.now() + 60_000);
+  const client = await new OidcClients(call.run).find(tenant.clientId);
   if (!client) throw new Error('The application has no OpenID Connect');
   const parameters = new Parameters(authorizationOf(tenant).toString());
   const target = { ...readAnswerTarget(parameters), redirectUri: REDIRECT_URI };

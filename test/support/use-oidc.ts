@@ -64,15 +64,14 @@ export async function useOidc(
     await endGrant(call, { grantId });
     await endGrantsOfBrowser(call, { applicationId, userId: user.id, sid: grant.sid });
   }
-  await new PublicClients(call.run).find(`client_${randomUUID().replaceAll('-', '')}`, performance.now() + 60_000);
+  await new PublicClients(call.run).find(`client_${randomUUID().replaceAll('-', '')}`);
 }
 
 /** Sends the statements of clients of resources once. */
 export async function useResources(call: Call, { id: applicationId }: Tenant, userId: string): Promise<void> {
   const resources = new Resources(call.run);
-  const deadline = performance.now() + 60_000;
-  await resources.findByUri('https://mcp.app.test/', deadline);
-  await resources.findById(applicationId, deadline);
+  await resources.findByUri('https://mcp.app.test/');
+  await resources.findById(applicationId);
   const intent = {
     ...{ id: randomUUID(), applicationId, userId, redirectUri: 'https://client.test/' },
     ...{ forClient: 'https://client.test/client', clientName: 'Client' },

@@ -1,7 +1,7 @@
 /** Endpoints without a credential: liveness, readiness, and the keys that verify auth tokens. */
 import type { JWK } from 'jose';
+import { CACHED_BRIEFLY, RETRY_SOON, sendJson } from '../../http/exchange.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
-import { CACHED_BRIEFLY, RETRY_SOON, sendJson } from '../../http/response.ts';
 import { refuseUnlessRead } from '../envelope.ts';
 import type { Readiness } from './readiness.ts';
 

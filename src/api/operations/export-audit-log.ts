@@ -2,10 +2,11 @@
 import type { Database } from '../../database/database.ts';
 import { type AuditEvent, listAuditEvents, presentAuditEvent } from '../../domain/audit/list-audit-events.ts';
 import { invalidField } from '../../domain/core/errors.ts';
+import type { AdminKeys } from '../../domain/operators/admin-keys.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import type { CallLog } from '../call-log.ts';
-import { type Credentials, requireRight } from '../credentials.ts';
+import { requireRight } from '../credentials.ts';
 import { CSV, type Exporter, JSON_LINES, toCsvLine } from './exporter.ts';
 import { runExport } from './run-export.ts';
 
@@ -22,7 +23,8 @@ const PATHS: Readonly<Record<string, keyof typeof FORMATS>> = {
   '/admin/audit-events.jsonl': 'jsonl',
 };
 
-interface ExportParts extends CallLog, Pick<Credentials, 'adminKeys'> {
+interface ExportParts extends CallLog {
+  readonly adminKeys: AdminKeys;
   readonly clock: () => Date;
   readonly database: Database;
   readonly exporter: Exporter;

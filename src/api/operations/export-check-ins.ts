@@ -1,12 +1,12 @@
 /** The check-ins of an event as a download: CSV or JSON lines, newest first, read page by page as the client takes it. */
-import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import type { Database } from '../../database/database.ts';
+import type { ApiKeys } from '../../domain/api-keys/api-keys.ts';
 import { listCheckIns } from '../../domain/events/list-check-ins.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
+import { headerOf } from '../../http/exchange.ts';
 import type { PathHandler } from '../../http/http-context.ts';
 import type { Admission } from '../admission.ts';
 import type { CallLog } from '../call-log.ts';
-import { type Credentials, requireApplication } from '../credentials.ts';
 import { decodeSegment, readPairs } from '../rest/read-fields.ts';
 import { unknownFields } from '../unknown-fields.ts';
 import { BYTE_ORDER_MARK, CSV, type Exporter, JSON_LINES, toCsvLine } from './exporter.ts';
@@ -33,8 +33,10 @@ export const CHECK_IN_EXPORTS = {
   },
 } as const;
 
-interface ExportParts extends CallLog, Credentials {
+interface ExportParts extends CallLog {
   readonly admission: Admission;
+  readonly apiKeys: ApiKeys;
+  readonly clock: () => Date;
   readonly database: Database;
   readonly exporter: Exporter;
   readonly lookUps: Admission;
@@ -44,14 +46,12 @@ interface ExportParts extends CallLog, Credentials {
 
 /** Serves `check-ins.csv` and `check-ins.jsonl` of each event to the application of the event. */
 export function createCheckInExport(parts: ExportParts): PathHandler {
-  const { admission, clock, database, exporter, lookUps, pageTokens, requestTimeoutMs } = parts;
-  const method = EventService.method.listCheckIns;
+  const { admission, apiKeys, clock, database, exporter, lookUps, pageTokens, requestTimeoutMs } = parts;
   return async (context) => {
     const [, segment, format] = PATH.exec(context.path) ?? [];
     if (segment === undefined || (format !== 'csv' && format !== 'jsonl')) return false;
-    await runExport(parts, context, `/api/events/:eventId/check-ins.${format}`, async ({ call, identify }) => {
-      const { deadline } = call;
-      const { application } = await lookUps.run('', () => requireApplication(parts, context, { method, deadline }));
+    await runExport(parts, context, `/api/events/:eventId/check-ins.${format}`, async ({ identify }) => {
+      const { application } = await lookUps.run('', () => apiKeys.authenticate(headerOf(context, 'x-api-key')));
       identify({ applicationId: application.id });
       const unknown = readPairs(context.query).map(([name]) => name);
       if (unknown.length > 0) throw unknownFields(unknown);

@@ -1,5 +1,5 @@
 import type { Database } from '../../database/database.ts';
-import { pause } from '../../timing/pause.ts';
+import { pause } from '../../pause.ts';
 
 const PING_TIMEOUT_MS = 1_000;
 /** How long callers share one answer of Postgres. */

@@ -1,14 +1,16 @@
 /** Reads the fields of an RPC from an HTTP request, before validation: a field of the body may be any JSON. */
-import { type DescField, ScalarType } from '@bufbuild/protobuf';
+import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { invalidField, ServiceError } from '../../domain/core/errors.ts';
 import { isObject } from '../../encoding/json.ts';
 import { HttpError } from '../../http/errors.ts';
-import { type HttpContext, headerOf, type NodeRequest } from '../../http/http-context.ts';
-import { checkContentLength, readBody } from '../../http/read-body.ts';
+import { checkContentLength, headerOf, readBody } from '../../http/exchange.ts';
+import type { HttpContext, NodeRequest } from '../../http/http-context.ts';
 import { MAX_MESSAGE_BYTES } from '../call-info.ts';
 import { type MediaType, readMediaType } from '../media-type.ts';
-import { findUnknownFields, shorten, unknownFields } from '../unknown-fields.ts';
+import { shorten, unknownFields } from '../unknown-fields.ts';
 import type { PathParameters, Route } from './route.ts';
+
+type JsonObject = Record<string, unknown>;
 
 /** Replaces text with malformed percent-encoding. It is a lone surrogate, so that validation refuses the field. */
 const MALFORMED = '\uD800';
@@ -26,12 +28,12 @@ export async function readFields(
   parameters: PathParameters,
   { request, query }: HttpContext,
   deadline: number,
-): Promise<Record<string, unknown>> {
+): Promise<JsonObject> {
   checkContentLength(request, MAX_MESSAGE_BYTES);
   // The body of a GET or DELETE has no meaning, whatever its type.
   const body = method === 'POST' || method === 'PATCH' ? await readJsonObject(request, deadline, { isLenient }) : {};
   if (!isLenient) requireKnown({ rpc, fields: sources }, body, query);
-  const fields: Record<string, unknown> = {};
+  const fields: JsonObject = {};
   for (const name in sources) {
     const source = sources[name];
     if (source === 'path') fields[name] = decodeSegment(parameters[name] ?? '');
@@ -42,12 +44,29 @@ export async function readFields(
 }
 
 /** @throws ServiceError `Validation failed` that names the fields of body and query that the route does not have */
-function requireKnown({ rpc, fields }: Pick<Route, 'rpc' | 'fields'>, body: object, query: string): void {
+function requireKnown({ rpc, fields }: Pick<Route, 'rpc' | 'fields'>, body: JsonObject, query: string): void {
   const misplaced = Object.keys(body).filter((name) => rpc.input.field[name] && fields[name] !== 'body');
   const parameters = query ? readPairs(query).map(([name]) => name) : [];
   const unknownParameters = parameters.filter((name) => fields[name] !== 'query');
   const unknown = [...findUnknownFields(rpc.input, body), ...misplaced, ...unknownParameters];
   if (unknown.length > 0) throw unknownFields([...new Set(unknown)]);
+}
+
+/** Returns the paths of fields that the schema lacks, at any depth. Ignores values of a wrong type. */
+export function findUnknownFields({ fields }: DescMessage, object: JsonObject, prefix = ''): string[] {
+  const paths: string[] = [];
+  for (const name of Object.keys(object)) {
+    const type = fields.find(({ jsonName }) => jsonName === name);
+    if (!type) paths.push(prefix + name);
+    else if (type.message && !type.message.typeName.startsWith('google.protobuf.')) {
+      const inner = object[name];
+      const items = Array.isArray(inner) ? inner.map((item, at) => [`[${at}]`, item]) : [['', inner]];
+      for (const [at, item] of items) {
+        if (isObject(item)) paths.push(...findUnknownFields(type.message, item, `${prefix}${name}${at}.`));
+      }
+    }
+  }
+  return paths;
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -56,21 +75,21 @@ async function readJsonObject(
   request: NodeRequest,
   deadline: number,
   { isLenient }: { isLenient: boolean },
-): Promise<Record<string, unknown>> {
+): Promise<JsonObject> {
   requireJson(request);
   const bytes = await readBody(request, MAX_MESSAGE_BYTES, deadline);
   if (bytes.length === 0) return {};
-  const { text, value } = parseJson(bytes);
-  if (!isObject(value)) throw invalidField('body', 'must be a JSON object in UTF-8');
+  const { text, object } = parse(bytes);
+  if (!object) throw invalidField('body', 'must be a JSON object in UTF-8');
   if (!isLenient) requireUniqueNames(text);
-  return value;
+  return object;
 }
 
-/** Returns no value if the bytes are no JSON in UTF-8. */
-function parseJson(bytes: Buffer): { text: string; value?: unknown } {
+/** Returns no object if the bytes are other JSON, or none in UTF-8. */
+function parse(bytes: Buffer): { readonly text: string; readonly object?: JsonObject } {
   try {
     const text = utf8.decode(bytes);
-    return { text, value: JSON.parse(text) };
+    return text.trimStart().startsWith('{') ? { text, object: JSON.parse(text) } : { text };
   } catch {
     return { text: '' };
   }
@@ -104,14 +123,18 @@ function repeatedName(name: string): ServiceError {
   return new ServiceError('VALIDATION_FAILED', { violations: [violation] });
 }
 
+const JSON_TYPE = 'application/json';
+
 /** Treats a missing Content-Type as JSON. Refuses a charset other than UTF-8, and ignores other parameters. */
 function requireJson(request: NodeRequest): void {
   const encoding = headerOf(request, 'content-encoding') ?? 'identity';
-  const isJson = !headerOf(request, 'content-type') || isJsonInUtf8(readMediaType(request));
+  // Almost every request says one of these, which need no parser.
+  const isJson =
+    ['', JSON_TYPE].includes(headerOf(request, 'content-type') ?? '') || isJsonInUtf8(readMediaType(request));
   if (!isJson || encoding.toLowerCase() !== 'identity') throw new HttpError('UNSUPPORTED_MEDIA_TYPE');
 }
 
-const isJsonInUtf8 = ({ name, isUtf8 }: MediaType): boolean => name === 'application/json' && isUtf8;
+const isJsonInUtf8 = ({ name, isUtf8 }: MediaType): boolean => name === JSON_TYPE && isUtf8;
 
 function queryValues(query: string, name: string): string[] {
   return readPairs(query).flatMap(([key, value]) => (key === name ? [value] : []));

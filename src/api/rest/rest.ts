@@ -2,9 +2,9 @@
 
 import { type ErrorCode, ServiceError } from '../../domain/core/errors.ts';
 import { HttpError } from '../../http/errors.ts';
+import { RETRY_SOON, sendJson } from '../../http/exchange.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
-import { RETRY_SOON } from '../../http/response.ts';
-import { sendEnvelope, sendFailure } from '../envelope.ts';
+import { type Envelope, sendFailure } from '../envelope.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { type Procedure, type Procedures, pathOf } from '../procedures.ts';
 import { createPresenter } from './present.ts';
@@ -95,6 +95,15 @@ export function sendServiceError(context: HttpContext, { code, message, reason, 
   }
   const envelope = { status: false, message, reason, ...(violations.length > 0 && { errors: violations }) };
   sendEnvelope(context, statusOfError(code, reason), envelope, code === 'unavailable' ? RETRY_SOON : {});
+}
+
+export function sendEnvelope(
+  context: HttpContext,
+  status: number,
+  envelope: Envelope,
+  headers: Record<string, string> = {},
+): void {
+  sendJson(context, status, JSON.stringify(envelope), headers);
 }
 
 function statusOf({ status, existedBefore }: Route, response: Readonly<Record<string, unknown>>): number {

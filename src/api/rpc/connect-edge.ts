@@ -11,8 +11,8 @@ import {
 } from '@connectrpc/connect/protocol';
 import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
 import { ServiceError } from '../../domain/core/errors.ts';
+import { setCommonHeaders } from '../../http/exchange.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
-import { setCommonHeaders } from '../../http/response.ts';
 import { outcomeOf } from '../call-errors.ts';
 import type { CallOutcome, Protocol } from '../call-info.ts';
 import { beginCall, type CallLog } from '../call-log.ts';

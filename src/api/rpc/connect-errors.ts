@@ -3,7 +3,7 @@ import { type FieldError, isFieldError } from '@bufbuild/protobuf/reflect';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { Logger } from 'pino';
 import { type ErrorCode, type ErrorReason, invalidField, ServiceError } from '../../domain/core/errors.ts';
-import { RETRY_SOON } from '../../http/response.ts';
+import { RETRY_SOON } from '../../http/exchange.ts';
 import { malformedMessage } from '../call-errors.ts';
 import { pathInside, unknownFields } from '../unknown-fields.ts';
 import { toErrorDetails } from './error-details.ts';

@@ -11,9 +11,8 @@ import { type Compression, compressionNegotiate, createMethodSerializationLookup
 import { codeToHttpStatus, errorToJsonBytes } from '@connectrpc/connect/protocol-connect';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { HttpError } from '../../http/errors.ts';
-import { type HttpContext, headerOf, type PathHandler } from '../../http/http-context.ts';
-import { readBody } from '../../http/read-body.ts';
-import { send } from '../../http/response.ts';
+import { headerOf, readBody, send } from '../../http/exchange.ts';
+import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { deadlineExceeded } from '../call-errors.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Procedure, Procedures } from '../procedures.ts';

@@ -1,12 +1,10 @@
 import { apiKeys } from '../../database/api-key-schema.ts';
-import type { Deadline, Run } from '../../database/database.ts';
-import { createLateError } from '../../database/errors.ts';
+import type { Run } from '../../database/database.ts';
 import { p, type RowOfType, statement, t } from '../../database/template.ts';
-import { withDeadline } from '../../timing/with-deadline.ts';
 import { digestOf, isApiKey } from '../applications/api-key.ts';
 import { callerColumns } from '../applications/application.ts';
 import { BatchLoader } from '../cache/batch-loader.ts';
-import { RevalidatingCache, WITHIN_5_SECONDS } from '../cache/revalidating-cache.ts';
+import { RevalidatingCache } from '../cache/revalidating-cache.ts';
 import { type ErrorReason, ServiceError } from '../core/errors.ts';
 import type { KeyUse } from './key-use.ts';
 
@@ -25,10 +23,18 @@ export type KeyOwner = Omit<RowOfType<typeof KEY_OWNER>, 'digest'>;
 
 const API_ONLY: readonly KeyUse[] = ['API'];
 
-/** Authenticates applications by API key. It looks guesses up in batches, so they need no rate limit. */
+const MINUTE_MS = 60_000;
+const MAX_BATCH_SIZE = 1_000;
+
+/**
+ * Authenticates applications by API key. It looks guesses up in batches, so they need no rate limit. It keeps the minute
+ * of each key's last use in memory until `saveUses` stores it, so that a call costs no write.
+ */
 export class ApiKeys {
   readonly #owners: RevalidatingCache<KeyOwner>;
   readonly #clock: () => Date;
+  /** Minutes since 1970, by key ID. */
+  #uses = new Map<string, number>();
 
   /** `run` reads without the deadline of a caller, because several callers share an answer. */
   constructor(run: Run, clock: () => Date = () => new Date()) {
@@ -48,22 +54,24 @@ export class ApiKeys {
   /**
    * Returns the ID of the key and its application.
    *
-   * @throws ServiceError `Invalid API key`, also if `uses` lacks the use of the key; `deletedReason` if the application
-   * is deleted
+   * @throws ServiceError `Invalid API key`, also if `uses` lacks the use of the key, or if it belongs to another client
+   * than `clientId`; `deletedReason` if the application is deleted
    */
   async authenticate(
     apiKey: string | undefined,
     {
-      deadline,
+      clientId,
       deletedReason = 'INVALID_API_KEY',
       uses = API_ONLY,
-    }: { deadline: Deadline; deletedReason?: ErrorReason; uses?: readonly KeyUse[] },
+    }: { clientId?: string; deletedReason?: ErrorReason; uses?: readonly KeyUse[] } = {},
   ): Promise<KeyOwner> {
-    const owner =
-      apiKey !== undefined && isApiKey(apiKey) ? await this.#ownerOf(digestOf(apiKey), deadline) : undefined;
-    if (!owner || (owner.expiresAt && owner.expiresAt <= this.#clock())) throw new ServiceError('INVALID_API_KEY');
+    const owner = apiKey !== undefined && isApiKey(apiKey) ? await this.#owners.find(digestOf(apiKey)) : undefined;
+    const now = this.#clock();
+    if (!owner || (owner.expiresAt && owner.expiresAt <= now)) throw new ServiceError('INVALID_API_KEY');
     if (!uses.includes(owner.use)) throw new ServiceError('INVALID_API_KEY');
     if (owner.isDeleted) throw new ServiceError(deletedReason);
+    if (clientId !== undefined && owner.application.clientId !== clientId) throw new ServiceError('INVALID_API_KEY');
+    this.#uses.set(owner.apiKeyId, Math.floor(now.getTime() / MINUTE_MS));
     return owner;
   }
 
@@ -72,10 +80,22 @@ export class ApiKeys {
     this.#owners.clear();
   }
 
-  async #ownerOf(digest: string, deadline: Deadline): Promise<KeyOwner | undefined> {
-    const found = this.#owners.get(digest, WITHIN_5_SECONDS);
-    if (!(found instanceof Promise)) return found?.value;
-    return (await withDeadline(deadline, () => found, createLateError))?.value;
+  /** Stores the uses since the last time. What could not be stored, the next time stores. */
+  async saveUses(run: Run): Promise<void> {
+    const unsaved = this.#uses;
+    this.#uses = new Map();
+    try {
+      const ids = [...unsaved.keys()].sort();
+      for (let at = 0; at < ids.length; at += MAX_BATCH_SIZE) {
+        const batch = ids.slice(at, at + MAX_BATCH_SIZE);
+        const instants = batch.map((id) => new Date((unsaved.get(id) ?? 0) * MINUTE_MS));
+        await run(setLastUsed, { ids: batch, instants });
+        for (const id of batch) unsaved.delete(id);
+      }
+    } catch (error) {
+      for (const [id, minute] of unsaved) if (!this.#uses.has(id)) this.#uses.set(id, minute);
+      throw error;
+    }
   }
 }
 
@@ -88,3 +108,9 @@ const selectKeyOwners = statement('select_api_key_owners', KEY_OWNER)`
   from api_keys k join applications a on a.id = k.application_id
   where k.digest = any(array(select decode(hex, 'hex') from unnest(${p.texts('digests')}) as hex))
     and k.revoked_at is null`;
+
+const setLastUsed = statement('set_api_keys_last_used')`
+  update api_keys k set last_used_at = used.at
+  from unnest(${p.uuids('ids')}, ${p.instants('instants')}) as used(id, at)
+  -- Another replica may have stored a later use.
+  where k.id = used.id and (k.last_used_at is null or k.last_used_at < used.at)`;

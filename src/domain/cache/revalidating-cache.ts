@@ -17,8 +17,8 @@ export interface Ages {
   readonly refreshAgeMs: number;
 }
 
-/** What has ended, such as a revoked key, counts nowhere after 5 s. A second of these is for the look-up. */
-export const WITHIN_5_SECONDS: Ages = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
+/** A second of the five is for the look-up. */
+const WITHIN_5_SECONDS: Ages = { maxAgeMs: 4_000, refreshAgeMs: 1_500 };
 
 interface LookUp<Value> extends Timed {
   readonly found: Promise<Found<Value> | undefined>;
@@ -40,6 +40,11 @@ export class RevalidatingCache<Value> {
   /** `load` reads without the deadline of a caller, because several callers share its result. */
   constructor(load: (key: string) => Promise<Value | undefined>) {
     this.#load = load;
+  }
+
+  /** Returns the value. What has ended, such as a revoked key, has none after 5 s. @throws the error of `load` */
+  async find(key: string): Promise<Value | undefined> {
+    return (await this.get(key, WITHIN_5_SECONDS))?.value;
   }
 
   /** Returns the value, or a promise when it must be read first. The promise rejects with the error of `load`. */

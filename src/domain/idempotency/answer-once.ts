@@ -7,7 +7,7 @@ import type { Database, Run } from '../../database/database.ts';
 import { idempotencyKeys } from '../../database/operations-schema.ts';
 import { p, statement, t } from '../../database/template.ts';
 import { ServiceError } from '../core/errors.ts';
-import type { SigningKeyCipher } from '../webhooks/signing-key-cipher.ts';
+import type { RowCipher } from '../crypto/aes-gcm.ts';
 
 /** How long an answer is kept. */
 export const ANSWER_HOURS = 24;
@@ -33,13 +33,13 @@ export interface KeyedRequest {
  * @throws ServiceError `Idempotency key used for another request`, `Call with this idempotency key is running`
  */
 export async function answerOnce(
-  { cipher, database }: { readonly cipher: SigningKeyCipher; readonly database: Pick<Database, 'transact'> },
+  { cipher, database }: { readonly cipher: RowCipher; readonly database: Pick<Database, 'transact'> },
   { applicationId, scope, key, content, now, deadline }: KeyedRequest,
   change: (run: Run) => Promise<Uint8Array>,
 ): Promise<Uint8Array> {
   const id = hash('sha256', `${scope}\n${key}`, 'hex');
   const digest = hash('sha256', content, 'hex');
-  const aad = { applicationId, webhookId: id };
+  const aad = { applicationId, id };
   return database.transact({ applicationId, deadline }, async (run) => {
     const lock = Buffer.from(id, 'hex').readBigInt64BE().toString();
     const [taken] = await run(takeLock, { lock });

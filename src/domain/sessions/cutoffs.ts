@@ -6,7 +6,7 @@ import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { PlaceholderValues, Statement } from '../../database/database.ts';
 import { BY_POSTGRES, presentInstant } from '../../database/instants.ts';
 import { p } from '../../database/template.ts';
-import { pause } from '../../timing/pause.ts';
+import { pause } from '../../pause.ts';
 import { hasAccess } from '../access/has-access.ts';
 import type { Call } from '../core/call.ts';
 import { isActiveUser } from '../users/user.ts';

@@ -6,12 +6,12 @@ import type { ApplicationCall } from '../core/call.ts';
 import { listOf } from '../core/compound-rules.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, orDefault, type Unchecked } from '../core/validation.ts';
+import type { RowCipher } from '../crypto/aes-gcm.ts';
 import type { AddressPolicy } from './address-policy.ts';
-import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { eventType, MAX_EVENT_TYPES, ownerColumns, selectOwner, type Webhook, webhookRules } from './webhook.ts';
 
 export interface CreateWebhookParts {
-  readonly cipher: SigningKeyCipher;
+  readonly cipher: RowCipher;
   readonly policy: AddressPolicy;
   /** How many webhooks an application may have. Concurrent calls may exceed it by their number. */
   readonly webhooksPerApplication: number;
@@ -43,7 +43,7 @@ export async function createWebhook(
   const [found] = await run(insertWebhook, {
     ...webhook,
     applicationId: application.id,
-    signingKey: cipher.encrypt(signingKey, { applicationId: application.id, webhookId: webhook.id }),
+    signingKey: cipher.encrypt(signingKey, { applicationId: application.id, id: webhook.id }),
     most: webhooksPerApplication,
     now,
   });

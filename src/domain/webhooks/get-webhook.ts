@@ -4,7 +4,7 @@ import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { type Rule, rule } from '../core/rule.ts';
 import { anyString, check, type Unchecked } from '../core/validation.ts';
-import type { SigningKeyCipher } from './signing-key-cipher.ts';
+import type { RowCipher } from '../crypto/aes-gcm.ts';
 import { summaryColumns, summarySelection, type Webhook } from './webhook.ts';
 
 /** Accepts the ID of a webhook and returns it in lower case. @throws ServiceError `Invalid webhook ID format` */
@@ -23,7 +23,7 @@ const rules = { webhookId };
  */
 export async function getWebhook(
   call: ApplicationCall,
-  cipher: SigningKeyCipher,
+  cipher: RowCipher,
   request: Unchecked<keyof typeof rules>,
 ): Promise<Webhook> {
   const { webhookId } = check(request, rules);
@@ -33,10 +33,10 @@ export async function getWebhook(
 /** Returns the webhook with its decrypted signing key. */
 export function decryptWebhook(
   { application }: ApplicationCall,
-  cipher: SigningKeyCipher,
+  cipher: RowCipher,
   { signingKey, ...row }: StoredWebhook,
 ): Webhook {
-  const ids = { applicationId: application.id, webhookId: row.id };
+  const ids = { applicationId: application.id, id: row.id };
   return { ...row, signingKey: cipher.decrypt(signingKey, ids), application };
 }
 

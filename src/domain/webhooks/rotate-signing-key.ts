@@ -5,9 +5,9 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, integer, orDefault, type Unchecked } from '../core/validation.ts';
+import type { RowCipher } from '../crypto/aes-gcm.ts';
 import { createSigningKey } from './create-webhook.ts';
 import { requireWebhook, webhookId } from './get-webhook.ts';
-import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { summaryColumns, summarySelection, type Webhook, webhookColumns } from './webhook.ts';
 
 const DAY_SECONDS = 24 * 60 * 60;
@@ -24,13 +24,13 @@ const rules = { webhookId, overlapSeconds: orDefault(integer({ min: 0, max: 7 * 
  */
 export async function rotateSigningKey(
   call: ApplicationCall,
-  cipher: SigningKeyCipher,
+  cipher: RowCipher,
   request: Unchecked<keyof typeof rules>,
 ): Promise<Webhook> {
   const { webhookId, overlapSeconds } = check(request, rules);
   const { application, run, now } = call;
   const overlapMs = overlapSeconds * 1_000;
-  const aad = { applicationId: application.id, webhookId };
+  const aad = { applicationId: application.id, id: webhookId };
   for (;;) {
     const { signingKey: current } = await requireWebhook(call, webhookId);
     const signingKey = createSigningKey();

@@ -7,9 +7,9 @@ import { changedValues, changeParameters, changes, isChanged } from '../core/cha
 import { ServiceError } from '../core/errors.ts';
 import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../core/row-version.ts';
 import { check, type Unchecked } from '../core/validation.ts';
+import type { RowCipher } from '../crypto/aes-gcm.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { decryptWebhook, STORED, webhookId as webhookIdRule } from './get-webhook.ts';
-import type { SigningKeyCipher } from './signing-key-cipher.ts';
 import { selectOwner, summarySelection, type Webhook, webhookRules } from './webhook.ts';
 
 /**
@@ -20,7 +20,7 @@ import { selectOwner, summarySelection, type Webhook, webhookRules } from './web
  */
 export async function updateWebhook(
   call: ApplicationCall,
-  { cipher, policy }: { readonly cipher: SigningKeyCipher; readonly policy: AddressPolicy },
+  { cipher, policy }: { readonly cipher: RowCipher; readonly policy: AddressPolicy },
   request: Unchecked<'webhookId' | keyof ReturnType<typeof webhookRules>>,
 ): Promise<Webhook> {
   const { application, run, now, onMessage } = call;

@@ -4,8 +4,8 @@ import { listAccountSessions } from '../../domain/grants/list-account-sessions.t
 import { eraseUser } from '../../domain/lifecycle/end-user.ts';
 import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
+import { send } from '../../http/exchange.ts';
 import { html } from '../../http/html.ts';
-import { send } from '../../http/response.ts';
 import { pickFields } from '../../login-page/login-context.ts';
 import type { Account, AccountSection } from '../../login-page/page-offer.ts';
 import { sendPage } from '../../login-page/responses.ts';

@@ -11,7 +11,8 @@ import type { Call, Transactional } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { OWN_APPLICATION_IDS } from '../../domain/core/own-applications.ts';
 import { getUser } from '../../domain/users/get-user.ts';
-import { type HttpContext, headerOf } from '../../http/http-context.ts';
+import { headerOf } from '../../http/exchange.ts';
+import type { HttpContext } from '../../http/http-context.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import type { SignedInOperator } from './signed-in-operator.ts';
 
@@ -51,7 +52,7 @@ export function createOperatorCall(
   const origin = { ipAddress: context.clientAddress, requestId: context.requestId };
   const audited = (run: Run) => withAudit(run, { actorType: 'console', actor, action, ...origin, now });
   const limit = () => performance.now() + STATEMENT_MS;
-  const run = audited((statement, parameters) => database.run(statement, parameters, limit()));
+  const run = audited(database.eachWithin(STATEMENT_MS));
   const transact: Transactional['transact'] = (work) =>
     database.transact({ applicationId: NO_APPLICATION, deadline: limit() }, (own) => work(audited(own)));
   return { run, transact, now, notices, onMessage };

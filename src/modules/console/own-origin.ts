@@ -1,4 +1,5 @@
-import { type HttpContext, headerOf } from '../../http/http-context.ts';
+import { headerOf } from '../../http/exchange.ts';
+import type { HttpContext } from '../../http/http-context.ts';
 
 /**
  * Returns whether a page of the console has sent the form. All browsers send `Sec-Fetch-Site` since 2023. Over plain http

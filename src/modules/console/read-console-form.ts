@@ -2,8 +2,8 @@ import type { CallInfo } from '../../api/call-info.ts';
 import { isForm, readMediaType } from '../../api/media-type.ts';
 import { MAX_LOGO_BYTES } from '../../domain/applications/logo-image.ts';
 import { HttpError } from '../../http/errors.ts';
-import { type HttpContext, headerOf } from '../../http/http-context.ts';
-import { readBody } from '../../http/read-body.ts';
+import { headerOf, readBody } from '../../http/exchange.ts';
+import type { HttpContext } from '../../http/http-context.ts';
 import type { ConsoleRequest } from './console-request.ts';
 import type { ConsoleRoute } from './route.ts';
 

@@ -1,8 +1,7 @@
 /** Routes the requests to the demo: its two applications and the receiver of its webhook. */
 import { verifyWebhook, WebhookVerificationError } from '../../client/verify-webhook.ts';
+import { readBody, sendJson } from '../../http/exchange.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
-import { readBody } from '../../http/read-body.ts';
-import { sendJson } from '../../http/response.ts';
 import { sendPage, sendRedirect } from '../../login-page/responses.ts';
 import type { Demo } from './demo.ts';
 import type { DemoParts } from './demo-parts.ts';

@@ -1,6 +1,7 @@
 /** The pages of one application of the demo. Like any application, it uses only the REST API of Usher. */
 import { parseCookie, stringifySetCookie } from 'cookie';
-import { type HttpContext, headerOf } from '../../http/http-context.ts';
+import { headerOf } from '../../http/exchange.ts';
+import type { HttpContext } from '../../http/http-context.ts';
 import { sendPage, sendRedirect } from '../../login-page/responses.ts';
 import { type DemoApplication, SESSION_IDLE_SECONDS } from './applications.ts';
 import { type ActiveSession, renderHome, renderMessage, renderProfile, type SiteView } from './pages.ts';

@@ -1,6 +1,6 @@
 /** Invitations: the calls that invite, and the job that removes invitations that nobody has accepted in time. */
 import { BY_USHER, withAudit } from '../../domain/audit/audit-event.ts';
-import { pause } from '../../timing/pause.ts';
+import { pause } from '../../pause.ts';
 import type { Core, Module } from '../module.ts';
 import { createInvitationRpcs } from './create-rpcs.ts';
 import { expireInvitations } from './domain/expire-invitations.ts';

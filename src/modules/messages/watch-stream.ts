@@ -1,26 +1,23 @@
 /** WatchMessages: a stream with the API key of an application. */
 import { MessageService, type WatchMessagesRequest } from '../../../gen/usher/v1/message_pb.ts';
-import { requireApplication } from '../../api/credentials.ts';
 import type { AdmittedStream, ApplicationStream, RpcParts } from '../../api/module-rpcs.ts';
-import type { ApplicationCall } from '../../domain/core/call.ts';
+import { headerOf } from '../../http/exchange.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import type { MessageFeeds } from './domain/message-feeds.ts';
 import { watchMessages } from './domain/watch-messages.ts';
 import { toMessages } from './message-handlers.ts';
 
 export function createWatchStream(feeds: MessageFeeds, parts: RpcParts): ApplicationStream {
-  const { admission, clock, closing, database, lookUps, pageTokens: tokens, requestTimeoutMs } = parts;
+  const { admission, apiKeys, clock, closing, database, lookUps, pageTokens: tokens, requestTimeoutMs } = parts;
   const method = MessageService.method.watchMessages;
-  const limit = () => performance.now() + requestTimeoutMs;
-  const run: ApplicationCall['run'] = (statement, parameters) => database.run(statement, parameters, limit());
 
   async function admit(context: HttpContext): Promise<AdmittedStream> {
-    const requireKey = () => lookUps.run('', () => requireApplication(parts, context, { method, deadline: limit() }));
+    const requireKey = () => lookUps.run('', () => apiKeys.authenticate(headerOf(context, 'x-api-key')));
     const { application } = await requireKey();
     admission.check(application.id);
     const watcher = feeds.watch(application.id);
     context.onClose(() => watcher[Symbol.dispose]());
-    const call = { application, run, now: clock() };
+    const call = { application, run: database.eachWithin(requestTimeoutMs), now: clock() };
     return {
       applicationId: application.id,
       async *run(request: WatchMessagesRequest, signal) {

@@ -1,8 +1,8 @@
 /** The home page, the API reference at `/docs` and below it, and the OpenAPI documents. */
 import { readFile } from 'node:fs/promises';
 import { refuseUnlessRead } from '../../api/envelope.ts';
-import { type HttpContext, headerOf, type PathHandler } from '../../http/http-context.ts';
-import { send } from '../../http/response.ts';
+import { headerOf, send } from '../../http/exchange.ts';
+import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import type { Core, Greeting } from '../module.ts';
 import { createTextEndpoint } from './static-text.ts';
 

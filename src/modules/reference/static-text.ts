@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { type HttpContext, headerOf } from '../../http/http-context.ts';
-import { CACHED_BRIEFLY, send } from '../../http/response.ts';
+import { CACHED_BRIEFLY, headerOf, send } from '../../http/exchange.ts';
+import type { HttpContext } from '../../http/http-context.ts';
 
 export interface StaticText {
   readonly text: string;

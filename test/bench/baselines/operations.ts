@@ -4,8 +4,8 @@ import { isRegistered } from '../../../src/domain/applications/redirect-uri.ts';
 import { ServiceError } from '../../../src/domain/core/errors.ts';
 import { oneOf, textOfBytes } from '../../../src/domain/core/text-rules.ts';
 import { check, identifier, integer, optional, text, textOrEmpty } from '../../../src/domain/core/validation.ts';
+import { RowCipher } from '../../../src/domain/crypto/aes-gcm.ts';
 import { verifyToken } from '../../../src/domain/tokens/verify-token.ts';
-import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
 import { ApiKeyCache } from './api-key-cache.ts';
 import {
   type CheckInRow,
@@ -52,7 +52,7 @@ export type Operations = ReturnType<typeof createOperations>;
  */
 export function createOperations(query: Query, { publicUrl = '', authPageUrl = '', secrets }: Config) {
   const owners = new ApiKeyCache(query);
-  const cipher = new SigningKeyCipher(secrets.encryptionKeys ?? []);
+  const cipher = new RowCipher(secrets.encryptionKeys ?? []);
   const tokenKeys = new Map(
     secrets.authSigningKeys?.map((jwk) => [jwk.kid, createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' })]),
   );
@@ -69,7 +69,7 @@ export function createOperations(query: Query, { publicUrl = '', authPageUrl = '
       if (!row) throw new ServiceError('WEBHOOK_NOT_FOUND');
       return {
         webhookId,
-        signingKey: cipher.decrypt(row.signingKey, { applicationId, webhookId }),
+        signingKey: cipher.decrypt(row.signingKey, { applicationId, id: webhookId }),
         url: row.url,
         isActive: row.isActive,
         application: { id: applicationId, name, clientId },

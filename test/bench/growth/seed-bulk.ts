@@ -1,6 +1,6 @@
 /** Millions of rows, all of one application: the worst case, in which its ID selects nothing. */
 import type postgres from 'postgres';
-import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
+import { RowCipher } from '../../../src/domain/crypto/aes-gcm.ts';
 import { onServer } from '../../support/on-server.ts';
 import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, userAt, WEBHOOKS, webhookAt } from '../fixtures.ts';
 
@@ -61,14 +61,14 @@ export async function withTables(
 async function insertWebhooks(sql: postgres.Sql, fixtures: Fixtures, rows: number): Promise<void> {
   const { application, createdAt, encryptionKey } = fixtures;
   const stride = strideOf(rows);
-  const cipher = new SigningKeyCipher([encryptionKey]);
+  const cipher = new RowCipher([encryptionKey]);
   await sql`create temporary table real_keys (number int primary key, signing_key bytea)`;
   for (let first = 0; first < rows; first += BATCH * stride) {
     const count = Math.min(BATCH, Math.ceil((rows - first) / stride));
     const keys = Array.from({ length: count }, (_, index) => {
       const number = first + index * stride;
       const { id, signingKey } = webhookAt(number);
-      return { number, signing_key: cipher.encrypt(signingKey, { applicationId: application.id, webhookId: id }) };
+      return { number, signing_key: cipher.encrypt(signingKey, { applicationId: application.id, id }) };
     });
     await sql`insert into real_keys ${sql(keys)}`;
   }

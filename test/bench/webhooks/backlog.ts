@@ -4,7 +4,7 @@ import { Batch, type DeliveryParts } from '../../../src/delivery/batch.ts';
 import { Lease } from '../../../src/delivery/leases.ts';
 import { selectDueQueues } from '../../../src/delivery/queue.ts';
 import { Slots } from '../../../src/delivery/slots.ts';
-import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
+import { RowCipher } from '../../../src/domain/crypto/aes-gcm.ts';
 import { createLogger } from '../../../src/log.ts';
 import { onServer } from '../../support/on-server.ts';
 import { type Fixtures, WEBHOOKS } from '../fixtures.ts';
@@ -61,7 +61,7 @@ export async function measureBacklog(progress: Progress, rows: number): Promise<
 function createParts(database: Database, { encryptionKey }: Fixtures): DeliveryParts {
   const outcome = { statusCode: 204, error: null, responseBody: '', retryAfter: undefined };
   return {
-    cipher: new SigningKeyCipher([encryptionKey]),
+    cipher: new RowCipher([encryptionKey]),
     clock: () => new Date(),
     logger: createLogger('silent'),
     outcomes: { pending: 0, succeeded: 0, failed: 0 },

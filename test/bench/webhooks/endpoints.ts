@@ -1,7 +1,7 @@
 /** Applications with a webhook each, and messages to them, as Usher would have stored them. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type postgres from 'postgres';
-import { SigningKeyCipher } from '../../../src/domain/webhooks/signing-key-cipher.ts';
+import { RowCipher } from '../../../src/domain/crypto/aes-gcm.ts';
 import { type Fixtures, userAt } from '../fixtures.ts';
 
 export interface Endpoint {
@@ -21,7 +21,7 @@ export async function insertEndpoints(
   { encryptionKey }: Fixtures,
   urls: readonly string[],
 ): Promise<Endpoint[]> {
-  const cipher = new SigningKeyCipher([encryptionKey]);
+  const cipher = new RowCipher([encryptionKey]);
   const now = new Date();
   const endpoints = urls.map((url) => ({
     url,
@@ -35,7 +35,7 @@ export async function insertEndpoints(
   const webhooks = endpoints.map(({ applicationId, webhookId, url }) => ({
     ...{ applicationId, id: webhookId, url, isActive: true, eventTypes: ['*'], ownerId: userAt(0).id },
     ...{ createdAt: now, updatedAt: now },
-    signingKey: cipher.encrypt(`whsec_${randomBytes(32).toString('base64')}`, { applicationId, webhookId }),
+    signingKey: cipher.encrypt(`whsec_${randomBytes(32).toString('base64')}`, { applicationId, id: webhookId }),
   }));
   await sql`insert into applications ${sql(applications)}`;
   await sql`insert into webhooks ${sql(webhooks)}`;

@@ -60,16 +60,12 @@ describe('a mistyped API key is refused without a look-up,', () => {
     const mistyped = keys.flatMap(mistype);
     expect(mistyped.length).toBeGreaterThan(0);
     for (const text of mistyped) {
-      expect(await refusalOf(apiKeys.authenticate(text, { deadline: performance.now() + 60_000 })), text).toEqual(
-        INVALID_API_KEY,
-      );
+      expect(await refusalOf(apiKeys.authenticate(text)), text).toEqual(INVALID_API_KEY);
     }
   });
 
   test('when it is missing', async () => {
-    expect(
-      await refusalOf(new ApiKeys(lookUp).authenticate(undefined, { deadline: performance.now() + 60_000 })),
-    ).toEqual(INVALID_API_KEY);
+    expect(await refusalOf(new ApiKeys(lookUp).authenticate(undefined))).toEqual(INVALID_API_KEY);
   });
 });
 

@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
 import { Database, type Run } from '../../../src/database/database.ts';
+import { ApiKeys } from '../../../src/domain/api-keys/api-keys.ts';
 import { HourlyCounts } from '../../../src/domain/hourly-counts/hourly-counts.ts';
 import { MemoryCounts } from '../../../src/jobs/memory-counts.ts';
 import { createLogger } from '../../../src/log.ts';
@@ -54,7 +55,9 @@ test('stores by how much the counters of a process have grown', async () => {
   const now = at(24 * 60 * 14);
   const mailer = { outcomes: { sent: 2, failed: 0 } };
   const delivery = { outcomes: { pending: 1, succeeded: 3, failed: 0 } };
-  const job = new MemoryCounts({ clock: () => now, database, delivery, logger: createLogger('silent'), mailer });
+  const apiKeys = new ApiKeys(database.eachWithin(60_000));
+  const logger = createLogger('silent');
+  const job = new MemoryCounts({ apiKeys, clock: () => now, database, delivery, logger, mailer });
   await job.save(60_000);
   mailer.outcomes.sent++;
   await job.save(60_000);

@@ -2,7 +2,7 @@ import type { Fault } from '../fault.ts';
 
 const webhooks = 'test/contract/webhooks.test.ts';
 const policy = 'test/domain/webhooks/address-policy.test.ts';
-const cipher = 'test/domain/webhooks/signing-key-cipher.test.ts';
+const cipher = 'test/domain/crypto/row-cipher.test.ts';
 const messages = 'test/domain/outbox/user-messages.test.ts';
 const attempt = 'test/delivery/attempt.test.ts';
 const delivery = 'test/delivery/delivery.test.ts';
@@ -72,17 +72,17 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A signing key decrypts in the row of another webhook',
-    file: 'src/domain/webhooks/signing-key-cipher.ts',
-    find: 'return `${applicationId}/${webhookId}`;',
-    replace: 'return `${applicationId}/${webhookId.length}`;',
+    file: '../../../src/domain/crypto/aes-gcm.ts',
+    find: 'return `${applicationId}/${id}`;',
+    replace: 'return `${applicationId}/${id.length}`;',
     test: cipher,
     title: /does not decrypt in the row of another webhook/,
   },
   {
     what: 'A signing key decrypts in the row of another application',
-    file: 'src/domain/webhooks/signing-key-cipher.ts',
-    find: 'return `${applicationId}/${webhookId}`;',
-    replace: 'return `${applicationId.length}/${webhookId}`;',
+    file: '../../../src/domain/crypto/aes-gcm.ts',
+    find: 'return `${applicationId}/${id}`;',
+    replace: 'return `${applicationId.length}/${id}`;',
     test: cipher,
     title: /does not decrypt in the row of another application/,
   },

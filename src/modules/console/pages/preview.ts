@@ -4,7 +4,7 @@ import type { ApplicationDetails } from '../../../domain/applications/applicatio
 import { allowsMethod } from '../../../domain/applications/branding.ts';
 import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import type { Call } from '../../../domain/core/call.ts';
-import { send } from '../../../http/response.ts';
+import { send } from '../../../http/exchange.ts';
 import { type PageApplication, toPageApplication } from '../../../login-page/page-application.ts';
 import { renderChoice } from '../../../login-page/pages/choice.ts';
 import { renderCode } from '../../../login-page/pages/code.ts';

@@ -1,5 +1,4 @@
 /** Which application the tokens of a request are for: RFC 8707. */
-import type { Deadline } from '../../../database/database.ts';
 import { OidcError } from './oidc-error.ts';
 import type { Resource, Resources } from './resources.ts';
 
@@ -11,11 +10,6 @@ interface Named {
   readonly id: string | undefined;
 }
 
-interface Asking {
-  readonly clientId: string;
-  readonly deadline: Deadline;
-}
-
 /**
  * Returns the resource for which a registered client asks, or undefined if it asks for itself.
  *
@@ -24,11 +18,11 @@ interface Asking {
 export async function resourceOfRegistered(
   resources: Resources,
   { uri, id }: Named,
-  { clientId, deadline }: Asking,
+  clientId: string,
 ): Promise<Resource | undefined> {
   if (uri === undefined && id === undefined) return undefined;
-  const byId = id === undefined ? undefined : await resources.findById(id, deadline);
-  const byUri = uri === undefined ? undefined : await resources.findByUri(uri, deadline);
+  const byId = id === undefined ? undefined : await resources.findById(id);
+  const byUri = uri === undefined ? undefined : await resources.findByUri(uri);
   const resource = byUri ?? byId;
   if (!resource?.machineClientIds.includes(clientId) || (uri !== undefined && !byUri)) throw invalidTarget();
   if (id !== undefined && resource.id !== id) throw invalidTarget();
@@ -41,12 +35,8 @@ export async function resourceOfRegistered(
  *
  * @throws OidcError `invalid_target` unless the resource lets such clients ask
  */
-export async function resourceOfMetadataClient(
-  resources: Resources,
-  uri: string | undefined,
-  deadline: Deadline,
-): Promise<Resource> {
-  const resource = uri === undefined ? undefined : await resources.findByUri(uri, deadline);
+export async function resourceOfMetadataClient(resources: Resources, uri: string | undefined): Promise<Resource> {
+  const resource = uri === undefined ? undefined : await resources.findByUri(uri);
   if (!resource?.allowMetadataClients) throw invalidTarget();
   return resource;
 }

@@ -1,4 +1,3 @@
-import type { Deadline } from '../../../database/database.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { resourceOfRegistered } from './choose-resource.ts';
 import type { IssuedTokens } from './issue-tokens.ts';
@@ -11,7 +10,6 @@ const LIFETIME_SECONDS = 15 * 60;
 
 interface MachineCall extends ApplicationCall {
   readonly clientId: string;
-  readonly deadline: Deadline;
   /** The API key that the client has sent. Null for a public client. */
   readonly apiKeyId: string | null;
 }
@@ -24,13 +22,13 @@ interface MachineCall extends ApplicationCall {
  * unless the resource lists the client
  */
 export async function issueMachineToken(
-  { apiKeyId, application, clientId, deadline, now }: MachineCall,
+  { apiKeyId, application, clientId, now }: MachineCall,
   { provider, resources }: { readonly provider: OidcProvider; readonly resources: Resources },
   request: { readonly resource: string | undefined; readonly scope: string | undefined },
 ): Promise<IssuedTokens> {
   if (apiKeyId === null) throw new OidcError('unauthorized_client', { description: 'The client has no secret' });
   const named = { uri: request.resource, id: undefined };
-  const resource = await resourceOfRegistered(resources, named, { clientId, deadline });
+  const resource = await resourceOfRegistered(resources, named, clientId);
   if (!resource) throw new OidcError('invalid_target', { description: 'resource is missing' });
   const wanted = new Set((request.scope ?? '').split(' '));
   const names = resource.resourceScopes.map(({ name }) => name).filter((name) => wanted.has(name));

@@ -4,7 +4,7 @@ import type { Run } from '../../../database/database.ts';
 import { applications } from '../../../database/schema.ts';
 import { nullable, p, type RowOfType, statement, t } from '../../../database/template.ts';
 import { createApplicationCache } from '../../../domain/cache/application-cache.ts';
-import { type RevalidatingCache, WITHIN_5_SECONDS } from '../../../domain/cache/revalidating-cache.ts';
+import type { RevalidatingCache } from '../../../domain/cache/revalidating-cache.ts';
 
 const KEY = {
   applicationId: apiKeys.applicationId,
@@ -35,7 +35,7 @@ export class MachineKeys {
 
   /** Returns the key unless it was revoked, its application deleted, or the client taken off the list. The IDs are UUIDs. */
   async find(resourceId: string, keyId: string): Promise<MachineKey | undefined> {
-    return (await this.#cache.get(`${resourceId}/${keyId}`, WITHIN_5_SECONDS))?.value;
+    return this.#cache.find(`${resourceId}/${keyId}`);
   }
 }
 

@@ -1,11 +1,9 @@
 import { anyOf } from '../../../database/any-of.ts';
-import type { Deadline, Run } from '../../../database/database.ts';
-import { createLateError } from '../../../database/errors.ts';
+import type { Run } from '../../../database/database.ts';
 import { applications } from '../../../database/schema.ts';
 import { p, type RowOfType, statement, t } from '../../../database/template.ts';
 import { CLIENT_ID } from '../../../domain/applications/client-id.ts';
 import { BatchLoader } from '../../../domain/cache/batch-loader.ts';
-import { withDeadline } from '../../../timing/with-deadline.ts';
 
 const CLIENT = {
   id: applications.id,
@@ -38,9 +36,9 @@ export class OidcClients {
   }
 
   /** Returns the application of the client ID, which may be any text. */
-  async find(clientId: string, deadline: Deadline): Promise<OidcClient | undefined> {
+  async find(clientId: string): Promise<OidcClient | undefined> {
     if (!CLIENT_ID.test(clientId)) return undefined;
-    return withDeadline(deadline, () => this.#loader.load(clientId), createLateError);
+    return this.#loader.load(clientId);
   }
 }
 

@@ -1,11 +1,10 @@
 import { anyOf } from '../../../database/any-of.ts';
-import type { Deadline, Run } from '../../../database/database.ts';
+import type { Run } from '../../../database/database.ts';
 import { columnsOf, p, type RowOfType, statement } from '../../../database/template.ts';
 import { callerColumns } from '../../../domain/applications/application.ts';
 import { CLIENT_ID } from '../../../domain/applications/client-id.ts';
 import { BatchLoader } from '../../../domain/cache/batch-loader.ts';
 import { RevalidatingCache } from '../../../domain/cache/revalidating-cache.ts';
-import { findCached } from './find-cached.ts';
 
 type PublicClient = RowOfType<typeof callerColumns>;
 
@@ -27,9 +26,9 @@ export class PublicClients {
     return this.#cache.lookUps;
   }
 
-  async find(clientId: string, deadline: Deadline): Promise<PublicClient | undefined> {
+  async find(clientId: string): Promise<PublicClient | undefined> {
     if (!CLIENT_ID.test(clientId)) return undefined;
-    return findCached(this.#cache, clientId, deadline);
+    return this.#cache.find(clientId);
   }
 }
 

@@ -1,11 +1,10 @@
 import { anyOf } from '../../../database/any-of.ts';
-import type { Deadline, Run } from '../../../database/database.ts';
+import type { Run } from '../../../database/database.ts';
 import { applications } from '../../../database/schema.ts';
 import { columnsOf, p, type RowOfType, statement } from '../../../database/template.ts';
 import { callerColumns } from '../../../domain/applications/application.ts';
 import { BatchLoader } from '../../../domain/cache/batch-loader.ts';
 import { RevalidatingCache } from '../../../domain/cache/revalidating-cache.ts';
-import { findCached } from './find-cached.ts';
 
 const { resourceUri, resourceScopes, allowMetadataClients, machineClientIds } = applications;
 const RESOURCE = { ...callerColumns, resourceUri, resourceScopes, allowMetadataClients, machineClientIds };
@@ -35,14 +34,14 @@ export class Resources {
   }
 
   /** Returns the resource with this URI, which may be any text. Slashes at the end do not count. */
-  async findByUri(uri: string, deadline: Deadline): Promise<Resource | undefined> {
+  async findByUri(uri: string): Promise<Resource | undefined> {
     if (uri.length > MAX_URI_LENGTH || uri.includes('\0') || toKey(uri) === '') return undefined;
-    return findCached(this.#byUri, toKey(uri), deadline);
+    return this.#byUri.find(toKey(uri));
   }
 
   /** Returns the resource with this UUID. */
-  async findById(id: string, deadline: Deadline): Promise<Resource | undefined> {
-    return findCached(this.#byId, id, deadline);
+  async findById(id: string): Promise<Resource | undefined> {
+    return this.#byId.find(id);
   }
 }
 

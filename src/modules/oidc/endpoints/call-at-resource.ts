@@ -14,7 +14,7 @@ export async function callAtResource(
 ): Promise<ClientCall> {
   const { clientId } = call;
   if (call.forClient !== null) return call;
-  const resource = await resourceOfRegistered(resources, named, call);
+  const resource = await resourceOfRegistered(resources, named, clientId);
   if (!resource) return call;
   const { application: client } = call;
   const { resourceScopes, ...application } = resource;

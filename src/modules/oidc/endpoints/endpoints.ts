@@ -17,6 +17,7 @@ import { createUserinfoEndpoints } from './userinfo-endpoints.ts';
 interface EndpointParts extends ClientParts {
   readonly liveGrants: LiveGrants;
   readonly liveSessions: LiveSessions;
+  readonly clock: () => Date;
   readonly logger: Logger;
   readonly machineKeys: MachineKeys;
   readonly logins: NetworkLimit;

@@ -2,15 +2,14 @@
 
 import { toCallError, unavailable } from '../../../api/call-errors.ts';
 import type { CallOutcome, CallRoute } from '../../../api/call-info.ts';
-import { beginCall, type CallLog, runInSpan } from '../../../api/call-log.ts';
+import { beginCall, type CallLog, runCall, runInSpan } from '../../../api/call-log.ts';
 import type { Database } from '../../../database/database.ts';
 import { type AuditContext, withAudit } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import type { ServiceError } from '../../../domain/core/errors.ts';
 import { HttpError } from '../../../http/errors.ts';
+import { RETRY_SOON } from '../../../http/exchange.ts';
 import type { HttpContext } from '../../../http/http-context.ts';
-import { RETRY_SOON } from '../../../http/response.ts';
-import { withDeadline } from '../../../timing/with-deadline.ts';
 import { OidcError } from '../domain/oidc-error.ts';
 
 export interface OidcCallParts extends CallLog {
@@ -71,7 +70,7 @@ export async function runOidcCall(
     },
   };
   try {
-    await runInSpan(info.span, () => withDeadline(deadline, () => work(call), unavailable));
+    await runCall(info, () => work(call), unavailable);
   } catch (cause) {
     const error =
       cause instanceof OidcError ? cause : toOidcError(runInSpan(info.span, () => toCallError(cause, info, logger)));

@@ -1,6 +1,7 @@
 /** The edge for the OpenID Connect endpoints that applications call. `pages` has those for browsers. */
+
+import { CACHED_BRIEFLY, send, sendJson } from '../../../http/exchange.ts';
 import type { HttpContext, PathHandler } from '../../../http/http-context.ts';
-import { CACHED_BRIEFLY, send, sendJson } from '../../../http/response.ts';
 import type { OidcError } from '../domain/oidc-error.ts';
 import type { OidcProvider } from '../domain/provider.ts';
 import { createDocuments } from './metadata.ts';

@@ -1,7 +1,7 @@
 /** CORS for the pages of public clients: https://fetch.spec.whatwg.org/#http-cors-protocol */
 import { isPreflight, PREFLIGHT_AGE } from '../../../api/cors.ts';
-import { type HttpContext, headerOf } from '../../../http/http-context.ts';
-import { send } from '../../../http/response.ts';
+import { headerOf, send } from '../../../http/exchange.ts';
+import type { HttpContext } from '../../../http/http-context.ts';
 import { isOriginOf } from '../domain/page-origins.ts';
 
 const PREFLIGHT_HEADERS = {

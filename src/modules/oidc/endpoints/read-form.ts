@@ -1,7 +1,7 @@
 import { isForm } from '../../../api/media-type.ts';
 import { HttpError } from '../../../http/errors.ts';
+import { readBody } from '../../../http/exchange.ts';
 import type { HttpContext } from '../../../http/http-context.ts';
-import { readBody } from '../../../http/read-body.ts';
 import { OidcError } from '../domain/oidc-error.ts';
 
 const MAX_FORM_BYTES = 16_384;

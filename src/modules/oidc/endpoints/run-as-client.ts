@@ -2,14 +2,13 @@
 
 import type { Admission } from '../../../api/admission.ts';
 import type { ResourceScope } from '../../../database/column-types.ts';
-import type { ApiKeyUsage } from '../../../domain/api-keys/api-key-usage.ts';
 import type { ApiKeys } from '../../../domain/api-keys/api-keys.ts';
 import { KEY_USES } from '../../../domain/api-keys/key-use.ts';
 import type { AuditContext } from '../../../domain/audit/audit-event.ts';
 import type { Application, ApplicationCall } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import type { Peer } from '../../../domain/sessions/session.ts';
-import { headerOf } from '../../../http/http-context.ts';
+import { headerOf } from '../../../http/exchange.ts';
 import type { ClientDocuments } from '../clients/client-documents.ts';
 import { isClientUrl } from '../clients/client-url.ts';
 import { OidcError } from '../domain/oidc-error.ts';
@@ -24,13 +23,11 @@ export interface ClientParts {
   /** Limits calls by application. */
   readonly admission: Admission;
   readonly apiKeys: ApiKeys;
-  readonly clock: () => Date;
   readonly documents: ClientDocuments;
   /** Limits look-ups of keys and clients. */
   readonly lookUps: Admission;
   readonly publicClients: PublicClients;
   readonly resources: Resources;
-  readonly usage: ApiKeyUsage;
 }
 
 export interface ClientCall extends ApplicationCall {
@@ -43,14 +40,13 @@ export interface ClientCall extends ApplicationCall {
   readonly client?: Application;
   /** What clients may ask for at the resource. */
   readonly resourceScopes: readonly ResourceScope[];
-  readonly deadline: number;
   /** Whether the client sent no secret. */
   readonly isPublic: boolean;
   readonly peer: Peer;
 }
 
 /** Returns the resource for whose tokens a client calls that has no application of its own. @throws OidcError */
-export type FindResource = (form: FormFields, deadline: number) => Promise<Resource>;
+export type FindResource = (form: FormFields) => Promise<Resource>;
 
 interface Client extends Partial<Pick<ClientCall, 'forClient' | 'resourceScopes'>> {
   readonly application: Application;
@@ -79,7 +75,7 @@ export async function runAsClient<Result>(
   const { clientId } = credentials;
   const { application, actor, isPublic, ...ofResource } = await parts.lookUps.run('', () =>
     isClientUrl(clientId)
-      ? authenticateByUrl(parts, call, credentials, findResource && (() => findResource(form, deadline)))
+      ? authenticateByUrl(parts, call, credentials, findResource && (() => findResource(form)))
       : authenticate(parts, call, credentials),
   );
   call.setApplication(application.id, { isAuthenticated: !isPublic });
@@ -93,7 +89,7 @@ export async function runAsClient<Result>(
         ...call.toDomainCall(actor, ignoreTime),
         ...{ forClient: null, resourceScopes: [], ...ofResource },
         ...{ apiKeyId: actor.actorType === 'api_key' ? actor.actor : null },
-        ...{ application, clientId, deadline, isPublic, peer },
+        ...{ application, clientId, isPublic, peer },
       },
       form,
     ),
@@ -114,21 +110,19 @@ async function authenticateByUrl(
 }
 
 async function authenticate(
-  { apiKeys, clock, publicClients, usage }: ClientParts,
-  { context, deadline }: OidcCall,
+  { apiKeys, publicClients }: ClientParts,
+  { context }: OidcCall,
   { clientId, secret }: ClientCredentials,
 ): Promise<Client> {
   if (secret === undefined) {
-    const application = await publicClients.find(clientId, deadline);
+    const application = await publicClients.find(clientId);
     if (!application) throw invalidClient();
     allowPage(context, application.redirectUris);
     return { application, actor: PUBLIC_ACTOR, isPublic: true };
   }
-  const owner = await apiKeys.authenticate(secret, { deadline, uses: KEY_USES }).catch((error: unknown) => {
+  const owner = await apiKeys.authenticate(secret, { clientId, uses: KEY_USES }).catch((error: unknown) => {
     throw error instanceof ServiceError && error.reason === 'INVALID_API_KEY' ? invalidClient() : error;
   });
-  if (owner.application.clientId !== clientId) throw invalidClient();
-  usage.record(owner.apiKeyId, clock());
   const actor = { actorType: 'api_key', actor: owner.apiKeyId } as const;
   return { application: owner.application, actor, isPublic: false };
 }

@@ -30,7 +30,7 @@ export function createTokenEndpoint(parts: TokenParts): OidcEndpoint {
         parts,
         call,
         (clientCall, form) => grant(clientCall, parts, form),
-        (form, deadline) => findResource(parts, form, deadline),
+        (form) => findResource(parts, form),
       );
       return { body: presentTokens(tokens), headers: { pragma: 'no-cache' } };
     },
@@ -38,19 +38,15 @@ export function createTokenEndpoint(parts: TokenParts): OidcEndpoint {
 }
 
 /** A client without an application names the resource beside its code, and its refresh token names it. */
-async function findResource(
-  { provider, resources }: TokenParts,
-  form: FormFields,
-  deadline: number,
-): Promise<Resource> {
+async function findResource({ provider, resources }: TokenParts, form: FormFields): Promise<Resource> {
   if (requireField(form, 'grant_type') !== 'refresh_token') {
-    return resourceOfMetadataClient(resources, form.get('resource'), deadline);
+    return resourceOfMetadataClient(resources, form.get('resource'));
   }
   const token = readRefreshToken(provider.tokenKeys.refreshToken, requireField(form, 'refresh_token'));
-  const resource = token?.isForClient ? await resources.findById(token.applicationId, deadline) : undefined;
+  const resource = token?.isForClient ? await resources.findById(token.applicationId) : undefined;
   if (!resource?.allowMetadataClients) throw new OidcError('invalid_grant');
   const named = form.get('resource');
-  if (named !== undefined && (await resources.findByUri(named, deadline))?.id !== resource.id) {
+  if (named !== undefined && (await resources.findByUri(named))?.id !== resource.id) {
     throw new OidcError('invalid_target');
   }
   return resource;

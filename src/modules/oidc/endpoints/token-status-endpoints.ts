@@ -35,7 +35,7 @@ export function createTokenStatusEndpoints(parts: StatusParts): readonly OidcEnd
           parts,
           call,
           (clientCall, form) => revoke(clientCall, parts, requireField(form, 'token')),
-          (form, deadline) => findResource(parts, requireField(form, 'token'), deadline),
+          (form) => findResource(parts, requireField(form, 'token')),
         ).catch(ignoreUnknownToken);
         return {};
       },
@@ -53,9 +53,9 @@ export function createTokenStatusEndpoints(parts: StatusParts): readonly OidcEnd
 }
 
 /** Returns the resource of the token, or refuses a token that names none. @throws OidcError `invalid_grant` */
-async function findResource({ resources, ...parts }: StatusParts, text: string, deadline: number): Promise<Resource> {
+async function findResource({ resources, ...parts }: StatusParts, text: string): Promise<Resource> {
   const token = readToken(parts, text);
-  const resource = token?.isForClient ? await resources.findById(token.applicationId, deadline) : undefined;
+  const resource = token?.isForClient ? await resources.findById(token.applicationId) : undefined;
   if (!resource) throw new OidcError('invalid_grant');
   return resource;
 }

@@ -3,7 +3,7 @@
 import type { Logger } from 'pino';
 import type { Admission } from '../../../api/admission.ts';
 import { hasScope } from '../../../domain/grants/scope.ts';
-import { headerOf } from '../../../http/http-context.ts';
+import { headerOf } from '../../../http/exchange.ts';
 import { readAccessToken } from '../domain/access-token.ts';
 import { findAccessToken, type TokenParts } from '../domain/find-token.ts';
 import { profileClaims } from '../domain/id-token.ts';

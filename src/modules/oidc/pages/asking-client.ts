@@ -50,7 +50,7 @@ export async function readClient(request: OidcPageRequest): Promise<AskingClient
 }
 
 async function readRegisteredClient({ oidcCall, parts }: OidcPageRequest, clientId: string) {
-  const registered = await parts.clients.find(clientId, oidcCall.deadline);
+  const registered = await parts.clients.find(clientId);
   if (!registered) throw problemWith('client_id is unknown, or its application has no OpenID Connect');
   oidcCall.setApplication(registered.id);
   const { requirePkce, redirectUris, publicClient: isPublic } = registered;
@@ -84,15 +84,14 @@ export async function readAskedApplication(
   { oidcCall, parameters, parts }: OidcPageRequest,
   { clientId, registered }: AskingClient,
 ): Promise<AskedApplication> {
-  const { deadline } = oidcCall;
   const uri = parameters.get('resource');
   if (parameters.hasRepeated(['resource'])) throw new OidcError('invalid_target');
   if (!registered) {
-    const resource = await resourceOfMetadataClient(parts.resources, uri, deadline);
+    const resource = await resourceOfMetadataClient(parts.resources, uri);
     oidcCall.setApplication(resource.id);
     return { application: resource, resource };
   }
-  const resource = await resourceOfRegistered(parts.resources, { uri, id: undefined }, { clientId, deadline });
+  const resource = await resourceOfRegistered(parts.resources, { uri, id: undefined }, clientId);
   return { application: resource ?? registered, resource };
 }
 

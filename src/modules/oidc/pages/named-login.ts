@@ -28,7 +28,7 @@ export async function readNamedLogin(request: OidcPageRequest): Promise<NamedLog
   const hint = token === undefined ? undefined : readIdTokenHint(parts.oidc.signingKeys, parts.tokens.issuer, token);
   const named = hint?.clientId ?? clientId;
   if (named === undefined || (clientId !== undefined && clientId !== named)) return undefined;
-  const client = await parts.clients.find(named, oidcCall.deadline);
+  const client = await parts.clients.find(named);
   if (!client) return undefined;
   oidcCall.setApplication(client.id);
   const maxAgeMs = (client.sessionMaxAgeSeconds ?? parts.sessionMaxAgeSeconds) * 1_000;

@@ -42,9 +42,7 @@ export function createOidcPages(options: OidcPagesOptions): PathHandler {
   const isSecure = issuer.startsWith('https:');
   const base = new URL(issuer).pathname.replace(/\/$/, '');
   const { database, requestTimeoutMs } = options;
-  const clients = new OidcClients((statement, parameters) =>
-    database.run(statement, parameters, performance.now() + requestTimeoutMs),
-  );
+  const clients = new OidcClients(database.eachWithin(requestTimeoutMs));
   // A logout writes to the rows of the user. It has its own permits, so that logouts cannot use up those of logins.
   const logouts = new NetworkLimit();
   const parts = { ...options, clients, logouts };

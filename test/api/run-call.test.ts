@@ -1,23 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { withDeadline } from '../../src/timing/with-deadline.ts';
+import { runCall } from '../../src/api/call-log.ts';
 
 const timeout = () => new Error('too late');
+const until = (deadline: number) => ({ deadline, span: undefined });
 
 test('resolves to the result, or rejects with the error, of work that ends in time', async () => {
   const deadline = performance.now() + 60_000;
-  expect(await withDeadline(deadline, async () => 'result', timeout)).toBe('result');
-  await expect(withDeadline(deadline, () => Promise.reject(new Error('failed')), timeout)).rejects.toThrow('failed');
+  expect(await runCall(until(deadline), async () => 'result', timeout)).toBe('result');
+  await expect(runCall(until(deadline), () => Promise.reject(new Error('failed')), timeout)).rejects.toThrow('failed');
 });
 
 test('rejects when the deadline passes, and does not begin after it', async () => {
   const pending = Promise.withResolvers<void>();
-  await expect(withDeadline(performance.now() + 10, () => pending.promise, timeout)).rejects.toThrow('too late');
+  await expect(runCall(until(performance.now() + 10), () => pending.promise, timeout)).rejects.toThrow('too late');
   let begun = false;
   const begin = async () => {
     begun = true;
   };
-  await expect(withDeadline(performance.now() - 1, begin, timeout)).rejects.toThrow('too late');
+  await expect(runCall(until(performance.now() - 1), begin, timeout)).rejects.toThrow('too late');
   expect(begun).toBe(false);
 });
 
@@ -26,7 +27,7 @@ test('leaves no timer behind if work throws before it returns a promise', async 
   const throwing = () => {
     throw new Error('thrown');
   };
-  const run = withDeadline(performance.now() + 10, throwing, () => {
+  const run = runCall(until(performance.now() + 10), throwing, () => {
     timeouts++;
     return timeout();
   });

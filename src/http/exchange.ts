@@ -1,0 +1,189 @@
+/** Opens the context of a request, reads its body, and sends its response. */
+import { type IncomingHttpHeaders, ServerResponse } from 'node:http';
+import type { ServerHttp2Stream } from 'node:http2';
+import type { BlockList } from 'node:net';
+import { discardBody } from './discard-body.ts';
+import { HttpError } from './errors.ts';
+import type { HttpContext, NodeRequest, NodeResponse, RequestContext, StreamContext } from './http-context.ts';
+import { clientAddressOf, isTrustedProxy, requestIdOf, splitTarget } from './request-head.ts';
+import { STRICT_TRANSPORT_SECURITY } from './tls.ts';
+
+/** If more of a request body than this is unread, the connection is closed after the response. */
+const MAX_UNREAD_BYTES = 65_536;
+
+/** Headers of an answer that another attempt may improve soon. */
+export const RETRY_SOON = { 'retry-after': '1' } as const;
+
+/** Headers of a document that is the same for everyone, and changes rarely. */
+export const CACHED_BRIEFLY = { 'cache-control': 'public, max-age=300' } as const;
+
+export interface Origin {
+  readonly trustedProxies: BlockList;
+  readonly receivedAt: number;
+  readonly isSecure: boolean;
+  /** Of HTTP/1.1. */
+  readonly connection?: { hasLongBody: boolean } | undefined;
+}
+
+export function createHttpContext(request: NodeRequest, response: NodeResponse, origin: Origin): HttpContext {
+  const { path, query } = splitTarget(request.url ?? '');
+  return {
+    ...createRequestFacts(request.headers, request.socket.remoteAddress, origin),
+    request,
+    response,
+    path,
+    query,
+    allowLongBody() {
+      if (origin.connection) origin.connection.hasLongBody = true;
+    },
+    onClose(listener) {
+      response.once('close', () => {
+        listener({ status: response.statusCode, isSent: response.headersSent && response.writableFinished });
+      });
+    },
+  };
+}
+
+/** The HTTP status is always 200, because gRPC has its own status in the trailers. */
+export function createStreamContext(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  origin: Origin,
+): StreamContext {
+  return {
+    ...createRequestFacts(headers, stream.session?.socket.remoteAddress, origin),
+    stream,
+    path: String(headers[':path'] ?? ''),
+    onClose(listener) {
+      stream.once('close', () => listener({ status: 200, isSent: stream.headersSent && stream.writableFinished }));
+    },
+  };
+}
+
+function createRequestFacts(
+  headers: IncomingHttpHeaders,
+  remoteAddress: string | undefined,
+  { trustedProxies, receivedAt, isSecure }: Origin,
+): Omit<RequestContext, 'onClose'> {
+  const clientAddress = clientAddressOf(remoteAddress, headers['x-forwarded-for'], trustedProxies);
+  const requestId = requestIdOf(headers);
+  return {
+    headers,
+    requestId,
+    clientAddress,
+    isFromTrustedProxy: () => isTrustedProxy(remoteAddress, trustedProxies),
+    receivedAt,
+    commonHeaders: commonHeadersOf(requestId, isSecure),
+  };
+}
+
+export function commonHeadersOf(requestId: string, isSecure: boolean): Record<string, string> {
+  return {
+    'x-request-id': requestId,
+    'cache-control': 'no-store',
+    ...(isSecure && { 'strict-transport-security': STRICT_TRANSPORT_SECURITY }),
+  };
+}
+
+/** Returns undefined if the header is missing or a list. `name` is in lower case. */
+export function headerOf({ headers }: Pick<RequestContext, 'headers'>, name: string): string | undefined {
+  const value = headers[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** @throws HttpError 413 if `Content-Length` is larger than `maxBytes`. */
+export function checkContentLength(request: NodeRequest, maxBytes: number): void {
+  if (Number(headerOf(request, 'content-length') ?? 0) > maxBytes) throw new HttpError('PAYLOAD_TOO_LARGE');
+}
+
+/**
+ * @param deadline in milliseconds of `performance.now()`
+ * @throws HttpError 413 if the body is larger than `maxBytes`, or 408 if it has not arrived by the deadline.
+ */
+export async function readBody(request: NodeRequest, maxBytes: number, deadline: number): Promise<Buffer> {
+  checkContentLength(request, maxBytes);
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const chunks: Buffer[] = [];
+  let length = 0;
+  const onData = (chunk: Buffer) => {
+    length += chunk.length;
+    if (length > maxBytes) reject(new HttpError('PAYLOAD_TOO_LARGE'));
+    else chunks.push(chunk);
+  };
+  const onEnd = () => {
+    // `close` follows `end`, and would create an error for nothing.
+    request.off('close', onClose);
+    resolve(Buffer.concat(chunks));
+  };
+  const onClose = () => reject(new HttpError('REQUEST_TIMEOUT'));
+  const timer = setTimeout(onClose, Math.max(0, deadline - performance.now()));
+  request.on('data', onData).once('end', onEnd).once('close', onClose);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    request.off('data', onData).off('end', onEnd).off('close', onClose);
+  }
+}
+
+/** Sends a JSON response. The names of `headers` are in lower case; they override the defaults. */
+export function sendJson(
+  context: HttpContext,
+  status: number,
+  json: string,
+  headers: Record<string, string> = {},
+): void {
+  send(context, status, json, { 'content-type': 'application/json', ...headers });
+}
+
+/** Sends the whole response. Afterwards closes the connection if too much of the request is unread. */
+export function send(
+  context: HttpContext,
+  status: number,
+  body: string | Uint8Array,
+  headers: Record<string, string>,
+): void {
+  const { request, response } = context;
+  const isLast = mustClose(context);
+  const head: HeadWriter = response;
+  head.writeHead(status, {
+    ...context.commonHeaders,
+    'content-length': Buffer.byteLength(body),
+    ...headers,
+    ...(isLast && { connection: 'close' }),
+  });
+  const sent = request.method === 'HEAD' ? '' : body;
+  if (isLast && response instanceof ServerResponse) endAfterRequest(request, response, sent);
+  else response.end(sent);
+}
+
+/** The common part of both response classes. */
+interface HeadWriter {
+  writeHead(status: number, headers: Record<string, string | number>): unknown;
+}
+
+export function setCommonHeaders(context: HttpContext): void {
+  for (const [name, value] of Object.entries(context.commonHeaders)) context.response.setHeader(name, value);
+}
+
+/**
+ * Returns whether too much of an HTTP/1.1 request is unread to keep the connection, or whether a client has waited in
+ * vain for `100 Continue`: it may leave the body out, and Usher would take the next request for the body.
+ */
+export function mustClose({ request, response }: HttpContext): boolean {
+  if (request.complete || !(response instanceof ServerResponse)) return false;
+  return (
+    (request.headers.expect?.toLowerCase() === '100-continue' && !request.readableDidRead) ||
+    request.headers['transfer-encoding'] !== undefined ||
+    Number(request.headers['content-length'] ?? 0) > MAX_UNREAD_BYTES
+  );
+}
+
+/**
+ * Reads before it closes: closing while the client still sends resets the connection, and the client may lose the
+ * response.
+ */
+function endAfterRequest(request: NodeRequest, response: ServerResponse, body: string | Uint8Array): void {
+  response.write(body);
+  discardBody(request, () => response.end());
+}
