@@ -16,7 +16,7 @@ const CIPHERTEXT_AT = NONCE_BYTES + TAG_BYTES;
 const KEY_ID_BYTES = 4;
 
 /** Encrypts a text. `open` needs the same additional authenticated data. */
-export function seal(key: CipherKey, text: string, aad: string): Buffer {
+function seal(key: CipherKey, text: string, aad: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(aad));
   const ciphertext = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
@@ -28,7 +28,7 @@ export function seal(key: CipherKey, text: string, aad: string): Buffer {
  *
  * @throws Error if the value was altered, or sealed with another key or other additional authenticated data
  */
-export function open(key: CipherKey, sealed: Buffer, aad: string): string {
+function open(key: CipherKey, sealed: Buffer, aad: string): string {
   const nonce = sealed.subarray(0, NONCE_BYTES);
   const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES });
   decipher.setAAD(Buffer.from(aad)).setAuthTag(sealed.subarray(NONCE_BYTES, CIPHERTEXT_AT));

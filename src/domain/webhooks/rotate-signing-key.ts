@@ -30,15 +30,16 @@ export async function rotateSigningKey(
   const { webhookId, overlapSeconds } = check(request, rules);
   const { application, run, now } = call;
   const overlapMs = overlapSeconds * 1_000;
-  const aad = { applicationId: application.id, id: webhookId };
+  const ofRow = { applicationId: application.id, id: webhookId };
   for (;;) {
     const { signingKey: current } = await requireWebhook(call, webhookId);
     const signingKey = createSigningKey();
     const [rotated] = await run(replaceSigningKey, {
-      ...aad,
+      applicationId: application.id,
+      webhookId,
       id: randomUUID(),
       current,
-      renewed: cipher.encrypt(signingKey, aad),
+      renewed: cipher.encrypt(signingKey, ofRow),
       now,
       expiresAt: new Date(now.getTime() + overlapMs),
       hasOverlap: overlapMs > 0,

@@ -8,7 +8,7 @@ const HANDLERS = 'src/api/handlers/admin-handlers.ts';
 export const KEY_FAULTS: readonly Fault[] = [
   {
     what: 'A later use of an API key is overwritten by an earlier one',
-    file: 'src/domain/api-keys/api-key-usage.ts',
+    file: 'src/domain/api-keys/api-keys.ts',
     find: ' and (k.last_used_at is null or k.last_used_at < used.at)',
     replace: '',
     test: apiKeys,

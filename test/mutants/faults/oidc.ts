@@ -351,8 +351,8 @@ export const OIDC_FAULTS: readonly Fault[] = [
   {
     what: 'A secret of one client is good for all',
     file: 'src/modules/oidc/endpoints/run-as-client.ts',
-    find: 'if (owner.application.clientId !== clientId) throw invalidClient();',
-    replace: '',
+    find: 'authenticate(secret, { clientId, uses: KEY_USES })',
+    replace: 'authenticate(secret, { uses: KEY_USES })',
     test: tokens,
     title: /the token endpoint refuses clients that it does not know/,
   },

@@ -44,7 +44,7 @@ export const OTHER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Answers with secrets may be stored by caches',
-    file: 'src/http/http-context.ts',
+    file: 'src/http/exchange.ts',
     find: "'cache-control': 'no-store',",
     replace: '',
     test: 'test/contract/operations.test.ts',
@@ -140,7 +140,7 @@ export const OTHER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The request ID of the caller is replaced',
-    file: 'src/http/http-context.ts',
+    file: 'src/http/request-head.ts',
     find: "const given = headers['x-request-id'];",
     replace: "const given = headers['x-request-id-of-none'];",
     test: 'test/contract/rest.test.ts',

@@ -44,8 +44,8 @@ export const SERVICE_FAULTS: readonly Fault[] = [
   {
     what: 'An expired key is accepted',
     file: 'src/domain/api-keys/api-keys.ts',
-    find: '(owner.expiresAt && owner.expiresAt <= this.#clock())',
-    replace: 'owner.expiresAt === this.#clock()',
+    find: '(owner.expiresAt && owner.expiresAt <= now)',
+    replace: 'owner.expiresAt === now',
     test: 'test/contract/api-keys.test.ts',
     title: /works until then and no longer/,
   },
@@ -116,8 +116,8 @@ export const SERVICE_FAULTS: readonly Fault[] = [
   {
     what: 'A body is read before the admin key is checked',
     file: 'src/api/pipeline.ts',
-    find: `${ACTOR}      isAuthenticated = isAdmin;\n      const key = takesKey ? readIdempotencyKey(context) : undefined;\n      const fields = await readFields();\n`,
-    replace: `const fields = await readFields();\n      ${ACTOR}      isAuthenticated = isAdmin;\n      const key = takesKey ? readIdempotencyKey(context) : undefined;\n`,
+    find: `${ACTOR}      isAuthenticated = isAdmin;\n      const key = readKey();\n      const fields = await readFields();\n`,
+    replace: `const fields = await readFields();\n      ${ACTOR}      isAuthenticated = isAdmin;\n      const key = readKey();\n`,
     test: authentication,
     title: /A body without a credential, .* is 401 when it is/,
   },
@@ -179,7 +179,7 @@ export const SERVICE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Anybody says which address is theirs',
-    file: 'src/http/http-context.ts',
+    file: 'src/http/request-head.ts',
     find: 'if (forwardedFor === undefined || !isTrusted(address, trustedProxies)) return address;',
     replace: 'if (forwardedFor === undefined) return address;',
     test: address,
@@ -187,7 +187,7 @@ export const SERVICE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The first address that a client claims is taken',
-    file: 'src/http/http-context.ts',
+    file: 'src/http/request-head.ts',
     find: "String(forwardedFor).split(',').reverse()",
     replace: "String(forwardedFor).split(',')",
     test: address,

@@ -72,7 +72,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A signing key decrypts in the row of another webhook',
-    file: '../../../src/domain/crypto/aes-gcm.ts',
+    file: 'src/domain/crypto/aes-gcm.ts',
     find: 'return `${applicationId}/${id}`;',
     replace: 'return `${applicationId}/${id.length}`;',
     test: cipher,
@@ -80,7 +80,7 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A signing key decrypts in the row of another application',
-    file: '../../../src/domain/crypto/aes-gcm.ts',
+    file: 'src/domain/crypto/aes-gcm.ts',
     find: 'return `${applicationId}/${id}`;',
     replace: 'return `${applicationId.length}/${id}`;',
     test: cipher,
