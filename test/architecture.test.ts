@@ -48,20 +48,8 @@ const ALLOWED = [
   { folder: 'api/rpc', allowed: /^(gen|src)\/(?!api\/rest\/)/ },
 ];
 
-/** Folders whose files and folders import each other in one direction only. */
-const orders = [
-  'src',
-  'src/api',
-  'src/database',
-  'src/delivery',
-  'src/domain',
-  'src/login-page',
-  'src/modules',
-  ...readdirSync(join(ROOT, 'src/modules'), { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) => `src/modules/${name}`),
-  'src/texts',
-].map(findOrder);
+/** Every folder with code: its files and folders import each other in one direction only. */
+const orders = [...new Set(sources.map(({ path }) => dirname(path)))].sort().map(findOrder);
 
 /** State that a process has once, and why. */
 const MODULE_STATE = {
