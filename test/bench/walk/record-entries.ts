@@ -1,7 +1,8 @@
 /**
- * Preloaded into a server: makes every function of `src` note that it is entered. The server's parent sends a message
- * to get the notes since its last message.
+ * Preloaded into a server: makes every function of `src` note that it is entered for a request, not for a timer of the
+ * server. The server's parent sends a message to get the notes since its last message.
  */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { registerHooks, stripTypeScriptTypes } from 'node:module';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,15 +28,21 @@ interface Node {
   readonly value?: unknown;
 }
 
+/** The function that is the first of a request. */
+const FIRST = 'http/listener.ts onRequest';
+
 const SRC = new URL('../../../src/', import.meta.url);
 const FUNCTIONS = /^(FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/;
 
 let entries: Entry[] = [];
 const known: Entry[] = [];
+const request = new AsyncLocalStorage<true>();
 Object.assign(globalThis, {
   enterFunction: (index: number) => {
     const entry = known[index];
-    if (entry) entries.push(entry);
+    if (!entry) return;
+    if (`${entry.file} ${entry.name}` === FIRST) request.enterWith(true);
+    if (request.getStore()) entries.push(entry);
   },
 });
 process.on('message', () => {
