@@ -104,7 +104,7 @@ describe('An unknown query parameter', () => {
 });
 
 describe('The path of an unknown field', () => {
-  // No request has nested messages yet, but these of Protobuf do, and their type is in no package of its own.
+  // Requests have messages in lists at most. These of Protobuf are nested deeper, and Protobuf's own types.
   const schema = renamed(FileDescriptorProtoSchema);
   const inner = renamed(FieldDescriptorProtoSchema);
 
