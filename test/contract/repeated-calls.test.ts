@@ -3,6 +3,7 @@ import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 import { describe, expect, it, vi } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { Database } from '../../src/database/database.ts';
+import { isUniqueViolation } from '../../src/database/errors.ts';
 import { TestClock } from '../support/clock.ts';
 import { dumpTables } from '../support/dump.ts';
 import { OPERATIONS } from '../support/operations.ts';
@@ -148,7 +149,8 @@ it('An address that another user has violates no index, which would put it into 
   }
   const results = await Promise.allSettled(run.mock.results.map(({ value }) => value));
   run.mockRestore();
-  expect(results.filter(({ status }) => status === 'rejected')).toEqual([]);
+  // Statements of other services in this process may fail when their databases end.
+  expect(results.filter((result) => result.status === 'rejected' && isUniqueViolation(result.reason))).toEqual([]);
 });
 
 async function subscribe(tenant: Awaited<ReturnType<typeof createTenant>>): Promise<void> {
