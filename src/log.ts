@@ -10,8 +10,9 @@ const BATCH_MS = 100;
 /** The most bytes that are buffered while nobody reads the log. Further lines are lost. */
 const MAX_BACKLOG_BYTES = 16 * 1024 * 1024;
 
-/** Whether an SDK of OpenTelemetry is loaded. It registers its provider before Usher is loaded. */
+/** An SDK of OpenTelemetry registers its provider before Usher is loaded. */
 const provider = trace.getTracerProvider();
+/** Whether an SDK is loaded. */
 export const hasTracing =
   !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer('usher') !== undefined;
 

@@ -5,7 +5,7 @@
 import { NO_APPLICATION } from '../database/audit-schema.ts';
 import type { Caller, Database, Run } from '../database/database.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
-import { type AuditContext, auditParameters } from '../domain/audit/audit-event.ts';
+import { type AuditContext, withAudit } from '../domain/audit/audit-event.ts';
 import type { Application, Call, CountName, Transactional } from '../domain/core/call.ts';
 import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
 import type { AdminKeys } from '../domain/operators/admin-keys.ts';
@@ -137,10 +137,11 @@ export class Pipeline {
   ): Promise<ResponseMessage> {
     const { clock, count, database, notices, onMessage } = this.#parts;
     const now = clock();
+    // Once a statement runs: some calls, such as session checks, are answered from memory.
     const audited =
       (run: Run): Run =>
       (statement, own) =>
-        run(statement, { ...auditParameters({ ...actor, now }), ...own });
+        withAudit(run, { ...actor, now })(statement, own);
     const toCall = (run: Run, transact: Transactional['transact']) => {
       const own = { run: audited(run), transact, now, notices, onMessage, onWait };
       return { ...own, count: (name: CountName) => count?.(name, now) };

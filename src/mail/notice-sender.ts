@@ -28,7 +28,7 @@ const STATEMENT_MS = 5_000;
 const CLOSE_TIMEOUT_MS = 3_000;
 
 export interface NoticeParts extends ComposeParts {
-  readonly database: Pick<Database, 'within'>;
+  readonly database: Pick<Database, 'eachWithin'>;
   readonly logger: Logger;
   /** Counts the e-mails that the mail server has accepted, and those that have failed. */
   readonly outcomes: { sent: number; failed: number };
@@ -37,10 +37,12 @@ export interface NoticeParts extends ComposeParts {
 
 export class NoticeSender {
   readonly #parts: NoticeParts;
+  readonly #run: Run;
   #woken = Promise.withResolvers<void>();
 
   constructor(parts: NoticeParts) {
     this.#parts = parts;
+    this.#run = parts.database.eachWithin(STATEMENT_MS);
   }
 
   /** Sends new notices without waiting for the next poll. */
@@ -90,7 +92,4 @@ export class NoticeSender {
     }
     await removeNotice(this.#run, notice);
   }
-
-  readonly #run: Run = (statement, parameters) =>
-    this.#parts.database.within(performance.now() + STATEMENT_MS)(statement, parameters);
 }

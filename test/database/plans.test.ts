@@ -743,7 +743,7 @@ async function deliverAll(database: Database, cipher: RowCipher, tenant: Tenant)
     clock: () => new Date(),
     logger: createLogger('silent'),
     outcomes: { pending: 0, succeeded: 0, failed: 0 },
-    run: (statement, parameters) => database.run(statement, parameters, performance.now() + 60_000),
+    run: database.eachWithin(60_000),
     // As long as it takes to extend a lease.
     sender: { send: () => sleep(4_500, gone) },
     schedule: [0, 1],

@@ -47,7 +47,7 @@ export async function openDeliveryFixture() {
     const worker = new DeliveryWorker({
       ...{ cipher: new RowCipher(encryptionKeys), clock: clock.read, logger: createLogger('silent') },
       outcomes: { pending: 0, succeeded: 0, failed: 0 },
-      run: (statement, parameters) => database.run(statement, parameters, performance.now() + 60_000),
+      run: database.eachWithin(60_000),
       sender: { send: async (...attempt: Parameters<Send>) => Promise.race([send(...attempt), end.promise]) },
       ...{ schedule, userAgent: 'test', concurrency: options.concurrency ?? 8 },
     });

@@ -38,7 +38,7 @@ export function createAuditLogExport(parts: ExportParts): PathHandler {
     const { path } = context;
     const format = PATHS[path];
     if (!format) return false;
-    await runExport(parts, context, path, async ({ identify }) => {
+    await runExport(parts, context, path, async (identify) => {
       requireRight(parts, context, ['read']);
       identify();
       await sendAuditLog(parts, context, format, readFilters(context.query));

@@ -50,7 +50,7 @@ export function createCheckInExport(parts: ExportParts): PathHandler {
   return async (context) => {
     const [, segment, format] = PATH.exec(context.path) ?? [];
     if (segment === undefined || (format !== 'csv' && format !== 'jsonl')) return false;
-    await runExport(parts, context, `/api/events/:eventId/check-ins.${format}`, async ({ identify }) => {
+    await runExport(parts, context, `/api/events/:eventId/check-ins.${format}`, async (identify) => {
       const { application } = await lookUps.run('', () => apiKeys.authenticate(headerOf(context, 'x-api-key')));
       identify({ applicationId: application.id });
       const unknown = readPairs(context.query).map(([name]) => name);

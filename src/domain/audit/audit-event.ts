@@ -23,21 +23,16 @@ export interface AuditContext {
 export const BY_USHER = { actorType: 'usher', actor: '', ipAddress: '', requestId: '' } as const;
 
 /** Returns a `run` that adds the parameters of `auditEvent`, such as `now`, to each execution. */
-export function withAudit(run: Run, context: AuditContext): Run {
-  return (statement, own) => run(statement, { ...auditParameters(context), ...own });
-}
-
-/** Returns the parameters of one execution. */
-export function auditParameters({ actorType, actor, action, ipAddress, requestId, now }: AuditContext) {
-  return {
+export function withAudit(run: Run, { actorType, actor, action, ipAddress, requestId, now }: AuditContext): Run {
+  const parameters = {
     auditActorType: actorType,
     auditActor: actor,
     auditAction: action,
     auditIpAddress: ipAddress,
     auditRequestId: requestId,
-    auditId: randomUUID(),
     now,
   };
+  return (statement, own) => run(statement, { ...parameters, auditId: randomUUID(), ...own });
 }
 
 export interface Change {

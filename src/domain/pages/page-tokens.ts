@@ -2,7 +2,6 @@
  * Page tokens contain the position of the last row of a page. They are encrypted, so that callers can neither read nor
  * alter them, nor use them for another list.
  */
-
 import { invalidField } from '../core/errors.ts';
 import { openToken, sealToken } from '../crypto/aes-gcm.ts';
 import { deriveKeys } from '../crypto/derive-keys.ts';

@@ -31,7 +31,7 @@ const ROW = {
 
 /** Serves the export to admin keys with the right `all`: it holds everybody. */
 export async function exportUsers(core: Core, context: HttpContext): Promise<void> {
-  await runExport(core, context, context.path, async ({ identify }) => {
+  await runExport(core, context, context.path, async (identify) => {
     requireRight(core, context, []);
     identify();
     const [unknown] = new URLSearchParams(context.query).keys();

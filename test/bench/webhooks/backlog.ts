@@ -65,7 +65,7 @@ function createParts(database: Database, { encryptionKey }: Fixtures): DeliveryP
     clock: () => new Date(),
     logger: createLogger('silent'),
     outcomes: { pending: 0, succeeded: 0, failed: 0 },
-    run: (statement, parameters) => database.run(statement, parameters, performance.now() + TIMEOUT_MS),
+    run: database.eachWithin(TIMEOUT_MS),
     sender: { send: async () => outcome },
     schedule: [0, 5],
     userAgent: 'bench',

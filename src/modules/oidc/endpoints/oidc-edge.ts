@@ -1,5 +1,4 @@
 /** The edge for the OpenID Connect endpoints that applications call. `pages` has those for browsers. */
-
 import { CACHED_BRIEFLY, send, sendJson } from '../../../http/exchange.ts';
 import type { HttpContext, PathHandler } from '../../../http/http-context.ts';
 import type { OidcError } from '../domain/oidc-error.ts';

@@ -1,5 +1,4 @@
 /** The link in the notice of a new passkey. It removes the passkey, which somebody else may have added. */
-
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { openToken, sealToken } from '../../../domain/crypto/aes-gcm.ts';
