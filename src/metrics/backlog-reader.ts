@@ -9,6 +9,6 @@ const TIMEOUT_MS = 1_000;
 export type ReadBacklog = () => Promise<Backlog | undefined>;
 
 /** Returns a function that reads the backlog at most once in 15 seconds. */
-export function createBacklogReader(database: Database): ReadBacklog {
+export function createBacklogReader(database: Pick<Database, 'within'>): ReadBacklog {
   return share(() => readBacklog(database.within(performance.now() + TIMEOUT_MS)).catch(() => undefined), VALID_MS);
 }

@@ -2,7 +2,7 @@
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
-import type { Database } from '../../src/database/database.ts';
+import type { Database, Run } from '../../src/database/database.ts';
 import { runClockJob } from '../../src/jobs/clock.ts';
 import { runExpiryJob } from '../../src/jobs/expiry.ts';
 import { MemoryCounts } from '../../src/jobs/memory-counts.ts';
@@ -31,7 +31,8 @@ afterAll(() => {
 afterEach(() => vi.restoreAllMocks());
 
 const logger = createLogger('silent');
-const database = { run: async () => [], within: () => async () => [] } as unknown as Database;
+const run: Run = async () => [] as never;
+const database: Pick<Database, 'run' | 'within' | 'eachWithin'> = { run, within: () => run, eachWithin: () => run };
 
 /** Returns the first pauses of a loop. */
 async function notePauses(loop: (signal: AbortSignal) => Promise<void>, count = 3): Promise<readonly number[]> {

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import type { Database } from '../../src/database/database.ts';
+import type { Run } from '../../src/database/database.ts';
 import { createBacklogReader } from '../../src/metrics/backlog-reader.ts';
 
 afterEach(() => vi.useRealTimers());
@@ -7,11 +7,11 @@ afterEach(() => vi.useRealTimers());
 test('the backlog is read from Postgres at most every 15 seconds, however often it is scraped', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout'] });
   let statements = 0;
-  const run = async () => {
+  const run: Run = async () => {
     statements++;
-    return [];
+    return [] as never;
   };
-  const read = createBacklogReader({ within: () => run } as unknown as Database);
+  const read = createBacklogReader({ within: () => run });
   await Promise.all([read(), read()]);
   const once = statements;
   expect(once).toBeGreaterThan(0);
