@@ -1,7 +1,7 @@
 import type { Config, ModuleSettings } from '../../config/config.ts';
 import { integerBetween, parseUrlWithCredentials } from '../../config/parse-setting.ts';
-import { requirePackage } from '../../config/require-package.ts';
 import { setting, type ValuesOf } from '../../config/setting.ts';
+import { requirePackage } from './require-package.ts';
 
 /** EIP-2294 allows chain IDs up to 2^63 - 37, but a JavaScript number is exact only up to here. */
 const MAX_CHAIN_ID = Number.MAX_SAFE_INTEGER;

@@ -318,7 +318,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Anybody makes codes and tokens',
-    file: 'src/domain/crypto/sealed-bytes.ts',
+    file: 'src/modules/oidc/domain/sealed-bytes.ts',
     find: 'timingSafeEqual(macOf(key, bytes), mac)',
     replace: 'macOf(key, bytes).length === mac.length',
     test: sealed,

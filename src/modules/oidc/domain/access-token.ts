@@ -4,8 +4,8 @@
  */
 
 import { createLruCache } from '../../../domain/cache/lru-cache.ts';
-import { openBytes, type SealKeys, sealBytes } from '../../../domain/crypto/sealed-bytes.ts';
 import { toUuid, toUuidBytes } from '../../../encoding/uuid-bytes.ts';
+import { openBytes, type SealKeys, sealBytes } from './sealed-bytes.ts';
 
 export interface AccessToken {
   /** Bits, as in `scope.ts`. */

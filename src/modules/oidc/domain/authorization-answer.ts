@@ -4,10 +4,10 @@
  */
 
 import { addToQuery } from '../../../domain/applications/redirect-uri.ts';
-import { type SealKeys, sealBytes } from '../../../domain/crypto/sealed-bytes.ts';
 import type { AskedLogin, CompletedAsk, ProtocolAnswers } from '../../../domain/tokens/protocol-answers.ts';
 import { toUuidBytes } from '../../../encoding/uuid-bytes.ts';
 import { createCode } from './code.ts';
+import { type SealKeys, sealBytes } from './sealed-bytes.ts';
 import type { TokenKeys } from './token-keys.ts';
 
 /** The path of the page that posts the answer (OAuth 2.0 Form Post Response Mode), relative to the public URL. */

@@ -1,7 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { loginIntents } from '../../../database/intent-schema.ts';
 import { p, statement, t } from '../../../database/template.ts';
-import type { SealKeys } from '../../../domain/crypto/sealed-bytes.ts';
 import { findOrBegin, type SignInColumns } from '../../../domain/sessions/find-or-begin-session.ts';
 import { formFor, inForms } from '../../../domain/sessions/forms.ts';
 import { newSession, type Peer } from '../../../domain/sessions/session.ts';
@@ -22,6 +21,7 @@ import {
   redeemedIntent,
 } from './redeem-code.ts';
 import { requireEntryToClient } from './require-entry-to-client.ts';
+import type { SealKeys } from './sealed-bytes.ts';
 
 interface GrantingCall extends CodeCall {
   readonly isPublic: boolean;

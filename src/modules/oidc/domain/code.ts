@@ -3,8 +3,8 @@
  * another application, whose ID follows. A guessed code is refused without a statement.
  */
 
-import { openBytes, type SealKeys, sealBytes } from '../../../domain/crypto/sealed-bytes.ts';
 import { toUuid, toUuidBytes } from '../../../encoding/uuid-bytes.ts';
+import { openBytes, type SealKeys, sealBytes } from './sealed-bytes.ts';
 
 const ID_BYTES = 16;
 const MAX_LENGTH = 86;

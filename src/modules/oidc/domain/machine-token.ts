@@ -3,8 +3,8 @@
  * token lives no longer than the API key with which the client asked for it.
  */
 
-import { openBytes, type SealKeys, sealBytes } from '../../../domain/crypto/sealed-bytes.ts';
 import { toUuid, toUuidBytes } from '../../../encoding/uuid-bytes.ts';
+import { openBytes, type SealKeys, sealBytes } from './sealed-bytes.ts';
 
 export interface MachineToken {
   /** The ID of the application that is the client. */

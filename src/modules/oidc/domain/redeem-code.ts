@@ -4,7 +4,6 @@ import { p, type RowOfType, statement, t } from '../../../database/template.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
 import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import type { Application, ApplicationCall } from '../../../domain/core/call.ts';
-import type { SealKeys } from '../../../domain/crypto/sealed-bytes.ts';
 import { isSignedInHere } from '../../../domain/sessions/browser-cutoffs.ts';
 import { isSidCutOff } from '../../../domain/sessions/cutoffs.ts';
 import { sidOf } from '../../../domain/sessions/sid.ts';
@@ -14,6 +13,7 @@ import { CLIENT_OF_LOGIN } from './client-of-login.ts';
 import { readCode } from './code.ts';
 import { OidcError } from './oidc-error.ts';
 import { challengeOf } from './pkce.ts';
+import type { SealKeys } from './sealed-bytes.ts';
 
 export interface CodeRequest {
   readonly code: string;

@@ -1,8 +1,8 @@
 /** Refresh tokens: `urt_` and a sealed sign-in. They are opaque to applications, and Usher stores none. */
 
-import { openBytes, type SealKeys, sealBytes } from '../../../domain/crypto/sealed-bytes.ts';
 import type { SignInMethod } from '../../../domain/tokens/verify-token.ts';
 import { toUuid, toUuidBytes } from '../../../encoding/uuid-bytes.ts';
+import { openBytes, type SealKeys, sealBytes } from './sealed-bytes.ts';
 
 export interface RefreshToken {
   /** Bits, as in `scope.ts`. */

@@ -1,6 +1,6 @@
 import { createSecretKey } from 'node:crypto';
 import { deriveKeys } from '../../../domain/crypto/derive-keys.ts';
-import type { SealKeys } from '../../../domain/crypto/sealed-bytes.ts';
+import type { SealKeys } from './sealed-bytes.ts';
 
 export interface TokenKeys {
   readonly code: SealKeys;

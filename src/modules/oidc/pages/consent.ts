@@ -1,5 +1,5 @@
 /** The page that asks whether a client that nobody has registered may act for the person who has signed in. */
-import { openBytes } from '../../../domain/crypto/sealed-bytes.ts';
+
 import { IMPERSONATION } from '../../../domain/tokens/verify-token.ts';
 import { toUuid } from '../../../encoding/uuid-bytes.ts';
 import { type IdentifiedBrowser, identifyBrowser, isOwnForm } from '../../../login-page/browser-cookie.ts';
@@ -17,6 +17,7 @@ import {
   isRememberable,
   isRemembered,
 } from '../domain/consent.ts';
+import { openBytes } from '../domain/sealed-bytes.ts';
 import { type OidcPageRequest, PageProblem } from './oidc-page.ts';
 import { renderConsent } from './render-consent.ts';
 import { sendAnswer } from './send-answer.ts';

@@ -2,7 +2,7 @@
  * Bytes that only Usher can write: they are followed by their HMAC-SHA-256, in base64url. They are readable by anybody.
  */
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
-import { decodeBase64Url } from '../../encoding/base64url.ts';
+import { decodeBase64Url } from '../../../encoding/base64url.ts';
 
 /** The first key seals, all verify. An HMAC takes a quarter of the time with a `KeyObject` as with a `Buffer`. */
 export type SealKeys = readonly KeyObject[];
