@@ -180,11 +180,11 @@ export class Database {
 
   /** Gives statements in flight a moment to finish. */
   async close(): Promise<void> {
+    this.#primary[Symbol.dispose]();
     await Promise.all(
       [this.#reads, this.#writes, this.#isolation, this.#transactions, this.#control].map((part) => part.close()),
     );
     await this.#lease?.close();
-    this.#primary[Symbol.dispose]();
     clearInterval(this.#timer);
   }
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PostgresError } from './driver.ts';
-import { StandbyError } from './errors.ts';
+import { ConnectionFailedError, StandbyError } from './errors.ts';
 import { type ClientTarget, type DatabaseServer, describeServer } from './open-client.ts';
 import { type Primary, ServerProbe } from './server-probe.ts';
 
@@ -26,13 +26,19 @@ export class PrimaryFinder {
   readonly #newest = new Map<string, { readonly timeline: number; readonly seenAt: number }>();
   #found: Promise<Primary> | undefined;
   #nextLookAt = Number.POSITIVE_INFINITY;
+  #isClosed = false;
 
   constructor(target: ClientTarget) {
     this.#probes = target.servers.map((server) => new ServerProbe(target, server));
   }
 
-  /** Returns the server to connect to. A single server is not asked, because each connection checks its role itself. */
+  /**
+   * Returns the server to connect to. A single server is not asked, because each connection checks its role itself.
+   *
+   * @throws ConnectionFailedError if the database is closed, so that late statements open no connections
+   */
   async find(): Promise<Primary> {
+    if (this.#isClosed) throw new ConnectionFailedError('The database is closed');
     const [first, ...others] = this.#probes;
     if (first && others.length === 0) return { server: first.server, systemId: '', timeline: 0 };
     this.#nextLookAt = Math.min(this.#nextLookAt, performance.now() + LOOK_INTERVAL_MS);
@@ -73,6 +79,7 @@ export class PrimaryFinder {
   }
 
   [Symbol.dispose](): void {
+    this.#isClosed = true;
     for (const probe of this.#probes) probe.close();
   }
 

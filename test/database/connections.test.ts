@@ -293,6 +293,21 @@ test('after an outage there are as many connections as before', async () => {
   await expect.poll(() => proxy.connections).toBe(0);
 });
 
+test('a closed database connects to Postgres no more', async () => {
+  await using proxy = await TcpProxy.open(testDatabase.url);
+  const database = openDatabase({ url: proxy.through(testDatabase.url) });
+  const read = () => database.run(selectName, { id: 2 }, soon());
+  const write = () => database.run(renameThing, { id: 2, name: 'late' }, soon());
+  const transact = () =>
+    database.transact({ applicationId: '', deadline: soon() }, (run) => run(renameThing, { id: 2, name: 'late' }));
+  expect(await read()).toEqual(TWO);
+  await database.close();
+  // Their work has outlived the shutdown.
+  for (const run of [read, write, transact, () => database.readTime(soon())]) await expectUnavailable(run());
+  expect(proxy.connections).toBe(0);
+  expect(await testDatabase.sql`select name from things where id = 2`).toEqual(TWO);
+});
+
 const selectName: Statement<{ name: string }[]> = (db) =>
   db
     .select({ name: things.name })

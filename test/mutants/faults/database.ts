@@ -11,6 +11,14 @@ export const DATABASE_FAULTS: readonly Fault[] = [
     title: /whose deadline has passed takes no effect/,
   },
   {
+    what: 'A statement that outlives a shutdown opens a connection',
+    file: 'src/database/primary-finder.ts',
+    find: "if (this.#isClosed) throw new ConnectionFailedError('The database is closed');",
+    replace: '',
+    test: 'test/database/connections.test.ts',
+    title: /a closed database connects to Postgres no more/,
+  },
+  {
     what: 'A statement takes effect though its caller has gone while its connection opened',
     file: 'src/database/connection.ts',
     find: 'if (sent.isAbandoned) return Promise.reject(new DeadlinePassedError());',
