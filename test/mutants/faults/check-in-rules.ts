@@ -60,7 +60,7 @@ export const CHECK_IN_RULE_FAULTS: readonly Fault[] = [
     file: 'src/domain/events/scan.ts',
     find: "if (checkIn) return { scanId, outcome: 'ALREADY_CHECKED_IN', reason: null, checkIn };",
     replace:
-      "if (checkIn && !refusalOf(event, scan, admitted.size, now)) return { scanId, outcome: 'ALREADY_CHECKED_IN', reason: null, checkIn };",
+      "if (checkIn && !refusalOf(event, scan, { listed, admitted: admitted.size, now })) return { scanId, outcome: 'ALREADY_CHECKED_IN', reason: null, checkIn };",
     test: rules,
     title: /^UpdateEvent keeps the check-ins beyond a new capacity/,
   },
