@@ -14,10 +14,11 @@ afterAll(async () => {
 });
 const admin = adminClient(service);
 const now = new Date();
-const run = withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
+const audit = { ...BY_USHER, action: 'test', now };
 
 test('a group that had no meaning gets the one that is given', async () => {
   const [{ id: applicationId }, { groupId }] = [await createTenant(service), await createTestGroup(service)];
+  const run = withAudit(database.within(Number.POSITIVE_INFINITY), audit);
   await changeGroupAccess({ run, now }, { applicationId, groupId, inClaim: true });
   const { groups } = await admin.listApplicationGroups({ applicationId });
   expect(groups).toMatchObject([{ groupId, allowsAccess: false, inClaim: true }]);
@@ -26,8 +27,11 @@ test('a group that had no meaning gets the one that is given', async () => {
 test('of two changes at the same time, each keeps what the other has changed', async () => {
   const [{ id: applicationId }, { groupId }] = [await createTenant(service), await createTestGroup(service)];
   await admin.setGroupAccess({ applicationId, groupId, allowsAccess: true, inClaim: true });
+  // In a transaction a statement waits for a lock in one go. Others are sent again, and then see what has changed.
   const change = (meaning: { allowsAccess: boolean } | { inClaim: boolean }) =>
-    changeGroupAccess({ run, now }, { applicationId, groupId, ...meaning });
+    database.transact({ applicationId, deadline: performance.now() + 60_000 }, (run) =>
+      changeGroupAccess({ run: withAudit(run, audit), now }, { applicationId, groupId, ...meaning }),
+    );
   const lock = await holdLock(
     service.database,
     `select from application_groups where group_id = '${groupId}' for update`,

@@ -87,8 +87,11 @@ export const DEVICE_FAULTS: readonly Fault[] = [
   {
     what: 'A sign-out in the browser ends the device',
     file: 'src/modules/oidc/domain/poll-device-login.ts',
-    find: 'const origin = { originAddress: null, originUserAgent: null, originBrowser: null };',
-    replace: 'const origin = { sid: sidOf(application.id, login.userId, login.originBrowser ?? Buffer.alloc(32)) };',
+    find: `const origin = { originAddress: null, originUserAgent: null, originBrowser: null };
+    return { ...login, ...origin, loginIntentId, sid: loginIntentId };`,
+    replace: `const { sidOf } = await import('../../../domain/sessions/sid.ts');
+    const sid = sidOf(application.id, login.userId, login.originBrowser ?? Buffer.alloc(32));
+    return { ...login, loginIntentId, sid };`,
     test: device,
     title: /stays signed in when the person signs out in the browser/,
   },

@@ -91,7 +91,7 @@ export const PASSKEY_FAULTS: readonly Fault[] = [
     what: 'A sign-in with a passkey needs no signature',
     file: 'src/modules/passkeys/domain/verify-passkey.ts',
     find: 'requireValid(verified && authenticationInfo !== undefined);',
-    replace: 'if (!verified || !authenticationInfo) return { signCount: 0, isBackedUp: false };',
+    replace: 'if (!verified || !authenticationInfo) return { signCount: 0, isBackedUp: false, isUserVerified: true };',
     test: signIn,
     title: /a forged signature/,
   },
