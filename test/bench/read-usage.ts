@@ -41,7 +41,15 @@ function readIfRunning(pid: number): Usage | undefined {
 export async function findBackends(sql: postgres.Sql): Promise<() => number> {
   const backends = await sql`
     select pid from pg_stat_activity where datname = current_database() and application_name like 'usher %'`;
-  return () => backends.reduce((sum, { pid }) => sum + readUsage(pid).cpuMicros, 0);
+  const times = new Map<number, number>();
+  return () => {
+    for (const { pid } of backends) {
+      // What has ended keeps what it had used.
+      const usage = readIfRunning(pid);
+      if (usage) times.set(pid, usage.cpuMicros);
+    }
+    return [...times.values()].reduce((sum, time) => sum + time, 0);
+  };
 }
 
 function readProc(pid: number): Usage {

@@ -49,6 +49,13 @@ test('a call passes at most 22 files down to the database in 7 changes of folder
   expect(new Set(named)).toEqual(new Set(shown));
 }, 300_000);
 
+test('npm run bench:sizes has a figure of each table', async () => {
+  const { exitCode, stdout } = await runShell('node src/run.js test/bench/growth/sizes.ts --logins 20');
+  for (const table of ['login_intents', 'audit_events', 'oidc_grants', 'remembered_sign_ins', 'passkeys'])
+    expect(stdout).toMatch(new RegExp(`^${table} .*\\d+\\+\\d+`, 'm'));
+  expect(exitCode).toBe(0);
+}, 300_000);
+
 const testInLongForm = test.runIf(quickOrLong(false, true));
 
 testInLongForm(

@@ -9,6 +9,7 @@ import { completeLogin } from '../../../src/domain/login/complete-login.ts';
 import { renewSession } from '../../../src/domain/sessions/renew-session.ts';
 import { createAuthTokens } from '../../../src/domain/tokens/create-auth-tokens.ts';
 import { createLogger } from '../../../src/log.ts';
+import { createAuthorizationAnswers } from '../../../src/modules/oidc/domain/authorization-answer.ts';
 import type { AuthorizationRequest } from '../../../src/modules/oidc/domain/authorization-request.ts';
 import { beginAuthorization, FOR_ITSELF } from '../../../src/modules/oidc/domain/begin-authorization.ts';
 import { tokensForCode } from '../../../src/modules/oidc/domain/issue-tokens.ts';
@@ -42,8 +43,10 @@ export async function signInForLong(
       session_max_age_seconds = ${sessionIdleSeconds}`;
   const authSigningKeys = [{ ...tokenKey.export({ format: 'jwk' }), kid: 'key', alg: 'EdDSA' }];
   const encryptionKeys = [encryptionKey];
-  const tokens = await createAuthTokens(ISSUER, { authSigningKeys }, undefined);
-  const provider = createOidcProvider([createRsaJwk()], deriveTokenKeys(encryptionKeys));
+  const tokenKeys = deriveTokenKeys(encryptionKeys);
+  const answers = createAuthorizationAnswers(() => ISSUER, tokenKeys);
+  const tokens = await createAuthTokens(ISSUER, { authSigningKeys }, undefined, answers);
+  const provider = createOidcProvider([createRsaJwk()], tokenKeys);
   if (!provider) throw new Error('There is no provider');
   const sessionMaxAgeSeconds = DAY_SECONDS / 2;
   const parts = {

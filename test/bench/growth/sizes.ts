@@ -3,6 +3,7 @@
  * 10^9 of them a day. Bytes and writes are measured; how long rows are kept is multiplied.
  */
 import { randomBytes } from 'node:crypto';
+import { parseArgs } from 'node:util';
 import type postgres from 'postgres';
 import { Database } from '../../../src/database/database.ts';
 import { startEmbeddedPostgres } from '../../../src/database/embedded-postgres.ts';
@@ -18,6 +19,7 @@ import { exchangeToken } from '../../../src/domain/sessions/exchange-token.ts';
 import { renewSession } from '../../../src/domain/sessions/renew-session.ts';
 import { AuthTokens } from '../../../src/domain/tokens/auth-tokens.ts';
 import { removeExpired } from '../../../src/jobs/expiry.ts';
+import { readCount } from '../command-line.ts';
 import {
   AUTH_PAGE_URL,
   addressAt,
@@ -41,7 +43,6 @@ interface Size {
   readonly index: number;
 }
 
-const LOGINS = 4_000;
 const CONCURRENCY = 16;
 const MINUTES_A_DAY = 24 * 60;
 const SCALES = [1e6, 1e9];
@@ -63,12 +64,14 @@ const KEPT_FOR_LONG = [
 ];
 
 await runBench(async (stack, progress) => {
+  const { values } = parseArgs({ options: { logins: { type: 'string', default: '4000' } } });
+  const logins = readCount('logins', values.logins);
   const directory = await makeDirectory(stack);
   const fixtures = createFixtures();
   const postgres = await startEmbeddedPostgres(directory, { durable: false });
   stack.defer(() => postgres.close());
   await migrateDatabase(postgres.url);
-  await seedDatabase(postgres.url, fixtures, LOGINS);
+  await seedDatabase(postgres.url, fixtures, logins);
   const sql = openClient(postgres.url, { max: 1 });
   stack.defer(() => sql.end());
   // What is there already would be counted.
@@ -76,7 +79,8 @@ await runBench(async (stack, progress) => {
   const before = await readCounts(sql);
   const openDatabase = () => new Database(postgres.url, { connections: 4, statementTimeoutMs: 30_000 });
   const database = openDatabase();
-  await logInAll(database, fixtures, progress);
+  progress(`${logins} logins`);
+  await logInAll(database, fixtures, logins);
   const loggedIn = await readCounts(sql);
   const sizes = await readSizes(sql);
   const measured = await readCounts(sql);
@@ -85,27 +89,35 @@ await runBench(async (stack, progress) => {
   // Connections that end have told what they have written.
   await database.close();
   const after = await readCounts(sql);
-  progress(`${LOGINS} logins with OpenID Connect`);
+  progress(`${logins} logins with OpenID Connect`);
   await sql`truncate sessions, session_ids`;
   const databaseForLong = openDatabase();
-  await signInForLong(databaseForLong, sql, fixtures, LOGINS);
+  await signInForLong(databaseForLong, sql, fixtures, logins);
   await databaseForLong.close();
   await addToUsers(sql);
   const sizesForLong = await readSizes(sql);
 
-  const writesOf = (name: string) => ((after.writes.get(name) ?? 0) - (before.writes.get(name) ?? 0)) / LOGINS;
+  const writesOf = (name: string) => ((after.writes.get(name) ?? 0) - (before.writes.get(name) ?? 0)) / logins;
   const used = sizes.filter(({ name }) => writesOf(name) > 0.01);
-  const table = used.map((size) => describe(size, KEPT_MINUTES[size.name], writesOf(size.name).toFixed(1)));
+  const table = used.map((size) => describe(size, logins, KEPT_MINUTES[size.name], writesOf(size.name).toFixed(1)));
   const forLong = sizesForLong
     .filter(({ name }) => KEPT_FOR_LONG.includes(name))
-    .map((size) => describe(size, KEPT_PER_LOGIN.includes(size.name) ? IDLE_DAYS * MINUTES_A_DAY : undefined, ''));
-  const header = ['', 'writes a login', 'bytes a row', 'kept', ...SCALES.flatMap((logins) => [`at ${logins}`, 'GB'])];
+    .map((size) =>
+      describe(size, logins, KEPT_PER_LOGIN.includes(size.name) ? IDLE_DAYS * MINUTES_A_DAY : undefined, ''),
+    );
+  const header = [
+    '',
+    'writes a login',
+    'bytes a row',
+    'kept',
+    ...SCALES.flatMap((loginsADay) => [`at ${loginsADay}`, 'GB']),
+  ];
   const writes = sizes.reduce((sum, { name }) => sum + writesOf(name), 0);
-  const wal = (loggedIn.wal - before.wal + after.wal - measured.wal) / LOGINS;
-  const perSecond = SCALES.map((logins) => logins / (MINUTES_A_DAY * 60));
+  const wal = (loggedIn.wal - before.wal + after.wal - measured.wal) / logins;
+  const perSecond = SCALES.map((loginsADay) => loginsADay / (MINUTES_A_DAY * 60));
   process.stdout.write(`${layOutTable(header, table)}
 a login: ${writes.toFixed(1)} row writes, ${wal.toFixed(0)} bytes of WAL without full pages
-${perSecond.map((logins) => `${logins.toFixed(0)} logins/s: ${(logins * writes).toFixed(0)} row writes/s, ${((logins * wal) / 1e6).toFixed(1)} MB/s of WAL`).join('\n')}
+${perSecond.map((rate) => `${rate.toFixed(0)} logins/s: ${(rate * writes).toFixed(0)} row writes/s, ${((rate * wal) / 1e6).toFixed(1)} MB/s of WAL`).join('\n')}
 
 with OpenID Connect, and sessions of ${IDLE_DAYS} idle days
 ${layOutTable(header, forLong)}`);
@@ -113,9 +125,14 @@ ${layOutTable(header, forLong)}`);
 });
 
 /** Returns a row: what the logins of so many minutes take, or users have, or there is in any case. */
-function describe({ name, heap, index, live }: Size, kept: number | undefined, written: string): string[] {
+function describe(
+  { name, heap, index, live }: Size,
+  logins: number,
+  kept: number | undefined,
+  written: string,
+): string[] {
   const days = name === 'hourly_counts' ? 0 : kept === undefined ? 1 : kept / MINUTES_A_DAY;
-  const stored = SCALES.map((logins) => (days === 0 ? live : (live / LOGINS) * logins * days));
+  const stored = SCALES.map((loginsADay) => (days === 0 ? live : (live / logins) * loginsADay * days));
   return [
     name,
     written,
@@ -126,11 +143,7 @@ function describe({ name, heap, index, live }: Size, kept: number | undefined, w
 }
 
 /** Each user signs in once, and renews the session once. */
-async function logInAll(
-  database: Database,
-  { application, tokenKey, encryptionKey }: Fixtures,
-  progress: (line: string) => void,
-) {
+async function logInAll(database: Database, { application, tokenKey, encryptionKey }: Fixtures, logins: number) {
   const jwk = { ...tokenKey.export({ format: 'jwk' }), kid: 'key', alg: 'EdDSA' };
   const tokens = await AuthTokens.create(ISSUER, [jwk]);
   const codes = { keys: deriveLoginCodeKeys([encryptionKey]), limitFactor: 1 };
@@ -169,11 +182,10 @@ async function logInAll(
   }
 
   let next = SIGNED_IN_USERS;
-  const end = SIGNED_IN_USERS + LOGINS;
+  const end = SIGNED_IN_USERS + logins;
   const work = async () => {
     while (next < end) await logIn(next++);
   };
-  progress(`${LOGINS} logins`);
   await Promise.all(Array.from({ length: CONCURRENCY }, work));
 }
 
