@@ -19,11 +19,6 @@ import { type Counts, fillTables } from './fill-tables.ts';
 import { listPages, type MeasuredPage } from './pages.ts';
 
 const OPERATOR = 'operator@example.com';
-/**
- * Pages of 8 KiB that Postgres may read for a page of the console: 50 rows, each found by an index of four levels, and
- * what every page reads, such as the operator.
- */
-export const LIMIT_BUFFERS = 300;
 /** The least of so many counts: jobs run beside. */
 const REQUESTS = 3;
 
