@@ -1,6 +1,7 @@
 /** Millions of rows, all of one application: the worst case, in which its ID selects nothing. */
 import type postgres from 'postgres';
 import { RowCipher } from '../../../src/domain/crypto/aes-gcm.ts';
+import { EXPIRING } from '../../../src/jobs/expiring-rows.ts';
 import { onServer } from '../../support/on-server.ts';
 import { type Fixtures, OPEN_EVENTS, SIGNED_IN_USERS, userAt, WEBHOOKS, webhookAt } from '../fixtures.ts';
 
@@ -29,7 +30,8 @@ export async function seedBulk(url: string, fixtures: Fixtures, rows: number): P
 export async function seedExpiredIntents(url: string, fixtures: Fixtures, rows: number): Promise<void> {
   await withTables(url, ['login_intents'], (sql) => insertIntents(sql, fixtures, rows, '3 hours'));
   // In a service in use, the job has looked for abandoned logins among them before.
-  await onServer(url, (sql) => sql`insert into expiry_marks (name, reached_at) values ('abandoned-logins', now())`);
+  const marks = EXPIRING.flatMap(({ mark = [] }) => mark);
+  await onServer(url, (sql) => sql`insert into expiry_marks select name, now() from unnest(${marks}::text[]) name`);
 }
 
 /** Drops indexes and constraints, which would slow millions of insertions down, and creates them again. */
