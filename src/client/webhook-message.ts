@@ -32,6 +32,8 @@ export interface WebhookData {
     readonly ipAddress: string;
     readonly userAgent: string;
     readonly method: string;
+    /** Who of your support has signed in as the user. */
+    readonly onBehalfBy?: string;
   };
   readonly 'session.revoked': { readonly userId: string };
   readonly 'user.created': WebhookUser;

@@ -38,7 +38,7 @@ it('the grounds are those of the style sheet', () => {
 
 describe('the contrast is at least 4.5', () => {
   it('of any colour', () => {
-    fc.assert(fc.property(anyColor, expectReadable), { numRuns: 2_000 });
+    fc.assert(fc.property(anyColor, expectReadable), { numRuns: 2_000, seed: 1 });
   });
 
   it('of the corners, edges and middle of the cube', () => {
@@ -60,6 +60,7 @@ it('a colour that is readable stays as it is', () => {
         else expect(accent[theme]).not.toBe(color);
       }
     }),
+    { seed: 1 },
   );
 });
 

@@ -5,36 +5,51 @@ import { html } from '../../../http/html.ts';
 import { renderCodeBlock, renderTable } from './text.ts';
 
 const AT = '2026-03-14T09:26:53.589Z';
-const EVENT = { eventId: 'party-2026', name: 'Sommerfest Zürich', createdAt: AT };
+const EVENT = {
+  eventId: 'party-2026',
+  name: 'Sommerfest Zürich',
+  createdAt: AT,
+  startsAt: '2026-07-04T16:00:00.000Z',
+  endsAt: '2026-07-05T01:00:00.000Z',
+  capacity: 250,
+  admission: 'LISTED',
+} as const;
 
-const USER = {
-  id: '8f14e45f-ceea-467f-ab5b-5d2c1f0e9a37',
+const USER_ID = '8f14e45f-ceea-467f-ab5b-5d2c1f0e9a37';
+const PROFILE = {
   email: 'ada@example.com',
   name: 'Ada Lovelace',
+  profileImage: 'https://images.example.com/ada.png',
   walletAddress: '0x52908400098527886E0F7030069857D2E4169EE7',
-  firstSignedInAt: AT,
 };
+const USER = { id: USER_ID, ...PROFILE, isActive: true, firstSignedInAt: AT };
 
 /** Examples of `data`, by the type of the message. */
 export const WEBHOOK_DATA = {
   'session.created': {
-    userId: USER.id,
-    user: { email: USER.email, name: USER.name, walletAddress: USER.walletAddress },
+    userId: USER_ID,
+    user: PROFILE,
     createdAt: AT,
     expiresAt: '2026-03-14T09:41:53.589Z',
     ipAddress: '203.0.113.7',
     userAgent: 'Mozilla/5.0 …',
     method: 'email',
   },
-  'session.revoked': { userId: USER.id },
-  'user.created': { ...USER, isActive: true },
-  'user.updated': { ...USER, isActive: true },
+  'session.revoked': { userId: USER_ID },
+  'user.created': USER,
+  'user.updated': USER,
   'user.deactivated': { ...USER, isActive: false },
-  'user.deleted': { id: USER.id },
+  'user.deleted': { id: USER_ID },
   'event.created': EVENT,
   'event.updated': { ...EVENT, capacity: 300 },
   'event.deleted': { ...EVENT, capacity: 300, deletedAt: AT },
-  'check_in.created': { eventId: 'party-2026', attendeeId: 'ticket-4711', checkedInAt: AT, gate: 'North' },
+  'check_in.created': {
+    eventId: 'party-2026',
+    attendeeId: 'ticket-4711',
+    checkedInAt: AT,
+    occurredAt: '2026-03-14T09:26:48.000Z',
+    gate: 'North',
+  },
   'check_in.undone': { eventId: 'party-2026', attendeeId: 'ticket-4711' },
   'webhook.test': { webhookId: 'wh_5f3c0b9a7d1e4c28a6b4e8f7d2c19035' },
 } as const satisfies Readonly<Record<EventType, JsonObject>>;

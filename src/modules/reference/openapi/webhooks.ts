@@ -1,5 +1,5 @@
 /** Describes the messages of webhooks in the OpenAPI document, from the examples of the webhook guide. */
-import type { JsonValue } from '@bufbuild/protobuf';
+import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { WEBHOOK_DATA } from '../docs/webhook-guide.ts';
 import type { JsonSchema } from './json-schema.ts';
 
@@ -9,20 +9,25 @@ const HEADERS = {
   'webhook-signature':
     'Of https://www.standardwebhooks.com: `v1,` and the HMAC-SHA256 of `id.timestamp.body`, for each valid key.',
 };
-/** Absent if the user, event or check-in has no value. */
-const OPTIONAL = ['name', 'profileImage', 'firstSignedInAt', 'capacity', 'gate'];
+/** Absent if the user, event, check-in or session has no value. */
+const OPTIONAL = [
+  ...['name', 'profileImage', 'firstSignedInAt', 'startsAt', 'endsAt', 'capacity', 'admission', 'occurredAt', 'gate'],
+  'onBehalfBy',
+];
+/** Few messages have them, so that the examples do not. */
+const SELDOM: Readonly<Record<string, JsonObject>> = { 'session.created': { onBehalfBy: 'support@example.com' } };
 
 export function describeWebhooks(): JsonSchema {
   return Object.fromEntries(Object.entries(WEBHOOK_DATA).map(([type, data]) => [type, { post: describe(type, data) }]));
 }
 
-function describe(type: string, data: JsonValue): JsonSchema {
+function describe(type: string, data: JsonObject): JsonSchema {
   const envelope = {
     type: 'object',
     properties: {
       type: { type: 'string', const: type },
       timestamp: { type: 'string', format: 'date-time', description: 'When the change happened.' },
-      data: schemaOf(data),
+      data: schemaOf({ ...data, ...SELDOM[type] }),
     },
     required: ['type', 'timestamp', 'data'],
   };
