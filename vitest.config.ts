@@ -73,6 +73,7 @@ export default defineConfig(({ mode }) => {
       include: tiers[mode] ?? ['test/**/*.test.ts'],
       exclude: ['**/node_modules/**', ...(tiers[mode] ? [] : others)],
       globalSetup: [...(needsPackages ? ['test/packages/install-packages.ts'] : []), 'test/support/postgres.ts'],
+      setupFiles: ['test/support/end-of-file.ts'],
       provide: { isSoak },
       // Each worker loads and warms up the code anew, for some 12 s of CPU: it pays where tests wait more than they work.
       maxWorkers: mode === 'integration' ? 4 : mode === 'robustness' ? 3 : mode === 'cluster' && !isOnCitus ? 2 : 1,

@@ -1,7 +1,7 @@
 /** Calls that are repeated with an `Idempotency-Key`. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
@@ -25,6 +25,7 @@ const config = { adminKeys: [{ name: 'ada', key: namedAdminKey }] };
 const { service, tenant, other } = await openContractFixture({ clock: clock.read, config });
 const { database } = service;
 const replica = await startTestService({ clock: clock.read, database, like: service.config });
+afterAll(replica.close);
 const { createWebhook } = WebhookService.method;
 
 const CREATING: readonly DescMethodUnary[] = [

@@ -16,6 +16,7 @@ import { createLogger } from '../../src/log.ts';
 import { type FullConfig, readFullConfig } from '../../src/modules/modules.ts';
 import { type Overrides, startServer } from '../../src/server.ts';
 import { cloneDatabase, type TestDatabase } from './database.ts';
+import { openServices } from './open-services.ts';
 
 export const ADMIN_KEY = 'an-admin-key-for-tests-of-sufficient-length';
 export const PUBLIC_URL = 'https://usher.test';
@@ -50,10 +51,12 @@ export async function startTestService(options: TestServiceOptions = {}) {
   };
   const sendMail = config.smtp ? {} : { sendMail: async () => {} };
   const service = await startServer(config, { logger: silent, ...sendMail, ...options });
+  openServices.add(service.url);
   const close = async () => {
     // A service waits half a second for requests on their way, on connections that are open.
     for (const socket of Object.values(globalAgent.freeSockets).flat()) socket?.destroy();
     await service.close();
+    openServices.delete(service.url);
     if (!options.database) await database[Symbol.asyncDispose]();
   };
   return {

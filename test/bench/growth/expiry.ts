@@ -5,7 +5,7 @@
 import { parseArgs } from 'node:util';
 import { openClient } from '../../../src/database/open-client.ts';
 import { findCall } from '../calls.ts';
-import { readCount } from '../command-line.ts';
+import { readCount, UsageError } from '../command-line.ts';
 import { type Measurement, measureCall } from '../measure-load.ts';
 import { rest } from '../protocols.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
@@ -16,7 +16,6 @@ import { seedExpiredIntents } from './seed-bulk.ts';
 import { seedDatabases } from './seed-databases.ts';
 
 const CALLS = ['GetWebhook', 'ExchangeToken again', 'GenerateAuthUrl'];
-const REQUESTS = 2_000;
 const CONCURRENCY = 4;
 /** V8 compiles until some 30,000 requests have been served. */
 const WARM_UP_ROUNDS = 6;
@@ -27,8 +26,11 @@ const LIMIT = 1.2;
 const MAX_ROUNDS = 20;
 
 await runBench(async (stack, progress) => {
-  const { values } = parseArgs({ options: { rows: { type: 'string', default: '10000000' } } });
+  const { values } = parseArgs({
+    options: { rows: { type: 'string', default: '10000000' }, requests: { type: 'string', default: '2000' } },
+  });
   const rows = readCount('rows', values.rows);
+  const count = readCount('requests', values.requests);
   const { urls, ...seeded } = await seedDatabases(stack, progress, {
     expired: (url, fixtures) => seedExpiredIntents(url, fixtures, rows),
   });
@@ -44,7 +46,7 @@ await runBench(async (stack, progress) => {
   const server = await startUsher(stack, { ...seeded, databaseUrl });
   const measureRound = async (round: number): Promise<Round> => {
     const { fixtures } = seeded;
-    const settings = { concurrency: CONCURRENCY, apiKey: fixtures.apiKey, round, count: REQUESTS };
+    const settings = { concurrency: CONCURRENCY, apiKey: fixtures.apiKey, round, count };
     const measured = new Map<string, Measurement>();
     for (const name of CALLS)
       measured.set(name, await measureCall({ server, sql }, rest, findCall(fixtures, name), settings));
@@ -61,6 +63,8 @@ await runBench(async (stack, progress) => {
     states.push(state);
     if (round >= WARM_UP_ROUNDS) during.push(measured);
   }
+  if (during.length === 0)
+    throw new UsageError(`--rows ${rows} are too few: they were removed while the server warmed up`);
   for (let round = 0; round < Math.min(MAX_ROUNDS, during.length); round++) {
     after.push(await measureRound(round));
   }

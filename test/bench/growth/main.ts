@@ -22,7 +22,6 @@ import { seedDatabases } from './seed-databases.ts';
 const FEW = 10_000;
 /** The largest ratio of the cost with many rows to that with few. */
 const LIMIT = 1.2;
-const REQUESTS = 2_000;
 /** An event can be deleted only once, and half of the few rows must last for all rounds. */
 const DELETIONS = 300;
 /** So few in flight that calls do not wait in a queue. */
@@ -43,7 +42,11 @@ type Costs = readonly Readonly<Record<Metric, number>>[];
 
 await runBench(async (stack, progress) => {
   const { values } = parseArgs({
-    options: { rows: { type: 'string', default: '10000000' }, rounds: { type: 'string', default: '15' } },
+    options: {
+      rows: { type: 'string', default: '10000000' },
+      rounds: { type: 'string', default: '15' },
+      requests: { type: 'string', default: '2000' },
+    },
   });
   const many = readCount('rows', values.rows);
   const { urls, ...seeded } = await seedDatabases(stack, progress, {
@@ -64,8 +67,9 @@ await runBench(async (stack, progress) => {
     .filter((name) => name !== 'ExchangeToken first');
   const subjects = names.flatMap((name) => sizes.map((size) => ({ name, size })));
   const rounds = readCount('rounds', values.rounds);
+  const requests = readCount('requests', values.requests);
   const costs = await measureRounds(subjects, { rounds, progress }, ({ name, size }, round) => {
-    const count = name === 'DeleteEvent' ? DELETIONS : REQUESTS;
+    const count = name === 'DeleteEvent' ? Math.min(DELETIONS, requests) : requests;
     const protocol = name === 'CheckIn' ? grpc : rest;
     return measureCall(size, protocol, scattered(size, fixtures, name), {
       concurrency: CONCURRENCY,
