@@ -49,14 +49,18 @@ test('a call passes at most 22 files down to the database in 7 changes of folder
   expect(new Set(named)).toEqual(new Set(shown));
 }, 300_000);
 
-const OTHER_BENCHES: readonly (readonly [name: string, command: string, figures: RegExp])[] = [
+type OtherBench = readonly [name: string, command: string, figures: RegExp];
+
+const SHORT: readonly OtherBench[] = [
   ['console', 'console/main.ts --users 100 --events 100', /^\d+ pages of the console/m],
   ['expiry', 'growth/expiry.ts --rows 60000 --requests 5', /^GetWebhook +\d+\.\d+ +\d+\.\d+/m],
+];
+const LONG: readonly OtherBench[] = [
   ['growth', 'growth/main.ts --rows 2000 --rounds 1 --requests 10', /^GetWebhook +\d+ +\d+/m],
   ['decay', 'decay/main.ts --calls 20000 --window 10000', /^Resident memory in MB: \d+ during the first/m],
 ];
 
-test.each(OTHER_BENCHES.slice(0, quickOrLong(2, 4)))(
+test.each(quickOrLong(SHORT, [...SHORT, ...LONG]))(
   'npm run bench:%s has figures',
   async (_, command, figures) => {
     expect((await runShell(`node src/run.js test/bench/${command}`)).stdout).toMatch(figures);

@@ -153,7 +153,7 @@ describe.skipIf(SKIPS_PGBOUNCER).each(['transaction', 'session'])('behind pgboun
       await sleep(500);
       await Promise.all(services.map((service) => createTenant(service)));
     }
-    // Some wait for a lock of another, and so need one more connection, which there is after the resume.
+    // One that waits for a lock, or is slow, may need one more connection, which there is after the resume.
     const load = checkInEverywhere(services);
     await sleep(500);
     await pooler.admin('resume');

@@ -230,16 +230,26 @@ export async function createLoginIntent(
 }
 
 /** Logs the user in to the application and returns the auth token. */
-export async function logIn(service: { url: string }, tenant: Tenant, user: { id: string }): Promise<string> {
+export async function logIn(
+  service: { url: string },
+  tenant: Tenant,
+  user: { id: string },
+  login: { onBehalfBy?: string } = {},
+): Promise<string> {
   const loginIntentId = await createLoginIntent(service, tenant);
-  const { authToken } = await adminClient(service).completeLogin({ loginIntentId, userId: user.id });
+  const { authToken } = await adminClient(service).completeLogin({ loginIntentId, userId: user.id, ...login });
   return authToken;
 }
 
 /** Signs the user in to the application and returns the session's ID. */
-export async function beginSession(service: { url: string }, tenant: Tenant, user: { id: string }): Promise<string> {
+export async function beginSession(
+  service: { url: string },
+  tenant: Tenant,
+  user: { id: string },
+  login: { onBehalfBy?: string } = {},
+): Promise<string> {
   const { session } = await clientsOf(service, tenant).auth.exchangeToken({
-    authToken: await logIn(service, tenant, user),
+    authToken: await logIn(service, tenant, user, login),
   });
   if (!session) throw new Error('No session');
   return session.id;

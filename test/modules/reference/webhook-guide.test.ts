@@ -12,8 +12,8 @@ import { RECEIVER, WEBHOOK_DATA } from '../../../src/modules/reference/docs/webh
 import { REPOSITORY } from '../../support/process.ts';
 import {
   adminClient,
+  beginSession,
   clientsOf,
-  createLoginIntent,
   createTenant,
   createTestUser,
   startTestService,
@@ -64,7 +64,7 @@ interface Values {
 async function sendOfEachType({ profile, event, scan, login }: Values) {
   await using service = await startTestService();
   const tenant = await createTenant(service);
-  const { auth, events, sessions, webhooks } = clientsOf(service, tenant);
+  const { events, sessions, webhooks } = clientsOf(service, tenant);
   const admin = adminClient(service);
   const { id: userId } = await createTestUser(service, profile);
   const { webhook } = await webhooks.createWebhook({
@@ -78,9 +78,7 @@ async function sendOfEachType({ profile, event, scan, login }: Values) {
   await events.checkIn({ eventId: 'party', attendeeId: 'ada', ...scan });
   await events.undoCheckIn({ eventId: 'party', attendeeId: 'ada' });
   await events.deleteEvent({ eventId: 'party' });
-  const loginIntentId = await createLoginIntent(service, tenant);
-  const { authToken } = await admin.completeLogin({ loginIntentId, userId, ...login });
-  await auth.exchangeToken({ authToken });
+  await beginSession(service, tenant, { id: userId }, login);
   await sessions.revokeUserSessions({ userId });
   await admin.updateUser({ userId, ...profile, email: 'ada@lovelace.test' });
   await admin.deactivateUser({ userId });
@@ -98,5 +96,5 @@ function mapValues<T, R>(values: Readonly<Record<string, T>>, map: (value: T) =>
 /** Returns the names of the fields and of those inside them. */
 function fieldsOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return typeof value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, fieldsOf(inner)]));
+  return mapValues({ ...value }, fieldsOf);
 }

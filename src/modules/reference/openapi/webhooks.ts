@@ -11,8 +11,8 @@ const HEADERS = {
 };
 /** Absent if the user, event, check-in or session has no value. */
 const OPTIONAL = [
-  ...['name', 'profileImage', 'firstSignedInAt', 'startsAt', 'endsAt', 'capacity', 'admission', 'occurredAt', 'gate'],
-  'onBehalfBy',
+  ...['name', 'profileImage', 'firstSignedInAt', 'onBehalfBy'],
+  ...['startsAt', 'endsAt', 'capacity', 'admission', 'occurredAt', 'gate'],
 ];
 /** Few messages have them, so that the examples do not. */
 const SELDOM: Readonly<Record<string, JsonObject>> = { 'session.created': { onBehalfBy: 'support@example.com' } };
