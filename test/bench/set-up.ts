@@ -9,7 +9,7 @@ import { AUTH_PAGE_URL, createFixtures, type Fixtures, ISSUER, SIGNING_KEY_ID } 
 import type { Progress } from './run-bench.ts';
 import { seedDatabase } from './seed-database.ts';
 import { USHER } from './servers.ts';
-import { type RunningServer, type StartOptions, startServer } from './start-server.ts';
+import { type StartedServer, type StartOptions, startServer } from './start-server.ts';
 
 /** Creates a database with `fresh` rows of each kind that a call uses up, and returns the settings of its servers. */
 export async function prepareDatabase(
@@ -42,7 +42,7 @@ export async function startUsher(
   stack: AsyncDisposableStack,
   { directory, databaseUrl, fixtures }: { directory: string; databaseUrl: string; fixtures: Fixtures },
   options: Pick<StartOptions, 'isProfiling' | 'preload'> = {},
-): Promise<RunningServer> {
+): Promise<StartedServer> {
   const environment = await writeEnvironment(directory, databaseUrl, fixtures);
   return startServer(stack, USHER, { ...options, environment, directory });
 }

@@ -16,6 +16,11 @@ export interface RunningServer {
   readonly ports: { readonly '1.1': number; readonly '2': number };
 }
 
+export interface StartedServer extends RunningServer {
+  /** Emits what a preloaded module sends. */
+  readonly child: ChildProcess;
+}
+
 export interface StartOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** The working directory, which has no `.env`. */
@@ -33,7 +38,7 @@ export async function startServer(
   stack: AsyncDisposableStack,
   { name, title, file, listeners }: ServerSpec,
   { environment, directory, isProfiling = false, preload }: StartOptions,
-): Promise<RunningServer> {
+): Promise<StartedServer> {
   const profiling = isProfiling ? ['--cpu-prof', `--cpu-prof-dir=${FIGURES_DIRECTORY}`] : [];
   const preloads = [new URL('report-port.js', import.meta.url), ...(preload ? [preload] : [])];
   const child = fork(file, {
@@ -50,7 +55,7 @@ export async function startServer(
   });
   await waitUntil(async () => ports.length >= listeners && (await isOpen(ports.at(-1))), child, title);
   const [http1 = 0, http2 = http1] = ports.slice(-listeners);
-  return { name, pid: child.pid ?? 0, ports: { '1.1': http1, '2': http2 } };
+  return { name, child, pid: child.pid ?? 0, ports: { '1.1': http1, '2': http2 } };
 }
 
 async function waitUntil(check: () => Promise<boolean>, child: ChildProcess, title: string): Promise<void> {
