@@ -14,12 +14,11 @@ import { type CheapRequest, listCheapRequests } from '../support/cheap-requests.
 import { cloneDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
-import { limitMemory } from '../support/memory-limit.ts';
+import { CONTAINER_BYTES, CONTAINER_NODE_OPTIONS, limitMemory } from '../support/memory-limit.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 const MB = 1024 * 1024;
-const LIMIT_BYTES = 512 * MB;
 /** What 200 requests may take: 400 KB each, most of it the connection's and garbage. Brotli took 6 MB and more each. */
 const MAX_GROWTH_BYTES = 80 * MB;
 /** What a connection costs its sender in packets without data. */
@@ -48,6 +47,7 @@ const CROWDS = {
   'streams with long indexed headers': 500,
   'streams whose body never comes': 500,
   'streams of Connect whose body never comes': 500,
+  'streams of gRPC-Web whose body never comes': 500,
   'unread answers': 500,
   'a header that never ends': 2_000,
   'a body that never comes': 2_000,
@@ -69,7 +69,7 @@ process.on('SIGUSR2', () => {
 });`;
 
 const database = await cloneDatabase();
-const limits = [limitMemory(LIMIT_BYTES), limitMemory(LIMIT_BYTES)];
+const limits = [limitMemory(CONTAINER_BYTES), limitMemory(CONTAINER_BYTES)];
 const start = (limit: (typeof limits)[number] | undefined, env = {}) =>
   startUsher(database.url, env, { cgroup: typeof limit === 'object' ? limit.processes : undefined });
 const service = await start(limits[0], {
@@ -102,7 +102,7 @@ test.for([...listCheapRequests({ isShort: quickOrLong(true, false) })])(
 
 describe('crowds', async () => {
   const requests = listCheapRequests({ isShort: true });
-  const crowded = await start(limits[1]);
+  const crowded = await start(limits[1], { NODE_OPTIONS: CONTAINER_NODE_OPTIONS });
   const residentBefore = crowded.residentBytes();
   afterAll(() => crowded[Symbol.asyncDispose]());
 

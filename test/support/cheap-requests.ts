@@ -154,6 +154,7 @@ function listFrames(): Record<string, Buffer> {
   return {
     'streams whose body never comes': http2(pending),
     'streams of Connect whose body never comes': http2({ ...pending, contentType: 'application/json; a=b' }),
+    'streams of gRPC-Web whose body never comes': http2({ ...pending, contentType: 'application/grpc-web+proto' }),
     'streams with many indexed headers': indexedHeaders({ value: 1, count: 110 }),
     'streams with long indexed headers': indexedHeaders({ value: 3_000, count: 5 }),
     'streams with headers above the limit': indexedHeaders({ value: 3_900, count: 14 }),

@@ -1,7 +1,14 @@
-/** A control group with a limit for memory, as a container has one. */
+/** A control group with a limit for memory, as a container has one, and what the container of Usher has. */
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { REPOSITORY } from './process.ts';
+
+/** What `compose.yaml` and the manifest for Kubernetes allow. */
+export const CONTAINER_BYTES = 512 * 1024 * 1024;
+/** The options of Node in the image. */
+export const [, CONTAINER_NODE_OPTIONS = ''] =
+  /\bNODE_OPTIONS=(\S+)/.exec(readFileSync(join(REPOSITORY, 'Dockerfile'), 'utf8')) ?? [];
 
 const ROOT = '/sys/fs/cgroup';
 

@@ -53,6 +53,7 @@ export function createConnectEdge(
   }
   registerStreams(router, health, streams, log.logger);
   const streamLimits = new StreamLimits();
+  const callLimits = new StreamLimits();
   const streamsByPath = new Map(streams.map((stream) => [pathOf(stream.method), stream]));
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
@@ -60,7 +61,7 @@ export function createConnectEdge(
     const handler = handlers.get(context.path);
     const procedure = procedures.get(context.path);
     const stream = streamsByPath.get(context.path);
-    if (handler && procedure) await serveUnary(handler, procedure, context, pipeline, log);
+    if (handler && procedure) await serveUnary(handler, procedure, context, { pipeline, limits: callLimits, log });
     else if (handler && stream) await serveApplicationStream(handler, context, stream, log);
     else if (handler) await serveStream(handler, context, streamLimits, log);
     else if (/^\/[\w.]+\.\w+\/\w+$/.test(context.path)) refuseUnknownMethod(context);
@@ -73,9 +74,11 @@ async function serveUnary(
   handler: UniversalHandler,
   procedure: Procedure,
   context: HttpContext,
-  pipeline: Pipeline,
-  log: CallLog,
+  { pipeline, limits, log }: { pipeline: Pipeline; limits: StreamLimits; log: CallLog },
 ): Promise<void> {
+  // Connect's handlers hold 40 kB of a request whose body is to come. Where a credential is needed, none is held.
+  if (procedure.credential === 'none' && !limits.admit(context))
+    return refuse(context, new ServiceError('TOO_MANY_STREAMS'), log);
   setHeaders(context, optionsOf(procedure));
   const values = createContextValues();
   const request = toConnectRequest(context, values);

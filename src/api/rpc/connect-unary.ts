@@ -14,6 +14,7 @@ import { HttpError } from '../../http/errors.ts';
 import { headerOf, readBody, send } from '../../http/exchange.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { deadlineExceeded } from '../call-errors.ts';
+import { readMediaType } from '../media-type.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { Procedure, Procedures } from '../procedures.ts';
 import { messageTooLarge, toConnectError, toDecodingError, toHttpStatus } from './connect-errors.ts';
@@ -51,14 +52,20 @@ export function createConnectUnaryEdge(procedures: Procedures, pipeline: Pipelin
 
 /** Returns undefined if this edge does not serve the request. */
 function contentTypeOf({ request, headers }: HttpContext, maxBytes: number): ContentType | undefined {
-  const contentType = headers['content-type'];
   const isServed =
     request.method === 'POST' &&
     (headers['content-encoding'] ?? 'identity') === 'identity' &&
     Number(headers['content-length'] ?? 0) <= maxBytes;
-  return isServed && (contentType === 'application/json' || contentType === 'application/proto')
-    ? contentType
-    : undefined;
+  if (!isServed) return undefined;
+  const contentType = headers['content-type'];
+  if (isUnary(contentType)) return contentType;
+  // Another spelling. Connect's handlers would hold 10 kB more of each request whose body is to come.
+  const { name, isUtf8 } = readMediaType({ headers });
+  return isUnary(name) && (isUtf8 || name === 'application/proto') ? name : undefined;
+}
+
+function isUnary(contentType: string | undefined): contentType is ContentType {
+  return contentType === 'application/json' || contentType === 'application/proto';
 }
 
 async function serve(

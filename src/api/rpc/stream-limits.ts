@@ -1,4 +1,4 @@
-/** Limits open streams, because they need no credential and callers may keep them open as long as they like. */
+/** Limits open requests that need no credential, because callers may keep them open as long as they like. */
 import type { HttpContext } from '../../http/http-context.ts';
 
 const MAX_PER_CONNECTION = 10;

@@ -98,6 +98,23 @@ describe.each([
   });
 });
 
+test('a check over gRPC-Web is refused as RESOURCE_EXHAUSTED beside ten others whose body is to come', async () => {
+  using connection = openHttp2Session(service.url);
+  const headers = {
+    ':method': 'POST',
+    ':path': pathOf(Health.method.check),
+    'content-type': 'application/grpc-web+proto',
+  };
+  const pending = Array.from({ length: 10 }, () => connection.open(headers));
+  const refused = connection.open(headers);
+  expect((await readReply(refused)).headers).toMatchObject({ 'grpc-status': String(status.RESOURCE_EXHAUSTED) });
+  // The others are answered, and make room.
+  const replies = pending.map((stream) => readReply(stream));
+  for (const stream of pending) stream.end(Buffer.alloc(5));
+  for (const reply of await Promise.all(replies)) expect(reply.bytes.toString('latin1')).toContain('grpc-status: 0');
+  expect((await connection.exchange(headers, Buffer.alloc(5))).bytes.toString('latin1')).toContain('grpc-status: 0');
+});
+
 describe.each(['/healthz', '/readyz'])('%s', (path) => {
   test.each(['1.0', '1.1'])('answers probes over HTTP/%s that send no Host', async (version) => {
     using connection = await RawConnection.open(service.port);
