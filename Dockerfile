@@ -26,7 +26,8 @@ LABEL org.opencontainers.image.title=usher org.opencontainers.image.version=1.0.
 COPY --from=build /app /app
 COPY --from=build --chown=65532:65532 /secrets /secrets
 WORKDIR /app
-ENV NODE_ENV=production HOST=0.0.0.0 NODE_COMPILE_CACHE=/cache
+# By default V8 has so little room for young objects in 512 MiB that a call costs twice the CPU time.
+ENV NODE_ENV=production HOST=0.0.0.0 NODE_COMPILE_CACHE=/cache NODE_OPTIONS=--max-semi-space-size=8
 USER 65532:65532
 # A start that fails fills the cache, so that no container compiles TypeScript. It saves 0.7 s of CPU and 20 MB.
 COPY --from=build --chown=65532:65532 /secrets /cache
