@@ -158,7 +158,6 @@ const PLANNED_ANEW = [
   'cut_off_refused_of_application',
   'delete_group',
   'delete_group_member',
-  'delete_passkey',
   'extend_leases',
   'insert_device_login',
   'insert_passkey',
@@ -251,6 +250,19 @@ describe('the service', () => {
     const misjudged = statements.filter((explained) => detector.isRead(explained.statement) !== isRead(explained));
     expect(misjudged.map(({ name }) => name)).toEqual([]);
     expect(new Set(statements.map(isRead))).toEqual(new Set([true, false]));
+  });
+
+  test('says that a passkey was removed in every statement that removes one of somebody who can sign in', () => {
+    const removing = statements.filter(({ sql }) => /\bdelete from passkeys\b/.test(sql));
+    const silent = removing.filter(({ sql }) => !sql.includes('passkey_removed_at = case'));
+    expect(removing.length).toBeGreaterThan(silent.length);
+    expect([...new Set(silent.map(({ name }) => name))].sort()).toEqual([
+      'delete_passkeys_of_deleted_user',
+      'mark_user_deleted',
+      'remove_personal_data',
+      // Of the passkey that the same call has just stored.
+      'withdraw_passkey',
+    ]);
   });
 
   test('sends no statement that is not prepared', () => {

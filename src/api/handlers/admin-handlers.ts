@@ -27,7 +27,7 @@ import { removeApplicationUser } from '../../domain/lifecycle/remove-application
 import { cancelLogin } from '../../domain/login/cancel-login.ts';
 import { completeLogin } from '../../domain/login/complete-login.ts';
 import { getLoginIntent } from '../../domain/login/get-login-intent.ts';
-import { deletePasskey } from '../../domain/passkeys/delete-passkey.ts';
+import { deletePasskeyByOperator } from '../../domain/passkeys/delete-passkey.ts';
 import { listPasskeys } from '../../domain/passkeys/list-passkeys.ts';
 import type { Passkey } from '../../domain/passkeys/passkey.ts';
 import { listUserSessions } from '../../domain/sessions/list-user-sessions.ts';
@@ -119,7 +119,7 @@ export function createAdminHandlers({
     }),
     deleteUserIdentity: (call, fields) => deleteUserIdentity(call, fields),
     listPasskeys: async (call, fields) => ({ passkeys: (await listPasskeys(call, fields)).map(toPasskey) }),
-    deletePasskey: (call, fields) => deletePasskey(call, fields),
+    deletePasskey: (call, fields) => deletePasskeyByOperator(call, fields),
 
     addApplicationUser,
     removeApplicationUser: async (call, fields) => liveSessions.forgetUser(await removeApplicationUser(call, fields)),

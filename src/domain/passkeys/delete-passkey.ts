@@ -1,31 +1,48 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
-import type { LoginIntent } from '../login/login-intent.ts';
 import { type NoticeOrigin, noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import { cutoffParameter, isStillSignedIn } from '../users/still-signed-in.ts';
 
 const rules = { userId: uuid, passkeyId: uuid };
 
+type Request = Unchecked<keyof typeof rules>;
+
 /**
- * Removes a passkey of a user. Sessions that began with it live on.
+ * Removes a passkey of a user. Sessions that began with it live on, and the next passkey is young.
  *
  * @throws ServiceError `Passkey not found`
  */
-export async function deletePasskey(
+export function deletePasskey(call: Call, request: Request, origin?: NoticeOrigin): Promise<void> {
+  return remove(call, request, { origin, isByOperator: false });
+}
+
+/** The same for an operator, who lets the next passkey count in full: the user may have lost this one. */
+export function deletePasskeyByOperator(call: Call, request: Request): Promise<void> {
+  return remove(call, request, { isByOperator: true });
+}
+
+/**
+ * Returns what an update of `users u` sets when passkeys of the user are removed: the next one is young, or whoever
+ * reads the user's e-mails could replace a passkey. Parameter: now.
+ */
+export function passkeyRemoved(isRemoved: SQL): SQL {
+  return sql`passkey_removed_at = case when ${isRemoved} then ${p.instant('now')} else u.passkey_removed_at end`;
+}
+
+async function remove(
   call: Call,
-  request: Unchecked<keyof typeof rules>,
-  origin?: NoticeOrigin & Partial<Pick<LoginIntent, 'assurance'>>,
+  request: Request,
+  { origin, isByOperator }: { readonly origin?: NoticeOrigin | undefined; readonly isByOperator: boolean },
 ): Promise<void> {
-  const isUnproven = origin !== undefined && (origin.assurance ?? 1) < 3;
   const parameters = {
     ...check(request, rules),
     ...cutoffParameter(call),
     ...noticeParameters(call, origin),
-    isUnproven,
+    isByOperator,
   };
   const [deleted] = await call.run(removePasskey, parameters);
   if (!deleted) throw new ServiceError('PASSKEY_NOT_FOUND');
@@ -39,8 +56,7 @@ const removePasskey = statement('delete_passkey')`
     delete from passkeys k using owner where k.user_id = owner.id and k.id = ${p.uuid('passkeyId')}
     returning k.id, k.user_id, k.name, owner.email
   ), marked as (
-    update users set passkey_removed_at = ${p.instant('now')} from deleted
-    where ${p.boolean('isUnproven')} and users.id = deleted.user_id
+    update users u set ${passkeyRemoved(sql`not ${p.boolean('isByOperator')}`)} from deleted where u.id = deleted.user_id
   ), ${auditEvent({ resource: sql`id`, from: sql`deleted`, applicationId: noApplication })},
   ${noticesOf({
     kind: 'passkeyRemoved',

@@ -72,7 +72,9 @@ export async function showUndo(request: AccountRequest): Promise<void> {
   const view = viewOf(request);
   const change = readUndoToken(own.keys, token, call.now);
   if (!change) return sendPage(context, 200, renderAccountMessage(view, 'account.undo.invalid', 'account.undo.help'));
-  const text = view.language.html('account.undo.text', { old: showEmail(change.from), new: showEmail(change.to) });
+  const { language } = view;
+  const addresses = { old: showEmail(change.from), new: showEmail(change.to) };
+  const text = html`${language.html('account.undo.text', addresses)} ${language.text('account.undo.added')}`;
   const hidden = html`<input type="hidden" name="t" value="${token}">`;
   const form = {
     action: 'undo',

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseOperators } from '../../../src/modules/console/operators.ts';
 import { openAccount } from '../../support/account-page.ts';
 import { HOUR } from '../../support/clock.ts';
-import { LoginBrowser, type LoginPage } from '../../support/login-browser.ts';
+import { LoginBrowser, type LoginPage, newAddress } from '../../support/login-browser.ts';
 import { LoginFixture } from '../../support/login-fixture.ts';
 import { FLAGS, type Oddities, SoftwarePasskey } from '../../support/passkey.ts';
 import { savePasskey, sendPasskey, TO_PASSKEYS } from '../../support/passkey-page.ts';
@@ -26,6 +26,7 @@ const { clock, mailbox, service, tenant } = fixture;
 const { sql } = service.database;
 const admin = adminClient(service);
 let strict: Tenant;
+let resistant: Tenant;
 afterAll(() => fixture.close());
 
 const WEEK = 7 * 24 * HOUR;
@@ -35,6 +36,7 @@ beforeAll(async () => {
   strict = await createTenant(service);
   await admin.updateApplication({ applicationId: strict.id, loginMethods: ['passkey'], singleSignOn: true });
   await admin.updateApplication({ applicationId: tenant.id, singleSignOn: true });
+  resistant = await createTenant(service, { requiredAssurance: 'PHISHING_RESISTANT' });
 });
 
 /** Opens the list of passkeys after a sign-in by code. */
@@ -117,12 +119,52 @@ it('a young passkey adds only young ones', async () => {
   expect(await isYoung(await add(await openByPasskey(young)))).toBe(true);
 });
 
-it('a passkey in place of one that was removed after a sign-in by code is young', async () => {
-  const { user } = await createOwner();
-  const opened = await openByCode(user);
-  const page = await opened.browser.submit(opened.page, '/login/passkeys/delete');
-  expect(await admin.listPasskeys({ userId: user.id })).toMatchObject({ passkeys: [] });
-  expect(await isYoung(await add({ ...opened, page }))).toBe(true);
+/** Returns the path of the link in the latest e-mail of the kind to the address. */
+async function linkIn(kind: string, to: string): Promise<string> {
+  const find = () => mailbox.mails.filter((mail) => mail.to === to && mail.kind === kind).at(-1);
+  await expect.poll(() => find()?.link).toBeDefined();
+  return (find()?.link?.url ?? '').slice(PUBLIC_URL.length);
+}
+
+async function pressButton(path: string, action: string): Promise<void> {
+  const browser = new LoginBrowser(service);
+  await browser.submit(await browser.open(path), action);
+}
+
+async function removeOnPage({ browser, page }: { browser: LoginBrowser; page: LoginPage }): Promise<void> {
+  await browser.submit(page, '/login/passkeys/delete');
+}
+
+/** Ways in which the only passkey of a user goes. Each may be of use to somebody who reads the user's e-mails. */
+const REMOVALS: Readonly<Record<string, (user: TestUser, passkey: SoftwarePasskey) => Promise<void>>> = {
+  'on its page after a sign-in by code': async (user) => removeOnPage(await openByCode(user)),
+  'on its page after a sign-in with it': async (_, passkey) => removeOnPage(await openByPasskey(passkey)),
+  'by the link in its notice': async ({ email }) =>
+    pressButton(await linkIn('passkey notice', email), '/account/passkey'),
+  'by the link that undoes a change of address': async (user) => {
+    const { browser } = await openAccount(fixture, user);
+    const email = `${crypto.randomUUID()}@example.com`;
+    const codePage = await browser.submit(await browser.open('/account/email'), '/account/email', { email });
+    await browser.submit(codePage, '/account/email/code', { code: mailbox.codeFor(email) });
+    await pressButton(await linkIn('change of address', user.email), '/account/undo');
+  },
+  'by the link in the notice of a sign-in in a new place': async (user, passkey) => {
+    await signIn(passkey, tenant, undefined, new LoginBrowser(service, { address: newAddress() }));
+    await pressButton(await linkIn('sign-in notice', user.email), '/account/sign-ins');
+  },
+};
+
+it.each(Object.entries(REMOVALS))('a passkey in place of one that was removed %s is young', async (_name, remove) => {
+  const { user, first } = await createOwner();
+  clock.advance(1);
+  await remove(user, first);
+  expect((await admin.listPasskeys({ userId: user.id })).passkeys).toEqual([]);
+  clock.advance(1_000);
+  const next = await add(await openByCode(user));
+  expect((await signIn(next, resistant)).alert).toBe(TOO_NEW);
+  expect(await isYoung(next)).toBe(true);
+  clock.advance(WEEK);
+  expect(await isYoung(next)).toBe(false);
 });
 
 it('an operator who removes the passkeys of a user lets the next one count in full', async () => {

@@ -36,4 +36,12 @@ export const NEW_DEVICE_FAULTS: readonly Fault[] = [
     replace: "form: 'choice', run: endAll }",
     title: /changes nothing when it is opened/,
   },
+  {
+    ...at,
+    what: 'Who signed in in a new place keeps a passkey',
+    file: 'src/modules/new-device/sign-ins-actions.ts',
+    find: 'await removeAdded(',
+    replace: 'void removeAdded.call; void (',
+    title: /also removes how somebody could sign in again/,
+  },
 ];

@@ -1,6 +1,6 @@
 /** The link that restores the old e-mail address, for a user whose address somebody else has changed. */
 
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import { isUniqueViolation } from '../../../database/errors.ts';
 import { DAY_MS } from '../../../database/table-facts.ts';
 import { columnsOf, p, statement, t } from '../../../database/template.ts';
@@ -8,6 +8,7 @@ import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts'
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { openToken, sealToken } from '../../../domain/crypto/aes-gcm.ts';
+import { deleteAdded, joinRemoved, removeAdded, removedAdded } from '../../../domain/lifecycle/remove-added.ts';
 import { FRESH_MINUTES } from '../../../domain/login/sign-in-age.ts';
 import { LINK_DAYS } from '../../../domain/notices/notice-links.ts';
 import { noticeParameters, noticesOf } from '../../../domain/notices/store-notice.ts';
@@ -74,25 +75,9 @@ export async function undoAddressChange(call: Call, { userId, from, at }: Addres
   announce(call.onMessage, restored);
   call.notices?.wake();
   // What others have added while the statement waited for their lock, it could not see.
-  if (restored.isFirst) await call.run(removeLate, { userId, addedSince });
+  if (restored.isFirst) await removeAdded(call, { userId, addedSince });
   await endLateSessions(call, userId);
 }
-
-/** Returns two CTEs that delete what the user in the CTE has added since. */
-function removeAdded(from: SQL): SQL {
-  const isAdded = sql`t.user_id = f.id and t.created_at >= ${p.instant('addedSince')}`;
-  return sql`passkeys_left as (
-    delete from passkeys t using ${from} f where ${isAdded}
-  ), identities_left as (
-    delete from user_identities t using ${from} f where ${isAdded}
-  )`;
-}
-
-const removeLate = statement('remove_added_by_intruder')`
-  with owner as (
-    select id from users where id = ${p.uuid('userId')}
-  ), ${removeAdded(sql`owner`)}
-  select from owner`;
 
 const RESTORED = { isTaken: t.boolean, isRestored: t.boolean, isFirst: t.boolean, ...HAS_MESSAGES };
 
@@ -104,21 +89,23 @@ const restoreEmail = statement('restore_email', RESTORED)`
         select 1 from users where ${isSameEmail(sql`email`)} and deleted_at is null
           and id <> ${p.uuid('userId')}) as is_taken
     from users where id = ${p.uuid('userId')} and deleted_at is null for no key update
-  ), restored as (
+  ), allowed as (
+    select *, not is_void as removes from wanted
+    where not is_taken and (not is_void or former_email = ${p.text('email')})
+  ), first as (
+    select id from allowed where removes
+  ), ${deleteAdded(sql`first`)}, restored as (
     update users u set email = ${p.text('email')}, cutoff_count = u.cutoff_count + 1,
-      wallet_address = case when u.wallet_linked_at >= ${p.instant('addedSince')} and not w.is_void then ''
-        else u.wallet_address end,
+      ${removedAdded},
       email_verified_at = case when ${isSameEmail(sql`u.email`)} then u.email_verified_at end,
       email_changed_at = case when w.is_void then u.email_changed_at else w.email_changed_at end,
       void_undo_links = case when w.is_void then u.void_undo_links else
         (coalesce(u.void_undo_links, '{}') + ${rangeOf(p.instant('changedAt'), sql`w.email_changed_at`)})
           * ${rangeOf(p.instant('oldestLinkAt'), sql`null`)} end
-    from wanted w
-    where u.id = w.id and not w.is_taken and (not w.is_void or w.former_email = ${p.text('email')})
+    from allowed w ${joinRemoved}
+    where u.id = w.id
     returning ${columnsOf(userColumns, 'u')}
-  ), first as (
-    select r.id from restored r join wanted w on w.id = r.id where not w.is_void
-  ), ${removeAdded(sql`first`)}, changed as (
+  ), changed as (
     select r.*, w.former_email from restored r join wanted w on w.former_email <> r.email
   ), ${auditEvent({ resource: sql`id`, from: sql`restored`, applicationId: noApplication })},
   ${noticesOf({
