@@ -33,7 +33,7 @@ export const oidcModule: Module<Config & OidcConfig> = {
     const provider = createOidcProvider(oidcSigningKeys, tokenKeys);
     // The endpoints and the API share them.
     let opened: OpenedCaches | undefined;
-    const allowsClient = (id: string) => !isClientUrl(id) || matchClient(config.clientMetadataHosts, id) !== undefined;
+    const allowsClient = (id: string) => !isClientUrl(id) || 'host' in matchClient(config.clientMetadataHosts, id);
     const openCaches = (run: Run, sessions: LiveSessions) =>
       (opened ??= { liveGrants: new LiveGrants(run, sessions, allowsClient), machineKeys: new MachineKeys(run) });
     return {

@@ -230,7 +230,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   },
   {
     what: 'The log has the values of the query of a redirect URI',
-    file: 'src/modules/oidc/pages/asking-client.ts',
+    file: 'src/modules/oidc/clients/client-url.ts',
     find: ".replace(/=[^&#]*/g, '=…')",
     replace: '',
     test: 'test/modules/oidc/pages/redirect-mismatch.test.ts',

@@ -30,11 +30,17 @@ export function parseClientHosts(text: string): ClientHosts | undefined {
   };
 }
 
-/** Returns the host of the client's URL, and how the operator allows it, or undefined if the client may not ask. */
-export function matchClient(hosts: ClientHosts | undefined, clientId: string) {
-  const url = hosts && readClientUrl(clientId);
-  const match = url && matchHost(hosts, url.hostname);
-  return match && { match, host: url.hostname };
+/** Returns the host of the client's URL, and how the operator allows it, or why the client may not ask. */
+export function matchClient(
+  hosts: ClientHosts | undefined,
+  clientId: string,
+): { readonly host: string; readonly match: HostMatch } | { readonly problem: string } {
+  if (!hosts) return { problem: 'CLIENT_METADATA_HOSTS is not set' };
+  const read = readClientUrl(clientId);
+  if ('problem' in read) return read;
+  const host = read.url.hostname;
+  const match = matchHost(hosts, host);
+  return match ? { host, match } : { problem: 'its host is not in CLIENT_METADATA_HOSTS' };
 }
 
 export function matchHost({ named, suffixes, isAny }: ClientHosts, host: string): HostMatch | undefined {

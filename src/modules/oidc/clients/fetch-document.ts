@@ -1,4 +1,5 @@
 /** Fetches the metadata of a client, to any address that its URL names: under the rules for webhooks, and within limits. */
+import type { IncomingHttpHeaders } from 'node:http';
 import { VERSION } from '../../../config/version.ts';
 import type { Resolve } from '../../../delivery/address-lookup.ts';
 import { createResolve } from '../../../delivery/address-lookup.ts';
@@ -12,6 +13,8 @@ const TIMEOUT_MS = 5_000;
 const MAX_BYTES = 16_384;
 /** How long a document is kept, whatever its headers say. */
 const [SHORTEST_MS, LONGEST_MS] = [5 * 60_000, 24 * 60 * 60_000];
+/** The statuses by which a server says that there is no such document any more. */
+const WITHDRAWN: ReadonlySet<number> = new Set([404, 410]);
 const HEADERS = {
   accept: 'application/json',
   // A small answer could unpack to a large one.
@@ -25,8 +28,14 @@ interface FetchedDocument {
   readonly keptMs: number;
 }
 
-/** Returns undefined if there is no usable document. */
-export type FetchDocument = (clientId: string, match: HostMatch) => Promise<FetchedDocument | undefined>;
+interface RefusedDocument {
+  /** For the log: why there is no usable document. */
+  readonly problem: string;
+  /** Whether the server has withdrawn the document, or serves one that is not usable. Else it may serve it later. */
+  readonly isGone: boolean;
+}
+
+export type FetchDocument = (clientId: string, match: HostMatch) => Promise<FetchedDocument | RefusedDocument>;
 
 interface FetchOptions {
   /** The networks to which webhooks may be sent beside public addresses. */
@@ -50,14 +59,12 @@ export function createFetchDocument({ allowedNetworks, proxyUrl, resolve = creat
   const fetchDocument: FetchDocument = async (clientId, match) => {
     // A redirect is an answer like any other: it is not followed.
     const outcome = await senders[match].send({ url: clientId, headers: HEADERS });
-    const { statusCode, error, responseBody, headers = {} } = outcome;
-    if (statusCode !== 200 || error !== null || responseBody === null) return undefined;
-    const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
-    if (!/^application\/(?:[\w.+-]+\+)?json$/.test(type)) return undefined;
-    if ((headers['content-encoding'] ?? 'identity') !== 'identity') return undefined;
-    if (Buffer.byteLength(responseBody) > MAX_BYTES) return undefined;
-    const document = readClientDocument(clientId, responseBody);
-    return document && { document, keptMs: keptMsOf(headers, new Date()) };
+    const { statusCode, error, responseBody, headers } = outcome;
+    if (!headers) return { problem: error ?? 'The connection failed', isGone: false };
+    if (statusCode !== 200) return { problem: `its status is ${statusCode}`, isGone: WITHDRAWN.has(statusCode ?? 0) };
+    const document = readAnswer(clientId, headers, responseBody ?? '');
+    if ('problem' in document) return { ...document, isGone: true };
+    return { document, keptMs: keptMsOf(headers, new Date()) };
   };
   const close = () => {
     for (const sender of Object.values(senders)) sender.close();
@@ -65,8 +72,17 @@ export function createFetchDocument({ allowedNetworks, proxyUrl, resolve = creat
   return Object.assign(fetchDocument, { close });
 }
 
+/** Returns the document in an answer with the status 200, or why it has none. */
+function readAnswer(clientId: string, headers: IncomingHttpHeaders, body: string) {
+  const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (!/^application\/(?:[\w.+-]+\+)?json$/.test(type)) return { problem: 'its content type is not JSON' };
+  if ((headers['content-encoding'] ?? 'identity') !== 'identity') return { problem: 'it has a content encoding' };
+  if (Buffer.byteLength(body) > MAX_BYTES) return { problem: `it is larger than ${MAX_BYTES} bytes` };
+  return readClientDocument(clientId, body);
+}
+
 /** Returns how long the headers allow to keep the answer (RFC 9111), within the limits. */
-function keptMsOf(headers: Readonly<Record<string, string | string[] | undefined>>, now: Date): number {
+function keptMsOf(headers: IncomingHttpHeaders, now: Date): number {
   const directives = `${headers['cache-control'] ?? ''}`.toLowerCase().split(',');
   const names = directives.map((directive) => directive.trim());
   if (names.includes('no-store')) return 0;

@@ -26,9 +26,9 @@ export function readClientCredentials(authorization: string | undefined, form: F
   return { clientId, secret };
 }
 
-/** Returns the error with the challenge that RFC 6749, section 5.2, demands. */
-export function invalidClient(): OidcError {
-  return new OidcError('invalid_client', { headers: { 'www-authenticate': 'Basic realm="usher"' } });
+/** Returns the error with the challenge that RFC 6749, section 5.2, demands. @param detail for the log only */
+export function invalidClient(detail?: string): OidcError {
+  return new OidcError('invalid_client', { headers: { 'www-authenticate': 'Basic realm="usher"' }, detail });
 }
 
 function parseBasic(authorization: string): ClientCredentials {

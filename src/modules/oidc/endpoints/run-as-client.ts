@@ -10,7 +10,7 @@ import { ServiceError } from '../../../domain/core/errors.ts';
 import type { Peer } from '../../../domain/sessions/session.ts';
 import { headerOf } from '../../../http/exchange.ts';
 import type { ClientDocuments } from '../clients/client-documents.ts';
-import { isClientUrl } from '../clients/client-url.ts';
+import { describeRefusal, isClientUrl } from '../clients/client-url.ts';
 import { OidcError } from '../domain/oidc-error.ts';
 import type { PublicClients } from '../domain/public-clients.ts';
 import type { Resource, Resources } from '../domain/resources.ts';
@@ -103,7 +103,9 @@ async function authenticateByUrl(
   { clientId, secret }: ClientCredentials,
   findResource: (() => Promise<Resource>) | undefined,
 ): Promise<Client> {
-  if (secret !== undefined || !findResource || !documents.allows(clientId)) throw invalidClient();
+  const problem = documents.findProblem(clientId);
+  if (secret !== undefined || !findResource || problem !== undefined)
+    throw invalidClient(problem && describeRefusal(clientId, problem));
   allowAnyPage(context);
   const { resourceScopes, ...application } = await findResource();
   return { application, actor: PUBLIC_ACTOR, isPublic: true, forClient: clientId, resourceScopes };

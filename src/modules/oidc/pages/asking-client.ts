@@ -1,15 +1,12 @@
 /** The client of an authorization request, its redirect URI, and the application whose login it begins. */
 import { isRegistered } from '../../../domain/applications/redirect-uri.ts';
-import { isClientUrl } from '../clients/client-url.ts';
+import { describeRefusal, isClientUrl, toLogged } from '../clients/client-url.ts';
 import { type AnswerTarget, readAnswerTarget } from '../domain/authorization-request.ts';
 import { resourceOfMetadataClient, resourceOfRegistered } from '../domain/choose-resource.ts';
 import type { OidcClient } from '../domain/oidc-clients.ts';
 import { OidcError } from '../domain/oidc-error.ts';
 import type { Resource } from '../domain/resources.ts';
 import { type OidcPageRequest, PageProblem } from './oidc-page.ts';
-
-/** In characters. Most redirect URIs have fewer than 100. */
-const MAX_LOGGED = 300;
 
 export interface AskingClient {
   readonly target: AnswerTarget & { readonly redirectUri: string };
@@ -44,7 +41,8 @@ export async function readClient(request: OidcPageRequest): Promise<AskingClient
   if (redirectUri === undefined) throw problemWith('redirect_uri is missing', 'unknown-redirect');
   const { isPublic, redirectUris, ...known } = client;
   if (!isRegistered(redirectUri, redirectUris, { isPublic })) {
-    throw problemWith(`redirect_uri is not registered: ${withoutSecrets(redirectUri)}`, 'unknown-redirect');
+    const place = client.registered ? 'not registered' : 'none of those that are usable in the client’s metadata';
+    throw problemWith(`redirect_uri is ${place}: ${toLogged(redirectUri)}`, 'unknown-redirect');
   }
   return { ...known, clientId, target: { ...readAnswerTarget(parameters), redirectUri } };
 }
@@ -60,16 +58,15 @@ async function readRegisteredClient({ oidcCall, parts }: OidcPageRequest, client
 /** Anybody can name a URL, so each fetch of one takes a permit of the network. */
 async function readMetadataClient(request: OidcPageRequest, clientId: string) {
   const { context, call, parts } = request;
-  const found = await parts.documents.find(clientId, () => parts.logins.take(context.clientAddress, call.now));
+  const address = context.clientAddress;
+  const mayFetch = () => parts.logins.take(address, call.now);
+  const found = await parts.documents.find(clientId, { address, mayFetch });
   if ('problem' in found) {
-    if (found.problem === 'unknown') throw problemWith('client_id is a URL that is not allowed');
-    if (found.problem === 'too-many') throw new PageProblem('too-many', 'temporarily_unavailable');
-    throw new PageProblem(
-      'client-unavailable',
-      'invalid_request',
-      undefined,
-      'the metadata of the client is not usable',
-    );
+    const { problem, cause } = found;
+    const detail = describeRefusal(clientId, cause);
+    if (problem === 'unknown') throw problemWith(detail);
+    if (problem === 'too-many') throw new PageProblem('too-many', 'temporarily_unavailable', undefined, detail);
+    throw new PageProblem('client-unavailable', 'invalid_request', undefined, detail);
   }
   const { name: clientName, redirectUris } = found.document;
   return { registered: undefined, clientName, requirePkce: true, redirectUris, isPublic: true };
@@ -97,10 +94,4 @@ export async function readAskedApplication(
 
 function problemWith(detail: string, page: 'unknown-client' | 'unknown-redirect' = 'unknown-client'): PageProblem {
   return new PageProblem(page, 'invalid_request', 400, detail);
-}
-
-/** Returns the URI for the log: cut, and without a password or the values of its query. */
-function withoutSecrets(uri: string): string {
-  const known = uri.replace(/\/\/[^/?#@]*@/, '//…@').replace(/=[^&#]*/g, '=…');
-  return known.slice(0, MAX_LOGGED);
 }

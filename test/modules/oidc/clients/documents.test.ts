@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ClientDocuments } from '../../../../src/modules/oidc/clients/client-documents.ts';
 import { matchHost, parseClientHosts } from '../../../../src/modules/oidc/clients/client-hosts.ts';
-import { createFetchDocument } from '../../../../src/modules/oidc/clients/fetch-document.ts';
+import { createFetchDocument, type FetchDocument } from '../../../../src/modules/oidc/clients/fetch-document.ts';
 import { CLIENT_HOSTS, startClientServers } from '../../../support/client-metadata.ts';
 import { MINUTE, SECOND } from '../../../support/clock.ts';
 import { FORBIDDEN_ADDRESSES, FORBIDDEN_SPELLINGS, FORBIDDEN_URLS } from '../../../support/forbidden-targets.ts';
@@ -18,6 +18,7 @@ afterAll(() => clients[Symbol.asyncDispose]());
 const fetchByProxy = createFetchDocument({ allowedNetworks: [], proxyUrl: clients.proxyUrl });
 afterAll(() => fetchByProxy.close());
 
+const ASKING = { address: '192.0.2.1', mayFetch: () => true };
 const DOCUMENT = { client_name: 'Assistant', redirect_uris: ['https://assistant.test/callback'] };
 
 /** Serves these bytes as a document of 200 and JSON, but for the changes. */
@@ -33,6 +34,10 @@ function serve(
   return clientId;
 }
 
+/** What the server answers instead of a document, and that it does not answer. */
+const UNUSABLE = { problem: expect.any(String), isGone: true };
+const NO_ANSWER = { problem: expect.any(String), isGone: false };
+
 const json = (clientId: string, more: object = {}) => JSON.stringify({ client_id: clientId, ...DOCUMENT, ...more });
 
 describe('a document', () => {
@@ -45,22 +50,34 @@ describe('a document', () => {
     expect(await fetchByProxy(clientId, 'wildcard')).toMatchObject({ document: { name: 'Assistant' } });
   });
 
-  test.each<[string, Record<string, string>, number]>([
-    ['another type', { 'content-type': 'text/html' }, 200],
-    ['no type', { 'content-type': '' }, 200],
-    ['a redirect', { location: 'https://assistant.test/' }, 302],
-    ['another status', {}, 203],
-    ['an encoding', { 'content-encoding': 'br' }, 200],
-  ])('is refused with %s', async (name, headers, status) => {
+  test.each<[string, Record<string, string>, number, object]>([
+    ['another type', { 'content-type': 'text/html' }, 200, UNUSABLE],
+    ['no type', { 'content-type': '' }, 200, UNUSABLE],
+    ['a redirect', { location: 'https://assistant.test/' }, 302, NO_ANSWER],
+    ['another status', {}, 203, NO_ANSWER],
+    ['an encoding', { 'content-encoding': 'br' }, 200, UNUSABLE],
+    ['the status of a document that is gone', {}, 410, UNUSABLE],
+    ['the status of a document that is not there', {}, 404, UNUSABLE],
+    ['the status of a server that fails', {}, 503, NO_ANSWER],
+    ['the status of a server that is asked too often', {}, 429, NO_ANSWER],
+  ])('is refused with %s', async (name, headers, status, refusal) => {
     const clientId = serve(`/refused/${encodeURIComponent(name)}`, (id) => json(id), headers, status);
-    expect(await fetchByProxy(clientId, 'wildcard')).toBeUndefined();
+    expect(await fetchByProxy(clientId, 'wildcard')).toEqual(refusal);
+  });
+
+  test('that breaks off says nothing of the client', async () => {
+    const clientId: string = clients.serve('/breaks', (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': 1_000 }).write('{');
+      setImmediate(() => response.destroy());
+    });
+    expect(await fetchByProxy(clientId, 'wildcard')).toEqual(NO_ANSWER);
   });
 
   test('is refused if it is compressed, no JSON, or no object', async () => {
     const packed = serve('/gzip', (id) => gzipSync(json(id)), { 'content-encoding': 'gzip' });
     const unsaid = serve('/gzip/unsaid', (id) => gzipSync(json(id)));
     for (const clientId of [packed, unsaid, serve('/text', () => '{'), serve('/list', (id) => `[${json(id)}]`)]) {
-      expect([clientId, await fetchByProxy(clientId, 'wildcard')]).toEqual([clientId, undefined]);
+      expect([clientId, await fetchByProxy(clientId, 'wildcard')]).toEqual([clientId, UNUSABLE]);
     }
   });
 
@@ -98,7 +115,7 @@ describe('a document', () => {
     };
     subscribe('http.client.request.created', onRequest);
     onTestFinished(() => void unsubscribe('http.client.request.created', onRequest));
-    expect(await fetchByProxy(clientId, 'wildcard')).toBeUndefined();
+    expect(await fetchByProxy(clientId, 'wildcard')).toHaveProperty('problem');
     const [taken] = sockets;
     expect(sockets).toHaveLength(1);
     expect(taken?.socket.destroyed).toBe(true);
@@ -122,7 +139,7 @@ describe('a document', () => {
     }
     vi.advanceTimersByTime(SECOND);
     response.end(json(clientId));
-    expect(await fetching).toBeUndefined();
+    expect(await fetching).toEqual(NO_ANSWER);
     await closed.promise;
   });
 
@@ -137,7 +154,7 @@ describe('a document', () => {
     onTestFinished(() => fetchDocument.close());
     const fetching = fetchDocument('https://slow.test/client', 'named');
     vi.advanceTimersByTime(5 * SECOND);
-    expect(await fetching).toBeUndefined();
+    expect(await fetching).toEqual(NO_ANSWER);
   });
 
   test('has 16 KiB at most', async () => {
@@ -145,8 +162,8 @@ describe('a document', () => {
       const rest = size - Buffer.byteLength(json(id, { note: '' }));
       return json(id, { note: 'a'.repeat(rest) });
     };
-    expect(await fetchByProxy(serve('/fits', sized(16_384)), 'wildcard')).toBeDefined();
-    expect(await fetchByProxy(serve('/large', sized(16_385)), 'wildcard')).toBeUndefined();
+    expect(await fetchByProxy(serve('/fits', sized(16_384)), 'wildcard')).toHaveProperty('document');
+    expect(await fetchByProxy(serve('/large', sized(16_385)), 'wildcard')).toEqual(UNUSABLE);
   });
 
   test.each<[string, Record<string, string>, number]>([
@@ -206,9 +223,10 @@ describe('an internal address', () => {
     const documents = new ClientDocuments({ hosts: parseClientHosts('*'), fetchDocument, now: () => (now += MINUTE) });
     const reached = [];
     for (const url of TARGETS) {
-      const found = await documents.find(url, () => true);
+      const found = await documents.find(url, ASKING);
       const fetched = [await fetchDocument(url, 'named'), await fetchDocument(url, 'wildcard')];
-      if (!('problem' in found) || found.problem === 'too-many' || fetched.some(Boolean)) reached.push([url, found]);
+      if (!('problem' in found) || found.problem === 'too-many' || fetched.some((each) => 'document' in each))
+        reached.push([url, found]);
     }
     expect(reached).toEqual([]);
     expect(count()).toBe(0);
@@ -222,7 +240,7 @@ describe('an internal address', () => {
       onTestFinished(() => fetchDocument.close());
       return fetchDocument('https://rebind.test/client', 'named');
     });
-    expect((await Promise.all(fetched)).filter(Boolean)).toEqual([]);
+    expect((await Promise.all(fetched)).filter((each) => 'document' in each)).toEqual([]);
     expect(count()).toBe(0);
   });
 
@@ -270,20 +288,31 @@ test.each(['https://client.test', 'client.test/a', '*client.test', 'a.*.test', '
 describe('fetches', () => {
   const hosts = parseClientHosts(`*.${CLIENT_HOSTS}`);
   const document = { name: 'Assistant', redirectUris: [] };
-  const idOf = (host: number, path: number) => `https://c${host}.${CLIENT_HOSTS}/${path}`;
+  const found = { document, keptMs: MINUTE };
+  const idOf = (host: number, path: number | string) => `https://c${host}.${CLIENT_HOSTS}/${path}`;
+  const TOO_MANY = { problem: 'too-many', cause: expect.any(String) };
+  const UNAVAILABLE = { problem: 'unavailable', cause: 'no answer' };
+  const unanswered = { problem: 'no answer', isGone: false };
 
-  function open(fetched: { document: typeof document; keptMs: number } | undefined = { document, keptMs: MINUTE }) {
-    let [now, count] = [0, 0];
+  /** The answer of a document can be set by its client ID. The others are found. */
+  function open(others: Awaited<ReturnType<FetchDocument>> = found) {
+    let [now, count, networks] = [0, 0, 0];
+    const answers = new Map<string, Awaited<ReturnType<FetchDocument>>>();
     const documents = new ClientDocuments({
       hosts,
       now: () => now,
-      fetchDocument: async () => {
+      fetchDocument: async (clientId) => {
         count += 1;
-        return fetched;
+        return answers.get(clientId) ?? others;
       },
     });
     return {
-      find: (id: string) => documents.find(id, () => true),
+      answers,
+      /** From a network that has asked for nothing yet, unless an address is named. */
+      find: (
+        id: string,
+        { address = `2001:db8:0:${(networks++).toString(16)}::1`, mayFetch = (): boolean => true } = {},
+      ) => documents.find(id, { address, mayFetch }),
       pass: (ms: number) => (now += ms),
       count: () => count,
     };
@@ -293,15 +322,113 @@ describe('fetches', () => {
     const { find, pass } = open();
     const outcomes = [];
     for (let path = 0; path < 31; path++) outcomes.push(await find(idOf(0, path)));
-    expect(outcomes.map((found) => 'problem' in found)).toEqual([...Array(30).fill(false), true]);
+    expect(outcomes.map((outcome) => 'problem' in outcome)).toEqual([...Array(30).fill(false), true]);
     for (let path = 0; path < 90; path++) expect(await find(idOf(1 + (path % 9), path))).toEqual({ document });
-    expect(await find(idOf(20, 0))).toEqual({ problem: 'too-many' });
+    expect(await find(idOf(20, 0))).toEqual(TOO_MANY);
     pass(2 * SECOND);
     expect(await find(idOf(20, 0))).toEqual({ document });
   });
 
+  test('are 15 a minute of a host for one network, which leaves the others some', async () => {
+    const { find } = open(unanswered);
+    const address = '192.0.2.1';
+    for (let path = 0; path < 15; path++) expect(await find(idOf(0, path), { address })).toEqual(UNAVAILABLE);
+    expect(await find(idOf(0, 15), { address })).toEqual(TOO_MANY);
+    expect(await find(idOf(0, 15))).toEqual(UNAVAILABLE);
+    expect(await find(idOf(1, 0), { address })).toEqual(UNAVAILABLE);
+  });
+
+  test('of documents that are known are as many again, whatever others ask for', async () => {
+    const { answers, find, pass } = open(unanswered);
+    const clients = Array.from({ length: 30 }, (_, path) => idOf(0, `client/${path}`));
+    for (const id of clients) answers.set(id, found);
+    for (const id of clients) expect(await find(id)).toEqual({ document });
+    let refused = 0;
+    for (let second = 0; second < 60; second++) {
+      pass(SECOND);
+      const outcome = await find(idOf(0, `made-up/${second}`));
+      if ('problem' in outcome && outcome.problem === 'too-many') refused += 1;
+    }
+    expect(refused).toBeGreaterThan(20);
+    // They come again, changed.
+    const changed = { name: 'Changed', redirectUris: [] };
+    for (const id of clients) answers.set(id, { document: changed, keptMs: MINUTE });
+    for (const id of clients) expect(await find(id)).toEqual({ document: changed });
+    pass(MINUTE);
+    // Beyond that, the old ones serve.
+    for (const id of clients) answers.set(id, found);
+    const more = idOf(0, 'client/more');
+    answers.set(more, found);
+    pass(MINUTE);
+    expect(await find(more)).toEqual({ document });
+    pass(MINUTE);
+    const names = [];
+    for (const id of [...clients, more]) names.push(await find(id));
+    expect(names).toEqual(Array(31).fill({ document }));
+  });
+
+  test.each<[string, { answer?: typeof unanswered; mayFetch?: () => boolean }]>([
+    ['the server does not answer', { answer: unanswered }],
+    ['the limits refuse the fetch', { mayFetch: () => false }],
+  ])('that fail leave a known document for a day: %s', async (_, { answer, mayFetch = () => true }) => {
+    const { answers, count, find, pass } = open();
+    const id = idOf(0, 0);
+    await find(id);
+    if (answer) answers.set(id, answer);
+    pass(MINUTE);
+    expect(await find(id, { mayFetch })).toEqual({ document });
+    const tried = count();
+    // The server has a minute to recover.
+    expect(await find(id, { mayFetch })).toEqual({ document });
+    expect(count()).toBe(tried);
+    pass(24 * 60 * MINUTE - 1);
+    expect(await find(id, { mayFetch })).toEqual({ document });
+    pass(1);
+    expect(await find(id, { mayFetch })).toHaveProperty('problem');
+    answers.delete(id);
+    pass(MINUTE);
+    expect(await find(id)).toEqual({ document });
+  });
+
+  test('that find a document gone, or not usable any more, end it', async () => {
+    const { answers, find, pass } = open();
+    const id = idOf(0, 0);
+    await find(id);
+    answers.set(id, { problem: 'its status is 410', isGone: true });
+    pass(MINUTE);
+    expect(await find(id)).toEqual({ problem: 'unavailable', cause: 'its status is 410' });
+    answers.set(id, unanswered);
+    pass(MINUTE);
+    expect(await find(id)).toEqual(UNAVAILABLE);
+  });
+
+  test('that fail for made-up paths drive no known document out', async () => {
+    const { answers, find, pass } = open(unanswered);
+    const id = idOf(0, 'client');
+    answers.set(id, { document, keptMs: 24 * 60 * MINUTE });
+    await find(id);
+    for (let path = 0; path < 1_100; path++) {
+      pass(MINUTE / 30);
+      expect(await find(idOf(1, path))).toEqual(UNAVAILABLE);
+    }
+    expect(await find(id, { mayFetch: () => false })).toEqual({ document });
+  });
+
+  test('of a document that must not be stored take no permits of those that are not known', async () => {
+    const { answers, find } = open(unanswered);
+    const id = idOf(0, 'client');
+    answers.set(id, { document, keptMs: 0 });
+    await find(id);
+    for (let path = 0; path < 40; path++) await find(idOf(0, path));
+    expect(await find(idOf(0, 40))).toEqual(TOO_MANY);
+    expect(await find(id)).toEqual({ document });
+    answers.set(id, unanswered);
+    // What was not stored does not serve.
+    expect(await find(id)).toEqual(UNAVAILABLE);
+  });
+
   test('are ten at once, and one for a document that many ask for', async () => {
-    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const { promise, resolve } = Promise.withResolvers<typeof unanswered>();
     let count = 0;
     const documents = new ClientDocuments({
       hosts,
@@ -310,35 +437,34 @@ describe('fetches', () => {
         return promise;
       },
     });
-    const first = Array.from({ length: 10 }, (_, path) => documents.find(idOf(path, 0), () => true));
-    const again = documents.find(idOf(0, 0), () => true);
-    const eleventh = documents.find(idOf(11, 0), () => true);
-    resolve(undefined);
-    expect(await eleventh).toEqual({ problem: 'too-many' });
+    const first = Array.from({ length: 10 }, (_, path) => documents.find(idOf(path, 0), ASKING));
+    const again = documents.find(idOf(0, 0), ASKING);
+    const eleventh = documents.find(idOf(11, 0), ASKING);
+    resolve(unanswered);
+    expect(await eleventh).toEqual(TOO_MANY);
     await Promise.all([...first, again]);
     expect(count).toBe(10);
   });
 
   test('are waited for by 50 requests at once, so that the login page has some left', async () => {
-    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const { promise, resolve } = Promise.withResolvers<typeof unanswered>();
     const documents = new ClientDocuments({ hosts, fetchDocument: async () => promise });
-    const find = () => documents.find(idOf(0, 0), () => true);
+    const find = () => documents.find(idOf(0, 0), ASKING);
     const waiting = Array.from({ length: 50 }, find);
     const refused = find();
-    resolve(undefined);
-    expect(await refused).toEqual({ problem: 'too-many' });
-    expect(await Promise.all(waiting)).toEqual(Array(50).fill({ problem: 'unavailable' }));
-    expect(await find()).toEqual({ problem: 'unavailable' });
+    resolve(unanswered);
+    expect(await refused).toEqual(TOO_MANY);
+    expect(await Promise.all(waiting)).toEqual(Array(50).fill(UNAVAILABLE));
+    expect(await find()).toEqual(UNAVAILABLE);
   });
 
   test('come again after a minute if they have failed, and at once without a store', async () => {
-    let now = 0;
-    const failed = new ClientDocuments({ hosts, now: () => now, fetchDocument: async () => undefined });
-    expect(await failed.find(idOf(0, 0), () => true)).toEqual({ problem: 'unavailable' });
-    expect(await failed.find(idOf(0, 0), () => false)).toEqual({ problem: 'unavailable' });
-    now = MINUTE;
-    expect(await failed.find(idOf(0, 0), () => false)).toEqual({ problem: 'too-many' });
-    const kept = open({ document, keptMs: MINUTE });
+    const failed = open(unanswered);
+    expect(await failed.find(idOf(0, 0))).toEqual(UNAVAILABLE);
+    expect(await failed.find(idOf(0, 0), { mayFetch: () => false })).toEqual(UNAVAILABLE);
+    failed.pass(MINUTE);
+    expect(await failed.find(idOf(0, 0), { mayFetch: () => false })).toEqual(TOO_MANY);
+    const kept = open();
     for (let turn = 0; turn < 3; turn++) await kept.find(idOf(0, 0));
     expect(kept.count()).toBe(1);
     kept.pass(MINUTE);
@@ -351,6 +477,6 @@ describe('fetches', () => {
 
   test('are asked for with a permit of the network', async () => {
     const documents = new ClientDocuments({ hosts, fetchDocument: async () => expect.fail() });
-    expect(await documents.find(idOf(0, 0), () => false)).toEqual({ problem: 'too-many' });
+    expect(await documents.find(idOf(0, 0), { ...ASKING, mayFetch: () => false })).toEqual(TOO_MANY);
   });
 });
