@@ -1,4 +1,5 @@
 import { isOneEditAway } from './is-one-edit-away.ts';
+import { splitLines } from './parse-setting.ts';
 
 /** The rights that an admin key can have. `src/api/admin-rights.ts` lists the RPCs that each right opens. */
 export const ADMIN_RIGHTS = ['login-page', 'support', 'read', 'applications', 'all'] as const;
@@ -21,9 +22,9 @@ const MIN_LENGTH = 32;
  * @throws Error whose message continues the name of the setting
  */
 export function parseAdminKeys(text: string): readonly NamedAdminKey[] {
-  const keys = text
-    .split('\n')
-    .flatMap((line, index) => (line.trim() === '' ? [] : [parseLine(line.trim(), index + 1)]));
+  const keys = splitLines(text).flatMap((line, index) =>
+    line.trim() === '' ? [] : [parseLine(line.trim(), index + 1)],
+  );
   if (keys.length === 0 || keys.some(({ key }) => key.length < MIN_LENGTH)) {
     throw new Error(`must hold a line name:key for each key, with at least ${MIN_LENGTH} characters in the key`);
   }

@@ -3,6 +3,7 @@
  * matches `ada@mail.EXAMPLE.com.`.
  */
 import { toDomainKey } from './email-address.ts';
+import { splitLines } from './parse-setting.ts';
 
 const DOMAIN = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
 
@@ -21,7 +22,7 @@ export function listMatchingDomains(email: string): string[] {
 
 /** Reads a file with a domain per line. `#` begins a comment. @throws Error whose message continues the name of the setting */
 export function parseEmailDomains(text: string): readonly string[] {
-  return text.split(/\r?\n/).flatMap((line, index) => {
+  return splitLines(text).flatMap((line, index) => {
     const entry = line.replace(/#.*/, '').trim();
     if (entry === '') return [];
     const domain = toListedDomain(entry);

@@ -79,6 +79,17 @@ export function parseNetworks(text: string): readonly string[] {
   });
 }
 
+/**
+ * Returns the lines of a file. A file that was cut within a line could otherwise say something else: a line of
+ * `OPERATORS_FILE` without its `passkey`, or one of `ADMIN_KEYS_FILE` without its rights.
+ */
+export function splitLines(text: string): string[] {
+  if (text !== '' && !text.endsWith('\n')) {
+    throw new Error('must end with a line end: its last line may be incomplete');
+  }
+  return text.split(/\r?\n/);
+}
+
 export function splitList(text: string): string[] {
   return text.split(',').map((entry) => entry.trim());
 }

@@ -24,7 +24,7 @@ const files: Record<string, string> = {
   'key.pem': certificate.key,
   'other-key.pem': (await createCertificate()).key,
   'empty.pem': '',
-  'admin-keys': `deploy:${ADMIN_KEY}`,
+  'admin-keys': `deploy:${ADMIN_KEY}\n`,
 };
 
 const production = {

@@ -1,6 +1,10 @@
 /** The lines of OPERATORS_FILE. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseOperators } from '../../src/modules/console/operators.ts';
+import { createPasskeyDemand } from '../../src/modules/console/operators-file.ts';
+import { createDirectory } from '../support/directory.ts';
 
 const ID = '018f2c7e-5a31-7c1e-9a57-2f8b1d3c4e60';
 const OTHER = '018f2c7e-5a31-7c1e-9a57-2f8b1d3c4e61';
@@ -12,7 +16,8 @@ Ada@example.com   admin
 grace@example.com support passkey
 vera@example.com\tviewer\r
 linus@example.com team ${ID}
-Linus@example.com team ${OTHER.toUpperCase()} passkey`);
+Linus@example.com team ${OTHER.toUpperCase()} passkey
+`);
   expect([...operators.keys()]).toEqual([
     'ada@example.com',
     'grace@example.com',
@@ -34,9 +39,11 @@ Linus@example.com team ${OTHER.toUpperCase()} passkey`);
 });
 
 test('an address may be in Unicode, and is found in every spelling of its domain', () => {
-  const operators = parseOperators('Ada@BÜCHER.example admin');
+  const operators = parseOperators('Ada@BÜCHER.example admin\n');
   expect(operators.get('ada@xn--bcher-kva.example')).toMatchObject({ email: 'Ada@BÜCHER.example', role: 'admin' });
-  expect(() => parseOperators('ada@bücher.example admin\nada@xn--bcher-kva.example viewer')).toThrow('line 2 repeats');
+  expect(() => parseOperators('ada@bücher.example admin\nada@xn--bcher-kva.example viewer\n')).toThrow(
+    'line 2 repeats',
+  );
 });
 
 test.each([
@@ -56,7 +63,29 @@ test.each([
   ['twice', 'ada@example.com admin\nADA@example.com viewer'],
   ['as a team, too', `ada@example.com admin\nada@example.com team ${ID}`],
 ])('an operator whom two lines name %s is refused', (_, text) => {
-  expect(() => parseOperators(text)).toThrow('line 2 repeats the operator of an earlier line');
+  expect(() => parseOperators(`${text}\n`)).toThrow('line 2 repeats the operator of an earlier line');
+});
+
+test.each([
+  'ada@example.com admin',
+  'grace@example.com viewer\nada@example.com admin pass',
+  'grace@example.com viewer\nada@example.com admin',
+  'grace@example.com viewer\r\nada@example.com admin\r',
+  'ada@example.com admin\n# ',
+])('a file that was cut in a line is refused: %j', (text) => {
+  expect(() => parseOperators(text)).toThrow('must end with a line end: its last line may be incomplete');
+});
+
+test('the demand of a passkey holds while somebody writes the file', async () => {
+  const operatorsFile = join(await createDirectory(), 'operators');
+  const lines = 'vera@example.com viewer\nada@example.com admin passkey\n';
+  const demands = createPasskeyDemand({ operators: parseOperators(lines), operatorsFile });
+  for (const text of [lines.slice(0, -9), lines, lines.slice(0, 24), lines, 'nonsense\n', '']) {
+    await writeFile(operatorsFile, text);
+    expect([demands('Ada@example.com'), demands('vera@example.com')], text).toEqual([true, false]);
+  }
+  await writeFile(operatorsFile, 'ada@example.com admin\n');
+  expect([demands('ada@example.com'), demands('ada@example.com')]).toEqual([true, false]);
 });
 
 test('a file that names nobody is refused', () => {
@@ -64,7 +93,7 @@ test('a file that names nobody is refused', () => {
 });
 
 test('only ASCII letters have two cases: the lower case of the Kelvin sign is no k', () => {
-  const operators = parseOperators('frank@example.com admin');
+  const operators = parseOperators('frank@example.com admin\n');
   expect(operators.has('fran\u212a@example.com'.toLowerCase())).toBe(true);
-  expect(parseOperators('fran\u212a@example.com admin').has('frank@example.com')).toBe(false);
+  expect(parseOperators('fran\u212a@example.com admin\n').has('frank@example.com')).toBe(false);
 });

@@ -116,7 +116,7 @@ describe('named admin keys', () => {
     [' support , applications ', ['support', 'applications']],
     ['all', ['all']],
   ])('may have the rights %j', (list, rights) => {
-    expect(parseAdminKeys(`ada:${key}:${list}\ngrace:${another}:x:read`)).toEqual([
+    expect(parseAdminKeys(`ada:${key}:${list}\ngrace:${another}:x:read\n`)).toEqual([
       { name: 'ada', key, rights },
       { name: 'grace', key: `${another}:x`, rights: ['read'] },
     ]);
@@ -138,7 +138,7 @@ describe('named admin keys', () => {
       `${'k'.repeat(20)}:${'k'.repeat(20)}`,
       `${'k'.repeat(31)}:write-only`,
     ];
-    expect(parseAdminKeys(keys.map((each, index) => `ada-${index}:${each}`).join('\n'))).toEqual(
+    expect(parseAdminKeys(keys.map((each, index) => `ada-${index}:${each}\n`).join(''))).toEqual(
       keys.map((each, index) => ({ name: `ada-${index}`, key: each })),
     );
   });
@@ -146,15 +146,15 @@ describe('named admin keys', () => {
   test.each(['read', 'login-page', 'support,read', ' support , applications ', 'all'])(
     'are refused if the key before the rights %j is too short',
     (list) => {
-      expect(() => parseAdminKeys(`ada:${key.slice(1)}:${list}`)).toThrow(new Error(NO_LINE));
-      expect(() => parseAdminKeys(`ada:${list}`)).toThrow(new Error(NO_LINE));
+      expect(() => parseAdminKeys(`ada:${key.slice(1)}:${list}\n`)).toThrow(new Error(NO_LINE));
+      expect(() => parseAdminKeys(`ada:${list}\n`)).toThrow(new Error(NO_LINE));
     },
   );
 
   test.each(['Read', 'raed', 'reads', 'login_page', 'read;support', 'read,write', 'read+support', 'read # ada', 'ALL'])(
     'are refused if %j, after a key that is too short, is a misspelt list of rights',
     (list) => {
-      expect(() => parseAdminKeys(`ada:${key.slice(1)}:${list}`)).toThrow(/^line 1 must end with rights/);
+      expect(() => parseAdminKeys(`ada:${key.slice(1)}:${list}\n`)).toThrow(/^line 1 must end with rights/);
     },
   );
 
@@ -173,7 +173,11 @@ describe('named admin keys', () => {
     ['the name of ADMIN_KEY', `admin:${key}`, NO_NAME],
     ['a key given twice', `ada:${key}\ngrace:${key} `, 'must hold different keys'],
   ])('are refused from %s', (_, text, problem) => {
-    expect(() => parseAdminKeys(text)).toThrow(new Error(problem));
+    expect(() => parseAdminKeys(`${text}\n`)).toThrow(new Error(problem));
+  });
+
+  test('are refused from a file that was cut before the rights', () => {
+    expect(() => parseAdminKeys(`ada:${key}`)).toThrow('must end with a line end: its last line may be incomplete');
   });
 });
 

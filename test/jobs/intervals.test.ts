@@ -1,5 +1,7 @@
 /** The pauses of loops that the documentation promises. No time passes: each pause is noted, and ends at once. */
+import { writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
+import { join } from 'node:path';
 import timers from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
 import type { Database, Run } from '../../src/database/database.ts';
@@ -11,6 +13,7 @@ import { createLogger } from '../../src/log.ts';
 import { MailError } from '../../src/mail/mail-error.ts';
 import { MailQueue } from '../../src/mail/mail-queue.ts';
 import { NoticeSender } from '../../src/mail/notice-sender.ts';
+import { createDirectory } from '../support/directory.ts';
 import { createTestMail } from '../support/test-mail.ts';
 
 const pauses = { noted: [] as number[], onPause: () => {} };
@@ -62,11 +65,44 @@ describe('seconds pass', () => {
     expect(await readRange((signal) => runExpiryJob(database, { ...options, signal }))).toEqual([30_000, 90_000]);
   });
 
-  test('two until a file is read again, such as a certificate or the operators', async () => {
+  test('two until a file is read again, such as a certificate or the operators, and one if it has changed', async () => {
     const options = { use() {}, onError() {} };
-    expect(await notePauses((signal) => watchFiles(['/dev/null'], { ...options, signal }))).toEqual(
-      Array(3).fill(2_000),
-    );
+    expect(await notePauses((signal) => watchFiles(['/dev/null'], { ...options, signal }))).toEqual([
+      1_000, 2_000, 2_000,
+    ]);
+  });
+
+  test('until two reads in a row of files agree, before they are used', async () => {
+    const directory = await createDirectory();
+    const [cert, key] = [join(directory, 'cert'), join(directory, 'key')];
+    const write = ([certText, keyText]: readonly string[]) => {
+      writeFileSync(cert, certText ?? '');
+      writeFileSync(key, keyText ?? '');
+    };
+    const written = [
+      ['', 'old'],
+      ['n', 'old'],
+      ['new', 'old'],
+      ['new', 'n'],
+      ['new', 'new'],
+      ...Array(3).fill(['new', 'new']),
+    ];
+    write(['old', 'old']);
+    const used: (readonly string[])[] = [];
+    const errors: unknown[] = [];
+    const stop = new AbortController();
+    pauses.onPause = () => {
+      const next = written.shift();
+      if (next) write(next);
+      else stop.abort();
+    };
+    await watchFiles([cert, key], {
+      signal: stop.signal,
+      seen: ['old', 'old'],
+      use: (...texts) => used.push(texts),
+      onError: (error) => errors.push(error),
+    });
+    expect({ used, errors }).toEqual({ used: [['new', 'new']], errors: [] });
   });
 
   test('one until the clock of Postgres is read again', async () => {

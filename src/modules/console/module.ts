@@ -1,7 +1,7 @@
 /** The console: pages of operators, on a port of their own. */
 import type { Module } from '../module.ts';
 import { openConsole } from './open-console.ts';
-import { demandsPasskey } from './operators-file.ts';
+import { createPasskeyDemand } from './operators-file.ts';
 import { type ConsoleConfig, ofConsole } from './settings.ts';
 
 export const consoleModule: Module<ConsoleConfig> = {
@@ -11,7 +11,7 @@ export const consoleModule: Module<ConsoleConfig> = {
     return port === undefined ? [] : [{ host, port, settings: ['CONSOLE_HOST', 'CONSOLE_PORT'] }];
   },
   open: openConsole,
-  createPageOffer: (config) => ({ demandsPasskey: (email) => demandsPasskey(config, email) }),
+  createPageOffer: (config) => ({ demandsPasskey: createPasskeyDemand(config) }),
   commands: {
     async console(config, email) {
       const { createConsoleLink } = await import('./create-console-link.ts');

@@ -50,24 +50,29 @@ export class OperatorsFile {
 }
 
 /**
- * Returns whether a line of the file says that the person must sign in with a passkey. Reads the file each time: it is
- * asked only about passkeys that are new. With a malformed line, the lines of the start count.
+ * Returns a function that says whether a line of the file demands that the person signs in with a passkey. It reads the
+ * file each time, because it is asked only about passkeys that are new. Somebody may be writing the file, so the
+ * operators of the read before count as well, and alone if a line is malformed.
  */
-export function demandsPasskey(
-  {
-    operators,
-    operatorsFile,
-  }: { readonly operators?: Operators | undefined; readonly operatorsFile?: string | undefined },
-  email: string,
-): boolean {
-  return readOperators(operators, operatorsFile)?.get(toEmailKey(email))?.needsPasskey ?? false;
+export function createPasskeyDemand({
+  operators,
+  operatorsFile: path,
+}: {
+  readonly operators?: Operators | undefined;
+  readonly operatorsFile?: string | undefined;
+}): (email: string) => boolean {
+  let last = operators;
+  return (email) => {
+    const before = last;
+    if (path !== undefined) last = readOperators(path) ?? before;
+    return [before, last].some((each) => each?.get(toEmailKey(email))?.needsPasskey);
+  };
 }
 
-function readOperators(operators: Operators | undefined, path: string | undefined): Operators | undefined {
-  if (path === undefined) return operators;
+function readOperators(path: string): Operators | undefined {
   try {
     return parseOperators(readFileSync(path, 'utf8'));
   } catch {
-    return operators;
+    return undefined;
   }
 }

@@ -1,5 +1,6 @@
 /** Who may use the console: the lines of `OPERATORS_FILE`. */
 import { toEmailKey } from '../../config/email-address.ts';
+import { splitLines } from '../../config/parse-setting.ts';
 
 const ROLES = ['viewer', 'support', 'admin', 'team'] as const;
 
@@ -30,7 +31,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
  */
 export function parseOperators(text: string): Operators {
   const operators = new Map<string, Operator>();
-  for (const [index, line] of text.split('\n').entries()) {
+  for (const [index, line] of splitLines(text).entries()) {
     const trimmed = line.trim();
     if (trimmed === '' || trimmed.startsWith('#')) continue;
     const operator = parseLine(trimmed);

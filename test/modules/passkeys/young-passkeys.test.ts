@@ -20,7 +20,7 @@ import {
 
 const OPERATOR = 'operator@young.test';
 /** The operator must open the console with a passkey. */
-const operators = parseOperators(`${OPERATOR} admin passkey\nclerk@young.test viewer`);
+const operators = parseOperators(`${OPERATOR} admin passkey\nclerk@young.test viewer\n`);
 const fixture = await LoginFixture.open({ config: { loginMethods: ['wallet', 'email', 'passkey'], operators } });
 const { clock, mailbox, service, tenant } = fixture;
 const { sql } = service.database;
