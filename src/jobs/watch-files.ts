@@ -28,12 +28,13 @@ export async function watchFiles(
   { signal, seen, use, onUsed, onError }: FileWatch,
 ): Promise<void> {
   let state = seen?.join('\0');
+  let firstRead: string | undefined;
   let lastRead: string | undefined;
   while (!signal.aborted) {
     const found = await Promise.all(paths.map((path) => readFile(path, 'utf8'))).catch((error: Error) => error);
     const read = found instanceof Error ? found.message : found.join('\0');
     if (read !== state && read === lastRead) {
-      const isFirst = state === undefined;
+      const isFirst = state === undefined && read === firstRead;
       state = read;
       try {
         if (found instanceof Error) throw found;
@@ -43,6 +44,7 @@ export async function watchFiles(
         onError(error);
       }
     }
+    firstRead ??= read;
     lastRead = read;
     await pause(read === state ? INTERVAL_MS : SETTLE_MS, signal);
   }

@@ -105,6 +105,17 @@ describe('seconds pass', () => {
     expect({ used, errors }).toEqual({ used: [['new', 'new']], errors: [] });
   });
 
+  test('after the first read, and a file that changes meanwhile is used as a changed one', async () => {
+    const path = join(await createDirectory(), 'file');
+    writeFileSync(path, 'first');
+    const used: string[] = [];
+    const stop = new AbortController();
+    pauses.onPause = () => writeFileSync(path, 'second');
+    const onUsed = () => stop.abort();
+    await watchFiles([path], { signal: stop.signal, use: (text = '') => used.push(text), onUsed, onError() {} });
+    expect(used).toEqual(['second']);
+  });
+
   test('one until the clock of Postgres is read again', async () => {
     expect(await notePauses((signal) => runClockJob({ measure: async () => {} }, signal))).toEqual(
       Array(3).fill(1_000),
