@@ -16,8 +16,8 @@ const DUE_QUEUE = {
 export type DueQueue = RowOfType<typeof DUE_QUEUE>;
 
 /**
- * Returns due queues of each kind, the longest due first. Parameters: now, a limit for each kind, and the applications
- * that must wait for their turn.
+ * Returns due queues of each kind, the longest due first. Parameters: now, and for each kind a limit and the
+ * applications that must wait for their turn.
  */
 export const selectDueQueues = statement('select_due_queues', DUE_QUEUE)`
   ${selectDueOf('quick', sql`failed_batches = 0 and is_quick`)}
@@ -28,7 +28,7 @@ function selectDueOf(kind: EndpointKind, condition: SQL): SQL {
   return sql`(
     select application_id, webhook_id, batch_size, ${sql.raw(`'${kind}'`)} as kind from webhook_queues
     where next_at is not null and next_at <= ${p.instant('now')} and ${condition}
-      and application_id <> all(${p.uuids('waiting')})
+      and application_id <> all(${p.uuids(`${kind}Waiting`)})
     order by next_at limit ${p.integer(kind)})`;
 }
 

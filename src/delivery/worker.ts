@@ -5,7 +5,7 @@ import { FIRST_APPLICATION, fanOut, findApplications } from './fan-out.ts';
 import { Leases } from './leases.ts';
 import { type DueQueue, selectDueQueues } from './queue.ts';
 import { Repeater } from './repeater.ts';
-import { type BatchSlots, Slots } from './slots.ts';
+import { type BatchSlots, ENDPOINT_KINDS, Slots } from './slots.ts';
 
 /** How often the worker looks for due retries, and for messages of other processes. */
 const POLL_MS = 500;
@@ -115,26 +115,47 @@ export class DeliveryWorker {
   }
 
   async #startBatches(): Promise<void> {
-    const [quick, unproven, failing] = (['quick', 'unproven', 'failing'] as const).map((kind) =>
-      this.#slots.countFree(kind),
+    if (await this.#startDue(false)) return;
+    // No other application has a due queue: one may have more slow attempts.
+    const mayHaveMore = ENDPOINT_KINDS.some(
+      (kind) => this.#slots.listWaiting(kind, true).length < this.#slots.listWaiting(kind, false).length,
     );
-    if (!quick && !unproven && !failing) return;
+    if (mayHaveMore) await this.#startDue(true);
+  }
+
+  /** Starts batches of due queues. Returns whether there are any. */
+  async #startDue(isAlone: boolean): Promise<boolean> {
+    const slots = this.#slots;
+    const [quick, unproven, failing] = [
+      slots.countFree('quick'),
+      slots.countFree('unproven'),
+      slots.countFree('failing'),
+    ];
+    if (!quick && !unproven && !failing) return true;
     const { clock, run } = this.#options;
-    const { turns } = this.#slots;
-    const queues = await run(selectDueQueues, { now: clock(), quick, unproven, failing, waiting: turns.listWaiting() });
+    const queues = await run(selectDueQueues, {
+      now: clock(),
+      ...{ quick, unproven, failing },
+      quickWaiting: slots.listWaiting('quick', isAlone),
+      unprovenWaiting: slots.listWaiting('unproven', isAlone),
+      failingWaiting: slots.listWaiting('failing', isAlone),
+    });
     let hasSkipped = false;
+    let hasStarted = false;
     for (const queue of queues) {
       // A queue looks due until its claim has committed.
-      if (this.#held.has(queue.webhookId) || this.#slots.countFree(queue.kind) === 0) continue;
-      if (!turns.hasTurn(queue.applicationId)) {
+      if (this.#held.has(queue.webhookId) || slots.countFree(queue.kind) === 0) continue;
+      if (!slots.hasTurn(queue, isAlone)) {
         hasSkipped = true;
         continue;
       }
-      const batch = this.#runBatch(queue, this.#slots.take(queue)).finally(() => this.#batches.delete(batch));
+      hasStarted = true;
+      const batch = this.#runBatch(queue, slots.take(queue, isAlone)).finally(() => this.#batches.delete(batch));
       this.#batches.add(batch);
     }
     // The next search finds queues of other applications.
     if (hasSkipped) this.#starts.trigger();
+    return hasSkipped || hasStarted;
   }
 
   async #runBatch(queue: DueQueue, slots: BatchSlots): Promise<void> {

@@ -28,7 +28,7 @@ test('a queue whose claim is under way is not claimed once more', async () => {
 });
 
 test('an application with many due queues leaves turns to another', async () => {
-  const search = ({ waiting }: PlaceholderValues) => {
+  const search = ({ quickWaiting: waiting }: PlaceholderValues) => {
     const isCrowdOut = Array.isArray(waiting) && waiting.includes('crowd');
     const crowd = Array.from({ length: 100 }, (_, number) => ({ applicationId: 'crowd', webhookId: `wh_${number}` }));
     const queues = [...(isCrowdOut ? [] : crowd), { applicationId: 'victim', webhookId: 'wh_v' }].slice(0, 8);

@@ -1,4 +1,5 @@
 /** Messages whose endpoint does not answer for a second: their queue does not wait for them. Time is the test's. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { timestampMs } from '@bufbuild/protobuf/wkt';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import type { AttemptRequest } from '../../src/delivery/attempt.ts';
@@ -179,4 +180,38 @@ test('messages that are refused slowly delay no other', async () => {
   expect(await readQueue(webhookId)).toMatchObject({ failed_batches: 0, failing_since: expect.any(Date) });
   await events.createEvent({ eventId: 'next' });
   await expect.poll(() => sent).toEqual(['slow', 'next']);
+});
+
+test('endpoints of one application that were quick and then hang keep no message of another waiting', async () => {
+  // As many as would take the quick slots and the slow attempts.
+  const concurrency = 8;
+  const { tenant, addWebhook, webhookId } = await subscribe();
+  const ids = [webhookId];
+  while (ids.length < 10) ids.push(await addWebhook());
+  await sql`
+    insert into webhook_messages (application_id, type, payload, created_at)
+    select ${tenant.id}, 'event.created', '{"data":{"eventId":"slow"}}', now() from generate_series(1, 10)`;
+  await sql`
+    insert into webhook_queues (application_id, webhook_id, next_at, wake_count, batch_size, is_quick)
+    select ${tenant.id}, unnest(${ids}::text[]), now(), 1, 32, true
+    on conflict (application_id, webhook_id) do update set batch_size = 32, is_quick = true`;
+  const known = await subscribe();
+  const { sent } = startHanging({ concurrency });
+  await known.events.createEvent({ eventId: 'other-known' });
+  await expect.poll(known.list).toMatchObject([{ status: 'succeeded' }]);
+  // Quick attempts become slow after a second, and others follow.
+  const countHanging = () => sent.filter((eventId) => eventId === 'slow').length;
+  const isStill = async () => {
+    const before = countHanging();
+    await sleep(1_500);
+    return before > concurrency && countHanging() === before;
+  };
+  await expect.poll(isStill).toBe(true);
+
+  await known.events.createEvent({ eventId: 'other' });
+  await expect.poll(known.list, { timeout: 20_000 }).toMatchObject([{ status: 'succeeded' }, { status: 'succeeded' }]);
+  const first = await subscribe();
+  await first.events.createEvent({ eventId: 'other-first' });
+  await expect.poll(first.list, { timeout: 20_000 }).toMatchObject([{ status: 'succeeded' }]);
+  expect(countHanging()).toBeLessThanOrEqual(2 * concurrency);
 });

@@ -74,10 +74,11 @@ export async function openDeliveryFixture() {
     const { webhooks, events } = clientsOf(service, tenant);
     const { id: ownerId } = await createTestUser(service, { applicationIds: [tenant.id] });
     const fields = { url: 'https://hooks.test', ownerId, eventTypes: ['event.created'], ordered };
-    const webhookId = (await webhooks.createWebhook(fields)).webhook?.webhookId ?? '';
+    const addWebhook = async () => (await webhooks.createWebhook(fields)).webhook?.webhookId ?? '';
+    const webhookId = await addWebhook();
     const list = async () => (await webhooks.listDeliveries({ webhookId, pageSize: 100 })).deliveries;
     const getWebhook = async () => (await webhooks.getWebhook({ webhookId })).webhook;
-    return { tenant, webhooks, events, webhookId, list, getWebhook };
+    return { tenant, webhooks, events, webhookId, list, getWebhook, addWebhook };
   }
 
   /** Has another webhook deliver a message, after which all that was due before has been looked at. */

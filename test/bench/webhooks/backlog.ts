@@ -81,7 +81,7 @@ async function measureBatches(url: string, parts: DeliveryParts): Promise<Costs>
       quick: 10,
       unproven: 10,
       failing: 10,
-      waiting: [],
+      ...{ quickWaiting: [], unprovenWaiting: [], failingWaiting: [] },
     });
     for (const queue of queues) {
       const slots = new Slots(SLOTS).take({ ...queue, kind: 'quick', batchSize: BATCH_SIZE });

@@ -286,4 +286,12 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
     test: delivery,
     title: /sends messages of an ordered webhook one after another/,
   },
+  {
+    what: 'Attempts that hang of one application take the slow attempts of all',
+    file: 'src/delivery/slots.ts',
+    find: 'return held.slow > 0 ? Math.min(slow, quick) : quick;',
+    replace: 'return quick;',
+    test: 'test/delivery/slots.test.ts',
+    title: /^an application whose endpoints hang has a quarter of the slow attempts/,
+  },
 ];
