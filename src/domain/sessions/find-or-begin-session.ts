@@ -34,12 +34,11 @@ const excluded = sql.raw(REPLACED.map((name) => `excluded.${name}`).join(', '));
 
 const { id, userId, email, name, profileImage, walletAddress, attributes, createdAt, expiresAt, assurance } = sessions;
 
-const PROFILE_COLUMNS = { userId, email, name, profileImage, walletAddress, attributes };
-const STORED = { id, ...PROFILE_COLUMNS, createdAt, expiresAt, method: t.textOf<SignInMethod>(), assurance };
-const stored = columnsOf(STORED);
+const PROFILE = { email, name, profileImage, walletAddress, attributes };
+const WITHOUT_PROFILE = { id, userId, createdAt, expiresAt, method: t.textOf<SignInMethod>(), assurance };
 
 /** What an application learns of a session. */
-const SHOWN = { ...STORED, authTime: t.instant };
+const SHOWN = { ...PROFILE, ...WITHOUT_PROFILE, authTime: t.instant };
 
 export const FOUND_SESSION = {
   /** Whether the token is from after the cut-offs of the user's sessions. */
@@ -73,6 +72,8 @@ export const GIVEN_SIGN_IN: SignInColumns = {
 /** What a statement has beside the session. */
 interface Additions {
   readonly parts: FormParts;
+  /** Whether the profile is that of the user now, and not the one that a live session has kept. */
+  readonly hasCurrentProfile?: boolean;
   readonly signIn?: SignInColumns;
   /** CTEs that come first, each before a comma. */
   readonly first?: SQL;
@@ -100,7 +101,13 @@ export function findOrBegin(
   additions: Additions,
 ): SQL {
   const { parts, signIn = GIVEN_SIGN_IN, first = sql``, audited = sql`begun` } = additions;
-  const { condition = sql``, ofCaller = sql``, ctes = sql``, columns = sql`` } = additions;
+  const { condition = sql``, ofCaller = sql``, ctes = sql``, columns = sql``, hasCurrentProfile = false } = additions;
+  const stored = columnsOf(hasCurrentProfile ? WITHOUT_PROFILE : { ...PROFILE, ...WITHOUT_PROFILE });
+  const attributesOfCaller = parts.attributesOf(sql`caller.attributes`);
+  const shown = hasCurrentProfile
+    ? sql`${columnsOf({ ...WITHOUT_PROFILE, authTime: t.instant }, 's')}, caller.email, caller.name, caller.profile_image,
+      caller.wallet_address, ${attributesOfCaller} as attributes`
+    : columnsOf(SHOWN, 's');
   return sql`
     with ${first} live as (
       -- Read before the cut-offs: where tables are distributed, each part sees what was committed before it. A
@@ -118,7 +125,7 @@ export function findOrBegin(
     ), begun as (
       insert into sessions as s (application_id, user_id, ${replaced})
       select ${p.uuid('applicationId')}, caller.id, email, name, profile_image, wallet_address,
-        ${parts.attributesOf(sql`caller.attributes`)}, cutoff_at,
+        ${attributesOfCaller}, cutoff_at,
         coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${browser}, ${onBehalfBy},
         ${p.uuid('id')}, ${signIn.method}, ${signIn.assurance}, ${signIn.authenticatedAt}, null, ${p.instant('now')}, ${p.instant('now')},
         ${signIn.expiresAt}
@@ -146,7 +153,7 @@ export function findOrBegin(
       returning u.user_id ${notifies === 'yes' ? sql`, u.first_signed_in_at = u.last_signed_in_at as is_new` : sql``}
     ), ${auditEvent({ resource: sql`user_id`, from: audited })}
     ${notifies === 'yes' ? sql`, ${messagesOf(userJoined(sql`begun`, sql`joined`), sessionCreated(sql`begun`))}` : sql``}${ctes}
-    select ${signIn.authenticatedAt} > caller.cutoff_at as is_accepted, is_outdated, ${columnsOf(SHOWN, 's')}${
+    select ${signIn.authenticatedAt} > caller.cutoff_at as is_accepted, is_outdated, ${shown}${
       notifies === 'yes' ? sql`, ${notified}` : sql``
     }${columns}
     from caller left join (

@@ -76,9 +76,8 @@ function requireValue(value: unknown): void {
   }
 }
 
-/** Selects the attributes that the application sees, or null. Parameter: `attributeParameter`. */
-export function shownAttributes(attributes: SQL): SQL {
-  const claims = p.texts('attributeClaims');
+/** Selects the attributes that the application sees, or null. Parameter, unless the claims are named: `attributeParameter`. */
+export function shownAttributes(attributes: SQL, claims = p.texts('attributeClaims')): SQL {
   return sql`case when ${claims} is not null then (
     select jsonb_object_agg(key, value) from jsonb_each(${attributes}) where key = any(${claims})) end`;
 }

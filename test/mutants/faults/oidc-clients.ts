@@ -135,8 +135,8 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   {
     what: 'Userinfo marks an address that nobody has proved',
     file: 'src/modules/oidc/domain/live-grants.ts',
-    find: 'case when users.email_verified_at is not null then users.email end',
-    replace: 'users.email',
+    find: 'users.email_verified_at is not null as is_email_verified',
+    replace: 'true as is_email_verified',
     test: tokens,
     title: /userinfo shows of the user what the scope allows/,
   },

@@ -171,6 +171,7 @@ const REDEEM_AND_BEGIN = inForms(
       ...REDEEMED,
     }).ifWhole`${findOrBegin(origin, 'unless asked', {
       parts,
+      hasCurrentProfile: grant.hasCurrentProfile,
       signIn,
       first: sql`${redeemedIntent},`,
       audited: sql`redeemed`,

@@ -39,7 +39,7 @@ export async function findAccessToken(
     liveGrants.find(applicationId, grantId),
   ]);
   if (!session || !grant?.isAllowed || session.expiresAt <= now || grant.expiresAt <= now) return undefined;
-  const profile = { ...session, isEmailVerified: grant.verifiedEmail === session.email };
+  const profile = { ...grant, groups: session.groups };
   return { applicationId, grantId, grant, scope, expiresAt: earlier(session, grant), profile };
 }
 

@@ -46,7 +46,7 @@ export interface NewGrant extends GrantedSignIn, RowOfType<typeof CLIENT_OF_LOGI
 }
 
 export type GrantedSession = FoundSession['session'] &
-  Pick<FoundSession, 'sid' | 'grantAssurance' | 'verifiedEmail' | 'groups'> &
+  Pick<FoundSession, 'sid' | 'grantAssurance' | 'isEmailVerified' | 'groups'> &
   Partial<Pick<FoundSession, 'scopeNames'>>;
 
 /** The row of the statement that redeemed the code, and the ID that a session begun by it has. */
@@ -117,7 +117,7 @@ async function findOrBeginSession(
   for (let tried = firstTry?.found; ; tried = undefined) {
     const found = tried ?? (await run(parameters));
     if (!found?.isAccepted) throw new OidcError('invalid_grant');
-    const { isOutdated, session, sid, grantAssurance, verifiedEmail, groups, scopeNames, notifiedIds = [] } = found;
+    const { isOutdated, session, sid, grantAssurance, isEmailVerified, groups, scopeNames, notifiedIds = [] } = found;
     if (isOutdated) {
       const origin = { originAddress: null, originUserAgent: null, originBrowser: null, onBehalfBy: null };
       await call.run(updateSignInOfGrant, {
@@ -137,7 +137,7 @@ async function findOrBeginSession(
       isNewGrant && endLateGrant(call, parameters),
     ]);
     if (isLateGrant) throw new OidcError('invalid_grant');
-    if (!late) return { ...session, sid, grantAssurance, verifiedEmail, groups, ...(scopeNames && { scopeNames }) };
+    if (!late) return { ...session, sid, grantAssurance, isEmailVerified, groups, ...(scopeNames && { scopeNames }) };
     if (late.isOfErased) await removeIfErased(call, userId);
   }
 }

@@ -1,6 +1,6 @@
 /** The part of statements that inserts a grant, and what they return of a granted session. */
 import { type SQL, sql } from 'drizzle-orm';
-import { nullable, p, t } from '../../../database/template.ts';
+import { p, t } from '../../../database/template.ts';
 import { shownGroups } from '../../../domain/access/shown-groups.ts';
 import { GROUPS_BIT } from '../../../domain/grants/scope.ts';
 import { FOUND_SESSION } from '../../../domain/sessions/find-or-begin-session.ts';
@@ -11,15 +11,15 @@ export const FOUND = {
   sid: t.uuid,
   /** The level of the sign-in of the grant. */
   grantAssurance: t.integer,
-  /** Null unless the user has proved to have the address. */
-  verifiedEmail: nullable(t.text),
+  /** Whether the user has proved to have the address. */
+  isEmailVerified: t.boolean,
   /** Empty without the scope for them. */
   groups: t.json<readonly string[]>(),
 };
 
-/** What `verifiedEmail` reads, as a column of `caller`. */
+/** What `verifiedFlag` reads, as a column of `caller`. */
 export const emailVerifiedAt = sql`, email_verified_at`;
-export const verifiedEmail = sql`case when email_verified_at is not null then caller.email end as verified_email`;
+export const verifiedFlag = sql`email_verified_at is not null as is_email_verified`;
 
 /** The subquery hides the scope from the planner, which would else plan each execution anew to leave the groups out. */
 export const groupsIn = (scope: SQL) => sql`
@@ -58,8 +58,9 @@ export function insertGrant({ sid, authenticatedAt, ...grant }: GrantColumns) {
     on conflict do nothing
   )`;
   return {
+    hasCurrentProfile: true,
     ofCaller: emailVerifiedAt,
     ctes,
-    columns: sql`, ${sid} as sid, ${grant.assurance}::integer as grant_assurance, ${verifiedEmail}, ${groupsIn(grant.scope)}`,
+    columns: sql`, ${sid} as sid, ${grant.assurance}::integer as grant_assurance, ${verifiedFlag}, ${groupsIn(grant.scope)}`,
   };
 }

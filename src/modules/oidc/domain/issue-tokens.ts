@@ -148,7 +148,6 @@ async function issue(
 ): Promise<IssuedTokens> {
   const { signingKeys, tokenKeys } = provider;
   const { applicationId, grantId, userId, method, authenticatedAt } = token;
-  const profile = { ...session, isEmailVerified: session.verifiedEmail === session.email };
   const facts = {
     issuer,
     clientId: forClient ?? application.clientId,
@@ -157,7 +156,7 @@ async function issue(
     authenticatedAt,
     nonce,
     scope,
-    profile,
+    profile: session,
     now,
     assurance: session.grantAssurance,
   };

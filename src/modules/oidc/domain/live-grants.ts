@@ -2,13 +2,14 @@ import { sql } from 'drizzle-orm';
 import { anyOf } from '../../../database/any-of.ts';
 import type { Run } from '../../../database/database.ts';
 import { oidcGrants } from '../../../database/oidc-schema.ts';
-import { applications } from '../../../database/schema.ts';
+import { applications, users } from '../../../database/schema.ts';
 import { nullable, p, type RowOfType, statement, t } from '../../../database/template.ts';
 import { createApplicationCache } from '../../../domain/cache/application-cache.ts';
 import type { RevalidatingCache } from '../../../domain/cache/revalidating-cache.ts';
 import { findAccess, NOTHING_PROVED } from '../../../domain/login/proved-user.ts';
 import { latestCutoff } from '../../../domain/sessions/cutoffs.ts';
 import type { LiveSessions } from '../../../domain/sessions/live-sessions.ts';
+import { shownAttributes } from '../../../domain/users/attributes.ts';
 import { isActiveUser } from '../../../domain/users/user.ts';
 
 const { userId, sid, assurance, rotation, authenticatedAt, expiresAt } = oidcGrants;
@@ -27,8 +28,12 @@ const GRANT = {
   isAllowed: t.boolean,
   /** The ID of the client, if it is another and restricted itself. */
   restrictedClientId: nullable(t.uuid),
-  /** Null unless the user has proved to have the address. */
-  verifiedEmail: nullable(t.text),
+  /** The profile of the user: that of a session is as old as the session. */
+  ...{ email: users.email, name: users.name, profileImage: users.profileImage },
+  /** Whether the user has proved to have the address. */
+  isEmailVerified: t.boolean,
+  /** Those that the application sees. */
+  attributes: users.attributes,
 };
 
 export type LiveGrant = RowOfType<typeof GRANT>;
@@ -90,7 +95,8 @@ const selectGrants = statement('select_live_oidc_grants', { ...GRANT, id: oidcGr
       else a.allow_metadata_clients end as is_allowed,
     (select c.id from applications c where c.client_id = g.client_id and c.restrict_access) as restricted_client_id,
     case when a.public_client and g.client_id is null then a.redirect_uris else '{}' end as redirect_uris,
-    case when users.email_verified_at is not null then users.email end as verified_email
+    users.email, users.name, users.profile_image, users.email_verified_at is not null as is_email_verified,
+    ${shownAttributes(sql`users.attributes`, sql`nullif(a.attribute_claims, '{}')`)} as attributes
   from oidc_grants g join users on users.id = g.user_id join applications a on a.id = g.application_id
   where g.application_id = ${p.uuid('applicationId')} and g.id = ${anyOf(p.uuids('grantIds'))} and ${isActiveUser}
     and a.deleted_at is null and a.open_id_connect and g.authenticated_at > ${latestCutoff(sql`g.user_id`)}`;
