@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { boolean, index, integer, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
-import { instant } from './column-types.ts';
+import { bytes, instant } from './column-types.ts';
 import type { TableFacts } from './table-facts.ts';
 
 /**
@@ -31,6 +31,8 @@ export const oidcGrants = pgTable(
     assurance: smallint('assurance').notNull().default(1),
     ipAddress: text('ip_address').notNull(),
     userAgent: text('user_agent').notNull(),
+    /** SHA-256 of the browser of the sign-in. Null for a device, and on a page other than Usher's. */
+    browserDigest: bytes('browser_digest'),
     /** As in `sessions`. */
     onBehalfBy: text('on_behalf_by'),
     authenticatedAt: instant('authenticated_at').notNull(),
@@ -67,6 +69,8 @@ export const consents = pgTable(
     /** Of OpenID Connect and of the resource. */
     scopeNames: text('scope_names').array().notNull(),
     createdAt: instant('created_at').notNull(),
+    /** The sign-in in which it was given: what ends all sign-ins of the user up to then ends it, too. */
+    authenticatedAt: instant('authenticated_at'),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.userId, table.clientId] }),

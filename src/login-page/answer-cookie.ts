@@ -5,13 +5,13 @@
  */
 
 import { hash, randomBytes } from 'node:crypto';
-import { TOKEN_LIFETIME_SECONDS } from '../domain/tokens/verify-token.ts';
+import { INTENT_LIFETIME_MS } from '../domain/login/generate-auth-url.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { type Answers, cookieName, type KnownBrowser, readCookie, setCookie } from './browser-cookie.ts';
 
 const COOKIE = 'usher-answer';
-/** As long as an auth token is valid. */
-const SECONDS = TOKEN_LIFETIME_SECONDS;
+/** Longer than an auth token is valid: until a login that began before is over, it also shows who has signed in since. */
+const SECONDS = INTENT_LIFETIME_MS / 1_000;
 /** The logins that a person may complete at once, in the tabs of a browser. */
 const MAX_LOGINS = 4;
 

@@ -30,6 +30,20 @@ const NOTICES = {
     notYou: 'mail.walletLinked.notYou',
     value: 'address',
   },
+  clientAllowed: {
+    kind: 'access notice',
+    subject: 'mail.clientAllowed.subject',
+    text: 'mail.clientAllowed.text',
+    notYou: 'mail.newDevice.notYou',
+    value: 'client',
+  },
+  deviceAllowed: {
+    kind: 'access notice',
+    subject: 'mail.deviceAllowed.subject',
+    text: 'mail.deviceAllowed.text',
+    notYou: 'mail.newDevice.notYou',
+    value: 'client',
+  },
   identityLinked: {
     kind: 'identity notice',
     subject: 'mail.identityLinked.subject',

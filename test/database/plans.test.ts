@@ -27,7 +27,7 @@ import { endUserSessions } from '../../src/domain/lifecycle/end-user-sessions.ts
 import { completeLogin } from '../../src/domain/login/complete-login.ts';
 import { createLoginCode } from '../../src/domain/login/create-login-code.ts';
 import { findApplicationOfClient } from '../../src/domain/login/find-login-application.ts';
-import { findLoginState } from '../../src/domain/login/find-login-state.ts';
+import { findLoginState, isReplaced } from '../../src/domain/login/find-login-state.ts';
 import { deriveLoginCodeKeys } from '../../src/domain/login/login-code.ts';
 import { createMuteToken, endMute, muteAddress } from '../../src/domain/login/muted-addresses.ts';
 import { noteSignIn } from '../../src/domain/login/note-sign-in.ts';
@@ -154,6 +154,8 @@ const JOBS = [
 
 /** Lists, changes and batches for which planning costs little: few come in a second. */
 const PLANNED_ANEW = [
+  'allow_device',
+  'consent_to_client',
   'cut_off_refused',
   'cut_off_refused_of_application',
   'delete_group',
@@ -162,6 +164,7 @@ const PLANNED_ANEW = [
   'insert_device_login',
   'insert_passkey',
   'insert_webhook',
+  'mark_consented_intent',
   'remove_bodies_of_erased',
   'select_application_groups',
   'select_audit_events',
@@ -563,6 +566,9 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await endMute(call, codes.keys, muteToken);
   await redeemLoginCode(call, parts, browser, { ...byEmail, code });
   await findLoginState(call, tokens, browser, byEmail.loginIntentId);
+  const { answerDigest: elsewhere } = newBrowser();
+  const completed = { userId: user.id, browserDigest: browser.digest, answerDigest: null };
+  await isReplaced(call, { ...browser, knownAnswers: [elsewhere] }, completed);
   const byWallet = { loginIntentId: await createLoginIntent(service, tenant) };
   const challenge = { ...byWallet, address: wallet.address };
   const { message } = await createWalletChallenge(call, page, browser, challenge);

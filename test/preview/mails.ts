@@ -55,6 +55,14 @@ export const MAILS: readonly MailExample[] = [
       }),
   },
   {
+    name: 'mail-client-allowed',
+    create: (language) => createNotice('clientAllowed', accessNotice(language, 'Assistant (assistant.example)')),
+  },
+  {
+    name: 'mail-device-allowed',
+    create: (language) => createNotice('deviceAllowed', accessNotice(language, 'Shop CLI')),
+  },
+  {
     name: 'mail-wallet',
     create: (language) =>
       createNotice('walletLinked', {
@@ -79,6 +87,18 @@ export const MAILS: readonly MailExample[] = [
       }),
   },
 ];
+
+function accessNotice(language: Language, value: string) {
+  return {
+    to: TO,
+    language,
+    application: SHOP,
+    host: HOST,
+    at: new Date('2026-11-23T12:00:00Z'),
+    value,
+    link: { text: ['mail.addressChanged.undo'], url: `https://${HOST}/account/sign-ins?t=${'x'.repeat(32)}` },
+  } as const;
+}
 
 function codeOf(code: string) {
   return { to: TO, code, host: HOST, muteUrl: `https://${HOST}/login/mute?t=${'x'.repeat(32)}` };

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { ApplicationCall } from '../../src/domain/core/call.ts';
 import { beginDeviceLogin } from '../../src/modules/oidc/domain/begin-device-login.ts';
-import { decideDeviceLogin } from '../../src/modules/oidc/domain/decide-device-login.ts';
+import { allowDevice, denyDevice } from '../../src/modules/oidc/domain/decide-device-login.ts';
 import { findDeviceLogin } from '../../src/modules/oidc/domain/find-device-login.ts';
 import { findUserCode } from '../../src/modules/oidc/domain/find-user-code.ts';
 import { MachineKeys } from '../../src/modules/oidc/domain/machine-keys.ts';
@@ -23,6 +23,7 @@ export async function useDevices(of: ApplicationCall, encryptionKeys: readonly B
   const login = await findDeviceLogin(call, found.loginIntentId);
   if (!login) throw new Error('The login of the device is missing');
   await pollDeviceLogin(call, keys, deviceCode).catch(() => undefined);
-  await decideDeviceLogin(call, login, { approved: false });
+  await allowDevice(call, keys, { ...login, completedAt: new Date(), userId: randomUUID() });
+  await denyDevice(call, login);
   await new MachineKeys(call.run).find(randomUUID(), randomUUID());
 }

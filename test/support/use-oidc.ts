@@ -8,6 +8,7 @@ import { LiveSessions } from '../../src/domain/sessions/live-sessions.ts';
 import { beginGrant } from '../../src/modules/oidc/domain/begin-grant.ts';
 import {
   type AskingIntent,
+  allowAgain,
   allowClient,
   denyClient,
   findAskedConsent,
@@ -74,12 +75,13 @@ export async function useResources(call: Call, { id: applicationId }: Tenant, us
   await resources.findById(applicationId);
   const intent = {
     ...{ id: randomUUID(), applicationId, userId, redirectUri: 'https://client.test/' },
-    ...{ forClient: 'https://client.test/client', clientName: 'Client' },
+    ...{ forClient: 'https://client.test/client', clientName: 'Client', browserDigest: null, completedAt: new Date() },
   } as AskingIntent;
   const asked = { scope: 1, scopeNames: ['read'], askConsent: false, resourceScopes: [], email: '' };
   await findAskedConsent(call, intent);
   await isRemembered(call, intent, asked);
-  for (const isRemembered of [true, false]) await allowClient(call, intent, asked, { isRemembered });
+  await allowAgain(call, intent);
+  await allowClient(call, deriveTokenKeys([]), intent, asked, '::1');
   await denyClient(call, intent);
   await listUserClients(call, userId);
   await listResourceClients(call, applicationId);

@@ -4,7 +4,7 @@ import { consents, oidcGrants } from '../../database/oidc-schema.ts';
 import { applications } from '../../database/schema.ts';
 import { nullable, p, type RowOfType, statement, t } from '../../database/template.ts';
 import type { Call } from '../core/call.ts';
-import { isGrantAfterEveryCutoff, latestCutoff } from '../sessions/cutoffs.ts';
+import { isConsentAfterCutoff, isGrantAfterEveryCutoff, latestCutoff } from '../sessions/cutoffs.ts';
 import { endGrantsOfClient } from './end-grants.ts';
 
 const USED = {
@@ -56,7 +56,7 @@ const selectGranted = statement('select_granted_clients', USED)`
 const selectConsented = statement('select_consents_of_user', USED)`
   select c.application_id, a.name as application_name, c.client_id, c.client_name, c.created_at as used_at
   from consents c join applications a on a.id = c.application_id and a.deleted_at is null
-  where c.user_id = ${p.uuid('userId')} limit 500`;
+  where c.user_id = ${p.uuid('userId')} and ${isConsentAfterCutoff} limit 500`;
 
 const deleteConsents = statement('delete_consents')`
   delete from consents where application_id = ${p.uuid('applicationId')} and client_id = ${p.text('clientId')}

@@ -1,8 +1,10 @@
+import { sql } from 'drizzle-orm';
+import { loginIntents } from '../../database/intent-schema.ts';
 import { p, statement } from '../../database/template.ts';
 import type { Call } from '../core/call.ts';
 import { UUID } from '../core/validation.ts';
 import { type Browser, hasCompleted } from '../sessions/browser.ts';
-import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
+import { isStillHere } from '../sessions/browser-cutoffs.ts';
 import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { TOKEN_LIFETIME_SECONDS, toSeconds } from '../tokens/verify-token.ts';
@@ -29,8 +31,7 @@ export async function findLoginState(
   const { completedAt, userId, method, browserDigest } = intent;
   if (!completedAt || !isAnswerLive(tokens, { ...intent, completedAt }, call.now)) return { ...intent, kind: status };
   if (!userId || !method || !browserDigest || !hasCompleted(browser, intent)) return { ...intent, kind: status };
-  if (!(await isSignInLive(call, { ...intent, userId, browserDigest, completedAt })))
-    return { ...intent, kind: status };
+  if (!(await isSignInLive(call, browser, { ...intent, userId, completedAt }))) return { ...intent, kind: status };
   const { redirectUrl } = await answerLogin(tokens, {
     ...intent,
     loginIntentId: intent.id,
@@ -52,28 +53,48 @@ function isAnswerLive(tokens: AuthTokens, intent: LoginIntent & { readonly compl
   return toSeconds(now) < toSeconds(intent.completedAt) + TOKEN_LIFETIME_SECONDS;
 }
 
-/** Returns whether nothing has ended the sign-in: no revocation, and no sign-out in this browser. */
-export async function isSignInLive(
-  { run }: Call,
-  {
-    applicationId,
-    userId,
-    browserDigest,
-    authenticatedAt,
-    completedAt,
-  }: {
-    readonly applicationId: string;
-    readonly authenticatedAt: Date | null;
-    readonly userId: string;
-    readonly browserDigest: Buffer;
-    readonly completedAt: Date;
-  },
-): Promise<boolean> {
-  const signedInAt = authenticatedAt ?? completedAt;
-  const rows = await run(selectSignedIn, { applicationId, userId, browserDigest, authenticatedAt: signedInAt });
-  return rows.length > 0;
+/** A login that a page of Usher continues after its completion. */
+type ContinuedLogin = Pick<
+  LoginIntent & { userId: string; completedAt: Date },
+  'applicationId' | 'userId' | 'browserDigest' | 'answerDigest' | 'authenticatedAt' | 'completedAt'
+>;
+
+/**
+ * Returns whether nothing has ended the sign-in: no revocation, no sign-out in this browser, and no later sign-in of
+ * somebody else there. A page other than Usher's knows no browser.
+ */
+export async function isSignInLive(call: Call, browser: KnownAnswers, login: ContinuedLogin): Promise<boolean> {
+  const [live] = await call.run(selectSignedIn, signInOf(login));
+  return live !== undefined && !(await isReplaced(call, browser, login));
 }
 
-const selectSignedIn = statement('select_signed_in')`
-  select from users
-  where ${isSignInAfterEveryCutoff(p.instant('authenticatedAt'))} and ${isSignedInHere(p.instant('authenticatedAt'))}`;
+/** Returns the parameters of `isLiveSignIn`. */
+export function signInOf({ applicationId, userId, browserDigest, authenticatedAt, completedAt }: ContinuedLogin) {
+  return { applicationId, userId, browserDigest, authenticatedAt: authenticatedAt ?? completedAt };
+}
+
+/** The condition that no revocation and no sign-out has ended a sign-in of the row of `users`. */
+export const isLiveSignIn = sql`${isSignInAfterEveryCutoff(p.instant('authenticatedAt'))}
+  and ${isStillHere(p.instant('authenticatedAt'))}`;
+
+const selectSignedIn = statement('select_signed_in')`select from users where ${isLiveSignIn}`;
+
+type KnownAnswers = Pick<Browser, 'answerDigest' | 'knownAnswers'>;
+
+/** Returns whether somebody else has signed in here since. A browser knows its last logins, the newest first. */
+export async function isReplaced(
+  { run }: Call,
+  { knownAnswers, ...browser }: KnownAnswers,
+  { userId, browserDigest, answerDigest }: Pick<ContinuedLogin, 'userId' | 'browserDigest' | 'answerDigest'>,
+): Promise<boolean> {
+  const at = knownAnswers.findIndex((answer) => answerDigest?.equals(answer));
+  const newer = at < 0 ? knownAnswers : knownAnswers.slice(0, at);
+  const isOfThisRequest = answerDigest?.equals(browser.answerDigest) ?? false;
+  if (!browserDigest || isOfThisRequest || newer.length === 0) return false;
+  const own = await run(selectOwnAnswers, { userId, browserDigest });
+  return newer.some((answer) => !own.some((each) => each.answerDigest?.equals(answer)));
+}
+
+const selectOwnAnswers = statement('select_own_answers', { answerDigest: loginIntents.answerDigest })`
+  select answer_digest from login_intents
+  where user_id = ${p.uuid('userId')} and browser_digest = ${p.bytes('browserDigest')}`;

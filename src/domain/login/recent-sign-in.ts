@@ -4,8 +4,9 @@ import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { type Browser, hasCompleted } from '../sessions/browser.ts';
-import { isSignedInHere } from '../sessions/browser-cutoffs.ts';
+import { isStillHere } from '../sessions/browser-cutoffs.ts';
 import { isSignInAfterEveryCutoff } from '../sessions/cutoffs.ts';
+import { isReplaced } from './find-login-state.ts';
 import { findLoginIntent, type LoginIntent, statusOf } from './login-intent.ts';
 import { RECENT_MINUTES } from './sign-in-age.ts';
 
@@ -30,7 +31,8 @@ export interface RecentSignIn {
  * Returns the sign-in that completed the intent, if it was in this browser and less than 10 minutes ago.
  *
  * @throws ServiceError `Login intent not found`, `Login intent already completed` (in another browser), `Login intent
- * expired` (10 minutes ago or earlier, by a remembered sign-in, or ended by a revocation or a sign-out)
+ * expired` (10 minutes ago or earlier, by a remembered sign-in, or ended by a revocation, a sign-out, or a sign-in of
+ * somebody else in this browser)
  */
 export async function requireRecentSignIn(
   call: Call,
@@ -48,7 +50,7 @@ export async function requireRecentSignIn(
   if (call.now.getTime() - completedAt.getTime() >= LIFETIME_MS) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   const parameters = { userId, applicationId, completedAt, browserDigest: browser.digest };
   const [user] = await call.run(selectSignedIn, parameters);
-  if (!user) throw new ServiceError('LOGIN_INTENT_EXPIRED');
+  if (!user || (await isReplaced(call, browser, { ...intent, userId }))) throw new ServiceError('LOGIN_INTENT_EXPIRED');
   return { loginIntentId, applicationId, intent, userId, completedAt, ...user };
 }
 
@@ -64,4 +66,4 @@ const { email, name, cutoffCount } = users;
 
 const selectSignedIn = statement('select_signed_in_user', { email, name, cutoffCount })`
   select email, name, cutoff_count from users
-  where ${isSignInAfterEveryCutoff(p.instant('completedAt'))} and ${isSignedInHere(p.instant('completedAt'))}`;
+  where ${isSignInAfterEveryCutoff(p.instant('completedAt'))} and ${isStillHere(p.instant('completedAt'))}`;

@@ -12,6 +12,8 @@ export type NoticeKind =
   | 'accountDeleted'
   | 'addressChanged'
   | 'addressReplaced'
+  | 'clientAllowed'
+  | 'deviceAllowed'
   | 'identityLinked'
   | 'identityRemoved'
   | 'invitation'

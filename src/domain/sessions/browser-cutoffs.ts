@@ -8,7 +8,8 @@ import { presentInstant } from '../../database/instants.ts';
 import { p, statement } from '../../database/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
-import { onConflictMove, runCutoff } from './cutoffs.ts';
+import { isSidCutOff, onConflictMove, runCutoff } from './cutoffs.ts';
+import { computeSid } from './sid.ts';
 
 /** Everything that it ends lives for a day at most. The sign-out deletes the remembered sign-in, which lives longer. */
 const LIFETIME_MS = 2 * 24 * 60 * 60_000;
@@ -25,6 +26,26 @@ export function isSignedInHere(
   return sql`not exists (
     select 1 from browser_cutoffs b
     where b.user_id = ${userId} and b.browser_digest = ${browserDigest} and b.cutoff_at >= ${authenticatedAt})`;
+}
+
+/**
+ * Returns the condition that nothing has signed the user out in the browser since the sign-in, of the application or of
+ * Usher. A sign-out there ends what no application has got yet: codes, auth tokens, and pages that continue a login.
+ * User and browser are as in `isSignedInHere`. Parameter: applicationId.
+ */
+export function isStillHere(
+  authenticatedAt: SQL,
+  { userId = p.uuid('userId'), browserDigest = p.bytes('browserDigest'), ...of }: InBrowser = {},
+): SQL {
+  const { sid = computeSid(p.uuid('applicationId'), userId, browserDigest) } = of;
+  return sql`not ${isSidCutOff(sid, authenticatedAt)} and ${isSignedInHere(authenticatedAt, { userId, browserDigest })}`;
+}
+
+interface InBrowser {
+  readonly userId?: SQL;
+  readonly browserDigest?: SQL;
+  /** If it is known. */
+  readonly sid?: SQL;
 }
 
 /**

@@ -77,6 +77,14 @@ export const isGrantAfterEveryCutoff = sql`not exists (
   )`;
 
 /**
+ * The condition that nothing has ended all sign-ins of the user since the one in which the row `c` of `consents` was
+ * given. Otherwise, what an intruder has allowed would outlive the intruder.
+ */
+export const isConsentAfterCutoff = sql`not exists (
+    select 1 from user_cutoffs u
+    where u.user_id = c.user_id and u.cutoff_at >= coalesce(c.authenticated_at, c.created_at))`;
+
+/**
  * Returns the CTEs `cutoff` and `ended`. They write a cut-off for the user in the row of the CTE `target`, if any, and
  * delete the user's session. The columns of `target` are `user_id` and `authenticated_at`, which may be null. The
  * cut-off is not before `authenticated_at`, because that instant may come from a clock that is ahead. Parameters:
@@ -122,8 +130,9 @@ export function cutOffSid(target: SQL): SQL {
 }
 
 /**
- * Returns the CTEs `ended`, `cutoff` and `forgotten`. They delete the sessions and remembered sign-ins of a user, and
- * write a cut-off for every application. The CTE `target` has locked the user, whose ID is its column `id`, and added
+ * Returns the CTEs `ended`, `cutoff`, `consents_ended` and `forgotten`. They delete the sessions, consents and remembered
+ * sign-ins of a user, and write a cut-off for every application. `isConsentAfterCutoff` ends a consent that is given
+ * meanwhile; the cut-off expires, so it does not suffice for the others. The CTE `target` has locked the user, whose ID is its column `id`, and added
  * one to `cutoff_count`. A sign-in before the lock is ended, too. Parameters: cutoffExpiresAt, instant.
  */
 export function cutOffUserSessions(target: SQL): SQL {
@@ -134,6 +143,8 @@ export function cutOffUserSessions(target: SQL): SQL {
     insert into user_cutoffs as c (user_id, cutoff_at, expires_at)
     select id, greatest((select max(authenticated_at) from ended), ${presentInstant}), ${p.instant('cutoffExpiresAt')}
     from ${target} ${onConflictMove(sql`user_id`)}
+  ), consents_ended as (
+    delete from consents c using ${target} t where c.user_id = t.id
   ), ${forgetSignIns(target, sql`r.user_id = t.id`)}`;
 }
 

@@ -93,7 +93,7 @@ export const ACCOUNT_FAULTS: readonly Fault[] = [
   {
     what: 'A sign-out leaves the pages of passkeys open',
     file: 'src/domain/login/recent-sign-in.ts',
-    find: " and ${isSignedInHere(p.instant('completedAt'))}",
+    find: " and ${isStillHere(p.instant('completedAt'))}",
     replace: '',
     test: ended,
     title: /a sign-out on the account page/,

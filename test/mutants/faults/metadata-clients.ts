@@ -3,6 +3,7 @@ import type { Fault } from '../fault.ts';
 const flow = 'test/modules/oidc/metadata-clients.test.ts';
 const registered = 'test/modules/oidc/resource-clients.test.ts';
 const documents = 'test/modules/oidc/clients/documents.test.ts';
+const consents = 'test/modules/oidc/consents.test.ts';
 
 /** Clients that nobody has registered, in the order of the checks of their requests. */
 export const METADATA_CLIENT_FAULTS: readonly Fault[] = [
@@ -408,12 +409,20 @@ export const METADATA_CLIENT_FAULTS: readonly Fault[] = [
     title: /that is denied is told to the client, and ends the code/,
   },
   {
-    what: 'A consent that comes after an erasure stays',
+    what: 'A consent is stored after the end of the sign-in',
     file: 'src/modules/oidc/domain/consent.ts',
-    find: '    await removeIfErased(call, userId);\n',
-    replace: '',
-    test: flow,
-    title: /of a user who was erased at the page is not stored/,
+    find: 'consented_at is null and exists (select 1 from live)',
+    replace: 'consented_at is null',
+    test: consents,
+    title: /stores nothing when the sign-in ends while the answer is on its way/,
+  },
+  {
+    what: 'What an intruder has allowed outlives the intruder',
+    file: 'src/domain/sessions/cutoffs.ts',
+    find: 'u.cutoff_at >= coalesce(c.authenticated_at, c.created_at)',
+    replace: 'u.cutoff_at is null',
+    test: consents,
+    title: /of a sign-in that had ended counts for nothing, also if it was stored meanwhile/,
   },
   {
     what: 'A code works before the user has consented',

@@ -149,8 +149,8 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A code outlives a sign-out on the account page',
-    file: 'src/modules/oidc/domain/redeem-code.ts',
-    find: ' and ${isSignedInHere(authenticatedAt, browser)}',
+    file: 'src/domain/sessions/browser-cutoffs.ts',
+    find: ' and ${isSignedInHere(authenticatedAt, { userId, browserDigest })}',
     replace: '',
     test: 'test/modules/oidc/pages/endings.test.ts',
     title: /a code from before a sign-out on the account page/,

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { loginIntents } from '../../../database/intent-schema.ts';
 import { p, statement, t } from '../../../database/template.ts';
+import { isStillHere } from '../../../domain/sessions/browser-cutoffs.ts';
 import { findOrBegin, type SignInColumns } from '../../../domain/sessions/find-or-begin-session.ts';
 import { formFor, inForms } from '../../../domain/sessions/forms.ts';
 import { newSession, type Peer } from '../../../domain/sessions/session.ts';
@@ -14,7 +15,6 @@ import { OidcError } from './oidc-error.ts';
 import {
   type CodeCall,
   type CodeRequest,
-  isCodeOfSignedIn,
   type RedeemedLogin,
   readCodeRequest,
   redeemCode,
@@ -175,7 +175,7 @@ const REDEEM_AND_BEGIN = inForms(
       signIn,
       first: sql`${redeemedIntent},`,
       audited: sql`redeemed`,
-      condition: sql`and ${isCodeOfSignedIn({ sid: sidFrom(sql`redeemed`), userId: sql`redeemed.user_id`, browserDigest: sql`redeemed.origin_browser`, authenticatedAt: sql`redeemed.authenticated_at` })}`,
+      condition: sql`and ${isStillHere(sql`redeemed.authenticated_at`, { sid: sidFrom(sql`redeemed`), userId: sql`redeemed.user_id`, browserDigest: sql`redeemed.origin_browser` })}`,
       ofCaller: sql`${grant.ofCaller}, redeemed.*`,
       ctes: grant.ctes,
       columns: sql`${grant.columns}, caller.nonce, caller.user_id as login_user_id, caller.method as login_method,

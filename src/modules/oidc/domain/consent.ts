@@ -6,9 +6,15 @@ import { applications, users } from '../../../database/schema.ts';
 import { p, type RowOfType, statement, t } from '../../../database/template.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
+import { isLiveSignIn, signInOf } from '../../../domain/login/find-login-state.ts';
 import { findLoginIntent, type LoginIntent } from '../../../domain/login/login-intent.ts';
+import { networkOf } from '../../../domain/login/network.ts';
+import { noticesOf } from '../../../domain/notices/store-notice.ts';
+import { isConsentAfterCutoff } from '../../../domain/sessions/cutoffs.ts';
 import { removeIfErased } from '../../../domain/users/personal-data.ts';
+import { noticeOfAccess } from './notice-of-access.ts';
 import { presentScopes } from './scope-names.ts';
+import type { TokenKeys } from './token-keys.ts';
 
 const ASKED = {
   /** Bits, as in `scope.ts`. */
@@ -55,22 +61,36 @@ export async function isRemembered({ run }: Call, intent: AskingIntent, asked: A
   return found !== undefined && namesOf(asked).every((name) => found.scopeNames.includes(name));
 }
 
-/** Lets the client have the code that the user has consented to, now or before. */
+/** Lets the client have the code to which the user has consented before. Nothing changes once the sign-in has ended. */
+export async function allowAgain({ run, now }: Call, intent: AskingIntent): Promise<void> {
+  await run(markConsented, { ...signInOf(intent), id: intent.id, now });
+}
+
+/**
+ * Lets the client have the code, and stores the consent, unless the sign-in has ended. The user gets a notice.
+ *
+ * @param address the IP address of the browser
+ */
 export async function allowClient(
   call: Call,
+  { consent: keys }: Pick<TokenKeys, 'consent'>,
   intent: AskingIntent,
   asked: AskedConsent,
-  { isRemembered }: { readonly isRemembered: boolean },
+  address: string,
 ): Promise<void> {
   const { run, now } = call;
-  const { id, applicationId, userId, forClient, clientName } = intent;
-  if (!isRemembered && isRememberable(intent)) {
-    const [before] = await run(selectConsent, { applicationId, userId, forClient });
-    const scopeNames = [...new Set([...(before?.scopeNames ?? []), ...namesOf(asked)])];
-    await run(upsertConsent, { applicationId, userId, forClient, clientName, scopeNames, now });
-    await removeIfErased(call, userId);
-  }
-  await run(isRemembered ? markConsented : consent, { id, applicationId, now });
+  const { id, applicationId, userId, forClient, clientName, locale } = intent;
+  const [before] = await run(selectConsent, { applicationId, userId, forClient });
+  const scopeNames = [...new Set([...(before?.scopeNames ?? []), ...namesOf(asked)])];
+  const access = [userId, applicationId, forClient, networkOf(address), ...namesOf(asked)];
+  await run(consent, {
+    ...{ ...signInOf(intent), id, forClient, clientName, scopeNames, now },
+    ...(await noticeOfAccess(call, keys, { applicationId, locale, access })),
+    isRememberable: isRememberable(intent),
+    noticeValue: `${clientName} (${new URL(forClient).hostname})`,
+  });
+  call.notices?.wake();
+  await removeIfErased(call, userId);
 }
 
 /** Makes the code of the login worthless. */
@@ -90,15 +110,8 @@ const selectAsked = statement('select_asked_consent', ASKED)`
   where i.id = ${p.uuid('id')}`;
 
 const selectConsent = statement('select_consent', { scopeNames: consents.scopeNames })`
-  select scope_names from consents where application_id = ${p.uuid('applicationId')}
-    and user_id = ${p.uuid('userId')} and client_id = ${p.text('forClient')}`;
-
-const upsertConsent = statement('upsert_consent')`
-  insert into consents (application_id, user_id, client_id, client_name, scope_names, created_at)
-  values (${p.uuid('applicationId')}, ${p.uuid('userId')}, ${p.text('forClient')}, ${p.text('clientName')},
-    ${p.texts('scopeNames')}, ${p.instant('now')})
-  on conflict (application_id, user_id, client_id) do update set client_name = excluded.client_name,
-    scope_names = excluded.scope_names, created_at = excluded.created_at`;
+  select scope_names from consents c where application_id = ${p.uuid('applicationId')}
+    and user_id = ${p.uuid('userId')} and client_id = ${p.text('forClient')} and ${isConsentAfterCutoff}`;
 
 const isAsking = sql`id = ${p.uuid('id')} and application_id = ${p.uuid('applicationId')} and client_name is not null
     and completed_at is not null and redeemed_at is null and expires_at > ${p.instant('now')}`;
@@ -106,17 +119,42 @@ const isAsking = sql`id = ${p.uuid('id')} and application_id = ${p.uuid('applica
 const mark = (assignment: SQL, condition: SQL) => sql`
   update login_intents set ${assignment} where ${isAsking} and ${condition} returning user_id`;
 
-const consented = mark(sql`consented_at = ${p.instant('now')}`, sql`consented_at is null`);
+/** A CTE, because its tables may be on other servers than the intent. */
+const live = sql`live as (
+    select id from users where ${isLiveSignIn}
+  )`;
 
-const markConsented = statement('mark_consented_intent')`${consented}`;
+const consented = mark(
+  sql`consented_at = ${p.instant('now')}`,
+  sql`consented_at is null and exists (select 1 from live)`,
+);
 
-const audited = (change: SQL) => sql`
-  with changed as (${change}), ${auditEvent({ resource: sql`user_id`, from: sql`changed` })}
+const markConsented = statement('mark_consented_intent')`
+  with ${live}, changed as (${consented})
   select from changed`;
 
-const consent = statement('consent_to_client')`${audited(consented)}`;
+const audit = auditEvent({ resource: sql`user_id`, from: sql`changed` });
 
-const deny = statement('deny_client')`${audited(mark(sql`redeemed_at = ${p.instant('now')}`, sql`true`))}`;
+const consent = statement('consent_to_client')`
+  with ${live}, changed as (${consented}), stored as (
+    insert into consents (application_id, user_id, client_id, client_name, scope_names, created_at, authenticated_at)
+    select ${p.uuid('applicationId')}, user_id, ${p.text('forClient')}, ${p.text('clientName')}, ${p.texts('scopeNames')},
+      ${p.instant('now')}, ${p.instant('authenticatedAt')}
+    from changed where ${p.boolean('isRememberable')}
+    on conflict (application_id, user_id, client_id) do update set client_name = excluded.client_name,
+      scope_names = excluded.scope_names, created_at = excluded.created_at, authenticated_at = excluded.authenticated_at
+  ), ${audit}, ${noticesOf({
+    kind: 'clientAllowed',
+    from: sql`changed join users on users.id = changed.user_id`,
+    userId: sql`users.id`,
+    recipient: sql`users.email`,
+    value: p.text('noticeValue'),
+  })}
+  select from changed`;
+
+const deny = statement('deny_client')`
+  with changed as (${mark(sql`redeemed_at = ${p.instant('now')}`, sql`true`)}), ${audit}
+  select from changed`;
 
 /**
  * Whether the user of a row of `oidc_grants` still consents to all that the grant allows at the resource. It compares the
@@ -125,4 +163,5 @@ const deny = statement('deny_client')`${audited(mark(sql`redeemed_at = ${p.insta
  */
 export const isConsented = sql`exists (
     select 1 from consents c where c.application_id = ${p.uuid('applicationId')} and c.user_id = oidc_grants.user_id
-      and c.client_id = oidc_grants.client_id and c.scope_names @> coalesce(oidc_grants.scope_names, '{}'))`;
+      and c.client_id = oidc_grants.client_id and c.scope_names @> coalesce(oidc_grants.scope_names, '{}')
+      and ${isConsentAfterCutoff})`;

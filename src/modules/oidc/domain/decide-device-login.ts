@@ -1,28 +1,54 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { p, statement } from '../../../database/template.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
+import { isLiveSignIn, signInOf } from '../../../domain/login/find-login-state.ts';
+import { noticesOf } from '../../../domain/notices/store-notice.ts';
 import type { DeviceLogin } from './find-device-login.ts';
+import { noticeOfAccess } from './notice-of-access.ts';
+import type { TokenKeys } from './token-keys.ts';
 
-/**
- * Stores what the person has decided about a device. The first decision counts: later ones change nothing.
- *
- * @param approved true only for a login that was completed
- */
-export async function decideDeviceLogin(
+/** Stores that the person lets no device in. The first decision counts: later ones change nothing. */
+export async function denyDevice(
   { run, now }: Call,
   { applicationId, id: loginIntentId }: Pick<DeviceLogin, 'applicationId' | 'id'>,
-  { approved }: { readonly approved: boolean },
 ): Promise<void> {
-  await run(decide, { applicationId, loginIntentId, approved, now });
+  await run(deny, { applicationId, loginIntentId, now });
 }
 
-const decide = statement('decide_device_login', {})`
-  with decided as (
-    update login_intents set approved = ${p.boolean('approved')}
+/** Lets the device in, unless the sign-in has ended, or a decision was made before. The user gets a notice. */
+export async function allowDevice(
+  call: Call,
+  { deviceApproval }: Pick<TokenKeys, 'deviceApproval'>,
+  login: DeviceLogin & { readonly completedAt: Date; readonly userId: string },
+): Promise<void> {
+  const { applicationId, clientName, id: loginIntentId, startedFrom, userId } = login;
+  const access = [userId, applicationId, clientName, startedFrom];
+  const notice = await noticeOfAccess(call, deviceApproval, { applicationId, access });
+  await call.run(allow, { ...signInOf(login), ...notice, loginIntentId, clientName, now: call.now });
+  call.notices?.wake();
+}
+
+const decide = (approved: SQL, condition: SQL) => sql`decided as (
+    update login_intents set approved = ${approved}
     where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('loginIntentId')} and response_mode = 'device'
       and approved is null and redeemed_at is null and expires_at > ${p.instant('now')}
-      and (completed_at is not null or not ${p.boolean('approved')})
-    returning coalesce(user_id, id) as resource
-  ), ${auditEvent({ resource: sql`resource`, from: sql`decided` })}
+      and ${condition}
+    returning user_id, coalesce(user_id, id) as resource
+  ), ${auditEvent({ resource: sql`resource`, from: sql`decided` })}`;
+
+const deny = statement('deny_device')`
+  with ${decide(sql`false`, sql`true`)}
+  select from decided`;
+
+const allow = statement('allow_device')`
+  with live as (
+    select id from users where ${isLiveSignIn}
+  ), ${decide(sql`true`, sql`completed_at is not null and exists (select 1 from live)`)}, ${noticesOf({
+    kind: 'deviceAllowed',
+    from: sql`decided join users on users.id = decided.user_id`,
+    userId: sql`users.id`,
+    recipient: sql`users.email`,
+    value: p.text('clientName'),
+  })}
   select from decided`;

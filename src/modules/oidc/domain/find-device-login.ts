@@ -24,6 +24,7 @@ const columns = {
   completedAt: loginIntents.completedAt,
   authenticatedAt: loginIntents.authenticatedAt,
   browserDigest: loginIntents.browserDigest,
+  answerDigest: loginIntents.answerDigest,
   /** Null until the person has decided. */
   approved: loginIntents.approved,
   userId: loginIntents.userId,

@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { p, type RowOfType, statement } from '../../../database/template.ts';
 import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import { announce, HAS_MESSAGES, type HasMessages } from '../../../domain/outbox/insert-message.ts';
+import { isStillHere } from '../../../domain/sessions/browser-cutoffs.ts';
 import { findOrBegin } from '../../../domain/sessions/find-or-begin-session.ts';
 import { type FormParts, formFor, inForms } from '../../../domain/sessions/forms.ts';
 import { endLateSession } from '../../../domain/sessions/late-sessions.ts';
@@ -15,7 +16,7 @@ import { CONTINUE, CONTINUE_FOR_CLIENT, type FOUND_FOR_CLIENT } from './continue
 import { endLateGrant } from './end-late-grant.ts';
 import { FOUND, insertGrant } from './insert-grant.ts';
 import { OidcError } from './oidc-error.ts';
-import { type CodeCall, isCodeOfSignedIn } from './redeem-code.ts';
+import type { CodeCall } from './redeem-code.ts';
 
 /** The sign-in of a grant. */
 interface GrantedSignIn {
@@ -163,12 +164,8 @@ function begin(notifies: 'yes' | 'unless asked', parts: FormParts): SQL {
     needsConsent: p.boolean('needsConsent'),
     scopeNames: p.texts('scopeNames'),
   });
-  const condition = isCodeOfSignedIn({
-    sid: p.uuid('sid'),
-    userId: p.uuid('userId'),
-    browserDigest: p.bytes('originBrowser'),
-    authenticatedAt: p.instant('authenticatedAt'),
-  });
+  const browser = { sid: p.uuid('sid'), browserDigest: p.bytes('originBrowser') };
+  const condition = isStillHere(p.instant('authenticatedAt'), browser);
   return findOrBegin(ORIGINS.parameters, notifies, { ...grant, parts, condition: sql`and ${condition}` });
 }
 

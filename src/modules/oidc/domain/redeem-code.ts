@@ -1,11 +1,9 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import { loginIntents } from '../../../database/intent-schema.ts';
 import { p, type RowOfType, statement, t } from '../../../database/template.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
 import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import type { Application, ApplicationCall } from '../../../domain/core/call.ts';
-import { isSignedInHere } from '../../../domain/sessions/browser-cutoffs.ts';
-import { isSidCutOff } from '../../../domain/sessions/cutoffs.ts';
 import { sidOf } from '../../../domain/sessions/sid.ts';
 import type { SignInMethod } from '../../../domain/tokens/verify-token.ts';
 import { CODE_LIFETIME_MS } from './authorization-answer.ts';
@@ -112,12 +110,3 @@ export const redeemedIntent = sql`redeemed as (
 const redeem = statement('redeem_code', REDEEMED)`
   with ${redeemedIntent}, ${auditEvent({ resource: sql`user_id`, from: sql`redeemed` })}
   select * from redeemed`;
-
-/** Returns the condition that nothing has signed the browser out, of the application or of Usher, since the sign-in. */
-export function isCodeOfSignedIn({
-  sid,
-  authenticatedAt,
-  ...browser
-}: Readonly<Record<'sid' | 'userId' | 'browserDigest' | 'authenticatedAt', SQL>>): SQL {
-  return sql`not ${isSidCutOff(sid, authenticatedAt)} and ${isSignedInHere(authenticatedAt, browser)}`;
-}

@@ -22,6 +22,11 @@ export function openBytes(keys: SealKeys, text: string): Buffer | undefined {
   return keys.some((key) => timingSafeEqual(macOf(key, bytes), mac)) ? bytes : undefined;
 }
 
+/** Returns what only Usher can compute of the bytes. */
+export function digestBytes([key]: SealKeys, bytes: Buffer): Buffer {
+  return macOf(key, bytes);
+}
+
 function macOf(key: KeyObject | undefined, bytes: Buffer): Buffer {
   if (!key) throw new Error('There is no key to seal with');
   return createHmac('sha256', key).update(bytes).digest();

@@ -1,8 +1,10 @@
 /** The page that asks whether a client that nobody has registered may act for the person who has signed in. */
 
+import { isSignInLive } from '../../../domain/login/find-login-state.ts';
 import { IMPERSONATION } from '../../../domain/tokens/verify-token.ts';
 import { toUuid } from '../../../encoding/uuid-bytes.ts';
-import { type IdentifiedBrowser, identifyBrowser, isOwnForm } from '../../../login-page/browser-cookie.ts';
+import { bindAnswer } from '../../../login-page/answer-cookie.ts';
+import { identifyBrowser, isOwnForm, type KnownBrowser } from '../../../login-page/browser-cookie.ts';
 import { loginPathOf } from '../../../login-page/login-request.ts';
 import { toPageApplication } from '../../../login-page/page-application.ts';
 import { sendPage } from '../../../login-page/responses.ts';
@@ -10,6 +12,7 @@ import { awaitsConsent, codeOf, isCodeLive } from '../domain/authorization-answe
 import {
   type AskedConsent,
   type AskingIntent,
+  allowAgain,
   allowClient,
   denyClient,
   findAskedConsent,
@@ -29,7 +32,7 @@ import { sendAnswer } from './send-answer.ts';
  */
 export async function askForConsent(request: OidcPageRequest): Promise<void> {
   const { context, call, isSecure, parameters } = request;
-  const browser = identifyBrowser(context, isSecure);
+  const browser = bindAnswer(context, identifyBrowser(context, isSecure));
   const intent = await findIntent(request, browser);
   const isAnswer = context.request.method === 'POST';
   if (isAnswer && !isOwnForm(browser, parameters.get('token') ?? ''))
@@ -44,32 +47,34 @@ export async function askForConsent(request: OidcPageRequest): Promise<void> {
   if (!asked) throw new PageProblem('unknown');
   const wasGiven = !isAnswer && (await isRemembered(call, intent, asked));
   if (!isAnswer && !wasGiven) return ask(request, browser, intent, asked);
-  await allowClient(call, intent, asked, { isRemembered: wasGiven });
+  if (wasGiven) await allowAgain(call, intent);
+  else await allowClient(call, request.parts.oidc.tokenKeys, intent, asked, context.clientAddress);
   await sendCode(request, browser);
 }
 
 /** Also answers a second click, and a browser that goes back. */
-async function sendCode(request: OidcPageRequest, browser: IdentifiedBrowser): Promise<void> {
+async function sendCode(request: OidcPageRequest, browser: KnownBrowser): Promise<void> {
   const { call, parts } = request;
   const intent = await findIntent(request, browser);
   if (!isCodeLive(intent, call.now)) throw new PageProblem(intent.expiresAt <= call.now ? 'expired' : 'completed');
   sendAnswer(request, intent, { code: codeOf(parts.oidc.tokenKeys.code, { ...intent, loginIntentId: intent.id }) });
 }
 
-/** Returns the completed login that the sealed link names, if this browser may have completed it. */
-async function findIntent({ call, oidcCall, parameters, parts }: OidcPageRequest, browser: IdentifiedBrowser) {
+/** Returns the completed login that the sealed link names, if this browser may have completed it and it has not ended. */
+async function findIntent({ call, oidcCall, parameters, parts }: OidcPageRequest, browser: KnownBrowser) {
   const bytes = openBytes(parts.oidc.tokenKeys.consent, parameters.get('login') ?? '');
   const intent = bytes && (await findAskingIntent(call, toUuid(bytes)));
   if (!intent) throw new PageProblem('unknown');
   oidcCall.setApplication(intent.applicationId);
   // Another page than Usher's has no such browser. Then the link alone shows who has signed in, as a code would.
   if (intent.browserDigest?.equals(browser.digest) === false) throw new PageProblem('unknown');
+  if (!(await isSignInLive(call, browser, intent))) throw new PageProblem('completed');
   return intent;
 }
 
 async function ask(
   request: OidcPageRequest,
-  { formToken }: IdentifiedBrowser,
+  { formToken }: KnownBrowser,
   intent: AskingIntent,
   asked: AskedConsent,
 ): Promise<void> {

@@ -5,7 +5,7 @@ import { bindAnswer } from '../../../login-page/answer-cookie.ts';
 import { identifyBrowser } from '../../../login-page/browser-cookie.ts';
 import type { AuthorizationRequest } from '../domain/authorization-request.ts';
 import { createCode } from '../domain/code.ts';
-import { allowClient, findAskedConsent, findAskingIntent, isRemembered } from '../domain/consent.ts';
+import { allowAgain, findAskedConsent, findAskingIntent, isRemembered } from '../domain/consent.ts';
 import { readIdTokenHint } from '../domain/id-token-hint.ts';
 import { OidcError } from '../domain/oidc-error.ts';
 import type { AskedApplication, AskingClient } from './asking-client.ts';
@@ -47,5 +47,5 @@ async function consentSilently(call: Call, loginIntentId: string): Promise<void>
   const intent = await findAskingIntent(call, loginIntentId);
   const asked = intent && (await findAskedConsent(call, intent));
   if (!asked || !(await isRemembered(call, intent, asked))) throw new OidcError('consent_required');
-  await allowClient(call, intent, asked, { isRemembered: true });
+  await allowAgain(call, intent);
 }

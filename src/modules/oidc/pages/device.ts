@@ -4,13 +4,14 @@
  */
 import { isSignInLive } from '../../../domain/login/find-login-state.ts';
 import { createAuthPageLink } from '../../../domain/login/generate-auth-url.ts';
+import { bindAnswer } from '../../../login-page/answer-cookie.ts';
 import { type IdentifiedBrowser, identifyBrowser, isOwnForm } from '../../../login-page/browser-cookie.ts';
 import { loginPathOf } from '../../../login-page/login-request.ts';
 import { toPageApplication } from '../../../login-page/page-application.ts';
 import { sendPage, sendRedirect } from '../../../login-page/responses.ts';
 import { DEVICE_PATHS } from '../domain/authorization-answer.ts';
 import { createCode, readCode } from '../domain/code.ts';
-import { decideDeviceLogin } from '../domain/decide-device-login.ts';
+import { allowDevice, denyDevice } from '../domain/decide-device-login.ts';
 import { readUserCode } from '../domain/device-codes.ts';
 import { type DeviceLogin, findDeviceLogin } from '../domain/find-device-login.ts';
 import { findUserCode } from '../domain/find-user-code.ts';
@@ -61,23 +62,21 @@ export async function showDeviceRequest(request: OidcPageRequest): Promise<void>
 /** Asks the person who has just completed the login whether to let the device in. */
 export async function approveDevice(request: OidcPageRequest): Promise<void> {
   const { call, context } = request;
-  const browser = identifyBrowser(context, request.isSecure);
+  const browser = bindAnswer(context, identifyBrowser(context, request.isSecure));
   const login = await findLogin(request, 'deviceApproval', 'code');
   const { browserDigest, completedAt, userId, userLabel } = login;
   if (!completedAt || !userId || userLabel === null) throw new PageProblem('unknown');
   // Another page than Usher's may have completed the login: it does not know the browser.
-  if (browserDigest) {
-    const isOwn = browserDigest.equals(browser.digest);
-    if (!isOwn || !(await isSignInLive(call, { ...login, browserDigest, completedAt, userId })))
-      throw new PageProblem('completed');
-  }
+  const isOther = browserDigest?.equals(browser.digest) === false;
+  if (isOther || !(await isSignInLive(call, browser, { ...login, completedAt, userId })))
+    throw new PageProblem('completed');
   if (await decides(request, browser, login)) return;
   sendPage(context, 200, renderDeviceApproval(toView(request, browser, login, 'code'), userLabel));
 }
 
 /** Stores a decision that was posted, or shows one that was made before. Returns whether it has answered the request. */
 async function decides(request: OidcPageRequest, browser: IdentifiedBrowser, login: DeviceLogin): Promise<boolean> {
-  const { call, context, parameters, place } = request;
+  const { call, context, parameters, parts, place } = request;
   const name = place.path.endsWith(DEVICE_PATHS.approval) ? 'code' : 'request';
   if (login.approved !== null) {
     sendPage(context, 200, renderDeviceResult(toView(request, browser, login, name), login.approved));
@@ -86,8 +85,11 @@ async function decides(request: OidcPageRequest, browser: IdentifiedBrowser, log
   if (login.expiresAt <= call.now) throw new PageProblem('device-expired');
   if (context.request.method !== 'POST') return false;
   requireOwnForm(request, browser);
-  const approved = name === 'code' && parameters.get('decision') === 'allow';
-  await decideDeviceLogin(call, login, { approved });
+  const { completedAt, userId } = login;
+  const isAllowed = name === 'code' && parameters.get('decision') === 'allow';
+  if (isAllowed && completedAt && userId) {
+    await allowDevice(call, parts.oidc.tokenKeys, { ...login, completedAt, userId });
+  } else await denyDevice(call, login);
   sendRedirect(context, toUrl(request, place.path, { [name]: parameters.get(name) ?? '' }));
   return true;
 }

@@ -18,7 +18,7 @@ import type { OidcCall } from '../endpoints/oidc-call.ts';
 export interface OidcPageParts
   extends Pick<
     LoginPageParts,
-    'authPageUrl' | 'browserSignIns' | 'logins' | 'onSignedOut' | 'rememberedSignIns' | 'tokens'
+    'authPageUrl' | 'browserSignIns' | 'logins' | 'notices' | 'onSignedOut' | 'rememberedSignIns' | 'tokens'
   > {
   readonly sessionMaxAgeSeconds: number;
   readonly oidc: OidcProvider;

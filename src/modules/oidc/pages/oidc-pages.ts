@@ -94,7 +94,9 @@ async function serve(page: OidcPage, context: HttpContext, { isSecure, base, par
       if (known === 'POST') form = await readPostedForm(context, MAX_FORM_BYTES, oidcCall.deadline);
       const { languages, place } = viewOf();
       rememberLanguage(context, languages, isSecure);
-      const call = oidcCall.toDomainCall(BY_PERSON);
+      const toLanguage = (locale?: string | null) => languages.languageFor(locale).tag;
+      const notices = parts.notices && { ...parts.notices, toLanguage };
+      const call = { ...oidcCall.toDomainCall(BY_PERSON), notices };
       const parameters = new Parameters(form);
       const pageRequest = { context, oidcCall, call, parameters, languages, place, isSecure, parts };
       // Admission begins here, so that a browser that sends its form slowly does not count.

@@ -1,10 +1,12 @@
 /** Decisions about a device that reach Postgres one after the other, although both browsers were asked before. */
+import { randomUUID } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
 import { Database } from '../../../../src/database/database.ts';
 import { BY_USHER, withAudit } from '../../../../src/domain/audit/audit-event.ts';
 import { beginDeviceLogin } from '../../../../src/modules/oidc/domain/begin-device-login.ts';
-import { decideDeviceLogin } from '../../../../src/modules/oidc/domain/decide-device-login.ts';
+import { allowDevice, denyDevice } from '../../../../src/modules/oidc/domain/decide-device-login.ts';
 import { loginIntentIdsOf } from '../../../../src/modules/oidc/domain/device-codes.ts';
+import { findDeviceLogin } from '../../../../src/modules/oidc/domain/find-device-login.ts';
 import { deriveTokenKeys } from '../../../../src/modules/oidc/domain/token-keys.ts';
 import { LAYOUT } from '../../../support/database.ts';
 import { adminClient, createTenant, createTestUser, startTestService } from '../../../support/service.ts';
@@ -26,20 +28,34 @@ async function begin() {
   const wanted = { address: '::1', scope: 1, names: [], requiredAssurance: 1 };
   const { deviceCode } = await beginDeviceLogin(call, keys, wanted);
   const [id = ''] = loginIntentIdsOf(keys.deviceCode, deviceCode);
-  const login = { id, applicationId: tenant.id };
   const read = async () => {
     const [row] = await service.database.sql`select approved from usher.login_intents where id = ${id}`;
     return row?.approved;
   };
-  return { id, decide: (approved: boolean) => decideDeviceLogin(call, login, { approved }), read };
+  const decide = async (approved: boolean, userId: string = randomUUID()) => {
+    const found = await findDeviceLogin(call, id);
+    if (!found) throw new Error('The login of the device is missing');
+    const completed = { ...found, completedAt: found.completedAt ?? now, userId };
+    await (approved ? allowDevice(call, keys, completed) : denyDevice(call, found));
+  };
+  return { id, decide, read };
 }
 
 test('nobody lets a device in before the sign-in, but may deny it', async () => {
   const { decide, read } = await begin();
-  await decide(true);
+  await decide(true, (await createTestUser(service)).id);
   expect(await read()).toBe(null);
   await decide(false);
   expect(await read()).toBe(false);
+});
+
+test('a device stays out once the sign-in has ended', async () => {
+  const { id, decide, read } = await begin();
+  const { id: userId } = await createTestUser(service);
+  await adminClient(service).completeLogin({ loginIntentId: id, userId });
+  await adminClient(service).endUserSessions({ userId });
+  await decide(true, userId);
+  expect(await read()).toBe(null);
 });
 
 test.each([
@@ -49,6 +65,6 @@ test.each([
   const { id, decide, read } = await begin();
   const { id: userId } = await createTestUser(service);
   await adminClient(service).completeLogin({ loginIntentId: id, userId });
-  for (const approved of [first, second]) await decide(approved);
+  for (const approved of [first, second]) await decide(approved, userId);
   expect(await read()).toBe(first);
 });
