@@ -2,6 +2,8 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
+import { createDirectory } from './config/files.ts';
+import { nameSettings } from './config/name-settings.ts';
 import { completeSecrets, type Secrets } from './config/secrets.ts';
 import { isCluster } from './database/embedded-cluster.ts';
 import { startEmbeddedPostgres } from './database/embedded-postgres.ts';
@@ -51,6 +53,7 @@ async function startOwnPostgres(
   { logger, onFatal, onProgress }: BootstrapOptions,
   stack: AsyncDisposableStack,
 ): Promise<string> {
+  await createDirectory(dataDir).catch(nameSettings('DATA_DIR'));
   const isNew = !isCluster(join(dataDir, 'postgres'));
   onProgress?.(`${isNew ? 'Setting up' : 'Starting'} Postgres in ${dataDir}`);
   const postgres = await startEmbeddedPostgres(dataDir, {

@@ -1,8 +1,9 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
 import { pipeline } from 'node:stream/promises';
 import type { Logger } from 'pino';
-import { type Config, readDatabaseSchema } from './config/config.ts';
+import { type Config, readDatabaseSettings } from './config/config.ts';
+import { readSettingFile } from './config/files.ts';
 import { findMisspeltSettings } from './config/misspelt-settings.ts';
 import { nameSettings } from './config/name-settings.ts';
 import { findRemovedSettings } from './config/removed-settings.ts';
@@ -12,6 +13,7 @@ import { migrateDatabase } from './database/migrate.ts';
 import { describeFailure } from './database/start-failure.ts';
 import { renderFirstScreen } from './first-screen.ts';
 import { createLogger } from './log.ts';
+import type { Module } from './modules/module.ts';
 import { ALL_SETTINGS, type FullConfig, MODULES, readFullConfig } from './modules/modules.ts';
 import { portsOfModules } from './modules/open-modules.ts';
 import { Progress } from './progress.ts';
@@ -25,20 +27,17 @@ const PARENT_CHECK_MS = 500;
 if (existsSync('.env')) loadEnvFile('.env');
 
 try {
-  if (process.argv[2] === 'migrate') await migrate(process.env.DATABASE_URL);
-  else if (process.argv[2] === 'distribute') await distribute(process.env.DATABASE_URL);
-  else if (process.argv[2]) await runCommand(process.argv[2], process.argv.slice(3));
-  else await serve();
+  const [, , command, ...given] = process.argv;
+  if (command === undefined) await serve();
+  else await runCommand(command, given);
 } catch (error) {
   process.stderr.write(`usher: ${describeFailure(error)}\n`);
   process.exit(1);
 }
 
-async function distribute(databaseUrl: string | undefined): Promise<void> {
-  await migrate(databaseUrl);
-  if (!databaseUrl) return;
+async function distribute(): Promise<void> {
+  const { databaseUrl, schema } = await migrate();
   using progress = new Progress(writeStep);
-  const schema = readDatabaseSchema(process.env);
   const distributions = await distributeTables(databaseUrl, schema, progress.report);
   progress.end();
   if (distributions.length === 0) process.stdout.write('Every table is distributed already\n');
@@ -46,24 +45,34 @@ async function distribute(databaseUrl: string | undefined): Promise<void> {
     process.stdout.write(`${table}: ${column === null ? 'a copy on every server' : `distributed by ${column}`}\n`);
 }
 
-async function migrate(databaseUrl: string | undefined): Promise<void> {
-  if (!databaseUrl) throw new Error('DATABASE_URL is required');
+async function migrate() {
+  const settings = readDatabaseSettings(process.env);
   const onWait = (reason: string) => process.stderr.write(`usher: migrations wait: ${reason}\n`);
   using progress = new Progress(writeStep);
-  const options = { schema: readDatabaseSchema(process.env), onWait, onProgress: progress.report };
-  const { migrated } = await migrateDatabase(databaseUrl, options);
+  const options = { schema: settings.schema, onWait, onProgress: progress.report };
+  const { migrated } = await migrateDatabase(settings.databaseUrl, options);
   progress.end();
   process.stdout.write(migrated === 0 ? 'No migration is pending\n' : `Migrations applied: ${migrated}\n`);
+  return settings;
 }
 
 function writeStep(step: string): void {
   process.stderr.write(`usher: ${step}\n`);
 }
 
-/** Runs a command of a module. */
 async function runCommand(name: string, given: readonly string[]): Promise<void> {
-  const run = MODULES.flatMap(({ commands }) => commands?.[name] ?? [])[0];
-  if (!run) throw new Error(`There is no command ${name}`);
+  const own = { migrate, distribute };
+  const ofModules = Object.assign({}, ...MODULES.map(({ commands }) => commands)) as NonNullable<Module['commands']>;
+  const names = [...Object.keys(own), ...Object.keys(ofModules)];
+  if (!names.includes(name)) throw new Error(`There is no command ${name}, but ${names.join(', ')}`);
+  const run = ofModules[name];
+  // The first parameter is the configuration.
+  const most = run ? run.length - 1 : 0;
+  if (given.length > most)
+    throw new Error(
+      `${name} takes ${most === 0 ? 'no argument' : `${most} ${most === 1 ? 'argument' : 'arguments'} at most`}`,
+    );
+  if (!run) return void (await own[name as keyof typeof own]());
   const output = await run(readEnvironment(), ...given);
   await pipeline(typeof output === 'string' ? [output] : output, process.stdout, { end: false });
 }
@@ -80,8 +89,12 @@ async function serve(): Promise<void> {
   let close = async (exitCode: number): Promise<void> => process.exit(exitCode);
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => close(0));
   // First, so that a start with an unusable port fails before it creates a database.
-  const { host, port } = config;
-  await requireFreePorts([{ host, port, settings: ['HOST', 'PORT'] }, ...portsOfModules(config)]);
+  const { host, port, metricsHost, metricsPort = 0 } = config;
+  await requireFreePorts([
+    { host, port, settings: ['HOST', 'PORT'] },
+    { host: metricsHost, port: metricsPort, settings: ['METRICS_HOST', 'METRICS_PORT'] },
+    ...portsOfModules(config),
+  ]);
   const metrics = await openMetrics(config, logger);
   using progress = new Progress((doing) => logger.warn({ doing }, 'still starting'));
   const server = await startServer(config, { logger, onFatal: fatal.resolve, onProgress: progress.report });
@@ -111,7 +124,7 @@ function isOtherPort(publicUrl: string | undefined, url: string): boolean {
 }
 
 function readEnvironment(): FullConfig {
-  return readFullConfig(process.env, (path) => readFileSync(path, 'utf8'));
+  return readFullConfig(process.env, readSettingFile);
 }
 
 async function openMetrics({ metricsHost: host, metricsPort: port }: Config, logger: Logger) {

@@ -28,6 +28,9 @@ export function parseAdminKeys(text: string): readonly NamedAdminKey[] {
   if (keys.length === 0 || keys.some(({ key }) => key.length < MIN_LENGTH)) {
     throw new Error(`must hold a line name:key for each key, with at least ${MIN_LENGTH} characters in the key`);
   }
+  if (!keys.every(({ key }) => /^[\x20-\x7e]+$/.test(key))) {
+    throw new Error('must hold keys of ASCII characters only, as headers do');
+  }
   const names = new Set(keys.map(({ name }) => name));
   if (names.size < keys.length || names.has('admin')) {
     throw new Error('must hold different names, none of them admin');

@@ -25,7 +25,8 @@ export interface Config extends Omit<SettingValues, Secret | Paired | 'loginMeth
 /** The message names every wrong setting. */
 export class ConfigError extends Error {
   constructor(problems: readonly string[]) {
-    super(`Invalid settings: ${problems.join('; ')}`);
+    // One line, whatever a setting holds.
+    super(`Invalid settings: ${problems.join('; ').replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ')}`);
   }
 }
 
@@ -34,6 +35,10 @@ type ReadFile = (path: string) => string;
 
 /** The default of PUBLIC_URL, without the port: checks need only the host. */
 const LOCALHOST = 'http://localhost';
+
+/** Expiry keeps pending deliveries for this many days longer than the log of webhooks. */
+const REDELIVERY_DAYS = 4;
+const DAY_SECONDS = 86_400;
 
 /** The values of the core, and the URL of Usher also if none is set. */
 interface CoreValues extends SettingValues {
@@ -90,11 +95,22 @@ export function readConfig(env: Environment, readFile: ReadFile, modules: readon
   if (others.adminKeys.some(({ key }) => key === adminKey)) {
     problems.push('ADMIN_KEYS_FILE must not hold the key of ADMIN_KEY');
   }
+  if (env.SIGN_IN_LOG_DAYS && others.signInLogDays > others.auditLogDays) {
+    problems.push('SIGN_IN_LOG_DAYS must be AUDIT_LOG_DAYS at most');
+  }
+  if (others.authPageUrl !== undefined && others.authPageUrl === `${core.publicUrl.replace(/\/$/, '')}/login`) {
+    problems.push('AUTH_PAGE_URL must not be the login page of Usher, which is there without it');
+  }
+  const retrySeconds = others.webhookRetrySchedule.reduce((sum, seconds) => sum + seconds, 0);
+  if (retrySeconds > (others.webhookLogDays + REDELIVERY_DAYS) * DAY_SECONDS) {
+    problems.push(`WEBHOOK_RETRY_SCHEDULE must end within WEBHOOK_LOG_DAYS and ${REDELIVERY_DAYS} more days`);
+  }
   if (problems.length > 0) throw new ConfigError(problems);
 
   return {
     ...Object.assign({}, ...ofModules.map(({ values: given }) => given)),
     ...others,
+    signInLogDays: Math.min(others.signInLogDays, others.auditLogDays),
     loginMethods,
     blockedEmailDomainsFile: env.BLOCKED_EMAIL_DOMAINS_FILE || undefined,
     secrets: {
@@ -118,12 +134,15 @@ function offerCodes(env: Environment): OfferedMethod {
   return { name: 'email', problem };
 }
 
-/** Reads only the database schema, for commands that need no other setting. @throws ConfigError */
-export function readDatabaseSchema(env: Environment): string {
+/** Reads only the settings of the database, for commands that need no other. @throws Error of one line */
+export function readDatabaseSettings(env: Environment): { readonly databaseUrl: string; readonly schema: string } {
   const problems: string[] = [];
-  const schema = readValue(SETTINGS.databaseSchema, { env, readFile: String, problems });
+  const source = { env, readFile: String, problems };
+  const databaseUrl = readValue(SETTINGS.databaseUrl, source);
+  const schema = readValue(SETTINGS.databaseSchema, source);
   if (problems.length > 0) throw new ConfigError(problems);
-  return schema;
+  if (!databaseUrl) throw new Error('DATABASE_URL is required');
+  return { databaseUrl, schema };
 }
 
 interface Source {

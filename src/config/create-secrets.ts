@@ -3,9 +3,9 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { completeSecrets, SECRET_FILES } from './secrets.ts';
 
-const [, , directory] = process.argv;
+const [, , directory, ...others] = process.argv;
 try {
-  if (!directory) throw new Error('Usage: npm run secrets <directory>');
+  if (!directory || others.length > 0) throw new Error('Usage: npm run secrets <directory>');
   await createSecrets(directory);
 } catch (error) {
   process.stderr.write(`usher: ${error instanceof Error ? error.message : error}\n`);

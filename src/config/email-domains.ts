@@ -2,6 +2,7 @@
  * Lists of e-mail domains. An entry matches the domain in every spelling, and its sub-domains: `example.com` also
  * matches `ada@mail.EXAMPLE.com.`.
  */
+import { isIP } from 'node:net';
 import { toDomainKey } from './email-address.ts';
 import { splitLines } from './parse-setting.ts';
 
@@ -26,7 +27,8 @@ export function parseEmailDomains(text: string): readonly string[] {
     const entry = line.replace(/#.*/, '').trim();
     if (entry === '') return [];
     const domain = toListedDomain(entry);
-    if (domain === undefined) throw new Error(`must hold a domain per line, such as example.com: line ${index + 1}`);
+    if (domain === undefined || isIP(domain) !== 0)
+      throw new Error(`must hold a domain per line, such as example.com: line ${index + 1}`);
     return [domain];
   });
 }

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JWK } from 'jose';
-import { readOrCreateFile } from './read-or-create-file.ts';
+import { createDirectory, readOrCreateFile } from './files.ts';
 import {
   generateAuthSigningKeys,
   generateOidcSigningKeys,
@@ -34,7 +33,7 @@ export const SECRET_FILES: readonly string[] = Object.keys(CURES);
 /** Reads the secrets that are not given from files in the directory. Creates missing files with mode 0600. */
 export async function completeSecrets(given: Partial<Secrets>, directory: string): Promise<Secrets> {
   const readOrGenerate = async <T>(name: string, generate: () => string, parse: (text: string) => T): Promise<T> => {
-    await mkdir(directory, { recursive: true, mode: 0o700 });
+    await createDirectory(directory);
     const file = join(directory, name);
     const text = await readOrCreateFile(file, () => `${generate()}\n`);
     try {
@@ -62,6 +61,7 @@ export async function completeSecrets(given: Partial<Secrets>, directory: string
 export function parseAdminKey(text: string): string {
   const key = text.trim();
   if (key.length < 32) throw new Error('must have at least 32 characters');
+  if (!/^[\x20-\x7e]+$/.test(key)) throw new Error('must have ASCII characters only, as headers do');
   return key;
 }
 
@@ -72,5 +72,6 @@ export function parseEncryptionKeys(text: string): readonly Buffer[] {
   if (keys.length === 0 || !keys.every((key) => /^[A-Za-z0-9+/]{43}=$/.test(key))) {
     throw new Error('must hold 32 bytes in base64 on each line');
   }
+  if (new Set(keys).size < keys.length) throw new Error('must hold different keys');
   return keys.map((key) => Buffer.from(key, 'base64'));
 }

@@ -6,8 +6,12 @@ import {
   integerBetween,
   parseBoolean,
   parseDatabaseUrlText,
+  parseDirectory,
   parseForeignUrl,
+  parseHost,
+  parseIssuer,
   parseLoginMethods,
+  parseMailFrom,
   parseNetworks,
   parseOneOf,
   parseOrigins,
@@ -26,7 +30,7 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'
 
 /** The settings of the core, by the names of their fields in `Config`. Modules have more. */
 export const SETTINGS = {
-  host: setting('HOST', String, 'Address to listen on.', { isEssential: true, default: '127.0.0.1' }),
+  host: setting('HOST', parseHost, 'Address to listen on.', { isEssential: true, default: '127.0.0.1' }),
   port: setting('PORT', integerBetween(0, 65_535), 'Port to listen on; `0` takes a free one.', {
     isEssential: true,
     default: 8080,
@@ -46,7 +50,9 @@ export const SETTINGS = {
   migrateOnStart: setting('MIGRATE_ON_START', parseBoolean, '`false` leaves migrations to `npm run migrate`.', {
     default: true,
   }),
-  dataDir: setting('DATA_DIR', String, 'Directory of embedded Postgres and generated secrets.', { default: '.data' }),
+  dataDir: setting('DATA_DIR', parseDirectory, 'Directory of embedded Postgres and generated secrets.', {
+    default: '.data',
+  }),
   adminKey: setting('ADMIN_KEY', parseAdminKey, 'Key of `AdminService`, at least 32 characters.', {
     isEssential: true,
     defaultText: 'generated',
@@ -103,8 +109,11 @@ export const SETTINGS = {
     defaultText: 'the terminal, if embedded',
     requiredWith: 'MAIL_FROM',
   }),
-  mailFrom: setting('MAIL_FROM', String, 'Sender of the e-mails.', { isEssential: true, requiredWith: 'SMTP_URL' }),
-  issuer: setting('AUTH_ISSUER', String, 'Another issuer whose auth tokens Usher accepts.', {
+  mailFrom: setting('MAIL_FROM', parseMailFrom, 'Sender of the e-mails.', {
+    isEssential: true,
+    requiredWith: 'SMTP_URL',
+  }),
+  issuer: setting('AUTH_ISSUER', parseIssuer, 'Another issuer whose auth tokens Usher accepts.', {
     requiredWith: 'AUTH_JWKS_URL',
   }),
   jwksUrl: setting('AUTH_JWKS_URL', parseForeignUrl, 'JWK Set of `AUTH_ISSUER`.', { requiredWith: 'AUTH_ISSUER' }),
@@ -129,7 +138,7 @@ export const SETTINGS = {
     isEssential: true,
     requiredWith: 'METRICS_HOST',
   }),
-  metricsHost: setting('METRICS_HOST', String, 'Address of `/metrics`. Keep it off the internet.', {
+  metricsHost: setting('METRICS_HOST', parseHost, 'Address of `/metrics`. Keep it off the internet.', {
     isEssential: true,
     default: '127.0.0.1',
   }),

@@ -1,4 +1,4 @@
-import { integerBetween, parseBoolean, parseNetworks, parseUrlWithCredentials, splitList } from './parse-setting.ts';
+import { integerBetween, parseBoolean, parseNetworks, parseProxyUrl, splitList } from './parse-setting.ts';
 import { setting } from './setting.ts';
 
 export const WEBHOOK_SETTINGS = {
@@ -21,7 +21,7 @@ export const WEBHOOK_SETTINGS = {
   ),
   webhookProxyUrl: setting(
     'WEBHOOK_PROXY_URL',
-    parseUrlWithCredentials,
+    parseProxyUrl,
     'HTTP proxy through which webhooks are sent. Then the proxy must refuse internal addresses.',
   ),
   webhooksPerApplication: setting(
@@ -30,7 +30,7 @@ export const WEBHOOK_SETTINGS = {
     'How many webhooks an application may have.',
     { default: 1_000 },
   ),
-  webhookTimeoutMs: setting('WEBHOOK_TIMEOUT_MS', integerBetween(1, 60_000), 'The longest an attempt may take.', {
+  webhookTimeoutMs: setting('WEBHOOK_TIMEOUT_MS', integerBetween(100, 60_000), 'The longest an attempt may take.', {
     default: 15_000,
   }),
   webhookRetrySchedule: setting(

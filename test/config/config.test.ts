@@ -127,8 +127,15 @@ test.each<[Environment, Partial<FullConfig>]>([
     { authIssuer: { issuer: 'https://issuer.test', jwksUrl: 'https://issuer.test/jwks.json' } },
   ],
   [{ DATABASE_CONNECTIONS: '64' }, { databaseConnections: 64 }],
+  [{ AUDIT_LOG_DAYS: '30' }, { auditLogDays: 30, signInLogDays: 30 }],
+  [{ AUDIT_LOG_DAYS: '30', SIGN_IN_LOG_DAYS: '30' }, { signInLogDays: 30 }],
+  [{ WEBHOOK_LOG_DAYS: '1' }, { webhookLogDays: 1 }],
+  [
+    { HOST: 'usher.internal', METRICS_PORT: '1', METRICS_HOST: '::1' },
+    { host: 'usher.internal', metricsHost: '::1' },
+  ],
   [{ LOG_LEVEL: 'silent' }, { logLevel: 'silent' }],
-  [{ REQUEST_TIMEOUT_MS: '1' }, { requestTimeoutMs: 1 }],
+  [{ REQUEST_TIMEOUT_MS: '100' }, { requestTimeoutMs: 100 }],
   [{ SHUTDOWN_TIMEOUT_MS: '600000' }, { shutdownTimeoutMs: 600_000 }],
   [{ TLS_CERT_FILE: 'cert.pem', TLS_KEY_FILE: 'key.pem' }, { tls: { cert: certificate.cert, key: certificate.key } }],
 ])('accepts %o', (env, expected) => {
@@ -199,7 +206,7 @@ describe('refuses', () => {
     ]),
     ...each('MIGRATE_ON_START', 'must be one of true, false', ['no', '0', 'FALSE']),
     ...each('LOG_LEVEL', 'must be one of trace, debug, info, warn, error, fatal, silent', ['INFO', 'verbose']),
-    ...each('REQUEST_TIMEOUT_MS', 'must be a whole number from 1 to 600000', ['0', '600001', '5s']),
+    ...each('REQUEST_TIMEOUT_MS', 'must be a whole number from 100 to 600000', ['1', '99', '600001', '5s']),
     ...each('SHUTDOWN_TIMEOUT_MS', 'must be a whole number from 1 to 600000', ['0', '600001', 'never']),
   ])('%s=%s', (name, value, problem) => {
     expect(problemsOf({ [name]: value })).toBe(`Invalid settings: ${name} ${problem}`);

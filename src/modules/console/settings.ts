@@ -1,5 +1,5 @@
 import type { Config, Environment } from '../../config/config.ts';
-import { integerBetween, isOrigin } from '../../config/parse-setting.ts';
+import { integerBetween, isOrigin, parseHost } from '../../config/parse-setting.ts';
 import { setting, type ValuesOf } from '../../config/setting.ts';
 import { type Operators, parseOperators } from './operators.ts';
 
@@ -10,7 +10,7 @@ const CONSOLE_SETTINGS = {
     'Port of the [console](src/modules/console/README.md) for operators.',
     { defaultText: 'none; the port after `PORT`, if embedded' },
   ),
-  consoleHost: setting('CONSOLE_HOST', String, 'Address of the console. Keep it off the internet.', {
+  consoleHost: setting('CONSOLE_HOST', parseHost, 'Address of the console. Keep it off the internet.', {
     default: '127.0.0.1',
   }),
   consoleUrl: setting('CONSOLE_URL', parseOrigin, 'Origin of the console in browsers.', {
@@ -28,6 +28,9 @@ const CONSOLE_SETTINGS = {
 export const ofConsole = {
   settings: CONSOLE_SETTINGS,
   complete(env: Environment, problems: string[]): { readonly operatorsFile: string | undefined } {
+    if (env.CONSOLE_URL && env.PUBLIC_URL && isSameOrigin(env.CONSOLE_URL, env.PUBLIC_URL)) {
+      problems.push('CONSOLE_URL must have another host or port than PUBLIC_URL');
+    }
     // The embedded mode has an operator of its own.
     if (env.DATABASE_URL && env.CONSOLE_PORT && !env.OPERATORS_FILE) {
       problems.push('OPERATORS_FILE is required with CONSOLE_PORT and DATABASE_URL');
@@ -39,6 +42,10 @@ export const ofConsole = {
 export interface ConsoleConfig extends Config, ValuesOf<typeof CONSOLE_SETTINGS> {
   /** The path of `OPERATORS_FILE`, which is read again when it changes. */
   readonly operatorsFile?: string | undefined;
+}
+
+function isSameOrigin(one: string, other: string): boolean {
+  return URL.canParse(one) && URL.canParse(other) && new URL(one).origin === new URL(other).origin;
 }
 
 /** Returns the origin in the form of the `Origin` header: without the last slash. */

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Config } from '../../config/config.ts';
-import { readOrCreateFile } from '../../config/read-or-create-file.ts';
+import { readOrCreateFile } from '../../config/files.ts';
 import { p, statement } from '../../database/template.ts';
 import { BY_USHER, withAudit } from '../../domain/audit/audit-event.ts';
 import type { ApplicationCall, Call } from '../../domain/core/call.ts';

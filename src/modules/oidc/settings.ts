@@ -1,8 +1,8 @@
 import { setting, type ValuesOf } from '../../config/setting.ts';
-import { parseClientHosts } from './clients/client-hosts.ts';
+import { type ClientHosts, parseClientHosts } from './clients/client-hosts.ts';
 
 export const OIDC_SETTINGS = {
-  clientMetadataHosts: setting(
+  clientMetadataHosts: setting<ClientHosts | undefined>(
     'CLIENT_METADATA_HOSTS',
     parseClientHosts,
     'Hosts, comma-separated, whose clients may ask for access to resources without being registered: `claude.ai`, `*.example.com`, `*`. Their metadata is fetched as webhooks are sent.',

@@ -23,8 +23,12 @@ export const ofPasskeys: ModuleSettings<PasskeySettings> = {
     return [{ name: 'passkey', problem }];
   },
   complete(_, problems, { passkeyRpId, publicUrl }) {
-    if (passkeyRpId && !isRelyingPartyOf(passkeyRpId, publicUrl)) {
+    if (!passkeyRpId) return {};
+    if (!isRelyingPartyOf(passkeyRpId, publicUrl)) {
       problems.push('PASSKEY_RP_ID must be the host of PUBLIC_URL or a parent of it');
+    } else if (!passkeyRpId.includes('.') && new URL(publicUrl).hostname !== passkeyRpId) {
+      // Browsers refuse it.
+      problems.push('PASSKEY_RP_ID must not be a top-level domain');
     }
     return {};
   },

@@ -1,4 +1,5 @@
 /** Which clients may do without a registration, by the hosts of their metadata. */
+import { splitSet } from '../../../config/parse-setting.ts';
 import { readClientUrl } from './client-url.ts';
 
 export interface ClientHosts {
@@ -12,17 +13,15 @@ export interface ClientHosts {
 /** How an operator allows a host. Only a host with a name of its own may have an internal address. */
 export type HostMatch = 'named' | 'wildcard';
 
-const HOST = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
+/** A name. Its last label is no number, because an IP address has one. */
+const HOST = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)*(?!\d+$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/;
 
-/** @throws Error for what is neither a host nor a wildcard for its first labels */
-export function parseClientHosts(text: string): ClientHosts | undefined {
-  const hosts = text
-    .split(',')
-    .map((host) => host.trim().toLowerCase())
-    .filter((host) => host !== '');
-  const wrong = hosts.find((host) => host !== '*' && !HOST.test(host.replace(/^\*\./, '')));
-  if (wrong !== undefined) throw new Error('must be hosts such as claude.ai, *.example.com or *, comma-separated');
-  if (hosts.length === 0) return undefined;
+/** @throws Error for what is neither the name of a host nor a wildcard for its first labels */
+export function parseClientHosts(text: string): ClientHosts {
+  const hosts = splitSet(text.toLowerCase());
+  if (!hosts.every((host) => host === '*' || HOST.test(host.replace(/^\*\./, '')))) {
+    throw new Error('must be hosts by name, such as claude.ai, *.example.com or *, comma-separated');
+  }
   return {
     named: new Set(hosts.filter((host) => !host.startsWith('*'))),
     suffixes: hosts.filter((host) => host.startsWith('*.')).map((host) => host.slice(1)),
