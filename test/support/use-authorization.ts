@@ -18,7 +18,7 @@ export async function useAuthorization(call: Call, tenant: Tenant): Promise<void
   const parameters = new Parameters(authorizationOf(tenant).toString());
   const target = { ...readAnswerTarget(parameters), redirectUri: REDIRECT_URI };
   const wanted = readAuthorizationRequest(parameters, client);
-  await beginAuthorization(call, client, target, { ...wanted, ...FOR_ITSELF });
+  await beginAuthorization(call, client, target, { ...wanted, scope: 1, ...FOR_ITSELF });
   await extendCode(call, newBrowser(), randomUUID());
   await endGrantsOfBrowser(call, { applicationId: tenant.id, userId: randomUUID(), sid: randomUUID() });
 }

@@ -69,7 +69,7 @@ export async function signInForLong(
   });
   const [redirectUri = ''] = application.redirectUris;
   const target = { redirectUri, state: randomBytes(16).toString('hex'), responseMode: 'query' } as const;
-  const wanted: AuthorizationRequest = {
+  const wanted: AuthorizationRequest & { readonly scope: number } = {
     ...{ scope: readScope('openid email profile'), nonce: randomBytes(16).toString('hex'), codeChallenge: null },
     prompt: '',
     asksConsent: false,

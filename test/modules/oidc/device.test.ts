@@ -213,6 +213,23 @@ describe('a device for a resource', () => {
     expect(await errorOf(poll(service, cli, own, { more }))).toBe('400 invalid_grant');
   });
 
+  it('asks without a scope for all that the resource has, or for openid, and not for unknown ones alone', async () => {
+    const { cli, api, more } = await open();
+    for (const [of, options, scope] of [
+      [api, { more }, 'orders:read'],
+      [cli, {}, 'openid'],
+    ] as const) {
+      const device = await beginDevice(service, cli, { scope: '', ...options });
+      const { asked: _, ...at } = await signInForDevice(fixture, of, device);
+      await decide(at, 'allow');
+      expect((await poll(service, cli, device, options)).body.scope).toBe(scope);
+      for (const unknown of ['mcp:tools', 'OpenID Email', 'openid,email'])
+        expect(await errorOf(requestDeviceCode(service, cli, { scope: unknown, ...options }))).toBe(
+          '400 invalid_scope',
+        );
+    }
+  });
+
   it('must be listed, and have a client that lets devices in', async () => {
     const { cli, more } = await open();
     expect(await errorOf(requestDeviceCode(service, other, { more }))).toBe('400 invalid_target');

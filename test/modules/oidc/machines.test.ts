@@ -79,9 +79,23 @@ describe('a client that the resource lists', () => {
     expect(typed.authTime).toBeUndefined();
   });
 
-  it('names the resource with any number of slashes at the end, and gets no scope that it does not ask for', async () => {
+  it('names the resource with any number of slashes at the end, and gets all scopes without one', async () => {
     for (const uri of ['https://mcp.app.test', 'https://mcp.app.test//'])
-      expect(await ask({ resource: uri })).toMatchObject({ status: 200, body: { scope: '' } });
+      expect(await ask({ resource: uri })).toMatchObject({ status: 200, body: { scope: 'orders:read orders:write' } });
+  });
+
+  it('gets nothing for scopes that the resource does not have, and no scope where it has none', async () => {
+    for (const scope of ['openid', 'mcp:tools', 'Orders:read', 'orders:read,orders:write'])
+      expect([scope, await errorOf(ask({ scope }))]).toEqual([scope, '400 invalid_scope']);
+    const uri = 'https://plain.app.test/';
+    const plain = await createTenant(service, { openIdConnect: true });
+    await admin.updateApplication({
+      ...{ applicationId: plain.id, resourceUri: uri, machineClientIds: [machine.clientId] },
+    });
+    const { status, body } = await ask({ resource: uri });
+    expect(status).toBe(200);
+    expect(body).not.toHaveProperty('scope');
+    expect(await errorOf(ask({ resource: uri, scope: 'mcp:tools' }))).toBe('400 invalid_scope');
   });
 
   it('gets nothing for another resource, or for none', async () => {

@@ -125,10 +125,26 @@ describe('a client of a URL', () => {
     expect((await getUserinfo(service, body.access_token)).body).toMatchObject({ sub: user.id });
   });
 
-  it('gets no ID token without openid, and may ask for no scope at all', async () => {
-    const { body } = await signIn(clients.add(), { scope: undefined });
-    expect(body).not.toHaveProperty('id_token');
-    expect((await introspect(shop, body.access_token)).body).toMatchObject({ active: true, scope: '' });
+  it('gets no ID token without openid, and without a scope asks for all that the resource has', async () => {
+    for (const [asked, scope] of [
+      [undefined, 'orders:read orders:write'],
+      ['offline_access', 'offline_access orders:read orders:write'],
+    ] as const) {
+      const { body, page } = await signIn(clients.add(), { scope: asked });
+      expect(page.body).toContain('See your orders');
+      expect(page.body).toContain('Order things');
+      expect(body).not.toHaveProperty('id_token');
+      expect(body.scope).toBe(scope);
+      expect((await introspect(shop, body.access_token)).body).toMatchObject({ active: true, scope });
+    }
+  });
+
+  it('asks for openid without a scope where the resource has none', async () => {
+    const resource = 'https://plain.app.test/';
+    await createTenant(service, { ...MCP_SERVER, resourceScopes: [], resourceUri: resource });
+    const clientId = clients.add();
+    const { location } = await allow(await arrive(clientId, { scope: undefined, resource }));
+    expect((await redeem(clientId, location, { resource })).body.scope).toBe('openid');
   });
 
   it('refreshes with less, and without what the resource no longer has', async () => {
@@ -321,6 +337,8 @@ describe('the checks of a request', () => {
     ['a method without a challenge', { code_challenge: undefined }, '', 'invalid_request'],
     ['the method plain', { code_challenge_method: 'plain' }, '', 'invalid_request'],
     ['no sign-in', { prompt: 'none' }, '', 'login_required'],
+    ['an unknown scope', { scope: 'mcp:tools' }, '', 'invalid_scope'],
+    ['groups alone, which are for clients that operators know', { scope: 'groups' }, '', 'invalid_scope'],
   ])('tell the client of %s', async (_, changes, more, error) => {
     const { location } = await ask(clients.add(), changes, more);
     expect(location?.startsWith(REMOTE)).toBe(true);
@@ -430,6 +448,7 @@ describe('consent', () => {
       expect(page.body).toContain(text);
     }
     expect(page.body).not.toContain('<b>');
+    expect(page.body).not.toContain('Order things');
     expect(page.body).not.toContain('Any program on this computer');
     expect(page.headers['content-security-policy']).toContain("frame-ancestors 'none'");
     expect(page.headers['referrer-policy']).toBe('no-referrer');

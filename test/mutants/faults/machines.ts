@@ -15,11 +15,11 @@ export const MACHINE_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A client gets scopes that it did not ask for',
-    file: 'src/modules/oidc/domain/issue-machine-token.ts',
-    find: '.filter((name) => wanted.has(name))',
-    replace: '.filter((name) => wanted.size > 0 || name)',
+    file: 'src/modules/oidc/domain/narrow-scope.ts',
+    find: '  return names;\n',
+    replace: '  return known;\n',
     test: machines,
-    title: /gets no scope that it does not ask for/,
+    title: /gets a token for 15 minutes, with scopes of the resource/,
   },
   {
     what: 'Any application learns of the token of a machine',

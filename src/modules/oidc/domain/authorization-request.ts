@@ -1,13 +1,10 @@
 /** Reads requests to the authorization endpoint: OpenID Connect Core 1.0, section 3.1.2.1. Without `openid`, OAuth. */
 
 import { levelOfAcrValues } from '../../../domain/core/assurance.ts';
-import { readScope } from '../../../domain/grants/scope.ts';
 import { OidcError } from './oidc-error.ts';
 import type { Parameters } from './parameters.ts';
 
 export interface AuthorizationRequest {
-  /** Bits, as in `scope.ts`. */
-  readonly scope: number;
   readonly nonce: string | null;
   /** SHA-256 of the code verifier (RFC 7636). Null if the client does not use PKCE. */
   readonly codeChallenge: Buffer | null;
@@ -80,7 +77,6 @@ export function readAuthorizationRequest(
   const isSilent = prompts.includes('none');
   if (isSilent && prompts.some((prompt) => prompt !== 'none')) throw invalid('prompt has other values beside none');
   return {
-    scope: readScope(get('scope') ?? ''),
     nonce: get('nonce') ?? null,
     codeChallenge,
     prompt: prompts.includes('login') ? 'LOGIN' : '',

@@ -5,6 +5,12 @@ import { INTENT_LIFETIME_MS } from '../../../domain/login/generate-auth-url.ts';
 import type { AnswerTarget, AuthorizationRequest } from './authorization-request.ts';
 import type { OidcClient } from './oidc-clients.ts';
 
+/** What a client asks for, at itself or at a resource. */
+export interface WantedScope {
+  /** Bits, as in `scope.ts`. */
+  readonly scope: number;
+}
+
 /** What the client of a resource asks for, or nothing. */
 export interface OfClient {
   /** The client ID. Null if the application is the client. */
@@ -31,7 +37,7 @@ export async function beginAuthorization(
     requiredAssurance,
     locale,
     ...wanted
-  }: AuthorizationRequest & OfClient,
+  }: AuthorizationRequest & WantedScope & OfClient,
 ): Promise<string> {
   const id = randomUUIDv7();
   const expiresAt = new Date(now.getTime() + INTENT_LIFETIME_MS);

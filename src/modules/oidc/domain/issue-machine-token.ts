@@ -2,6 +2,7 @@ import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { resourceOfRegistered } from './choose-resource.ts';
 import type { IssuedTokens } from './issue-tokens.ts';
 import { createMachineToken } from './machine-token.ts';
+import { chooseNames } from './narrow-scope.ts';
 import { OidcError } from './oidc-error.ts';
 import type { OidcProvider } from './provider.ts';
 import type { Resources } from './resources.ts';
@@ -19,7 +20,7 @@ interface MachineCall extends ApplicationCall {
  * caches.
  *
  * @throws OidcError `unauthorized_client` without a secret, which is all that the token is worth; `invalid_target`
- * unless the resource lists the client
+ * unless the resource lists the client; `invalid_scope` as `chooseNames` does
  */
 export async function issueMachineToken(
   { apiKeyId, application, clientId, now }: MachineCall,
@@ -30,9 +31,7 @@ export async function issueMachineToken(
   const named = { uri: request.resource, id: undefined };
   const resource = await resourceOfRegistered(resources, named, clientId);
   if (!resource) throw new OidcError('invalid_target', { description: 'resource is missing' });
-  const wanted = new Set((request.scope ?? '').split(' '));
-  const names = resource.resourceScopes.map(({ name }) => name).filter((name) => wanted.has(name));
-  const scope = names.join(' ');
+  const scope = chooseNames(request.scope, resource.resourceScopes).join(' ');
   const expiresAt = new Date(now.getTime() + LIFETIME_SECONDS * 1_000);
   const token = { clientApplicationId: application.id, resourceId: resource.id, apiKeyId, expiresAt, scope };
   return {

@@ -2,11 +2,10 @@
 
 import { levelOfAcrValues } from '../../../domain/core/assurance.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
-import { readScope } from '../../../domain/grants/scope.ts';
 import type { NetworkLimit } from '../../../login-page/network-limit.ts';
 import { beginDeviceLogin, DEVICE_LOGIN_SECONDS, POLL_SECONDS } from '../domain/begin-device-login.ts';
+import { chooseScope } from '../domain/narrow-scope.ts';
 import { OidcError } from '../domain/oidc-error.ts';
-import { namesIn, toNames } from '../domain/scope-names.ts';
 import type { TokenKeys } from '../domain/token-keys.ts';
 import { callAtResource } from './call-at-resource.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
@@ -31,11 +30,9 @@ export function createDeviceEndpoint(parts: DeviceParts): OidcEndpoint {
         if (call.isPublic && !parts.logins.take(address, call.now))
           throw new OidcError('temporarily_unavailable', { status: 429, headers: { 'retry-after': '60' } });
         const atResource = await callAtResource(call, parts, { uri: form.get('resource'), id: undefined });
-        const scope = form.get('scope') ?? '';
         return beginDeviceLogin(atResource, parts.tokenKeys, {
           address,
-          scope: readScope(scope),
-          names: namesIn(scope, toNames(atResource.resourceScopes)),
+          ...chooseScope(form.get('scope'), atResource.resourceScopes),
           requiredAssurance: levelOfAcrValues(form.get('acr_values')),
         });
       });

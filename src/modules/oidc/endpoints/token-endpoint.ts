@@ -95,6 +95,7 @@ function presentTokens({ accessToken, expiresInSeconds, idToken, refreshToken, s
     expires_in: expiresInSeconds,
     id_token: idToken,
     refresh_token: refreshToken,
-    scope,
+    // RFC 6749, appendix A.4: a scope has a name at least. A resource without scopes has none to give to a machine.
+    scope: scope || undefined,
   };
 }

@@ -12,8 +12,8 @@ import {
   readAuthorizationRequest,
 } from '../domain/authorization-request.ts';
 import { beginAuthorization, FOR_ITSELF } from '../domain/begin-authorization.ts';
+import { chooseScope } from '../domain/narrow-scope.ts';
 import { OidcError } from '../domain/oidc-error.ts';
-import { namesIn } from '../domain/scope-names.ts';
 import { type AskedApplication, type AskingClient, readAskedApplication, readClient } from './asking-client.ts';
 import { continueSilently } from './continue-silently.ts';
 import { AnsweredError, type OidcPageRequest, PageProblem, takeOidcPermits } from './oidc-page.ts';
@@ -47,17 +47,18 @@ export async function authorize(request: OidcPageRequest): Promise<void> {
 
 /** Returns the request with what it asks of a resource. The groups of users are for clients that operators know. */
 function readWanted({ parameters }: OidcPageRequest, client: AskingClient, { resource }: AskedApplication) {
-  const { scope, ...wanted } = readAuthorizationRequest(parameters, client);
+  const wanted = readAuthorizationRequest(parameters, client);
+  const allowed = client.registered ? undefined : ~GROUPS_BIT;
+  const { scope, names } = chooseScope(parameters.get('scope'), resource?.resourceScopes ?? [], allowed);
   if (!resource) return { ...wanted, scope, ...FOR_ITSELF };
-  const names = resource.resourceScopes.map(({ name }) => name);
   return {
     ...wanted,
     // The rules of both count: a sign-in for the tokens of the resource is also one to the client.
     requiredAssurance: Math.max(wanted.requiredAssurance, client.registered?.requiredAssurance ?? ONE_FACTOR),
-    scope: client.registered ? scope : scope & ~GROUPS_BIT,
+    scope,
     forClient: client.clientId,
     clientName: client.clientName,
-    scopeNames: namesIn(parameters.get('scope') ?? '', names),
+    scopeNames: names,
   };
 }
 

@@ -60,6 +60,7 @@ const FAULTS: readonly [string, Changes, string][] = [
   ['registration', { registration: '{}' }, 'registration_not_supported'],
   ['code_challenge', { code_challenge: 'short' }, 'invalid_request'],
   ['prompt', { prompt: 'none login' }, 'invalid_request'],
+  ['scope', { scope: 'mcp:tools' }, 'invalid_scope'],
   ['prompt', { prompt: 'none' }, 'login_required'],
 ];
 
@@ -71,6 +72,9 @@ describe('a fault that the application is told', () => {
       error,
     ]),
     ['a scope that is too long', { scope: `openid ${'x'.repeat(1_000)}` }, 'invalid_request'],
+    ['a scope in another case', { scope: 'OpenID Email' }, 'invalid_scope'],
+    ['scopes between commas', { scope: 'openid,email' }, 'invalid_scope'],
+    ['an unknown scope beside offline_access', { scope: 'mcp:tools offline_access' }, 'invalid_scope'],
     ['a nonce that is too long', { nonce: 'é'.repeat(513) }, 'invalid_request'],
     ['a nonce with NUL', { nonce: 'a\0' }, 'invalid_request'],
     ['several response types', { response_type: 'code id_token' }, 'unsupported_response_type'],
@@ -168,7 +172,9 @@ describe('a request that is right', () => {
 
   test.each<[string, Changes, object]>([
     ['a state of 4,096 bytes', { state: 'é'.repeat(2_048) }, { state: 'é'.repeat(2_048) }],
-    ['no scope', { scope: undefined }, { scope: 0 }],
+    ['no scope, which means openid', { scope: undefined }, { scope: 1 }],
+    ['a scope of spaces', { scope: '  ' }, { scope: 1 }],
+    ['offline_access alone', { scope: 'offline_access' }, { scope: 9 }],
     ['scopes of OAuth alone', { scope: 'email OpenID' }, { scope: 4 }],
     ['no state and no nonce', { state: undefined, nonce: '' }, { state: '', nonce: null }],
     ['prompt=login', { prompt: 'login consent' }, { prompt: 'LOGIN' }],
