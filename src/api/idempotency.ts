@@ -15,6 +15,7 @@ import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
 import type { Run } from '../database/database.ts';
 import type { Call, Transactional } from '../domain/core/call.ts';
 import { ServiceError } from '../domain/core/errors.ts';
+import { lockNameOf } from '../domain/events/lock-event.ts';
 import { answerOnce, type KeyedRequest } from '../domain/idempotency/answer-once.ts';
 import type { Fields, ResponseMessage } from './messages.ts';
 
@@ -60,7 +61,7 @@ export function readIdempotencyKey(header: string): string {
 }
 
 /** A call whose changes are parts of a transaction. */
-export interface KeyedCall extends Omit<KeyedRequest, 'content'> {
+export interface KeyedCall extends Omit<KeyedRequest, 'content' | 'lock'> {
   readonly method: DescMethodUnary;
   readonly fields: Fields;
   /** Returns the call of the domain, which runs its statements with `run`. */
@@ -79,7 +80,9 @@ export async function handleOnce(
 ): Promise<ResponseMessage> {
   const afterCommit: (() => void)[] = [];
   const content = JSON.stringify(toCanonical(input.fields, fields), withoutBigints);
-  const answer = await answerOnce(parts, { ...request, content }, async (run) => {
+  const { applicationId } = request;
+  const lock = 'eventId' in fields ? lockNameOf({ applicationId, eventId: String(fields.eventId) }) : undefined;
+  const answer = await answerOnce(parts, { ...request, lock, content }, async (run) => {
     const { onMessage, count, ...call } = toCall(run);
     const response = await handle({
       ...call,

@@ -147,10 +147,11 @@ export class Pipeline {
       return { ...own, count: (name: CountName) => count?.(name, now) };
     };
     if (key === undefined) {
-      const transact: Transactional['transact'] = (work) => {
+      const transact: Transactional['transact'] = (work, lock) => {
         // A transaction waits for locks on a connection of its own.
         onWait?.();
-        return database.transact({ applicationId: request.applicationId, deadline }, (run) => work(audited(run)));
+        const { applicationId } = request;
+        return database.transact({ applicationId, deadline, lock, isGone }, (run) => work(audited(run)));
       };
       const caller: Caller = { onLockWait: onWait, isGone };
       const run: Run = (statement, parameters) => database.run(statement, parameters, deadline, caller);
@@ -159,7 +160,7 @@ export class Pipeline {
     onWait?.();
     return handleOnce(
       this.#parts,
-      { ...request, key, now, deadline, toCall: (run) => toCall(run, (work) => work(audited(run))) },
+      { ...request, key, now, deadline, isGone, toCall: (run) => toCall(run, (work) => work(audited(run))) },
       handle,
     );
   }

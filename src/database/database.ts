@@ -12,7 +12,7 @@ import { PrimaryLease } from './primary-lease.ts';
 import { selectTime } from './select-time.ts';
 import type { Caller, Deadline, Layout, PlaceholderValues, Run, Statement } from './statement.ts';
 import { ReadDetector, StatementRunner, type StatementRunnerOptions } from './statement-runner.ts';
-import { TransactionPool } from './transaction-pool.ts';
+import { type TransactionOptions, TransactionPool } from './transaction-pool.ts';
 
 export { DatabaseUnavailableError, DeadlinePassedError } from './errors.ts';
 export {
@@ -119,18 +119,14 @@ export class Database {
   }
 
   /** Runs `work` in one transaction: its statements take effect together, or not at all. @throws as `run` does */
-  async transact<Result>(
-    of: { readonly applicationId: string; readonly deadline: Deadline },
-    work: (run: Run) => Promise<Result>,
-  ): Promise<Result> {
+  async transact<Result>(of: TransactionOptions, work: (run: Run) => Promise<Result>): Promise<Result> {
+    const { deadline } = of;
     const result = this.#transactions.run(of, (run) =>
-      work((statement, parameters) =>
-        this.#runner.run(statement, parameters, (form, values) =>
-          run({ statement: form, parameters: values, deadline: of.deadline }),
-        ),
+      work((given, values) =>
+        this.#runner.run(given, values, (statement, parameters) => run({ statement, parameters, deadline })),
       ),
     );
-    return this.#lease?.guard(result, { mayWrite: true, deadline: of.deadline }) ?? result;
+    return this.#lease?.guard(result, { mayWrite: true, deadline }) ?? result;
   }
 
   async #run<Rows>(
@@ -172,9 +168,14 @@ export class Database {
     return row?.time ?? Number.NaN;
   }
 
-  /** The number of statements in each pool, and of connections that have been replaced since the start. */
+  /** The number of statements, or transactions, in each pool, and of connections that have been replaced since the start. */
   get load() {
-    const pools = { read: this.#reads.load, write: this.#writes.load, lock_isolation: this.#isolation.load };
+    const pools = {
+      read: this.#reads.load,
+      write: this.#writes.load,
+      lock_isolation: this.#isolation.load,
+      transactions: this.#transactions.load,
+    };
     return { pools, reconnects: this.#reconnects.replaced };
   }
 

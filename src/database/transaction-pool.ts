@@ -1,10 +1,18 @@
 import type { Connection } from './connection.ts';
-import { createLateError, DatabaseUnavailableError, isConnectionFault, isTemporaryFailure } from './errors.ts';
-import type { Deadline, Statement, StatementExecution } from './statement.ts';
+import {
+  CallerGoneError,
+  createLateError,
+  DatabaseUnavailableError,
+  isConnectionFault,
+  isTemporaryFailure,
+} from './errors.ts';
+import type { Deadline, PlaceholderValues, Statement, StatementExecution } from './statement.ts';
 import { StatementQueue } from './statement-queue.ts';
 
 /** How many transactions run at the same time. */
-const CAPACITY = 4;
+const CAPACITY = 8;
+/** How many of one application may wait. Further ones fail at once with DatabaseUnavailableError. */
+const MAX_WAITING = 500;
 /** How long after its deadline a transaction may take to end. */
 const END_MS = 1_000;
 /** How long a connection stays open that nobody uses. */
@@ -13,6 +21,15 @@ const IDLE_MS = 10_000;
 /** Runs one statement of a transaction. */
 export type RunInTransaction = <Rows>(execution: StatementExecution<Rows>) => Promise<Rows>;
 
+export interface TransactionOptions {
+  readonly applicationId: string;
+  readonly deadline: Deadline;
+  /** What it locks first. Transactions with the same lock follow one another here, so only one waits in Postgres. */
+  readonly lock?: string | undefined;
+  /** Asked before it begins, and while it waits. */
+  readonly isGone?: (() => boolean) | undefined;
+}
+
 interface Slot {
   readonly connection: Connection;
   /** When its connection is closed, in milliseconds of `performance.now()`: because nobody uses it, or it hangs. */
@@ -20,11 +37,15 @@ interface Slot {
   hasFailed?: boolean;
 }
 
-/** Transactions of several statements, each on a connection of its own. Applications take turns. */
+/**
+ * Transactions of several statements, each on a connection of its own. Applications take turns, and none of them takes
+ * the last connection: its transactions may wait for locks for long.
+ */
 export class TransactionPool {
   readonly #open: () => Connection;
   readonly #queue = new StatementQueue();
-  readonly #busy = new Set<Slot>();
+  /** With the parameters of the execution that waited for the slot. */
+  readonly #busy = new Map<Slot, PlaceholderValues>();
   #idle: Slot[] = [];
 
   constructor(open: () => Connection) {
@@ -33,11 +54,20 @@ export class TransactionPool {
 
   /** @throws DatabaseUnavailableError, also if it is not known whether the transaction was committed */
   async run<Result>(
-    { applicationId, deadline }: { readonly applicationId: string; readonly deadline: Deadline },
+    { applicationId, deadline, lock, isGone }: TransactionOptions,
     work: (run: RunInTransaction) => Promise<Result>,
   ): Promise<Result> {
+    const isOfApplication = ({ parameters }: StatementExecution<unknown>) => parameters.applicationId === applicationId;
+    if (this.#queue.count(isOfApplication) >= MAX_WAITING)
+      throw new DatabaseUnavailableError('Too many transactions wait');
+    const mayStart = () => !isGone?.();
     // The statement only waits for its turn.
-    const turn = this.#queue.add<Slot[]>({ statement: waitForTurn, parameters: { applicationId }, deadline });
+    const turn = this.#queue.add<Slot[]>({
+      statement: waitForTurn,
+      parameters: { applicationId, lock },
+      deadline,
+      mayStart,
+    });
     this.#startWaiting();
     const [slot] = await turn;
     if (!slot) throw createLateError();
@@ -60,9 +90,25 @@ export class TransactionPool {
     }
   }
 
+  /** How many transactions run, and how many wait for their turn. */
+  get load() {
+    return { inFlight: this.#busy.size, waiting: this.#queue.length };
+  }
+
   tick(now: number): void {
     this.#queue.rejectLate(now);
-    for (const { connection, endsAt } of this.#busy) {
+    this.#closeUnusable(now);
+    // Those whose callers have left make room for others.
+    this.#startWaiting();
+  }
+
+  async close(): Promise<void> {
+    this.#queue.rejectAll('The database is closed');
+    await Promise.all([...this.#busy.keys(), ...this.#idle].map(({ connection }) => connection.close()));
+  }
+
+  #closeUnusable(now: number): void {
+    for (const { connection, endsAt } of this.#busy.keys()) {
       connection.abandonLate(now);
       if (now >= endsAt || connection.isLost) connection.giveUp();
     }
@@ -71,22 +117,27 @@ export class TransactionPool {
     this.#idle = this.#idle.filter(isUsable);
   }
 
-  async close(): Promise<void> {
-    this.#queue.rejectAll('The database is closed');
-    await Promise.all([...this.#busy, ...this.#idle].map(({ connection }) => connection.close()));
-  }
-
   #startWaiting(): void {
-    while (this.#busy.size < CAPACITY) {
-      // The cast is safe: `run` has added only this statement, with this type of rows.
-      if (!this.#queue.startFirst(<Rows>() => Promise.resolve([this.#take()] as Rows))) return;
-    }
+    // The cast is safe: `run` has added only these statements, with this type of rows.
+    const start = <Rows>({ parameters, mayStart }: StatementExecution<Rows>) =>
+      mayStart?.()
+        ? Promise.resolve([this.#take(parameters)] as Rows)
+        : Promise.reject(new DatabaseUnavailableError(new CallerGoneError()));
+    while (this.#queue.startFirst(start, ({ parameters, mayStart }) => this.#hasSlot(parameters) || !mayStart?.()));
   }
 
-  #take(): Slot {
-    this.tick(performance.now());
+  /** Dynamic thresholds, as in `LockIsolation`: an application may use as many connections as are free. */
+  #hasSlot({ applicationId, lock }: PlaceholderValues): boolean {
+    const running = [...this.#busy.values()];
+    if (lock !== undefined && running.some((other) => other.lock === lock)) return false;
+    const ofApplication = running.filter((other) => other.applicationId === applicationId);
+    return ofApplication.length < CAPACITY - running.length;
+  }
+
+  #take(parameters: PlaceholderValues): Slot {
+    this.#closeUnusable(performance.now());
     const slot = this.#idle.pop() ?? { connection: this.#open(), endsAt: Number.POSITIVE_INFINITY };
-    this.#busy.add(slot);
+    this.#busy.set(slot, parameters);
     return slot;
   }
 

@@ -68,7 +68,7 @@ export const SAMPLED: readonly SampledMetric[] = [
   ),
   gauge(
     'usher_database_statements',
-    'Statements in flight, and statements that wait for a connection.',
+    'Statements in flight, and statements that wait for a connection. The pool `transactions` counts transactions.',
     ['client', 'pool', 'state'],
     ({ databases }) => Object.entries(databases).flatMap(statementsOf),
   ),

@@ -51,8 +51,11 @@ export interface ApplicationCall extends Call {
 export interface TransactionalCall extends ApplicationCall, Transactional {}
 
 export interface Transactional {
-  /** What `work` changes takes effect together, or not at all. Its statements see what was committed before them. */
-  transact<Result>(work: (run: Run) => Promise<Result>): Promise<Result>;
+  /**
+   * What `work` changes takes effect together, or not at all. Its statements see what was committed before them.
+   * Transactions with the same `lock` follow one another in a process.
+   */
+  transact<Result>(work: (run: Run) => Promise<Result>, lock?: string): Promise<Result>;
 }
 
 /** The application whose API key authenticates a call. */

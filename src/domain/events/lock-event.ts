@@ -47,8 +47,11 @@ export function withLockedEvent<Result>(
     const isUncounted = event.capacity !== null && event.checkedIn === null;
     const [counted] = isUncounted ? await run(countCheckIns, ids) : [];
     return work(run, { ...event, isListed: admission === 'LISTED', ...counted }, ids);
-  });
+  }, lockNameOf(ids));
 }
+
+/** Returns the name of an event's lock within a process. Transactions that wait for it take one connection together. */
+export const lockNameOf = ({ applicationId, eventId }: Omit<EventIds, 'now'>) => `event ${applicationId} ${eventId}`;
 
 const lockEvent = statement('lock_event', RULES)`
   select ${columnsOf(RULES)} from events where ${isOpenEvent} and ${eventLock.exclusive} for no key update`;

@@ -6,6 +6,7 @@ import { hash } from 'node:crypto';
 import type { Database, Run } from '../../database/database.ts';
 import { idempotencyKeys } from '../../database/operations-schema.ts';
 import { p, statement, t } from '../../database/template.ts';
+import type { TransactionOptions } from '../../database/transaction-pool.ts';
 import { ServiceError } from '../core/errors.ts';
 import type { RowCipher } from '../crypto/aes-gcm.ts';
 
@@ -14,16 +15,14 @@ export const ANSWER_HOURS = 24;
 const LIFETIME_MS = ANSWER_HOURS * 60 * 60_000;
 const DIGEST_LENGTH = 64;
 
-export interface KeyedRequest {
-  /** `NO_APPLICATION` for a call with an admin key. */
-  readonly applicationId: string;
+/** `applicationId` is `NO_APPLICATION` for a call with an admin key. */
+export interface KeyedRequest extends TransactionOptions {
   /** What the key belongs to: the caller and the operation. */
   readonly scope: string;
   readonly key: string;
   /** The canonical form of the request. */
   readonly content: string;
   readonly now: Date;
-  readonly deadline: number;
 }
 
 /**
@@ -34,13 +33,14 @@ export interface KeyedRequest {
  */
 export async function answerOnce(
   { cipher, database }: { readonly cipher: RowCipher; readonly database: Pick<Database, 'transact'> },
-  { applicationId, scope, key, content, now, deadline }: KeyedRequest,
+  { scope, key, content, now, ...of }: KeyedRequest,
   change: (run: Run) => Promise<Uint8Array>,
 ): Promise<Uint8Array> {
   const id = hash('sha256', `${scope}\n${key}`, 'hex');
   const digest = hash('sha256', content, 'hex');
+  const { applicationId } = of;
   const aad = { applicationId, id };
-  return database.transact({ applicationId, deadline }, async (run) => {
+  return database.transact(of, async (run) => {
     const lock = Buffer.from(id, 'hex').readBigInt64BE().toString();
     const [taken] = await run(takeLock, { lock });
     if (!taken?.isTaken) throw new ServiceError('IDEMPOTENCY_KEY_IN_USE');

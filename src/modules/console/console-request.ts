@@ -53,8 +53,8 @@ export function createOperatorCall(
   const audited = (run: Run) => withAudit(run, { actorType: 'console', actor, action, ...origin, now });
   const limit = () => performance.now() + STATEMENT_MS;
   const run = audited(database.eachWithin(STATEMENT_MS));
-  const transact: Transactional['transact'] = (work) =>
-    database.transact({ applicationId: NO_APPLICATION, deadline: limit() }, (own) => work(audited(own)));
+  const transact: Transactional['transact'] = (work, lock) =>
+    database.transact({ applicationId: NO_APPLICATION, deadline: limit(), lock }, (own) => work(audited(own)));
   return { run, transact, now, notices, onMessage };
 }
 

@@ -43,6 +43,14 @@ export const OTHER_FAULTS: readonly Fault[] = [
     title: /^neither takes effect if the work ends after the deadline/,
   },
   {
+    what: 'Check-ins with a key wait in Postgres for the lock of their event, each on a connection of its own',
+    file: 'src/api/idempotency.ts',
+    find: `const lock = 'eventId' in fields`,
+    replace: `const lock = 'noField' in fields`,
+    test: 'test/database/transactions.test.ts',
+    title: /check-ins with a key take 1 connections/,
+  },
+  {
     what: 'Answers with secrets may be stored by caches',
     file: 'src/http/exchange.ts',
     find: "'cache-control': 'no-store',",
