@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { refusal, success, validationFailed } from '../support/answers.ts';
 import { MINUTE, TestClock } from '../support/clock.ts';
+import { request } from '../support/http.ts';
 import { clientsOf, createTestUser } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
@@ -298,6 +299,44 @@ describe('a scan', () => {
     const results = await scan({ scanId: randomUUID(), attendeeId: 'lin' }, ...sent);
     expect(results).toMatchObject([{ outcome: 'CHECKED_IN' }, ...first.slice(0, 2)]);
     expect((await tell(getEventCounts)).checkedIn).toBe(1);
+  });
+
+  it('with the ID of a scan of another attendee is refused alone, and not recorded', async () => {
+    const { ask, eventId, scan, tell } = await openEvent();
+    const [first, second] = [randomUUID(), randomUUID()];
+    const reused = { outcome: 'REFUSED', reason: 'SCAN_ID_REUSED' };
+    expect(await ask(checkIn, { attendeeId: 'ada', scanId: first, gate: 'North' })).toMatchObject({ code: 'ok' });
+    const path = `/api/events/${eventId}/check-ins`;
+    const headers = { 'x-api-key': tenant.apiKey, 'content-type': 'application/json' };
+    // The rules and the first result have no say: nobody knows which of the two stood at the door.
+    for (const fields of [{}, { alreadyAdmitted: true }, { occurredAt: at(-8 * DAY) }]) {
+      const body = JSON.stringify({ attendeeId: 'grace', scanId: first, ...fields });
+      const { status, body: answer } = await request(service.url, { path, headers, body });
+      expect([status, JSON.parse(answer)]).toEqual([
+        422,
+        { status: false, message: 'Scan ID used for another attendee', reason: 'SCAN_ID_REUSED' },
+      ]);
+    }
+    const results = await scan(
+      { attendeeId: 'grace', scanId: first },
+      { attendeeId: 'joan', scanId: second },
+      { attendeeId: 'lin', scanId: second, alreadyAdmitted: true },
+      { attendeeId: 'joan', scanId: second },
+      { attendeeId: 'ada', scanId: first, gate: 'South' },
+    );
+    const ofJoan = { outcome: 'CHECKED_IN', checkIn: { attendeeId: 'joan' } };
+    const ofAda = { outcome: 'CHECKED_IN', checkIn: { attendeeId: 'ada', gate: 'North' } };
+    expect(results).toMatchObject([reused, ofJoan, reused, ofJoan, ofAda]);
+    // Also while both attendees are inside, and after a refusal.
+    await scan({ attendeeId: 'grace' });
+    expect(await scan({ attendeeId: 'grace', scanId: first })).toMatchObject([reused]);
+    await tell(updateEvent, { capacity: 3 });
+    expect(await scan({ attendeeId: 'mary', scanId: eventId })).toMatchObject([{ reason: 'EVENT_FULL' }]);
+    expect(await scan({ attendeeId: 'lin', scanId: eventId })).toMatchObject([reused]);
+    expect(await tell(getEventCounts)).toMatchObject({ checkedIn: 3 });
+    // Scan IDs belong to their event.
+    const other = await openEvent();
+    expect(await other.scan({ attendeeId: 'lin', scanId: first })).toMatchObject([{ outcome: 'CHECKED_IN' }]);
   });
 
   it('of an attendee who is checked in gets that check-in, with its own time and gate', async () => {

@@ -304,7 +304,7 @@ export type CheckInRequest = Message<"usher.v1.CheckInRequest"> & {
 
   /**
    * A UUID that the device makes, once per scan. A repeated call with it gets
-   * the first result, for 14 days.
+   * the first result, for 14 days, and one for another attendee is refused.
    *
    * @generated from field: optional string scan_id = 3;
    */
@@ -421,7 +421,8 @@ export const BatchCheckInResponseSchema: GenMessage<BatchCheckInResponse> = /*@_
  */
 export type Scan = Message<"usher.v1.Scan"> & {
   /**
-   * A UUID that the device makes, once per scan.
+   * A UUID that the device makes, once per scan. With that of a scan of another
+   * attendee, the scan is refused, also with already_admitted.
    *
    * @generated from field: string scan_id = 1;
    */
@@ -1070,7 +1071,8 @@ export const EventService: GenService<{
    * INVALID_API_KEY; VALIDATION_FAILED; EVENT_NOT_FOUND; EVENT_NOT_STARTED or
    * EVENT_ENDED outside the event's window; ATTENDEE_NOT_LISTED or
    * ATTENDEE_BLOCKED by its list; EVENT_FULL; SCAN_TIME_OUT_OF_RANGE for a scan
-   * older than 7 days or more than 5 minutes ahead.
+   * older than 7 days or more than 5 minutes ahead; SCAN_ID_REUSED for the
+   * scan_id of a scan of another attendee.
    *
    * @generated from rpc usher.v1.EventService.CheckIn
    */

@@ -82,9 +82,11 @@ const STATUSES: Record<ErrorCode, number> = {
   permission_denied: 403,
 };
 
-/** 422: draft-ietf-httpapi-idempotency-key-header, section 2.7. */
+/** IDs that name one request, and came with another. 422: draft-ietf-httpapi-idempotency-key-header, section 2.7. */
+const REUSED_IDS: readonly string[] = ['IDEMPOTENCY_KEY_REUSED', 'SCAN_ID_REUSED'];
+
 export function statusOfError(code: ErrorCode, reason: string): number {
-  return reason === 'IDEMPOTENCY_KEY_REUSED' ? 422 : STATUSES[code];
+  return REUSED_IDS.includes(reason) ? 422 : STATUSES[code];
 }
 
 export function sendServiceError(context: HttpContext, { code, message, reason, violations }: ServiceError): void {

@@ -59,6 +59,7 @@ const CALL_ERRORS = {
   EVENT_FULL: ['failed_precondition', 'Event is full'],
   EVENT_NOT_STARTED: ['failed_precondition', 'Event has not started'],
   MESSAGE_FEED_OFF: ['failed_precondition', 'Message feed is off'],
+  SCAN_ID_REUSED: ['failed_precondition', 'Scan ID used for another attendee'],
   SCAN_TIME_OUT_OF_RANGE: ['failed_precondition', 'Scan time out of range'],
 
   TOO_MANY_ATTENDEES: ['resource_exhausted', 'Too many attendees'],

@@ -41,7 +41,7 @@ export async function findKnownScans(
     const row = scanId !== null && seen.get(scanId);
     if (!row) continue;
     const { outcome, reason, attendeeId, checkIn } = row;
-    const first = { outcome, reason, checkIn: checkIn && toCheckIn(attendeeId, checkIn) };
+    const first = { attendeeId, outcome, reason, checkIn: checkIn && toCheckIn(attendeeId, checkIn) };
     known.set(at, { ...UNKNOWN, ...known.get(at), seen: first });
   }
   return known;

@@ -38,6 +38,7 @@ export type RefusalReason = Extract<
   | 'EVENT_ENDED'
   | 'EVENT_FULL'
   | 'EVENT_NOT_STARTED'
+  | 'SCAN_ID_REUSED'
   | 'SCAN_TIME_OUT_OF_RANGE'
 >;
 
@@ -51,8 +52,8 @@ export interface ScanResult {
 
 /** What the database knows of a scan and its attendee. */
 export interface KnownScan {
-  /** The result of an earlier scan with the same ID. */
-  readonly seen: Omit<ScanResult, 'scanId'> | undefined;
+  /** The result of an earlier scan with the same ID, and its attendee. */
+  readonly seen: (Omit<ScanResult, 'scanId'> & Pick<Scan, 'attendeeId'>) | undefined;
   readonly checkIn: CheckIn | undefined;
   /** Undefined for an attendee who is not listed. */
   readonly listed: { readonly isBlocked: boolean } | undefined;
@@ -62,7 +63,8 @@ export const UNKNOWN: KnownScan = { seen: undefined, checkIn: undefined, listed:
 
 /**
  * Decides scans in their order. A scan that was seen gets its first result, and an attendee who is checked in gets that
- * check-in, before any rule: what a door has let in, no rule can undo.
+ * check-in, before any rule: what a door has let in, no rule can undo. A scan with the ID of another attendee's scan is
+ * refused: the result of that one would let in somebody who is not recorded.
  */
 export function decideScans(
   event: LockedEvent,
@@ -70,13 +72,15 @@ export function decideScans(
   known: ReadonlyMap<number, KnownScan>,
   now: Date,
 ): readonly ScanResult[] {
-  const byId = new Map<string | null, ScanResult>();
+  const byId = new Map<string | null, NonNullable<KnownScan['seen']>>();
   const admitted = new Map<string, CheckIn>();
   return scans.map((scan, at) => {
     const { attendeeId, scanId, gate, occurredAt } = scan;
     const { seen, listed, checkIn: stored } = known.get(at) ?? UNKNOWN;
-    const earlier = (scanId !== null && byId.get(scanId)) || (seen && { scanId, ...seen });
-    if (earlier) return earlier;
+    const earlier = (scanId !== null && byId.get(scanId)) || seen;
+    if (earlier && earlier.attendeeId !== attendeeId)
+      return { scanId, outcome: 'REFUSED', reason: 'SCAN_ID_REUSED', checkIn: null };
+    if (earlier) return { scanId, outcome: earlier.outcome, reason: earlier.reason, checkIn: earlier.checkIn };
     const decide = (): ScanResult => {
       const checkIn = admitted.get(attendeeId) ?? stored;
       if (checkIn) return { scanId, outcome: 'ALREADY_CHECKED_IN', reason: null, checkIn };
@@ -90,7 +94,7 @@ export function decideScans(
       return { scanId, outcome: 'CHECKED_IN', reason, checkIn: created };
     };
     const result = decide();
-    byId.set(scanId, result);
+    byId.set(scanId, { ...result, attendeeId });
     return result;
   });
 }

@@ -160,8 +160,9 @@ export class Scanner extends EventTarget {
     const { waiting: _, ...scan } = await this.#store.readScan(sent.number);
     await this.#store.keepScan({ ...scan, result });
     if (result.checkIn) await this.#store.keepCheckIn(result.checkIn);
-    if (result.outcome === 'REFUSED' && scan.alreadyAdmitted && !sent.alreadyAdmitted) {
-      // The result of a scan never changes, so a second one says that the person is inside.
+    const isFinal = sent.alreadyAdmitted && result.reason !== 'SCAN_ID_REUSED';
+    if (result.outcome === 'REFUSED' && scan.alreadyAdmitted && !isFinal) {
+      // The result of a scan ID never changes, so a second one says that the person is inside.
       const { number: _number, ...again } = scan;
       await this.#store.keepScan({ ...again, scanId: crypto.randomUUID(), waiting: 1 });
     }

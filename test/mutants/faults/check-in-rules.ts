@@ -26,10 +26,18 @@ export const CHECK_IN_RULE_FAULTS: readonly Fault[] = [
   {
     what: 'A scan that is sent again is decided again',
     file: 'src/domain/events/scan.ts',
-    find: 'if (earlier) return earlier;',
-    replace: '',
+    find: 'if (earlier) return { scanId',
+    replace: 'if (false) return { scanId',
     test: rules,
     title: /^a scan gets its first result again, whatever happened since/,
+  },
+  {
+    what: 'A scan with the ID of another scan lets in another attendee, who is not recorded',
+    file: 'src/domain/events/scan.ts',
+    find: 'if (earlier && earlier.attendeeId !== attendeeId)',
+    replace: 'if (false)',
+    test: rules,
+    title: /^with the ID of a scan of another attendee is refused alone/,
   },
   {
     what: 'A scan is not looked for among those that were refused or undone',
