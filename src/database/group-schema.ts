@@ -12,6 +12,8 @@ export const groups = pgTable(
     name: text('name').notNull(),
     displayName: text('display_name'),
     createdAt: instant('created_at').notNull(),
+    /** A deleted group means nothing any more. A job removes its memberships and then the row. */
+    deletedAt: instant('deleted_at'),
   },
   (table) => [uniqueIndex('groups_name_key').on(table.name), index('groups_list_idx').on(table.createdAt, table.id)],
 );

@@ -1,5 +1,6 @@
 /** Tables about Usher's own operation. */
-import { bigint, index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core';
+import { sql } from 'drizzle-orm';
+import { bigint, boolean, index, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core';
 import { bytes, encryptionKeyIdOf, instant } from './column-types.ts';
 import { DAY_MS, type TableFacts } from './table-facts.ts';
 
@@ -44,6 +45,32 @@ export const expiryMarks = pgTable('expiry_marks', {
   reachedAt: instant('reached_at').notNull(),
 });
 
+/**
+ * Changes of which a part is still to be done. The statement of the change inserts the row, and a job does the rest in
+ * batches, on any replica.
+ */
+export const unfinishedChanges = pgTable(
+  'unfinished_changes',
+  {
+    id: uuid('id').primaryKey(),
+    kind: text('kind').$type<'application' | 'group' | 'user'>().notNull(),
+    /** The ID of the application, group or user. */
+    subjectId: uuid('subject_id').notNull(),
+    /** Of a group: the applications that its members may have lost, and those that see its members change. */
+    losingIds: uuid('losing_ids').array().notNull().default([]),
+    seeingIds: uuid('seeing_ids').array().notNull().default([]),
+    /** Whether the group goes. */
+    isRemoval: boolean('is_removal').notNull().default(false),
+    step: smallint('step').notNull().default(0),
+    /** How far the step has come: the ID of the last row that is done. */
+    after: uuid('after').notNull().default(sql`'00000000-0000-0000-0000-000000000000'`),
+    createdAt: instant('created_at').notNull(),
+    /** When the job goes on. Later while a process is at it. */
+    dueAt: instant('due_at').notNull(),
+  },
+  (table) => [index('unfinished_changes_due_at_idx').on(table.dueAt)],
+);
+
 const HOURLY_COUNTS_DAYS = 90;
 
 export const OPERATIONS_TABLES: readonly TableFacts[] = [
@@ -60,4 +87,6 @@ export const OPERATIONS_TABLES: readonly TableFacts[] = [
     erasedBy: [],
   },
   { table: expiryMarks, distributedBy: expiryMarks.name, expires: [], erasedBy: [] },
+  // Written together with applications, groups and users, of which every server has a copy.
+  { table: unfinishedChanges, distributedBy: null, expires: [], erasedBy: [] },
 ];

@@ -11,6 +11,7 @@ import { runCertificateRenewal } from './certificate-renewal.ts';
 import { runClockJob } from './clock.ts';
 import { type ExpiryOptions, runExpiryJob } from './expiry.ts';
 import { runKeyRotation } from './key-rotation.ts';
+import { runUnfinishedChanges } from './unfinished-changes.ts';
 import { watchFiles } from './watch-files.ts';
 
 export interface JobParts extends Pick<ExpiryOptions, 'signal' | 'onRemoved'> {
@@ -18,9 +19,10 @@ export interface JobParts extends Pick<ExpiryOptions, 'signal' | 'onRemoved'> {
   readonly database: Database;
   readonly logger: Logger;
   readonly notices: OpenNotices | undefined;
+  readonly onMessage: (applicationId: string) => void;
   readonly setCertificate: (certificate: Certificate) => void;
   readonly signUps: SignUpRules;
-  readonly time: Pick<DatabaseClock, 'measure' | 'readForDeletion'>;
+  readonly time: Pick<DatabaseClock, 'measure' | 'read' | 'readForDeletion'>;
   readonly usedKeyIds: ReadonlySet<string>;
 }
 
@@ -33,7 +35,19 @@ export async function runJobs(
     tls,
     webhookLogDays,
   }: Pick<Config, 'auditLogDays' | 'blockedEmailDomainsFile' | 'signInLogDays' | 'tls' | 'webhookLogDays'>,
-  { cipher, database, logger, notices, onRemoved, setCertificate, signal, signUps, time, usedKeyIds }: JobParts,
+  {
+    cipher,
+    database,
+    logger,
+    notices,
+    onMessage,
+    onRemoved,
+    setCertificate,
+    signal,
+    signUps,
+    time,
+    usedKeyIds,
+  }: JobParts,
 ): Promise<void> {
   const jobs = [
     runClockJob(time, signal),
@@ -46,6 +60,12 @@ export async function runJobs(
       onRemoved,
       onError: (error) =>
         logger[error instanceof ClockSkewError ? 'error' : 'warn']({ err: error }, 'expiry job failed'),
+    }),
+    runUnfinishedChanges(database, {
+      clock: time.read,
+      signal,
+      onMessage,
+      onError: (error) => logger.warn({ err: error }, 'changes not finished'),
     }),
     runKeyRotation(database, cipher, {
       usedAtStart: usedKeyIds,

@@ -42,6 +42,7 @@ const MAY_KEEP_USER_ID = [
   'notices',
   'session_cutoffs',
   'session_ids',
+  'unfinished_changes',
   'user_cutoffs',
   'users',
   // Whom the attempts were about. They expire.

@@ -18,6 +18,7 @@ const GLOBAL_KEYS = {
   users_external_id_key: 'external_id',
   users_wallet_address_key: 'lower(wallet_address)',
   // Ends the user's sessions in every application.
+  unfinished_changes_pkey: 'id',
   user_cutoffs_pkey: 'user_id',
   // A browser may have signed in to any application.
   browser_cutoffs_user_id_browser_digest_pk: 'user_id',
@@ -57,6 +58,7 @@ const TABLES_WITHOUT_APPLICATION = [
   'passkeys',
   'rate_limits',
   'remembered_sign_ins',
+  'unfinished_changes',
   'user_cutoffs',
   'user_identities',
   'users',
@@ -85,6 +87,7 @@ const IMPERSONAL = [
   /^webhook_(attempts|deliveries)\.(webhook_id|status|error|last_error)$/,
   /^webhook_messages\.(type|fanned_out_to)$/,
   /^webhooks\./,
+  /^unfinished_changes\.kind$/,
   /^usher_migrations\./,
 ];
 

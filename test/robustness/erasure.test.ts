@@ -36,6 +36,7 @@ const MAY_KEEP_THE_ID = [
   'pg_stats',
   'session_cutoffs',
   'session_ids',
+  'unfinished_changes',
   'user_cutoffs',
   'users',
   'webhook_attempts',

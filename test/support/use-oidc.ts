@@ -42,6 +42,7 @@ export async function useOidc(
     { subscribed: new Set<string>(), run: call.run },
     { subscribed: new Set<string>(), run: runDistributed },
     { subscribed: new Set([applicationId]), run: call.run },
+    { subscribed: new Set([applicationId]), run: runDistributed },
   ];
   for (const { subscribed, run } of ways) {
     const user = await createTestUser(service);
@@ -57,11 +58,13 @@ export async function useOidc(
     const begun = await begin();
     const grant = { ...begun.grant, applicationId, isForClient: false };
     const { grantId } = grant;
-    await continueGrantedSession({ ...call, forClient: null }, grant);
+    const { session } = begun;
+    await new LiveSessions(run).find(applicationId, session.id, 0);
+    await continueGrantedSession({ ...call, run, forClient: null }, grant);
     const ofClient = { ...grant, isForClient: true };
-    await continueGrantedSession({ ...call, forClient: 'https://client.test/c' }, ofClient).catch(() => {});
+    await continueGrantedSession({ ...call, run, forClient: 'https://client.test/c' }, ofClient).catch(() => {});
     await rotateGrant({ ...call, forClient: null }, grant);
-    await new LiveGrants(call.run, new LiveSessions(call.run), () => true).find(applicationId, grantId);
+    await new LiveGrants(run, new LiveSessions(run), () => true).find(applicationId, grantId);
     await endGrant(call, { grantId });
     await endGrantsOfBrowser(call, { applicationId, userId: user.id, sid: grant.sid });
   }

@@ -1,8 +1,9 @@
 /** Every statement of restricted applications, for tests that go over all statements. */
+import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Run } from '../../src/database/database.ts';
 import type { ApplicationCall } from '../../src/domain/core/call.ts';
-import { endRefused } from '../../src/domain/lifecycle/end-refused.ts';
+import { goOn } from '../../src/domain/lifecycle/finish-change.ts';
 import { cutOffRefused } from '../../src/domain/lifecycle/lost-access.ts';
 import { completeLogin } from '../../src/domain/login/complete-login.ts';
 import { exchangeToken } from '../../src/domain/sessions/exchange-token.ts';
@@ -12,6 +13,7 @@ import {
   adminClient,
   createLoginIntent,
   createTenant,
+  createTestGroup,
   createTestUser,
   type Tenant,
   type TestService,
@@ -50,14 +52,22 @@ export async function useRestrictedAccess(
       const exchange = { tokens, sessionMaxAgeSeconds: 43_200, subscribed };
       const exchanging = { ...here, now: new Date() };
       const session = await exchangeToken(exchanging, exchange, { ipAddress: '::1', userAgent: '' }, { authToken });
-      await renewSession(here, { sessionMaxAgeSeconds: 43_200 }, { sessionId: session.id });
+      for (const application of [here.application, call.application])
+        await renewSession({ ...here, application }, { sessionMaxAgeSeconds: 43_200 }, { sessionId: session.id });
       await service.database.sql`delete from sessions where user_id = ${userId}`;
     }
     await usePasskeys(here, parts, encryptionKeys, { service, tenant, letIn });
     expect(await reasonOf(useRememberedSignIns(here, tokens, { service, tenant }))).toBe('ACCESS_NOT_ALLOWED');
   }
   await useOidc(restricted, runs[1], { service, tenant, letIn });
-  await endRefused(call, tenant.id);
+  const unfinished = { application: tenant.id, group: (await createTestGroup(service)).groupId, user: randomUUID() };
+  for (const [kind, subjectId] of Object.entries(unfinished)) {
+    const [due] = await service.database.sql<{ id: string }[]>`
+      insert into unfinished_changes (id, kind, subject_id, losing_ids, created_at, due_at)
+      select gen_random_uuid(), ${kind}, ${subjectId}, array[${tenant.id}]::uuid[], now() - interval '1 day',
+        now() + interval '1 day' returning id`;
+    await goOn(call, due?.id ?? '');
+  }
   const { id: userId } = await createTestUser(service);
   await cutOffRefused(call, [
     [tenant.id, userId],

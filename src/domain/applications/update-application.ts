@@ -6,10 +6,12 @@ import type { Call } from '../core/call.ts';
 import { changedValues, changeParameters, changes, isChanged } from '../core/changes.ts';
 import { ServiceError } from '../core/errors.ts';
 import { createVersionReader, hasExpectedVersion, requireExpected, versionParameter } from '../core/row-version.ts';
+import { leaveUnfinished } from '../core/unfinished-changes.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
-import { endRefused } from '../lifecycle/end-refused.ts';
+import { goOn } from '../lifecycle/finish-change.ts';
 import { storeLogoutEndpoint } from '../outbox/logout-endpoint.ts';
 import { storeMessageFeed } from '../outbox/message-feed.ts';
+import { cutOffEveryRefused, runCutoff } from '../sessions/cutoffs.ts';
 import {
   type ApplicationDetails,
   applicationColumns,
@@ -36,15 +38,14 @@ export async function updateApplication(
 ): Promise<ApplicationDetails> {
   const { applicationId, ...given } = check(request, rules);
   if (given.loginMethods) requireKnownMethods(given.loginMethods, isKnownMethod);
-  const parameters = { applicationId, now: call.now, feedEpoch: randomUUID(), ...versionParameter(call) };
-  const [updated] = await call
-    .run(updateChanged, { ...parameters, ...changeParameters(given) })
-    .catch(throwResourceTaken);
+  const changeId = randomUUID();
+  const parameters = { applicationId, changeId, feedEpoch: randomUUID(), ...versionParameter(call) };
+  const changes = changeParameters(given);
+  const [updated] = await runCutoff(call, updateChanged, { ...parameters, ...changes }).catch(throwResourceTaken);
   if (!updated) throw new ServiceError('APPLICATION_NOT_FOUND');
   requireExpected(updated);
   if (given.backchannelLogoutUri) call.onMessage?.(applicationId);
-  // Also if it was restricted before: an earlier call may have been cut short.
-  if (given.restrictAccess) await endRefused(call, applicationId);
+  if (given.restrictAccess) await goOn(call, changeId);
   return updated.application;
 }
 
@@ -65,7 +66,13 @@ const updateChanged = statement('update_application', {
   ), fed as (
     select message_feed from wanted where is_expected and ${isChanged('messageFeed')}
   ), ${storeLogoutEndpoint(sql`given`)}, ${storeMessageFeed(p.uuid('applicationId'), sql`fed`)},
-  ${auditEvent({ resource: sql`id`, from: sql`changed` })}
+  ${auditEvent({ resource: sql`id`, from: sql`changed` })}, closed as (
+    select id as application_id from wanted where is_expected and restrict_access and ${isChanged('restrictAccess')}
+  ), ${cutOffEveryRefused(sql`closed`)}, ${leaveUnfinished('application', {
+    from: sql`closed`,
+    subjectId: sql`application_id`,
+    losing: sql`array[application_id]`,
+  })}
   select ${columnsOf(applicationColumns)}, is_expected from wanted`;
 
 const readVersion = createVersionReader(

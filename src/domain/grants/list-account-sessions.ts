@@ -1,9 +1,10 @@
+import { sql } from 'drizzle-orm';
 import { oidcGrants } from '../../database/oidc-schema.ts';
 import { applications } from '../../database/schema.ts';
 import { renewableFor, sessions } from '../../database/session-schema.ts';
 import { p, type RowOfType, statement, t } from '../../database/template.ts';
 import type { Call } from '../core/call.ts';
-import { isGrantAfterEveryCutoff } from '../sessions/cutoffs.ts';
+import { isGrantAfterEveryCutoff, isRefusedNow } from '../sessions/cutoffs.ts';
 import { sidOf } from '../sessions/sid.ts';
 import type { SignInMethod } from '../tokens/verify-token.ts';
 
@@ -46,6 +47,7 @@ const selectSessions = statement('select_account_sessions', { ...columns, browse
   select s.application_id, a.name as application_name, s.method, s.ip_address, s.user_agent, s.browser_digest, s.began_at
   from sessions s join applications a on a.id = s.application_id and a.deleted_at is null
   where s.user_id = ${p.uuid('userId')} and s.expires_at + ${renewableFor} > ${p.instant('now')}
+    and not (${isRefusedNow(sql`s.application_id`, sql`s.user_id`)})
   order by s.began_at desc, s.application_id limit 500`;
 
 const selectGrants = statement('select_account_grants', { ...columns, sid: oidcGrants.sid })`

@@ -16,7 +16,7 @@ export async function getGroup({ run }: Call, request: Unchecked<keyof typeof ru
 }
 
 const selectGroup = statement('select_group', groupColumns)`
-  select ${columnsOf(groupColumns)} from groups where id = ${p.uuid('groupId')}`;
+  select ${columnsOf(groupColumns)} from groups where id = ${p.uuid('groupId')} and deleted_at is null`;
 
 /** Returns the group with a name. @throws ServiceError `Group not found` */
 export async function getGroupByName({ run }: Pick<Call, 'run'>, name: string): Promise<Group> {
@@ -31,7 +31,7 @@ const selectGroupByName = statement('select_group_by_name', groupColumns)`
 const readVersion = createVersionReader(
   'select_group_version',
   chosenGroupColumns,
-  sql`groups where id = ${p.uuid('groupId')}`,
+  sql`groups where id = ${p.uuid('groupId')} and deleted_at is null`,
 );
 
 /** Returns the version for `ifVersion` of a later UpdateGroup, or undefined if there is no such group. */

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { groups } from '../../database/group-schema.ts';
 import { createList } from '../pages/list.ts';
 import { groupColumns } from './group.ts';
@@ -7,4 +8,5 @@ export const listGroups = createList('select_groups', {
   name: 'groups',
   columns: groupColumns,
   order: [groups.createdAt, groups.id],
+  where: sql`deleted_at is null`,
 });

@@ -17,7 +17,7 @@ export const listUserGroups = createList('select_user_groups', {
   },
   select: sql`group_id, g.name, g.display_name, added_at`,
   order: [groupMembers.addedAt, groupMembers.groupId],
-  join: sql`join groups g on g.id = group_id`,
+  join: sql`join groups g on g.id = group_id and g.deleted_at is null`,
   where: sql`user_id = ${p.uuid('userId')}`,
   requireParent: (call, { userId }) => getUser(call, { userId }),
 });

@@ -1,14 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { p, statement, t } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { boolean, type Checked, check, optional, orDefault, type Unchecked, uuid } from '../core/validation.ts';
-import { AFFECTED, affectedUsers, cutOffLost, endLostAccess, lossMessages } from '../lifecycle/lost-access.ts';
-import { messagesOf } from '../outbox/insert-message.ts';
-import { runCutoff } from '../sessions/cutoffs.ts';
+import { goOn } from '../lifecycle/finish-change.ts';
+import { cutOffEveryRefused, runCutoff } from '../sessions/cutoffs.ts';
+import { changeMembers } from './change-members.ts';
 import { MAX_GROUPS_OF_APPLICATION } from './group.ts';
-import { tellMembers } from './tell-members.ts';
 
 const flag = orDefault(boolean, false);
 const ids = { groupId: uuid, applicationId: uuid };
@@ -17,11 +17,12 @@ const rulesOfOne = { ...ids, allowsAccess: optional(boolean), inClaim: optional(
 
 /**
  * Sets what a group means to an application. Nothing is stored about a group that means nothing to it. Ends the sign-ins
- * of members if only the group has let them in. Returns the IDs of members who may have lost access.
+ * of members if only the group has let them in, and tells the applications that see it. Returns the IDs of members who
+ * may have lost access.
  *
  * @throws ServiceError `Group not found`, `Application not found`, `Too many groups`
  */
-export async function setGroupAccess(call: Call, request: Unchecked<keyof typeof rules>): Promise<readonly string[]> {
+export async function setGroupAccess(call: Call, request: Unchecked<keyof typeof rules>): Promise<ReadonlySet<string>> {
   return storeMeaning(call, check(request, rules));
 }
 
@@ -29,19 +30,17 @@ export async function setGroupAccess(call: Call, request: Unchecked<keyof typeof
 export async function changeGroupAccess(
   call: Call,
   request: Unchecked<keyof typeof rulesOfOne>,
-): Promise<readonly string[]> {
+): Promise<ReadonlySet<string>> {
   return storeMeaning(call, check(request, rulesOfOne));
 }
 
-async function storeMeaning(call: Call, parameters: Checked<typeof rulesOfOne>): Promise<readonly string[]> {
-  const stored = await runCutoff(call, storeAccess, { ...parameters, most: MAX_GROUPS_OF_APPLICATION });
-  const found = await endLostAccess(call, stored);
+async function storeMeaning(call: Call, parameters: Checked<typeof rulesOfOne>): Promise<ReadonlySet<string>> {
+  const changeId = randomUUID();
+  const [found] = await runCutoff(call, storeAccess, { ...parameters, changeId, most: MAX_GROUPS_OF_APPLICATION });
   if (!found?.hasGroup) throw new ServiceError('GROUP_NOT_FOUND');
   if (!found.hasApplication) throw new ServiceError('APPLICATION_NOT_FOUND');
   if (found.isFull) throw new ServiceError('TOO_MANY_GROUPS');
-  const { groupId, applicationId } = parameters;
-  if (found.isChanged) await tellMembers(call, { groupId, applicationId });
-  return found.affected.map(([, userId]) => userId);
+  return found.isChanged ? goOn(call, changeId) : new Set();
 }
 
 const ofRow = sql`application_id = ${p.uuid('applicationId')} and group_id = ${p.uuid('groupId')}`;
@@ -51,17 +50,18 @@ const storeAccess = statement('store_group_access', {
   hasApplication: t.boolean,
   isFull: t.boolean,
   isChanged: t.boolean,
-  ...AFFECTED,
 })`
   with target as (
     select g.id as group_id, a.id as application_id from groups g, applications a
-    where g.id = ${p.uuid('groupId')} and a.id = ${p.uuid('applicationId')} and a.deleted_at is null
+    where g.id = ${p.uuid('groupId')} and g.deleted_at is null and a.id = ${p.uuid('applicationId')} and a.deleted_at is null
   ), held as (
     -- Locked, so that two changes of one meaning each see each other.
     select allows_access, in_claim from application_groups where ${ofRow} for update
   ), wanted as (
     select coalesce(${p.boolean('allowsAccess')}, (select allows_access from held), false)
-      or coalesce(${p.boolean('inClaim')}, (select in_claim from held), false) as is_any
+      or coalesce(${p.boolean('inClaim')}, (select in_claim from held), false) as is_any,
+      -- Read here: once the row has changed, the statement finds none to lock.
+      (select allows_access from held) as was_allowed
   ), present as (
     select (select is_any from wanted)
       and count(*) filter (where group_id <> ${p.uuid('groupId')}) >= ${p.integer('most')} as is_full
@@ -81,14 +81,12 @@ const storeAccess = statement('store_group_access', {
     returning group_id, allows_access
   ), changed as (
     select group_id, false as allows_access from removed union all select group_id, allows_access from stored
-  ), affected as (
-    select ${p.uuid('applicationId')} as application_id, member.user_id
-    from changed join group_members member on member.group_id = changed.group_id
-    where not changed.allows_access
-  ), ${auditEvent({ resource: sql`group_id`, from: sql`changed` })},
-  ${cutOffLost(sql`(g.application_id, g.group_id) <> (${p.uuid('applicationId')}, ${p.uuid('groupId')})`)},
-  ${messagesOf(...lossMessages)}
-  select exists (select 1 from groups where id = ${p.uuid('groupId')}) as has_group,
+  ), losing as (
+    select a.id as application_id from changed join applications a on a.id = ${p.uuid('applicationId')}
+    where a.restrict_access and not changed.allows_access and (select was_allowed from wanted)
+  ), ${auditEvent({ resource: sql`group_id`, from: sql`changed` })}, ${cutOffEveryRefused(sql`losing`)},
+  ${changeMembers({ from: sql`changed`, groupId: sql`group_id`, seeing: sql`select ${p.uuid('applicationId')}` })}
+  select exists (select 1 from groups where id = ${p.uuid('groupId')} and deleted_at is null) as has_group,
     exists (select 1 from applications where id = ${p.uuid('applicationId')} and deleted_at is null) as has_application,
-    is_full, exists (select 1 from changed) as is_changed, ${affectedUsers}
+    is_full, exists (select 1 from changed) as is_changed
   from present`;

@@ -107,11 +107,21 @@ const cutOff = statement('cut_off_refused', HAS_MESSAGES)`
 
 /** The same for users of one application, as calls and jobs need it: a distributed database sends it to one shard. */
 const cutOffOfOne = statement('cut_off_refused_of_application', HAS_MESSAGES)`
-  with added_here as (
+  with ${cutOffRefusedOfOne()} select ${notified}`;
+
+/**
+ * Returns CTEs that end the sign-ins of those users who may not enter the application: `lost`, with the users, and
+ * `message`. Parameters: applicationId, userIds, now, cutoffExpiresAt, instant.
+ *
+ * @param claimed a CTE without which nobody is cut off, after a comma
+ */
+export function cutOffRefusedOfOne(claimed = sql``): SQL {
+  return sql`added_here as (
     select user_id from added_users
     where application_id = ${p.uuid('applicationId')} and user_id = any(${p.uuids('userIds')})
   ), lost as (
-    select f.user_id, null::timestamptz as authenticated_at from unnest(${p.uuids('userIds')}) as f (user_id)
+    select f.user_id, null::timestamptz as authenticated_at
+    from unnest(${p.uuids('userIds')}) as f (user_id)${claimed}
     where (select restrict_access and deleted_at is null from applications where id = ${p.uuid('applicationId')})
       and not exists (select 1 from added_here h where h.user_id = f.user_id)
       and not exists (${grantedByGroups(p.uuid('applicationId'), sql`f.user_id`)})
@@ -119,5 +129,5 @@ const cutOffOfOne = statement('cut_off_refused_of_application', HAS_MESSAGES)`
   ), ${cutOffSessions(sql`lost`)}, ${messagesOf(
     { ...sessionRevoked(sql`ended`), part: sql`ended.user_id` },
     ...loggedOutIfKnown(sql`lost`).map((message) => ({ part: sql`gone.user_id`, ...message })),
-  )}
-  select ${notified}`;
+  )}`;
+}

@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { p, statement, t } from '../../database/template.ts';
+import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { MAX_GROUPS_OF_USER } from '../groups/group.ts';
-import { tellMembers } from '../groups/tell-members.ts';
+import { memberChanged } from '../groups/member-changed.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { userAdded } from '../outbox/user-messages.ts';
 
@@ -29,9 +29,7 @@ export async function acceptInvitation(
   try {
     const ids = { applicationId, userId, most: MAX_GROUPS_OF_USER };
     const [accepted] = await call.run(markAccepted, { ...ids, now: call.now, auditAction: 'AcceptInvitation' });
-    if (!accepted) return;
-    announce(call.onMessage, accepted);
-    for (const groupId of accepted.groupIds) await tellMembers(call, { groupId, userId });
+    if (accepted) announce(call.onMessage, accepted);
   } catch {}
 }
 
@@ -43,7 +41,7 @@ const isNew = sql`not exists (
 /** Of this application only, which finds its webhooks with the fewest reads. */
 const { applicationId: _, ...joinedMessage } = userAdded(sql`added`, sql`users`, isNew);
 
-const markAccepted = statement('accept_invitation', { ...HAS_MESSAGES, groupIds: t.json<readonly string[]>() })`
+const markAccepted = statement('accept_invitation', HAS_MESSAGES)`
   with accepted as (
     update invitations set accepted_at = ${p.instant('now')}
     where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')} and accepted_at is null
@@ -53,12 +51,12 @@ const markAccepted = statement('accept_invitation', { ...HAS_MESSAGES, groupIds:
     insert into group_members (group_id, user_id, added_at)
     select id, user_id, ${p.instant('now')} from (
       select g.id, accepted.user_id, row_number() over (order by g.name) as place
-      from accepted join groups g on g.id = any(accepted.group_ids)
+      from accepted join groups g on g.id = any(accepted.group_ids) and g.deleted_at is null
       where not exists (select 1 from group_members m where m.group_id = g.id and m.user_id = ${p.uuid('userId')})
     ) as wanted
     where place <= ${p.integer('most')} - (select count(*) from group_members where user_id = ${p.uuid('userId')})
     on conflict do nothing returning group_id
   ), added as (
     select application_id, user_id from accepted where added_user
-  ), ${auditEvent({ resource: sql`user_id`, from: sql`accepted` })}, ${messagesOf(joinedMessage)}
-  select ${notified}, array_to_json(array(select group_id from joined)) as group_ids from accepted`;
+  ), ${auditEvent({ resource: sql`user_id`, from: sql`accepted` })}, ${messagesOf(joinedMessage, memberChanged(sql`joined`, sql`x.group_id`))}
+  select ${notified} from accepted`;

@@ -7,16 +7,23 @@ import type { PlaceholderValues, Statement } from '../../database/database.ts';
 import { BY_POSTGRES, presentInstant } from '../../database/instants.ts';
 import { p } from '../../database/template.ts';
 import { pause } from '../../pause.ts';
-import { hasAccess } from '../access/has-access.ts';
+import { callIsRefused, hasAccess, isRefused } from '../access/has-access.ts';
 import type { Call } from '../core/call.ts';
+import { leaveUnfinished, unfinishedParameters } from '../core/unfinished-changes.ts';
 import { isActiveUser } from '../users/user.ts';
 import { forgetSignIns } from './forget-sign-ins.ts';
 
 /** In place of a user ID, stands for all users of an application. */
 const EVERY_USER = sql`'00000000-0000-0000-0000-000000000000'`;
 
+/**
+ * In place of a user ID, stands for all users whom a restricted application refuses. The row is stored when many lose the
+ * access at once, and goes when a job has written a cut-off for each of them. Until then it ends all their sign-ins.
+ */
+const EVERY_REFUSED = sql`'00000000-0000-0000-0000-000000000001'`;
+
 /** No sign-in counts for more than a year, so its cut-off can go then. One more day is for clocks that differ. */
-const CUTOFF_LIFETIME_MS = 366 * 24 * 60 * 60_000;
+export const CUTOFF_LIFETIME_MS = 366 * 24 * 60 * 60_000;
 
 /** More than one: sign-ins and cut-offs are in milliseconds, and a timer may fire one millisecond early. */
 const TICK_MS = 2;
@@ -29,17 +36,34 @@ export async function runCutoff<Rows>(
   lifetimeMs = CUTOFF_LIFETIME_MS,
 ): Promise<Rows> {
   const cutoffExpiresAt = new Date(now.getTime() + lifetimeMs);
-  const rows = await run(statement, { ...parameters, ...BY_POSTGRES, now, cutoffExpiresAt });
+  const rows = await run(statement, {
+    ...unfinishedParameters(now),
+    ...parameters,
+    ...BY_POSTGRES,
+    now,
+    cutoffExpiresAt,
+  });
   await pause(TICK_MS);
   return rows;
 }
 
 /** Returns the latest cut-off of the user in the application, or `-infinity`. Parameter: applicationId. */
 export function latestCutoff(userId: SQLWrapper): SQL {
-  return sql`greatest(
-    (select max(cutoff_at) from session_cutoffs
-    where application_id = ${p.uuid('applicationId')} and user_id in (${userId}, ${EVERY_USER})),
-    (select cutoff_at from user_cutoffs where user_id = ${userId}), '-infinity')`;
+  return latest(userId, sql`cutoff_at`, {
+    orRefused: sql`case when ${isRefusedNow(p.uuid('applicationId'), userId)} then 'infinity'::timestamptz end`,
+  });
+}
+
+/**
+ * Returns the same for statements that run often, on tables that are not distributed: they ask a function of the
+ * database who is refused, and only where many have just lost the access.
+ */
+export function latestCutoffByCall(userId: SQLWrapper): SQL {
+  return latest(
+    userId,
+    sql`case when user_id <> ${EVERY_REFUSED} or ${callIsRefused(p.uuid('applicationId'), userId)} then cutoff_at end`,
+    { among: sql`, ${EVERY_REFUSED}` },
+  );
 }
 
 /**
@@ -47,7 +71,30 @@ export function latestCutoff(userId: SQLWrapper): SQL {
  * applicationId.
  */
 export function latestCutoffOfAllowed(userId: SQLWrapper): SQL {
-  return sql`case when ${hasAccess(p.uuid('applicationId'), userId)} then ${latestCutoff(userId)} else 'infinity' end`;
+  return sql`case when ${hasAccess(p.uuid('applicationId'), userId)} then ${latestOwnCutoff(userId)} else 'infinity' end`;
+}
+
+/** Returns the same without that of users who are refused, for statements that refuse them by themselves. */
+export function latestOwnCutoff(userId: SQLWrapper): SQL {
+  return latest(userId, sql`cutoff_at`);
+}
+
+function latest(
+  userId: SQLWrapper,
+  cutoffAt: SQL,
+  { among = sql``, orRefused }: { among?: SQL; orRefused?: SQL } = {},
+): SQL {
+  return sql`greatest(
+    (select max(${cutoffAt}) from session_cutoffs
+    where application_id = ${p.uuid('applicationId')} and user_id in (${userId}, ${EVERY_USER}${among})),
+    (select cutoff_at from user_cutoffs where user_id = ${userId}), ${orRefused ? sql`${orRefused}, ` : sql``}'-infinity')`;
+}
+
+/** Returns the condition that the user is one of those whom `cutOffEveryRefused` has ended. */
+export function isRefusedNow(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
+  return sql`exists (
+      select 1 from session_cutoffs r where r.application_id = ${applicationId} and r.user_id = ${EVERY_REFUSED}
+    ) and ${isRefused(applicationId, userId)}`;
 }
 
 /**
@@ -68,13 +115,17 @@ export function isSignInAfterEveryCutoff(authenticatedAt: SQL): SQL {
   return sql`users.id = ${p.uuid('userId')} and ${isActiveUser} and ${authenticatedAt} > ${latestCutoff(sql`users.id`)}`;
 }
 
-/** The condition that no cut-off has ended a row of `oidc_grants`, whatever its application. */
-export const isGrantAfterEveryCutoff = sql`not exists (
+/** The condition that no cut-off of its user has ended a row of `oidc_grants`, whatever its application. */
+export const isGrantAfterOwnCutoffs = sql`not exists (
     select 1 from session_cutoffs c where c.application_id = oidc_grants.application_id
       and c.user_id in (oidc_grants.user_id, ${EVERY_USER}) and c.cutoff_at >= oidc_grants.authenticated_at
   ) and not exists (
     select 1 from user_cutoffs c where c.user_id = oidc_grants.user_id and c.cutoff_at >= oidc_grants.authenticated_at
   )`;
+
+/** The condition that no cut-off at all has ended it. */
+export const isGrantAfterEveryCutoff = sql`${isGrantAfterOwnCutoffs}
+  and not (${isRefusedNow(sql`oidc_grants.application_id`, sql`oidc_grants.user_id`)})`;
 
 /**
  * The condition that nothing has ended all sign-ins of the user since the one in which the row `c` of `consents` was
@@ -118,6 +169,32 @@ export function cutOffApplicationSessions(target: SQL): SQL {
 }
 
 /**
+ * Returns the CTE `refused`. It ends the sign-ins of all users who may not enter the restricted applications whose IDs
+ * are the column `application_id` of the CTE `target`, also of those who lose the access by the same statement.
+ * Parameter: cutoffExpiresAt.
+ */
+export function cutOffEveryRefused(target: SQL): SQL {
+  return sql`refused as (
+    insert into session_cutoffs as c (application_id, user_id, cutoff_at, expires_at)
+    select application_id, ${EVERY_REFUSED}, 'infinity', ${p.instant('cutoffExpiresAt')}
+    from ${target} ${onConflictMove(sql`application_id, user_id`)}
+  )`;
+}
+
+/**
+ * Returns the CTE `reopened`, which takes that back where cut-offs of users stand for it now, unless it was written once
+ * more. Parameter: cutoffExpiresAt.
+ *
+ * @param target selects the IDs of the applications
+ */
+export function removeCutoffOfRefused(target: SQL): SQL {
+  return sql`reopened as (
+    delete from session_cutoffs c where c.application_id in (${target}) and c.user_id = ${EVERY_REFUSED}
+      and c.expires_at <= ${p.instant('cutoffExpiresAt')}
+  )`;
+}
+
+/**
  * Returns the CTE `cutoff`. It writes a cut-off for one browser of a user, which stands in the place of a user ID. What
  * `target` selects has the columns `sid` and `cutoff_at`. Parameters: applicationId, cutoffExpiresAt.
  */
@@ -130,9 +207,10 @@ export function cutOffSid(target: SQL): SQL {
 }
 
 /**
- * Returns the CTEs `ended`, `cutoff`, `consents_ended` and `forgotten`. They delete the sessions, consents and remembered
- * sign-ins of a user, and write a cut-off for every application. `isConsentAfterCutoff` ends a consent that is given
- * meanwhile; the cut-off expires, so it does not suffice for the others. The CTE `target` has locked the user, whose ID is its column `id`, and added
+ * Returns the CTEs `ended`, `cutoff`, `consents_ended`, `forgotten` and `unfinished`. They delete the sessions, consents
+ * and remembered sign-ins of a user, and write a cut-off for every application. A job looks for what comes later.
+ * `isConsentAfterCutoff` ends a consent that is given meanwhile; the cut-off expires, so it does not suffice for the
+ * others. The CTE `target` has locked the user, whose ID is its column `id`, and added
  * one to `cutoff_count`. A sign-in before the lock is ended, too. Parameters: cutoffExpiresAt, instant.
  */
 export function cutOffUserSessions(target: SQL): SQL {
@@ -145,7 +223,7 @@ export function cutOffUserSessions(target: SQL): SQL {
     from ${target} ${onConflictMove(sql`user_id`)}
   ), consents_ended as (
     delete from consents c using ${target} t where c.user_id = t.id
-  ), ${forgetSignIns(target, sql`r.user_id = t.id`)}`;
+  ), ${forgetSignIns(target, sql`r.user_id = t.id`)}, ${leaveUnfinished('user', { from: target, subjectId: sql`id` })}`;
 }
 
 /** Returns the clauses after an insert. An existing cut-off only moves forward. */

@@ -80,14 +80,14 @@ type FoundSession = RowOfType<typeof FOUND_SESSION> & Partial<HasMessages>;
 
 const FIND_OR_BEGIN = inForms(
   'find_or_begin_session',
-  (name, parts) => statement(name, FOUND_SESSION)`
+  (name, parts, ifDistributed) => statement(name, FOUND_SESSION)`
     ${findOrBegin(ORIGINS.intent, 'unless asked', { parts })}`.ifDistributed`
-    ${findOrBegin(ORIGINS.parameters, 'unless asked', { parts })}`,
+    ${findOrBegin(ORIGINS.parameters, 'unless asked', { parts: ifDistributed })}`,
 );
 
 const FIND_OR_BEGIN_AND_NOTIFY = inForms(
   'find_or_begin_session_and_notify',
-  (name, parts) => statement(name, { ...FOUND_SESSION, ...HAS_MESSAGES })`
+  (name, parts, ifDistributed) => statement(name, { ...FOUND_SESSION, ...HAS_MESSAGES })`
     ${findOrBegin(ORIGINS.intent, 'yes', { parts })}`.ifDistributed`
-    ${findOrBegin(ORIGINS.parameters, 'yes', { parts })}`,
+    ${findOrBegin(ORIGINS.parameters, 'yes', { parts: ifDistributed })}`,
 );

@@ -6,6 +6,7 @@ import { uuid } from '../core/validation.ts';
 import { createList } from '../pages/list.ts';
 import type { SignInMethod } from '../tokens/verify-token.ts';
 import { getUser } from '../users/get-user.ts';
+import { isRefusedNow } from './cutoffs.ts';
 import { lastSignIn } from './session.ts';
 
 /**
@@ -32,6 +33,7 @@ export const listUserSessions = createList('select_user_sessions', {
     ${lastSignIn('sessions')} as auth_time`,
   order: [sessions.beganAt, sessions.applicationId],
   join: sql`join applications a on a.id = sessions.application_id and a.deleted_at is null`,
-  where: sql`user_id = ${p.uuid('userId')} and expires_at + ${renewableFor} > ${p.instant('now')}`,
+  where: sql`user_id = ${p.uuid('userId')} and expires_at + ${renewableFor} > ${p.instant('now')}
+    and not (${isRefusedNow(sql`sessions.application_id`, sql`sessions.user_id`)})`,
   requireParent: (call, { userId }) => getUser(call, { userId }),
 });

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { anyOf } from '../../database/any-of.ts';
 import type { Run } from '../../database/database.ts';
 import { sessionIds } from '../../database/session-schema.ts';
@@ -7,7 +7,7 @@ import { shownGroups } from '../access/shown-groups.ts';
 import { createApplicationCache } from '../cache/application-cache.ts';
 import { createLruCache } from '../cache/lru-cache.ts';
 import type { RevalidatingCache } from '../cache/revalidating-cache.ts';
-import { latestCutoff } from './cutoffs.ts';
+import { latestCutoff, latestCutoffByCall } from './cutoffs.ts';
 import { lastSignIn, type Session, sessionColumns } from './session.ts';
 
 /** The oldest answer that a caller can accept. */
@@ -69,7 +69,7 @@ export class LiveSessions {
 }
 
 /** Selects the sessions that no revocation has ended; some may have expired. */
-const selectSessions = statement('select_sessions', { ...sessionColumns, id: sessionIds.id })`
+const select = (cutoff: SQL) => sql`
   select i.id, i.created_at, i.expires_at, s.user_id, s.email, s.name, s.profile_image, s.wallet_address, s.attributes, s.ip_address,
     s.user_agent, s.method, s.assurance, s.on_behalf_by, ${lastSignIn('s')} as auth_time,
     ${shownGroups(p.uuid('applicationId'), sql`i.user_id`)} as groups
@@ -78,4 +78,7 @@ const selectSessions = statement('select_sessions', { ...sessionColumns, id: ses
     join sessions s on s.application_id = i.application_id and s.user_id = i.user_id
   where i.application_id = ${p.uuid('applicationId')} and i.id = ${anyOf(p.uuids('sessionIds'))}
     and u.deleted_at is null and u.deactivated_at is null
-    and i.authenticated_at > ${latestCutoff(sql`i.user_id`)}`;
+    and i.authenticated_at > ${cutoff}`;
+
+const selectSessions = statement('select_sessions', { ...sessionColumns, id: sessionIds.id })`
+  ${select(latestCutoffByCall(sql`i.user_id`))}`.ifDistributed`${select(latestCutoff(sql`i.user_id`))}`;

@@ -6,7 +6,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, identifier, type Unchecked, UUID } from '../core/validation.ts';
-import { formFor, inForms } from './forms.ts';
+import { type FormParts, formFor, inForms } from './forms.ts';
 import { latestEnd, parametersOf, renewableSession, SESSION_LIFETIME_MS, type SessionSettings } from './session.ts';
 
 const rules = { sessionId: identifier };
@@ -57,18 +57,21 @@ const CHANGES = {
   expires_at: sql`least(${p.instant('expiresAt')}, newest.latest_end)`,
 };
 
+const SUCCESSOR = { id: sessions.id, createdAt: sessions.createdAt, expiresAt: sessions.expiresAt };
+
+const FIND_OR_BEGIN = inForms(
+  'find_or_begin_successor',
+  (name, parts, ifDistributed) =>
+    statement(name, SUCCESSOR)`${findOrBegin(parts)}`.ifDistributed`${findOrBegin(ifDistributed)}`,
+);
+
 /**
  * A session that is not due is only read. Of concurrent renewals the first wins: under the row lock, the others find a
  * session that is not due any more, and return it. If a sign-in after a revocation has overwritten the row meanwhile,
  * the `cutoff_at` of the row prevents the renewal.
  */
-const FIND_OR_BEGIN = inForms(
-  'find_or_begin_successor',
-  (name, parts) => statement(name, {
-    id: sessions.id,
-    createdAt: sessions.createdAt,
-    expiresAt: sessions.expiresAt,
-  })`
+function findOrBegin(parts: FormParts): SQL {
+  return sql`
   with target as (${renewableSession(parts, suffices)}
   ), newest as (
     select s.*, ${isDue(sql`s.latest_end`)} as is_due from (
@@ -92,8 +95,8 @@ const FIND_OR_BEGIN = inForms(
     from begun
   ), ${auditEvent({ resource: sql`user_id`, from: sql`begun` })}
   select id, created_at, expires_at from newest where not is_due and expires_at > ${p.instant('now')}
-  union all select id, created_at, expires_at from renewed`,
-);
+  union all select id, created_at, expires_at from renewed`;
+}
 
 /**
  * Returns the condition that session `s` needs a successor, and that a successor would expire later. It needs one if it

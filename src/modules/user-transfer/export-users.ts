@@ -93,7 +93,7 @@ const selectUsers = statement('select_users_to_export', ROW)`
     from passkeys where user_id = any(array(select id from page)) group by user_id
   )
   select u.*,
-    (select coalesce(json_agg(g.name order by g.name), '[]') from group_members m join groups g on g.id = m.group_id
+    (select coalesce(json_agg(g.name order by g.name), '[]') from group_members m join groups g on g.id = m.group_id and g.deleted_at is null
       where m.user_id = u.id) as groups,
     (select coalesce(json_agg(json_build_object('provider', d.provider, 'subject', d.subject)
       order by d.provider, d.subject), '[]') from user_identities d where d.user_id = u.id) as identities,

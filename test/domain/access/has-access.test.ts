@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { compile } from '../../../src/database/compile-template.ts';
 import type { Db, Run } from '../../../src/database/statement.ts';
 import { formOf } from '../../../src/database/statement-runner.ts';
-import { hasAccess } from '../../../src/domain/access/has-access.ts';
+import { hasAccess, isRefused } from '../../../src/domain/access/has-access.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import { completeLogin } from '../../../src/domain/login/complete-login.ts';
 import { AuthTokens } from '../../../src/domain/tokens/auth-tokens.ts';
@@ -18,14 +18,17 @@ afterAll(() => service.close());
 const { sql } = service.database;
 const tokens = await AuthTokens.create(PUBLIC_URL, service.config.secrets.authSigningKeys ?? []);
 
-test('is the condition that statements have, and reads the snapshot of its statement', async () => {
-  const [found] = await sql`select prosrc as body, provolatile as volatility from pg_proc where proname = 'has_access'`;
-  const { sql: condition } = compile(hasAccess(template`of_application`, template`of_user`));
-  const squeeze = (text: string) =>
-    text.toLowerCase().replace(/\s+/g, ' ').replaceAll('( ', '(').replace(' and true', '');
-  expect(squeeze(found?.body)).toBe(squeeze(` BEGIN RETURN ${condition}; END `));
-  expect(found?.volatility).toBe('s');
-});
+test.each(Object.entries({ has_access: hasAccess, is_refused: isRefused }))(
+  '%s is the condition that statements have, and reads the snapshot of its statement',
+  async (name, inSql) => {
+    const [found] = await sql`select prosrc as body, provolatile as volatility from pg_proc where proname = ${name}`;
+    const { sql: condition } = compile(inSql(template`of_application`, template`of_user`));
+    const squeeze = (text: string) =>
+      text.toLowerCase().replace(/\s+/g, ' ').replaceAll('( ', '(').replace(' and true', '');
+    expect(squeeze(found?.body)).toBe(squeeze(` BEGIN RETURN ${condition}; END `));
+    expect(found?.volatility).toBe('s');
+  },
+);
 
 /** Returns how often the connection has called it. Postgres may not have forgotten earlier transactions. */
 async function readCalls(transaction: TransactionSql): Promise<number> {

@@ -1,6 +1,7 @@
 import type { Fault } from '../fault.ts';
 
 const doors = 'test/login-page/restricted-access.test.ts';
+const unfinished = 'test/domain/lifecycle/finish-change.test.ts';
 const losses = 'test/modules/oidc/lost-access.test.ts';
 
 const OF_ALL_DOORS = {
@@ -16,25 +17,26 @@ const DELETE_GROUP = { file: 'src/modules/groups/domain/delete-group.ts' };
 const DELETE_GROUP_FAULTS: readonly Fault[] = [
   {
     ...DELETE_GROUP,
-    what: 'Members of a deleted group stay signed in',
-    find: 'from held, deleted',
-    replace: 'from held, deleted where false',
-    test: losses,
-    title: /^DeleteGroup.*ends sessions, tokens and codes/,
+    what: 'Members of a deleted group stay signed in until a job has come to each',
+    find: '${cutOffEveryRefused(sql`losing`)}',
+    replace: '${cutOffEveryRefused(sql`losing where false`)}',
+    test: unfinished,
+    title: /DeleteGroup/,
   },
   {
     ...DELETE_GROUP,
     what: 'DeleteGroup ends what another group lets in',
-    find: "cutOffLost(sql`m.group_id <> ${p.uuid('groupId')}`)",
-    replace: 'cutOffLost(sql`false`)',
+    file: 'src/domain/lifecycle/finish-change.ts',
+    find: '), ${cutOffLost()}, ${messagesOf',
+    replace: '), ${cutOffLost(sql`false`)}, ${messagesOf',
     test: losses,
     title: /stays signed in after DeleteGroup/,
   },
   {
     ...DELETE_GROUP,
     what: 'The process that deletes a group remembers the sessions of its members',
-    find: 'return deleted.affected.map(([, userId]) => userId)',
-    replace: 'return deleted.affected.slice(0, 0).map(([, userId]) => userId)',
+    find: 'return goOn(call, changeId);',
+    replace: 'return goOn(call, changeId).then(() => new Set());',
     test: 'test/contract/revocations.test.ts',
     title: /After DeleteGroup a session/,
   },
@@ -50,7 +52,7 @@ const DELETE_GROUP_FAULTS: readonly Fault[] = [
     ...DELETE_GROUP,
     what: 'DeleteGroup accepts the ID of no group',
     find: "if (!deleted) throw new ServiceError('GROUP_NOT_FOUND')",
-    replace: 'if (!deleted) return []',
+    replace: 'if (!deleted) return new Set()',
     test: 'test/modules/groups/groups.test.ts',
     title: /of DeleteGroup to an unknown ID/,
   },
@@ -121,19 +123,35 @@ export const ACCESS_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Applications do not learn that a group is deleted',
-    file: 'src/modules/groups/domain/delete-group.ts',
+    file: 'src/domain/lifecycle/finish-change.ts',
     find: 'messagesOf(...lossMessages, toSeeing)',
-    replace: 'messagesOf(...lossMessages, { ...toSeeing, from: sql`${toSeeing.from} and false` })',
+    replace: 'messagesOf(...lossMessages)',
     test: 'test/modules/oidc/groups.test.ts',
     title: /applications that see a group learn of its changes/,
   },
   ...DELETE_GROUP_FAULTS,
   {
-    what: 'Users stay in an application that becomes restricted',
+    what: 'Users stay in an application that becomes restricted, until a job has come to each',
     file: 'src/domain/applications/update-application.ts',
-    find: '  if (given.restrictAccess) await endRefused(call, applicationId);\n',
+    find: '${cutOffEveryRefused(sql`closed`)}',
+    replace: '${cutOffEveryRefused(sql`closed where false`)}',
+    test: unfinished,
+    title: /UpdateApplication/,
+  },
+  {
+    what: 'Two replicas tell of the same users',
+    file: 'src/domain/core/unfinished-changes.ts',
+    find: '    where ${isAt()} returning *',
+    replace: "    where id = ${p.uuid('id')} returning *",
+    test: unfinished,
+    title: /lets nobody in any more/,
+  },
+  {
+    what: 'Nobody looks a second time',
+    file: 'src/domain/lifecycle/finish-change.ts',
+    find: '    { waitMs: SECOND_LOOK_MS, read: readBy(selectSessions), end: endRefused },\n',
     replace: '',
-    test: losses,
-    title: /restrict_access/,
+    test: unfinished,
+    title: /by the second look/,
   },
 ];

@@ -96,8 +96,8 @@ export const INVITATION_FAULTS: readonly Fault[] = [
     ...at,
     what: 'Applications do not learn of the groups that an invitation brings',
     file: 'src/domain/login/accept-invitation.ts',
-    find: 'for (const groupId of accepted.groupIds) await',
-    replace: 'for (const groupId of accepted.groupIds.slice(0, 0)) await',
+    find: 'messagesOf(joinedMessage, memberChanged(sql`joined`, sql`x.group_id`))',
+    replace: 'messagesOf(joinedMessage)',
     title: /tells the applications that see a group/,
   },
   {

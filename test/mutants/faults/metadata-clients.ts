@@ -499,7 +499,7 @@ export const METADATA_CLIENT_FAULTS: readonly Fault[] = [
   {
     what: 'Tokens outlive the list of their resource',
     file: 'src/modules/oidc/domain/live-grants.ts',
-    find: 'then g.client_id = any(a.machine_client_ids)',
+    find: 'then granted.client_id = any(a.machine_client_ids)',
     replace: 'then true',
     test: registered,
     title: /has tokens that are dead once the resource no longer lists the client/,

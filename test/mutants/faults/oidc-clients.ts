@@ -127,7 +127,7 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   {
     what: 'Introspection tells of a refresh token whose user was signed out',
     file: 'src/modules/oidc/domain/live-grants.ts',
-    find: 'and g.authenticated_at > ${latestCutoff(sql`g.user_id`)}',
+    find: 'and granted.authenticated_at > ${cutoff}',
     replace: '',
     test: clients,
     title: /tells nothing of a refresh token whose user was signed out/,

@@ -303,7 +303,7 @@ export const OIDC_FAULTS: readonly Fault[] = [
   {
     what: 'Pages read what a client with a secret has got',
     file: 'src/modules/oidc/domain/live-grants.ts',
-    find: "case when a.public_client and g.client_id is null then a.redirect_uris else '{}' end",
+    find: "case when a.public_client and granted.client_id is null then a.redirect_uris else '{}' end",
     replace: 'a.redirect_uris',
     test: clients,
     title: /a page reads nothing that a client with a secret has got/,

@@ -89,8 +89,8 @@ export const TOKEN_FAULTS: readonly Fault[] = [
   {
     what: 'A token of before RevokeSession begins a session',
     file: 'src/domain/sessions/cutoffs.ts',
-    find: ' user_id in (${userId}, ${EVERY_USER})',
-    replace: ' ${userId} is not null and user_id = ${EVERY_USER}',
+    find: ' user_id in (${userId}, ${EVERY_USER}${among})',
+    replace: ' ${userId} is not null and user_id in (${EVERY_USER}${among})',
     test: 'test/contract/sessions.test.ts',
     title: /revoking a session ends it and older auth tokens/,
   },

@@ -10,5 +10,5 @@ export function listOwnGroups({ run }: Pick<Call, 'run'>, userId: string): Promi
 }
 
 const selectGroups = statement('select_account_groups', columns)`
-  select g.name, g.display_name, m.added_at from group_members m join groups g on g.id = m.group_id
+  select g.name, g.display_name, m.added_at from group_members m join groups g on g.id = m.group_id and g.deleted_at is null
   where m.user_id = ${p.uuid('userId')} order by g.name`;

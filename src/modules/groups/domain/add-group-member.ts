@@ -5,7 +5,8 @@ import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { check, type Unchecked, uuid } from '../../../domain/core/validation.ts';
 import { MAX_GROUPS_OF_USER } from '../../../domain/groups/group.ts';
-import { tellMembers } from '../../../domain/groups/tell-members.ts';
+import { memberChanged } from '../../../domain/groups/member-changed.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../../../domain/outbox/insert-message.ts';
 import { removeIfErased } from '../../../domain/users/personal-data.ts';
 
 const rules = { groupId: uuid, userId: uuid };
@@ -18,9 +19,10 @@ const rules = { groupId: uuid, userId: uuid };
 export async function addGroupMember(call: Call, request: Unchecked<keyof typeof rules>): Promise<void> {
   const parameters = check(request, rules);
   const found = await call.run(insertMember, { ...parameters, most: MAX_GROUPS_OF_USER, now: call.now });
-  if (requireGroupAndUser(found).isFull) throw new ServiceError('TOO_MANY_GROUPS');
+  const { isFull, ...added } = requireGroupAndUser(found);
+  if (isFull) throw new ServiceError('TOO_MANY_GROUPS');
+  announce(call.onMessage, added);
   if (await removeIfErased(call, parameters.userId)) throw new ServiceError('USER_NOT_FOUND');
-  if (requireGroupAndUser(found).isNew) await tellMembers(call, parameters);
 }
 
 /** The row type of `foundGroupAndUser`. */
@@ -28,7 +30,7 @@ export const FOUND_GROUP_AND_USER = { hasGroup: t.boolean, hasUser: t.boolean };
 
 /** Selects whether the group and the user exist. Parameters: groupId, userId. */
 export const foundGroupAndUser = sql`
-  exists (select 1 from groups where id = ${p.uuid('groupId')}) as has_group,
+  exists (select 1 from groups where id = ${p.uuid('groupId')} and deleted_at is null) as has_group,
   exists (select 1 from users where id = ${p.uuid('userId')} and deleted_at is null) as has_user`;
 
 /** Returns the row of the statement. @throws ServiceError `Group not found`, `User not found` */
@@ -41,7 +43,7 @@ export function requireGroupAndUser<Row extends RowOfType<typeof FOUND_GROUP_AND
 const insertMember = statement('insert_group_member', {
   ...FOUND_GROUP_AND_USER,
   isFull: t.boolean,
-  isNew: t.boolean,
+  ...HAS_MESSAGES,
 })`
   with present as (
     select count(*) filter (where group_id <> ${p.uuid('groupId')}) >= ${p.integer('most')} as is_full
@@ -49,7 +51,8 @@ const insertMember = statement('insert_group_member', {
   ), added as (
     insert into group_members (group_id, user_id, added_at)
     select g.id, u.id, ${p.instant('now')} from groups g, users u, present
-    where g.id = ${p.uuid('groupId')} and u.id = ${p.uuid('userId')} and u.deleted_at is null and not is_full
+    where g.id = ${p.uuid('groupId')} and g.deleted_at is null and u.id = ${p.uuid('userId')} and u.deleted_at is null and not is_full
     on conflict do nothing returning user_id
-  ), ${auditEvent({ resource: sql`user_id`, from: sql`added`, applicationId: noApplication })}
-  select ${foundGroupAndUser}, is_full, exists (select 1 from added) as is_new from present`;
+  ), ${auditEvent({ resource: sql`user_id`, from: sql`added`, applicationId: noApplication })},
+  ${messagesOf(memberChanged(sql`added`))}
+  select ${foundGroupAndUser}, is_full, ${notified} from present`;

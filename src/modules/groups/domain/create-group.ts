@@ -17,7 +17,7 @@ export async function createGroup({ run, now }: Call, request: Unchecked<keyof t
 
 const insertGroup = statement('insert_group', { isFull: t.boolean, isCreated: t.boolean })`
   with present as (
-    select count(*) >= ${p.integer('most')} as is_full from groups
+    select count(*) >= ${p.integer('most')} as is_full from groups where deleted_at is null
   ), created as (
     insert into groups (id, name, display_name, created_at)
     select ${p.uuid('groupId')}, ${p.text('name')}, ${p.text('displayName')}, ${p.instant('now')}

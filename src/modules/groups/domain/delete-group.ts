@@ -1,20 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { columnsOf, p, statement } from '../../../database/template.ts';
+import { p, statement } from '../../../database/template.ts';
 import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { check, type Unchecked, uuid } from '../../../domain/core/validation.ts';
-import {
-  AFFECTED,
-  affectedUsers,
-  cutOffLost,
-  endLostAccess,
-  lossMessages,
-} from '../../../domain/lifecycle/lost-access.ts';
-import { messagesOf } from '../../../domain/outbox/insert-message.ts';
-import { userMessage } from '../../../domain/outbox/user-messages.ts';
-import { runCutoff } from '../../../domain/sessions/cutoffs.ts';
-import { userColumns } from '../../../domain/users/user.ts';
+import { changeMembers } from '../../../domain/groups/change-members.ts';
+import { goOn } from '../../../domain/lifecycle/finish-change.ts';
+import { cutOffEveryRefused, runCutoff } from '../../../domain/sessions/cutoffs.ts';
 
 const rules = { groupId: uuid };
 
@@ -24,37 +17,25 @@ const rules = { groupId: uuid };
  *
  * @throws ServiceError `Group not found`
  */
-export async function deleteGroup(call: Call, request: Unchecked<keyof typeof rules>): Promise<readonly string[]> {
-  const deleted = await endLostAccess(call, await runCutoff(call, removeGroup, check(request, rules)));
+export async function deleteGroup(call: Call, request: Unchecked<keyof typeof rules>): Promise<ReadonlySet<string>> {
+  const changeId = randomUUID();
+  const [deleted] = await runCutoff(call, markGroupDeleted, { ...check(request, rules), changeId });
   if (!deleted) throw new ServiceError('GROUP_NOT_FOUND');
-  return deleted.affected.map(([, userId]) => userId);
+  return goOn(call, changeId);
 }
 
-const updated = userMessage('user.updated', sql`changed`);
-/** To the applications that see the group. */
-const toSeeing = {
-  ...updated,
-  from: sql`${updated.from} where exists (select 1 from deleted)
-    and signed_in.application_id = any(array(select application_id from seeing))`,
-  part: sql`changed.id`,
-};
-
-// What goes with the group is read before, because the parts of the statement may run one after the other.
-const removeGroup = statement('delete_group', AFFECTED)`
-  with held as materialized (
-    select g.application_id, member.user_id
-    from group_members member join application_groups g on g.group_id = member.group_id
-    where member.group_id = ${p.uuid('groupId')} and g.allows_access
-  ), seeing as materialized (
-    select application_id from application_groups where group_id = ${p.uuid('groupId')} and in_claim
-  ), changed as materialized (
-    select ${columnsOf(userColumns)} from users
-    where deleted_at is null and id = any(array(
-      select m.user_id from group_members m where m.group_id = ${p.uuid('groupId')}))
-  ), deleted as (
-    delete from groups where id = ${p.uuid('groupId')} returning id
-  ), affected as (
-    select held.application_id, held.user_id from held, deleted
+/** The name is free again: no group has one that begins with a tilde. */
+const markGroupDeleted = statement('mark_group_deleted')`
+  with deleted as (
+    update groups set deleted_at = ${p.instant('now')}, name = '~' || id
+    where id = ${p.uuid('groupId')} and deleted_at is null returning id
+  ), meanings as (
+    delete from application_groups g using deleted where g.group_id = deleted.id
+    returning g.application_id, g.allows_access
+  ), losing as (
+    select m.application_id from meanings m join applications a on a.id = m.application_id
+    where m.allows_access and a.restrict_access and a.deleted_at is null
   ), ${auditEvent({ resource: sql`id`, from: sql`deleted`, applicationId: noApplication })},
-  ${cutOffLost(sql`m.group_id <> ${p.uuid('groupId')}`)}, ${messagesOf(...lossMessages, toSeeing)}
-  select ${affectedUsers} from deleted`;
+  ${cutOffEveryRefused(sql`losing`)},
+  ${changeMembers({ from: sql`deleted`, groupId: sql`id`, isRemoval: sql`true` })}
+  select from deleted`;

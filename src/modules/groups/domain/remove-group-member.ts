@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
-import { p, statement, t } from '../../../database/template.ts';
+import { p, statement } from '../../../database/template.ts';
 import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { check, type Unchecked, uuid } from '../../../domain/core/validation.ts';
-import { tellMembers } from '../../../domain/groups/tell-members.ts';
+import { memberChanged } from '../../../domain/groups/member-changed.ts';
 import {
   AFFECTED,
   affectedUsers,
@@ -28,14 +28,12 @@ export async function removeGroupMember(call: Call, request: Unchecked<keyof typ
   const found = await runCutoff(call, deleteMember, parameters);
   requireGroupAndUser(found);
   await endLostAccess(call, found);
-  if (found[0]?.isRemoved) await tellMembers(call, parameters);
   return parameters.userId;
 }
 
 const deleteMember = statement('delete_group_member', {
   ...FOUND_GROUP_AND_USER,
   ...AFFECTED,
-  isRemoved: t.boolean,
 })`
   with removed as (
     delete from group_members where group_id = ${p.uuid('groupId')} and user_id = ${p.uuid('userId')}
@@ -44,5 +42,5 @@ const deleteMember = statement('delete_group_member', {
     select g.application_id, removed.user_id from removed join application_groups g on g.group_id = ${p.uuid('groupId')}
     where g.allows_access
   ), ${auditEvent({ resource: sql`user_id`, from: sql`removed`, applicationId: noApplication })},
-  ${cutOffLost(sql`m.group_id <> ${p.uuid('groupId')}`)}, ${messagesOf(...lossMessages)}
-  select ${foundGroupAndUser}, ${affectedUsers}, exists (select 1 from removed) as is_removed`;
+  ${cutOffLost(sql`m.group_id <> ${p.uuid('groupId')}`)}, ${messagesOf(...lossMessages, memberChanged(sql`removed`))}
+  select ${foundGroupAndUser}, ${affectedUsers}`;

@@ -3,12 +3,14 @@ import { isUniqueViolation } from '../../../database/errors.ts';
 import { columnsOf, p, statement, t } from '../../../database/template.ts';
 import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
-import { changedValues, changeParameters, changes } from '../../../domain/core/changes.ts';
+import { changedValues, changeParameters, changes, isChanged } from '../../../domain/core/changes.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { hasExpectedVersion, requireExpected, versionParameter } from '../../../domain/core/row-version.ts';
+import { unfinishedParameters } from '../../../domain/core/unfinished-changes.ts';
 import { check, type Unchecked, uuid } from '../../../domain/core/validation.ts';
+import { changeMembers } from '../../../domain/groups/change-members.ts';
 import { chosenGroupColumns, type Group, groupColumns, groupRules } from '../../../domain/groups/group.ts';
-import { tellMembers } from '../../../domain/groups/tell-members.ts';
+import { goOn } from '../../../domain/lifecycle/finish-change.ts';
 
 const rules = { groupId: uuid, ...changes(groupRules) };
 
@@ -19,24 +21,26 @@ const rules = { groupId: uuid, ...changes(groupRules) };
  */
 export async function updateGroup(call: Call, request: Unchecked<keyof typeof rules>): Promise<Group> {
   const { groupId, ...given } = check(request, rules);
-  const parameters = { groupId, now: call.now, ...versionParameter(call), ...changeParameters(given) };
+  const unfinished = unfinishedParameters(call.now);
+  const parameters = { groupId, now: call.now, ...unfinished, ...versionParameter(call), ...changeParameters(given) };
   const [updated] = await call.run(updateChanged, parameters).catch((error: unknown) => {
     throw isUniqueViolation(error) ? new ServiceError('GROUP_ALREADY_EXISTS') : error;
   });
   if (!updated) throw new ServiceError('GROUP_NOT_FOUND');
   requireExpected(updated);
-  if (given.name !== undefined) await tellMembers(call, { groupId });
+  if (given.name !== undefined) await goOn(call, unfinished.changeId);
   return updated.group;
 }
 
 const updateChanged = statement('update_group', { group: groupColumns, isExpected: t.boolean })`
   with wanted as (
     select id, created_at, ${changedValues(chosenGroupColumns)}, ${hasExpectedVersion(chosenGroupColumns)} as is_expected
-    from groups where id = ${p.uuid('groupId')} for no key update
+    from groups where id = ${p.uuid('groupId')} and deleted_at is null for no key update
   ), changed as (
     update groups g set (${columnsOf(chosenGroupColumns)}) = row(${columnsOf(chosenGroupColumns, 'w')}) from wanted w
     where g.id = w.id and w.is_expected
       and row(${columnsOf(chosenGroupColumns, 'g')}) is distinct from row(${columnsOf(chosenGroupColumns, 'w')})
     returning g.id
-  ), ${auditEvent({ resource: sql`id`, from: sql`changed`, applicationId: noApplication })}
+  ), ${auditEvent({ resource: sql`id`, from: sql`changed`, applicationId: noApplication })},
+  ${changeMembers({ from: sql`changed where ${isChanged('name')}`, groupId: sql`id`, losing: sql`select null::uuid where false` })}
   select ${columnsOf(groupColumns)}, is_expected from wanted`;

@@ -138,7 +138,7 @@ async function requireGroups({ run }: Call, groupIds: readonly string[]): Promis
 
 const selectGroups = statement(
   'select_groups_of_invitation',
-)`select from groups where id = ${anyOf(p.uuids('groupIds'))}`;
+)`select from groups where id = ${anyOf(p.uuids('groupIds'))} and deleted_at is null`;
 
 const isOpen = sql`v.accepted_at is null and v.expires_at > ${p.instant('now')}`;
 

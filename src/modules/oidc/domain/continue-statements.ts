@@ -36,12 +36,15 @@ const continued = (parts: FormParts, more = sql``) =>
 
 export const CONTINUE = inForms(
   'continue_granted_session',
-  (name, parts) => statement(name, FOUND)`${continued(parts)}`,
+  (name, parts, ifDistributed) =>
+    statement(name, FOUND)`${continued(parts)}`.ifDistributed`${continued(ifDistributed)}`,
 );
 
 const scopeNames = sql`, (select g.scope_names from oidc_grants g where ${isLiveGrant}) as scope_names`;
 
 export const CONTINUE_FOR_CLIENT = inForms(
   'continue_session_of_client',
-  (name, parts) => statement(name, FOUND_FOR_CLIENT)`${continued(parts, scopeNames)}`,
+  (name, parts, ifDistributed) =>
+    statement(name, FOUND_FOR_CLIENT)`${continued(parts, scopeNames)}`
+      .ifDistributed`${continued(ifDistributed, scopeNames)}`,
 );

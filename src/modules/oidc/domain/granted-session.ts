@@ -73,7 +73,8 @@ export async function beginGrantedSession(
   const parameters = { ...grant, ...peer, isOriginKnown: true };
   let notifies = subscribed.has(application.id) || firstTry !== undefined;
   return findOrBeginSession(call, grant, { isNewGrant: true, firstTry }, async (session) => {
-    const [found]: readonly FoundSession[] = await call.run(formFor(notifies ? BEGIN_AND_NOTIFY : BEGIN, application), {
+    const beginning = notifies ? formFor(BEGIN_AND_NOTIFY, application) : formFor(BEGIN, application);
+    const [found]: readonly FoundSession[] = await call.run<readonly FoundSession[]>(beginning, {
       ...session,
       ...parameters,
     });
@@ -169,12 +170,15 @@ function begin(notifies: 'yes' | 'unless asked', parts: FormParts): SQL {
   return findOrBegin(ORIGINS.parameters, notifies, { ...grant, parts, condition: sql`and ${condition}` });
 }
 
+/** Where tables are not distributed, few grants begin so. */
 const BEGIN = inForms(
   'begin_granted_session',
-  (name, parts) => statement(name, FOUND)`${begin('unless asked', parts)}`,
+  (name, _, parts) => statement(name, FOUND)`${begin('unless asked', parts)}`,
 );
 
 const BEGIN_AND_NOTIFY = inForms(
   'begin_granted_session_and_notify',
-  (name, parts) => statement(name, { ...FOUND, ...HAS_MESSAGES })`${begin('yes', parts)}`,
+  (name, parts, ifDistributed) =>
+    statement(name, { ...FOUND, ...HAS_MESSAGES })`${begin('yes', parts)}`
+      .ifDistributed`${begin('yes', ifDistributed)}`,
 );

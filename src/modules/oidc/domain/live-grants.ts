@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { anyOf } from '../../../database/any-of.ts';
 import type { Run } from '../../../database/database.ts';
 import { oidcGrants } from '../../../database/oidc-schema.ts';
@@ -7,7 +7,7 @@ import { nullable, p, type RowOfType, statement, t } from '../../../database/tem
 import { createApplicationCache } from '../../../domain/cache/application-cache.ts';
 import type { RevalidatingCache } from '../../../domain/cache/revalidating-cache.ts';
 import { findAccess, NOTHING_PROVED } from '../../../domain/login/proved-user.ts';
-import { latestCutoff } from '../../../domain/sessions/cutoffs.ts';
+import { latestCutoff, latestCutoffByCall } from '../../../domain/sessions/cutoffs.ts';
 import type { LiveSessions } from '../../../domain/sessions/live-sessions.ts';
 import { shownAttributes } from '../../../domain/users/attributes.ts';
 import { isActiveUser } from '../../../domain/users/user.ts';
@@ -86,17 +86,20 @@ async function mayEnterClient(run: Run, { restrictedClientId, userId }: LiveGran
   return (await findAccess(run, { ...NOTHING_PROVED, applicationId: restrictedClientId, userId })) === true;
 }
 
-const selectGrants = statement('select_live_oidc_grants', { ...GRANT, id: oidcGrants.id })`
-  select g.id, g.user_id, g.sid, g.assurance, g.rotation, g.authenticated_at, g.expires_at,
-    coalesce(g.client_id, a.client_id) as client_id, g.scope_names,
-    case when g.client_id is not null then a.resource_uri end as resource_uri,
-    case when g.scope_names is not null then jsonb_path_query_array(a.resource_scopes, '$[*].name') end as known_names,
-    g.client_id is null or case when g.client_name is null then g.client_id = any(a.machine_client_ids)
+const select = (cutoff: SQL) => sql`
+  select granted.id, granted.user_id, granted.sid, granted.assurance, granted.rotation, granted.authenticated_at, granted.expires_at,
+    coalesce(granted.client_id, a.client_id) as client_id, granted.scope_names,
+    case when granted.client_id is not null then a.resource_uri end as resource_uri,
+    case when granted.scope_names is not null then jsonb_path_query_array(a.resource_scopes, '$[*].name') end as known_names,
+    granted.client_id is null or case when granted.client_name is null then granted.client_id = any(a.machine_client_ids)
       else a.allow_metadata_clients end as is_allowed,
-    (select c.id from applications c where c.client_id = g.client_id and c.restrict_access) as restricted_client_id,
-    case when a.public_client and g.client_id is null then a.redirect_uris else '{}' end as redirect_uris,
+    (select c.id from applications c where c.client_id = granted.client_id and c.restrict_access) as restricted_client_id,
+    case when a.public_client and granted.client_id is null then a.redirect_uris else '{}' end as redirect_uris,
     users.email, users.name, users.profile_image, users.email_verified_at is not null as is_email_verified,
     ${shownAttributes(sql`users.attributes`, sql`nullif(a.attribute_claims, '{}')`)} as attributes
-  from oidc_grants g join users on users.id = g.user_id join applications a on a.id = g.application_id
-  where g.application_id = ${p.uuid('applicationId')} and g.id = ${anyOf(p.uuids('grantIds'))} and ${isActiveUser}
-    and a.deleted_at is null and a.open_id_connect and g.authenticated_at > ${latestCutoff(sql`g.user_id`)}`;
+  from oidc_grants granted join users on users.id = granted.user_id join applications a on a.id = granted.application_id
+  where granted.application_id = ${p.uuid('applicationId')} and granted.id = ${anyOf(p.uuids('grantIds'))} and ${isActiveUser}
+    and a.deleted_at is null and a.open_id_connect and granted.authenticated_at > ${cutoff}`;
+
+const selectGrants = statement('select_live_oidc_grants', { ...GRANT, id: oidcGrants.id })`
+  ${select(latestCutoffByCall(sql`granted.user_id`))}`.ifDistributed`${select(latestCutoff(sql`granted.user_id`))}`;

@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { p } from '../../../database/template.ts';
 import { requiredAssurance } from '../../../domain/login/completed-intent.ts';
-import { latestCutoff } from '../../../domain/sessions/cutoffs.ts';
+import { latestOwnCutoff } from '../../../domain/sessions/cutoffs.ts';
 import { isActiveUser } from '../../../domain/users/user.ts';
 import { digestSignInToken } from './sign-in-token.ts';
 
@@ -33,7 +33,7 @@ export const usableSignIn = sql`known as (
     where r.token_digest = ${p.bytes('tokenDigest')} and r.expires_at > ${p.instant('now')}
       and r.authenticated_at > ${p.instant('oldest')} and ${isActiveUser}
   ), cutoff as (
-    select known.user_id, ${latestCutoff(sql`known.user_id`)} as cutoff_at from known
+    select known.user_id, ${latestOwnCutoff(sql`known.user_id`)} as cutoff_at from known
   ), remembered as (
     select known.* from known join cutoff on known.user_id = cutoff.user_id
     where known.authenticated_at > cutoff.cutoff_at

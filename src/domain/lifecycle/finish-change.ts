@@ -1,0 +1,195 @@
+/**
+ * Does the rest of changes that concern many users, in batches: ends the sign-ins of those who have lost the access to
+ * an application, tells applications of the members of a group, and removes what a statement could not see yet.
+ */
+import { sql } from 'drizzle-orm';
+import type { Statement } from '../../database/database.ts';
+import { columnsOf, nullable, p, statement, t } from '../../database/template.ts';
+import type { Call } from '../core/call.ts';
+import { claimed, findUnfinished, isAt, leaseUntil, type UnfinishedChange } from '../core/unfinished-changes.ts';
+import { deleteIdentitiesOfDeleted } from '../identities/delete-identities-of-deleted.ts';
+import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
+import { userMessage } from '../outbox/user-messages.ts';
+import { CUTOFF_LIFETIME_MS, isGrantAfterOwnCutoffs, removeCutoffOfRefused, runCutoff } from '../sessions/cutoffs.ts';
+import { endLateSessions } from '../sessions/late-sessions.ts';
+import { removeIfErased } from '../users/personal-data.ts';
+import { userColumns } from '../users/user.ts';
+import { cutOffLost, cutOffRefusedOfOne, lossMessages } from './lost-access.ts';
+
+/** Rows of a batch, or pairs of a user and an application. */
+const BATCH = 500;
+/** Before every ID. */
+const START = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * No token of a sign-in from before the change lives longer, and no statement that had not seen the change. So nobody
+ * comes in again after the second look.
+ */
+const SECOND_LOOK_MS = 20 * 60_000;
+
+/** How long a call goes on with its change, before it leaves the rest to the job. */
+const CALL_MS = 1_000;
+
+interface Batch {
+  readonly userIds: readonly string[];
+  /** The last row of the batch. Absent if no rows are left. */
+  readonly next?: string | undefined;
+}
+
+interface Step {
+  /** How long after the change it begins. */
+  readonly waitMs?: number;
+  readonly read: (call: Call, change: UnfinishedChange) => Promise<Batch>;
+  /** Does what is to be done about the users of the batch. */
+  readonly end: Statement<Done[]>;
+}
+
+const DONE = { userIds: t.json<readonly string[]>(), ...HAS_MESSAGES };
+type Done = { readonly userIds: readonly string[]; readonly notifiedIds: readonly string[] };
+
+export interface FinishedStep {
+  /** Undefined once the change is finished, or if another process has gone on with it. */
+  readonly change?: UnfinishedChange;
+  /** Whose sign-ins may have ended. */
+  readonly userIds: readonly string[];
+}
+
+/**
+ * Goes on with the change of a call, if it is unfinished. What is left or fails here, the job does. Returns the users
+ * whose sign-ins may have ended.
+ */
+export async function goOn(call: Call, id: string): Promise<ReadonlySet<string>> {
+  const userIds = new Set<string>();
+  const until = performance.now() + CALL_MS;
+  try {
+    let change = await findUnfinished(call, id);
+    while (change && performance.now() < until && !isWaiting(call, change)) {
+      const progress: FinishedStep = await takeStep(call, change);
+      for (const userId of progress.userIds) userIds.add(userId);
+      change = progress.change;
+    }
+  } catch {}
+  return userIds;
+}
+
+export function isWaiting({ now }: Call, { kind, step, createdAt }: UnfinishedChange): boolean {
+  return now.getTime() < createdAt.getTime() + (STEPS[kind][step]?.waitMs ?? 0);
+}
+
+/** Does one batch of the change. */
+export async function takeStep(call: Call, change: UnfinishedChange): Promise<FinishedStep> {
+  const { kind, createdAt } = change;
+  const step = STEPS[kind][change.step];
+  if (!step) {
+    await call.run(removeChange, { ...change, cutoffExpiresAt: new Date(createdAt.getTime() + CUTOFF_LIFETIME_MS) });
+    return { userIds: [] };
+  }
+  const { userIds, next } = await step.read(call, change);
+  const nextStep = next === undefined ? change.step + 1 : change.step;
+  const nextAfter = next ?? START;
+  const waitMs = (nextStep > change.step && STEPS[kind][nextStep]?.waitMs) || 0;
+  const lease = leaseUntil(call.now);
+  const dueAt = new Date(Math.max(waitMs && createdAt.getTime() + waitMs, lease.getTime()));
+  const parameters = { ...change, applicationId: change.subjectId, userIds, nextStep, nextAfter, dueAt };
+  const [done] = await runCutoff(call, step.end, parameters);
+  if (!done) return { userIds: [] };
+  announce(call.onMessage, done);
+  return { change: { ...change, step: nextStep, after: nextAfter, dueAt }, userIds: done.userIds };
+}
+
+const ROW = { id: t.uuid, userId: nullable(t.uuid) };
+const limit = p.integer('limit');
+
+/** Reads a batch of rows after the last one. */
+function readBy(select: Statement<{ id: string; userId: string | null }[]>): Step['read'] {
+  return async ({ run, now }, { subjectId, losingIds, after }) => {
+    const limit = Math.max(1, Math.floor(BATCH / Math.max(1, losingIds.length)));
+    const rows = await run(select, { subjectId, after, now, limit });
+    const userIds = [...new Set(rows.flatMap(({ userId }) => userId ?? []))];
+    return { userIds, next: rows.length < limit ? undefined : rows.at(-1)?.id };
+  };
+}
+
+const selectSessions = statement('select_sessions_to_check', ROW)`
+  select user_id as id, user_id from sessions
+  where application_id = ${p.uuid('subjectId')} and user_id > ${p.uuid('after')} order by user_id limit ${limit}`;
+
+/** The user of a grant that has ended before was told of. */
+const selectGrants = statement('select_grants_to_check', ROW)`
+  select id, case when expires_at > ${p.instant('now')} and ${isGrantAfterOwnCutoffs} then user_id end as user_id
+  from oidc_grants
+  where application_id = ${p.uuid('subjectId')} and id > ${p.uuid('after')} order by id limit ${limit}`;
+
+const selectMembers = statement('select_members_to_check', ROW)`
+  select user_id as id, user_id from group_members
+  where group_id = ${p.uuid('subjectId')} and user_id > ${p.uuid('after')} order by user_id limit ${limit}`;
+
+/** Ends the sign-ins of those users who may not enter the application. A distributed database sends it to one shard. */
+const endRefused = statement('end_refused_users', DONE)`
+  with ${claimed}, ${cutOffRefusedOfOne(sql`, claimed`)}
+  select array_to_json(array(select user_id from lost)) as user_ids, ${notified} from claimed`;
+
+const updated = userMessage('user.updated', sql`changed`);
+/** To the applications that see the group. */
+const toSeeing = {
+  ...updated,
+  from: sql`${updated.from}
+    where signed_in.application_id = any(array(select unnest(claimed.seeing_ids) from claimed))`,
+  part: sql`changed.id`,
+};
+
+/** Ends the sign-ins of members who have lost an application with the group, and tells the applications that see it. */
+const endMembers = statement('end_group_members', DONE)`
+  with ${claimed}, affected as (
+    select losing.application_id, member.user_id
+    from claimed, unnest(claimed.losing_ids) as losing (application_id), unnest(${p.uuids('userIds')}) as member (user_id)
+  ), changed as (
+    select ${columnsOf(userColumns)} from users
+    where deleted_at is null and id = any(${p.uuids('userIds')}) and exists (select 1 from claimed)
+  ), removed as (
+    delete from group_members m using claimed
+    where claimed.is_removal and m.group_id = claimed.subject_id and m.user_id = any(${p.uuids('userIds')})
+  ), closed as (
+    -- Of a call that has not seen the removal.
+    delete from application_groups g using claimed where claimed.is_removal and g.group_id = claimed.subject_id
+  ), ${cutOffLost()}, ${messagesOf(...lossMessages, toSeeing)}
+  select array_to_json(array(select distinct user_id from affected)) as user_ids, ${notified} from claimed`;
+
+/** What statements have stored about a user who was ending, and what the call that ended the user has left. */
+const cleanUser: Step['read'] = async (call, { subjectId: userId }) => {
+  await endLateSessions(call, userId);
+  await call.run(deletePasskeysOfDeleted, { userId });
+  await call.run(deleteIdentitiesOfDeleted, { userId });
+  await removeIfErased(call, userId);
+  return { userIds: [] };
+};
+
+export const deletePasskeysOfDeleted = statement('delete_passkeys_of_deleted_user')`
+  delete from passkeys k using users
+  where users.id = ${p.uuid('userId')} and users.deleted_at is not null and k.user_id = users.id`;
+
+const advance = statement('advance_unfinished_change', DONE)`
+  with ${claimed} select '[]'::json as user_ids, '[]'::json as notified_ids from claimed`;
+
+const STEPS: Readonly<Record<UnfinishedChange['kind'], readonly Step[]>> = {
+  application: [
+    { read: readBy(selectSessions), end: endRefused },
+    { read: readBy(selectGrants), end: endRefused },
+    { waitMs: SECOND_LOOK_MS, read: readBy(selectSessions), end: endRefused },
+    { read: readBy(selectGrants), end: endRefused },
+  ],
+  group: [{ read: readBy(selectMembers), end: endMembers }],
+  user: [
+    { read: cleanUser, end: advance },
+    { waitMs: SECOND_LOOK_MS, read: cleanUser, end: advance },
+  ],
+};
+
+/** Removes a change that is finished, the cut-off that has stood for it, and a group that has gone. */
+const removeChange = statement('remove_unfinished_change')`
+  with done as (
+    delete from unfinished_changes where ${isAt()} returning subject_id, losing_ids, is_removal
+  ), ${removeCutoffOfRefused(sql`select unnest(done.losing_ids) from done`)}, gone as (
+    delete from groups g using done where done.is_removal and g.id = done.subject_id
+  )
+  select from done`;
