@@ -68,6 +68,11 @@ const TOKEN_DIFFERENCES: readonly Difference[] = [
       verifier !== undefined && ours.error === 'invalid_grant' && theirs.error === 'invalid_request',
   },
   {
+    reason: 'A client that uses PKCE need not repeat its redirect URI, as in OAuth 2.1.',
+    applies: (changes, ours, theirs) =>
+      'redirect_uri' in changes && !changes.redirect_uri && ours.status === 200 && theirs.error === 'invalid_request',
+  },
+  {
     reason: 'Credentials that cannot be read are wrong credentials.',
     applies: ({ auth }, ours) => auth === 'malformed basic' && ours.error === 'invalid_client',
   },

@@ -118,9 +118,31 @@ describe('a code', () => {
     expect((await redeem(service, tenant, code, { verifier })).status).toBe(200);
   });
 
-  test('without a challenge takes no verifier', async () => {
+  test('with a challenge needs no redirect URI, as clients of OAuth 2.1 send none', async () => {
+    for (const of of [tenant, await createOidcTenant(service, { publicClient: true })]) {
+      const verifier = createVerifier();
+      const code = await signInForCode(service, of, user, { verifier });
+      const fields = { grant_type: 'authorization_code', code, code_verifier: verifier };
+      const wrong = { ...fields, code_verifier: createVerifier() };
+      expect(await post(service, '/oidc/token', wrong, basicOf(of))).toMatchObject(INVALID_GRANT);
+      const reply =
+        of === tenant
+          ? await post(service, '/oidc/token', fields, basicOf(of))
+          : await post(service, '/oidc/token', { ...fields, client_id: of.clientId });
+      expect(reply.status).toBe(200);
+    }
+  });
+
+  test('without a challenge takes no verifier, and needs its redirect URI', async () => {
     const code = await signInForCode(service, tenant, user);
     expect(await redeem(service, tenant, code, { verifier: createVerifier() })).toMatchObject(INVALID_GRANT);
+    const fields = { grant_type: 'authorization_code', code };
+    for (const [more, error] of [
+      [{}, 'invalid_request'],
+      [{ redirect_uri: '' }, 'invalid_request'],
+      [{ code_verifier: createVerifier() }, 'invalid_grant'],
+    ] as const)
+      expect((await post(service, '/oidc/token', { ...fields, ...more }, basicOf(tenant))).body.error).toBe(error);
     expect((await redeem(service, tenant, code)).status).toBe(200);
   });
 
@@ -259,6 +281,22 @@ describe('userinfo', () => {
       status: 400,
       body: { error: 'invalid_request' },
     });
+  });
+
+  test.each([
+    ['application/json', '{'],
+    ['text/plain', 'access_token=other'],
+    ['application/octet-stream', 'x'.repeat(100_000)],
+    ['multipart/form-data', '--'],
+    ['no type', ''],
+  ])('takes the token of the header beside a body of %s, which it does not read', async (type, body) => {
+    const { access_token = '' } = (await signIn(user, 'openid')).body;
+    const headers = { ...(type.includes('/') && { 'content-type': type }) };
+    const ask = (more: object) =>
+      request(service.url, { method: 'POST', path: '/oidc/userinfo', body, headers: { ...headers, ...more } });
+    const reply = await ask({ authorization: `Bearer ${access_token}` });
+    expect([reply.status, JSON.parse(reply.body)]).toEqual([200, { sub: user.id }]);
+    expect((await ask({})).status).toBe(401);
   });
 
   test('challenges without a token, and says what is wrong with one', async () => {

@@ -338,8 +338,8 @@ export const METADATA_CLIENT_FAULTS: readonly Fault[] = [
   {
     what: 'A code follows the redirect URI that its redemption names',
     file: 'src/modules/oidc/domain/redeem-code.ts',
-    find: "redirect_uri = ${p.text('redirectUri')}",
-    replace: "(redirect_uri = ${p.text('redirectUri')} or client_name is not null)",
+    find: "redirect_uri = coalesce(${p.text('redirectUri')}, ",
+    replace: "redirect_uri = coalesce(case when client_name is null then ${p.text('redirectUri')} end, ",
     test: flow,
     title: /has a code that no later change of its document helps/,
   },

@@ -143,10 +143,18 @@ export const OIDC_FAULTS: readonly Fault[] = [
   {
     what: 'A code is redeemed with another redirect URI',
     file: 'src/modules/oidc/domain/redeem-code.ts',
-    find: "redirect_uri = ${p.text('redirectUri')}",
-    replace: "${p.text('redirectUri')} like redirect_uri || '%'",
+    find: "redirect_uri = coalesce(${p.text('redirectUri')}, ",
+    replace: "redirect_uri = coalesce(rtrim(${p.text('redirectUri')}, '/'), ",
     test: tokens,
     title: /a code outlives .* a wrong redirect URI/,
+  },
+  {
+    what: 'A code without a challenge is redeemed without its redirect URI',
+    file: 'src/modules/oidc/endpoints/token-endpoint.ts',
+    find: "codeVerifier === undefined ? requireField(form, 'redirect_uri') : form.get('redirect_uri')",
+    replace: "form.get('redirect_uri')",
+    test: tokens,
+    title: /a code without a challenge takes no verifier, and needs its redirect URI/,
   },
   {
     what: 'A code is redeemed without the verifier of its challenge',

@@ -15,7 +15,8 @@ import type { SealKeys } from './sealed-bytes.ts';
 
 export interface CodeRequest {
   readonly code: string;
-  readonly redirectUri: string;
+  /** Only a client that uses PKCE may leave it out. */
+  readonly redirectUri: string | undefined;
   readonly codeVerifier: string | undefined;
 }
 
@@ -50,7 +51,7 @@ export function readCodeRequest(
   const completedAfter = new Date(now.getTime() - CODE_LIFETIME_MS);
   const login = { loginIntentId, applicationId: application.id, forClient };
   const requiredAssurance = application.requiredAssurance ?? ONE_FACTOR;
-  return { ...login, redirectUri, codeChallenge, now, completedAfter, requiredAssurance };
+  return { ...login, redirectUri: redirectUri ?? null, codeChallenge, now, completedAfter, requiredAssurance };
 }
 
 /**
@@ -95,14 +96,15 @@ export const redeemedColumns = sql`user_id, method, coalesce(assurance, 1)::inte
 /**
  * The CTE `redeemed`. One update has all conditions: a wrong verifier does not use up the code, and only one of two
  * concurrent requests succeeds. `is not distinct from` refuses a request without a verifier if the login began with a
- * challenge, and the reverse. A client that nobody has registered gets nothing before the user has consented.
+ * challenge, and the reverse. A redirect URI that comes must be the one of the login. A client that nobody has registered gets nothing before the user has consented.
  */
 export const redeemedIntent = sql`redeemed as (
     update login_intents set redeemed_at = ${p.instant('now')}
     where id = ${p.uuid('loginIntentId')} and application_id = ${p.uuid('applicationId')} and response_mode <> ''
       and redeemed_at is null and client_id is not distinct from ${p.text('forClient')}
       and case when client_name is null then completed_at else consented_at end > ${p.instant('completedAfter')}
-      and redirect_uri = ${p.text('redirectUri')} and code_challenge is not distinct from ${p.bytes('codeChallenge')}
+      and redirect_uri = coalesce(${p.text('redirectUri')}, redirect_uri)
+      and code_challenge is not distinct from ${p.bytes('codeChallenge')}
       and coalesce(assurance, 1) >= ${p.integer('requiredAssurance')}
     returning ${redeemedColumns}
   )`;

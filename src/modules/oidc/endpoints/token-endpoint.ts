@@ -57,8 +57,9 @@ async function grant(call: ClientCall, parts: TokenParts, form: FormFields): Pro
   const { tokenKeys } = parts.provider;
   if (type === 'authorization_code') {
     const code = requireField(form, 'code');
-    const redirectUri = requireField(form, 'redirect_uri');
     const codeVerifier = call.isPublic ? requireField(form, 'code_verifier') : form.get('code_verifier');
+    // Clients of OAuth 2.1 send none: PKCE does what it does.
+    const redirectUri = codeVerifier === undefined ? requireField(form, 'redirect_uri') : form.get('redirect_uri');
     const resourceId = readCode(tokenKeys.code, code)?.resourceId;
     const uri = form.get('resource');
     // People could add a resource to the link of a client that does not ask for one, and would sign in by its rules.

@@ -2,6 +2,7 @@
 
 import type { Logger } from 'pino';
 import type { Admission } from '../../../api/admission.ts';
+import { isForm } from '../../../api/media-type.ts';
 import { hasScope } from '../../../domain/grants/scope.ts';
 import { headerOf } from '../../../http/exchange.ts';
 import { readAccessToken } from '../domain/access-token.ts';
@@ -41,10 +42,10 @@ async function showUser(parts: UserinfoParts, call: OidcCall, text: string | und
   return { body: { sub: grant.userId, ...profileClaims(scope, profile, reportLeftOut(parts.logger, applicationId)) } };
 }
 
-/** Returns the token of the header, or of the form. Ignores the query: URLs end up in logs. */
+/** Returns the token of the header, or of the form. Ignores other bodies, and the query: URLs end up in logs. */
 async function readToken({ context, deadline }: OidcCall, method: 'GET' | 'POST'): Promise<string | undefined> {
   const ofHeader = /^bearer +(\S+) *$/i.exec(headerOf(context, 'authorization') ?? '')?.[1];
-  const hasForm = method === 'POST' && headerOf(context, 'content-type') !== undefined;
+  const hasForm = method === 'POST' && isForm(context.request);
   const ofForm = hasForm ? (await readForm(context, deadline)).get('access_token') : undefined;
   if (ofHeader !== undefined && ofForm !== undefined) throw invalidRequest('The token must come once');
   return ofHeader ?? ofForm;
