@@ -1,6 +1,7 @@
 /** The request of an attempt and its response. */
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { JoinedBytes } from '../encoding/joined-bytes.ts';
 import { ForbiddenAddressError } from './address-lookup.ts';
 import { countWireBytes } from './tls-agent.ts';
 
@@ -33,10 +34,9 @@ export class HttpExchange {
   readonly #request: ClientRequest;
   readonly #outcome = Promise.withResolvers<AttemptOutcome | undefined>();
   #response: IncomingMessage | undefined;
-  readonly #bodyParts: Buffer[] = [];
+  readonly #kept = new JoinedBytes();
   readonly #maxKeptBytes: number;
   readonly #maxReadBytes: number;
-  #keptBytes = 0;
   #readBytes = 0;
   #informational = 0;
   #isOver = false;
@@ -98,9 +98,7 @@ export class HttpExchange {
   }
 
   #keep(chunk: Buffer): void {
-    const part = chunk.subarray(0, this.#maxKeptBytes - this.#keptBytes);
-    if (part.length > 0) this.#bodyParts.push(part);
-    this.#keptBytes += part.length;
+    this.#kept.add(chunk.subarray(0, this.#maxKeptBytes - this.#kept.length));
     this.#readBytes += chunk.length;
   }
 
@@ -108,7 +106,7 @@ export class HttpExchange {
     if (!this.#response) return toFailure(error);
     const { statusCode = 0, headers } = this.#response;
     // Postgres stores no NUL.
-    const responseBody = Buffer.concat(this.#bodyParts).toString('utf8').replaceAll('\0', '\ufffd');
+    const responseBody = this.#kept.bytes.toString('utf8').replaceAll('\0', '\ufffd');
     if (error) return { ...toFailure(error), statusCode, responseBody };
     const isSuccess = statusCode >= 200 && statusCode < 300;
     const problem = isSuccess ? null : `The endpoint answered with status ${statusCode}`;

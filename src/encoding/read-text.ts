@@ -1,3 +1,5 @@
+import { JoinedBytes } from './joined-bytes.ts';
+
 /** Returns the body of a response as text. @throws Error if the status is not 200, or the body is too large */
 export async function readText({ status, body }: Response, maxBytes: number): Promise<string> {
   if (status !== 200 || !body) throw new Error(`The reply has status ${status}`);
@@ -6,12 +8,10 @@ export async function readText({ status, body }: Response, maxBytes: number): Pr
 
 /** Returns a body as text. @throws Error if it has more than `maxBytes` */
 export async function readBounded(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+  const joined = new JoinedBytes();
   for await (const chunk of body) {
-    length += chunk.length;
-    if (length > maxBytes) throw new Error('The reply is too large');
-    chunks.push(chunk);
+    if (joined.length + chunk.length > maxBytes) throw new Error('The reply is too large');
+    joined.add(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return joined.bytes.toString('utf8');
 }

@@ -2,6 +2,7 @@
 import { type IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { ServerHttp2Stream } from 'node:http2';
 import type { BlockList } from 'node:net';
+import { JoinedBytes } from '../encoding/joined-bytes.ts';
 import { discardBody } from './discard-body.ts';
 import { HttpError } from './errors.ts';
 import type { HttpContext, NodeRequest, NodeResponse, RequestContext, StreamContext } from './http-context.ts';
@@ -103,17 +104,15 @@ export function checkContentLength(request: NodeRequest, maxBytes: number): void
 export async function readBody(request: NodeRequest, maxBytes: number, deadline: number): Promise<Buffer> {
   checkContentLength(request, maxBytes);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const body = new JoinedBytes();
   const onData = (chunk: Buffer) => {
-    length += chunk.length;
-    if (length > maxBytes) reject(new HttpError('PAYLOAD_TOO_LARGE'));
-    else chunks.push(chunk);
+    if (body.length + chunk.length > maxBytes) reject(new HttpError('PAYLOAD_TOO_LARGE'));
+    else body.add(chunk);
   };
   const onEnd = () => {
     // `close` follows `end`, and would create an error for nothing.
     request.off('close', onClose);
-    resolve(Buffer.concat(chunks));
+    resolve(body.bytes);
   };
   const onClose = () => reject(new HttpError('REQUEST_TIMEOUT'));
   const timer = setTimeout(onClose, Math.max(0, deadline - performance.now()));

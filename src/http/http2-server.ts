@@ -1,4 +1,5 @@
 /** The HTTP/2 server, whose connections the HTTP/1.1 server accepts. */
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import {
   constants,
   createServer,
@@ -19,6 +20,7 @@ import {
 import { discardBody } from './discard-body.ts';
 import { createStreamContext, type Origin } from './exchange.ts';
 import type { StreamHandler } from './http-context.ts';
+import { joinChunks } from './join-chunks.ts';
 import { findHeadProblem, MAX_HEADER_BYTES } from './request-head.ts';
 import type { RequestScheduler } from './request-scheduler.ts';
 import { StreamLimit } from './stream-limit.ts';
@@ -38,6 +40,9 @@ const OPTIONS = {
   maxSessionInvalidFrames: 100,
 };
 
+/** The only event that Node emits before the first chunk of a stream. */
+const STREAM_CREATED = 'http2.server.stream.created';
+
 type Http2Server = ReturnType<typeof createHttp2Server>;
 
 /** Creates a server that does not listen: it serves the connections that `accept` gets. */
@@ -55,8 +60,15 @@ export function createHttp2Server() {
     watchStreams(session, accepted, limit);
   });
   server.on('sessionError', () => {});
+  // Node emits `stream` only after it has given the stream all data that came with its head.
+  const onCreated = (message: unknown) => {
+    const { stream } = message as { readonly stream: ServerHttp2Stream };
+    if (stream.session && sessions.has(stream.session)) joinChunks(stream);
+  };
+  subscribe(STREAM_CREATED, onCreated);
   return {
     server,
+    close: () => unsubscribe(STREAM_CREATED, onCreated),
     sessions,
     limit,
     /** When each stream that Node wraps in a request object arrived, in milliseconds of `performance.now()`. */

@@ -14,6 +14,7 @@ import { createHttpContext, sendJson } from './exchange.ts';
 import type { HttpContext, NodeRequest, NodeResponse, PathHandler, StreamHandler } from './http-context.ts';
 import { createHttp1Server } from './http1-server.ts';
 import { createHttp2Server, endEmptyRequest, endUnreadStream, serveStreams } from './http2-server.ts';
+import { joinChunks } from './join-chunks.ts';
 import { findHeadProblem } from './request-head.ts';
 import { RequestScheduler } from './request-scheduler.ts';
 import type { Certificate } from './tls.ts';
@@ -130,6 +131,7 @@ export class Listener {
     const connections = this.#connections;
     await drain({ http1: this.#http1.server, http2: this.#http2, connections, sockets }, timeoutMs);
     clearInterval(this.#sweepTimer);
+    this.#http2.close();
   }
 
   async #detect(socket: Socket): Promise<void> {
@@ -173,6 +175,7 @@ export class Listener {
   #openContext(request: NodeRequest, response: NodeResponse): HttpContext | undefined {
     response.on('error', () => {});
     request.on('error', () => {});
+    joinChunks(request);
     if ('stream' in request) endEmptyRequest(request);
     if (!(response instanceof ServerResponse)) endUnreadStream(response.stream, request);
     else if (!this.#connections.startRequest(request.socket, response)) return undefined;

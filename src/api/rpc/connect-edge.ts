@@ -26,6 +26,7 @@ import { ConnectBridge } from './connect-bridge.ts';
 import { connectOptions, optionsOf, publicOptions } from './connect-options.ts';
 import { protocolOf, REFUSED_STATUSES, refuseStream, refuseUnknownMethod, writeResponse } from './connect-response.ts';
 import { decodeBase64, toBinaryType } from './grpc-web-text.ts';
+import { joinBody, joinEnvelopes } from './join-messages.ts';
 import { StreamLimits } from './stream-limits.ts';
 import { admittedKey, registerStreams, type StreamEnd, streamEndKey } from './streams.ts';
 import { dropEndlessTimeout, hasTimeout, takeTimeout } from './timeout.ts';
@@ -81,7 +82,7 @@ async function serveUnary(
     return refuse(context, new ServiceError('TOO_MANY_STREAMS'), log);
   setHeaders(context, optionsOf(procedure));
   const values = createContextValues();
-  const request = toConnectRequest(context, values);
+  const request = toConnectRequest(context, values, optionsOf(procedure));
   const protocol = protocolOf(context);
   const timeoutMs = takeTimeout(protocol, request.header);
   const facts = { schema: procedure.method.input, hasMalformedTimeout: hasTimeout(protocol, request.header) };
@@ -144,7 +145,7 @@ async function runStream(
 ): Promise<void> {
   const protocol = protocolOf(context);
   setHeaders(context, options);
-  const request = toConnectRequest(context, values);
+  const request = toConnectRequest(context, values, options);
   // Connect enforces the caller's timeout of a stream, which may be long.
   dropEndlessTimeout(protocol, request.header);
   const end: StreamEnd = { outcome: { code: 'ok', applicationId, isAuthenticated: applicationId !== undefined } };
@@ -173,15 +174,23 @@ function logOutsidePipeline(
   beginCall(log, context, call, getOutcome);
 }
 
-/** Returns the request for Connect's handlers, which know few spellings of a media type, and no base64. */
-function toConnectRequest(context: HttpContext, values: ContextValues): UniversalServerRequest {
+/**
+ * Returns the request for Connect's handlers, which know few spellings of a media type, and no base64, and keep each piece
+ * of a body as it comes.
+ */
+function toConnectRequest(
+  context: HttpContext,
+  values: ContextValues,
+  { readMaxBytes }: typeof publicOptions,
+): UniversalServerRequest {
   const request = universalRequestFromNodeRequest(context.request, context.response, undefined, values);
   const { name, isUtf8 } = readMediaType(context);
   // Connect refuses the header as it is.
   if (name === '' || (name.endsWith('json') && !isUtf8)) return request;
   const binaryType = toBinaryType(name);
   request.header.set('content-type', binaryType ?? name);
-  if (binaryType === undefined) return request;
   assertByteStreamRequest(request);
-  return { ...request, body: decodeBase64(request.body) };
+  const bytes = binaryType === undefined ? request.body : decodeBase64(request.body);
+  const join = /^application\/(grpc|connect\+)/.test(name) ? joinEnvelopes : joinBody;
+  return { ...request, body: join(bytes, readMaxBytes) };
 }

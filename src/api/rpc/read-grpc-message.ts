@@ -1,5 +1,6 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import { ServiceError } from '../../domain/core/errors.ts';
+import { JoinedBytes } from '../../encoding/joined-bytes.ts';
 import { malformedMessage } from '../call-errors.ts';
 import { messageTooLarge } from './connect-errors.ts';
 
@@ -15,22 +16,18 @@ const COMPRESSED_FLAG = 1;
  */
 export function readGrpcMessage(stream: ServerHttp2Stream, maxBytes: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
+    const joined = new JoinedBytes();
     const onReadable = () => {
-      for (let chunk = stream.read(); chunk !== null; chunk = stream.read()) {
-        chunks.push(chunk);
-        length += chunk.length;
-      }
+      for (let chunk = stream.read(); chunk !== null; chunk = stream.read()) joined.add(chunk);
       // The message is too large already: do not wait for its end.
-      if (length > PREFIX_BYTES + maxBytes || announcesMore(maxBytes, chunks[0])) settle();
+      if (joined.length > PREFIX_BYTES + maxBytes || announcesMore(maxBytes, joined.bytes)) settle();
     };
     const settle = () => {
       stream.off('readable', onReadable).off('end', settle).off('close', settle);
       // The caller no longer expects an answer.
       if (stream.closed) return reject(new ServiceError('CANCELED'));
       try {
-        resolve(parseMessage(Buffer.concat(chunks, length), maxBytes));
+        resolve(parseMessage(joined.bytes, maxBytes));
       } catch (error) {
         reject(error);
       }
@@ -41,8 +38,8 @@ export function readGrpcMessage(stream: ServerHttp2Stream, maxBytes: number): Pr
   });
 }
 
-function announcesMore(maxBytes: number, first: Buffer | undefined): boolean {
-  return first !== undefined && first.length >= PREFIX_BYTES && first.readUInt32BE(1) > maxBytes;
+function announcesMore(maxBytes: number, bytes: Buffer): boolean {
+  return bytes.length >= PREFIX_BYTES && bytes.readUInt32BE(1) > maxBytes;
 }
 
 function parseMessage(bytes: Buffer, maxBytes: number): Uint8Array {

@@ -1,4 +1,5 @@
 /** Splits a body into lines with bounded memory. */
+import { JoinedBytes } from '../../encoding/joined-bytes.ts';
 
 const MAX_LINE_BYTES = 16 * 1_024;
 
@@ -14,32 +15,32 @@ const NEWLINE = 0x0a;
 /** Yields the lines of each chunk, in which empty ones are left out but counted. */
 export async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Line> {
   let number = 0;
-  let parts: Buffer[] = [];
-  let length = 0;
-  const take = (end: Buffer): Line | undefined => {
+  let isTooLong = false;
+  const joined = new JoinedBytes();
+  const add = (part: Buffer) => {
+    // What is too long already need not be kept.
+    isTooLong ||= joined.length + part.length > MAX_LINE_BYTES;
+    if (!isTooLong) joined.add(part);
+  };
+  const take = (): Line | undefined => {
     number++;
-    const size = length + end.length;
-    const bytes = size > MAX_LINE_BYTES ? undefined : Buffer.concat([...parts, end]);
-    parts = [];
-    length = 0;
-    const text = bytes && decode(bytes);
+    const bytes = joined.take();
+    const text = isTooLong ? undefined : decode(bytes);
+    isTooLong = false;
     return text?.trim() === '' ? undefined : { number, text };
   };
   for await (const chunk of chunks) {
     let from = 0;
     for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
-      const line = take(chunk.subarray(from, at));
+      add(chunk.subarray(from, at));
       from = at + 1;
+      const line = take();
       if (line) yield line;
     }
-    const rest = chunk.subarray(from);
-    length += rest.length;
-    // What is too long already need not be kept. Small chunks are joined, so that each costs its bytes only.
-    if (length > MAX_LINE_BYTES) parts = [];
-    else if (rest.length > 0) parts = [Buffer.concat([...parts, rest])];
+    add(chunk.subarray(from));
   }
-  if (length > 0) {
-    const line = take(Buffer.alloc(0));
+  if (joined.length > 0 || isTooLong) {
+    const line = take();
     if (line) yield line;
   }
 }
