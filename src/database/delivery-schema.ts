@@ -156,11 +156,15 @@ export const feedPositions = pgTable(
     applicationId: uuid('application_id').notNull(),
     position: bigint('position', { mode: 'number' }).notNull(),
     messageId: bigint('message_id', { mode: 'bigint' }).notNull(),
+    /** The type of the message. Null if a version without this column gave it its place. */
+    type: text('type'),
     /** The `created_at` of the message. */
     createdAt: instant('created_at').notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.applicationId, table.position] }),
+    // For readers of a few types: most positions may have messages of others.
+    index('feed_positions_type_idx').on(table.applicationId, table.type, table.position),
     index('feed_positions_created_at_idx').on(table.createdAt),
   ],
 );

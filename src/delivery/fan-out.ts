@@ -85,7 +85,7 @@ const insertDeliveries = statement('insert_deliveries', { messages: t.integer, d
     returning message.id
   ), placed as (
     -- Each message once, in the statement that begins its fan-out.
-    select id, created_at, row_number() over (order by id) as place from claimed
+    select id, type, created_at, row_number() over (order by id) as place from claimed
     where fanned_out_to = '' and id in (select id from marked)
   ), ${storePositions}
   select (select count(*)::integer from claimed) as messages, (select count(*)::integer from subscribed) as deliveries`;

@@ -127,7 +127,6 @@ const COUNTING = [
   'insert_device_login',
   'select_backlog',
   'select_event_counts',
-  'select_feed_messages_of_types',
   'select_inviter',
   'select_totals',
 ];
@@ -171,6 +170,7 @@ const PLANNED_ANEW = [
   'select_audit_events_by_actor',
   'select_deliveries',
   'select_feed_ends',
+  'select_feed_messages_of_types',
   'select_grants_to_check',
   'select_hourly_counts',
   'select_inviter',
@@ -487,8 +487,8 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       cross join lateral (select id from webhooks where application_id = message.application_id limit 1) webhook;
     insert into message_feeds (application_id, epoch, next_position, is_active)
       select id, gen_random_uuid(), 5000, true from applications;
-    insert into feed_positions (application_id, position, message_id, created_at)
-      select application_id, row_number() over (partition by application_id order by id), id, created_at from webhook_messages;
+    insert into feed_positions (application_id, position, message_id, type, created_at)
+      select application_id, row_number() over (partition by application_id order by id), id, type, created_at from webhook_messages;
     insert into webhook_attempts (application_id, webhook_id, message_id, attempted_at, duration_ms)
       select application_id, webhook_id, message_id, created_at, 1 from webhook_deliveries;
     insert into webhook_queues (application_id, webhook_id, next_at, failed_batches)

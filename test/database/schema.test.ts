@@ -85,7 +85,7 @@ const IMPERSONAL = [
   /^(consents|login_intents|oidc_grants)\.scope_names$/,
   /^webhook_(queues|signing_keys)\./,
   /^webhook_(attempts|deliveries)\.(webhook_id|status|error|last_error)$/,
-  /^webhook_messages\.(type|fanned_out_to)$/,
+  /^(feed_positions\.type|webhook_messages\.(type|fanned_out_to))$/,
   /^webhooks\./,
   /^unfinished_changes\.kind$/,
   /^usher_migrations\./,

@@ -48,6 +48,8 @@ test('fan-outs of two processes give each message one place, without a gap', asy
   const [messages] =
     await sql`select count(distinct message_id)::int as count from feed_positions where application_id = ${id}`;
   expect(messages).toEqual({ count: 100 });
+  const types = await sql`select distinct type from feed_positions where application_id = ${id}`;
+  expect(types).toEqual([{ type: 'event.created' }]);
 });
 
 /** In order, with whether the message is the one with the lowest ID. */

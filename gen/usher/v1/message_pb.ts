@@ -180,7 +180,9 @@ export const MessageSchema: GenMessage<Message> = /*@__PURE__*/
 export const MessageService: GenService<{
   /**
    * Returns the messages after a cursor, oldest first. Repeat the call with the
-   * cursor of the response; after one without messages, wait some seconds.
+   * cursor of the response; after one without messages, wait some seconds. A
+   * call passes some 2,000 messages of other types or of erased users at most:
+   * a page may be empty although others follow after its cursor.
    *
    * INVALID_API_KEY; VALIDATION_FAILED; MESSAGE_FEED_OFF; CURSOR_EXPIRED for a
    * cursor before the oldest kept message, of another application, or from

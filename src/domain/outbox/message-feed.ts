@@ -37,12 +37,13 @@ export function storeMessageFeed(applicationId: SQL, from: SQL): SQL {
   )`;
 }
 
-/** Returns the CTEs that give the rows of `placed` (id, created_at, place) their positions. Parameter: applicationId. */
+/** Returns the CTEs that give the rows of `placed` (id, type, created_at, place) their positions. Parameter: applicationId. */
 export const storePositions = sql`feed as (
     update message_feeds set next_position = next_position + (select count(*) from placed)
     where application_id = ${p.uuid('applicationId')} and is_active
     returning next_position - (select count(*) from placed) as first
   ), positions as (
-    insert into feed_positions (application_id, position, message_id, created_at)
-    select ${p.uuid('applicationId')}, feed.first + placed.place - 1, placed.id, placed.created_at from placed cross join feed
+    insert into feed_positions (application_id, position, message_id, type, created_at)
+    select ${p.uuid('applicationId')}, feed.first + placed.place - 1, placed.id, placed.type, placed.created_at
+    from placed cross join feed
   )`;

@@ -10,6 +10,7 @@ import { openContractFixture } from '../../contract/contract-fixture.ts';
 import { refusal, validationFailed } from '../../support/answers.ts';
 import { REPOSITORY } from '../../support/process.ts';
 import { adminClient, clientsOf, createTenant, type Tenant } from '../../support/service.ts';
+import { countBuffers, StatementExplainer } from '../../support/statement-explainer.ts';
 
 const { listMessages } = MessageService.method;
 const { service, tenant, other, callWith } = await openContractFixture({ config: { webhookDelivery: true } });
@@ -46,6 +47,33 @@ async function openFeed() {
         .toBe(count);
     },
   };
+}
+
+/** Gives the feed of the application more messages, the last of which is of another type than the others. */
+async function insertMessages({ id }: Tenant, count: number, { hasType = true, after = 0 } = {}): Promise<void> {
+  await service.database.sql`
+    with given as (
+      insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
+      select ${id}, type, json_build_object('type', type, 'timestamp', now(), 'data', json_build_object('n', n))::text, now(), null
+      from generate_series(${after + 1}::int, ${after + count}::int) n,
+        lateral (values (case n when ${after + count}::int then 'event.deleted' else 'event.created' end)) as of (type)
+      returning id, type
+    ), placed as (
+      insert into feed_positions (application_id, position, message_id, type, created_at)
+      select ${id}, ${after}::int + row_number() over (order by id), id, case when ${hasType} then type end, now() from given
+    )
+    update message_feeds set next_position = ${after + count + 1} where application_id = ${id}`;
+}
+
+/** Returns the messages of the first response that has some, of a watch from the oldest message. */
+async function watchFirst({ apiKey }: Tenant, eventTypes: string[]) {
+  const client = createClient(MessageService, createConnectTransport({ baseUrl: service.url, httpVersion: '1.1' }));
+  for await (const { messages } of client.watchMessages(
+    { cursor: 'oldest', eventTypes },
+    { headers: { 'x-api-key': apiKey } },
+  ))
+    if (messages.length > 0) return messages;
+  return [];
 }
 
 describe('ListMessages', () => {
@@ -144,22 +172,44 @@ describe('ListMessages', () => {
     expect((await read({ cursor })).messages).toMatchObject([{ data: { eventId: 'first' } }]);
   });
 
-  it('passes thousands of messages of other types in one call', async () => {
+  it('passes tens of thousands of messages of other types in one call that reads a few pages', async () => {
     const { owner, read } = await openFeed();
-    await service.database.sql`
-      with given as (
-        insert into webhook_messages (application_id, type, payload, created_at, fanned_out_to)
-        select ${owner.id}, type, json_build_object('type', type, 'timestamp', now(), 'data', json_build_object('n', n))::text, now(), null
-        from generate_series(1, 5000) n, lateral (values (case n when 5000 then 'event.deleted' else 'event.created' end)) as of (type)
-        returning id
-      ), placed as (
-        insert into feed_positions (application_id, position, message_id, created_at)
-        select ${owner.id}, row_number() over (order by id), id, now() from given
-      )
-      update message_feeds set next_position = 5001 where application_id = ${owner.id}`;
+    await insertMessages(owner, 30_000);
+    await service.database.sql`vacuum analyze`;
+    using explainer = new StatementExplainer(service.database, {
+      options: 'analyze, buffers, format json',
+      modes: ['force_custom_plan'],
+    });
     const found = await read({ eventTypes: ['event.deleted'] });
-    expect(found.messages).toMatchObject([{ data: { n: 5000 } }]);
+    expect(found.messages).toMatchObject([{ data: { n: 30_000 } }]);
+    const buffers = explainer.explained.map(({ plans }) => countBuffers(plans.force_custom_plan));
+    expect(Math.max(...buffers)).toBeLessThan(100);
     expect((await read({ eventTypes: ['event.deleted'], cursor: found.cursor })).messages).toEqual([]);
+  });
+
+  it('passes the places of erased users in one call', async () => {
+    const { owner, read } = await openFeed();
+    await insertMessages(owner, 500);
+    await service.database.sql`
+      delete from webhook_messages where application_id = ${owner.id} and type = 'event.created'`;
+    for (const eventTypes of [[], ['event.created', 'event.deleted']])
+      expect((await read({ eventTypes })).messages).toMatchObject([{ data: { n: 500 } }]);
+  });
+
+  it('passes some thousand messages a call whose places have no type, each page with a cursor', async () => {
+    const { owner, read } = await openFeed();
+    await insertMessages(owner, 5_000, { hasType: false });
+    await insertMessages(owner, 1, { after: 5_000 });
+    const types = { eventTypes: ['event.deleted'] };
+    const pages = [await read(types)];
+    while (pages.at(-1)?.messages.length !== 2 && pages.length < 10)
+      pages.push(await read({ ...types, cursor: pages.at(-1)?.cursor }));
+    expect(pages.map(({ messages }) => messages.map(({ data }) => data))).toEqual([
+      [],
+      [],
+      [{ n: 5_000 }, { n: 5_001 }],
+    ]);
+    expect(await watchFirst(owner, types.eventTypes)).toMatchObject([{ data: { n: 5_000 } }, { data: { n: 5_001 } }]);
   });
 
   it('refuses a cursor from after the dump, once the operator has restored it as documented', async () => {

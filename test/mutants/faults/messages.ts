@@ -12,13 +12,13 @@ export const MESSAGE_FAULTS: readonly Fault[] = [
     where application_id = \${p.uuid('applicationId')} and is_active
     returning next_position - (select count(*) from placed) as first
   ), positions as (
-    insert into feed_positions (application_id, position, message_id, created_at)
+    insert into feed_positions (application_id, position, message_id, type, created_at)
     select \${p.uuid('applicationId')}, feed.first + placed.place - 1,`,
     replace: `next_position = greatest(next_position, (select max(id) + 1 from placed))
     where application_id = \${p.uuid('applicationId')} and is_active
     returning next_position
   ), positions as (
-    insert into feed_positions (application_id, position, message_id, created_at)
+    insert into feed_positions (application_id, position, message_id, type, created_at)
     select \${p.uuid('applicationId')}, placed.id,`,
     test: messages,
     title: /^ListMessages skips no message that commits after later ones/,
@@ -26,18 +26,26 @@ export const MESSAGE_FAULTS: readonly Fault[] = [
   {
     what: 'A cursor is the ID of a message, so that a late commit is skipped',
     file: 'src/modules/messages/domain/read-messages.ts',
-    find: 'placed.position > coalesce(',
-    replace: 'm.id > coalesce(',
+    find: 'placed.position > ${after} and',
+    replace: 'm.id > ${after} and',
     test: messages,
     title: /^ListMessages skips no message that commits after later ones/,
   },
   {
-    what: 'A feed with types passes only a few messages of others',
+    what: 'A call passes only a few places of erased users',
     file: 'src/modules/messages/domain/read-messages.ts',
-    find: 'window < MAX_WINDOWS && ',
-    replace: 'window < 1 && ',
+    find: '&& positions < MAX_POSITIONS',
+    replace: '&& positions < 1',
     test: messages,
-    title: /^ListMessages passes thousands of messages/,
+    title: /^ListMessages passes the places of erased users/,
+  },
+  {
+    what: 'A feed with types skips messages whose places have no type',
+    file: 'src/modules/messages/domain/read-messages.ts',
+    find: 'where without = ${maxPositions}',
+    replace: 'where without < 0',
+    test: messages,
+    title: /^ListMessages passes some thousand messages a call/,
   },
   {
     what: 'A cursor of another application is valid',

@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY "feed_positions_type_idx" ON "feed_positions" USING btree ("application_id","type","position");
