@@ -4,34 +4,57 @@
  */
 import { afterAll, expect, test } from 'vitest';
 import type { Mail } from '../../src/mail/mail.ts';
+import { parseClientHosts } from '../../src/modules/oidc/clients/client-hosts.ts';
 import { follow, tokenOf } from '../support/account-page.ts';
+import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from '../support/client-metadata.ts';
+import { beginDevice, enterUserCode, pathIn } from '../support/device-client.ts';
 import { request } from '../support/http.ts';
 import { beginLogin, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
 import { type Arrival, LoginFixture } from '../support/login-fixture.ts';
-import { authorizationOf, beginOidcLogin, CODE_VERIFIER, createRsaJwk, parametersOf } from '../support/oidc.ts';
+import {
+  authorizationOf,
+  beginOidcLogin,
+  CODE_VERIFIER,
+  createRsaJwk,
+  loginAt,
+  parametersOf,
+} from '../support/oidc.ts';
 import { getUserinfo, post, redeem, refresh } from '../support/oidc-client.ts';
 import { adminClient, clientsOf, createTenant, type TestService, type TestUser } from '../support/service.ts';
 import type { Wallet } from '../support/wallet.ts';
 
-const fixture = await LoginFixture.open({
-  oidcSigningKeys: [createRsaJwk()],
-  config: { loginMethods: ['wallet', 'email', 'passkey'] },
-});
+const clients = await startClientServers();
+const config: Parameters<LoginFixture['startReplica']>[0] = {
+  loginMethods: ['wallet', 'email', 'passkey'],
+  clientMetadataHosts: parseClientHosts(`*.${CLIENT_HOSTS}`),
+  webhookProxyUrl: clients.proxyUrl,
+};
+const fixture = await LoginFixture.open({ oidcSigningKeys: [createRsaJwk()], config });
 const { clock, service } = fixture;
-const replica = await fixture.startReplica({ loginMethods: ['wallet', 'email', 'passkey'] });
+const replica = await fixture.startReplica(config);
 afterAll(async () => {
   await replica.close();
   await fixture.close();
+  await clients[Symbol.asyncDispose]();
 });
 const admin = adminClient(service);
 const shop = await createTenant(service, { name: 'Shop', singleSignOn: true });
 const wiki = await createTenant(service, { name: 'Wiki', singleSignOn: true });
 await admin.updateApplication({ applicationId: wiki.id, openIdConnect: true, publicClient: true });
+const cli = await createTenant(service, {
+  name: 'Wiki CLI',
+  openIdConnect: true,
+  publicClient: true,
+  deviceLogin: true,
+});
+const RESOURCE = 'https://mcp.app.test/mcp';
+await createTenant(service, { ...MCP_SERVER, resourceUri: RESOURCE });
+const clientId = clients.add();
 
 /** What a person has in a browser, in the order in which it is tried: some tries begin what others look for. */
 const THINGS = [
   ...['session', 'grant', 'refresh token', 'passkeys page', 'account page', 'remembered sign-in', 'copied cookies'],
-  ...['auth token', 'code'],
+  ...['auth token', 'code', 'device page', 'consent page', 'consent'],
 ] as const;
 type Thing = (typeof THINGS)[number];
 
@@ -69,13 +92,38 @@ async function settle(person: Person, at: TestService) {
   const tokens = (await redeem(at, wiki, await toWiki(), { verifier: CODE_VERIFIER, isPublic: true })).body;
   const code = await toWiki();
   const open = await toShop();
+  const devicePath = await toDevice(person, at, browser);
+  const askForConsent = () => toConsent(person, { at, browser }, { prompt: 'consent' });
+  await browser.submit(await browser.open(await askForConsent()), '/oidc/consent', { choice: 'allow' });
+  const consentPath = await askForConsent();
   const copy = new LoginBrowser(at);
   copy.cookie = browser.cookie;
-  return { browser, copy, code, tokens, sessionId: session?.id ?? '', ...open };
+  return { browser, copy, code, tokens, sessionId: session?.id ?? '', ...open, devicePath, consentPath };
 }
 
+/** Returns the path of the page that asks whether to let a device in. */
+async function toDevice(person: Person, at: TestService, browser: LoginBrowser): Promise<string> {
+  const { userCode } = await beginDevice(at, cli, { isPublic: true });
+  const path = pathIn(await enterUserCode(browser, userCode));
+  const login = { loginIntentId: '', path, origin: '', state: '' };
+  return pathIn(await signIn(person, { at, browser, login }));
+}
+
+/** Returns the path of the page that asks for the consent to a client. */
+async function toConsent(
+  person: Person,
+  { at, browser }: { at: TestService; browser: LoginBrowser },
+  changes: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const fields = { redirect_uri: REDIRECT, resource: RESOURCE, scope: 'orders:read', ...changes };
+  const { location } = await browser.open(`/oidc/authorize?${authorizationOf({ clientId }, fields)}`);
+  return pathIn(await signIn(person, { at, browser, login: loginAt(location) }));
+}
+
+const REDIRECT = 'https://assistant.test/callback';
+
 /** Returns what still works at the replica. */
-async function tryAll(place: Place, at: TestService): Promise<Thing[]> {
+async function tryAll(place: Place, person: Person, at: TestService): Promise<Thing[]> {
   const browser = place.browser.at(at);
   const isRemembered = async (of: LoginBrowser) => {
     const { location } = await of.open(`/oidc/authorize?${authorizationOf(wiki, { prompt: 'none' })}`);
@@ -103,6 +151,13 @@ async function tryAll(place: Place, at: TestService): Promise<Thing[]> {
           () => false,
         ),
     code: async () => (await redeem(at, wiki, place.code, { verifier: CODE_VERIFIER, isPublic: true })).status === 200,
+    'device page': async () => (await browser.open(place.devicePath)).status === 200,
+    'consent page': async () => (await browser.open(place.consentPath)).status === 200,
+    consent: async () => {
+      const elsewhere = new LoginBrowser(at);
+      const path = await toConsent(person, { at, browser: elsewhere }).catch(() => undefined);
+      return path !== undefined && (await elsewhere.open(path)).status === 303;
+    },
   };
   const alive: Thing[] = [];
   for (const thing of THINGS) if (await tries[thing]()) alive.push(thing);
@@ -136,7 +191,8 @@ const ALL = THINGS;
 const GRANT: readonly Thing[] = ['grant', 'refresh token', 'remembered sign-in'];
 /** What belongs to the person in a browser, whatever the applications do. */
 const HERE: readonly Thing[] = [
-  ...(['passkeys page', 'account page', 'remembered sign-in', 'copied cookies', 'code'] as const),
+  ...(['passkeys page', 'account page', 'remembered sign-in', 'copied cookies', 'auth token', 'code'] as const),
+  ...(['device page', 'consent page'] as const),
 ];
 /** What belongs to the session of the shop, which its users have in all browsers. */
 const SESSION: readonly Thing[] = ['session', 'passkeys page', 'auth token'];
@@ -159,10 +215,18 @@ const ROWS: readonly Row[] = [
     there: [],
   },
   {
+    way: 'account page: the end of the sign-in of another browser to the wiki',
+    end: async (here, _, there) =>
+      press(here, '/account/sessions/end', { application: wiki.id, sid: (await grantOf(there)).sid }),
+    here: [],
+    there: [...GRANT, ...HERE],
+  },
+  {
     way: 'account page: the end of the session of the shop',
     end: (here) => press(here, '/account/sessions/end', { application: shop.id }),
     here: [...SESSION, 'remembered sign-in'],
-    there: [...SESSION, 'remembered sign-in'],
+    // The list shows the session with its last sign-in, which was in this browser.
+    there: [...SESSION, ...HERE],
   },
   {
     way: 'account page: the deletion of the account',
@@ -276,7 +340,7 @@ test.for(ROWS)('$way', async ({ end, here, there }) => {
   clock.advance(1);
   await end(inHere, person, inThere);
   clock.advance(1);
-  const alive = { here: await tryAll(inHere, replica), there: await tryAll(inThere, service) };
+  const alive = { here: await tryAll(inHere, person, replica), there: await tryAll(inThere, person, service) };
   const dead = (things: readonly Thing[]) => THINGS.filter((thing) => !things.includes(thing));
   const inOrder = (things: readonly Thing[]) => THINGS.filter((thing) => things.includes(thing));
   expect({ here: dead(alive.here), there: dead(alive.there) }).toEqual({ here: inOrder(here), there: inOrder(there) });

@@ -14,13 +14,13 @@ const columns = {
   method: t.textOf<SignInMethod>(),
   ipAddress: sessions.ipAddress,
   userAgent: sessions.userAgent,
+  browserDigest: sessions.browserDigest,
   beganAt: t.instant,
 };
 
 /** Where a user is signed in: in an application, or in one browser of an application that uses OpenID Connect. */
 export interface AccountSession extends RowOfType<typeof columns> {
   readonly sid?: string;
-  readonly browserDigest?: Buffer | null;
 }
 
 export function isOfBrowser(
@@ -43,7 +43,7 @@ export async function listAccountSessions({ run, now }: Call, userId: string): P
   return [...grants, ...others].sort((one, other) => other.beganAt.getTime() - one.beganAt.getTime());
 }
 
-const selectSessions = statement('select_account_sessions', { ...columns, browserDigest: sessions.browserDigest })`
+const selectSessions = statement('select_account_sessions', columns)`
   select s.application_id, a.name as application_name, s.method, s.ip_address, s.user_agent, s.browser_digest, s.began_at
   from sessions s join applications a on a.id = s.application_id and a.deleted_at is null
   where s.user_id = ${p.uuid('userId')} and s.expires_at + ${renewableFor} > ${p.instant('now')}
@@ -53,7 +53,7 @@ const selectSessions = statement('select_account_sessions', { ...columns, browse
 const selectGrants = statement('select_account_grants', { ...columns, sid: oidcGrants.sid })`
   select * from (
     select distinct on (application_id, sid) application_id, a.name as application_name, method, ip_address, user_agent,
-      authenticated_at as began_at, sid
+      browser_digest, authenticated_at as began_at, sid
     from oidc_grants join applications a on a.id = application_id and a.deleted_at is null
     where user_id = ${p.uuid('userId')} and expires_at > ${p.instant('now')} and ${isGrantAfterEveryCutoff}
     order by application_id, sid, authenticated_at desc

@@ -1,4 +1,5 @@
-import { type RowOfType, statement } from '../../database/template.ts';
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { p, type RowOfType, statement } from '../../database/template.ts';
 import { ONE_FACTOR } from '../core/assurance.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
@@ -8,11 +9,12 @@ import { announce, HAS_MESSAGES, type HasMessages } from '../outbox/insert-messa
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { InvalidTokenError, type LoginClaims } from '../tokens/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
+import { isStillHere } from './browser-cutoffs.ts';
 import { FOUND_SESSION, findOrBegin } from './find-or-begin-session.ts';
-import { formFor, inForms } from './forms.ts';
+import { type FormParts, formFor, inForms } from './forms.ts';
 import { endLateSession } from './late-sessions.ts';
 import { type BegunSession, newSession, type Peer } from './session.ts';
-import { findMissingOrigin, ORIGINS, type SessionOrigin, UNKNOWN_ORIGIN } from './session-origin.ts';
+import { findOrigin, isIntentOfToken, ORIGINS, type SessionOrigin } from './session-origin.ts';
 import { updateSignIn } from './update-sign-in.ts';
 
 const rules = { authToken: textOfBytes(8192) };
@@ -27,8 +29,9 @@ interface ExchangeParts {
 /**
  * Returns the newest live session of the user, or begins one. A token of a later sign-in makes the session one of it.
  *
- * @throws ServiceError `Invalid or expired token`, also for one from before a cut-off, of a user who may not enter a
- * restricted application, or of a sign-in that has shown less than the application demands; `User not found`
+ * @throws ServiceError `Invalid or expired token`, also for one from before a cut-off, or from a browser that the user has
+ * signed out since, of a user who may not enter a restricted application, or of a sign-in that has shown less than the
+ * application demands; `User not found`
  */
 export async function exchangeToken(
   call: ApplicationCall,
@@ -43,7 +46,8 @@ export async function exchangeToken(
   if (login.assurance < (application.requiredAssurance ?? ONE_FACTOR)) throw new InvalidTokenError();
   const maxAgeMs = (application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds) * 1_000;
   const latestEnd = new Date(login.authenticatedAt.getTime() + maxAgeMs);
-  const parameters = { ...login, ...peer, ...newSession(call, latestEnd), ...UNKNOWN_ORIGIN };
+  const session = newSession(call, latestEnd);
+  const parameters = { ...login, ...peer, ...session, ...(await findOrigin(call, { ...session, ...login })) };
   for (;;) {
     const { session, notifiedIds = [] } = await findSession(call, parameters, subscribed.has(application.id));
     announce(onMessage, { notifiedIds });
@@ -66,28 +70,45 @@ async function findSession(call: ApplicationCall, given: SoughtSession, notifies
   if (!found) throw new ServiceError('USER_NOT_FOUND');
   if (!found.isAccepted) throw new InvalidTokenError();
   if (found.isOutdated === false) return found;
-  const origin = await findMissingOrigin(call, given);
-  const parameters = { ...given, ...origin };
-  if (found.isOutdated) await run(updateSignIn, { ...parameters, sessionId: found.session.id });
-  // There is no session if its origin was missing, if a webhook subscribes to its message, or if a concurrent exchange
-  // has just begun it.
-  return findSession(call, parameters, notifies || !origin);
+  if (found.isOutdated) await run(updateSignIn, { ...given, sessionId: found.session.id });
+  // There is no session if a webhook subscribes to its message, or if a concurrent exchange has just begun it.
+  return findSession(call, given, true);
 }
 
 type SoughtSession = LoginClaims & Peer & ReturnType<typeof newSession> & SessionOrigin;
 
 type FoundSession = RowOfType<typeof FOUND_SESSION> & Partial<HasMessages>;
 
+const isSignedOut = (browserDigest: SQL) => sql`not (${isStillHere(p.instant('authenticatedAt'), { browserDigest })})`;
+
+/** Whether the user has signed out in the browser of the token since, by how the statement learns its origin. */
+const SIGNED_OUT = {
+  intent: sql`exists (
+      select 1 from login_intents i where ${isIntentOfToken} and ${isSignedOut(sql`i.browser_digest`)})`,
+  parameters: isSignedOut(p.bytes('originBrowser')),
+};
+
+/** A token that no application has exchanged before the sign-out is cut off for ever, as an authorization code is. */
+function exchange(
+  origin: keyof typeof SIGNED_OUT,
+  notifies: 'yes' | 'unless asked',
+  { cutoffOf, ...parts }: FormParts,
+) {
+  const cutoffOfToken = (userId: SQLWrapper) =>
+    sql`case when ${SIGNED_OUT[origin]} then 'infinity' else ${cutoffOf(userId)} end`;
+  return findOrBegin(ORIGINS[origin], notifies, { parts: { ...parts, cutoffOf: cutoffOfToken } });
+}
+
 const FIND_OR_BEGIN = inForms(
   'find_or_begin_session',
   (name, parts, ifDistributed) => statement(name, FOUND_SESSION)`
-    ${findOrBegin(ORIGINS.intent, 'unless asked', { parts })}`.ifDistributed`
-    ${findOrBegin(ORIGINS.parameters, 'unless asked', { parts: ifDistributed })}`,
+    ${exchange('intent', 'unless asked', parts)}`.ifDistributed`
+    ${exchange('parameters', 'unless asked', ifDistributed)}`,
 );
 
 const FIND_OR_BEGIN_AND_NOTIFY = inForms(
   'find_or_begin_session_and_notify',
   (name, parts, ifDistributed) => statement(name, { ...FOUND_SESSION, ...HAS_MESSAGES })`
-    ${findOrBegin(ORIGINS.intent, 'yes', { parts })}`.ifDistributed`
-    ${findOrBegin(ORIGINS.parameters, 'yes', { parts: ifDistributed })}`,
+    ${exchange('intent', 'yes', parts)}`.ifDistributed`
+    ${exchange('parameters', 'yes', ifDistributed)}`,
 );

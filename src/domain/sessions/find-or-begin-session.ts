@@ -96,7 +96,7 @@ interface Additions {
  * describes each of them in every execution, for each reader anew.
  */
 export function findOrBegin(
-  { address, userAgent, browser, onBehalfBy, join, isKnown }: OriginColumns,
+  { address, userAgent, browser, onBehalfBy, join }: OriginColumns,
   notifies: 'yes' | 'no' | 'unless asked',
   additions: Additions,
 ): SQL {
@@ -130,7 +130,7 @@ export function findOrBegin(
         ${p.uuid('id')}, ${signIn.method}, ${signIn.assurance}, ${signIn.authenticatedAt}, null, ${p.instant('now')}, ${p.instant('now')},
         ${signIn.expiresAt}
       from caller ${join}
-      where ${isKnown} ${signIn.authenticatedAt} > cutoff_at and not exists (select 1 from kept)
+      where ${signIn.authenticatedAt} > cutoff_at and not exists (select 1 from kept)
         ${notifies === 'unless asked' ? sql`and not ${hasSubscriberToAny(NOTIFIED, p.uuid('applicationId'))}` : sql``}
       on conflict (application_id, user_id) do update set (${replaced}) = row(${excluded})
       where s.expires_at <= ${p.instant('now')} or s.authenticated_at <= excluded.cutoff_at

@@ -12,19 +12,17 @@ export interface SessionOrigin {
   readonly originBrowser: Buffer | null;
   /** Who has signed in on behalf of the user. */
   readonly onBehalfBy: string | null;
-  /** Whether the intent has been read. Before, no session begins where statements take these parameters. */
-  readonly isOriginKnown: boolean;
 }
 
-export const UNKNOWN_ORIGIN: SessionOrigin = {
+const UNKNOWN_ORIGIN: SessionOrigin = {
   originAddress: null,
   originUserAgent: null,
   originBrowser: null,
   onBehalfBy: null,
-  isOriginKnown: false,
 };
 
-const isIntentOfToken = sql`i.application_id = ${p.uuid('applicationId')} and i.id = ${p.uuid('loginIntentId')}
+/** The condition that `i` is the intent of the sign-in. Parameters: applicationId, loginIntentId, userId. */
+export const isIntentOfToken = sql`i.application_id = ${p.uuid('applicationId')} and i.id = ${p.uuid('loginIntentId')}
   and i.user_id = ${p.uuid('userId')}`;
 
 const given = {
@@ -42,8 +40,6 @@ export interface OriginColumns {
   readonly onBehalfBy: SQL;
   /** Joins what has them. */
   readonly join: SQL;
-  /** Whether a session may begin: nothing, or a condition with `and` behind it. */
-  readonly isKnown: SQL;
 }
 
 /**
@@ -57,9 +53,8 @@ export const ORIGINS: Readonly<Record<'intent' | 'parameters', OriginColumns>> =
     browser: sql`i.browser_digest`,
     onBehalfBy: sql`i.on_behalf_by`,
     join: sql`left join login_intents i on ${isIntentOfToken}`,
-    isKnown: sql``,
   },
-  parameters: { ...given, join: sql``, isKnown: sql`${p.boolean('isOriginKnown')} and` },
+  parameters: { ...given, join: sql`` },
 };
 
 /** The same where nothing can be joined. */
@@ -73,13 +68,13 @@ export const SELECTED_ORIGINS = {
   parameters: given,
 };
 
-/** Reads the origin, unless it is known or the statements of sessions join it. */
-export async function findMissingOrigin(
+/** Reads the origin, unless the statements of sessions join it. An intent of another issuer has none. */
+export async function findOrigin(
   { run }: Call,
-  parameters: SessionOrigin & Readonly<Record<'applicationId' | 'loginIntentId' | 'userId', string>>,
-): Promise<SessionOrigin | undefined> {
-  const rows = parameters.isOriginKnown ? undefined : await run(selectOrigin, { ...parameters });
-  return rows && { ...UNKNOWN_ORIGIN, ...rows[0], isOriginKnown: true };
+  parameters: Readonly<Record<'applicationId' | 'loginIntentId' | 'userId', string>>,
+): Promise<SessionOrigin> {
+  const rows = await run(selectOrigin, parameters);
+  return { ...UNKNOWN_ORIGIN, ...rows?.[0] };
 }
 
 const selectOrigin = statement('select_session_origin', {

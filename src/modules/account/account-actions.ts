@@ -123,9 +123,9 @@ async function changeName(request: AccountRequest, { user }: Account): Promise<v
 }
 
 async function endSession(request: AccountRequest, { user }: Account): Promise<void> {
-  const { call, parts } = request;
+  const { browser, call, parts } = request;
   const { application: applicationId, sid } = pickFields(request, 'application', 'sid');
-  await endAccountSession(call, { userId: user.id, applicationId, sid });
+  await endAccountSession(call, { userId: user.id, applicationId, sid, browser });
   parts.onSignedOut(user.id);
   redirect(request, '', { done: 'session' });
 }

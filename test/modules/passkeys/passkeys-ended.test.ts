@@ -57,6 +57,10 @@ it.each<[string, (ending: Ending) => Promise<unknown>]>([
       await browser.post('/account/logout', { token: tokenOf(await browser.open('/account/name')) });
     },
   ],
+  [
+    'a sign-in of somebody else in this browser',
+    async ({ browser }) => (await fixture.readyByEmail({ browser })).submit(),
+  ],
 ])('after %s it shows, adds, renames and removes nothing', async (_name, end) => {
   const user = await createTestUser(service);
   const { browser, page, path, authToken } = await openPasskeys(user);

@@ -120,7 +120,6 @@ const origin: OriginColumns = {
   browser: sql`caller.origin_browser`,
   onBehalfBy: sql`caller.on_behalf_by`,
   join: sql``,
-  isKnown: sql``,
 };
 
 /** The result of `sidOf`, or the ID of the intent if the user signed in on a page other than Usher's. */
@@ -137,6 +136,7 @@ const grant = insertGrant({
   assurance: signIn.assurance,
   address: origin.address,
   userAgent: origin.userAgent,
+  browser: origin.browser,
   onBehalfBy: origin.onBehalfBy,
   authenticatedAt: signIn.authenticatedAt,
   endsAt: latestEnd,

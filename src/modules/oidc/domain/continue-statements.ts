@@ -19,7 +19,6 @@ const origin = {
   browser: sql`null::bytea`,
   onBehalfBy: sql`g.on_behalf_by`,
   join: sql`join oidc_grants g on ${isLiveGrant}`,
-  isKnown: sql``,
 };
 
 const continued = (parts: FormParts, more = sql``) =>

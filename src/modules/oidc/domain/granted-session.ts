@@ -70,7 +70,7 @@ export async function beginGrantedSession(
   firstTry?: FirstTry,
 ): Promise<GrantedSession> {
   const { application } = call;
-  const parameters = { ...grant, ...peer, isOriginKnown: true };
+  const parameters = { ...grant, ...peer };
   let notifies = subscribed.has(application.id) || firstTry !== undefined;
   return findOrBeginSession(call, grant, { isNewGrant: true, firstTry }, async (session) => {
     const beginning = notifies ? formFor(BEGIN_AND_NOTIFY, application) : formFor(BEGIN, application);
@@ -157,6 +157,7 @@ function begin(notifies: 'yes' | 'unless asked', parts: FormParts): SQL {
     assurance: p.integer('assurance'),
     address: p.text('originAddress'),
     userAgent: p.text('originUserAgent'),
+    browser: p.bytes('originBrowser'),
     onBehalfBy: p.text('onBehalfBy'),
     authenticatedAt: p.instant('authenticatedAt'),
     endsAt: p.instant('endsAt'),

@@ -34,6 +34,7 @@ type GrantColumns = Readonly<
     | 'assurance'
     | 'address'
     | 'userAgent'
+    | 'browser'
     | 'onBehalfBy'
     | 'authenticatedAt'
     | 'endsAt'
@@ -48,11 +49,11 @@ type GrantColumns = Readonly<
  */
 export function insertGrant({ sid, authenticatedAt, ...grant }: GrantColumns) {
   const ctes = sql`, granted as (
-    insert into oidc_grants (application_id, id, user_id, sid, scope, method, assurance, ip_address, user_agent, on_behalf_by,
-      authenticated_at, rotation, created_at, expires_at, client_id, client_name, needs_consent, scope_names)
+    insert into oidc_grants (application_id, id, user_id, sid, scope, method, assurance, ip_address, user_agent, browser_digest,
+      on_behalf_by, authenticated_at, rotation, created_at, expires_at, client_id, client_name, needs_consent, scope_names)
     select ${p.uuid('applicationId')}, ${grant.grantId}, id, ${sid}, ${grant.scope}, ${grant.method}, ${grant.assurance},
       coalesce(${grant.address}, ${p.text('ipAddress')}), coalesce(${grant.userAgent}, ${p.text('userAgent')}),
-      ${grant.onBehalfBy}, ${authenticatedAt}, ${p.integer('rotation')}, ${p.instant('now')}, ${grant.endsAt},
+      ${grant.browser}, ${grant.onBehalfBy}, ${authenticatedAt}, ${p.integer('rotation')}, ${p.instant('now')}, ${grant.endsAt},
       ${grant.forClient}, ${grant.clientName}, ${grant.needsConsent}, ${grant.scopeNames}
     from caller where ${authenticatedAt} > cutoff_at
     on conflict do nothing

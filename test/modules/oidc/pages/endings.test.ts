@@ -87,6 +87,25 @@ describe.each(Object.entries(WAYS))('after %s', (_, end) => {
     expect((await refresh(service, shop, (await signIn(user, signedIn)).tokens.refresh_token)).status).toBe(200);
   });
 
+  it('an auth token of an earlier sign-in there, which nobody has exchanged, gives nothing', async () => {
+    const user = await createTestUser(service);
+    const exchange = (authToken: string) => clientsOf(service, shop).auth.exchangeToken({ authToken });
+    const askForToken = async (browser = new LoginBrowser(service)) => {
+      const login = await beginLogin(service, shop, { prompt: 'LOGIN' });
+      const { location = '' } = await (await fixture.readyByEmail({ browser, user, login })).submit();
+      return new URL(location).searchParams.get('authToken') ?? '';
+    };
+    const other = new LoginBrowser(service);
+    await signIn(user, { browser: other });
+    const [elsewhere, browser] = [await askForToken(other), new LoginBrowser(service)];
+    const authToken = await askForToken(browser);
+    const signedIn = await signIn(user, { browser });
+    clock.advance(1);
+    await end(signedIn);
+    await expect(exchange(authToken)).rejects.toMatchObject({ rawMessage: 'Invalid or expired token' });
+    expect((await exchange(elsewhere)).session?.id).toEqual(expect.any(String));
+  });
+
   it('a sign-in of the same browser at another application offers no way back either', async () => {
     const user = await createTestUser(service);
     const signedIn = await signIn(user);
