@@ -16,12 +16,17 @@ export interface OpenNotices extends NoticeSettings {
 
 /** @param sendMail replaces the mail server */
 export function openMail(
-  { authPageUrl: ownPageUrl, loginMethods, smtp }: Pick<Config, 'authPageUrl' | 'loginMethods' | 'smtp'>,
+  {
+    authPageUrl: ownPageUrl,
+    loginMethods,
+    publicUrl,
+    smtp,
+  }: Pick<Config, 'authPageUrl' | 'loginMethods' | 'publicUrl' | 'smtp'>,
   logger: Logger,
   sendMail?: MailSender['send'],
 ) {
   const hasCodes = loginMethods.includes('email');
-  const sender = sendMail ? { send: sendMail } : createMailSender(smtp);
+  const sender = sendMail ? { send: sendMail } : createMailSender(smtp, publicUrl);
   const mailer = new MailQueue(sender, logger, { isDelayed: smtp !== undefined });
   const openNotices = ({
     encryptionKeys,

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import type { Config } from '../config/config.ts';
 import { composeMessage } from './compose-message.ts';
 import type { Mail } from './mail.ts';
 import { toLine } from './plain-text.ts';
@@ -22,13 +23,13 @@ export interface MailSender {
 }
 
 /** Without SMTP settings, the sender prints subjects to the terminal. They contain the codes. */
-export function createMailSender(smtp: { readonly url: string; readonly from: string } | undefined): MailSender {
-  return smtp ? createSmtpSender(smtp.url, smtp.from) : { send: printSubject };
+export function createMailSender(smtp: Config['smtp'], publicUrl?: string): MailSender {
+  return smtp ? createSmtpSender(smtp.url, smtp.from, publicUrl) : { send: printSubject };
 }
 
-function createSmtpSender(url: string, from: string): MailSender {
+function createSmtpSender(url: string, from: string, publicUrl: string | undefined): MailSender {
   const open = async () => {
-    const [{ createTransport }, connect] = await Promise.all([import('nodemailer'), createConnect(url)]);
+    const [{ createTransport }, connect] = await Promise.all([import('nodemailer'), createConnect(url, publicUrl)]);
     return { composer: createTransport({ streamTransport: true, buffer: true }), pool: new SmtpPool(connect) };
   };
   let opened: ReturnType<typeof open> | undefined;

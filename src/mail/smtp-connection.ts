@@ -1,4 +1,5 @@
 /** A connection to the mail server, with promises in place of callbacks and events. */
+import { isIP } from 'node:net';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { MailError } from './mail-error.ts';
 
@@ -29,16 +30,24 @@ export interface SmtpConnection {
 /** Connects and logs in. Aborting the signal closes the connection at any time. */
 export type Connect = (signal: AbortSignal) => Promise<SmtpConnection>;
 
-/** `url` has the form of nodemailer, such as smtps://user:password@host. */
-export async function createConnect(url: string): Promise<Connect> {
+/**
+ * `url` has the form of nodemailer, such as smtps://user:password@host. Its parameter `name` is the name in the EHLO.
+ * Without it the host of `publicUrl` is, if that is a dotted name: strict mail servers refuse the `[127.0.0.1]` that
+ * nodemailer sends from a machine without one, such as a container.
+ */
+export async function createConnect(url: string, publicUrl?: string): Promise<Connect> {
   // Loaded with the first e-mail, since most processes send none.
   const [{ default: Transport }, { default: Connection }] = await Promise.all([
     import('nodemailer/lib/smtp-transport'),
     import('nodemailer/lib/smtp-connection'),
   ]);
   const { auth, options } = new Transport({ url, ...TIMEOUTS });
+  const { name = toDottedName(publicUrl), ...others } = options;
   return async (signal) => {
-    const connection: SMTPConnection & { readonly allowsAuth?: boolean } = new Connection(options);
+    const connection: SMTPConnection & { readonly allowsAuth?: boolean } = new Connection({
+      ...others,
+      ...(name !== undefined && { name }),
+    });
     // Without a listener, the error of an idle connection would end the process. `perform` reports the others.
     connection.on('error', () => {});
     const close = () => connection.close();
@@ -55,6 +64,11 @@ export async function createConnect(url: string): Promise<Connect> {
     }
     return toSmtpConnection(connection);
   };
+}
+
+function toDottedName(url: string | undefined): string | undefined {
+  const { hostname = '' } = url ? new URL(url) : {};
+  return isIP(hostname) === 0 && /^[^[]+\.[^.]/.test(hostname) ? hostname.replace(/\.$/, '') : undefined;
 }
 
 function toSmtpConnection(connection: SMTPConnection): SmtpConnection {

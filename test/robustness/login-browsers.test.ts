@@ -146,6 +146,21 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     expect(problems).toEqual([]);
   });
 
+  it('a person types an address whose local part is beyond ASCII, with a space that the keyboard added', async () => {
+    const { page, problems } = await openLogin();
+    const email = `jörg-${randomUUID()}@example.com`;
+    const user = await createTestUser(fixture.service, { email });
+    const field = page.getByLabel('E-mail address');
+    expect(await field.getAttribute('inputmode')).toBe('email');
+    await field.fill(` ${email} `);
+    expect(await field.evaluate((input: { validity?: { valid: boolean } }) => input.validity?.valid)).toBe(true);
+    await button(page, 'Continue with e-mail').click();
+    await page.getByText(email).waitFor();
+    await typeCode(page, fixture.mailbox.codeFor(email));
+    await expectSignedIn(page, user);
+    expect(problems).toEqual([]);
+  });
+
   it('a person signs in with a wallet, which shows the message to sign while the page waits', async () => {
     const { wallet, user } = await fixture.createWalletUser();
     const { promise: consent, resolve: agree } = Promise.withResolvers<void>();

@@ -1,4 +1,5 @@
 /** E-mails with login codes: whom they go to, and mail servers that fail. What they hold: test/mail. */
+import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { requestCode } from '../support/login-browser.ts';
@@ -6,11 +7,14 @@ import { LoginFixture } from '../support/login-fixture.ts';
 import { flood, MailServer, type ReceivedEmail, startSocketServer } from '../support/mail-server.ts';
 import { readEmail } from '../support/read-email.ts';
 import { RecordedLog } from '../support/recorded-log.ts';
-import { createTestUser, type TestService } from '../support/service.ts';
+import { createTestUser, PUBLIC_URL, type TestService } from '../support/service.ts';
 import { quickOrLong } from '../support/soak.ts';
 
 const authenticate: NonNullable<Parameters<typeof MailServer.start>[0]>['onAuth'] = (_credentials, _session, done) =>
   done(null, { user: 'usher' });
+
+/** The host of this machine, if it is a dotted name. */
+const OWN_NAME = hostname().includes('.') ? hostname() : '[127.0.0.1]';
 
 const fixture = await LoginFixture.open();
 const mail = await MailServer.start({ onAuth: authenticate });
@@ -21,13 +25,18 @@ afterAll(async () => {
   await fixture.close();
 });
 
+interface Mailing {
+  readonly service: TestService;
+  readonly log: () => string;
+}
+
 /** Starts a replica that sends e-mails to the port and keeps its log. */
-async function startMailing(port: number): Promise<{ service: TestService; log: () => string }> {
+async function startMailing(port: number, { query = '', publicUrl = PUBLIC_URL } = {}): Promise<Mailing> {
   const log = new RecordedLog();
-  const smtp = { url: `smtp://usher:let%20me%20in@127.0.0.1:${port}`, from: 'Usher <login@usher.test>' };
+  const smtp = { url: `smtp://usher:let%20me%20in@127.0.0.1:${port}${query}`, from: 'Usher <login@usher.test>' };
   const { database, config: like } = fixture.service;
   return {
-    service: await log.start({ database, like, config: { smtp, metricsPort: 0 } }),
+    service: await log.start({ database, like, config: { smtp, publicUrl, metricsPort: 0 } }),
     log: () => log.lines.join(''),
   };
 }
@@ -58,6 +67,30 @@ it.each([
     expect(sent.to[0]).not.toMatch(/^<?evil@|^evil$/);
     expect(readEmail(sent.raw).headers).not.toHaveProperty('bcc');
   }
+});
+
+it.each([
+  ['the host of PUBLIC_URL', { publicUrl: 'https://login.example.com' }, 'login.example.com'],
+  [
+    'the name in SMTP_URL',
+    { publicUrl: 'https://login.example.com', query: '/?name=mail.example.com' },
+    'mail.example.com',
+  ],
+  ['what nodemailer makes of the host, without a dotted name', { publicUrl: 'http://localhost:8080' }, OWN_NAME],
+  ['the same, with an IP address', { publicUrl: 'http://192.0.2.1:8080' }, OWN_NAME],
+])('the EHLO has %s', async (_, settings, name) => {
+  const names: string[] = [];
+  await using server = await MailServer.start({
+    onAuth: authenticate,
+    onMailFrom(_address, { hostNameAppearsAs }, done) {
+      names.push(hostNameAppearsAs);
+      done();
+    },
+  });
+  const { service } = await startMailing(server.port, settings);
+  await requestCode(service, fixture.tenant, (await createTestUser(service)).email);
+  await expect.poll(() => names).toEqual([name]);
+  await service.close();
 });
 
 it('no e-mail has gone to another domain', () => {

@@ -9,6 +9,9 @@ import type { FormView } from './view.ts';
 /** Fills in the address that an application has appended to the `authUrl`. */
 export const EMAIL_SCRIPT = readScript(new URL('../scripts/email.js', import.meta.url));
 
+/** Attributes of a field for an address. Browsers refuse `jörg@example.com` in `type="email"`, which Usher accepts. */
+export const ADDRESS_FIELD = html`type="text" inputmode="email" autocapitalize="none" autocorrect="off" spellcheck="false" dir="ltr" maxlength="254" required`;
+
 /** Renders the form that asks for a code. */
 export function renderEmailForm(view: FormView, action: 'email' | 'link'): Html {
   const { language, path, email, alert, allowSignUp, ways } = view;
@@ -16,7 +19,7 @@ export function renderEmailForm(view: FormView, action: 'email' | 'link'): Html 
   const domains = renderDomains(view);
   return html`<form method="post" action="${path}/${action}" data-busy="${language.text('email.busy')}">
 ${renderHidden(view)}<label for="email">${language.text('email.field')}</label>
-<input id="email" name="email" type="email" inputmode="email" autocapitalize="none" spellcheck="false" dir="ltr" enterkeyhint="go" autocomplete="${autocomplete}" required maxlength="254" value="${showEmail(email)}"${domains && html` aria-describedby="domains"`}${!email && !alert && html` autofocus`}>
+<input id="email" name="email" ${ADDRESS_FIELD} enterkeyhint="go" autocomplete="${autocomplete}" value="${showEmail(email)}"${domains && html` aria-describedby="domains"`}${!email && !alert && html` autofocus`}>
 ${domains}${renderTerms(view)}<button>${language.text(allowSignUp ? 'email.submit.signUp' : 'email.submit')}</button>
 </form>`;
 }

@@ -8,6 +8,7 @@ import { send } from '../../http/exchange.ts';
 import { html } from '../../http/html.ts';
 import { pickFields } from '../../login-page/login-context.ts';
 import type { Account, AccountSection } from '../../login-page/page-offer.ts';
+import { ADDRESS_FIELD } from '../../login-page/pages/email-form.ts';
 import { sendPage } from '../../login-page/responses.ts';
 import type { TextKey } from '../../texts/texts.ts';
 import {
@@ -157,7 +158,7 @@ async function showDelete(request: AccountRequest, { user }: Account): Promise<v
   const { language } = view;
   const text = language.html('account.delete.confirm', { email: showEmail(user.email) });
   const fields = html`<label for="email">${language.text('account.email')}</label>
-<input id="email" name="email" type="email" dir="ltr" autocapitalize="none" spellcheck="false" autocomplete="off" required>`;
+<input id="email" name="email" ${ADDRESS_FIELD} autocomplete="off">`;
   const form = { action: 'delete', title: 'account.delete', text, fields, submit: 'account.delete.submit' } as const;
   sendPage(context, 200, renderAccountForm(view, { ...form, isDangerous: true }));
 }

@@ -6,6 +6,7 @@ import { html } from '../../http/html.ts';
 import { isAlertKey } from '../../login-page/alerts.ts';
 import { pickFields } from '../../login-page/login-context.ts';
 import type { Account } from '../../login-page/page-offer.ts';
+import { ADDRESS_FIELD } from '../../login-page/pages/email-form.ts';
 import { sendPage } from '../../login-page/responses.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type AccountRequest, envelopeFor, redirect, viewOf } from './account-request.ts';
@@ -18,7 +19,7 @@ export async function showAddress(request: AccountRequest): Promise<void> {
   const view = viewOf(request);
   const { language } = view;
   const fields = html`<label for="email">${language.text('account.address.field')}</label>
-<input id="email" name="email" type="email" inputmode="email" autocapitalize="none" spellcheck="false" dir="ltr" autocomplete="email" required maxlength="254" autofocus>`;
+<input id="email" name="email" ${ADDRESS_FIELD} autocomplete="email" autofocus>`;
   const text = html`${language.text('account.address.text')}`;
   const form = {
     action: 'email',

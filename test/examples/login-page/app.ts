@@ -24,8 +24,9 @@ app.post('/', async (c) => {
   const { intent, action, email = '', password = '' } = (await c.req.parseBody()) as Record<string, string>;
   const loginIntentId = intent ?? '';
   if (action === 'cancel') return c.redirect((await callUsher('CancelLogin', { loginIntentId })).redirectUrl, 303);
-  const user = await findUser(email);
-  const userId = isPassword(password, passwords.get(email)) && user?.id;
+  const address = email.trim();
+  const user = await findUser(address);
+  const userId = isPassword(password, passwords.get(address)) && user?.id;
   if (!userId) return c.html(await showForm(loginIntentId, 'Wrong e-mail address or password'), 401);
   return c.redirect((await callUsher('CompleteLogin', { loginIntentId, userId })).redirectUrl, 303);
 });
@@ -37,7 +38,7 @@ async function showForm(loginIntentId: string, alert = '') {
   if (state !== 'open') throw new Error(`This login is ${state}. Go back to ${applicationName} and sign in again.`);
   return html`<!doctype html><title>Sign in</title><h1>Sign in to ${applicationName}</h1><p role="alert">${alert}</p>
     <form method="post"><input type="hidden" name="intent" value="${loginIntentId}">
-      <label>E-mail address <input name="email" type="email" autocomplete="username"></label>
+      <label>E-mail address <input name="email" inputmode="email" autocapitalize="none" autocomplete="username"></label>
       <label>Password <input name="password" type="password" autocomplete="current-password"></label>
       <button>Sign in</button> <button name="action" value="cancel">Cancel</button>
     </form>`;

@@ -37,7 +37,7 @@ export async function showInvitations(request: ConsoleRequest): Promise<ConsoleP
   const note = application.initiateLoginUri
     ? 'Gets an e-mail that leads to where a new sign-in starts.'
     : 'Gets an e-mail without a link: the settings do not say where a new sign-in starts.';
-  const fields = html`${renderField(request, { name: 'email', label: 'E-mail address', type: 'email', isRequired: true, note })}
+  const fields = html`${renderField(request, { name: 'email', label: 'E-mail address', isRequired: true, note })}
 ${renderField(request, { name: 'name', label: 'Name', note: 'For somebody whom Usher does not know yet.' })}
 ${renderField(request, { name: 'group', label: 'Groups', rows: 2, note: html`One name per line, of the <a href="/groups">groups</a> that the person joins at the first sign-in.` })}
 ${renderSelect('locale', 'Language of the e-mail', languages, typed.get('locale') ?? 'en')}
@@ -74,7 +74,7 @@ export const inviteByForm = createAction(
     const days = textOrNull(form, 'expiresInDays');
     return {
       applicationId: params.a,
-      email: form.get('email') ?? '',
+      email: form.get('email')?.trim() ?? '',
       groupIds,
       name: textOrNull(form, 'name'),
       locale: textOrNull(form, 'locale'),

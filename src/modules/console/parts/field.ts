@@ -11,7 +11,7 @@ interface Field {
   readonly label: string;
   readonly value?: string | null | undefined;
   readonly note?: Html | string;
-  readonly type?: 'file' | 'text' | 'email' | 'url' | 'search' | 'number';
+  readonly type?: 'file' | 'text' | 'url' | 'search' | 'number';
   readonly rows?: number;
   readonly isRequired?: boolean;
   readonly maxLength?: number;
