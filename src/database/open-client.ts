@@ -18,6 +18,9 @@ export interface ClientTarget {
   readonly options: Options;
 }
 
+/** How Postgres writes instants, whatever a role or database has set. Poolers know these two startup parameters. */
+const INSTANTS = { TimeZone: 'UTC', DateStyle: 'ISO' };
+
 /** Opens a postgres.js client for the first server of the URL. */
 export function openClient(url: string, options: Options): PostgresClient {
   return openClientOf(readTarget(url), options);
@@ -35,7 +38,8 @@ export function openClientOf(target: ClientTarget, options: Options, server = ta
   const address: object = { host: [server.host], port: [server.port], ...(path && { path, ssl: false }) };
   // Each client has its own object, because `verifyHost` changes it.
   const own = typeof ssl === 'object' ? { ssl: { ...ssl } } : {};
-  const client = createClient({ max_lifetime: null, ...target.options, ...own, ...address, ...options });
+  const connection = { ...INSTANTS, ...options.connection };
+  const client = createClient({ max_lifetime: null, ...target.options, ...own, ...address, ...options, connection });
   mendResults(client);
   verifyHost(client, server);
   return client;

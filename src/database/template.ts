@@ -1,6 +1,7 @@
 /** Statements written as SQL. Simple statements, with one table and no CTE, use Drizzle's query builder instead. */
 import { DrizzleQueryError, type GetColumnData, is, Param, Placeholder, type Query, type SQL, sql } from 'drizzle-orm';
 import { PgColumn } from 'drizzle-orm/pg-core';
+import { readInstant, writeInstant } from './column-types.ts';
 import { compile } from './compile-template.ts';
 import type { PostgresClient, ResultColumns } from './driver.ts';
 import type { Layout, PlaceholderValues, Statement } from './statement.ts';
@@ -103,7 +104,10 @@ export const t = {
   text: asIs<string>('text'),
   textOf: <Value extends string>() => asIs<Value>('text'),
   uuid: asIs<string>('uuid'),
-  instant: { sqlType: 'timestamp with time zone', decode: (value) => new Date(value as string) } as ComputedType<Date>,
+  instant: {
+    sqlType: 'timestamp with time zone',
+    decode: (value) => readInstant(value as string),
+  } as ComputedType<Date>,
   json: <Value>() => asIs<Value>('json'),
   jsonb: <Value>() => asIs<Value>('jsonb'),
 };
@@ -135,8 +139,8 @@ export const p = {
   bigints: parameter('bigint[]', toArray),
   boolean: parameter('boolean'),
   bytes: parameter('bytea'),
-  instant: parameter('timestamptz', (instant) => (instant as Date).toISOString()),
-  instants: parameter('timestamptz[]', (instants) => toArray(instants, (instant) => (instant as Date).toISOString())),
+  instant: parameter('timestamptz', (instant) => writeInstant(instant as Date)),
+  instants: parameter('timestamptz[]', (instants) => toArray(instants, (instant) => writeInstant(instant as Date))),
   integer: parameter('integer'),
   json: parameter('json', (value) => JSON.stringify(value)),
   jsonb: parameter('jsonb', (value) => JSON.stringify(value)),

@@ -1,4 +1,5 @@
 /** What a statement gets after others on its connection have failed. */
+import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { gt, lt, sql } from 'drizzle-orm';
 import { integer, pgTable } from 'drizzle-orm/pg-core';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -153,3 +154,20 @@ async function outcomeOf(rows: PromiseLike<unknown>): Promise<unknown> {
     return error instanceof DatabaseUnavailableError ? `unavailable: ${error.reason}` : String(error);
   }
 }
+
+test('instants come back whatever time zone and style of dates the database has', async () => {
+  await using own = await cloneDatabase();
+  const [{ name } = { name: '' }] = await own.sql`select current_database() as name`;
+  await own.sql.unsafe(`alter database ${name} set timezone = 'America/New_York'`);
+  await own.sql.unsafe(`alter database ${name} set datestyle = 'German, DMY'`);
+  await using service = await startTestService({ database: own });
+  const tenant = await createTenant(service);
+  const { events } = clientsOf(service, tenant);
+  for (const at of ['0001-01-01T00:00:00.000Z', '1850-07-01T12:00:00.120Z', '9999-12-31T23:59:59.999Z']) {
+    const startsAt = timestampFromDate(new Date(at));
+    const eventId = at.slice(0, 4);
+    await events.createEvent({ eventId, startsAt });
+    const { event } = await events.getEvent({ eventId });
+    expect(event?.startsAt && timestampDate(event.startsAt).toISOString()).toBe(at);
+  }
+});

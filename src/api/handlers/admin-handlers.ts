@@ -1,5 +1,3 @@
-import { isMessage } from '@bufbuild/protobuf';
-import { TimestampSchema, timestampDate } from '@bufbuild/protobuf/wkt';
 import type { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import { isLoginMethod } from '../../config/login-methods.ts';
 import { NO_APPLICATION } from '../../database/audit-schema.ts';
@@ -78,7 +76,7 @@ export function createAdminHandlers({
       apiKeys.forgetAll();
     },
 
-    createApiKey: (call, fields) => createApiKey(call, { ...fields, expiresAt: fromTimestamp(fields.expiresAt) }),
+    createApiKey: (call, fields) => createApiKey(call, fields),
     listApiKeys: async (call, fields) => toPage('apiKeys', await listApiKeys(call, pageTokens, fields), toMessage),
     async rotateApiKey(call, fields) {
       const created = await rotateApiKey(call, fields);
@@ -139,11 +137,6 @@ export function createAdminHandlers({
     listAuditEvents: async (call, fields) =>
       toPage('auditEvents', await listAuditEvents(call, pageTokens, fields), toAuditEvent),
   };
-}
-
-/** Converts a Timestamp to a Date. Returns any other value as it is: validation refuses a wrong type. */
-function fromTimestamp(value: unknown): unknown {
-  return isMessage(value, TimestampSchema) ? timestampDate(value) : value;
 }
 
 function toAuditEvent({ id, applicationId, ...event }: AuditEvent) {

@@ -49,6 +49,8 @@ export function toDecodingError(
   { schema, hasMalformedTimeout = false }: { schema: DescMessage; hasMalformedTimeout?: boolean },
 ): ServiceError {
   if (!(error instanceof ConnectError)) return malformedMessage();
+  // Of the decoder of JSON.
+  if (error.cause instanceof ServiceError) return error.cause;
   if (error.rawMessage === COMPRESSED) return new ServiceError('COMPRESSED_WITHOUT_ENCODING');
   const [, typeName, key] = UNKNOWN_KEY.exec(error.rawMessage) ?? [];
   if (typeName && key !== undefined) return unknownFields([pathInside(schema, typeName, key)]);

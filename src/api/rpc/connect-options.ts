@@ -1,7 +1,9 @@
+import { EmptySchema } from '@bufbuild/protobuf/wkt';
 import { MAX_MESSAGE_BYTES, MAX_PUBLIC_MESSAGE_BYTES } from '../call-info.ts';
 import { ignoresUnknownFields } from '../documented-calls.ts';
 import type { Procedure } from '../procedures.ts';
 import { gzip, identity } from './compression.ts';
+import { createJsonDecoder } from './json-decoder.ts';
 
 /** How Connect's handlers and the fast paths read and write messages. */
 export const connectOptions = {
@@ -12,8 +14,8 @@ export const connectOptions = {
   acceptCompression: [gzip],
   // Each unknown field would become an object: a message of 64 kB would take 5 MB.
   binaryOptions: { readUnknownFields: false },
-  // Refuses invalid UTF-8 instead of replacing it. Connect passes the decoder on, although its types lack it.
-  jsonOptions: { ignoreUnknownFields: true, textDecoder: new TextDecoder('utf-8', { fatal: true }) },
+  // Connect passes the decoder on, although its types lack it.
+  jsonOptions: { ignoreUnknownFields: true, textDecoder: createJsonDecoder(EmptySchema) },
 };
 
 /** The options for callers without a credential: smaller messages, no compression. */
@@ -24,13 +26,9 @@ export const publicOptions: typeof connectOptions = {
   acceptCompression: [identity],
 };
 
-/** For calls that refuse unknown fields of JSON. Binary messages may have unknown fields: clients may be newer. */
-const strictOptions: typeof connectOptions = {
-  ...connectOptions,
-  jsonOptions: { ...connectOptions.jsonOptions, ignoreUnknownFields: false },
-};
-
 export function optionsOf({ credential, method }: Pick<Procedure, 'credential' | 'method'>): typeof connectOptions {
   if (credential === 'none') return publicOptions;
-  return ignoresUnknownFields(method) ? connectOptions : strictOptions;
+  const textDecoder = createJsonDecoder(method.input);
+  // Binary messages may have unknown fields: clients may be newer.
+  return { ...connectOptions, jsonOptions: { ignoreUnknownFields: ignoresUnknownFields(method), textDecoder } };
 }

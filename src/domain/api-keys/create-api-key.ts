@@ -5,14 +5,11 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { type Rule, rule, Unacceptable } from '../core/rule.ts';
-import { oneOf } from '../core/text-rules.ts';
+import { oneOf, timestamp } from '../core/text-rules.ts';
 import { check, identifier, optional, textOrEmpty, type Unchecked, uuid } from '../core/validation.ts';
 import { KEY_USES } from './key-use.ts';
 
 type Field = 'applicationId' | 'name' | 'expiresAt' | 'use';
-
-/** The latest instant that a Protobuf Timestamp can have. */
-const LAST_INSTANT = new Date('9999-12-31T23:59:59.999Z');
 
 /**
  * Creates an API key. It can be shown only now, because its digest alone is stored.
@@ -36,10 +33,10 @@ export async function createApiKey(
 }
 
 function instantAfter(now: Date): Rule<Date> {
-  return rule({ type: 'string', format: 'date-time' }, (value) => {
-    if (!(value instanceof Date && value <= LAST_INSTANT)) throw new Unacceptable('must be a time');
-    if (value <= now) throw new Unacceptable('must be in the future');
-    return value;
+  return rule(timestamp.schema, (value) => {
+    const instant = timestamp(value);
+    if (instant <= now) throw new Unacceptable('must be in the future');
+    return instant;
   });
 }
 

@@ -2,7 +2,7 @@ import { getTableColumns, type SQL, sql } from 'drizzle-orm';
 import { auditEvents, isAct, isFrequentAction, isOperatorAct, NO_APPLICATION } from '../../database/audit-schema.ts';
 import { p } from '../../database/template.ts';
 import { type Rule, rule, Unacceptable } from '../core/rule.ts';
-import { instantText } from '../core/text-rules.ts';
+import { timestamp } from '../core/text-rules.ts';
 import { optional, text, uuid } from '../core/validation.ts';
 import { createList, selectPage } from '../pages/list.ts';
 
@@ -32,8 +32,8 @@ const rules = {
   resource: optional(filter),
   actor: optional(filter),
   action: optional(indexedAction),
-  since: optional(instantText),
-  until: optional(instantText),
+  since: optional(timestamp),
+  until: optional(timestamp),
 };
 
 const inTime = sql`occurred_at >= coalesce(${p.instant('since')}, '-infinity')

@@ -1,27 +1,23 @@
 /** Rules for text that represents an instant or one of several values, or is counted in bytes. */
+import { isInRange, readIsoInstant } from '../../encoding/instants.ts';
 import { isObject } from '../../encoding/json.ts';
 import { ASCII, type Rule, rule, Unacceptable } from './rule.ts';
 import { anyString, requireText, textThat } from './validation.ts';
 
-const ISO_8601 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
+const NO_INSTANT = 'must be an instant in ISO 8601 with a time zone';
 
-const isoText = textThat(
-  (text) => ISO_8601.test(text) && !Number.isNaN(Date.parse(text)),
-  'must be an instant in ISO 8601 with a time zone',
-  { max: 64, format: 'date-time' },
-);
-/** Accepts an instant in ISO 8601 with its time zone, such as `2026-03-01T12:00:00.120Z`. */
-export const instantText: Rule<Date> = rule(isoText.schema, (value) => new Date(isoText(value)));
+const isoText = textThat((text) => readIsoInstant(text) !== undefined, NO_INSTANT, { max: 64, format: 'date-time' });
 
-/** Accepts an instant: the Timestamp of an RPC, or its text in JSON. Only whole milliseconds count. */
+/**
+ * Accepts an instant of the years 1 to 9999: the Timestamp of an RPC, or text in ISO 8601 with a time zone. Only whole
+ * milliseconds count.
+ */
 export const timestamp: Rule<Date> = rule(isoText.schema, (value) => {
-  const date = isTimestamp(value) ? toDate(value) : instantText(value);
-  if (date >= FIRST && date <= LAST) return date;
-  throw new Unacceptable('must be in the years 1 to 9999');
+  const instant = isTimestamp(value) ? toDate(value) : readIsoInstant(isoText(value));
+  if (!instant) throw new Unacceptable(NO_INSTANT);
+  if (!isInRange(instant)) throw new Unacceptable('must be in the years 1 to 9999');
+  return instant;
 });
-
-/** What both Postgres and a Timestamp can hold. */
-const [FIRST, LAST] = [new Date('0001-01-01T00:00:00Z'), new Date('9999-12-31T23:59:59.999Z')];
 
 interface Timestamp {
   readonly seconds: bigint;
@@ -33,7 +29,8 @@ function isTimestamp(value: unknown): value is Timestamp {
   return isObject(value) && typeof value.seconds === 'bigint' && typeof value.nanos === 'number';
 }
 
-function toDate({ seconds, nanos }: Timestamp): Date {
+function toDate({ seconds, nanos }: Timestamp): Date | undefined {
+  if (nanos < 0 || nanos > 999_999_999) return undefined;
   return new Date(Number(seconds) * 1_000 + Math.floor(nanos / 1_000_000));
 }
 

@@ -30,8 +30,8 @@ export const maxPageLimit = sql.raw(`${MAX_PAGE_SIZE + 1}`);
 /** The position after which a page begins, and the number of rows to read. */
 export type PageParameters = { readonly afterAt: Date; readonly afterId: string | null; readonly limit: number };
 
-/** Later than any row. */
-const START = { at: new Date('9999-12-31T00:00:00Z'), id: null };
+/** Later than any row: an imported user may be of the end of the year 9999. */
+const START = { at: new Date(Date.UTC(10_000, 0)), id: null };
 
 /**
  * Returns the page after the token, or the first page if there is no token.

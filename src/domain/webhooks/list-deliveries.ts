@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { p, statement } from '../../database/template.ts';
 import type { ApplicationCall } from '../core/call.ts';
-import { instantText, oneOf } from '../core/text-rules.ts';
+import { oneOf, timestamp } from '../core/text-rules.ts';
 import { check, optional, orDefault, type Unchecked } from '../core/validation.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
 import { maxPageLimit, type Page, pageRules, readPage } from '../pages/read-page.ts';
@@ -12,7 +12,7 @@ import { numberOf } from './message-id.ts';
 const rules = {
   webhookId,
   status: optional(oneOf(DELIVERY_STATUSES)),
-  since: orDefault(instantText, new Date(0)),
+  since: orDefault(timestamp, new Date(0)),
   ...pageRules,
 };
 

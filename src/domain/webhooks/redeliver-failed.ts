@@ -3,7 +3,7 @@ import { p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { type Rule, rule, Unacceptable } from '../core/rule.ts';
-import { instantText } from '../core/text-rules.ts';
+import { timestamp } from '../core/text-rules.ts';
 import { check, type Unchecked } from '../core/validation.ts';
 import { MAX_REDELIVERY_AGE_MS } from './delivery.ts';
 import { explainRefusal, webhookId as webhookIdRule } from './get-webhook.ts';
@@ -25,8 +25,8 @@ export async function redeliverFailed(call: ApplicationCall, request: Unchecked<
 }
 
 function recentInstant(now: Date): Rule<Date> {
-  return rule(instantText.schema, (value) => {
-    const instant = instantText(value);
+  return rule(timestamp.schema, (value) => {
+    const instant = timestamp(value);
     if (instant.getTime() >= now.getTime() - MAX_REDELIVERY_AGE_MS) return instant;
     throw new Unacceptable('must be at most 14 days ago');
   });

@@ -186,6 +186,20 @@ test('the rules of an event are edited, with what is wrong at its field, and not
   expect((await events.getEvent({ eventId })).event?.capacity).toBeUndefined();
 });
 
+test('an event of the year 26 is shown and edited as one, and never as one of 2026', async () => {
+  const { eventId, path } = await openEvent();
+  const form = `${path}/edit`;
+  const startsAt = '15 Jun 0026, 18:00:00';
+  const { text } = await browser.submit(await browser.open(form), form, { startsAt, endsAt: '1 Jan 9999' });
+  expect(text.replaceAll('\u00a0', ' ')).toContain(startsAt);
+  const year26 = { seconds: BigInt(Date.parse('0026-06-15T18:00:00Z') / 1_000) };
+  expect((await events.getEvent({ eventId })).event).toMatchObject({ startsAt: year26 });
+  await browser.submit(await browser.open(form), form, { name: 'Ludi' });
+  expect((await events.getEvent({ eventId })).event).toMatchObject({ name: 'Ludi', startsAt: year26 });
+  const { status, body } = await browser.submit(await browser.open(form), form, { startsAt: '1 Jan 0000' });
+  expect({ status, names: body.includes('id="startsAt-wrong"') }).toEqual({ status: 422, names: true });
+});
+
 test('support blocks, but neither edits nor adds; a viewer sees', async () => {
   const { eventId, path } = await openEvent();
   await events.batchPutAttendees({ eventId, attendees: [{ attendeeId: 'ada' }] });

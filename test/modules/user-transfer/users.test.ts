@@ -1,6 +1,6 @@
 /** Import and export of users as JSON lines. */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { timestampFromDate } from '@bufbuild/protobuf/wkt';
+import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type PasskeyAlgorithm, SoftwarePasskey } from '../../support/passkey.ts';
 import {
@@ -150,6 +150,30 @@ test('BatchCreateUsers stores what a file with the same lines stores', async () 
     ...fields,
     passkeys: [{ ...first.passkeys[0], ...passkeys[0], signCount: 4_294_967_295 }],
   });
+});
+
+test('createdAt of the years 1 to 9999 comes back in lists and in an export, and no other is taken', async () => {
+  const instants = ['0001-01-01T00:00:00.000Z', '0012-12-31T00:00:00.000Z', '0026-06-15T18:00:00.123Z'];
+  instants.push('0099-12-31T23:59:59.000Z', '0999-01-01T00:00:00.000Z', '1969-12-31T23:59:59.999Z');
+  instants.push('2099-01-01T00:00:00.000Z', '9999-12-31T00:00:00.000Z', '9999-12-31T23:59:59.999Z');
+  const users = instants.map((createdAt) => ({ ...fullUser(), createdAt }));
+  const answers = await importUsers(users);
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set(['created']));
+  const exported = (await exportUsers()).split('\n').filter(Boolean);
+  const imported = exported.map((line) => JSON.parse(line)).filter(({ id }) => users.some((user) => user.id === id));
+  expect(imported.map(({ createdAt }) => createdAt).sort()).toEqual(instants);
+  const listed: string[] = [];
+  for (let pageToken: string | undefined = ''; pageToken !== undefined; ) {
+    const page = await admin.listUsers({ pageSize: 2, pageToken });
+    const own = page.users.filter(({ id }) => users.some((user) => user.id === id));
+    listed.push(...own.flatMap(({ createdAt }) => (createdAt ? timestampDate(createdAt).toISOString() : [])));
+    pageToken = page.nextPageToken || undefined;
+  }
+  expect(listed).toEqual(instants.toReversed());
+  for (const createdAt of ['0000-12-31T23:59:59Z', '0026-02-29T00:00:00Z', '10000-01-01T00:00:00Z', 'infinity', 5]) {
+    const [answer] = await importUsers([{ email: newEmail(), createdAt }]);
+    expect(answer, String(createdAt)).toMatchObject({ status: 'failed', field: 'createdAt' });
+  }
 });
 
 test('a dry run answers the same, and stores nothing', async () => {

@@ -3,6 +3,7 @@ import { EventService } from '../../../../gen/usher/v1/event_pb.ts';
 import { CHECK_IN_EXPORTS } from '../../../api/operations/export-check-ins.ts';
 import { getEvent } from '../../../domain/events/get-event.ts';
 import { listCheckIns } from '../../../domain/events/list-check-ins.ts';
+import { readIsoInstant } from '../../../encoding/instants.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import { type ConsoleRequest, inApplication, perform } from '../console-request.ts';
@@ -84,9 +85,9 @@ const COLUMNS = [
 ];
 
 function renderAlready(query: URLSearchParams): Html | false {
-  const at = new Date(query.get('already') ?? '');
+  const at = readIsoInstant(query.get('already') ?? '');
   return (
-    !Number.isNaN(at.getTime()) &&
+    at !== undefined &&
     html`<p class="alert warn" role="status" tabindex="-1">Already checked in at ${renderMoment(at)}</p>`
   );
 }

@@ -70,8 +70,8 @@ function renderActions(now: Date, { apiKeyId, revokedAt, expiresAt, replacedBy }
 export async function createKey(request: ConsoleRequest): Promise<Reply> {
   const { form, params } = request;
   const given = textOrNull(form, 'expiresAt');
-  // Passes other text on as an invalid date, which the RPC refuses.
-  const expiresAt = given === null ? undefined : new Date(parseInstant(given) ?? Number.NaN);
+  // The rule of the field says what is wrong with other texts.
+  const expiresAt = given === null ? undefined : (parseInstant(given) ?? given);
   const fields = { applicationId: params.a, name: textOrNull(form, 'name') ?? undefined, expiresAt };
   const { apiKey } = await perform(request, AdminService.method.createApiKey, fields as object);
   return showCreatedKey(request, apiKey);

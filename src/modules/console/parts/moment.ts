@@ -1,3 +1,4 @@
+import { readIsoInstant } from '../../../encoding/instants.ts';
 import { type Html, html } from '../../../http/html.ts';
 
 const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
@@ -34,7 +35,10 @@ export function renderTimeOfDay(instant: Date): Html {
 
 function renderTime(instant: Date, format: Intl.DateTimeFormat): Html {
   const iso = instant.toISOString();
-  return html`<time datetime="${iso}" title="${iso.replace('T', ' ').replace('Z', ' +00:00')}">${keepTogether(format.format(instant))}</time>`;
+  const year = instant.getUTCFullYear();
+  // Without its zeros, the year 26 reads like 2026.
+  const text = format.format(instant).replace(` ${year}`, ` ${iso.slice(0, 4)}`);
+  return html`<time datetime="${iso}" title="${iso.replace('T', ' ').replace('Z', ' +00:00')}">${keepTogether(text)}</time>`;
 }
 
 /** Allows a line break only between day and time. */
@@ -60,11 +64,9 @@ export function parseInstant(text: string): string | undefined {
   // The spaces of a moment that was copied from a page do not break.
   const groups = FORMS.map((form) => form.exec(text.replace(/\s+/g, ' ').trim())?.groups).find(Boolean);
   if (!groups) return undefined;
-  const { year, month, name = '', day, hour = 0, minute = 0, second = 0 } = groups;
-  const monthIndex = month === undefined ? MONTHS.indexOf(name.toLowerCase()) : Number(month) - 1;
-  const parts = [Number(year), monthIndex, Number(day), Number(hour), Number(minute), Number(second)] as const;
-  const instant = new Date(Date.UTC(...parts));
-  // Date.UTC takes 31 February for a day of March.
-  const isReal = instant.getUTCMonth() === monthIndex && instant.getUTCDate() === Number(day) && Number(hour) < 24;
-  return isReal ? instant.toISOString().replace('.000', '') : undefined;
+  const { year, month, name = '', day = '', hour = 0, minute = 0, second = 0 } = groups;
+  const of = (part: string | number) => String(part).padStart(2, '0');
+  const date = [year, of(month ?? MONTHS.indexOf(name.toLowerCase()) + 1), of(day)].join('-');
+  const iso = `${date}T${[hour, minute, second].map(of).join(':')}Z`;
+  return readIsoInstant(iso) && iso;
 }

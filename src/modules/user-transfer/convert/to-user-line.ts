@@ -1,8 +1,10 @@
 /** Makes a line for the import of what a product knows of a user, and counts what Usher does not take. */
+import { readInstant } from '../../../database/column-types.ts';
 import type { Rule } from '../../../domain/core/rule.ts';
 import { groupRules } from '../../../domain/groups/group.ts';
 import { attributesRule } from '../../../domain/users/attributes.ts';
 import { profileRules } from '../../../domain/users/user.ts';
+import { isInRange } from '../../../encoding/instants.ts';
 import { isObject } from '../../../encoding/json.ts';
 import type { Row } from './read-export.ts';
 
@@ -105,6 +107,7 @@ function toAttributes(value: unknown, drop: Drop): Row | undefined {
 
 function toInstant(value: unknown): string | undefined {
   const isMilliseconds = typeof value === 'number' || /^\d+$/.test(String(value));
-  const date = new Date(isMilliseconds ? Number(value) : String(value));
-  return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
+  // An export of Supabase has instants as Postgres writes them.
+  const date = isMilliseconds ? new Date(Number(value)) : readInstant(String(value));
+  return isInRange(date) ? date.toISOString() : undefined;
 }
