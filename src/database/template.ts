@@ -106,7 +106,8 @@ export const t = {
   uuid: asIs<string>('uuid'),
   instant: {
     sqlType: 'timestamp with time zone',
-    decode: (value) => readInstant(value as string),
+    // As of other types, a column of a row that a statement has not found stays null.
+    decode: (value) => (value === null ? value : readInstant(value as string)),
   } as ComputedType<Date>,
   json: <Value>() => asIs<Value>('json'),
   jsonb: <Value>() => asIs<Value>('jsonb'),
