@@ -11,20 +11,20 @@ export const instantRanges = customType<{ data: string }>({ dataType: () => 'tst
  * Reads an instant as Postgres writes it, such as `2026-06-15 18:00:00.12+00`. JavaScript takes that form of a year
  * before 100 for a date of another year, or for none. It knows ISO 8601 of all years, but is slower there.
  */
-export function readInstant(text: string): Date {
+export function readStoredInstant(text: string): Date {
   return new Date(text.startsWith('0') ? text.replace(' ', 'T').replace(/[+-]\d\d$/, '$&:00') : text);
 }
 
 /** Writes an instant for Postgres, which puts no sign before a year after 9999. */
-export function writeInstant(instant: Date): string {
+export function writeStoredInstant(instant: Date): string {
   const iso = instant.toISOString();
   return iso.startsWith('+') ? iso.slice(2) : iso;
 }
 
 const instants = customType<{ data: Date; driverData: string }>({
   dataType: () => 'timestamp (3) with time zone',
-  fromDriver: readInstant,
-  toDriver: writeInstant,
+  fromDriver: readStoredInstant,
+  toDriver: writeStoredInstant,
 });
 
 /** Returns a column of whole milliseconds, so that an answer shows exactly what is stored. */

@@ -1,7 +1,7 @@
 /** Statements written as SQL. Simple statements, with one table and no CTE, use Drizzle's query builder instead. */
 import { DrizzleQueryError, type GetColumnData, is, Param, Placeholder, type Query, type SQL, sql } from 'drizzle-orm';
 import { PgColumn } from 'drizzle-orm/pg-core';
-import { readInstant, writeInstant } from './column-types.ts';
+import { readStoredInstant, writeStoredInstant } from './column-types.ts';
 import { compile } from './compile-template.ts';
 import type { PostgresClient, ResultColumns } from './driver.ts';
 import type { Layout, PlaceholderValues, Statement } from './statement.ts';
@@ -107,7 +107,7 @@ export const t = {
   instant: {
     sqlType: 'timestamp with time zone',
     // As of other types, a column of a row that a statement has not found stays null.
-    decode: (value) => (value === null ? value : readInstant(value as string)),
+    decode: (value) => (value === null ? value : readStoredInstant(value as string)),
   } as ComputedType<Date>,
   json: <Value>() => asIs<Value>('json'),
   jsonb: <Value>() => asIs<Value>('jsonb'),
@@ -140,8 +140,10 @@ export const p = {
   bigints: parameter('bigint[]', toArray),
   boolean: parameter('boolean'),
   bytes: parameter('bytea'),
-  instant: parameter('timestamptz', (instant) => writeInstant(instant as Date)),
-  instants: parameter('timestamptz[]', (instants) => toArray(instants, (instant) => writeInstant(instant as Date))),
+  instant: parameter('timestamptz', (instant) => writeStoredInstant(instant as Date)),
+  instants: parameter('timestamptz[]', (instants) =>
+    toArray(instants, (instant) => writeStoredInstant(instant as Date)),
+  ),
   integer: parameter('integer'),
   json: parameter('json', (value) => JSON.stringify(value)),
   jsonb: parameter('jsonb', (value) => JSON.stringify(value)),

@@ -62,6 +62,7 @@ const TOOLS = {
     isThere: () => existsSync(PGBOUNCER_PATH) && existsSync(join(POSTGRES_BIN, 'pg_basebackup')),
   },
   PROMETHEUS: { what: 'promtool of prometheus', isThere: () => canRun('promtool', '--version') },
+  PYTHON: { what: `python3 at ${PYTHON_PATH}`, isThere: () => existsSync(PYTHON_PATH) },
   PYTHON_GRPC: { what: 'python3-grpcio', isThere: () => canRun(PYTHON_PATH, '-c', 'import grpc') },
   PYTHON_STUBS: {
     what: 'python3-grpcio, python3-protobuf and protobuf-compiler-grpc',

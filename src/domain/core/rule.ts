@@ -41,11 +41,27 @@ interface RuleOptions {
 /** A diagnostics channel: `check` publishes its rules, and the generator of the API reference listens. */
 export const checkedRules = channel('usher.validation');
 
+/**
+ * Patterns of schemas. They mean the same in Python and in JavaScript, with the flag `u` and without one, as generated
+ * code has them. So they have no classes of Unicode. Without flags, a character beyond U+FFFF is a pair of surrogates.
+ */
+const PAIR = '[\\uD800-\\uDBFF][\\uDC00-\\uDFFF]';
+/** The end of the text. In Python, `$` alone also matches before a last line feed. */
+const END = '$(?!\\n)';
+
 /** Matches text without NUL and without lone surrogates. */
-export const WELL_FORMED = '^[^\\0\\uD800-\\uDFFF]*$';
+export const WELL_FORMED = `^(?:[^\\x00\\uD800-\\uDFFF]|${PAIR})*$`;
+
+/** The same without control characters. */
+export const WITHOUT_CONTROLS = `^(?:[^\\x00-\\x1F\\x7F-\\x9F\\uD800-\\uDFFF]|${PAIR})*${END}`;
 
 /** Matches ASCII text without NUL, in which `maxLength` counts bytes. */
 export const ASCII = '^[\\x01-\\x7F]*$';
+
+/** Returns the pattern of a schema for a whole text in ASCII. */
+export function patternOf({ source }: RegExp): string {
+  return source.replace(/\$$/, () => END);
+}
 
 /** A value that does not pass its rule. `violations` name the fields inside the value, such as `[0].name`. */
 export class Unacceptable extends Error {

@@ -1,7 +1,7 @@
 /** Validation of requests: every field is checked, and all violations are reported at once. */
 import { canonicalizeEmail } from '../../config/email-address.ts';
 import { ServiceError, type Violation } from './errors.ts';
-import { checkedRules, countCodePoints, type Rule, rule, Unacceptable, WELL_FORMED } from './rule.ts';
+import { checkedRules, countCodePoints, type Rule, rule, Unacceptable, WELL_FORMED, WITHOUT_CONTROLS } from './rule.ts';
 
 /** Fields as a caller sent them. Their types are unknown. */
 export type Unchecked<Field extends string> = { readonly [Name in Field]?: unknown };
@@ -83,18 +83,15 @@ export function text({ max, min = 1, format }: { max: number; min?: number; form
 
 const identifierText = text({ max: 255 });
 /** Accepts text of 1 to 255 characters without control characters: identifiers and names. */
-export const identifier: Rule<string> = rule(
-  { ...identifierText.schema, pattern: '^[^\\p{Cc}\\uD800-\\uDFFF]*$' },
-  (value) => {
-    const string = identifierText(value);
-    if (/\p{Cc}/u.test(string)) throw new Unacceptable('must not have control characters');
-    return string;
-  },
-);
+export const identifier: Rule<string> = rule({ ...identifierText.schema, pattern: WITHOUT_CONTROLS }, (value) => {
+  const string = identifierText(value);
+  if (/\p{Cc}/u.test(string)) throw new Unacceptable('must not have control characters');
+  return string;
+});
 
 /** Accepts an identifier that a path can hold: URL clients drop the segments `.` and `..`, also percent-encoded. */
 export const pathIdentifier: Rule<string> = rule(
-  { ...identifier.schema, pattern: '^(?!\\.{1,2}$)[^\\p{Cc}\\uD800-\\uDFFF]*$' },
+  { ...identifier.schema, pattern: WITHOUT_CONTROLS.replace('^', '^(?!\\.{1,2}$)') },
   (value) => {
     const string = identifier(value);
     if (string === '.' || string === '..') throw new Unacceptable('must not be . or ..');

@@ -1,6 +1,6 @@
 import type { RowOf } from '../../database/database.ts';
 import { groups } from '../../database/group-schema.ts';
-import { rule, Unacceptable } from '../core/rule.ts';
+import { patternOf, rule, Unacceptable } from '../core/rule.ts';
 import { identifier, optional, text } from '../core/validation.ts';
 
 const { id, name, displayName, createdAt } = groups;
@@ -21,7 +21,7 @@ export const MAX_GROUPS_OF_APPLICATION = 100;
 /** Claims contain the name, and other products compare it, so it has no capital letters and no spaces. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 const anyName = text({ max: 63 });
-const groupName = rule({ ...anyName.schema, pattern: NAME.source }, (value) => {
+const groupName = rule({ ...anyName.schema, pattern: patternOf(NAME) }, (value) => {
   const string = anyName(value);
   if (NAME.test(string)) return string;
   throw new Unacceptable('must have only a to z, 0 to 9, dots, hyphens and underscores, the first a letter or digit');

@@ -4,7 +4,7 @@ import type { Attributes } from '../../database/column-types.ts';
 import { p } from '../../database/template.ts';
 import { isObject } from '../../encoding/json.ts';
 import { listOf } from '../core/compound-rules.ts';
-import { type Rule, rule, Unacceptable } from '../core/rule.ts';
+import { patternOf, type Rule, rule, Unacceptable } from '../core/rule.ts';
 import { requireText } from '../core/validation.ts';
 
 /** In bytes of JSON. */
@@ -32,7 +32,7 @@ const RESERVED: ReadonlySet<string> = new Set([
 ]);
 
 /** Accepts the name of an attribute, unless it is that of a registered claim. */
-const attributeName: Rule<string> = rule({ type: 'string', pattern: NAME.source }, (value) => {
+const attributeName: Rule<string> = rule({ type: 'string', pattern: patternOf(NAME) }, (value) => {
   const name = requireText(value);
   if (!isAttributeName(name)) throw new Unacceptable('must be names such as plan_2, and none of a registered claim');
   return name;

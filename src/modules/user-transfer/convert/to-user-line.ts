@@ -1,5 +1,5 @@
 /** Makes a line for the import of what a product knows of a user, and counts what Usher does not take. */
-import { readInstant } from '../../../database/column-types.ts';
+import { readStoredInstant } from '../../../database/column-types.ts';
 import type { Rule } from '../../../domain/core/rule.ts';
 import { groupRules } from '../../../domain/groups/group.ts';
 import { attributesRule } from '../../../domain/users/attributes.ts';
@@ -108,6 +108,6 @@ function toAttributes(value: unknown, drop: Drop): Row | undefined {
 function toInstant(value: unknown): string | undefined {
   const isMilliseconds = typeof value === 'number' || /^\d+$/.test(String(value));
   // An export of Supabase has instants as Postgres writes them.
-  const date = isMilliseconds ? new Date(Number(value)) : readInstant(String(value));
+  const date = isMilliseconds ? new Date(Number(value)) : readStoredInstant(String(value));
   return isInRange(date) ? date.toISOString() : undefined;
 }
