@@ -83,7 +83,7 @@ export const SCREENS: readonly Screen[] = [
   { name: 'mute-invalid', render: (language) => renderMute({ ...muteView(language), until: undefined }) },
   {
     name: 'log-out',
-    render: (language) => renderLogOut({ ...pageView(language), application: SHOP, formToken: 'token' }),
+    render: (language) => renderLogOut({ ...pageView(language), application: SHOP, query: [], formToken: 'token' }),
   },
   {
     name: 'not-signed-out',

@@ -52,7 +52,8 @@ export function renderWaysOn(
   const links: Html[] = [];
   const add = (uri: string, text: Html) =>
     links.push(html`<a class="button${links.length > 0 && ' second'}" href="${uri}">${text}</a>\n`);
-  if (canRetry) add(toHref(place), html`${language.text('error.tryAgain')}`);
+  const retry = canRetry ? toHref(place) : undefined;
+  if (retry !== undefined) add(retry, html`${language.text('error.tryAgain')}`);
   if (initiateLoginUri) add(initiateLoginUri, html`${language.text('error.signInAgain')}`);
   if (site) add(site.origin, language.html('error.back', { application: name }));
   // Without an application, the browser knows where the person came from. The script of the page shows the button.
@@ -65,6 +66,6 @@ export function renderWaysOn(
   }`;
 }
 
-function toHref({ path, query }: PageView['place']): string {
-  return `${path}?${new URLSearchParams(Object.fromEntries(query))}`;
+function toHref({ path, query, retry }: PageView['place']): string | undefined {
+  return retry ?? (query && `${path}?${new URLSearchParams(Object.fromEntries(query))}`);
 }

@@ -229,6 +229,14 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
     title: /allows a site fewer logins the more each stores/,
   },
   {
+    what: 'A page repeats more than it got',
+    file: 'src/login-page/page-place.ts',
+    find: 'return bytes <= Math.max(SHORT_BYTES, Buffer.byteLength(form)) ? kept : undefined;',
+    replace: 'return bytes >= 0 ? kept : undefined;',
+    test: 'test/modules/oidc/pages/repeated.test.ts',
+    title: /GET \/oidc\/authorize/,
+  },
+  {
     what: 'The log has the values of the query of a redirect URI',
     file: 'src/modules/oidc/clients/client-url.ts',
     find: ".replace(/=[^&#]*/g, '=…')",

@@ -42,6 +42,9 @@ const SINGLE = [
   ...['request', 'request_uri', 'registration'],
 ];
 
+/** All that a request can have. */
+export const AUTHORIZE_PARAMETERS = ['client_id', 'redirect_uri', 'resource', ...SINGLE];
+
 const UNSUPPORTED = {
   request: 'request_not_supported',
   request_uri: 'request_uri_not_supported',

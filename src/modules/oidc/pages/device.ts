@@ -25,11 +25,15 @@ import {
   renderUserCode,
 } from './render-device.ts';
 
+/** In characters. A code has 9, and its field no more than these. */
+const MAX_SHOWN = 20;
+
 /** Asks for the code of the device, which a link may fill in. */
 export async function enterUserCode(request: OidcPageRequest): Promise<void> {
   const { call, context, languages, parameters, parts, place } = request;
   const browser = identifyBrowser(context, request.isSecure);
   const typed = parameters.get('user_code') ?? '';
+  const shownCode = typed.slice(0, MAX_SHOWN);
   const isPosted = context.request.method === 'POST';
   const code = isPosted ? readUserCode(typed) : undefined;
   if (isPosted) requireOwnForm(request, browser);
@@ -44,9 +48,13 @@ export async function enterUserCode(request: OidcPageRequest): Promise<void> {
     );
   }
   const language = languages.languageFor();
-  const shown = { path: place.path, query: typed ? [['user_code', typed.slice(0, 20)] as const] : [] };
+  const shown = { path: place.path, query: typed ? [['user_code', shownCode] as const] : [] };
   const alert = isPosted ? language.text('device.wrong') : '';
-  sendPage(context, 200, renderUserCode({ language, place: shown, formToken: browser.formToken, code: typed, alert }));
+  sendPage(
+    context,
+    200,
+    renderUserCode({ language, place: shown, formToken: browser.formToken, code: shownCode, alert }),
+  );
 }
 
 /** Shows who wants to sign in a device, before the login. */

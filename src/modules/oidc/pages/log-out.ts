@@ -8,17 +8,19 @@ import { sidOf } from '../../../domain/sessions/sid.ts';
 import { type IdentifiedBrowser, identifyKnownBrowser, isOwnForm } from '../../../login-page/browser-cookie.ts';
 import { loginPathOf } from '../../../login-page/login-request.ts';
 import { toPageApplication } from '../../../login-page/page-application.ts';
+import { keepParameters } from '../../../login-page/page-place.ts';
 import { sendErrorPage, sendPage, sendRedirect } from '../../../login-page/responses.ts';
 import { findSignedInHere, signOutHere, signUserOutHere } from '../../../login-page/sign-out-here.ts';
 import { endLoginsOfBrowser } from '../domain/end-logins-of-browser.ts';
 import type { IdTokenHint } from '../domain/id-token-hint.ts';
 import type { OidcClient } from '../domain/oidc-clients.ts';
-import { type NamedLogin, readNamedLogin } from './named-login.ts';
+import { type NamedLogin, readNamedLogin, SINGLE_AT_LOGOUT } from './named-login.ts';
 import type { OidcPageRequest } from './oidc-page.ts';
 import { renderLogOut } from './render-log-out.ts';
 
 /** The query parameter that shows the page after a logout again, in another language. */
 const DONE = 'done';
+export const LOGOUT_PARAMETERS = [DONE, 'ui_locales', ...SINGLE_AT_LOGOUT];
 /** In characters. Proxies accept a request line of 8 KiB. */
 const MAX_QUERY = 6_000;
 
@@ -57,8 +59,9 @@ export async function logOut(request: OidcPageRequest): Promise<void> {
  * Sends a browser here again, with its cookies, and returns whether it has: the form of another site comes without the
  * cookies, which are `SameSite=Lax`. What is too long for an address is answered at once.
  */
-function isRepeatedAsGet({ context, place }: OidcPageRequest): boolean {
-  const query = new URLSearchParams(place.query.map(([name, value]): [string, string] => [name, value])).toString();
+function isRepeatedAsGet({ context, form, place }: OidcPageRequest): boolean {
+  const given = [...new URLSearchParams(form)].filter(([name]) => LOGOUT_PARAMETERS.includes(name));
+  const query = new URLSearchParams(given).toString();
   const isRepeated = context.request.method === 'POST' && query.length <= MAX_QUERY;
   if (isRepeated) sendRedirect(context, `${place.path}?${query}`);
   return isRepeated;
@@ -77,12 +80,12 @@ async function endLogin({ call, parts }: OidcPageRequest, client: OidcClient, { 
 }
 
 async function ask(request: OidcPageRequest, { formToken }: IdentifiedBrowser, login: NamedLogin | undefined) {
-  const { languages, parameters, context } = request;
+  const { languages, parameters, context, form, place } = request;
   const language = languages.languageFor(parameters.get('ui_locales'));
   const application = await findApplication(request, login?.client.clientId);
-  const query = request.place.query.filter(([name]) => name !== 'token');
-  const place = { ...request.place, query };
-  sendPage(context, 200, renderLogOut({ language, application, place, formToken }));
+  // The choice of a language has the parameters once more.
+  const twice = { ...place, query: keepParameters(form, LOGOUT_PARAMETERS, 2) };
+  sendPage(context, 200, renderLogOut({ language, application, place: twice, query: place.query, formToken }));
 }
 
 /** @param isEnded whether the login is known to have ended */
@@ -105,7 +108,8 @@ async function showSignedOut(request: OidcPageRequest, clientId = '') {
   const { context, languages, parameters, place } = request;
   const language = languages.languageFor(parameters.get('ui_locales'));
   const application = await findApplication(request, clientId);
-  const query = [[DONE, '1'] as const, ['client_id', clientId] as const];
+  const known = application ? [['client_id', clientId] as const] : [];
+  const query = [[DONE, '1'] as const, ...known];
   sendErrorPage(context, 'signed-out', { language, place: { path: place.path, query }, application });
 }
 

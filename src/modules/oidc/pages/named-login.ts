@@ -3,7 +3,7 @@ import type { OidcClient } from '../domain/oidc-clients.ts';
 import { type OidcPageRequest, takeOidcPermits } from './oidc-page.ts';
 
 /** The parameters that a request may have only once. */
-const SINGLE = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state'];
+export const SINGLE_AT_LOGOUT = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state'];
 
 /** The application that has sent the browser to the logout endpoint. */
 export interface NamedLogin {
@@ -23,7 +23,7 @@ export async function readNamedLogin(request: OidcPageRequest): Promise<NamedLog
   const { call, oidcCall, parameters, parts } = request;
   const token = parameters.get('id_token_hint');
   const clientId = parameters.get('client_id');
-  if ((token === undefined && clientId === undefined) || parameters.hasRepeated(SINGLE)) return undefined;
+  if ((token === undefined && clientId === undefined) || parameters.hasRepeated(SINGLE_AT_LOGOUT)) return undefined;
   takeOidcPermits(request, parts.logouts);
   const hint = token === undefined ? undefined : readIdTokenHint(parts.oidc.signingKeys, parts.tokens.issuer, token);
   const named = hint?.clientId ?? clientId;

@@ -34,6 +34,8 @@ export interface OidcPageRequest {
   readonly oidcCall: OidcCall;
   readonly call: Call;
   readonly parameters: Parameters;
+  /** The query, or the posted form. */
+  readonly form: string;
   readonly languages: LanguageChoice;
   readonly place: PagePlace;
   /** Whether the public URL is https. */
@@ -44,6 +46,8 @@ export interface OidcPageRequest {
 export interface OidcPage {
   readonly path: string;
   readonly methods: readonly ('GET' | 'POST')[];
+  /** The parameters that the page needs to be shown again, in another language. */
+  readonly needs: readonly string[];
   /** @throws PageProblem, or AnsweredError if the application gets the error */
   run(request: OidcPageRequest): Promise<void>;
 }

@@ -4,9 +4,11 @@ import type { HttpContext, PathHandler } from '../../../http/http-context.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../../../http/tls.ts';
 import { readLanguageChoice, rememberLanguage } from '../../../login-page/language-choice.ts';
 import { NetworkLimit } from '../../../login-page/network-limit.ts';
+import { keepParameters } from '../../../login-page/page-place.ts';
 import { readPostedForm } from '../../../login-page/read-posted-form.ts';
 import { sendErrorPage } from '../../../login-page/responses.ts';
 import { CONSENT_PATH, DEVICE_PATHS } from '../domain/authorization-answer.ts';
+import { AUTHORIZE_PARAMETERS } from '../domain/authorization-request.ts';
 import { OidcClients } from '../domain/oidc-clients.ts';
 import type { OidcError } from '../domain/oidc-error.ts';
 import { Parameters } from '../domain/parameters.ts';
@@ -14,18 +16,18 @@ import { type OidcCallParts, runOidcCall } from '../endpoints/oidc-call.ts';
 import { authorize } from './authorize.ts';
 import { askForConsent } from './consent.ts';
 import { approveDevice, enterUserCode, showDeviceRequest } from './device.ts';
-import { logOut } from './log-out.ts';
+import { LOGOUT_PARAMETERS, logOut } from './log-out.ts';
 import { AnsweredError, type OidcPage, type OidcPageParts, PageProblem } from './oidc-page.ts';
 import { returnToApplication } from './return.ts';
 
 const PAGES: readonly OidcPage[] = [
-  { path: '/oidc/authorize', methods: ['GET', 'POST'], run: authorize },
-  { path: CONSENT_PATH, methods: ['GET', 'POST'], run: askForConsent },
-  { path: '/oidc/logout', methods: ['GET', 'POST'], run: logOut },
-  { path: '/oidc/return', methods: ['GET'], run: returnToApplication },
-  { path: '/device', methods: ['GET', 'POST'], run: enterUserCode },
-  { path: DEVICE_PATHS.request, methods: ['GET', 'POST'], run: showDeviceRequest },
-  { path: DEVICE_PATHS.approval, methods: ['GET', 'POST'], run: approveDevice },
+  { path: '/oidc/authorize', methods: ['GET', 'POST'], needs: AUTHORIZE_PARAMETERS, run: authorize },
+  { path: CONSENT_PATH, methods: ['GET', 'POST'], needs: ['login'], run: askForConsent },
+  { path: '/oidc/logout', methods: ['GET', 'POST'], needs: LOGOUT_PARAMETERS, run: logOut },
+  { path: '/oidc/return', methods: ['GET'], needs: ['code', 'intent', 'error'], run: returnToApplication },
+  { path: '/device', methods: ['GET', 'POST'], needs: ['user_code'], run: enterUserCode },
+  { path: DEVICE_PATHS.request, methods: ['GET', 'POST'], needs: ['request'], run: showDeviceRequest },
+  { path: DEVICE_PATHS.approval, methods: ['GET', 'POST'], needs: ['code'], run: approveDevice },
 ];
 
 const MAX_FORM_BYTES = 16_384;
@@ -69,10 +71,11 @@ async function serve(page: OidcPage, context: HttpContext, { isSecure, base, par
   const known = page.methods.find((each) => each === method);
   let form = query;
   const viewOf = () => {
-    const parameters = new URLSearchParams(form);
-    parameters.delete('lang');
     const languages = readLanguageChoice(context, form);
-    return { languages, locale: parameters.get('ui_locales'), place: { path: base + path, query: [...parameters] } };
+    const locale = new URLSearchParams(form).get('ui_locales');
+    // A link to the page itself repeats nothing.
+    const retry = method === 'GET' ? { retry: '' } : {};
+    return { languages, locale, place: { path: base + path, query: keepParameters(form, page.needs), ...retry } };
   };
   const showError = (error: OidcError) => {
     if (error instanceof AnsweredError) return;
@@ -98,7 +101,7 @@ async function serve(page: OidcPage, context: HttpContext, { isSecure, base, par
       const notices = parts.notices && { ...parts.notices, toLanguage };
       const call = { ...oidcCall.toDomainCall(BY_PERSON), notices };
       const parameters = new Parameters(form);
-      const pageRequest = { context, oidcCall, call, parameters, languages, place, isSecure, parts };
+      const pageRequest = { context, oidcCall, call, parameters, form, languages, place, isSecure, parts };
       // Admission begins here, so that a browser that sends its form slowly does not count.
       await parts.admission.run('', () => page.run(pageRequest));
     },

@@ -1,5 +1,6 @@
 import { hasScope } from '../../../domain/grants/scope.ts';
 import { html } from '../../../http/html.ts';
+import { renderQuery } from '../../../login-page/page-place.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
 import { renderFooter } from '../../../login-page/pages/footer.ts';
 import { renderHeading, renderMark } from '../../../login-page/pages/parts.ts';
@@ -37,7 +38,6 @@ export function renderConsent(view: ConsentView): PageContent {
   ];
   const back =
     returnHost === undefined ? language.text('oidc.consent.returnHere') : html`<bdi dir="ltr">${returnHost}</bdi>`;
-  const kept = place.query.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
   return {
     language,
     application,
@@ -46,7 +46,7 @@ export function renderConsent(view: ConsentView): PageContent {
 ${renderHeading(html`${title}`, html`<p>${text}</p>`)}
 ${scopes.length > 0 && html`<div><p>${language.text('oidc.consent.scopes')}</p><ul>${scopes.map((each) => html`<li>${each}</li>`)}</ul></div>\n`}<p>${language.html('oidc.consent.return', { host: html`<strong>${back}</strong>` })}</p>
 ${returnHost === undefined && html`<p class="alert warn">${language.html('oidc.consent.warning', { client })}</p>\n`}<form class="ways" method="post" action="${place.path}">
-${kept}<input type="hidden" name="token" value="${formToken}"><button name="choice" value="allow">${language.text('oidc.consent.allow')}</button>
+${renderQuery(place.query)}<input type="hidden" name="token" value="${formToken}"><button name="choice" value="allow">${language.text('oidc.consent.allow')}</button>
 <button class="second" name="choice" value="deny">${language.text('oidc.consent.deny')}</button>
 </form>`,
     footer: renderFooter(view),

@@ -2,6 +2,7 @@ import { networkOf, siteOf } from '../../../domain/login/network.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { MARK } from '../../../http/mark.ts';
 import type { PageApplication } from '../../../login-page/page-application.ts';
+import { renderQuery } from '../../../login-page/page-place.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
 import { renderFooter } from '../../../login-page/pages/footer.ts';
 import { renderAlert, renderHeading, renderMark } from '../../../login-page/pages/parts.ts';
@@ -119,10 +120,9 @@ function renderStart({ language, login, address, now }: DeviceView): Html {
 
 /** Renders a button in a form of its own. */
 function renderDecision({ language, place, formToken }: DeviceView, decision: 'allow' | 'deny'): Html {
-  const kept = place.query.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
   const text = language.text(decision === 'allow' ? 'device.allow' : 'device.deny');
   return html`<form method="post" action="${place.path}">
-${kept}<input type="hidden" name="token" value="${formToken}"><input type="hidden" name="decision" value="${decision}">
+${renderQuery(place.query)}<input type="hidden" name="token" value="${formToken}"><input type="hidden" name="decision" value="${decision}">
 <button${decision === 'deny' && html` class="second"`}>${text}</button>
 </form>
 `;
