@@ -27,7 +27,10 @@ export interface SenderOptions {
   readonly timeoutMs: number;
   /** If set, this proxy connects to endpoints, and must check the addresses of host names in place of Usher. */
   readonly proxyUrl: string | undefined;
-  /** How many bytes of a response are read and returned, if not those that the log of deliveries keeps. */
+  /**
+   * How many bytes of a response are read and returned, if not those that the log of deliveries keeps. A response that
+   * breaks off then fails. Otherwise its status counts, because nothing needs its body.
+   */
   readonly maxBytes?: number;
 }
 
@@ -47,7 +50,7 @@ export class Sender {
 
   /** Never rejects: a failed attempt has an outcome, too. An aborted signal ends the attempt at once. */
   async send(attempt: SentRequest, signal?: AbortSignal): Promise<AttemptOutcome> {
-    const { policy, timeoutMs, maxBytes } = this.#options;
+    const { policy, timeoutMs, maxBytes, proxyUrl } = this.#options;
     // A stored URL may predate the current settings. If the host of the URL is an address, the socket calls no `lookup`.
     if (findUrlProblem(attempt.url, policy)) return toFailure(new ForbiddenAddressError());
     let exchange: HttpExchange | undefined;
@@ -63,7 +66,8 @@ export class Sender {
     const over = new AbortController();
     let outcome: AttemptOutcome | undefined;
     while (!outcome) {
-      if (!end) exchange = new HttpExchange(this.#request(attempt, over.signal), maxBytes);
+      if (!end)
+        exchange = new HttpExchange(this.#request(attempt, over.signal), { maxBytes, isProxied: Boolean(proxyUrl) });
       outcome = end ? toFailure(end) : await exchange?.outcome;
     }
     over.abort();

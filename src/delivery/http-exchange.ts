@@ -3,6 +3,7 @@ import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:h
 import type { Socket } from 'node:net';
 import { JoinedBytes } from '../encoding/joined-bytes.ts';
 import { ForbiddenAddressError } from './address-lookup.ts';
+import { ProxyError } from './proxy-tunnel.ts';
 import { countWireBytes } from './tls-agent.ts';
 
 /** The limits on the bytes of a response body that are stored, and that are read. */
@@ -25,8 +26,16 @@ export interface AttemptOutcome {
   readonly headers?: IncomingHttpHeaders;
 }
 
+interface ExchangeOptions {
+  /** How many bytes of a body are read and kept; a broken body then is an error. Without it, the status alone counts. */
+  readonly maxBytes?: number | undefined;
+  /** Whether a proxy connects to the endpoint. */
+  readonly isProxied: boolean;
+}
+
 export class TimeoutError extends Error {}
 export class AbortedError extends Error {}
+class UnconnectedError extends Error {}
 class FloodError extends Error {}
 
 /** A request and its response, which is read up to the limits. */
@@ -35,6 +44,7 @@ export class HttpExchange {
   readonly #outcome = Promise.withResolvers<AttemptOutcome | undefined>();
   #response: IncomingMessage | undefined;
   readonly #kept = new JoinedBytes();
+  readonly #options: ExchangeOptions;
   readonly #maxKeptBytes: number;
   readonly #maxReadBytes: number;
   #readBytes = 0;
@@ -42,11 +52,11 @@ export class HttpExchange {
   #isOver = false;
   #stopCounting = () => {};
 
-  /** @param maxBytes how many bytes of a body are read and kept. Without it, more are read than kept. */
-  constructor(request: ClientRequest, maxBytes?: number) {
+  constructor(request: ClientRequest, options: ExchangeOptions) {
     this.#request = request;
-    this.#maxKeptBytes = maxBytes ?? KEPT_BYTES;
-    this.#maxReadBytes = maxBytes ?? READ_BYTES;
+    this.#options = options;
+    this.#maxKeptBytes = options.maxBytes ?? KEPT_BYTES;
+    this.#maxReadBytes = options.maxBytes ?? READ_BYTES;
     request.on('error', (error) => this.end(error));
     // If the endpoint switches protocols, the request closes without a response.
     request.on('close', () => this.end(new Error('The request was closed')));
@@ -75,9 +85,15 @@ export class HttpExchange {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#stopCounting();
+    const cause = error instanceof TimeoutError && !this.#isConnected ? new UnconnectedError() : error;
     this.#request.destroy();
     const isStale = this.#request.reusedSocket && !this.#response && error?.code === 'ECONNRESET';
-    this.#outcome.resolve(isStale ? undefined : this.#conclude(error));
+    this.#outcome.resolve(isStale ? undefined : this.#conclude(cause));
+  }
+
+  get #isConnected(): boolean {
+    const socket: (Socket & { secureConnecting?: boolean }) | null = this.#request.socket;
+    return Boolean(socket) && !socket?.connecting && !socket?.secureConnecting;
   }
 
   /** Ends the attempt when the socket has received too many bytes since now: a reused socket has received some before. */
@@ -103,31 +119,57 @@ export class HttpExchange {
   }
 
   #conclude(error?: Error): AttemptOutcome {
-    if (!this.#response) return toFailure(error);
+    if (!this.#response) return toFailure(error, this.#options);
     const { statusCode = 0, headers } = this.#response;
     // Postgres stores no NUL.
     const responseBody = this.#kept.bytes.toString('utf8').replaceAll('\0', '\ufffd');
-    if (error) return { ...toFailure(error), statusCode, responseBody };
+    if (error && this.#options.maxBytes !== undefined) return { ...toFailure(error), statusCode, responseBody };
     const isSuccess = statusCode >= 200 && statusCode < 300;
     const problem = isSuccess ? null : `The endpoint answered with status ${statusCode}`;
     return { statusCode, error: problem, responseBody, retryAfter: headers['retry-after'], headers };
   }
 }
 
-export function toFailure(cause?: Error): AttemptOutcome {
-  return { statusCode: null, error: describe(cause), responseBody: null, retryAfter: undefined };
+export function toFailure(cause?: Error, { isProxied = false } = {}): AttemptOutcome {
+  return { statusCode: null, error: describe(cause, isProxied), responseBody: null, retryAfter: undefined };
 }
 
+/** What the code or message of an error of Node says, of OpenSSL if it is about TLS. The first that matches counts. */
+const TLS_CAUSES = [
+  [/^CERT_HAS_EXPIRED/, ': the certificate has expired'],
+  [/^CERT_NOT_YET_VALID/, ': the certificate is not valid yet'],
+  [/^(ERR_TLS_CERT_ALTNAME|HOSTNAME_)/, ': the certificate is for another host name'],
+  [
+    /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|INVALID_CA|INVALID_PURPOSE)/,
+    ': the certificate is of no known authority, or its chain is incomplete',
+  ],
+  [/alert.certificate.required/i, ': the endpoint requires a client certificate'],
+  [
+    /alert.(handshake.failure|bad.certificate)/i,
+    ': the endpoint refused the handshake, and may require a client certificate',
+  ],
+  [/^(ERR_TLS|ERR_SSL|EPROTO)/, ''],
+] as const;
+const CONNECTION_CAUSES = [
+  [/^ECONNREFUSED/, ': the endpoint refused it'],
+  [/^(ECONNRESET|EPIPE)/, ': the endpoint closed it'],
+  [/^(EHOSTUNREACH|ENETUNREACH|ETIMEDOUT)/, ': the endpoint cannot be reached'],
+] as const;
+
 /** Returns a fixed text, because error messages of Node contain addresses and ports. */
-function describe(error?: Error & { code?: unknown }): string {
+function describe(error: (Error & { code?: unknown }) | undefined, isProxied: boolean): string {
   const code = String(error?.code ?? '');
   const causes = error instanceof AggregateError ? error.errors : [error];
   if (causes.some((cause) => cause instanceof ForbiddenAddressError)) return new ForbiddenAddressError().message;
   if (error instanceof TimeoutError) return 'The endpoint did not answer in time';
-  if (error instanceof FloodError || code.startsWith('HPE_')) return 'The response is not valid HTTP';
-  if (/^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO|HOSTNAME_)/.test(code)) {
-    return 'The TLS connection failed';
-  }
+  if (error instanceof UnconnectedError) return 'The endpoint did not answer in time: no connection was established';
   if (error instanceof AbortedError) return 'Usher ended the attempt';
-  return 'The connection failed';
+  if (error instanceof ProxyError) return `The connection failed: ${error.message}`;
+  if (error instanceof FloodError || code.startsWith('HPE_')) return 'The response is not valid HTTP';
+  const find = (known: typeof TLS_CAUSES | typeof CONNECTION_CAUSES) =>
+    known.find(([pattern]) => pattern.test(`${code} ${error?.message}`))?.[1];
+  const ofTls = find(TLS_CAUSES);
+  if (ofTls !== undefined) return `The TLS connection failed${ofTls}`;
+  // The proxy may have refused or closed it, in place of the endpoint.
+  return `The connection failed${isProxied ? '' : (find(CONNECTION_CAUSES) ?? '')}`;
 }

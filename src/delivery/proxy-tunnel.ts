@@ -5,6 +5,10 @@ import { urlToHttpOptions } from 'node:url';
 
 /** The limit on the answer to CONNECT. */
 const MAX_HEAD_BYTES = 8 * 1024;
+const FAILED = 'the proxy cannot be reached, or gave no valid answer';
+
+/** The proxy has opened no tunnel. The message is a fixed text that applications may see. */
+export class ProxyError extends Error {}
 
 /**
  * Opens a connection to `target`, a host with a port, through an HTTP proxy. An aborted signal closes an unfinished one.
@@ -33,10 +37,10 @@ export function openTunnel(proxyUrl: string, target: string, signal: AbortSignal
     // TLS servers do not speak first.
     if (statusCode >= 200 && statusCode < 300 && head.length === 0) return resolve(wire);
     wire.destroy();
-    return reject(new Error('The proxy has refused the connection'));
+    return reject(new ProxyError(statusCode < 300 ? FAILED : 'the proxy refused it'));
   });
-  request.on('error', reject);
-  request.on('close', () => reject(new Error('The proxy has closed the connection')));
+  request.on('error', (cause) => reject(new ProxyError(FAILED, { cause })));
+  request.on('close', () => reject(new ProxyError(FAILED)));
   request.end();
   return promise;
 }

@@ -9,9 +9,10 @@ import { AddressPolicy } from '../../src/domain/webhooks/address-policy.ts';
 import { createCertificate } from '../support/certificate.ts';
 
 const OPEN = 'HTTP/1.1 200 Connection established\r\n\r\n';
-const TIMED_OUT = 'The endpoint did not answer in time';
+const TIMED_OUT = 'The endpoint did not answer in time: no connection was established';
 const NOT_HTTP = 'The response is not valid HTTP';
-const FAILED = 'The connection failed';
+const FAILED = 'The connection failed: the proxy cannot be reached, or gave no valid answer';
+const REFUSED = 'The connection failed: the proxy refused it';
 
 const certificate = await createCertificate();
 const trusted = getCACertificates('default');
@@ -66,13 +67,13 @@ describe('a proxy that', () => {
   test.each<[string, (socket: Socket) => unknown, string, number?]>([
     ['says nothing', () => {}, TIMED_OUT, 400],
     ['drips its answer', repeat('HTTP/1.1 200 OK\r\nx-a: ', 'a', 5), TIMED_OUT, 400],
-    ['answers without end', repeat('HTTP/1.1 200 OK\r\n', `x-a: ${'a'.repeat(500)}\r\n`, 1), NOT_HTTP],
+    ['answers without end', repeat('HTTP/1.1 200 OK\r\n', `x-a: ${'a'.repeat(500)}\r\n`, 1), FAILED],
     ['sends spaces without end', repeat('HTTP/1.1 200 OK\r\nx-a:', ' '.repeat(500), 1), FAILED],
     ['sends informational answers without end', repeat('', 'HTTP/1.1 103 Early Hints\r\n\r\n', 1), FAILED],
-    ['refuses', (socket) => socket.write('HTTP/1.1 403 Forbidden\r\ncontent-length: 9\r\n\r\n'), FAILED],
+    ['refuses', (socket) => socket.write('HTTP/1.1 403 Forbidden\r\ncontent-length: 9\r\n\r\n'), REFUSED],
     ['closes', (socket) => socket.end(), FAILED],
     ['resets', (socket) => socket.resetAndDestroy(), FAILED],
-    ['speaks another protocol', (socket) => socket.write('SSH-2.0-OpenSSH_9.6\r\n'), NOT_HTTP],
+    ['speaks another protocol', (socket) => socket.write('SSH-2.0-OpenSSH_9.6\r\n'), FAILED],
     ['speaks first in the tunnel', (socket) => socket.write(`${OPEN}hello`), FAILED],
   ])('%s keeps no connection after the attempt', async (_, serve, error, timeoutMs) => {
     const proxy = await startProxy(serve);

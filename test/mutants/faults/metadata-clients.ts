@@ -250,7 +250,7 @@ export const METADATA_CLIENT_FAULTS: readonly Fault[] = [
   {
     what: 'An endless document is read to the limit of webhooks',
     file: 'src/delivery/http-exchange.ts',
-    find: 'this.#maxReadBytes = maxBytes ?? READ_BYTES;',
+    find: 'this.#maxReadBytes = options.maxBytes ?? READ_BYTES;',
     replace: 'this.#maxReadBytes = READ_BYTES;',
     test: documents,
     title: /that never ends is read to 16 KiB and one chunk: as it is/,

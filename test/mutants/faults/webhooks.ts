@@ -294,4 +294,12 @@ export const WEBHOOK_FAULTS: readonly Fault[] = [
     test: 'test/delivery/slots.test.ts',
     title: /^an application whose endpoints hang has a quarter of the slow attempts/,
   },
+  {
+    what: 'A 2xx whose body breaks off is sent again',
+    file: 'src/delivery/http-exchange.ts',
+    find: 'if (error && this.#options.maxBytes !== undefined) return',
+    replace: 'if (error) return',
+    test: attempt,
+    title: /closes inside its body/,
+  },
 ];
