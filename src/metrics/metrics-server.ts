@@ -2,8 +2,11 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
+import { acceptsCoding } from '../encoding/accepts-coding.ts';
 import type { Collect } from './collect.ts';
 import { share } from './share.ts';
 
@@ -31,15 +34,18 @@ export async function openMetricsServer({ host, port, logger }: MetricsServerOpt
     requestTimeout: CLIENT_TIMEOUT_MS,
     connectionsCheckingInterval: 1_000,
   };
-  const server = createServer(options, async ({ method = '', url = '' }, response) => {
+  const server = createServer(options, async ({ method = '', url = '', headers }, response) => {
     response.on('error', () => {});
     if (url.split('?', 1)[0] !== '/metrics') return sendText(response, 404, 'Not found\n');
     if (method !== 'GET' && method !== 'HEAD')
       return sendText(response, 405, 'Method not allowed\n', { allow: 'GET, HEAD' });
     if (!scrape) return sendText(response, 503, 'Service unavailable\n');
     try {
-      const { contentType, text } = await scrape();
-      sendText(response, 200, text, { 'content-type': contentType });
+      const { contentType, text, zip } = await scrape();
+      const isZipped = acceptsCoding(headers['accept-encoding'], 'gzip');
+      const coding = isZipped && { 'content-encoding': 'gzip' };
+      const body = isZipped ? await zip() : text;
+      sendText(response, 200, body, { 'content-type': contentType, vary: 'accept-encoding', ...coding });
     } catch (error) {
       logger.error({ err: error }, 'scrape failed');
       sendText(response, 500, 'Internal error\n');
@@ -74,10 +80,22 @@ export async function openMetricsServer({ host, port, logger }: MetricsServerOpt
 
 async function scrapeNow(collect: Collect) {
   const registry = Registry.aggregate([await collect()]);
-  return { contentType: registry.contentType, text: await registry.metrics() };
+  const text = await registry.metrics();
+  let zipped: Promise<Buffer> | undefined;
+  const zip = () => {
+    // 2.25 MB become 64 kB in 6 ms. Level 6 takes twice as long for 50 kB. Clients that share the scrape share the bytes.
+    zipped ??= promisify(gzip)(text, { level: 1 });
+    return zipped;
+  };
+  return { contentType: registry.contentType, text, zip };
 }
 
-function sendText(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
+function sendText(
+  response: ServerResponse,
+  status: number,
+  text: string | Buffer,
+  headers: Record<string, string> = {},
+): void {
   response.writeHead(status, { 'content-type': TEXT_TYPE, 'content-length': Buffer.byteLength(text), ...headers });
   // For HEAD, Node omits the body.
   response.end(text);

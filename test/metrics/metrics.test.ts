@@ -1,4 +1,5 @@
 /** What happens in a service is in the next scrape. */
+import { gunzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 import { DURATIONS, SAMPLED } from '../../src/metrics/definitions.ts';
 import { openHttpClient, request } from '../support/http.ts';
@@ -149,6 +150,27 @@ test('is all that its port serves, to GET and HEAD', async () => {
     { status: 200, hasSeries: false },
     ...[405, 404, 404].map((status) => ({ status, hasSeries: false })),
   ]);
+});
+
+test('is compressed for clients that accept gzip, and for no other', async () => {
+  const read = async (coding?: string) => {
+    const reply = await request(new URL(metrics.url).origin, {
+      path: '/metrics',
+      headers: coding === undefined ? {} : { 'accept-encoding': coding },
+    });
+    return { coding: reply.headers['content-encoding'], bytes: reply.bytes };
+  };
+  for (const coding of [undefined, 'identity', 'br', 'gzip;q=0']) {
+    const { coding: used, bytes } = await read(coding);
+    expect([coding, used, bytes.includes('usher_ready 1')]).toEqual([coding, undefined, true]);
+  }
+  const plain = await read();
+  for (const coding of ['gzip', 'br, GZIP;q=0.5']) {
+    const { coding: used, bytes } = await read(coding);
+    expect(used).toBe('gzip');
+    expect(gunzipSync(bytes).toString()).toContain('usher_ready 1');
+    expect(bytes.length).toBeLessThan(plain.bytes.length / 8);
+  }
 });
 
 test('its port keeps no idle connection that it could close under a scrape', async () => {

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import { acceptsCoding } from '../../encoding/accepts-coding.ts';
 import { CACHED_BRIEFLY, headerOf, send } from '../../http/exchange.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 
@@ -47,8 +48,6 @@ function matches(ifNoneMatch: string | undefined, etag: string): boolean {
 }
 
 function chooseCoding(acceptEncoding: string): 'br' | 'gzip' | 'identity' {
-  const accepts = (coding: string) =>
-    new RegExp(`(?:^|,)\\s*${coding}\\s*(?:;(?!\\s*q=0(?:\\.0*)?\\s*(?:,|$))|,|$)`, 'i').test(acceptEncoding);
-  if (accepts('br')) return 'br';
-  return accepts('gzip') ? 'gzip' : 'identity';
+  if (acceptsCoding(acceptEncoding, 'br')) return 'br';
+  return acceptsCoding(acceptEncoding, 'gzip') ? 'gzip' : 'identity';
 }
