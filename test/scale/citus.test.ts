@@ -327,7 +327,13 @@ const SHARDS: Readonly<Record<string, number>> = {
   // Every process looks for notices of all applications.
   select_due_notices: Number.POSITIVE_INFINITY,
   // A revoked invitation removes a user who is nothing else anywhere.
-  select_unused_user: Number.POSITIVE_INFINITY,
+  erase_unused_user: Number.POSITIVE_INFINITY,
+  // The job that finishes changes runs in the service.
+  delete_late_sessions: Number.POSITIVE_INFINITY,
+  delete_passkeys_of_deleted_user: Number.POSITIVE_INFINITY,
+  end_group_members: Number.POSITIVE_INFINITY,
+  remove_personal_data: Number.POSITIVE_INFINITY,
+  remove_unfinished_change: Number.POSITIVE_INFINITY,
   // A browser and its network have a row each.
   select_known_origins: 2,
   upsert_known_origins: 2,

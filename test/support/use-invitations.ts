@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import type { ApplicationCall, Call } from '../../src/domain/core/call.ts';
-import { acceptInvitation } from '../../src/domain/login/accept-invitation.ts';
+import { acceptInvitation, noteEntryOnBehalf } from '../../src/domain/login/accept-invitation.ts';
 import type { LoginCodeKeys } from '../../src/domain/login/login-code.ts';
 import { expireInvitations } from '../../src/modules/invitations/domain/expire-invitations.ts';
 import { inviteUserAsOperator } from '../../src/modules/invitations/domain/invite-user.ts';
@@ -21,6 +21,7 @@ export async function useInvitations(
     inviteUserAsOperator(call, keys, { applicationId: tenant.id, email, groupIds: [group?.groupId] });
   const [member, late] = [await createTestUser(service), await createTestUser(service)];
   await invite(member.email);
+  await noteEntryOnBehalf(call, { applicationId: tenant.id, userId: member.id });
   await acceptInvitation(call, { applicationId: tenant.id, userId: member.id });
   const { invitationId } = await invite(`${randomUUID()}@example.com`);
   await revokeInvitation(call, { invitationId });

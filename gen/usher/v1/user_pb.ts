@@ -457,7 +457,7 @@ export const UserService: GenService<{
    * Invites the owner of an e-mail address, who gets an e-mail with the application's
    * initiate_login_uri, and signs in there with a code as everybody does. The answer
    * is the same whether the address has a user already. An open invitation of the
-   * same user is renewed. An address gets one such e-mail a day at most, of all
+   * same user is renewed, but one with groups of an operator stays as it is. An address gets one such e-mail a day at most, of all
    * applications together, and none while its owner has stopped e-mails.
    *
    * INVITATIONS_NOT_ALLOWED, unless the application has allow_invitations.
@@ -483,8 +483,8 @@ export const UserService: GenService<{
   },
   /**
    * Removes an invitation, and the access that it has given. Groups that the user has
-   * joined by it stay. If nobody has signed in since, the invited address is
-   * forgotten.
+   * joined by it stay, and so does what an operator has given the user since. If
+   * nobody has signed in since, the invited address is forgotten.
    *
    * INVITATION_NOT_FOUND.
    *

@@ -24,12 +24,26 @@ export function hasAccess(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
 }
 
 /**
- * Returns the same condition as a call of the function `has_access` of the database, for statements that rarely need it
+ * Excludes what an invitation has given that has expired and that nobody has accepted. Sign-ins ask it, because the job
+ * that removes such an invitation comes later. In `x`, a row of `added_users`.
+ */
+export const notExpired = (now: SQLWrapper) => sql`not exists (
+  select 1 from invitations v where v.application_id = x.application_id and v.user_id = x.user_id
+    and v.added_user and v.accepted_at is null and v.expires_at <= ${now})`;
+
+/** Returns the condition that the user may sign in to the application. */
+export function maySignIn(applicationId: SQLWrapper, userId: SQLWrapper, now: SQLWrapper = p.instant('now')): SQL {
+  return sql`exists (${added(applicationId, userId)} and ${notExpired(now)}
+    union all ${grantedByGroups(applicationId, userId)})`;
+}
+
+/**
+ * Returns the same condition as a call of the function `may_sign_in` of the database, for statements that rarely need it
  * and tables that are not distributed. Postgres sets up each subquery in every execution, but a function only when it is
  * called: as a subquery, CompleteLogin costs 5 % more for applications that are not restricted.
  */
-export function callHasAccess(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
-  return sql`has_access(${applicationId}, ${userId})`;
+export function callMaySignIn(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
+  return sql`may_sign_in(${applicationId}, ${userId}, ${p.instant('now')})`;
 }
 
 /** Returns the condition that the application is restricted, and that the user may not enter it. */
@@ -37,17 +51,17 @@ export function isRefused(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
   return sql`(select a.restrict_access from applications a where a.id = ${applicationId}) and not ${hasAccess(applicationId, userId)}`;
 }
 
-/** Returns the same condition as a call of the function `is_refused` of the database, for the reason of `callHasAccess`. */
+/** Returns the same condition as a call of the function `is_refused` of the database, for the reason of `callMaySignIn`. */
 export function callIsRefused(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
   return sql`is_refused(${applicationId}, ${userId})`;
 }
 
 /**
  * Two CTEs that read who may enter, and the condition on them: for a statement on a table that is distributed otherwise
- * than `added_users`. Parameters: applicationId, userId.
+ * than `added_users`. Parameters: applicationId, userId, now.
  */
 export const accessByCtes = {
-  ctes: sql`added_here as (${added(p.uuid('applicationId'), p.uuid('userId'))}
+  ctes: sql`added_here as (${added(p.uuid('applicationId'), p.uuid('userId'))} and ${notExpired(p.instant('now'))}
   ), granted_here as (${grantedByGroups(p.uuid('applicationId'), p.uuid('userId'))}
   )`,
   condition: sql`(exists (select 1 from added_here) or exists (select 1 from granted_here))`,

@@ -66,14 +66,31 @@ export async function eraseUser(call: Call, request: Request): Promise<string> {
   return userId;
 }
 
+/**
+ * Erases a user with a statement of `createErasure`. Returns whether its condition holds. The user gets no notice.
+ *
+ * @param userId a UUID
+ */
+export async function eraseUserIf(call: Call, erasure: typeof eraseProfile, userId: string): Promise<boolean> {
+  const erased = await endIf({ ...call, notices: undefined }, erasure, userId);
+  if (erased) await removeIfErased(call, userId);
+  return erased !== undefined;
+}
+
 async function end<Row extends HasMessages>(call: Call, change: Statement<Row[]>, request: Request) {
   const { userId } = check(request, rules);
-  const [changed] = await runCutoff(call, change, { userId, ...cutoffParameter(call), ...noticeParameters(call) });
+  const changed = await endIf(call, change, userId);
   if (!changed) throw new ServiceError('USER_NOT_FOUND');
+  return { ...changed, userId };
+}
+
+async function endIf<Row extends HasMessages>(call: Call, change: Statement<Row[]>, userId: string) {
+  const [changed] = await runCutoff(call, change, { userId, ...cutoffParameter(call), ...noticeParameters(call) });
+  if (!changed) return undefined;
   announce(call.onMessage, changed);
   call.notices?.wake();
   await endLateSessions(call, userId);
-  return { ...changed, userId };
+  return changed;
 }
 
 const CHANGED = { user: userColumns, ...HAS_MESSAGES };
@@ -135,9 +152,15 @@ const markUserDeleted = statement('mark_user_deleted', HAS_MESSAGES)`
   ), ${messagesOf(sessionsRevoked(sql`ended`), userDeleted(sql`deleted`), ...loggedOutEverywhere(sql`deleted`))}
   select ${notified} from deleted`;
 
-const eraseProfile = statement('erase_user', HAS_MESSAGES)`
-  with known as (
-    select id, email, wallet_address, deleted_at from users where id = ${p.uuid('userId')} and ${isStillSignedIn}
+const eraseProfile = createErasure('erase_user');
+
+/** @param condition selects a row if the user is to be erased. Parameter: userId. */
+export function createErasure(name: string, condition = sql`select 1 as one`) {
+  return statement(name, HAS_MESSAGES)`
+  with wanted as (${condition}
+  ), known as (
+    select id, email, wallet_address, deleted_at from users
+    where id = ${p.uuid('userId')} and ${isStillSignedIn} and exists (select 1 from wanted)
     for no key update
   ), ${auditOf(sql`known where deleted_at is null or email <> '' or wallet_address <> ''`)}, erased as (
     update users u set email = '', name = null, profile_image = null, wallet_address = '', email_verified_at = null,
@@ -155,3 +178,4 @@ const eraseProfile = statement('erase_user', HAS_MESSAGES)`
   ), ${noticeOfDeletion},
   ${messagesOf(sessionsRevoked(sql`ended`), userDeleted(sql`deleted`), ...loggedOutEverywhere(sql`deleted`))}
   select ${notified} from known`;
+}

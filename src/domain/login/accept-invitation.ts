@@ -33,6 +33,18 @@ export async function acceptInvitation(
   } catch {}
 }
 
+/** So that the job does not take the entry for one of the user: only then the invitation would be accepted. */
+export async function noteEntryOnBehalf(
+  { run, now }: Call,
+  { applicationId, userId }: { readonly applicationId: string; readonly userId: string },
+): Promise<void> {
+  await run(markEnteredOnBehalf, { applicationId, userId, now });
+}
+
+const markEnteredOnBehalf = statement('mark_entered_on_behalf')`
+  update invitations set on_behalf_at = coalesce(on_behalf_at, ${p.instant('now')})
+  where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')} and accepted_at is null`;
+
 /** The application has learnt of a user before who had been added, or had signed in, before the invitation. */
 const isNew = sql`not exists (
   select 1 from application_users s

@@ -13,7 +13,7 @@ import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { IMPERSONATION, type SignInMethod } from '../tokens/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { spellingsOf } from '../users/same-email.ts';
-import { acceptInvitation } from './accept-invitation.ts';
+import { acceptInvitation, noteEntryOnBehalf } from './accept-invitation.ts';
 import { COMPLETED_INTENT, completedIntent, isUnrestricted, laterThanCutoffs } from './completed-intent.ts';
 import { requireOpenIntent } from './login-intent.ts';
 import { isProvedUser, isUserById, type ProofParameters, type Proved, requireAccess } from './proved-user.ts';
@@ -93,7 +93,8 @@ export async function completeLogin(
   const [found] = await run(proved ? completeIntentByProof : completeIntent, parameters);
   const intent = found ?? (await completeOrRefuse(call, parameters));
   call.count?.('sign_ins');
-  if (intent.isInvited) await acceptInvitation(call, { ...intent, userId });
+  if (intent.isInvited && onBehalfBy === null) await acceptInvitation(call, { ...intent, userId });
+  else if (intent.isInvited) await noteEntryOnBehalf(call, { ...intent, userId });
   // After a sign-in by e-mail, `rememberOrigin` does it.
   if (how.method !== 'email' && how.ipAddress !== null) await removeIfErased(call, userId);
   return answerLogin(tokens, { ...intent, loginIntentId, userId, method: how.method });

@@ -4,7 +4,7 @@ import { statementInstant } from '../../database/instants.ts';
 import { loginIntents } from '../../database/intent-schema.ts';
 import { applications } from '../../database/schema.ts';
 import { nullable, p, t } from '../../database/template.ts';
-import { callHasAccess } from '../access/has-access.ts';
+import { callMaySignIn } from '../access/has-access.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import { hasInvitation } from './accept-invitation.ts';
 
@@ -53,7 +53,7 @@ export const isUnrestricted = sql`not a.restrict_access`;
 export function completedIntent({
   condition,
   // Of the intent: of `a`, Postgres may ask it for every application when it reads few of them whole.
-  access = sql`(${isUnrestricted} or ${callHasAccess(sql`i.application_id`, p.uuid('userId'))})`,
+  access = sql`(${isUnrestricted} or ${callMaySignIn(sql`i.application_id`, p.uuid('userId'))})`,
   completedAt = statementInstant,
   authenticatedAt = sql`i.authenticated_at`,
   assurance = sql`1`,

@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
-import type { Run } from '../../database/database.ts';
 import { p, statement, t } from '../../database/template.ts';
-import { hasAccess } from '../access/has-access.ts';
+import { maySignIn } from '../access/has-access.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { isSameEmail } from '../users/same-email.ts';
@@ -44,20 +43,20 @@ export const NOTHING_PROVED = { emails: null, walletAddress: null, issuer: null,
  * @throws ServiceError `Access not allowed` if the person has proved to be a user who may not enter the application
  */
 export async function requireAccess(
-  { run }: Call,
+  call: Pick<Call, 'run' | 'now'>,
   parameters: ProofParameters & { readonly applicationId: string },
 ): Promise<void> {
-  if ((await findAccess(run, parameters)) === false) throw new ServiceError('ACCESS_NOT_ALLOWED');
+  if ((await findAccess(call, parameters)) === false) throw new ServiceError('ACCESS_NOT_ALLOWED');
 }
 
 /** Returns whether a user may enter a restricted application, or undefined without a user who has what was proved. */
 export async function findAccess(
-  run: Run,
+  { run, now }: Pick<Call, 'run' | 'now'>,
   parameters: ProofParameters & { readonly applicationId: string },
 ): Promise<boolean | undefined> {
-  const [user] = await run(selectAccess, { ...parameters });
+  const [user] = await run(selectAccess, { ...parameters, now });
   return user?.hasAccess;
 }
 
 const selectAccess = statement('select_access', { hasAccess: t.boolean })`
-  select ${hasAccess(p.uuid('applicationId'), p.uuid('userId'))} as has_access from users u where ${isProvedUser}`;
+  select ${maySignIn(p.uuid('applicationId'), p.uuid('userId'))} as has_access from users u where ${isProvedUser}`;

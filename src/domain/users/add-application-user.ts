@@ -49,5 +49,12 @@ const insertAddedUser = statement('insert_added_user', { ...FOUND_BOTH, ...HAS_M
     where a.id = ${p.uuid('applicationId')} and a.deleted_at is null
       and u.id = ${p.uuid('userId')} and u.deleted_at is null
     on conflict do nothing returning application_id, user_id
+  ), kept as (
+    -- The access is given by more than an invitation now, which no longer takes it away.
+    update invitations v set created_user = false,
+      added_user = v.added_user and v.application_id <> ${p.uuid('applicationId')}
+    from applications a
+    where v.user_id = ${p.uuid('userId')} and (v.created_user or v.added_user)
+      and a.id = ${p.uuid('applicationId')} and a.deleted_at is null
   ), ${auditEvent({ resource: sql`user_id`, from: sql`added` })}, ${messagesOf(userAdded(sql`added`, sql`users`, isNew))}
   select ${foundBoth}, ${notified}`;

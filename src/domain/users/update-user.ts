@@ -185,6 +185,9 @@ const updateChanged = statement('update_user', {
     where u.id = w.id and w.is_expected and not w.is_taken and not w.is_external_id_taken
       and row(${columnsOf(CHANGEABLE, 'u')}) is distinct from row(${columnsOf(CHANGEABLE, 'w')})
     returning ${columnsOf(userColumns, 'u')}
+  ), kept as (
+    -- The user is more than an invitation now, which no longer takes the user along.
+    update invitations v set created_user = false from changed c where v.user_id = c.id and v.created_user
   ), ${auditEvent({ resource: sql`id`, from: sql`changed`, applicationId: noApplication })},
   ${noticesOf(
     { ...addressNotice, kind: 'addressChanged', from: sql`${addressNotice.from} and ${p.boolean('keepsUndoLinks')}` },

@@ -1,11 +1,11 @@
 /** The function of the database that decides who enters a restricted application. */
-import { sql as template } from 'drizzle-orm';
+import { type SQL, sql as template } from 'drizzle-orm';
 import type { TransactionSql } from 'postgres';
 import { afterAll, expect, test } from 'vitest';
 import { compile } from '../../../src/database/compile-template.ts';
 import type { Db, Run } from '../../../src/database/statement.ts';
 import { formOf } from '../../../src/database/statement-runner.ts';
-import { hasAccess, isRefused } from '../../../src/domain/access/has-access.ts';
+import { hasAccess, isRefused, maySignIn } from '../../../src/domain/access/has-access.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import { completeLogin } from '../../../src/domain/login/complete-login.ts';
 import { AuthTokens } from '../../../src/domain/tokens/auth-tokens.ts';
@@ -18,11 +18,17 @@ afterAll(() => service.close());
 const { sql } = service.database;
 const tokens = await AuthTokens.create(PUBLIC_URL, service.config.secrets.authSigningKeys ?? []);
 
-test.each(Object.entries({ has_access: hasAccess, is_refused: isRefused }))(
+const CONDITIONS = {
+  has_access: hasAccess,
+  is_refused: isRefused,
+  may_sign_in: (applicationId: SQL, userId: SQL) => maySignIn(applicationId, userId, template`at_instant`),
+};
+
+test.each(Object.entries(CONDITIONS))(
   '%s is the condition that statements have, and reads the snapshot of its statement',
-  async (name, inSql) => {
+  async (name, toSql) => {
     const [found] = await sql`select prosrc as body, provolatile as volatility from pg_proc where proname = ${name}`;
-    const { sql: condition } = compile(inSql(template`of_application`, template`of_user`));
+    const { sql: condition } = compile(toSql(template`of_application`, template`of_user`));
     const squeeze = (text: string) =>
       text.toLowerCase().replace(/\s+/g, ' ').replaceAll('( ', '(').replace(' and true', '');
     expect(squeeze(found?.body)).toBe(squeeze(` BEGIN RETURN ${condition}; END `));
@@ -32,7 +38,7 @@ test.each(Object.entries({ has_access: hasAccess, is_refused: isRefused }))(
 
 /** Returns how often the connection has called it. Postgres may not have forgotten earlier transactions. */
 async function readCalls(transaction: TransactionSql): Promise<number> {
-  const [row] = await transaction`select calls::int from pg_stat_xact_user_functions where funcname = 'has_access'`;
+  const [row] = await transaction`select calls::int from pg_stat_xact_user_functions where funcname = 'may_sign_in'`;
   return row?.calls ?? 0;
 }
 

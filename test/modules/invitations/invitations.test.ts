@@ -1,5 +1,5 @@
 /** Invitations to an application: an e-mail without a secret, which the first sign-in accepts. */
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Database } from '../../../src/database/database.ts';
@@ -16,6 +16,7 @@ import {
   adminClient,
   beginSession,
   clientsOf,
+  createLoginIntent,
   createTenant,
   createTestGroup,
   createTestUser,
@@ -23,6 +24,7 @@ import {
   PUBLIC_URL,
   type Tenant,
 } from '../../support/service.ts';
+import { Wallet } from '../../support/wallet.ts';
 
 const DAY = 24 * HOUR;
 
@@ -384,6 +386,9 @@ describe.each([
     ['has signed in to another application', async (email: string) => accept(email, await createOpen())],
     ['an operator has added to another application', (_: string, userId: string) => addElsewhere(userId)],
     ['owns a webhook', (_: string, userId: string) => ownWebhook(userId)],
+    ...Object.entries(GIFTS).map(
+      ([gift, give]) => [`an operator has given ${gift}`, (_: string, id: string) => give(id)] as const,
+    ),
   ] as const)('keeps a user whom it has created and who %s', async (__, use) => {
     const email = newEmail();
     const { invitationId } = await invite(email);
@@ -393,6 +398,105 @@ describe.each([
     expect(await foundBy(email)).toBeUndefined();
     expect(await liveUsers(email)).toHaveLength(1);
   });
+});
+
+describe.each(['expiry', 'revocation'])('the %s of an invitation', (end) => {
+  const withdraw = async (invitationId: string) =>
+    end === 'expiry' ? expireAt(inDays(91)) : void (await usersOf().revokeInvitation({ invitationId }));
+
+  it('keeps the access that an operator has given since', async () => {
+    const { id: userId, email } = await createTestUser(service);
+    const { invitationId } = await invite(email);
+    await admin.addApplicationUser({ applicationId: tenant.id, userId });
+    await withdraw(invitationId);
+    expect(await isAdded(userId)).toBe(true);
+  });
+
+  it('takes away the access that it has given, also after it was renewed', async () => {
+    const { id: userId, email } = await createTestUser(service);
+    await invite(email);
+    const { invitationId } = await invite(email);
+    await withdraw(invitationId);
+    expect(await isAdded(userId)).toBe(false);
+  });
+});
+
+it('takes away the access at its revocation, also if an earlier invitation was accepted', async () => {
+  const { id: userId, email } = await createTestUser(service);
+  await invite(email);
+  await accept(email);
+  const { invitationId } = await invite(email);
+  await usersOf().revokeInvitation({ invitationId });
+  expect(await isAdded(userId)).toBe(false);
+});
+
+describe('an invitation of an operator to groups', () => {
+  const open = async () => {
+    const [inviter, email, { groupId }] = [await createInviter(), newEmail(), await createTestGroup(service)];
+    await admin.updateApplication({ applicationId: inviter.id, restrictAccess: true });
+    const request = { applicationId: inviter.id, email, groupIds: [groupId], expiresInDays: 1 };
+    const { invitation } = await admin.inviteUser(request);
+    const [user] = await liveUsers(email);
+    const groupsOf = async () => (await admin.listUserGroups({ userId: user?.id ?? '' })).groups.length;
+    return { inviter, email, request, groupId, invitation, userId: user?.id ?? '', groupsOf };
+  };
+
+  it('is not prolonged or shortened by the application, but by the operator', async () => {
+    const { inviter, email, request, invitation } = await open();
+    for (let turn = 0; turn < 2; turn++)
+      expect(await usersOf(inviter).inviteUser({ email, expiresInDays: 90 })).toMatchObject({ invitation });
+    const renewed = await admin.inviteUser({ ...request, groupIds: [], expiresInDays: 90 });
+    expect(renewed.invitation).toMatchObject({ invitationId: invitation?.invitationId });
+    expect(renewed.invitation?.expiresAt).not.toEqual(invitation?.expiresAt);
+  });
+
+  it.each([
+    ['it has expired', async () => undefined, 2 * DAY],
+    [
+      'an operator has removed the user',
+      async (applicationId: string, userId: string) => admin.removeApplicationUser({ applicationId, userId }),
+      0,
+    ],
+  ] as const)('is replaced by one without groups once %s', async (_, end, agoMs) => {
+    const { inviter, email, invitation, userId, groupsOf } = await open();
+    await end(inviter.id, userId);
+    await sql`update invitations set expires_at = expires_at - ${agoMs} * interval '1 ms' where user_id = ${userId}`;
+    const again = await invite(email, inviter);
+    expect(again.invitationId).not.toBe(invitation?.invitationId);
+    await accept(email, inviter);
+    expect(await groupsOf()).toBe(0);
+  });
+});
+
+it('lets nobody in once it has expired, although its job comes later, and does not take the sign-in for an acceptance', async () => {
+  const restricted = await createInviter();
+  const { id: userId, email } = await createTestUser(service);
+  await admin.updateApplication({ applicationId: restricted.id, restrictAccess: true });
+  await invite(email, restricted);
+  await sql`update invitations set expires_at = ${clock.read()} where user_id = ${userId}`;
+  expect(await signIn(email, restricted)).not.toContain('authToken=');
+  const loginIntentId = await createLoginIntent(service, restricted);
+  expect(await reasonOf(admin.completeLogin({ loginIntentId, userId }))).toBe('PermissionDenied: Access not allowed');
+  await admin.updateApplication({ applicationId: restricted.id, restrictAccess: false });
+  const authToken = new URL(await signIn(email, restricted)).searchParams.get('authToken') ?? '';
+  await clientsOf(service, restricted).auth.exchangeToken({ authToken });
+  await expireAt(inDays(1));
+  expect(await isAdded(userId, restricted)).toBe(false);
+});
+
+it('is not accepted by a sign-in on behalf of the user, but expires', async () => {
+  const { group } = await admin.createGroup({ name: `g-${randomUUID()}` });
+  const { id: userId, email } = await createTestUser(service);
+  await admin.inviteUser({ applicationId: tenant.id, email, groupIds: [group?.groupId ?? ''] });
+  const loginIntentId = await createLoginIntent(service, tenant);
+  const { redirectUrl } = await admin.completeLogin({ loginIntentId, userId, onBehalfBy: 'support@example.com' });
+  const authToken = new URL(redirectUrl).searchParams.get('authToken') ?? '';
+  await clientsOf(service, tenant).auth.exchangeToken({ authToken });
+  expect((await foundBy(email))?.acceptedAt).toBeUndefined();
+  expect((await admin.listUserGroups({ userId })).groups).toEqual([]);
+  await expireAt(inDays(31));
+  expect(await foundBy(email)).toBeUndefined();
+  expect(await isAdded(userId)).toBe(false);
 });
 
 it('no longer expires once it is accepted, and is still there to be revoked', async () => {
@@ -443,6 +547,51 @@ it('lets nobody see or revoke the invitations of another application', async () 
   expect(await reasonOf(usersOf(other).revokeInvitation({ invitationId }))).toBe('NotFound: Invitation not found');
   expect(await foundBy(email)).toMatchObject({ invitationId });
 });
+
+/** What an operator gives a user who is nothing but an invitation. */
+const GIFTS: Readonly<Record<string, (userId: string) => Promise<unknown>>> = {
+  'an external ID': (userId) => admin.updateUser({ userId, externalId: randomUUID() }),
+  'an external ID by an import': async (userId) => {
+    const [user] = await sql<{ email: string }[]>`select email from users where id = ${userId}`;
+    await admin.batchCreateUsers({
+      users: [{ email: user?.email ?? '', externalId: randomUUID() }],
+      onConflict: 'update',
+    });
+  },
+  attributes: (userId) => admin.updateUser({ userId, attributes: { plan: 'pro' } }),
+  'a name': (userId) => admin.updateUser({ userId, name: 'Ada' }),
+  'a picture': (userId) => admin.updateUser({ userId, profileImage: 'https://img.test/ada' }),
+  'another address': async (userId) => {
+    await admin.updateUser({ userId, email: newEmail() });
+    const [user] = await sql`select from users where id = ${userId} and deleted_at is null`;
+    expect(user).toBeDefined();
+    // The test looks for the address that was invited.
+    await admin.updateUser({ userId, email: (await invitedAs(userId)) ?? '' });
+  },
+  'a wallet': (userId) => admin.updateUser({ userId, walletAddress: new Wallet().address }),
+  'a group': async (userId) => admin.addGroupMember({ userId, groupId: (await createTestGroup(service)).groupId }),
+  'the access once more': async (userId) => {
+    await admin.addApplicationUser({ applicationId: tenant.id, userId });
+  },
+  'an invitation to another application': async (userId) => {
+    const other = await createInviter();
+    await admin.inviteUser({ applicationId: other.id, email: (await invitedAs(userId)) ?? '' });
+  },
+  'a deactivation': (userId) => admin.deactivateUser({ userId }),
+  'an identity': (userId) =>
+    sql`insert into user_identities (issuer, subject, user_id, provider, created_at)
+      values ('https://acme.test', ${userId}, ${userId}, 'acme', now())`,
+  'a passkey': (userId) => sql`
+    insert into passkeys (user_id, id, credential_id, rp_id, public_key, sign_count, transports, aaguid,
+      is_backup_eligible, is_backed_up, is_user_verified, name, created_at)
+    values (${userId}, gen_random_uuid(), ${randomBytes(16)}, 'usher.test', '\\x00', 0, '{}', gen_random_uuid(), true,
+      true, true, 'Key', now())`,
+};
+
+async function invitedAs(userId: string): Promise<string | undefined> {
+  const [invitation] = await sql<{ email: string }[]>`select email from invitations where user_id = ${userId}`;
+  return invitation?.email;
+}
 
 async function createOpen(): Promise<Tenant> {
   const open = await createTenant(service);

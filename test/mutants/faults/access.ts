@@ -6,7 +6,7 @@ const losses = 'test/modules/oidc/lost-access.test.ts';
 
 const OF_ALL_DOORS = {
   file: 'src/domain/login/completed-intent.ts',
-  find: "access = sql`(${isUnrestricted} or ${callHasAccess(sql`i.application_id`, p.uuid('userId'))})`,",
+  find: "access = sql`(${isUnrestricted} or ${callMaySignIn(sql`i.application_id`, p.uuid('userId'))})`,",
   replace: 'access = sql`true`,',
   test: doors,
 };
@@ -92,8 +92,8 @@ export const ACCESS_FAULTS: readonly Fault[] = [
   {
     what: 'A login asks for every restricted application who may enter it',
     file: 'src/domain/login/completed-intent.ts',
-    find: 'callHasAccess(sql`i.application_id`',
-    replace: 'callHasAccess(sql`a.id`',
+    find: 'callMaySignIn(sql`i.application_id`',
+    replace: 'callMaySignIn(sql`a.id`',
     test: 'test/domain/access/has-access.test.ts',
     title: /is called once/,
   },

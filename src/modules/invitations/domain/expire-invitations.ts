@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { invitations } from '../../../database/invitation-schema.ts';
-import { p, statement } from '../../../database/template.ts';
+import { columnsOf, p, statement } from '../../../database/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { removeInvitedUser } from './remove-invited-user.ts';
 import { createWithdrawal } from './withdraw-invitation.ts';
@@ -11,9 +11,9 @@ const BATCH_SIZE = 100;
 export async function expireInvitations(call: Call): Promise<boolean> {
   const { run, now } = call;
   const expired = await run(selectExpired, { now, limit: BATCH_SIZE });
-  for (const { applicationId, id: invitationId, userId, createdAt } of expired) {
+  for (const { applicationId, id: invitationId, userId, createdAt, expiresAt, onBehalfAt } of expired) {
     // A crash between a sign-in and its acceptance must not take away the access.
-    const [signedIn] = await run(selectSignedIn, { applicationId, userId, createdAt });
+    const [signedIn] = onBehalfAt ? [] : await run(selectSignedIn, { applicationId, userId, createdAt, expiresAt });
     if (signedIn) {
       await run(acceptLate, { applicationId, invitationId, now });
       continue;
@@ -24,16 +24,17 @@ export async function expireInvitations(call: Call): Promise<boolean> {
   return expired.length === BATCH_SIZE;
 }
 
-const { applicationId, id, userId, createdAt } = invitations;
+const { applicationId, id, userId, createdAt, expiresAt, onBehalfAt } = invitations;
+const EXPIRED = { applicationId, id, userId, createdAt, expiresAt, onBehalfAt };
 
-const selectExpired = statement('select_expired_invitations', { applicationId, id, userId, createdAt })`
-  select application_id, id, user_id, created_at from invitations
+const selectExpired = statement('select_expired_invitations', EXPIRED)`
+  select ${columnsOf(EXPIRED)} from invitations
   where accepted_at is null and expires_at <= ${p.instant('now')} order by expires_at limit ${p.integer('limit')}`;
 
 const selectSignedIn = statement('select_invited_sign_in')`
   select from application_users
   where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')}
-    and first_signed_in_at >= ${p.instant('createdAt')}`;
+    and first_signed_in_at >= ${p.instant('createdAt')} and first_signed_in_at < ${p.instant('expiresAt')}`;
 
 const acceptLate = statement('accept_invitation_late')`
   update invitations set accepted_at = ${p.instant('now')}

@@ -48,7 +48,8 @@ const operatorRules = { applicationId: uuid, ...rules, groupIds: orDefault(listO
 
 /**
  * Invites the owner of an e-mail address to the application. The answer is the same whether the address had a user. An
- * open invitation is renewed instead of doubled.
+ * open invitation is renewed instead of doubled, except one to groups of an operator, which stays as it is. One that has
+ * expired is replaced.
  *
  * @throws ServiceError `Invitations not allowed`, `Mail not configured`, `Too many invitations`
  */
@@ -107,6 +108,7 @@ async function invite(call: Call, keys: LoginCodeKeys, wanted: Wanted): Promise<
     email,
     name,
     groupIds,
+    isByOperator,
     now,
     userId: randomUUID(),
     id: randomUUID(),
@@ -142,6 +144,8 @@ const selectGroups = statement(
 
 const isOpen = sql`v.accepted_at is null and v.expires_at > ${p.instant('now')}`;
 
+const hasExpired = sql`v.expires_at <= ${p.instant('now')}`;
+
 /** To renew an invitation needs no room for another one. */
 const selectInviter = statement('select_inviter', { allowsInvitations: t.boolean, otherInvitations: t.integer })`
   select a.allow_invitations as allows_invitations, (
@@ -168,12 +172,20 @@ const insertInvitation = statement('insert_invitation', invitationColumns)`
     insert into invitations as v
       (application_id, id, email, user_id, created_user, added_user, group_ids, created_at, expires_at)
     select ${p.uuid('applicationId')}, ${p.uuid('id')}, ${p.text('email')}, id, is_created,
-      exists (select 1 from added), ${p.uuids('groupIds')}, ${p.instant('now')}, ${p.instant('expiresAt')}
+      exists (select 1 from added) or exists (
+        -- Of an invitation that the user has accepted.
+        select 1 from invitations o
+        where o.application_id = ${p.uuid('applicationId')} and o.user_id = invitee.id and o.added_user), ${p.uuids('groupIds')}, ${p.instant('now')}, ${p.instant('expiresAt')}
     from invitee
     on conflict (application_id, user_id) where accepted_at is null do update
-      set email = excluded.email, expires_at = excluded.expires_at, added_user = v.added_user or excluded.added_user,
-        -- Applications name no groups. Those that an operator has named stay.
-        group_ids = case when excluded.group_ids = '{}' then v.group_ids else excluded.group_ids end
+      set email = excluded.email, added_user = v.added_user or excluded.added_user,
+        id = case when ${hasExpired} then excluded.id else v.id end,
+        created_at = case when ${hasExpired} then excluded.created_at else v.created_at end,
+        on_behalf_at = case when not ${hasExpired} then v.on_behalf_at end,
+        -- Applications name no groups, and prolong none that an operator has named.
+        expires_at = case when ${hasExpired} or ${p.boolean('isByOperator')} or v.group_ids = '{}'
+          then excluded.expires_at else v.expires_at end,
+        group_ids = case when ${hasExpired} or excluded.group_ids <> '{}' then excluded.group_ids else v.group_ids end
     returning ${columnsOf(invitationColumns)}
   ), ${auditEvent({ resource: sql`user_id`, from: sql`invited` })}, ${noticesOf({
     kind: 'invitation',

@@ -83,7 +83,10 @@ export class LiveGrants {
 /** A loss of the access to the resource ends the grant. One to the client only keeps its tokens from being used. */
 async function mayEnterClient(run: Run, { restrictedClientId, userId }: LiveGrant): Promise<boolean> {
   if (restrictedClientId === null) return true;
-  return (await findAccess(run, { ...NOTHING_PROVED, applicationId: restrictedClientId, userId })) === true;
+  return (
+    (await findAccess({ run, now: new Date() }, { ...NOTHING_PROVED, applicationId: restrictedClientId, userId })) ===
+    true
+  );
 }
 
 const select = (cutoff: SQL) => sql`
