@@ -141,7 +141,17 @@ const CONTENTS: Readonly<Record<string, readonly string[]>> = {
   AUTH_SIGNING_KEYS_FILE: ['', '{}', '[]', 'null', '{"keys":[]}', '{"keys":[{}]}', '{"keys":[null]}', '{"keys":{}}'],
   BLOCKED_EMAIL_DOMAINS_FILE: ['example.com', 'a b\n', '*\n', 'ada@example.com\n', 'https://a.test\n', '127.0.0.1\n'],
   ENCRYPTION_KEY_FILE: ['', '\n', 'AAAA', `${AES}${AES}`, `${AES}\n${AES}\n`, `${AES},${AES}`],
-  LOGIN_PROVIDERS_FILE: ['', '{}', 'null', '[null]', '[{}]', '[[]]', '[{"id":"a"}', `[${'{},'.repeat(20)}{}]`],
+  LOGIN_PROVIDERS_FILE: [
+    '',
+    '{}',
+    'null',
+    '[null]',
+    '[{}]',
+    '[[]]',
+    '[{"id":"a"}',
+    '[{"id":"a","id":"b"}]',
+    `[${'{},'.repeat(20)}{}]`,
+  ],
   OIDC_SIGNING_KEYS_FILE: ['', '{}', '[]', 'null', '{"keys":[]}', '{"keys":[{}]}'],
   OPERATORS_FILE: [
     'ada@example.com admin',

@@ -233,6 +233,47 @@ test('answers InvalidArgument to gRPC JSON that an error message cannot quote', 
   await expectHealthy(client, GRPC);
 });
 
+describe('another version of Connect', () => {
+  const JSON_BODY = JSON.stringify({ webhookId });
+  const BINARY_BODY = toBinary(GetWebhookRequestSchema, create(GetWebhookRequestSchema, { webhookId }));
+  const send = async (version: string, type: string, body: string | Uint8Array, path = PROCEDURE) => {
+    using client = openHttpClient(service.url, CONNECT);
+    const headers = { ...headersOf(CONNECT), 'content-type': type, 'connect-protocol-version': version };
+    return await client.send({ path, headers, body });
+  };
+
+  test.each(['2', '', 'v1', '1.0', '01', '1, 1'])('is InvalidArgument: %j', async (version) => {
+    for (const [type, body] of [
+      ['application/json', JSON_BODY],
+      ['Application/JSON; charset=utf-8', JSON_BODY],
+      ['application/proto', BINARY_BODY],
+    ] as const) {
+      const reply = await send(version, type, body);
+      expect({ type, status: reply.status, ...JSON.parse(reply.body) }).toMatchObject({
+        type,
+        status: 400,
+        code: 'invalid_argument',
+        message: 'Validation failed',
+      });
+      expect(reply.body).toContain('Connect-Protocol-Version');
+    }
+    expect((await send('1', 'application/json', JSON_BODY)).status).toBe(200);
+  });
+
+  test('is InvalidArgument at the end of a stream', async () => {
+    const reply = await send('2', 'application/connect+json', frame('{}'), '/grpc.health.v1.Health/Watch');
+    expect(reply.status).toBe(200);
+    expect(reply.body.slice(5)).toMatch(/^\{"error":\{"code":"invalid_argument"/);
+  });
+
+  test('is nothing to gRPC', async () => {
+    using client = openHttpClient(service.url, GRPC);
+    const headers = { ...headersOf(GRPC), 'connect-protocol-version': '2' };
+    const reply = await client.send({ path: PROCEDURE, headers, body: GRPC.wrap(BINARY_BODY) });
+    expect(GRPC.read(reply).code).toBe('ok');
+  });
+});
+
 describe('streams over gRPC', () => {
   test.each([
     ['bytes that are no message', frame(hex('ffffffff'))],

@@ -1,7 +1,7 @@
 /** Reads the fields of an RPC from an HTTP request, before validation: a field of the body may be any JSON. */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { invalidField, ServiceError } from '../../domain/core/errors.ts';
-import { isObject } from '../../encoding/json.ts';
+import { findRepeatedName, isObject } from '../../encoding/json.ts';
 import { HttpError } from '../../http/errors.ts';
 import { checkContentLength, headerOf, readBody } from '../../http/exchange.ts';
 import type { HttpContext, NodeRequest } from '../../http/http-context.ts';
@@ -95,27 +95,14 @@ function parse(bytes: Buffer): { readonly text: string; readonly object?: JsonOb
   }
 }
 
-/** A name with its colon, another string, or the begin or end of an object. */
-const TOKENS = /("(?:[^"\\]|\\.)*")(?:\s*(:))?|[{}]/g;
-
 /**
- * Refuses JSON objects that have a name twice: parsers differ in the value that they take (RFC 8259, section 4). Over
- * RPC, Protobuf refuses them. `json` must be well-formed.
+ * Refuses JSON objects that have a name twice. Over RPC, Protobuf refuses them. `json` must be well-formed.
  *
  * @throws ServiceError `Validation failed` that names the first repeated name
  */
 export function requireUniqueNames(json: string): void {
-  const open: Set<string>[] = [];
-  for (const [token, text, colon] of json.matchAll(TOKENS)) {
-    if (token === '{') open.push(new Set());
-    else if (token === '}') open.pop();
-    else if (text && colon) {
-      const name = String(JSON.parse(text));
-      const names = open.at(-1);
-      if (names?.has(name)) throw repeatedName(name);
-      names?.add(name);
-    }
-  }
+  const name = findRepeatedName(json);
+  if (name !== undefined) throw repeatedName(name);
 }
 
 function repeatedName(name: string): ServiceError {

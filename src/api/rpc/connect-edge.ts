@@ -10,8 +10,8 @@ import {
   type UniversalServerRequest,
 } from '@connectrpc/connect/protocol';
 import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
-import { ServiceError } from '../../domain/core/errors.ts';
-import { setCommonHeaders } from '../../http/exchange.ts';
+import { invalidField, ServiceError } from '../../domain/core/errors.ts';
+import { headerOf, setCommonHeaders } from '../../http/exchange.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { outcomeOf } from '../call-errors.ts';
 import type { CallOutcome, Protocol } from '../call-info.ts';
@@ -62,13 +62,26 @@ export function createConnectEdge(
     const handler = handlers.get(context.path);
     const procedure = procedures.get(context.path);
     const stream = streamsByPath.get(context.path);
-    if (handler && procedure) await serveUnary(handler, procedure, context, { pipeline, limits: callLimits, log });
+    if (handler && hasOtherVersion(context)) refuse(context, otherVersion(), log);
+    else if (handler && procedure) await serveUnary(handler, procedure, context, { pipeline, limits: callLimits, log });
     else if (handler && stream) await serveApplicationStream(handler, context, stream, log);
     else if (handler) await serveStream(handler, context, streamLimits, log);
     else if (/^\/[\w.]+\.\w+\/\w+$/.test(context.path)) refuseUnknownMethod(context);
     else return false;
     return true;
   };
+}
+
+const CONNECT_TYPE = /^application\/(?:connect\+)?(?:json|proto)$/;
+
+/** Returns whether the request says that it speaks another version of Connect than 1, the only one. */
+function hasOtherVersion(context: HttpContext): boolean {
+  const isConnect = context.request.method === 'POST' && CONNECT_TYPE.test(readMediaType(context).name);
+  return isConnect && (headerOf(context, 'connect-protocol-version') ?? '1') !== '1';
+}
+
+function otherVersion(): ServiceError {
+  return invalidField('Connect-Protocol-Version', 'must be 1');
 }
 
 async function serveUnary(

@@ -2,7 +2,6 @@
 import { Code, ConnectError } from '@connectrpc/connect';
 import { encodeEnvelope, type UniversalServerResponse } from '@connectrpc/connect/protocol';
 import { codeToHttpStatus, endStreamFlag, errorToJson } from '@connectrpc/connect/protocol-connect';
-import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import { universalResponseToNodeResponse } from '@connectrpc/connect-node';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { HTTP_ERRORS, type HttpErrorReason } from '../../http/errors.ts';
@@ -11,6 +10,7 @@ import type { HttpContext } from '../../http/http-context.ts';
 import { readMediaType } from '../media-type.ts';
 import { toConnectError, toHttpStatus } from './connect-errors.ts';
 import { toErrorDetails } from './error-details.ts';
+import { mendMessage, setGrpcStatus } from './grpc-status.ts';
 import { toBinaryType, toTextResponse } from './grpc-web-text.ts';
 import type { RpcProtocol } from './timeout.ts';
 
@@ -25,9 +25,10 @@ const ACCEPTED_TYPES = {
 
 export async function writeResponse(
   context: HttpContext,
-  binary: UniversalServerResponse,
+  given: UniversalServerResponse,
   kind: keyof typeof ACCEPTED_TYPES,
 ): Promise<void> {
+  const binary = mendMessage(given);
   const isText = binary.status === 200 && toBinaryType(readMediaType(context).name) !== undefined;
   const response = isText ? toTextResponse(binary) : binary;
   if (response.status === 405) {
@@ -70,7 +71,7 @@ export function refuseStream(context: HttpContext, cause: ServiceError): void {
 function sendGrpcError(context: HttpContext, error: ConnectError): void {
   const headers = {
     'content-type': readMediaType(context).name,
-    ...Object.fromEntries(setTrailerStatus(new Headers(), error)),
+    ...Object.fromEntries(setGrpcStatus(new Headers(), error)),
   };
   const { response } = context;
   // "Trailers-Only" of gRPC: the response is a single header block.

@@ -54,6 +54,8 @@ export function createConnectUnaryEdge(procedures: Procedures, pipeline: Pipelin
 function contentTypeOf({ request, headers }: HttpContext, maxBytes: number): ContentType | undefined {
   const isServed =
     request.method === 'POST' &&
+    // Connect's edge refuses others.
+    (headers['connect-protocol-version'] ?? '1') === '1' &&
     (headers['content-encoding'] ?? 'identity') === 'identity' &&
     Number(headers['content-length'] ?? 0) <= maxBytes;
   if (!isServed) return undefined;

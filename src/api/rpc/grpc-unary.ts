@@ -5,7 +5,6 @@
  */
 import { constants } from 'node:http2';
 import { create, type DescMessage, fromBinary, type MessageShape, toBinary } from '@bufbuild/protobuf';
-import { setTrailerStatus } from '@connectrpc/connect/protocol-grpc';
 import type { Logger } from 'pino';
 import { ServiceError } from '../../domain/core/errors.ts';
 import type { StreamContext, StreamHandler } from '../../http/http-context.ts';
@@ -15,6 +14,7 @@ import type { Pipeline } from '../pipeline.ts';
 import type { Procedure, Procedures } from '../procedures.ts';
 import { toConnectError } from './connect-errors.ts';
 import { connectOptions, optionsOf } from './connect-options.ts';
+import { setGrpcStatus } from './grpc-status.ts';
 import { readGrpcMessage } from './read-grpc-message.ts';
 import { parseGrpcTimeout } from './timeout.ts';
 
@@ -58,8 +58,7 @@ async function serve(
     respond(context, toBinary(output, create(output, response)), { 'grpc-status': '0' });
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    const trailers = new Headers();
-    setTrailerStatus(trailers, toConnectError(error));
+    const trailers = setGrpcStatus(new Headers(), toConnectError(error));
     respond(context, undefined, Object.fromEntries(trailers));
   }
 }

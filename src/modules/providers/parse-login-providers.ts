@@ -1,6 +1,7 @@
 /** Parses `LOGIN_PROVIDERS_FILE`. Errors name the entry and the field, and quote no value: the file holds secrets. */
 import { toDomainKey } from '../../config/email-address.ts';
 import { LOGIN_METHODS, PROVIDER_ID } from '../../config/login-methods.ts';
+import { findRepeatedName } from '../../encoding/json.ts';
 
 /** The settings of an identity provider at which the operator has registered Usher. */
 export interface LoginProvider {
@@ -48,6 +49,7 @@ export function parseLoginProviders(text: string): readonly LoginProvider[] {
   const entries = parseJson(text);
   if (!Array.isArray(entries) || entries.length > MAX_PROVIDERS)
     throw new Error(`must hold a JSON array of at most ${MAX_PROVIDERS} providers`);
+  if (findRepeatedName(text) !== undefined) throw new Error('must not have a field twice');
   const providers = entries.map((entry, index) => parseProvider(entry, `entry ${index + 1}`));
   requireDifferent(
     providers.map(({ id }) => id),

@@ -1,4 +1,5 @@
 /** Imports a stream of lines, and yields an answer for each, in order. */
+import { requireUniqueNames } from '../../api/rest/read-fields.ts';
 import type { Call } from '../../domain/core/call.ts';
 import { invalidField } from '../../domain/core/errors.ts';
 import { isObject } from '../../encoding/json.ts';
@@ -37,6 +38,7 @@ export async function* runImport(
 function readUserLine(text: string | undefined): UserLine {
   if (text === undefined) throw invalidField('', 'must have at most 16 KiB of UTF-8');
   const value = parse(text);
+  requireUniqueNames(text);
   if (!isObject(value)) throw invalidField('', 'must be a JSON object');
   const unknown = findUnknownField(value);
   if (unknown !== undefined) throw invalidField(unknown.slice(0, 64).toWellFormed(), 'is unknown');

@@ -1,10 +1,14 @@
 /** gRPC as clients built on `@grpc/grpc-js` see it. */
 import { create } from '@bufbuild/protobuf';
+import { Code, ConnectError } from '@connectrpc/connect';
 import { afterAll, expect, test } from 'vitest';
 import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
+import { setGrpcStatus } from '../../../src/api/rpc/grpc-status.ts';
 import { GrpcClient } from '../../support/grpc-client.ts';
+import { openHttp2Session } from '../../support/http2-session.ts';
 import { lockEvent } from '../../support/lock.ts';
+import { frame } from '../../support/protocols.ts';
 import { RawConnection } from '../../support/raw-connection.ts';
 import { createTestEvent } from '../../support/service.ts';
 import { openWebhookFixture } from '../../support/webhook-fixture.ts';
@@ -78,5 +82,34 @@ test.each([
   );
   const { status, headers, trailers } = await connection.reply();
   expect(status).toBe(200);
-  expect({ ...headers, ...trailers }).toMatchObject({ 'grpc-status': '16', 'grpc-message': 'Invalid%20API%20key' });
+  expect({ ...headers, ...trailers }).toMatchObject({ 'grpc-status': '16', 'grpc-message': 'Invalid API key' });
+});
+
+test.each([
+  ['gRPC', 'application/grpc', {}],
+  ['gRPC by the handlers of Connect', 'application/grpc', { 'grpc-encoding': 'gzip' }],
+  ['gRPC-Web', 'application/grpc-web+proto', {}],
+])('a message of %s is percent-encoded only where gRPC says so', async (_, contentType, headers) => {
+  const message = frame(Buffer.from('\n\x02x:', 'latin1'));
+  using session = openHttp2Session(fixture.service.url);
+  const path = '/usher.v1.WebhookService/GetWebhook';
+  const sent = {
+    ':method': 'POST',
+    ':path': path,
+    'content-type': contentType,
+    te: 'trailers',
+    ...fixture.key,
+    ...headers,
+  };
+  const reply = await session.exchange(sent, message);
+  const text = JSON.stringify({ ...reply.headers, ...reply.trailers }) + reply.body;
+  expect(/grpc-message"?: ?"?([^"\r]*)/.exec(text)?.[1]).toBe('Invalid webhook ID format');
+});
+
+test.each([
+  ['it is "/a:b" of (x), 100 %', 'it is "/a:b" of (x), 100 %25'],
+  ['naïve\r\n\u007f\u{1f600}', 'na%C3%AFve%0D%0A%7F%F0%9F%98%80'],
+])('the message %j is sent as %s', (message, encoded) => {
+  const headers = setGrpcStatus(new Headers(), new ConnectError(message, Code.Aborted));
+  expect([headers.get('grpc-message'), headers.get('grpc-status')]).toEqual([encoded, '10']);
 });

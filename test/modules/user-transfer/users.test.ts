@@ -237,6 +237,18 @@ test.each([
   expect(answers[1]).toMatchObject({ line: 2, reason, field: Object.keys(fields)[0] });
 });
 
+test.each([
+  ['"email":"eve@example.com"', 'email'],
+  ['"attributes":{"plan":"free","plan":"pro"}', 'plan'],
+  ['"name":"A","\\u006eame":"B"', 'name'],
+])('a line with the names of %s twice fails alone', async (repeated, field) => {
+  const lines = [newEmail(), newEmail(), newEmail()].map((email) => JSON.stringify({ email }));
+  lines[1] = `{${repeated},${lines[1]?.slice(1)}`;
+  const answers = await importText(lines.join('\n'));
+  expect(answers.map(({ status }) => status)).toEqual(['created', 'failed', 'created']);
+  expect(answers[1]).toMatchObject({ line: 2, reason: 'VALIDATION_FAILED', field });
+});
+
 test('a line is refused with an ID that nobody has beside the address of a user, and with the ID of a deleted user', async () => {
   const [stored, deleted] = [await createTestUser(service), await createTestUser(service)];
   await admin.deleteUser({ userId: deleted.id });

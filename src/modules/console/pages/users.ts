@@ -3,6 +3,7 @@ import { AdminService } from '../../../../gen/usher/v1/admin_pb.ts';
 import { invalidField } from '../../../domain/core/errors.ts';
 import { listUsers } from '../../../domain/users/list-users.ts';
 import type { User } from '../../../domain/users/user.ts';
+import { findRepeatedName } from '../../../encoding/json.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import { renderAddress } from '../../../texts/render-address.ts';
@@ -116,9 +117,13 @@ export function readProfile(form: URLSearchParams) {
 }
 
 function readAttributes(json: string | null): unknown {
+  if (json === null) return null;
+  let value: unknown;
   try {
-    return json === null ? null : JSON.parse(json);
+    value = JSON.parse(json);
   } catch {
     throw invalidField('attributes', 'must be JSON, such as { "plan": "pro" }');
   }
+  if (findRepeatedName(json) !== undefined) throw invalidField('attributes', 'must not have a name twice');
+  return value;
 }
