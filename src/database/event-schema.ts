@@ -42,6 +42,8 @@ export const events = pgTable(
   (table) => [
     primaryKey({ columns: [table.applicationId, table.id] }),
     index('events_list_idx').on(table.applicationId, table.createdAt, table.id).where(sql`${table.deletedAt} is null`),
+    // For the expiry job, which removes their lists.
+    index('events_deleted_idx').on(table.deletedAt).where(sql`${table.deletedAt} is not null`),
   ],
 );
 
@@ -82,7 +84,7 @@ export const attendees = pgTable(
     changedAt: instant('changed_at').notNull(),
     /** A deleted attendee stays for some days, so that copies learn of it. Its label is empty. */
     isDeleted: boolean('is_deleted').notNull().default(false),
-    /** When the row is removed: some days after the attendee or the event was deleted. */
+    /** When the row is removed: some days after the attendee was deleted. Those of a deleted event go without it. */
     removedAt: instant('removed_at'),
   },
   (table) => [

@@ -1,12 +1,14 @@
 /** The rows that the expiry job removes, as the schema of each table says. */
 import { and, gt, lte, type SQL, sql } from 'drizzle-orm';
-import type { Statement } from '../database/database.ts';
+import type { Run, Statement } from '../database/database.ts';
+import { events } from '../database/event-schema.ts';
 import { loginIntents } from '../database/intent-schema.ts';
 import { sessionIds } from '../database/session-schema.ts';
 import type { ExpiringRows } from '../database/table-facts.ts';
 import { TABLES } from '../database/tables.ts';
 import { p, statement } from '../database/template.ts';
 import { OWN_APPLICATION_IDS } from '../domain/core/own-applications.ts';
+import { DELETED_LISTS } from './deleted-lists.ts';
 
 /**
  * Deletes the sessions of a batch of `session_ids`, but not their successors. `sessions` has no index on the expiry.
@@ -25,12 +27,20 @@ const ABANDONED: ExpiringRows = { expiresAt: loginIntents.expiresAt, only: isAba
 interface RemovedRows extends ExpiringRows {
   /** Deletes the rows of other tables that belong to the rows of a batch. */
   readonly deleteDependents?: Statement<unknown>;
+  /** Replaces the deletion of the rows of a batch, which stay. */
+  readonly handleRows?: (run: Run, batch: Batch, signal: AbortSignal | undefined) => Promise<void>;
+}
+
+/** Excludes the first instant, and includes the last. */
+interface Batch {
+  readonly after: Date;
+  readonly until: Date;
 }
 
 export const EXPIRING: readonly RemovedRows[] = TABLES.flatMap(({ table, expires }): readonly RemovedRows[] => {
   if (table === loginIntents) return [ABANDONED, ...expires];
   if (table === sessionIds) return expires.map((rows) => ({ ...rows, deleteDependents: deleteSessions }));
-  return expires;
+  return table === events ? [DELETED_LISTS, ...expires] : expires;
 });
 
 /** Selects rows that expire after the parameter `after`, up to and including `until`. */

@@ -69,7 +69,16 @@ export async function removeExpired(database: Pick<Database, 'run'>, options: Re
 
 async function removeFrom(
   database: Pick<Database, 'run'>,
-  { expiresAt, selectBatchEnd, deleteDependents, deleteBatch, graceMs = 0, keptFor, mark }: (typeof TABLES)[number],
+  {
+    expiresAt,
+    selectBatchEnd,
+    deleteDependents,
+    deleteBatch,
+    handleRows,
+    graceMs = 0,
+    keptFor,
+    mark,
+  }: (typeof TABLES)[number],
   { now, signal, onRemoved, ...given }: RemovalOptions,
 ): Promise<void> {
   const days: LogDays = { auditLogDays: AUDIT_LOG_DAYS, signInLogDays: SIGN_IN_LOG_DAYS, ...given };
@@ -88,9 +97,13 @@ async function removeFrom(
     const isMore = end < last;
     const batch = { after, until: isMore ? end : last };
     if (deleteDependents) await database.run(deleteDependents, batch, deadline);
-    const { count } = await database.run(deleteBatch, batch, deadline);
-    if (mark) await moveExpiryMark(run, mark, batch.until);
-    onRemoved?.(getTableName(expiresAt.table), count);
+    if (handleRows) await handleRows(run, batch, signal);
+    else {
+      const { count } = await database.run(deleteBatch, batch, deadline);
+      onRemoved?.(getTableName(expiresAt.table), count);
+    }
+    // It may have stopped within the batch.
+    if (mark && !signal?.aborted) await moveExpiryMark(run, mark, batch.until);
     if (!isMore) return;
     // The next batch does not read the dead rows of this one, which are not vacuumed yet.
     after = batch.until;

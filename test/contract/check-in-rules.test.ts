@@ -9,7 +9,7 @@ import { request } from '../support/http.ts';
 import { clientsOf, createTestUser } from '../support/service.ts';
 import { openContractFixture } from './contract-fixture.ts';
 
-const { createEvent, updateEvent, getEvent, deleteEvent, checkIn, undoCheckIn } = EventService.method;
+const { createEvent, updateEvent, getEvent, deleteEvent, checkIn, listCheckIns, undoCheckIn } = EventService.method;
 const { batchCheckIn, getEventCounts, batchPutAttendees, listAttendees, deleteAttendees } = EventService.method;
 
 const START = new Date('2026-03-01T12:00:00.120Z');
@@ -388,6 +388,27 @@ describe('a scan', () => {
       expect(await ask(method, fields)).toEqual(refusal('not_found', 'Event not found'));
     }
   });
+});
+
+it('DeleteEvent writes no row of the list, however long, and nothing of it shows any more', async () => {
+  const { ask, eventId, put, scan, tell } = await openEvent({ admission: 'LISTED' });
+  await put({ attendeeId: 'ada', label: 'Ada Lovelace' }, { attendeeId: 'grace' });
+  await scan({ attendeeId: 'ada' });
+  const readRows = () => service.database.sql`
+    select attendee_id, xmin::text, ctid::text from attendees where event_id = ${eventId} order by attendee_id`;
+  const rows = await readRows();
+  expect(rows).toHaveLength(2);
+  await tell(deleteEvent);
+  expect(await readRows()).toEqual(rows);
+  for (const method of [getEvent, listAttendees, getEventCounts, listCheckIns, deleteEvent])
+    expect(await ask(method)).toEqual(refusal('not_found', 'Event not found'));
+  for (const path of ['check-ins.csv', 'check-ins.jsonl']) {
+    const headers = { 'x-api-key': tenant.apiKey };
+    expect(await request(service.url, { path: `/api/events/${eventId}/${path}`, headers })).toMatchObject({
+      status: 404,
+    });
+  }
+  expect(await callWith(createEvent, { eventId })).toEqual(refusal('already_exists', 'Event already exists'));
 });
 
 it('messages tell the time and gate of a scan, and each attendee of a batch', async () => {

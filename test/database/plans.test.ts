@@ -141,7 +141,9 @@ const JOBS = [
   'delete_sessions',
   'expire_invitation',
   'insert_deliveries',
+  'mark_deleted_list_part',
   'select_batch_end',
+  'select_deleted_lists',
   'select_due_notices',
   'select_due_queues',
   // A batch, whose generic plan costs about the same as its own.
@@ -400,6 +402,9 @@ async function fill({ sql }: TestDatabase): Promise<void> {
       select application_id, id, 'attendee', now() from events;
     insert into attendees (application_id, event_id, attendee_id, label, is_blocked, version, changed_at, removed_at)
       select application_id, id, 'attendee', '', false, 1, now(), now() + row_number() over () * interval '1 second' from events;
+    update events set deleted_at = now() - interval '30 days' + interval '1 hour', attendee_version = 1200 where id = 'event-0';
+    insert into attendees (application_id, event_id, attendee_id, label, is_blocked, version, changed_at)
+      select application_id, id, n::text, '', false, n, now() from events, generate_series(1, 1200) n where id = 'event-0';
     insert into scans (application_id, event_id, scan_id, attendee_id, outcome, received_at)
       select application_id, id, gen_random_uuid(), 'attendee', 'REFUSED',
         now() - interval '14 days' + row_number() over () * interval '1 second' from events;

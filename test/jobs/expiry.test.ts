@@ -195,6 +195,64 @@ describe('removeExpired', () => {
     expect(instants).toEqual([[start], [start, -501], [-501], [-501, -1]]);
   });
 
+  describe('of events that were deleted 30 days ago', () => {
+    test('removes the attendees in batches, and keeps the events and the lists of others', async () => {
+      await using fixture = await openFixture(testDatabase);
+      await using recording = new RecordingDatabase(fixture.url);
+      await addLists(fixture, { old: -1, also: -DAY_MS, young: 0, open: undefined });
+      await removeExpired(recording, OPTIONS);
+      expect(await readLists(fixture)).toEqual({ open: 1_200, young: 1_200 });
+      expect(await fixture.count('events')).toBe(4);
+      // Marked in parts of 500 rows, and removed in as small ones.
+      expect(recording.sent.filter(({ sql }) => /insert into attendees/.test(sql))).toHaveLength(6);
+      expect(recording.sent.filter(({ sql }) => /delete from "attendees"/.test(sql)).length).toBeGreaterThan(2);
+      // The next run reads none of them again.
+      await fixture.sql`update events set deleted_at = ${NOW} where id = 'open'`;
+      await removeExpired(recording, { ...OPTIONS, now: new Date(NOW.getTime() + 30 * DAY_MS) });
+      expect(await readLists(fixture)).toEqual({ open: 1_200 });
+      await removeExpired(recording, { ...OPTIONS, now: new Date(NOW.getTime() + 30 * DAY_MS + 1) });
+      expect(await readLists(fixture)).toEqual({});
+    });
+
+    test('removes the rest of a list after a run that was stopped within it', async () => {
+      await using fixture = await openFixture(testDatabase);
+      await addLists(fixture, { old: -1 });
+      const stop = new AbortController();
+      const stopInList: Pick<Database, 'run'> = {
+        async run(statement, parameters, deadline) {
+          const rows = await fixture.database.run(statement, parameters, deadline);
+          if ('eventId' in parameters) stop.abort();
+          return rows;
+        },
+      };
+      await removeExpired(stopInList, { ...OPTIONS, signal: stop.signal });
+      expect(await readLists(fixture, 'where removed_at is null')).toEqual({ old: 700 });
+      await removeExpired(fixture.database, OPTIONS);
+      expect(await readLists(fixture)).toEqual({});
+    });
+
+    type Fixture = Awaited<ReturnType<typeof openFixture>>;
+
+    /** Adds an event for each name, with a list, deleted so long before or after the limit. */
+    async function addLists({ sql, applicationId }: Fixture, events: Readonly<Record<string, number | undefined>>) {
+      await sql`truncate expiry_marks`;
+      for (const [id, ms] of Object.entries(events)) {
+        const deletedAt = ms === undefined ? null : new Date(NOW.getTime() - 30 * DAY_MS + ms);
+        await sql`
+          insert into events (application_id, id, created_at, deleted_at, attendee_version)
+          values (${applicationId}, ${id}, ${NOW}, ${deletedAt}, 1200)`;
+        await sql`
+          insert into attendees (application_id, event_id, attendee_id, label, is_blocked, version, changed_at)
+          select ${applicationId}, ${id}, 'attendee ' || n, '', false, n, ${NOW} from generate_series(1, 1200) n`;
+      }
+    }
+
+    async function readLists({ sql }: Fixture, where = ''): Promise<Record<string, number>> {
+      const rows = await sql.unsafe(`select event_id, count(*)::int from attendees ${where} group by event_id`);
+      return Object.fromEntries(rows.map(({ event_id, count }) => [event_id, count]));
+    }
+  });
+
   test('removes from the other tables when one fails, and throws the failure', async () => {
     await using fixture = await openFixture(testDatabase);
     await Promise.all([fixture.addIntents(3, new Date(0)), fixture.addSessions(3, new Date(0))]);

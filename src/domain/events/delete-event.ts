@@ -1,18 +1,17 @@
 import { sql } from 'drizzle-orm';
-import { DAY_MS } from '../../database/table-facts.ts';
 import { columnsOf, p, statement } from '../../database/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, identifier, type Unchecked } from '../core/validation.ts';
 import { announce, HAS_MESSAGES, jsonObject, messagesOf, notified, toIsoText } from '../outbox/insert-message.ts';
-import { DELETED_EVENT_DAYS } from './attendee.ts';
 import { changeableColumns, eventFields, eventLock, isOpenEvent } from './event.ts';
 
 const rules = { eventId: identifier };
 
 /**
- * Soft-deletes an event. Once this has resolved, no check-in to the event commits.
+ * Soft-deletes an event. Once this has resolved, no check-in to the event commits. Its list, which may be long, is left to
+ * the expiry job: it shows nowhere any more.
  *
  * @throws ServiceError `Event not found`, also if the event is of another application or deleted already
  */
@@ -21,8 +20,7 @@ export async function deleteEvent(
   request: Unchecked<keyof typeof rules>,
 ): Promise<void> {
   const { eventId } = check(request, rules);
-  const removedAt = new Date(now.getTime() + DELETED_EVENT_DAYS * DAY_MS);
-  const [deleted] = await run(markEventDeleted, { applicationId: application.id, eventId, now, removedAt });
+  const [deleted] = await run(markEventDeleted, { applicationId: application.id, eventId, now });
   if (!deleted) throw new ServiceError('EVENT_NOT_FOUND');
   announce(onMessage, deleted);
 }
@@ -37,9 +35,6 @@ const markEventDeleted = statement('mark_event_deleted', HAS_MESSAGES)`
     update events e set deleted_at = ${p.instant('now')} from locked
     where e.application_id = ${p.uuid('applicationId')} and e.id = locked.id
     returning e.id, e.deleted_at, e.created_at, ${columnsOf(changeableColumns, 'e')}
-  ), forgotten as (
-    update attendees a set removed_at = least(a.removed_at, ${p.instant('removedAt')}) from deleted
-    where a.application_id = ${p.uuid('applicationId')} and a.event_id = deleted.id
   ), ${auditEvent({ resource: sql`id`, from: sql`deleted` })},
   ${messagesOf({ type: 'event.deleted', data: deletedData, from: sql`deleted` })}
   select ${notified} from deleted`;

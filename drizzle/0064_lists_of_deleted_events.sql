@@ -1,0 +1,1 @@
+CREATE INDEX CONCURRENTLY "events_deleted_idx" ON "events" USING btree ("deleted_at") WHERE "events"."deleted_at" is not null;
