@@ -920,7 +920,8 @@ export type CreateUserRequest = Message<"usher.v1.CreateUserRequest"> & {
   /**
    * Up to 50 values by name, with 4,096 bytes as JSON. A name is like plan_2, up to
    * 64 characters, and not that of a registered claim. A value is a text, a number, a
-   * boolean, or a list of texts.
+   * boolean, or a list of texts. The attribute preferred_username is that claim of
+   * OpenID Connect, in every application: a text of 1 to 255 characters.
    *
    * @generated from field: optional google.protobuf.Struct attributes = 7;
    */

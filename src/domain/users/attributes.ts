@@ -12,20 +12,13 @@ const MAX_BYTES = 4_096;
 const MAX_ATTRIBUTES = 50;
 const NAME = /^[a-z][a-z0-9_]{0,63}$/;
 
-/** The claims of RFC 7519 and OpenID Connect, and those that Usher has for them: an attribute must not pose as one. */
+/**
+ * The claims of RFC 7519 and OpenID Connect, and those that Usher has for them: an attribute must not pose as one. Only
+ * `preferred_username` is chosen by an attribute.
+ */
 const RESERVED: ReadonlySet<string> = new Set([
   ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'azp', 'nonce', 'auth_time', 'at_hash', 'c_hash', 'acr', 'amr'],
-  ...[
-    'sid',
-    'name',
-    'given_name',
-    'family_name',
-    'middle_name',
-    'nickname',
-    'preferred_username',
-    'profile',
-    'picture',
-  ],
+  ...['sid', 'name', 'given_name', 'family_name', 'middle_name', 'nickname', 'profile', 'picture'],
   ...['website', 'email', 'email_verified', 'gender', 'birthdate', 'zoneinfo', 'locale', 'phone_number'],
   ...['phone_number_verified', 'address', 'updated_at', 'events', 'sub_jwk', 'cnf', 'client_id', 'scope', 'act'],
   ...['may_act', 'roles', 'groups', 'entitlements', 'token_type'],
@@ -58,6 +51,7 @@ export const attributesRule: Rule<Attributes | null> = rule(
       if (!isAttributeName(name))
         throw new Unacceptable('must have names such as plan_2, and none of a registered claim');
       requireValue(each);
+      if (name === 'preferred_username') requireUsername(each);
     }
     if (Buffer.byteLength(JSON.stringify(value)) > MAX_BYTES)
       throw new Unacceptable(`must have at most ${MAX_BYTES} bytes as JSON`);
@@ -66,6 +60,13 @@ export const attributesRule: Rule<Attributes | null> = rule(
   },
   { isOptional: true, isNullable: true },
 );
+
+const USERNAME = /^[^\p{Cc}]{1,255}$/u;
+
+function requireUsername(value: unknown): void {
+  if (typeof value !== 'string' || !USERNAME.test(value))
+    throw new Unacceptable('must have a preferred_username of 1 to 255 characters without control characters');
+}
 
 function requireValue(value: unknown): void {
   const problem = 'must have texts, numbers, booleans, or lists of texts as values';
@@ -80,6 +81,11 @@ function requireValue(value: unknown): void {
 export function shownAttributes(attributes: SQL, claims = p.texts('attributeClaims')): SQL {
   return sql`case when ${claims} is not null then (
     select jsonb_object_agg(key, value) from jsonb_each(${attributes}) where key = any(${claims})) end`;
+}
+
+/** Selects the `preferred_username` that an operator has set, or null. */
+export function preferredUsername(attributes: SQL): SQL {
+  return sql`${attributes} ->> 'preferred_username'`;
 }
 
 export function attributeParameter({ attributeClaims = [] }: { readonly attributeClaims?: readonly string[] }) {

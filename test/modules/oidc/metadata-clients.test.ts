@@ -139,6 +139,12 @@ describe('a client of a URL', () => {
     }
   });
 
+  it('gets no username, of which the page says nothing', async () => {
+    const { body } = await signIn(clients.add(), { scope: 'openid profile' });
+    const claims = [decodeJwt(body.id_token ?? ''), (await getUserinfo(service, body.access_token)).body];
+    for (const each of claims) expect(Object.keys(each)).not.toEqual(expect.arrayContaining(['preferred_username']));
+  });
+
   it('asks for openid without a scope where the resource has none', async () => {
     const resource = 'https://plain.app.test/';
     await createTenant(service, { ...MCP_SERVER, resourceScopes: [], resourceUri: resource });

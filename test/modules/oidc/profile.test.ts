@@ -40,8 +40,42 @@ test('follows the user: a new sign-in, a refresh and userinfo have what holds no
   const { database, config: like } = service;
   await using replica = await startTestService({ database, like });
   for (const { access_token } of [first, again])
-    expect((await getUserinfo(replica, access_token)).body).toEqual({ sub: user.id, ...expected });
+    expect((await getUserinfo(replica, access_token)).body).toMatchObject({ sub: user.id, ...expected });
 });
+
+test('has a username: the one that an operator has set, or the part of the address before the @', async () => {
+  const user = await createTestUser(service);
+  const claims = async (scope = SCOPE) => {
+    const { body } = await redeem(service, tenant, await signInForCode(service, tenant, user, { scope }));
+    const { database, config: like } = service;
+    await using replica = await startTestService({ database, like });
+    const shown = (await getUserinfo(replica, body.access_token)).body;
+    const refreshed = decodeJwt((await refresh(service, tenant, body.refresh_token)).body.id_token ?? '');
+    return [decodeJwt(body.id_token ?? ''), refreshed, shown].map(({ name, preferred_username, plan }) => ({
+      ...{ name, preferred_username, plan },
+    }));
+  };
+  const [local = ''] = user.email.split('@');
+  expect(await claims()).toEqual(Array(3).fill({ name: local, preferred_username: local }));
+  await admin.updateUser({ userId: user.id, attributes: { preferred_username: 'ada lovelace', plan: 'pro' } });
+  expect(await claims()).toEqual(
+    Array(3).fill({ name: 'ada lovelace', preferred_username: 'ada lovelace', plan: 'pro' }),
+  );
+  // It is a name for OpenID Connect alone.
+  const authToken = await logIn(service, tenant, user);
+  expect((await clientsOf(service, tenant).auth.exchangeToken({ authToken })).user?.name).toBeUndefined();
+  await admin.updateUser({ userId: user.id, name: 'Ada' });
+  expect(await claims()).toEqual(Array(3).fill({ name: 'Ada', preferred_username: 'ada lovelace', plan: 'pro' }));
+  expect(await claims('openid email')).toEqual(Array(3).fill({}));
+});
+
+test.each([[''], ['a\nb'], ['x'.repeat(256)], [['a']], [1], [true]])(
+  'an operator cannot set the username %j',
+  async (preferred_username) => {
+    const user = await createTestUser(service);
+    await expect(admin.updateUser({ userId: user.id, attributes: { preferred_username } })).rejects.toThrow();
+  },
+);
 
 test('of a session stays as it began, as ExchangeToken documents', async () => {
   const user = await createTestUser(service, { name: 'Ada' });

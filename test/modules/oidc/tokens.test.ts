@@ -266,6 +266,7 @@ describe('userinfo', () => {
       sub: user.id,
       email: user.email,
       name: 'Ada',
+      preferred_username: user.email.split('@')[0],
       picture: 'https://a.test/a.png',
     });
     const { body: less } = await signIn(user, 'openid');

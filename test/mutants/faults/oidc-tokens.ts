@@ -126,10 +126,18 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   {
     what: 'Userinfo has the profile of the session',
     file: 'src/modules/oidc/domain/find-token.ts',
-    find: '{ ...grant, groups: session.groups }',
-    replace: '{ ...grant, ...session }',
+    find: '{ ...grant, groups: session.groups, ',
+    replace: '{ ...grant, ...session, ',
     test: verified,
     title: /is that of the address which is shown/,
+  },
+  {
+    what: 'A client that nobody has registered gets a part of the address as the username',
+    file: 'src/modules/oidc/domain/id-token.ts',
+    find: 'if (isClientUrl(clientId)) return null;',
+    replace: '',
+    test: 'test/modules/oidc/metadata-clients.test.ts',
+    title: /gets no username, of which the page says nothing/,
   },
   {
     what: 'Introspection says that an access token lives as long as its sign-in',

@@ -4,7 +4,7 @@ import { oidcGrants } from '../../../database/oidc-schema.ts';
 import { p, statement } from '../../../database/template.ts';
 import { findOrBegin, GIVEN_SIGN_IN } from '../../../domain/sessions/find-or-begin-session.ts';
 import { type FormParts, inForms } from '../../../domain/sessions/forms.ts';
-import { emailVerifiedAt, FOUND, groupsIn, verifiedFlag } from './insert-grant.ts';
+import { claimedOfUser, emailVerifiedAt, FOUND, groupsIn } from './insert-grant.ts';
 
 /** What a refresh of the client of a resource reads, too. */
 export const FOUND_FOR_CLIENT = { ...FOUND, scopeNames: oidcGrants.scopeNames };
@@ -29,7 +29,7 @@ const continued = (parts: FormParts, more = sql``) =>
     ofCaller: emailVerifiedAt,
     condition: sql`and exists (select 1 from oidc_grants g where ${isLiveGrant})`,
     columns: sql`, (select g.sid from oidc_grants g where ${isLiveGrant}) as sid,
-      (select g.assurance::integer from oidc_grants g where ${isLiveGrant}) as grant_assurance, ${verifiedFlag},
+      (select g.assurance::integer from oidc_grants g where ${isLiveGrant}) as grant_assurance, ${claimedOfUser},
       ${groupsIn(p.integer('scope'))}${more}`,
   });
 

@@ -2,7 +2,7 @@
 import { type LiveSessions, MAX_STALENESS_MS } from '../../../domain/sessions/live-sessions.ts';
 import type { Session } from '../../../domain/sessions/session.ts';
 import type { AccessToken } from './access-token.ts';
-import type { ClaimedProfile } from './id-token.ts';
+import { type ClaimedProfile, chooseUsername } from './id-token.ts';
 import type { LiveGrant, LiveGrants } from './live-grants.ts';
 import type { RefreshToken } from './refresh-token.ts';
 import type { TokenKeys } from './token-keys.ts';
@@ -39,7 +39,7 @@ export async function findAccessToken(
     liveGrants.find(applicationId, grantId),
   ]);
   if (!session || !grant?.isAllowed || session.expiresAt <= now || grant.expiresAt <= now) return undefined;
-  const profile = { ...grant, groups: session.groups };
+  const profile = { ...grant, groups: session.groups, preferredUsername: chooseUsername(grant, grant.clientId) };
   return { applicationId, grantId, grant, scope, expiresAt: earlier(session, grant), profile };
 }
 

@@ -47,7 +47,7 @@ export interface NewGrant extends GrantedSignIn, RowOfType<typeof CLIENT_OF_LOGI
 }
 
 export type GrantedSession = FoundSession['session'] &
-  Pick<FoundSession, 'sid' | 'grantAssurance' | 'isEmailVerified' | 'groups'> &
+  Pick<FoundSession, 'sid' | 'grantAssurance' | 'isEmailVerified' | 'preferredUsername' | 'groups'> &
   Partial<Pick<FoundSession, 'scopeNames'>>;
 
 /** The row of the statement that redeemed the code, and the ID that a session begun by it has. */
@@ -119,7 +119,8 @@ async function findOrBeginSession(
   for (let tried = firstTry?.found; ; tried = undefined) {
     const found = tried ?? (await run(parameters));
     if (!found?.isAccepted) throw new OidcError('invalid_grant');
-    const { isOutdated, session, sid, grantAssurance, isEmailVerified, groups, scopeNames, notifiedIds = [] } = found;
+    const { isOutdated, session, scopeNames, notifiedIds = [] } = found;
+    const { sid, grantAssurance, isEmailVerified, preferredUsername, groups } = found;
     if (isOutdated) {
       const origin = { originAddress: null, originUserAgent: null, originBrowser: null, onBehalfBy: null };
       await call.run(updateSignInOfGrant, {
@@ -139,7 +140,8 @@ async function findOrBeginSession(
       isNewGrant && endLateGrant(call, parameters),
     ]);
     if (isLateGrant) throw new OidcError('invalid_grant');
-    if (!late) return { ...session, sid, grantAssurance, isEmailVerified, groups, ...(scopeNames && { scopeNames }) };
+    const ofGrant = { sid, grantAssurance, isEmailVerified, preferredUsername, groups };
+    if (!late) return { ...session, ...ofGrant, ...(scopeNames && { scopeNames }) };
     if (late.isOfErased) await removeIfErased(call, userId);
   }
 }

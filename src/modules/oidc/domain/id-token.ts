@@ -5,6 +5,7 @@ import { acrOf, ONE_FACTOR, PHISHING_RESISTANT } from '../../../domain/core/assu
 import { hasScope } from '../../../domain/grants/scope.ts';
 import { shownSignInTime } from '../../../domain/login/sign-in-age.ts';
 import { type SignInMethod, toSeconds } from '../../../domain/tokens/verify-token.ts';
+import { isClientUrl } from '../clients/client-url.ts';
 import type { Claims } from './signing-keys.ts';
 
 const LIFETIME_SECONDS = 15 * 60;
@@ -15,6 +16,7 @@ export interface ClaimedProfile {
   readonly isEmailVerified: boolean;
   readonly name: string | null;
   readonly profileImage: string | null;
+  readonly preferredUsername?: string | null;
   /** Those of the user's attributes that the client sees. */
   readonly attributes?: Attributes | null;
   /** The names of the groups that the application sees. */
@@ -81,17 +83,32 @@ function amrOf(method: SignInMethod, assurance: number): readonly string[] {
  * missing: some clients refuse `false`, but accept a token without the claim.
  */
 export function profileClaims(scope: number, profile: ClaimedProfile, onLeftOut?: OnLeftOut): Claims {
-  const { email, isEmailVerified, name, profileImage, attributes, groups } = profile;
+  const { email, isEmailVerified, profileImage, attributes, groups, preferredUsername = null } = profile;
+  const name = profile.name ?? preferredUsername;
   return {
     ...(hasScope(scope, 'email') && email !== '' && { email, ...(isEmailVerified && { email_verified: true }) }),
     ...(hasScope(scope, 'profile') && {
       ...fitAttributes(attributes ?? {}, onLeftOut),
       ...(name !== null && { name }),
+      ...(preferredUsername !== null && { preferred_username: preferredUsername }),
       ...(profileImage !== null && { picture: profileImage }),
     }),
     // A list also without groups: clients take a missing claim for a mistake.
     ...(hasScope(scope, 'groups') && { groups }),
   };
+}
+
+/**
+ * Returns the name by which a user wants to be called, which some products demand: the one that an operator has set, or
+ * the part of the address before the last @. It is not unique. A client that nobody has registered gets none: people are
+ * asked whether it may see their name and picture.
+ */
+export function chooseUsername(
+  { email, preferredUsername }: Pick<ClaimedProfile, 'email' | 'preferredUsername'>,
+  clientId: string,
+): string | null {
+  if (isClientUrl(clientId)) return null;
+  return preferredUsername ?? (email.slice(0, Math.max(0, email.lastIndexOf('@'))) || null);
 }
 
 /** Returns the attributes that fit together, in the order in which Postgres has them. */

@@ -1,9 +1,10 @@
 /** The part of statements that inserts a grant, and what they return of a granted session. */
 import { type SQL, sql } from 'drizzle-orm';
-import { p, t } from '../../../database/template.ts';
+import { nullable, p, t } from '../../../database/template.ts';
 import { shownGroups } from '../../../domain/access/shown-groups.ts';
 import { GROUPS_BIT } from '../../../domain/grants/scope.ts';
 import { FOUND_SESSION } from '../../../domain/sessions/find-or-begin-session.ts';
+import { preferredUsername } from '../../../domain/users/attributes.ts';
 import type { CLIENT_OF_LOGIN } from './client-of-login.ts';
 
 export const FOUND = {
@@ -13,13 +14,15 @@ export const FOUND = {
   grantAssurance: t.integer,
   /** Whether the user has proved to have the address. */
   isEmailVerified: t.boolean,
+  preferredUsername: nullable(t.text),
   /** Empty without the scope for them. */
   groups: t.json<readonly string[]>(),
 };
 
-/** What `verifiedFlag` reads, as a column of `caller`. */
+/** What `claimedOfUser` reads, as a column of `caller`. */
 export const emailVerifiedAt = sql`, email_verified_at`;
-export const verifiedFlag = sql`email_verified_at is not null as is_email_verified`;
+export const claimedOfUser = sql`email_verified_at is not null as is_email_verified,
+      ${preferredUsername(sql`caller.attributes`)} as preferred_username`;
 
 /** The subquery hides the scope from the planner, which would else plan each execution anew to leave the groups out. */
 export const groupsIn = (scope: SQL) => sql`
@@ -62,6 +65,6 @@ export function insertGrant({ sid, authenticatedAt, ...grant }: GrantColumns) {
     hasCurrentProfile: true,
     ofCaller: emailVerifiedAt,
     ctes,
-    columns: sql`, ${sid} as sid, ${grant.assurance}::integer as grant_assurance, ${verifiedFlag}, ${groupsIn(grant.scope)}`,
+    columns: sql`, ${sid} as sid, ${grant.assurance}::integer as grant_assurance, ${claimedOfUser}, ${groupsIn(grant.scope)}`,
   };
 }

@@ -9,7 +9,7 @@ import type { Peer } from '../../../domain/sessions/session.ts';
 import { createAccessToken } from './access-token.ts';
 import { type BegunGrant, beginGrant, beginGrantOf } from './begin-grant.ts';
 import { continueGrantedSession, type GrantedSession } from './granted-session.ts';
-import { idTokenClaims, type OnLeftOut } from './id-token.ts';
+import { chooseUsername, idTokenClaims, type OnLeftOut } from './id-token.ts';
 import type { LiveGrants } from './live-grants.ts';
 import { narrowScope, requireGrantedName } from './narrow-scope.ts';
 import { OidcError } from './oidc-error.ts';
@@ -148,15 +148,16 @@ async function issue(
 ): Promise<IssuedTokens> {
   const { signingKeys, tokenKeys } = provider;
   const { applicationId, grantId, userId, method, authenticatedAt } = token;
+  const clientId = forClient ?? application.clientId;
   const facts = {
     issuer,
-    clientId: forClient ?? application.clientId,
+    clientId,
     userId,
     method,
     authenticatedAt,
     nonce,
     scope,
-    profile: session,
+    profile: { ...session, preferredUsername: chooseUsername(session, clientId) },
     now,
     assurance: session.grantAssurance,
   };

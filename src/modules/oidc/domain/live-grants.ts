@@ -9,7 +9,7 @@ import type { RevalidatingCache } from '../../../domain/cache/revalidating-cache
 import { findAccess, NOTHING_PROVED } from '../../../domain/login/proved-user.ts';
 import { latestCutoff, latestCutoffByCall } from '../../../domain/sessions/cutoffs.ts';
 import type { LiveSessions } from '../../../domain/sessions/live-sessions.ts';
-import { shownAttributes } from '../../../domain/users/attributes.ts';
+import { preferredUsername, shownAttributes } from '../../../domain/users/attributes.ts';
 import { isActiveUser } from '../../../domain/users/user.ts';
 
 const { userId, sid, assurance, rotation, authenticatedAt, expiresAt } = oidcGrants;
@@ -34,6 +34,7 @@ const GRANT = {
   isEmailVerified: t.boolean,
   /** Those that the application sees. */
   attributes: users.attributes,
+  preferredUsername: nullable(t.text),
 };
 
 export type LiveGrant = RowOfType<typeof GRANT>;
@@ -99,7 +100,8 @@ const select = (cutoff: SQL) => sql`
     (select c.id from applications c where c.client_id = granted.client_id and c.restrict_access) as restricted_client_id,
     case when a.public_client and granted.client_id is null then a.redirect_uris else '{}' end as redirect_uris,
     users.email, users.name, users.profile_image, users.email_verified_at is not null as is_email_verified,
-    ${shownAttributes(sql`users.attributes`, sql`nullif(a.attribute_claims, '{}')`)} as attributes
+    ${shownAttributes(sql`users.attributes`, sql`nullif(a.attribute_claims, '{}')`)} as attributes,
+    ${preferredUsername(sql`users.attributes`)} as preferred_username
   from oidc_grants granted join users on users.id = granted.user_id join applications a on a.id = granted.application_id
   where granted.application_id = ${p.uuid('applicationId')} and granted.id = ${anyOf(p.uuids('grantIds'))} and ${isActiveUser}
     and a.deleted_at is null and a.open_id_connect and granted.authenticated_at > ${cutoff}`;

@@ -44,7 +44,7 @@ function describeProvider(issuer: string, { takesClientUrls }: Offer): Record<st
     scopes_supported: ['openid', 'profile', 'email', 'groups', 'offline_access'],
     claims_supported: [
       ...['iss', 'sub', 'aud', 'iat', 'exp', 'auth_time', 'amr', 'acr', 'nonce', 'sid'],
-      ...['name', 'picture', 'email', 'email_verified', 'groups'],
+      ...['name', 'preferred_username', 'picture', 'email', 'email_verified', 'groups'],
     ],
     acr_values_supported: ACR_VALUES,
     prompt_values_supported: ['none', 'login', 'select_account', 'consent'],
