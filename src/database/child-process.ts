@@ -41,6 +41,8 @@ export async function spawnBoundToParent(
   });
   child.stdin?.on('error', () => {});
   await once(child, 'spawn');
+  // Such as that it cannot be ended.
+  child.on('error', () => {});
   return child;
 }
 

@@ -27,19 +27,22 @@ export function openTunnel(proxyUrl: string, target: string, signal: AbortSignal
     createConnection: () => wire,
     signal,
   });
+  // Node takes its own listeners away as soon as it has parsed the head, also when what limits the answer ends it.
+  const fail = (cause: Error) => reject(new ProxyError(FAILED, { cause }));
+  wire.on('error', fail);
   // The parser does not count the spaces around a value.
   const limit = () => {
-    if (wire.bytesRead > MAX_HEAD_BYTES) request.destroy(new Error('The answer of the proxy is too long'));
+    if (wire.bytesRead > MAX_HEAD_BYTES) wire.destroy(new Error('The answer of the proxy is too long'));
   };
   wire.on('data', limit);
   request.on('connect', ({ statusCode = 0 }, _, head) => {
     wire.off('data', limit);
     // TLS servers do not speak first.
-    if (statusCode >= 200 && statusCode < 300 && head.length === 0) return resolve(wire);
+    if (statusCode >= 200 && statusCode < 300 && head.length === 0 && !wire.destroyed) return resolve(wire);
     wire.destroy();
     return reject(new ProxyError(statusCode < 300 ? FAILED : 'the proxy refused it'));
   });
-  request.on('error', (cause) => reject(new ProxyError(FAILED, { cause })));
+  request.on('error', fail);
   request.on('close', () => reject(new ProxyError(FAILED)));
   request.end();
   return promise;

@@ -29,10 +29,12 @@ export class TlsAgent extends Agent {
     if (!this.#proxyUrl) return this.#wrap(connect(options as NetConnectOpts), options, callback);
     const { host, port, attemptSignal = AbortSignal.abort() } = options;
     const target = `${host?.includes(':') ? `[${host}]` : host}:${port}`;
-    openTunnel(this.#proxyUrl, target, attemptSignal).then(
-      (wire) => callback?.(null, this.#wrap(wire, options) as Duplex),
-      (error) => callback?.(error, undefined as unknown as Duplex),
-    );
+    openTunnel(this.#proxyUrl, target, attemptSignal)
+      .then((wire) => this.#wrap(wire, options) as Duplex)
+      .then(
+        (socket) => callback?.(null, socket),
+        (error) => callback?.(error, undefined as unknown as Duplex),
+      );
     return undefined;
   }
 

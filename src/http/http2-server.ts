@@ -63,7 +63,9 @@ export function createHttp2Server() {
   // Node emits `stream` only after it has given the stream all data that came with its head.
   const onCreated = (message: unknown) => {
     const { stream } = message as { readonly stream: ServerHttp2Stream };
-    if (stream.session && sessions.has(stream.session)) joinChunks(stream);
+    if (!stream.session || !sessions.has(stream.session)) return;
+    stream.on('error', () => {});
+    joinChunks(stream);
   };
   subscribe(STREAM_CREATED, onCreated);
   return {
@@ -151,7 +153,6 @@ export function serveStreams(
   server.removeAllListeners('stream');
   server.on('stream', (...event: StreamEvent) => {
     const [stream] = event;
-    stream.on('error', () => {});
     const connection = stream.session && sessions.get(stream.session);
     if (!connection || limit.refuse(stream, connection.requests)) return;
     const now = performance.now();

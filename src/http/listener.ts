@@ -38,7 +38,8 @@ interface Handlers {
   readonly handleStream: StreamHandler;
   /** Paths that need no Host header, because health checks of load balancers send none. */
   readonly pathsWithoutHost: ReadonlySet<string>;
-  onError(error: unknown, requestId: string): void;
+  /** There is no request if a connection could not be accepted. */
+  onError(error: unknown, requestId?: string): void;
 }
 
 /** How many connections the kernel queues. A client beyond that retries only after a second or more. */
@@ -79,6 +80,8 @@ export class Listener {
     const { server } = listener.#http1;
     server.listen({ port: options.port, host: options.host, backlog: BACKLOG });
     await once(server, 'listening');
+    // A connection may be lost before it is accepted, such as for want of kernel memory. `serve` reports it.
+    server.on('error', () => {});
     return listener;
   }
 
@@ -119,6 +122,7 @@ export class Listener {
       });
       server.on('checkExpectation', refuse('EXPECTATION_FAILED'));
     }
+    this.#http1.server.on('error', (error) => handlers.onError(error));
     this.#http2.server.on('connect', refuse('METHOD_NOT_ALLOWED'));
     serveStreams(this.#http2, handlers.handleStream, { scheduler: this.#scheduler, origin: this.#origin });
     this.#serving.resolve();

@@ -59,6 +59,8 @@ export async function openMetricsServer({ host, port, logger }: MetricsServerOpt
   server.on('clientError', (_error, socket) => socket.destroy());
   server.listen({ port, host });
   await once(server, 'listening');
+  // A connection may be lost before it is accepted.
+  server.on('error', (error) => logger.error({ err: error }, 'unexpected error'));
   // The address of a listening TCP server has this type.
   const address = server.address() as AddressInfo;
   const url = `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}/metrics`;

@@ -13,6 +13,8 @@ const TIMED_OUT = 'The endpoint did not answer in time: no connection was establ
 const NOT_HTTP = 'The response is not valid HTTP';
 const FAILED = 'The connection failed: the proxy cannot be reached, or gave no valid answer';
 const REFUSED = 'The connection failed: the proxy refused it';
+/** The limit on its answer may be reached first. */
+const UNUSABLE = expect.stringMatching(/^The connection failed: the proxy /);
 
 const certificate = await createCertificate();
 const trusted = getCACertificates('default');
@@ -63,6 +65,12 @@ const repeat = (first: string, next: string, everyMs: number) => (socket: Socket
   socket.on('close', () => clearInterval(timer));
 };
 
+/** In one write, so that Usher reads it at once. */
+const refuseWith =
+  (status: number, page: string, headers = '') =>
+  (socket: Socket) =>
+    socket.write(`HTTP/1.1 ${status} No\r\n${headers}content-length: ${page.length}\r\n\r\n${page}`);
+
 describe('a proxy that', () => {
   test.each<[string, (socket: Socket) => unknown, string, number?]>([
     ['says nothing', () => {}, TIMED_OUT, 400],
@@ -71,6 +79,12 @@ describe('a proxy that', () => {
     ['sends spaces without end', repeat('HTTP/1.1 200 OK\r\nx-a:', ' '.repeat(500), 1), FAILED],
     ['sends informational answers without end', repeat('', 'HTTP/1.1 103 Early Hints\r\n\r\n', 1), FAILED],
     ['refuses', (socket) => socket.write('HTTP/1.1 403 Forbidden\r\ncontent-length: 9\r\n\r\n'), REFUSED],
+    ['refuses with a page of 10,000 bytes', refuseWith(403, 'a'.repeat(10_000)), UNUSABLE],
+    ['asks for credentials with 64 KiB', refuseWith(407, 'a'.repeat(65_536)), UNUSABLE],
+    ['refuses with a head of 1,500 lines', refuseWith(403, '', 'x-a: b\r\n'.repeat(1_500)), UNUSABLE],
+    ['opens the tunnel with a head of 1,500 lines', refuseWith(200, '', 'x-a: b\r\n'.repeat(1_500)), UNUSABLE],
+    ['opens the tunnel and sends 64 KiB', (socket) => socket.write(OPEN + 'a'.repeat(65_536)), FAILED],
+    ['continues 1,000 times', (socket) => socket.write('HTTP/1.1 100 Continue\r\n\r\n'.repeat(1_000)), UNUSABLE],
     ['closes', (socket) => socket.end(), FAILED],
     ['resets', (socket) => socket.resetAndDestroy(), FAILED],
     ['speaks another protocol', (socket) => socket.write('SSH-2.0-OpenSSH_9.6\r\n'), FAILED],

@@ -182,7 +182,7 @@ test('behind a trusted proxy, a session records the last forwarded address, over
 test('a handler that throws is reported with the request ID and answered with 500', async () => {
   const reported: unknown[] = [];
   const failure = new Error('a bug');
-  const onError = (error: unknown, requestId: string) => reported.push([error, requestId]);
+  const onError = (error: unknown, requestId?: string) => reported.push([error, requestId]);
   await using listener = await serveListener(() => Promise.reject(failure), { onError });
   for (const httpVersion of ['1.1', '2'] as const) {
     const { status, body, headers } = await request(listener.url, { httpVersion, path: '/' });

@@ -6,7 +6,7 @@ import type { Certificate } from '../../src/http/tls.ts';
 interface Options {
   readonly tls?: Certificate;
   readonly keepAliveTimeoutMs?: number;
-  readonly onError?: (error: unknown, requestId: string) => void;
+  readonly onError?: (error: unknown, requestId?: string) => void;
 }
 
 /** Serves requests on a free port without a service. */
