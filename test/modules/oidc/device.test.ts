@@ -90,17 +90,26 @@ describe('the device', () => {
     expect(next.body.refresh_token).not.toBe(body.refresh_token);
   });
 
-  it('waits five seconds longer each time it did not wait', async () => {
+  it('waits five seconds longer each time it did not wait, but for a second', async () => {
     const device = await beginDevice(service, shop);
     expect(await errorOf(ask(device))).toBe('400 authorization_pending');
-    clock.advance(5 * SECOND - 1);
+    clock.advance(4 * SECOND - 1);
     expect(await errorOf(ask(device))).toBe('400 slow_down');
-    clock.advance(10 * SECOND - 1);
+    clock.advance(9 * SECOND - 1);
     expect(await errorOf(ask(device))).toBe('400 slow_down');
-    clock.advance(15 * SECOND);
+    clock.advance(14 * SECOND);
     expect(await errorOf(ask(device))).toBe('400 authorization_pending');
-    clock.advance(15 * SECOND - 1);
+    clock.advance(14 * SECOND - 1);
     expect(await errorOf(ask(device))).toBe('400 slow_down');
+  });
+
+  it('may ask by a ticker, whose questions take longer one time than another', async () => {
+    const device = await beginDevice(service, shop);
+    for (const delayMs of [40, 5, 900, 0, 120, 3]) {
+      clock.advance(delayMs);
+      expect(await errorOf(ask(device))).toBe('400 authorization_pending');
+      clock.advance(5 * SECOND - delayMs);
+    }
   });
 
   it('learns that the person has denied it, before or after the login', async () => {

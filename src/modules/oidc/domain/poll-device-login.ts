@@ -39,6 +39,9 @@ export async function pollDeviceLogin(
   throw new OidcError('invalid_grant');
 }
 
+/** A device that asks by a ticker asks early after a question that was slow. */
+const LEEWAY_SECONDS = sql.raw('1');
+
 /**
  * `known` locks the row, so that the update compares with the newest one: of two questions at once one finds the other,
  * and of two redemptions one finds none.
@@ -51,7 +54,8 @@ const poll = statement('poll_device_login', {
   redeemedAt: loginIntents.redeemedAt,
 })`
   with known as (
-    select application_id, polled_at > ${p.instant('now')} - poll_seconds * interval '1 second' as is_too_fast from login_intents
+    select application_id, polled_at > ${p.instant('now')} - (poll_seconds - ${LEEWAY_SECONDS}) * interval '1 second' as is_too_fast
+    from login_intents
     where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('loginIntentId')} and response_mode = 'device'
       and client_id is not distinct from ${p.text('forClient')} and redeemed_at is null
     for update
