@@ -53,13 +53,13 @@ export const unfinishedChanges = pgTable(
   'unfinished_changes',
   {
     id: uuid('id').primaryKey(),
-    kind: text('kind').$type<'application' | 'group' | 'user'>().notNull(),
-    /** The ID of the application, group or user. */
+    kind: text('kind').$type<'application' | 'group' | 'invitation' | 'user'>().notNull(),
+    /** The ID of the application, group or user. The user of an invitation. */
     subjectId: uuid('subject_id').notNull(),
-    /** Of a group: the applications that its members may have lost, and those that see its members change. */
+    /** The applications that users may have lost. Of a group, also those that see its members change. */
     losingIds: uuid('losing_ids').array().notNull().default([]),
     seeingIds: uuid('seeing_ids').array().notNull().default([]),
-    /** Whether the group goes. */
+    /** Whether the group goes, or a user who was nothing but the invitation. */
     isRemoval: boolean('is_removal').notNull().default(false),
     step: smallint('step').notNull().default(0),
     /** How far the step has come: the ID of the last row that is done. */

@@ -1,4 +1,5 @@
 import type { Database } from '../database/database.ts';
+import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
 import type { Call } from '../domain/core/call.ts';
 import { listUnfinished, type UnfinishedChange } from '../domain/core/unfinished-changes.ts';
 import { isWaiting, takeStep } from '../domain/lifecycle/finish-change.ts';
@@ -42,7 +43,10 @@ export async function finishChanges(
   { clock, signal, onMessage }: FinishingOptions,
 ): Promise<void> {
   const callNow = (): Call => {
-    return { run: database.within(performance.now() + BATCH_TIMEOUT_MS), now: clock(), onMessage };
+    const now = clock();
+    const run = database.within(performance.now() + BATCH_TIMEOUT_MS);
+    // The audit log has the calls. It has no event yet of a user who is erased with an invitation.
+    return { run: withAudit(run, { ...BY_USHER, action: 'ExpireInvitation', now }), now, onMessage };
   };
   const failures: unknown[] = [];
   let changes: readonly UnfinishedChange[] = [];

@@ -11,8 +11,8 @@ import type { Call } from './call.ts';
 /** How long a process may be silent before another one goes on. */
 const LEASE_MS = 5_000;
 
-const { id, kind, subjectId, losingIds, step, after, createdAt, dueAt } = unfinishedChanges;
-const columns = { id, kind, subjectId, losingIds, step, after, createdAt, dueAt };
+const { id, kind, subjectId, losingIds, isRemoval, step, after, createdAt, dueAt } = unfinishedChanges;
+const columns = { id, kind, subjectId, losingIds, isRemoval, step, after, createdAt, dueAt };
 
 export type UnfinishedChange = RowOfType<typeof columns>;
 

@@ -16,7 +16,6 @@ import { endLateSessions } from '../sessions/late-sessions.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { cutoffParameter, isStillSignedIn } from '../users/still-signed-in.ts';
 import { type User, userColumns } from '../users/user.ts';
-import { deletePasskeysOfDeleted } from './finish-change.ts';
 
 const rules = { userId: uuid };
 type Request = Unchecked<keyof typeof rules>;
@@ -151,6 +150,10 @@ const markUserDeleted = statement('mark_user_deleted', HAS_MESSAGES)`
     delete from passkeys k using deleted where k.user_id = deleted.id
   ), ${messagesOf(sessionsRevoked(sql`ended`), userDeleted(sql`deleted`), ...loggedOutEverywhere(sql`deleted`))}
   select ${notified} from deleted`;
+
+export const deletePasskeysOfDeleted = statement('delete_passkeys_of_deleted_user')`
+  delete from passkeys k using users
+  where users.id = ${p.uuid('userId')} and users.deleted_at is not null and k.user_id = users.id`;
 
 const eraseProfile = createErasure('erase_user');
 

@@ -14,7 +14,9 @@ import { CUTOFF_LIFETIME_MS, isGrantAfterOwnCutoffs, removeCutoffOfRefused, runC
 import { endLateSessions } from '../sessions/late-sessions.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { userColumns } from '../users/user.ts';
-import { cutOffLost, cutOffRefusedOfOne, lossMessages } from './lost-access.ts';
+import { deletePasskeysOfDeleted } from './end-user.ts';
+import { cutOffLost, cutOffRefused, cutOffRefusedOfOne, lossMessages } from './lost-access.ts';
+import { removeInvitedUser } from './remove-invited-user.ts';
 
 /** Rows of a batch, or pairs of a user and an application. */
 const BATCH = 500;
@@ -164,9 +166,14 @@ const cleanUser: Step['read'] = async (call, { subjectId: userId }) => {
   return { userIds: [] };
 };
 
-export const deletePasskeysOfDeleted = statement('delete_passkeys_of_deleted_user')`
-  delete from passkeys k using users
-  where users.id = ${p.uuid('userId')} and users.deleted_at is not null and k.user_id = users.id`;
+const endInvitation: Step['read'] = async (call, { subjectId: userId, losingIds, isRemoval }) => {
+  await cutOffRefused(
+    call,
+    losingIds.map((applicationId) => [applicationId, userId]),
+  );
+  if (isRemoval) await removeInvitedUser(call, userId);
+  return { userIds: [] };
+};
 
 const advance = statement('advance_unfinished_change', DONE)`
   with ${claimed} select '[]'::json as user_ids, '[]'::json as notified_ids from claimed`;
@@ -179,6 +186,7 @@ const STEPS: Readonly<Record<UnfinishedChange['kind'], readonly Step[]>> = {
     { read: readBy(selectGrants), end: endRefused },
   ],
   group: [{ read: readBy(selectMembers), end: endMembers }],
+  invitation: [{ read: endInvitation, end: advance }],
   user: [
     { read: cleanUser, end: advance },
     { waitMs: SECOND_LOOK_MS, read: cleanUser, end: advance },

@@ -8,9 +8,12 @@ import type { Call } from '../../../src/domain/core/call.ts';
 import { setGroupAccess } from '../../../src/domain/groups/set-group-access.ts';
 import { deactivateUser, deleteUser, eraseUser } from '../../../src/domain/lifecycle/end-user.ts';
 import { endUserSessions } from '../../../src/domain/lifecycle/end-user-sessions.ts';
+import { deriveLoginCodeKeys } from '../../../src/domain/login/login-code.ts';
 import { finishChanges } from '../../../src/jobs/unfinished-changes.ts';
 import { deleteGroup } from '../../../src/modules/groups/domain/delete-group.ts';
 import { updateGroup } from '../../../src/modules/groups/domain/update-group.ts';
+import { inviteUserAsOperator } from '../../../src/modules/invitations/domain/invite-user.ts';
+import { revokeInvitation } from '../../../src/modules/invitations/domain/revoke-invitation.ts';
 import { LAYOUT } from '../../support/database.ts';
 import { dumpDatabase, tablesWith } from '../../support/database-dump.ts';
 import { createRsaJwk } from '../../support/oidc.ts';
@@ -62,6 +65,11 @@ function dyingCall(): Call & { readonly statements: string[] } {
     return databases[0].within(Number.POSITIVE_INFINITY)(statement, parameters);
   };
   return { run: withAudit(run, { ...BY_USHER, action: 'test', now }), now, statements };
+}
+
+function livingCall(): Call {
+  const now = new Date();
+  return { run: withAudit(databases[0].within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now }), now };
 }
 
 /** Runs the job of two replicas at the same time. */
@@ -277,3 +285,27 @@ test.each(Object.entries(ENDINGS))(
     expect(await sql`select from unfinished_changes where subject_id = ${userId}`).toEqual([]);
   },
 );
+
+test('a revoked invitation whose process ends after the statement leaves neither a stranger nor a sign-in', async () => {
+  const tenant = await createOidcTenant(service);
+  const applicationId = tenant.id;
+  const keys = deriveLoginCodeKeys(service.config.secrets.encryptionKeys ?? []);
+  const user = await createTestUser(service);
+  const inviting: Call = { ...livingCall(), notices: { toLanguage: () => 'en', wake: () => {} } };
+  const invite = (email: string) => inviteUserAsOperator(inviting, keys, { applicationId, email });
+  const mark = randomBytes(8).toString('hex');
+  const [ofUser, ofStranger] = [await invite(user.email), await invite(`${mark}@example.com`)];
+  await admin.updateApplication({ applicationId, restrictAccess: true });
+  await finish(21 * MINUTE);
+  const sessionId = await beginSession(service, tenant, user);
+  for (const { invitationId } of [ofUser, ofStranger]) {
+    const application = { ...tenant, id: applicationId, name: '', redirectUris: [] };
+    await revokeInvitation({ ...dyingCall(), application }, { invitationId });
+  }
+  expect(await tracesOf(mark)).toContain('users');
+  await finish();
+  expect(await tracesOf(mark)).toEqual([]);
+  expect(await clientsOf(replica, tenant).sessions.checkSession({ sessionId, maxStalenessMs: 0 })).toMatchObject({
+    active: false,
+  });
+});

@@ -48,8 +48,8 @@ export const INVITATION_FAULTS: readonly Fault[] = [
     ...at,
     what: 'An expired invitation leaves the address of a stranger',
     file: 'src/modules/invitations/domain/expire-invitations.ts',
-    find: 'if (withdrawn?.createdUser)',
-    replace: 'if (false)',
+    find: 'if (withdrawn) await goOn',
+    replace: 'if (false) await goOn',
     title: /the expiry of an open invitation erases the user/,
   },
   {
@@ -71,7 +71,7 @@ export const INVITATION_FAULTS: readonly Fault[] = [
   {
     ...at,
     what: 'A withdrawn invitation erases a user whom another application has',
-    file: 'src/modules/invitations/domain/remove-invited-user.ts',
+    file: 'src/domain/lifecycle/remove-invited-user.ts',
     find: 'and not exists (select 1 from added_users where user_id = ${userId})',
     replace: '',
     title: /an operator has added to another application/,
@@ -113,7 +113,7 @@ export const INVITATION_FAULTS: readonly Fault[] = [
     ...at,
     what: 'A revoked invitation leaves people inside a restricted application',
     file: 'src/modules/invitations/domain/revoke-invitation.ts',
-    find: 'await cutOffRefused(call, [[applicationId, userId]]);',
+    find: '  await goOn(call, unfinished.changeId);\n',
     replace: '',
     title: /until it is revoked/,
   },

@@ -2,7 +2,8 @@ import { sql } from 'drizzle-orm';
 import { invitations } from '../../../database/invitation-schema.ts';
 import { columnsOf, p, statement } from '../../../database/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
-import { removeInvitedUser } from './remove-invited-user.ts';
+import { unfinishedParameters } from '../../../domain/core/unfinished-changes.ts';
+import { goOn } from '../../../domain/lifecycle/finish-change.ts';
 import { createWithdrawal } from './withdraw-invitation.ts';
 
 const BATCH_SIZE = 100;
@@ -18,8 +19,9 @@ export async function expireInvitations(call: Call): Promise<boolean> {
       await run(acceptLate, { applicationId, invitationId, now });
       continue;
     }
-    const [withdrawn] = await run(expireOpen, { applicationId, invitationId, now });
-    if (withdrawn?.createdUser) await removeInvitedUser(call, withdrawn.userId);
+    const unfinished = unfinishedParameters(now);
+    const [withdrawn] = await run(expireOpen, { applicationId, invitationId, now, ...unfinished });
+    if (withdrawn) await goOn(call, unfinished.changeId);
   }
   return expired.length === BATCH_SIZE;
 }

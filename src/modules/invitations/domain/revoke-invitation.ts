@@ -2,9 +2,9 @@ import { sql } from 'drizzle-orm';
 import { p } from '../../../database/template.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
+import { unfinishedParameters } from '../../../domain/core/unfinished-changes.ts';
 import { check, type Unchecked, uuid } from '../../../domain/core/validation.ts';
-import { cutOffRefused } from '../../../domain/lifecycle/lost-access.ts';
-import { removeInvitedUser } from './remove-invited-user.ts';
+import { goOn } from '../../../domain/lifecycle/finish-change.ts';
 import { createWithdrawal } from './withdraw-invitation.ts';
 
 const rules = { invitationId: uuid };
@@ -19,13 +19,11 @@ const rules = { invitationId: uuid };
 export async function revokeInvitation(call: ApplicationCall, request: Unchecked<keyof typeof rules>): Promise<string> {
   const { invitationId } = check(request, rules);
   const applicationId = call.application.id;
-  const [revoked] = await call.run(revokeListed, { applicationId, invitationId, now: call.now });
+  const unfinished = unfinishedParameters(call.now);
+  const [revoked] = await call.run(revokeListed, { applicationId, invitationId, now: call.now, ...unfinished });
   if (!revoked) throw new ServiceError('INVITATION_NOT_FOUND');
-  const { userId, createdUser, acceptedAt } = revoked;
-  // A restricted application loses a user whom only the invitation has let in.
-  await cutOffRefused(call, [[applicationId, userId]]);
-  if (createdUser && !acceptedAt) await removeInvitedUser(call, userId);
-  return userId;
+  await goOn(call, unfinished.changeId);
+  return revoked.userId;
 }
 
 const revokeListed = createWithdrawal(

@@ -2,17 +2,16 @@ import { type SQL, sql } from 'drizzle-orm';
 import { invitations } from '../../../database/invitation-schema.ts';
 import { p, statement } from '../../../database/template.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
+import { leaveUnfinished } from '../../../domain/core/unfinished-changes.ts';
 
 /**
  * Returns a statement that removes an invitation if the condition holds, with the row of `added_users` that it has
- * inserted and its e-mail if that is not sent yet. Parameters: applicationId, invitationId, now.
+ * inserted and its e-mail if that is not sent yet. It leaves the rest to `goOn`: a restricted application loses a user
+ * whom only the invitation has let in, and a user who is nothing but the invitation is erased. Parameters:
+ * applicationId, invitationId, now, and those of `leaveUnfinished`.
  */
 export function createWithdrawal(name: string, condition: SQL) {
-  return statement(name, {
-    userId: invitations.userId,
-    createdUser: invitations.createdUser,
-    acceptedAt: invitations.acceptedAt,
-  })`
+  return statement(name, { userId: invitations.userId })`
   with withdrawn as (
     delete from invitations v
     where v.application_id = ${p.uuid('applicationId')} and v.id = ${p.uuid('invitationId')} and ${condition}
@@ -24,6 +23,11 @@ export function createWithdrawal(name: string, condition: SQL) {
   ), unsent as (
     delete from notices n using withdrawn w
     where n.application_id = ${p.uuid('applicationId')} and n.user_id = w.user_id and n.kind = 'invitation'
-  ), ${auditEvent({ resource: sql`user_id`, from: sql`withdrawn` })}
-  select user_id, created_user, accepted_at from withdrawn`;
+  ), ${auditEvent({ resource: sql`user_id`, from: sql`withdrawn` })}, ${leaveUnfinished('invitation', {
+    from: sql`withdrawn`,
+    subjectId: sql`user_id`,
+    losing: sql`array[${p.uuid('applicationId')}]`,
+    isRemoval: sql`created_user and accepted_at is null`,
+  })}
+  select user_id from withdrawn`;
 }

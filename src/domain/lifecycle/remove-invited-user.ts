@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { p } from '../../../database/template.ts';
-import type { Call } from '../../../domain/core/call.ts';
-import { createErasure, eraseUserIf } from '../../../domain/lifecycle/end-user.ts';
+import { p } from '../../database/template.ts';
+import type { Call } from '../core/call.ts';
+import { createErasure, eraseUserIf } from './end-user.ts';
 
 /**
  * Erases the user of a withdrawn invitation who is nothing but that invitation: nobody has ever signed in as the user,
