@@ -55,6 +55,30 @@ test.each([
       'user metadata: 1, users without a valid address: 1',
   ],
   [
+    'auth0',
+    'auth0-extension.jsonl',
+    [
+      { ...ada, externalId: 'google-oauth2|104012345678901234567', name: 'Ada Lovelace', identities: [google] },
+      { email: 'grace@example.com', name: 'Grace Hopper', emailVerified: false, identities: [] },
+    ],
+    'users converted: 2, left out: dates: 1, field favourite: 1, passwords: 1, users without a valid address: 1',
+  ],
+  [
+    'auth0',
+    'auth0.csv',
+    [
+      {
+        ...ada,
+        externalId: 'auth0|5f7c8ec7c33c6c004bbaf003',
+        name: 'Ada "Countess" Lovelace',
+        attributes: { plan: 'pro' },
+      },
+      { email: 'grace@example.com', isActive: false, identities: [{ provider: 'github', subject: '600001' }] },
+    ],
+    'users converted: 2, left out: passwords: 1',
+  ],
+  ['auth0', 'auth0-page.json', [{ ...ada, name: 'Ada Lovelace', identities: [google] }], 'users converted: 1'],
+  [
     'keycloak',
     'keycloak.json',
     [
@@ -68,8 +92,9 @@ test.each([
       },
       { email: 'grace@example.com', emailVerified: false, isActive: false },
     ],
-    'users converted: 2, left out: TOTP: 1, attributes: 1, groups: 1, identities of other providers: 1, ' +
-      'passkeys: 1, passwords: 1, phone numbers: 1, service accounts: 1, users without a valid address: 1',
+    'users converted: 2, left out: TOTP: 1, attributes: 1, field federationLink: 1, groups: 1, identities of other providers: 1, ' +
+      'passkeys: 1, passwords: 1, phone numbers: 1, required actions: 2, roles: 3, service accounts: 1, user names: 3, ' +
+      'users without a valid address: 1',
   ],
   [
     'supabase',
@@ -91,6 +116,38 @@ test.each([
     'supabase.json',
     [{ email: 'grace@example.com', name: 'Grace', emailVerified: true, isActive: false, identities: [github] }],
     'users converted: 1, left out: identities of other providers: 1, user metadata: 1',
+  ],
+  [
+    'supabase',
+    'supabase-admin.json',
+    [
+      {
+        ...ada,
+        externalId: '8d1c7a52-9b3f-4f57-8f0b-2d8f6e5a0001',
+        name: 'Ada Lovelace',
+        attributes: { plan: 'pro' },
+        identities: [google],
+      },
+    ],
+    'users converted: 1, left out: roles: 1, second factors: 1, user metadata: 1',
+  ],
+  [
+    'firebase',
+    'firebase-admin.json',
+    [
+      {
+        ...ada,
+        externalId: '3hGkqN8cVxYp0nZb1kQ3sT5uW7y1',
+        createdAt: '2021-03-01T09:00:00.000Z',
+        name: 'Ada Lovelace',
+        profileImage: 'https://lh3.googleusercontent.com/a/ada=s96-c',
+        attributes: { plan: 'pro', stripe_role: 'gold' },
+        identities: [google],
+      },
+      { email: 'grace@example.com', emailVerified: false, isActive: false },
+    ],
+    'users converted: 2, left out: field tenantId: 1, identities of other providers: 1, passwords: 1, ' +
+      'phone numbers: 1, second factors: 1',
   ],
   [
     'firebase',
@@ -138,6 +195,20 @@ test.each([
 
 test.each([
   ['auth0', '{"email":"ada@example.com"}\n[\n', 'Line 2 of the file is no JSON object'],
+  [
+    'auth0',
+    '{"surname":"Lovelace"}',
+    'The file has no user to convert, left out: field surname: 1, users without a valid address: 1',
+  ],
+  ['auth0', '', 'The file is empty'],
+  ['auth0', '[]', 'The file has no user to convert'],
+  ['auth0', '{"start":0,"users":[]}', 'The file has no user to convert'],
+  ['firebase', '{"users":[]}', 'The file has no user to convert'],
+  [
+    'keycloak',
+    '[{"username":"ada"}]',
+    'The file has no user to convert, left out: user names: 1, users without a valid address: 1',
+  ],
   ['firebase', '{"users":[', 'The file is no JSON with a list of users'],
   ['keycloak', '{"realm":"shop"}', 'The file is no JSON with a list of users'],
   ['supabase', 'id,email\n1,ada@example.com\n', 'The CSV has no column email_confirmed_at'],
@@ -148,6 +219,16 @@ test.each([
   const path = join(await createDirectory(), 'export');
   await writeFile(path, content);
   await expect(convert(product, path)).rejects.toThrow(message);
+});
+
+test('the command exits with 1 if it has read no user', async () => {
+  const path = join(await createDirectory(), 'export');
+  await writeFile(path, '{"Id":"auth0|1"}\n');
+  expect(await runCommand('convert-users', {}, 'auth0', path)).toEqual({
+    exitCode: 1,
+    stdout: '',
+    stderr: 'usher: The file has no user to convert, left out: passwords: 1, users without a valid address: 1\n',
+  });
 });
 
 test('the command writes lines to standard output, and counts without values to standard error', async () => {

@@ -5,6 +5,11 @@ import { joinNames } from './to-user-line.ts';
 
 export const clerk: Product = {
   read: (path) => readCsv(path, 'primary_email_address'),
+  fields: [
+    ...['id', 'first_name', 'last_name', 'username', 'primary_email_address', 'primary_phone_number', 'totp_secret'],
+    ...['verified_email_addresses', 'unverified_email_addresses', 'verified_phone_numbers', 'unverified_phone_numbers'],
+    ...['password_digest', 'password_hasher'],
+  ],
   toUser(row, drop) {
     const { primary_email_address: email } = row;
     const [verified, unverified] = [row.verified_email_addresses, row.unverified_email_addresses].map(split);

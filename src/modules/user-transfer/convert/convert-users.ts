@@ -5,11 +5,15 @@ import { firebase } from './firebase.ts';
 import { keycloak } from './keycloak.ts';
 import type { Product } from './product.ts';
 import { supabase } from './supabase.ts';
-import { toUserLine } from './to-user-line.ts';
+import { has, toUserLine } from './to-user-line.ts';
 
 const PRODUCTS: Readonly<Record<string, Product>> = { auth0, keycloak, supabase, firebase, clerk };
 
-/** Yields lines. At the end `report` gets one line with the counts of users, and of what is left out. @throws Error */
+/**
+ * Yields lines. At the end `report` gets one line with the counts of users, and of what is left out.
+ *
+ * @throws Error also if the file has no user to convert: it is probably of another product
+ */
 export async function* convertUsers(
   name: string | undefined,
   path: string | undefined,
@@ -20,7 +24,9 @@ export async function* convertUsers(
   let users = 0;
   const dropped = new Map<string, number>();
   const drop = (what: string) => dropped.set(what, (dropped.get(what) ?? 0) + 1);
+  const known = new Set(product.fields);
   for await (const row of product.read(path)) {
+    for (const [name, value] of Object.entries(row)) if (!known.has(name) && isFilled(value)) drop(nameField(name));
     const found = product.toUser(row, drop);
     const line = found && toUserLine(found, drop);
     if (!line) continue;
@@ -28,5 +34,18 @@ export async function* convertUsers(
     yield line;
   }
   const counts = [...dropped].map(([what, count]) => `${what}: ${count}`).sort();
-  report(`users converted: ${users}${counts.length > 0 ? `, left out: ${counts.join(', ')}` : ''}`);
+  const leftOut = counts.length > 0 ? `, left out: ${counts.join(', ')}` : '';
+  if (users === 0) throw new Error(`The file has no user to convert${leftOut}`);
+  report(`users converted: ${users}${leftOut}`);
+}
+
+/** Whether a field holds something that the user loses: not 0, nor the UUID that is all 0. */
+function isFilled(value: unknown): boolean {
+  if (value === false || /^[0-]+$/.test(String(value))) return false;
+  return typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : has(value);
+}
+
+/** Names are those of the product, unless somebody has chosen them, as in the export of Auth0. */
+function nameField(name: string): string {
+  return `field ${name.replaceAll(/[^\w .-]/g, '_').slice(0, 40)}`;
 }

@@ -2,7 +2,7 @@
 import { isObject } from '../../../encoding/json.ts';
 import type { Product } from './product.ts';
 import { readJson } from './read-export.ts';
-import { asList, joinNames } from './to-user-line.ts';
+import { asList, has, joinNames, toObject } from './to-user-line.ts';
 
 const CREDENTIALS: Readonly<Record<string, string>> = {
   password: 'passwords',
@@ -13,6 +13,21 @@ const CREDENTIALS: Readonly<Record<string, string>> = {
 
 export const keycloak: Product = {
   read: readJson,
+  fields: [
+    ...[
+      'id',
+      'username',
+      'email',
+      'emailVerified',
+      'enabled',
+      'firstName',
+      'lastName',
+      'createdTimestamp',
+      'attributes',
+    ],
+    ...['credentials', 'groups', 'federatedIdentities', 'realmRoles', 'clientRoles', 'requiredActions', 'totp', 'self'],
+    ...['serviceAccountClientId', 'disableableCredentialTypes', 'notBefore', 'access', 'origin', 'userProfileMetadata'],
+  ],
   toUser(row, drop) {
     if (row.serviceAccountClientId) {
       drop('service accounts');
@@ -21,7 +36,13 @@ export const keycloak: Product = {
     for (const { type } of asList(row.credentials)) drop(CREDENTIALS[String(type)] ?? 'other credentials');
     const { phoneNumber, phoneNumberVerified: _, ...attributes } = isObject(row.attributes) ? row.attributes : {};
     if (phoneNumber) drop('phone numbers');
-    const groups = Array.isArray(row.groups) ? row.groups : [];
+    if (has(row.username) && row.username !== row.email) drop('user names');
+    for (const role of [...asArray(row.realmRoles), ...Object.values(toObject(row.clientRoles)).flatMap(asArray)]) {
+      // Every user has those of the realm.
+      if (!String(role).startsWith('default-roles-')) drop('roles');
+    }
+    for (const _action of asArray(row.requiredActions)) drop('required actions');
+    const groups = asArray(row.groups);
     return {
       externalId: row.id,
       email: row.email,
@@ -39,6 +60,10 @@ export const keycloak: Product = {
     };
   },
 };
+
+function asArray(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
 
 /** Keycloak has a list for each attribute. */
 function unwrap(value: unknown): unknown {

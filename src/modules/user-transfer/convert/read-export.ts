@@ -21,8 +21,8 @@ export async function* readJsonLines(path: string): AsyncGenerator<Row> {
   }
 }
 
-/** Yields rows by the names in the first line. A field in quotes may have line ends. */
-export async function* readCsv(path: string, required: string): AsyncGenerator<Row> {
+/** Yields rows by the names in the first line, which has the required one. A field in quotes may have line ends. */
+export async function* readCsv(path: string, required = ''): AsyncGenerator<Row> {
   let columns: string[] | undefined;
   let record = '';
   let isInQuotes = false;
@@ -36,7 +36,7 @@ export async function* readCsv(path: string, required: string): AsyncGenerator<R
     }
     const fields = readFields(record);
     if (columns === undefined) {
-      if (!fields.includes(required)) throw new Error(`The CSV has no column ${required}`);
+      if (required !== '' && !fields.includes(required)) throw new Error(`The CSV has no column ${required}`);
       columns = fields;
     } else if (record !== '') yield Object.fromEntries(columns.map((name, at) => [name, fields[at] ?? '']));
     record = '';
@@ -49,17 +49,23 @@ function readFields(record: string): string[] {
   return [...`,${record}`.matchAll(FIELD)].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? '');
 }
 
-/** Reads an array, or that in the field `users` of an object, as a whole: JSON needs it. */
+/** Reads an array, or that in the field `users` of an object or of its `data`, as a whole: JSON needs it. */
 export async function* readJson(path: string): AsyncGenerator<Row> {
   const json = toJson(await readFile(path, 'utf8'));
-  const rows = isObject(json) ? json.users : json;
+  const rows = isObject(json) ? (json.users ?? (isObject(json.data) ? json.data.users : undefined)) : json;
   if (!Array.isArray(rows) || !rows.every(isObject)) throw new Error('The file is no JSON with a list of users');
   yield* rows;
 }
 
-export async function isJson(path: string): Promise<boolean> {
-  for await (const chunk of createReadStream(path, 'utf8')) return /^[\uFEFF\s]*[[{]/.test(String(chunk));
-  return false;
+/** Returns whether the file is one JSON value, a JSON object per line, or something else. */
+export async function formatOf(path: string): Promise<'json' | 'lines' | 'csv'> {
+  for await (const chunk of createReadStream(path, 'utf8')) {
+    const text = String(chunk).replace(/^[\uFEFF\s]+/, '');
+    const [line = '', ...more] = text.split('\n', 2);
+    if (text.startsWith('{') && (more.length === 0 || line.trimEnd().endsWith('}'))) return 'lines';
+    return /^[[{]/.test(text) ? 'json' : 'csv';
+  }
+  return 'csv';
 }
 
 function toJson(text: string): unknown {

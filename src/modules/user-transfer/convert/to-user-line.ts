@@ -5,7 +5,7 @@ import { groupRules } from '../../../domain/groups/group.ts';
 import { attributesRule } from '../../../domain/users/attributes.ts';
 import { profileRules } from '../../../domain/users/user.ts';
 import { isInRange } from '../../../encoding/instants.ts';
-import { isObject } from '../../../encoding/json.ts';
+import { isObject, parseObject } from '../../../encoding/json.ts';
 import type { Row } from './read-export.ts';
 
 /** Counts things that are left out, by their plural. */
@@ -64,13 +64,33 @@ export function toUserLine(found: FoundUser, drop: Drop): string | undefined {
     emailVerified,
     name: keep(profileRules.name, found.name, 'names'),
     profileImage: keep(profileRules.profileImage, found.profileImage, 'images'),
-    createdAt: toInstant(found.createdAt),
+    createdAt: toInstant(found.createdAt, drop),
     isActive,
     attributes: toAttributes(found.attributes, drop),
     groups,
     identities,
   };
   return `${JSON.stringify(line)}\n`;
+}
+
+/** Returns whether there is a value. CSV has a null as nothing, or in the words of psql. */
+export function has(value: unknown): boolean {
+  return value !== undefined && value !== null && !['', 'null', 'NULL', '\\N'].includes(String(value));
+}
+
+/** CSV has a boolean as text, and psql as a letter. */
+export function isTrue(value: unknown): boolean {
+  return ['true', 't'].includes(String(value).toLowerCase());
+}
+
+/** CSV has JSON as text. */
+export function toValue(value: unknown): unknown {
+  return typeof value === 'string' ? parseObject(`{"value":${value}}`)?.value : value;
+}
+
+export function toObject(value: unknown): Row {
+  const object = toValue(value);
+  return isObject(object) ? object : {};
 }
 
 export function asList(value: unknown): readonly Row[] {
@@ -105,9 +125,12 @@ function toAttributes(value: unknown, drop: Drop): Row | undefined {
   return Object.keys(attributes).length > 0 ? attributes : undefined;
 }
 
-function toInstant(value: unknown): string | undefined {
+function toInstant(value: unknown, drop: Drop): string | undefined {
+  if (!has(value)) return undefined;
+  // `listUsers` of Firebase has dates as HTTP writes them, and an export of Supabase as Postgres does.
   const isMilliseconds = typeof value === 'number' || /^\d+$/.test(String(value));
-  // An export of Supabase has instants as Postgres writes them.
   const date = isMilliseconds ? new Date(Number(value)) : readStoredInstant(String(value));
-  return isInRange(date) ? date.toISOString() : undefined;
+  if (isInRange(date)) return date.toISOString();
+  drop('dates');
+  return undefined;
 }
