@@ -957,7 +957,8 @@ export const CreateUserResponseSchema: GenMessage<CreateUserResponse> = /*@__PUR
  */
 export type BatchCreateUsersRequest = Message<"usher.v1.BatchCreateUsersRequest"> & {
   /**
-   * 1 to 100 users.
+   * 1 to 100 users. A request has at most 64 KiB, which users with passkeys and
+   * attributes soon exceed: send them in several calls, or import a file.
    *
    * @generated from field: repeated usher.v1.UserToCreate users = 1;
    */

@@ -383,7 +383,8 @@ export type BatchCheckInRequest = Message<"usher.v1.BatchCheckInRequest"> & {
   eventId: string;
 
   /**
-   * 1 to 200 scans. They are decided in this order.
+   * 1 to 200 scans. They are decided in this order. A request has at most 64 KiB,
+   * which 200 scans with long IDs exceed: send them in several calls.
    *
    * @generated from field: repeated usher.v1.Scan scans = 2;
    */
@@ -591,7 +592,9 @@ export type BatchPutAttendeesRequest = Message<"usher.v1.BatchPutAttendeesReques
   eventId: string;
 
   /**
-   * 1 to 500. Of an attendee who comes twice, the last one counts.
+   * 1 to 500. Of an attendee who comes twice, the last one counts. A request has
+   * at most 64 KiB, which 500 attendees with long IDs and labels exceed: send
+   * them in several calls.
    *
    * @generated from field: repeated usher.v1.AttendeeToPut attendees = 2;
    */
@@ -778,7 +781,8 @@ export type DeleteAttendeesRequest = Message<"usher.v1.DeleteAttendeesRequest"> 
   eventId: string;
 
   /**
-   * 1 to 500.
+   * 1 to 500. A request has at most 64 KiB, which 500 long IDs exceed: send them
+   * in several calls.
    *
    * @generated from field: repeated string attendee_ids = 2;
    */

@@ -1,7 +1,7 @@
 /** The pages of an event: its figures, its list, who was refused, and its rules. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
-import { readAttendeeLines } from '../../../src/modules/console/parts/attendee-lines.ts';
+import { type AttendeeLine, readAttendeeLines } from '../../../src/modules/console/parts/attendee-lines.ts';
 import { MINUTE } from '../../support/clock.ts';
 import { ConsoleFixture, OPERATORS } from '../../support/console-fixture.ts';
 import { clientsOf } from '../../support/service.ts';
@@ -94,8 +94,74 @@ test('more than one call takes is added, and a list is longer than other forms',
 });
 
 test('an empty paste is not stored', () => {
-  expect(readAttendeeLines(' \n\r\n')).toEqual([]);
+  expect(readAttendeeLines(' \n\r\n\ufeff').lines).toEqual([]);
 });
+
+const SPREADSHEETS = [
+  ['semicolons', 'a-1;Lovelace, Ada\na-2;Hopper, Grace', ['a-1=Lovelace, Ada', 'a-2=Hopper, Grace']],
+  ['a semicolon in a name', 'a-1,Ada; Countess\n"a;2","Grace"', ['a-1=Ada; Countess', 'a;2=Grace']],
+  ['the first line of Excel', 'sep=;\r\na-1;Ada, Countess', ['a-1=Ada, Countess']],
+  ['quotes after what has no width', 'a-1,\u200b"Ada, Countess"\u00a0', ['a-1=Ada, Countess']],
+  ['a byte order mark', '\ufeffa-1;Ada\n\ufeff"a-2";Grace', ['a-1=Ada', 'a-2=Grace']],
+] as const;
+
+test.each(SPREADSHEETS)('pasted lines with %s are read', (_, text, attendees) => {
+  expect(readAttendeeLines(text).lines.map(describeLine)).toEqual(attendees);
+});
+
+test('spaces without width go from the ends of cells, and an ID with one is refused', () => {
+  const text = '\u200ba-1\u200b,\u200eAda\u202c\n\u2060a-2\u00a0,Zoë\u200d👩\u200d🚀\na\u200b-3,Eve';
+  expect(readAttendeeLines(text).lines.map(describeLine)).toEqual([
+    'a-1=Ada',
+    'a-2=Zoë\u200d👩\u200d🚀',
+    '3: The ID has an invisible character, U+200B, that no scanner would find',
+  ]);
+});
+
+test.each([
+  ['ID,Name\na-1,Ada', ['a-1=Ada']],
+  ['\ufeffTicket-Nr.;Gast\na-1;Ada', ['a-1=Ada']],
+  ['Full name\tAttendee ID\nAda\ta-1', ['a-1=Ada']],
+  ['attendeeId\na-1', ['a-1']],
+])('the heading of %j is left out', (text, attendees) => {
+  const { heading, lines } = readAttendeeLines(text);
+  expect([heading?.number, lines.map(describeLine)]).toEqual([
+    1,
+    attendees.map((each) => (each.includes('=') ? each : `${each}=`)),
+  ]);
+  expect(readAttendeeLines(text, { mayHaveHeading: false })).toMatchObject({ lines: [{ number: 1 }, { number: 2 }] });
+});
+
+test.each([
+  ['a-1,"Ada\na-2,Grace', ['1: has a quote that does not close', 'a-2=Grace']],
+  ['a-1,"Ada\nLovelace"\na-2,Grace', ['1: has a quote that line 2 closes', 'a-2=Grace']],
+  ['a-1,Ada\na-2, "Grace', ['a-1=Ada', '2: has a quote that does not close']],
+  ['"a-1" x,Ada\na-2,Grace', ['1: has a quote that does not close, or text after one', 'a-2=Grace']],
+  ['a-1;Ada\na-2,Grace\na-3', ['a-1=Ada', '2: has a comma and no semicolon, as other lines have', 'a-3=']],
+  ['a-1;Ada;Lovelace', ['1: has more than an ID and a name; put a name with a semicolon in quotes']],
+])('the lines of %j that cannot be understood are refused with their number', (text, lines) => {
+  const read = readAttendeeLines(text).lines.map(describeLine);
+  expect(read).toEqual(lines.map((line) => (/^\d: /.test(line) ? expect.stringContaining(line) : line)));
+});
+
+test('the check names the heading that it leaves out, and stores the rest', async () => {
+  const { path, readAttendees } = await openEvent();
+  const form = `${path}/attendees/import`;
+  const lines = '\ufeffName;ID\nLovelace, Ada;a-1\nName;ID\n';
+  const checked = await browser.submit(await browser.open(form), form, { lines });
+  expect(checked.text).toContain('Line 1 is a heading and is left out: Name;ID');
+  expect(checked.text).toContain('2 attendees to add');
+  await browser.submit(checked, form);
+  expect(await readAttendees()).toEqual(['ID Name false', 'a-1 Lovelace, Ada false']);
+});
+
+test('long lines of quotes are refused, and keep nobody waiting', () => {
+  const read = (length: number) => readAttendeeLines(`a,${'"'.repeat(length)}x\n`.repeat(3)).lines;
+  for (const length of [60_000, 60_001]) expect(read(length)).toHaveLength(3);
+});
+
+const describeLine = ({ number, attendeeId, label, problem }: AttendeeLine) =>
+  problem ? `${number}: ${problem}` : `${attendeeId}=${label}`;
 
 test('an attendee is found, blocked with the name kept, admitted again and removed', async () => {
   const { eventId, path, readAttendees } = await openEvent({ admission: 'LISTED' });

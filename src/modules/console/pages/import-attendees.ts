@@ -15,7 +15,7 @@ import type { ConsolePage, Reply } from '../route.ts';
 /** Names and IDs that are shown before they are stored. */
 const SHOWN_LINES = 100;
 
-const NOTE = html`One per line: attendee ID, then a comma or a tab, then the name that the scanner shows. Lines of a spreadsheet can be pasted as they are. Up to 64 KiB at a time; for more, use <code>BatchPutAttendees</code>.`;
+const NOTE = html`One per line: attendee ID, then a comma, semicolon or tab, then the name that the scanner shows. Lines of a spreadsheet can be pasted as they are, also with their heading. Up to 64 KiB at a time; for more, use <code>BatchPutAttendees</code>.`;
 
 export async function showImport(request: ConsoleRequest): Promise<ConsolePage> {
   await getEvent(await inApplication(request), { eventId: request.params.e });
@@ -39,9 +39,11 @@ ${renderForm(`${pathOfEvent(request)}/attendees/import`, content, 'fields tight'
 export async function importByForm(request: ConsoleRequest): Promise<Reply> {
   const { form, params } = request;
   await getEvent(await inApplication(request), { eventId: params.e });
-  const lines = readAttendeeLines(form.get('lines') ?? '');
+  const isConfirmed = form.has('confirmed');
+  // What is confirmed was checked before, and has no heading any more.
+  const { heading, lines } = readAttendeeLines(form.get('lines') ?? '', { mayHaveHeading: !isConfirmed });
   const accepted = lines.filter(({ problem }) => !problem);
-  if (!form.has('confirmed') || accepted.length === 0) return renderCheck(request, lines);
+  if (!isConfirmed || accepted.length === 0) return renderCheck(request, lines, heading);
   const attendees = accepted.map(({ attendeeId, label }) => ({ attendeeId, label }));
   for (let at = 0; at < attendees.length; at += MAX_CHANGED_ATTENDEES) {
     const batch = attendees.slice(at, at + MAX_CHANGED_ATTENDEES);
@@ -51,7 +53,7 @@ export async function importByForm(request: ConsoleRequest): Promise<Reply> {
 }
 
 /** Shows what would be stored, and which lines are refused and why. */
-function renderCheck(request: ConsoleRequest, lines: readonly AttendeeLine[]): ConsolePage {
+function renderCheck(request: ConsoleRequest, lines: readonly AttendeeLine[], heading?: AttendeeLine): ConsolePage {
   const accepted = lines.filter(({ problem }) => !problem);
   const refused = lines.filter(({ problem }) => problem);
   const back = html`<a class="button second" href="${pathOfEvent(request)}/attendees/import">Back</a>`;
@@ -59,6 +61,7 @@ function renderCheck(request: ConsoleRequest, lines: readonly AttendeeLine[]): C
     request,
     html`${refused.length > 0 && renderRefused(refused)}
 <h2 id="accepted">${describe(accepted.length)} to add</h2>
+${heading && html`<p>Line ${String(heading.number)} is a heading and is left out: <q>${isolate(heading.text)}</q></p>`}
 <p class="small soft">Whoever is on the list already gets the new name, and is not blocked any more.</p>
 ${renderRows({ labelledBy: 'accepted', columns: COLUMNS, rows: accepted.slice(0, SHOWN_LINES), empty: 'No line can be added.' })}
 ${accepted.length > SHOWN_LINES && html`<p class="small soft">And ${describe(accepted.length - SHOWN_LINES)} more.</p>`}
