@@ -111,6 +111,22 @@ test.runIf(isOnOneServer)(
   },
 );
 
+test.runIf(isOnOneServer)('a later code that is being redeemed during EraseUser leaves no grant', async () => {
+  const tenant = await createOidcTenant(service);
+  const user = await createTestUser(service);
+  await redeem(service, tenant, await signInForCode(service, tenant, user));
+  clock.advance(10 * SECOND);
+  const code = await signInForCode(service, tenant, user);
+  const openGate = await closeGate('oidc_grants');
+  const redemption = redeem(service, tenant, code);
+  await expect.poll(halted).toHaveLength(1);
+  await admin.eraseUser({ userId: user.id });
+  await openGate();
+  // The session of the first code is gone, so the statement runs again, and finds no user.
+  expect(await redemption).toMatchObject(INVALID_GRANT);
+  expect(await sql`select from oidc_grants where user_id = ${user.id}`).toEqual([]);
+});
+
 const halted = () => sql`
   select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`;
 

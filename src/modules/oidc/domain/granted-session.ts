@@ -118,7 +118,11 @@ async function findOrBeginSession(
   const { applicationId, userId } = parameters;
   for (let tried = firstTry?.found; ; tried = undefined) {
     const found = tried ?? (await run(parameters));
-    if (!found?.isAccepted) throw new OidcError('invalid_grant');
+    if (!found?.isAccepted) {
+      // An earlier turn may have inserted the grant, and an erasure that has committed since has not seen it.
+      if (isNewGrant) await removeIfErased(call, userId);
+      throw new OidcError('invalid_grant');
+    }
     const { isOutdated, session, scopeNames, notifiedIds = [] } = found;
     const { sid, grantAssurance, isEmailVerified, preferredUsername, groups } = found;
     if (isOutdated) {
