@@ -309,6 +309,88 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     expect(await page.locator('video').isVisible()).toBe(false);
   });
 
+  /** Ways in which the storage of a browser fails, as functions of the page that begin a transaction. */
+  const BREAKS: Readonly<Record<string, string>> = {
+    'refuses transactions': `() => { throw new DOMException('Disk failure', 'UnknownError'); }`,
+    'aborts transactions': `(begin) => {
+      const transaction = begin();
+      queueMicrotask(() => transaction.abort());
+      return transaction;
+    }`,
+    'closes the database': `(begin, database) => {
+      database.close();
+      indexedDB.open = () => { throw new DOMException('Connection lost', 'UnknownError'); };
+      return begin();
+    }`,
+  };
+  const breakStorage = (how: string) => `(() => {
+    window.working = IDBDatabase.prototype.transaction;
+    IDBDatabase.prototype.transaction = function (...all) {
+      return (${how})(() => window.working.apply(this, all), this);
+    };
+  })()`;
+  const MEND = `IDBDatabase.prototype.transaction = window.working, delete indexedDB.open`;
+
+  test.each(Object.entries(BREAKS))(
+    'a browser that %s for a while says so, loses nothing, and goes on by itself',
+    async (_name, how) => {
+      const { app, events, eventId, readCheckIns } = await openEvent({ admission: 'LISTED' }, [{ attendeeId: 'ada' }]);
+      const { page } = await openDevice(app.url);
+      const state = () => page.locator('#online').textContent();
+      await page.evaluate(breakStorage(how));
+      await expect.poll(state, { timeout: 20_000 }).toContain('This device fails');
+      await scan(page, 'ada', 'Not stored: scan again\\s+ada');
+      expect(await readCheckIns()).toEqual([]);
+      await page.evaluate(MEND);
+      await expect.poll(state, { timeout: 20_000 }).toBe('Online');
+      await events.batchPutAttendees({ eventId, attendees: [{ attendeeId: 'joan' }] });
+      await scan(page, 'ada', 'Let in\\s+ada');
+      await scan(page, 'joan', 'Let in\\s+joan');
+      expect(await readCheckIns()).toEqual(['ada -', 'joan -']);
+      await expectState(page, { online: 'Online', waiting: '0 to upload' });
+    },
+  );
+
+  test('whom the door lets in without a network is counted at once, and once', async () => {
+    const attendees = ['ada', 'grace', 'joan'].map((attendeeId) => ({ attendeeId }));
+    const { app, readCheckIns } = await openEvent({ admission: 'LISTED', capacity: 3 }, attendees);
+    const { context, page } = await openDevice(app.url);
+    await scan(page, 'ada', 'Let in');
+    await expectState(page, { inside: '1 of 3 inside' });
+    await cut(context, page);
+    await scan(page, 'grace', 'Let in');
+    await expectState(page, { inside: '2 of 3 inside' });
+    await scan(page, 'grace', 'Already inside');
+    await scan(page, 'joan', 'Let in');
+    await expectState(page, { inside: '3 of 3 inside' });
+    await scan(page, 'mary', 'Not on the list');
+    await page.reload();
+    await expectState(page, { inside: '3 of 3 inside', waiting: '2 to upload' });
+    await restore(context, page);
+    await expectState(page, { inside: '3 of 3 inside' });
+    expect(await readCheckIns()).toEqual(['ada -', 'grace -', 'joan -']);
+  });
+
+  test('codes of the camera come without what readers add around them, and a camera that stops says so', async () => {
+    const { app, readCheckIns } = await openEvent({}, []);
+    const context = await chrome.newContext();
+    onTestFinished(() => context.close());
+    await context.addInitScript(`window.codes = [' ', '\\ufeffT-1', 'T-2\\n', 'T-3\\u00a0 ', '\\u001dT-4\\u0000', 'T 5\\u200b\\r\\n'];
+    window.BarcodeDetector = class {
+      async detect() { return window.codes.splice(0, 1).map((rawValue) => ({ rawValue })); }
+    }`);
+    const page = await context.newPage();
+    await page.goto(app.url);
+    await page.getByRole('button', { name: 'Open the camera' }).click();
+    await expect.poll(readCheckIns).toEqual(['T 5 -', 'T-1 -', 'T-2 -', 'T-3 -', 'T-4 -']);
+    await page.evaluate(`document.querySelector('video').srcObject.getTracks()[0].dispatchEvent(new Event('ended'))`);
+    await expectState(page, { 'camera-problem': 'The camera has stopped. Open it again.' });
+    await page.evaluate(`BarcodeDetector.prototype.detect = async () => { throw new Error('Service unavailable'); }`);
+    await page.getByRole('button', { name: 'Open the camera' }).click();
+    await expectState(page, { 'camera-problem': 'The camera reads no codes: Service unavailable' });
+    expect(await page.locator('video').isVisible()).toBe(false);
+  });
+
   test('a reader that types reaches the field from everywhere, and the page is accessible in light and dark', async () => {
     const { app } = await openEvent({}, [{ attendeeId: '4711', label: 'أدا لوفليس' }]);
     const options = { viewport: { width: 320, height: 640 }, colorScheme: 'light' } as const;

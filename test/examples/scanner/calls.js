@@ -15,7 +15,7 @@ export class Calls {
   #path;
   #onDate;
 
-  /** @param onDate gets the time of the server in milliseconds */
+  /** @param onDate gets the time of the server in milliseconds, with each answer of the server itself */
   constructor(eventId, onDate) {
     this.#path = `/api/events/${encodeURIComponent(eventId)}`;
     this.#onDate = onDate;
@@ -31,9 +31,9 @@ export class Calls {
     const reply = await fetch(this.#path + path, { ...options, signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(() => {
       throw new CallError({});
     });
-    this.#onDate(Date.parse(reply.headers.get('date')));
-    // A proxy on the way may answer with a page of its own.
+    // A proxy on the way may answer with a page of its own, and by a clock of its own.
     const body = await reply.json().catch(() => ({}));
+    if (body.data || body.reason) this.#onDate(Date.parse(reply.headers.get('date')));
     if (reply.ok && body.data) return body.data;
     const retryAfterMs = 1_000 * Number(reply.headers.get('retry-after') ?? 0) || 0;
     throw new CallError({ status: reply.status, reason: body.reason, message: body.message, retryAfterMs });

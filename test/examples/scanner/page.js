@@ -26,28 +26,36 @@ function showVerdict({ scanId, attendeeId, label, isFinal, ...verdict }) {
   if (isFinal && !verdict.letsIn) navigator.vibrate?.([120, 80, 120]);
 }
 
-function scan(attendeeId) {
+/** What readers add around a code: white space, control characters, and marks such as a byte order mark. */
+const AROUND = /^[\s\p{Cc}\p{Cf}]+|[\s\p{Cc}\p{Cf}]+$/gu;
+
+function scan(code) {
+  const attendeeId = code.replace(AROUND, '');
+  if (!attendeeId) return;
   shownScanId = undefined;
   void scanner.scan(attendeeId, find('gate').value.trim(), showVerdict);
 }
 
 async function showState() {
-  const { event, counts, waiting, isOnline, isCopied, refusal } = scanner;
+  const { event, counts, waiting, admitted, isOnline, isCopied, refusal, problem } = scanner;
   find('name').textContent = event?.name ?? event?.eventId ?? eventId ?? 'No event';
   document.title = `${find('name').textContent} · Scanner`;
   const isOffline = refusal ? 'Not signed in' : 'Offline: the list on this device decides';
-  find('online').textContent = isOnline ? 'Online' : isOffline;
-  find('online').className = isOnline ? 'tag in' : 'tag warn';
+  const state = isOnline ? 'Online' : isOffline;
+  find('online').textContent = problem ? `This device fails, and tries again: ${problem}` : state;
+  find('online').className = isOnline && !problem ? 'tag in' : 'tag warn';
   find('waiting').textContent = `${waiting} to upload`;
   find('waiting').className = waiting > 0 ? 'tag warn' : 'tag';
   const places = event?.capacity ? ` of ${event.capacity}` : '';
-  find('inside').textContent = counts ? `${counts.checkedIn}${places} inside` : '';
+  find('inside').textContent = counts ? `${counts.checkedIn + admitted}${places} inside` : '';
   find('copy').textContent = isCopied ? '' : 'The list is not on this device yet';
   find('deleted').hidden = !event?.isDeleted;
   find('sign-in').hidden = !refusal && Boolean(eventId);
   find('sign-in-why').textContent = refusal ?? '';
   find('forget').disabled = waiting > 0;
-  find('scans').replaceChildren(...(await scanner.readLastScans(SHOWN_SCANS)).map(renderScan));
+  // Those that are shown stay if the device cannot read them.
+  const scans = await scanner.readLastScans(SHOWN_SCANS).catch(() => undefined);
+  if (scans) find('scans').replaceChildren(...scans.map(renderScan));
 }
 
 function renderScan(scan) {
@@ -73,9 +81,9 @@ addEventListener('keydown', ({ target, key }) => {
 });
 find('scan').onsubmit = (submit) => {
   submit.preventDefault();
-  const attendeeId = find('attendee').value.trim();
+  const { value } = find('attendee');
   find('attendee').value = '';
-  if (attendeeId) scan(attendeeId);
+  scan(value);
 };
 
 find('gate').value = localStorage.getItem('gate') ?? '';
@@ -83,16 +91,23 @@ find('gate').onchange = () => localStorage.setItem('gate', find('gate').value.tr
 
 find('no-camera').hidden = canReadCodes;
 find('camera').hidden = !canReadCodes;
-find('camera').onclick = async () => {
-  try {
-    if (endCamera) endCamera = void endCamera();
-    else endCamera = await startCamera(find('video'), scan);
-    find('camera-problem').textContent = '';
-  } catch (error) {
-    find('camera-problem').textContent = `The camera does not open: ${error.message}`;
-  }
+function showCamera(problem = '') {
+  find('camera-problem').textContent = problem;
   find('video').hidden = !endCamera;
   find('camera').textContent = endCamera ? 'Close the camera' : 'Open the camera';
+}
+function stopCamera(problem) {
+  endCamera = void endCamera?.();
+  showCamera(problem);
+}
+find('camera').onclick = async () => {
+  if (endCamera) return stopCamera();
+  try {
+    endCamera = await startCamera(find('video'), scan, stopCamera);
+    showCamera();
+  } catch (error) {
+    showCamera(`The camera does not open: ${error.message}`);
+  }
 };
 
 async function useCode(code) {

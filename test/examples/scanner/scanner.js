@@ -26,11 +26,16 @@ export class Scanner extends EventTarget {
   isOnline = navigator.onLine;
   /** Why the server refuses this device, if it does. */
   refusal;
+  /** What fails on this device, such as its storage, if something does. */
+  problem;
+  /** How many scans have let somebody in whom Usher does not count yet. */
+  admitted = 0;
   #store;
   #calls;
   #lock;
   #clockOffsetMs = 0;
   #failures = 0;
+  #isLoaded = false;
   #timer;
   /** Who waits for the answer to a scan, by its ID. */
   #waiters = new Map();
@@ -44,28 +49,44 @@ export class Scanner extends EventTarget {
   }
 
   async start() {
+    addEventListener('online', () => this.sync());
+    addEventListener('offline', () => this.#fail(new CallError({})));
+    await this.#load().catch((error) => this.#fail(error));
+    void this.sync();
+  }
+
+  /** Reads what is on this device. */
+  async #load() {
     const store = this.#store;
     this.#clockOffsetMs = (await store.readValue('clockOffsetMs')) ?? 0;
     this.event = await store.readValue('event');
     this.counts = await store.readValue('counts');
     this.isCopied = Boolean((await store.readValue('position'))?.cursor);
     await store.removeOldScans(this.#now().getTime());
+    this.#isLoaded = true;
     await this.#tell();
-    addEventListener('online', () => this.sync());
-    addEventListener('offline', () => this.#fail(new CallError({})));
-    void this.sync();
   }
 
   readLastScans = (count) => this.#store.readLastScans(count);
 
   /**
    * Stores and decides a scan. `show` gets the decision of the copy at once, and while Usher is asked, that of Usher
-   * after it. Only a decision that `isFinal` opens the door.
+   * after it. Only a decision that `isFinal` opens the door. A scan that cannot be stored lets nobody in.
    */
   async scan(attendeeId, gate, show) {
+    const scanId = crypto.randomUUID();
+    try {
+      await this.#scan({ scanId, attendeeId, gate }, show);
+    } catch (error) {
+      this.#fail(error);
+      show({ scanId, attendeeId, letsIn: false, reason: 'NOT_STORED', isFinal: true });
+    }
+  }
+
+  async #scan({ scanId, attendeeId, gate }, show) {
     const now = this.#now();
     const attendee = await this.#store.readAttendee(attendeeId);
-    const letIn = (await this.#store.readWaiting()).filter((scan) => scan.alreadyAdmitted);
+    const letIn = await this.#readAdmitted();
     const verdict = decide({
       event: this.event,
       counts: this.counts,
@@ -76,7 +97,7 @@ export class Scanner extends EventTarget {
       now,
     });
     const scan = {
-      scanId: crypto.randomUUID(),
+      scanId,
       attendeeId,
       label: attendee?.label ?? '',
       gate,
@@ -97,6 +118,7 @@ export class Scanner extends EventTarget {
   async sync() {
     clearTimeout(this.#timer);
     try {
+      if (!this.#isLoaded) await this.#load();
       await this.#upload();
       await this.#copy();
       this.#succeed();
@@ -141,6 +163,8 @@ export class Scanner extends EventTarget {
       if (scans.length === 0) return false;
       try {
         const { results } = await this.#calls.sendScans(scans.map(toRequest));
+        // Before they are stored, which may fail: Usher has decided.
+        for (const [at, { scanId }] of scans.entries()) this.#waiters.get(scanId)?.(results[at]);
         for (const [at, scan] of scans.entries()) await this.#settle(scan, results[at]);
         size = BATCH;
       } catch (error) {
@@ -148,25 +172,34 @@ export class Scanner extends EventTarget {
         // A scan that is malformed is given up, but not those that were sent with it: they are sent in smaller batches.
         else if (!isMalformed(error)) throw error;
         else if (scans.length > 1) size = Math.ceil(scans.length / 2);
-        else await this.#settle(scans[0], { outcome: 'LOST', reason: 'VALIDATION_FAILED' });
+        else await this.#giveUp(scans[0], 'VALIDATION_FAILED');
       }
       return true;
     };
     while (await this.#lock(uploadBatch));
   }
 
+  async #giveUp(scan, reason) {
+    const result = { outcome: 'LOST', reason };
+    this.#waiters.get(scan.scanId)?.(result);
+    await this.#settle(scan, result);
+  }
+
   async #settle(sent, result) {
     // The door may have let somebody in while the scan was on its way.
     const { waiting: _, ...scan } = await this.#store.readScan(sent.number);
-    await this.#store.keepScan({ ...scan, result });
-    if (result.checkIn) await this.#store.keepCheckIn(result.checkIn);
+    const settled = [{ ...scan, result }];
     const isFinal = sent.alreadyAdmitted && result.reason !== 'SCAN_ID_REUSED';
     if (result.outcome === 'REFUSED' && scan.alreadyAdmitted && !isFinal) {
       // The result of a scan ID never changes, so a second one says that the person is inside.
       const { number: _number, ...again } = scan;
-      await this.#store.keepScan({ ...again, scanId: crypto.randomUUID(), waiting: 1 });
+      settled.push({ ...again, scanId: crypto.randomUUID(), waiting: 1 });
     }
-    this.#waiters.get(sent.scanId)?.(result);
+    await this.#store.settleScans(settled, result.checkIn);
+    const { counts } = this;
+    // Until Usher is asked for the counts again.
+    const checkedIn = (counts?.checkedIn ?? 0) + Number(result.outcome === 'CHECKED_IN');
+    if (counts) await this.#keep({ counts: { ...counts, checkedIn } });
     await this.#tell();
   }
 
@@ -195,7 +228,7 @@ export class Scanner extends EventTarget {
   /** Nobody can record a scan of a deleted event, and nobody needs its list any more. */
   async #endEvent() {
     for (const scan of await this.#store.readWaiting()) {
-      await this.#settle(scan, { outcome: 'LOST', reason: 'EVENT_NOT_FOUND' });
+      await this.#giveUp(scan, 'EVENT_NOT_FOUND');
     }
     await this.#store.forgetList();
     await this.#keep({ event: { ...this.event, isDeleted: true } });
@@ -210,17 +243,24 @@ export class Scanner extends EventTarget {
     this.#failures = 0;
     this.isOnline = true;
     this.refusal = undefined;
+    this.problem = undefined;
     this.#syncIn(PAUSE_MS);
   }
 
+  /** Plans the next try, whatever has failed: nobody reloads a page at a door. */
   #fail(error) {
-    if (!(error instanceof CallError)) throw error;
     this.#failures++;
-    this.isOnline = false;
-    this.refusal = error.status === 401 || error.status === 403 ? error.message : undefined;
+    if (error instanceof CallError) {
+      this.isOnline = false;
+      this.problem = undefined;
+      this.refusal = error.status === 401 || error.status === 403 ? error.message : undefined;
+    } else {
+      this.problem = error.message || error.name;
+      console.error(error);
+    }
     // Devices that have lost the same network do not come back all at once.
     const pauseMs = Math.min(MAX_PAUSE_MS, 1_000 * 2 ** this.#failures) * (0.5 + Math.random() / 2);
-    this.#syncIn(Math.max(pauseMs, error.retryAfterMs));
+    this.#syncIn(Math.max(pauseMs, error.retryAfterMs ?? 0));
     void this.#tell();
   }
 
@@ -230,8 +270,18 @@ export class Scanner extends EventTarget {
   }
 
   async #tell() {
-    this.waiting = await this.#store.countWaiting();
+    try {
+      this.waiting = await this.#store.countWaiting();
+      this.admitted = (await this.#readAdmitted()).length;
+    } catch (error) {
+      this.problem = error.message;
+    }
     this.dispatchEvent(new Event('change'));
+  }
+
+  /** Returns the scans that have let somebody in and are not uploaded. */
+  async #readAdmitted() {
+    return (await this.#store.readWaiting()).filter(({ alreadyAdmitted }) => alreadyAdmitted);
   }
 
   /** The time of the server: Usher refuses scans of a clock that is days behind, or minutes ahead. */
@@ -241,7 +291,7 @@ export class Scanner extends EventTarget {
     const offsetMs = serverMs - Date.now();
     if (!(Math.abs(offsetMs - this.#clockOffsetMs) > CLOCK_STEP_MS)) return;
     this.#clockOffsetMs = offsetMs;
-    void this.#store.keepValue('clockOffsetMs', offsetMs);
+    this.#store.keepValue('clockOffsetMs', offsetMs).catch((error) => this.#fail(error));
   }
 }
 

@@ -5,11 +5,12 @@ const DAY_MS = 24 * 60 * 60_000;
 const KEPT_MS = 14 * DAY_MS;
 
 export class Store {
+  #name;
   #opened;
 
   /** Every event has a database of its own, so that scans reach the event that they were made for. */
   constructor(eventId) {
-    this.#opened = openDatabase(`scanner of ${eventId}`);
+    this.#name = `scanner of ${eventId}`;
   }
 
   readValue = (name) => this.#run('readonly', ['values'], (values) => values.get(name));
@@ -28,17 +29,21 @@ export class Store {
     });
   }
 
-  /** Notes who is inside, also of people who are not on the list. */
-  keepCheckIn({ attendeeId, checkedInAt }) {
-    return this.#run('readwrite', ['attendees'], (attendees) => {
+  /** Adds a scan, or stores what has become of it. Returns its number. */
+  keepScan = (scan) => this.#run('readwrite', ['scans'], (scans) => scans.put(scan));
+
+  /** Stores what has become of scans, all or nothing. Notes who is inside, also of people who are not on the list. */
+  settleScans(settled, checkIn) {
+    return this.#run('readwrite', ['scans', 'attendees'], (scans, attendees) => {
+      for (const scan of settled) scans.put(scan);
+      if (!checkIn) return;
+      const { attendeeId, checkedInAt } = checkIn;
       attendees.get(attendeeId).onsuccess = ({ target: { result } }) => {
         attendees.put({ ...(result ?? { attendeeId, label: '', isListed: false }), checkedInAt });
       };
     });
   }
 
-  /** Adds a scan, or stores what has become of it. Returns its number. */
-  keepScan = (scan) => this.#run('readwrite', ['scans'], (scans) => scans.put(scan));
   readScan = (number) => this.#run('readonly', ['scans'], (scans) => scans.get(number));
 
   /** Returns the scans that Usher has not answered, oldest first. */
@@ -84,17 +89,31 @@ export class Store {
     });
   }
 
-  /** Runs `work` in a transaction. Resolves once it is stored, with the result of the request that `work` returns. */
+  /**
+   * Runs `work` in a transaction. Resolves once it is stored, with the result of the request that `work` returns. After
+   * a failure the next call opens the database anew: browsers close it when their storage fails, and say so nowhere.
+   */
   async #run(mode, names, work) {
-    const database = await this.#opened;
-    return new Promise((resolve, reject) => {
-      // A phone that dies must not lose what its screen has said. By default, browsers write later.
-      const transaction = database.transaction(names, mode, { durability: 'strict' });
-      const request = work(...names.map((name) => transaction.objectStore(name)));
-      transaction.oncomplete = () => resolve(request?.result);
-      transaction.onabort = () => reject(transaction.error);
-    });
+    try {
+      this.#opened ??= openDatabase(this.#name);
+      return await runIn(await this.#opened, mode, names, work);
+    } catch (error) {
+      const failed = this.#opened;
+      this.#opened = undefined;
+      void failed?.then((database) => database.close()).catch(() => {});
+      throw error;
+    }
   }
+}
+
+function runIn(database, mode, names, work) {
+  return new Promise((resolve, reject) => {
+    // A phone that dies must not lose what its screen has said. By default, browsers write later.
+    const transaction = database.transaction(names, mode, { durability: 'strict' });
+    transaction.onabort = () => reject(transaction.error ?? new Error('The browser has ended the transaction'));
+    const request = work(...names.map((name) => transaction.objectStore(name)));
+    transaction.oncomplete = () => resolve(request?.result);
+  });
 }
 
 function openDatabase(name) {

@@ -9,6 +9,7 @@ const REASONS = {
   EVENT_NOT_FOUND: 'The event was deleted',
   EVENT_NOT_STARTED: 'Too early',
   NO_COPY: 'The list is not on this device yet',
+  NOT_STORED: 'Not stored: scan again',
   SCAN_ID_REUSED: 'Please scan again',
   SCAN_TIME_OUT_OF_RANGE: 'Scanned too long ago, or by a wrong clock',
   VALIDATION_FAILED: 'Not an attendee ID',

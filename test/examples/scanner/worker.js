@@ -21,9 +21,10 @@ addEventListener('fetch', (event) => {
 
 /** Answers with the newest file that there is. */
 async function serve(request, pathname) {
-  const cache = await caches.open(CACHE);
+  // A device whose storage is full or fails still shows the page, as long as it has a network.
+  const cache = await caches.open(CACHE).catch(() => undefined);
   const reply = await fetch(request, { signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(() => undefined);
-  if (!reply?.ok) return (await cache.match(pathname)) ?? Response.error();
-  await cache.put(pathname, reply.clone());
+  if (!reply?.ok) return (await cache?.match(pathname)) ?? Response.error();
+  await cache?.put(pathname, reply.clone()).catch(() => {});
   return reply;
 }
