@@ -2,11 +2,13 @@
  * One application sends as many check-ins as it can, which wait for each other: the calls of another go through. Only the
  * long form has the machine to itself, as times need. What counts turns: test/database/lock-isolation.test.ts.
  */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { HttpPool } from '../support/http.ts';
 import { type Answer, quantileOf, startLoad, startOpenLoopLoad } from '../support/load.ts';
+import { holdLock } from '../support/lock.ts';
 import { startUsher } from '../support/process.ts';
 import { createTenant, createTestEvent, createTestWebhook } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
@@ -21,6 +23,9 @@ const HEAD_START_MS = 3_000;
 const MIN_SERVED = 39;
 const P99_MS = 1_000;
 const NOISE_MS = 100;
+/** While an event of the busy application is locked. */
+const LOCKED_MS = 4_000;
+const MAX_MS = 200;
 
 const LOADS = [
   { connections: 150, attendees: 1, commitMs: 0 },
@@ -78,10 +83,48 @@ test.runIf(quickOrLong(false, true)).for(LOADS)(
   },
 );
 
+// Which calls wait for what: test/database/transactions.test.ts.
+test.runIf(quickOrLong(false, true))('64 batches of an event that is locked for 4 s', async (context) => {
+  await using database = await cloneDatabase();
+  await using service = await startUsher(database.url, { REQUEST_TIMEOUT_MS: '10000' });
+  const [busy, other] = [await createTenant(service), await createTenant(service)];
+  using busyPool = new HttpPool(service, { 'x-api-key': busy.apiKey }, { connections: 64 });
+  using otherPool = new HttpPool(service, { 'x-api-key': other.apiKey }, { connections: 1 });
+  for (const tenant of [busy, other]) await createTestEvent(service, tenant, 'event');
+  const send = (pool: HttpPool) => {
+    const scan = { scanId: randomUUID(), attendeeId: randomUUID() };
+    return pool.call('POST', '/api/events/event/check-ins/batch', { scans: [scan] });
+  };
+  const measure = async () => {
+    const load = startLoad({ send: async () => String((await send(otherPool)).status) }, { callers: 1 });
+    await sleep(LOCKED_MS);
+    return summarize(await load.stop());
+  };
+  await measure();
+  const alone = await measure();
+  const locked = `select from events where application_id = '${busy.id}' for update`;
+  const lock = await holdLock(database, locked);
+  const batches = Array.from({ length: 64 }, () => send(busyPool));
+  const beside = await measure();
+  await lock.release();
+  const statuses = new Set((await Promise.all(batches)).map(({ status }) => status));
+
+  report(context, {
+    tried: '64 batches of an event that is locked for 4 s',
+    lost: `${beside.tried - beside.served} of ${beside.tried} batches of another application`,
+    figures: `p50 ${beside.p50Ms} ms, max ${beside.maxMs} ms; alone: p50 ${alone.p50Ms} ms, max ${alone.maxMs} ms`,
+  });
+  expect([...statuses]).toEqual([200]);
+  expect(beside.served).toBe(beside.tried);
+  expect(beside.p50Ms).toBeLessThanOrEqual(3 * Math.max(1, alone.p50Ms));
+  expect(beside.maxMs).toBeLessThan(MAX_MS);
+});
+
 function summarize(answers: readonly Answer[]) {
   const served = answers.filter(({ outcome }) => outcome === '200' || outcome === '201');
   const roundedAt = (part: number) => Math.round(quantileOf(served, part));
-  return { tried: answers.length, served: served.length, p50Ms: roundedAt(0.5), p99Ms: roundedAt(0.99) };
+  const [tried, times] = [answers.length, { p50Ms: roundedAt(0.5), p99Ms: roundedAt(0.99), maxMs: roundedAt(1) }];
+  return { tried, served: served.length, ...times };
 }
 
 /** Makes each commit of a check-in take so long, as on a slow disk, while its row is locked. */

@@ -37,7 +37,7 @@ export const CHECK_IN_RULE_FAULTS: readonly Fault[] = [
     find: 'if (earlier && earlier.attendeeId !== attendeeId)',
     replace: 'if (false)',
     test: rules,
-    title: /^with the ID of a scan of another attendee is refused alone/,
+    title: /^a scan with the ID of a scan of another attendee is refused alone/,
   },
   {
     what: 'A scan is not looked for among those that were refused or undone',
