@@ -1,7 +1,10 @@
 /** Describes in one line why Usher cannot start on a database, with advice. */
 import { DrizzleQueryError } from 'drizzle-orm';
 import { PostgresError } from './driver.ts';
-import { StandbyError } from './errors.ts';
+import { DatabaseUnavailableError, DeadlinePassedError, StandbyError } from './errors.ts';
+
+/** The SQLSTATE of a statement that `statement_timeout` has ended. */
+const LATE = '57014';
 
 /** Advice for the SQLSTATEs whose cause an operator can remove. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
@@ -23,6 +26,11 @@ export function describeFailure(error: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   if (cause instanceof StandbyError)
     return `${cause.message}. Name the primary in DATABASE_URL, or wait for a failover`;
+  if (
+    cause instanceof DatabaseUnavailableError &&
+    (cause.reason === LATE || cause.cause instanceof DeadlinePassedError)
+  )
+    return 'The database did not answer in time. Raise REQUEST_TIMEOUT_MS';
   // The message of postgres.js repeats the address, which the caller adds anyway.
   if ('code' in cause && cause.code === 'CONNECTION_CLOSED') return 'the connection was lost';
   const advice = cause instanceof PostgresError && ADVICE.find(([code]) => code.test(cause.code))?.[1];

@@ -1,6 +1,12 @@
-/** Errors of Postgres as Citus relays them from a worker. */
+/** Errors of Postgres as Citus relays them from a worker, and of a start. */
 import { inject, test } from 'vitest';
-import { isTemporaryFailure, isUniqueViolation } from '../../src/database/errors.ts';
+import {
+  createLateError,
+  DatabaseUnavailableError,
+  isTemporaryFailure,
+  isUniqueViolation,
+} from '../../src/database/errors.ts';
+import { describeFailure } from '../../src/database/start-failure.ts';
 import { onServer } from '../support/on-server.ts';
 
 test.for([
@@ -22,6 +28,13 @@ test.for([
   ['failed to copy a duplicate', false],
 ] as const)('"%s" without a code of its own is a violation: %s', async ([message, isViolation], { expect }) => {
   await expect(failWith(message)).rejects.toSatisfy((error) => isUniqueViolation(error) === isViolation);
+});
+
+test.for([
+  new DatabaseUnavailableError(Object.assign(new Error('canceling statement'), { code: '57014' })),
+  createLateError(),
+])('a start that was late names the setting: %s', (error, { expect }) => {
+  expect(describeFailure(error)).toBe('The database did not answer in time. Raise REQUEST_TIMEOUT_MS');
 });
 
 /** Fails with an error that has the code of internal errors. */

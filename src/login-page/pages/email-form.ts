@@ -10,7 +10,7 @@ import type { FormView } from './view.ts';
 export const EMAIL_SCRIPT = readScript(new URL('../scripts/email.js', import.meta.url));
 
 /** Attributes of a field for an address. Browsers refuse `jörg@example.com` in `type="email"`, which Usher accepts. */
-export const ADDRESS_FIELD = html`type="text" inputmode="email" autocapitalize="none" autocorrect="off" spellcheck="false" dir="ltr" maxlength="254" required`;
+export const ADDRESS_FIELD = html`inputmode="email" autocapitalize="none" autocorrect="off" spellcheck="false" dir="ltr" maxlength="254" required`;
 
 /** Renders the form that asks for a code. */
 export function renderEmailForm(view: FormView, action: 'email' | 'link'): Html {
