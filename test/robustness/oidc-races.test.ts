@@ -203,3 +203,27 @@ test('a code that is redeemed while EraseUser runs leaves nothing of the user', 
     expect(left).toEqual([]);
   }
 }, 600_000);
+
+test('a code whose grant is half stored when EraseUser comes leaves nothing of the user', async () => {
+  await using replicas = await openReplicas();
+  const { service, tenant } = replicas;
+  const { sql } = service.database;
+  const user = await createTestUser(service);
+  // The code is of a later sign-in, which the session learns of in a second statement.
+  await redeem(service, tenant, await signInForCode(service, tenant, user));
+  const code = await signInForCode(service, tenant, user);
+  await sql.unsafe(`
+    create table gate (is_closed boolean);
+    insert into gate values (true);
+    create function wait_at_gate() returns trigger language plpgsql as $$
+      begin while exists (select from gate) loop perform pg_sleep(0.01); end loop; return new; end $$;
+    create trigger gate before insert on oidc_grants for each row execute function wait_at_gate()`);
+  const redeemed = redeem(service, tenant, code);
+  const isWaiting = () => sql`
+    select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`;
+  await expect.poll(isWaiting).not.toEqual([]);
+  await adminClient(service).eraseUser({ userId: user.id });
+  await sql`delete from gate`;
+  expect(await redeemed).toMatchObject(INVALID_GRANT);
+  expect(await sql`select from oidc_grants where user_id = ${user.id}`).toEqual([]);
+});

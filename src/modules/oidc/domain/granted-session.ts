@@ -143,10 +143,10 @@ async function findOrBeginSession(
       mayBeLate ? endLateSession(call, { applicationId, userId, mayRemoveUser: true }) : undefined,
       isNewGrant && endLateGrant(call, parameters),
     ]);
+    if (late?.isOfErased) await removeIfErased(call, userId);
     if (isLateGrant) throw new OidcError('invalid_grant');
     const ofGrant = { sid, grantAssurance, isEmailVerified, preferredUsername, groups };
     if (!late) return { ...session, ...ofGrant, ...(scopeNames && { scopeNames }) };
-    if (late.isOfErased) await removeIfErased(call, userId);
   }
 }
 
