@@ -1,5 +1,6 @@
 /** How much of a request its page repeats. */
 import { afterAll, describe, expect, it, test } from 'vitest';
+import { keepParameters } from '../../../../src/login-page/page-place.ts';
 import { request } from '../../../support/http.ts';
 import { LoginFixture } from '../../../support/login-fixture.ts';
 import { authorizationOf, createRsaJwk } from '../../../support/oidc.ts';
@@ -68,5 +69,12 @@ describe('a page in another language', () => {
     const { body } = await ask('GET', '/oidc/authorize', `client_id=x&state=${'"'.repeat(4_000)}`);
     expect(hidden(body)).toEqual([]);
     expect(body).not.toContain('name="lang"');
+  });
+
+  it('is not offered where a form of the page has the same parameters, and both would be too long', () => {
+    const form = `state=${'a'.repeat(3_000)}&more=1`;
+    expect(keepParameters(form, ['state'])).toEqual([['state', 'a'.repeat(3_000)]]);
+    expect(keepParameters(form, ['state'], 2)).toBeUndefined();
+    expect(keepParameters('state=x&more=1', ['state'], 2)).toEqual([['state', 'x']]);
   });
 });
