@@ -7,7 +7,8 @@ import { TestClock } from '../support/clock.ts';
 import { LIST_OPERATIONS, listOf } from '../support/lists.ts';
 import { call, mainProtocolOf } from '../support/protocols.ts';
 import { credentialFor, exampleOf } from '../support/samples.ts';
-import { createTenant, type Tenant } from '../support/service.ts';
+import { createTenant, createTestUser, type Tenant } from '../support/service.ts';
+import { readsOf, StatementExplainer } from '../support/statement-explainer.ts';
 import { openContractFixture, UNKNOWN_ID } from './contract-fixture.ts';
 
 interface ListPage {
@@ -162,3 +163,53 @@ const FILTERS: Readonly<Record<string, readonly [string, string]>> = {
   userId: [UNKNOWN_ID, UNKNOWN_ID.replace('0', '1')],
   walletAddress: ['0x0', '0x1'],
 };
+
+it.each(['ListSessions', 'ListGrants'])('%s passes some hundred that have ended a page', async (name) => {
+  const operation = lists.find(({ method }) => method.name === name);
+  if (!operation) throw new Error('There is no such list');
+  const tenant = await createTenant(service);
+  const { sql } = service.database;
+  const live = await createTestUser(service);
+  const now = clock.read();
+  // All but the oldest three are of a user who cannot sign in.
+  await sql.begin((transaction) =>
+    transaction.unsafe(`
+      set local session_replication_role = replica;
+      create temporary table row on commit drop as
+        select case when n <= 3 then '${live.id}'::uuid else md5(n::text)::uuid end as user_id, gen_random_uuid() as id,
+          '${now.toISOString()}'::timestamptz - interval '1 hour' + n * interval '1 millisecond' as at
+        from generate_series(1, 1203) n;
+      insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent,
+          authenticated_at, rotation, created_at, expires_at)
+        select '${tenant.id}', id, user_id, id, 1, 'page', '::1', '', at, 0, at, at + interval '1 day' from row;
+      insert into sessions (application_id, user_id, id, email, wallet_address, ip_address, user_agent, method,
+          authenticated_at, began_at, created_at, expires_at)
+        select distinct on (user_id) '${tenant.id}'::uuid, user_id, id, '', '', '::1', '', 'page', at, at, at,
+          at + interval '1 day' from row order by user_id, at`),
+  );
+  await sql`vacuum analyze`;
+  using explainer = new StatementExplainer(service.database, {
+    modes: ['force_custom_plan'],
+  });
+  const headers = credentialFor(operation, tenant);
+  const pages: number[] = [];
+  for (let pageToken = ''; pages.length === 0 || pageToken !== ''; ) {
+    const { data } = await call(
+      mainProtocolOf(operation.method),
+      service.url,
+      operation.method,
+      { pageToken },
+      headers,
+    );
+    const { [listOf(operation.method).items]: items, nextPageToken } = data as unknown as Record<string, unknown[]> & {
+      nextPageToken: string;
+    };
+    pages.push(items?.length ?? 0);
+    pageToken = nextPageToken;
+  }
+  expect(pages).toEqual([0, 0, name === 'ListGrants' ? 3 : 1]);
+  const reads = explainer.explained.flatMap(({ plans }) => readsOf(plans.force_custom_plan));
+  const listed = reads.filter(({ table }) => ['sessions', 'oidc_grants'].includes(table));
+  expect(listed.length).toBeGreaterThanOrEqual(2);
+  expect(Math.max(...listed.map(({ rows }) => rows))).toBeLessThanOrEqual(500);
+});

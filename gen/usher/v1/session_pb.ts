@@ -178,7 +178,8 @@ export type ListSessionsResponse = Message<"usher.v1.ListSessionsResponse"> & {
   sessions: ActiveSession[];
 
   /**
-   * Empty on the last page.
+   * Empty on the last page. A page may be empty and have one: it passes 500 that
+   * have ended at most.
    *
    * @generated from field: string next_page_token = 2;
    */
@@ -394,7 +395,8 @@ export type ListGrantsResponse = Message<"usher.v1.ListGrantsResponse"> & {
   grants: Grant[];
 
   /**
-   * Empty on the last page.
+   * Empty on the last page. A page may be empty and have one: it passes 500 that
+   * have ended at most.
    *
    * @generated from field: string next_page_token = 2;
    */

@@ -45,6 +45,7 @@ export const listGrants = createList('select_oidc_grants', {
   name: 'grants',
   of: ofApplication,
   rules,
+  among: sql`application_id = ${p.uuid('applicationId')}`,
   where: isOfApplication,
   find: ({ userId }) => (userId === null ? undefined : selectGrantsOfUser),
 });

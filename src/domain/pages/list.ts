@@ -20,6 +20,11 @@ interface PageParts<Type extends TableRowType> {
   readonly join?: SQL;
   /** Which rows of the table are listed. */
   readonly where?: SQL;
+  /**
+   * Which rows a page looks through, MAX_READ at most, of which `where` lists some: a page may then be empty and have a
+   * token. For a `where` that most rows may violate at once, such as one that asks for revocations.
+   */
+  readonly among?: SQL;
   /** Whether Postgres plans every execution anew: a parameter as limit makes a generic plan look expensive. */
   readonly isPlannedAnew?: boolean;
 }
@@ -45,6 +50,8 @@ interface ListParts<Caller, Type extends TableRowType, Filters extends Rules> ex
   readonly requireParent?: (call: Caller, filters: Checked<Filters>) => Promise<unknown>;
 }
 
+const MAX_READ = 500;
+
 export const ofApplication = ({ application }: ApplicationCall) => ({ applicationId: application.id });
 
 /** Returns a function that reads pages of a list. Parameters of its SQL: `now`, and all of `of` and `rules`. */
@@ -66,6 +73,7 @@ export function createList<
   }: ListParts<Caller, Type, Filters>,
 ) {
   const selectRows = selectPage(statementName, parts);
+  const selectReached = parts.among && selectLastRead(`${statementName}_reached`, parts, parts.among);
   const [at, id] = keysOf(parts);
   // The columns of `order` have these types.
   const positionOf = (row: RowOfType<Type>) => ({ at: row[at], id: row[id] }) as Position;
@@ -80,13 +88,16 @@ export function createList<
     const { pageSize, pageToken, ...filters } = fields;
     const parameters = { ...of?.(call), ...filters };
     const scope = [name, ...Object.values(parameters)] as PageScope;
+    const found = find?.(fields);
     const page = await readPage(
       tokens,
       scope,
       { pageSize, pageToken },
-      (position) =>
-        call.run(find?.(fields) ?? selectRows, { now: call.now, ...given?.(call), ...parameters, ...position }),
+      (position) => call.run(found ?? selectRows, { now: call.now, ...given?.(call), ...parameters, ...position }),
       positionOf,
+      selectReached && !found
+        ? async (position) => (await call.run(selectReached, { ...parameters, ...position })).map(positionOf)[0]
+        : undefined,
     );
     if (page.rows.length === 0) await requireParent?.(call, fields);
     return page;
@@ -95,18 +106,43 @@ export function createList<
 
 export function selectPage<const Type extends TableRowType>(
   name: string,
-  { columns, order, select = columnsOf(columns), join = sql``, where = sql`true`, isPlannedAnew }: PageParts<Type>,
+  {
+    columns,
+    order,
+    select = columnsOf(columns),
+    join = sql``,
+    where = sql`true`,
+    among,
+    isPlannedAnew,
+  }: PageParts<Type>,
 ) {
   const [at, id] = order;
   const newestFirst = keysOf({ columns, order }).map((key) => `${toSnakeCase(key)} desc`);
   const limit = p.integer('limit');
-  const rows = sql`
-    select ${select} from ${sql.raw(getTableName(at.table))} ${join}
-    where ${where} and (${at}, ${id}) < (${p.instant('afterAt')}, ${p.of(id, 'afterId')})
-    order by ${at} desc, ${id} desc limit ${isPlannedAnew ? limit : maxPageLimit}`;
+  const table = sql.raw(getTableName(at.table));
+  const rows = among
+    ? sql`select ${select} from (select * ${sortedAfter(order, among)} limit ${maxRead}) as ${table} ${join}
+    where ${where} order by ${at} desc, ${id} desc limit ${isPlannedAnew ? limit : maxPageLimit}`
+    : sql`select ${select} ${sortedAfter(order, where, join)} limit ${isPlannedAnew ? limit : maxPageLimit}`;
   if (isPlannedAnew) return statement(name, columns)`${rows}`;
   return statement(name, columns)`
     select * from (${rows}) as page order by ${sql.raw(newestFirst.join(', '))} limit ${limit}`;
+}
+
+const maxRead = sql.raw(String(MAX_READ));
+
+function sortedAfter([at, id]: readonly [PgColumn, PgColumn], where: SQL, join: SQL = sql``): SQL {
+  return sql`from ${sql.raw(getTableName(at.table))} ${join}
+    where ${where} and (${at}, ${id}) < (${p.instant('afterAt')}, ${p.of(id, 'afterId')})
+    order by ${at} desc, ${id} desc`;
+}
+
+/** Returns a statement for the last row that a page looks through, or for none if the list ends before. */
+function selectLastRead<Type extends TableRowType>(name: string, { columns, order }: PageParts<Type>, among: SQL) {
+  // The positions of rows need no other columns.
+  const keys = Object.fromEntries(keysOf({ columns, order }).map((key) => [key, columns[key]])) as unknown as Type;
+  return statement(name, keys)`
+    select ${columnsOf(keys)} ${sortedAfter(order, among)} limit 1 offset ${maxRead} - 1`;
 }
 
 function keysOf<Type extends TableRowType>({ columns, order }: Pick<PageParts<Type>, 'columns' | 'order'>) {

@@ -38,6 +38,8 @@ const START = { at: new Date(Date.UTC(10_000, 0)), id: null };
  *
  * @param request the fields that `pageRules` has checked
  * @param select returns the rows after a position, the newest first
+ * @param findReached returns the position up to which `select` has looked, if there may be rows after it. The page may
+ * have few rows then, or none.
  * @throws ServiceError `Validation failed` for a token that was altered, or that is for another scope
  */
 export async function readPage<Row>(
@@ -46,12 +48,15 @@ export async function readPage<Row>(
   { pageSize, pageToken }: { readonly pageSize: number | null; readonly pageToken: string | null },
   select: (parameters: PageParameters) => Promise<readonly Row[]>,
   positionOf: (row: Row) => Position,
+  findReached?: (parameters: PageParameters) => Promise<Position | undefined>,
 ): Promise<Page<Row>> {
   const size = pageSize ?? DEFAULT_PAGE_SIZE;
   const after = pageToken ? tokens.open(pageToken, scope) : START;
   // One more row shows whether there is another page.
-  const found = await select({ afterAt: after.at, afterId: after.id, limit: size + 1 });
+  const parameters = { afterAt: after.at, afterId: after.id, limit: size + 1 };
+  const found = await select(parameters);
   const rows = found.slice(0, size);
   const last = rows.at(-1);
-  return { rows, nextPageToken: last && found.length > size ? tokens.seal(positionOf(last), scope) : '' };
+  const reached = last && found.length > size ? positionOf(last) : await findReached?.(parameters);
+  return { rows, nextPageToken: reached ? tokens.seal(reached, scope) : '' };
 }

@@ -13,7 +13,8 @@ const { authTime: _, groups: __, ...stored } = columns;
 const select = sql`${columnsOf(stored)}, ${lastSignIn('sessions')} as auth_time,
   ${shownGroups(p.uuid('applicationId'), sql`sessions.user_id`)} as groups`;
 
-const isLive = sql`application_id = ${p.uuid('applicationId')} and expires_at > ${p.instant('now')}
+const isOfApplication = sql`application_id = ${p.uuid('applicationId')}`;
+const isLive = sql`${isOfApplication} and expires_at > ${p.instant('now')}
   and authenticated_at > ${latestCutoff(sql`sessions.user_id`)}
   and exists (select 1 from users u where u.id = sessions.user_id and u.deleted_at is null and u.deactivated_at is null)`;
 
@@ -26,6 +27,7 @@ export const listSessions = createList('select_live_sessions', {
   select,
   // Renewals keep `beganAt`, so they do not move a session in the list.
   order: [sessions.beganAt, sessions.userId],
+  among: isOfApplication,
   where: isLive,
   find: ({ userId }) => (userId === null ? undefined : selectSessionOfUser),
 });

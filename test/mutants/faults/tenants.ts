@@ -81,8 +81,8 @@ export const TENANT_FAULTS: readonly Fault[] = [
   {
     what: 'ListSessions lists those of other applications',
     file: 'src/domain/sessions/list-sessions.ts',
-    find: "application_id = ${p.uuid('applicationId')} and expires_at",
-    replace: 'expires_at',
+    find: "const isOfApplication = sql`application_id = ${p.uuid('applicationId')}`;",
+    replace: "const isOfApplication = sql`${p.uuid('applicationId')} is not null`;",
     test,
     title: twins('ListSessions'),
   },
