@@ -1,7 +1,7 @@
 /**
  * Writes the status of gRPC. Connect percent-encodes all but letters and digits of a message, as URIs do; gRPC encodes
- * only what no header may have, and `%`, so that logs and tools show `not found: wh_1` as it is:
- * https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses
+ * only what no header may have, and `%`: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md#responses
+ * A space may be encoded, and is: documented calls have always answered so, and HTTP drops spaces at the end of a header.
  */
 import type { ConnectError } from '@connectrpc/connect';
 import type { UniversalServerResponse } from '@connectrpc/connect/protocol';
@@ -17,7 +17,7 @@ export function setGrpcStatus(headers: Headers, error: ConnectError): Headers {
 }
 
 function encodeMessage(message: string): string {
-  return message.replace(/[^\x20-\x24\x26-\x7e]+/g, encodeURIComponent);
+  return message.replace(/[^\x21-\x24\x26-\x7e]+/g, encodeURIComponent);
 }
 
 /** Returns the response of Connect's own handlers with the message in the encoding of gRPC. */
