@@ -112,10 +112,11 @@ export const INVITATION_FAULTS: readonly Fault[] = [
   {
     ...at,
     what: 'A revoked invitation leaves people inside a restricted application',
-    file: 'src/modules/invitations/domain/revoke-invitation.ts',
-    find: '  await goOn(call, unfinished.changeId);\n',
-    replace: '',
-    title: /until it is revoked/,
+    file: 'src/domain/lifecycle/finish-change.ts',
+    find: 'losingIds.map((applicationId) => [applicationId, userId])',
+    replace: '[]',
+    test: 'test/domain/lifecycle/finish-change.test.ts',
+    title: /a revoked invitation whose process ends/,
   },
   {
     ...at,
