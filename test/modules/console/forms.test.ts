@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { ROUTES } from '../../../src/modules/console/routes.ts';
 import { type ConsoleBrowser, ConsoleFixture, type ConsoleReply, OPERATORS } from '../../support/console-fixture.ts';
 import { type ConsoleSamples, createConsoleSamples, fillPath } from '../../support/console-samples.ts';
-import { adminClient, beginSession, clientsOf, createTestUser } from '../../support/service.ts';
+import { adminClient, beginSession, clientsOf, createTenant, createTestUser } from '../../support/service.ts';
 
 let fixture: ConsoleFixture;
 let samples: ConsoleSamples;
@@ -360,4 +360,21 @@ test('a form of more than 16 KiB, or of another type, is refused', async () => {
   expect(long.status).toBe(413);
   const headers = { 'sec-fetch-site': 'same-origin', 'content-type': 'application/json' };
   expect((await browser.post('/users/new', { email: 'a@example.com' }, headers)).status).toBe(415);
+});
+
+test('a page of sessions that have all ended says that there may be older ones', async () => {
+  const { service } = fixture;
+  const { id: applicationId } = await createTenant(service);
+  const at = fixture.clock.read();
+  await service.database.sql.begin(async (transaction) => {
+    await transaction`set local session_replication_role = replica`;
+    await transaction`
+      insert into sessions (application_id, user_id, id, email, wallet_address, ip_address, user_agent, method,
+        authenticated_at, began_at, created_at, expires_at)
+      select ${applicationId}, gen_random_uuid(), gen_random_uuid(), '', '', '', '', 'page', ${at}, ${at}, ${at},
+        ${at}::timestamptz + interval '1 hour' from generate_series(1, 500)`;
+  });
+  const page = await browser.open(`/applications/${applicationId}/sessions`);
+  expect(page.text).toContain('There may be older ones.');
+  expect(page.text).toContain('Older');
 });

@@ -20,6 +20,8 @@ const MOST_OF: Readonly<Record<string, number>> = {
   '/applications/:a/events/:e/edit': 5,
   '/applications/:a/events/:e/attendees': 5,
   '/applications/:a/events/:e/refusals': 5,
+  // A page that is not full asks how far it has looked.
+  '/applications/:a/sessions': 5,
   '/applications/:a/webhooks/:w': 12,
   '/applications/:a/webhooks/:w/resend': 6,
   '/applications/:a/webhooks/:w/deliveries': 7,

@@ -45,7 +45,7 @@ ${renderNote(request)}
 ${above}
 <h2 id="${tab}">${heading}</h2>
 ${filters && renderFilters(request.query, filters)}
-${renderRows({ labelledBy: tab, columns, rows, empty })}
+${renderRows({ labelledBy: tab, columns, rows, empty: nextPageToken === '' ? empty : 'None on this page. There may be older ones.' })}
 ${renderPager(path, request.query, nextPageToken)}
 ${form && renderNewForm(request, path, form)}`,
   };
