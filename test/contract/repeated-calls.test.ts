@@ -19,9 +19,11 @@ const READS = /^(Get|List|Check(?!In)|GenerateAuthUrl$|CancelLogin$)/;
 /** It ends auth tokens that have not been exchanged, of which Usher does not know. */
 const EVER_NEW = ['EndUserSessions', 'RevokeUserSessions'];
 
-/** Returns all rows but those that say when something ended last, and how often, or that a call was made. */
+/** Returns all rows but those that say when something ended last, and how often, what a job looks at, or that a call was made. */
 async function dumpState() {
-  const { audit_events, session_cutoffs, user_cutoffs, users, ...state } = await dumpTables(service.database);
+  const { audit_events, session_cutoffs, unfinished_changes, user_cutoffs, users, ...state } = await dumpTables(
+    service.database,
+  );
   const people = users?.map((row) => row.replace(/"cutoff_count": \d+/, ''));
   return { state: { ...state, people }, events: audit_events?.length };
 }
