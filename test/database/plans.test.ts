@@ -24,6 +24,7 @@ import { HourlyCounts } from '../../src/domain/hourly-counts/hourly-counts.ts';
 import { answerOnce } from '../../src/domain/idempotency/answer-once.ts';
 import { deactivateUser } from '../../src/domain/lifecycle/end-user.ts';
 import { endUserSessions } from '../../src/domain/lifecycle/end-user-sessions.ts';
+import { removeApplicationUser } from '../../src/domain/lifecycle/remove-application-user.ts';
 import { completeLogin } from '../../src/domain/login/complete-login.ts';
 import { createLoginCode } from '../../src/domain/login/create-login-code.ts';
 import { findApplicationOfClient } from '../../src/domain/login/find-login-application.ts';
@@ -578,9 +579,9 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   await endMute(call, codes.keys, muteToken);
   await redeemLoginCode(call, parts, browser, { ...byEmail, code });
   await findLoginState(call, tokens, browser, byEmail.loginIntentId);
-  const { answerDigest: elsewhere } = newBrowser();
+  const { answerDigest: ofAnother } = newBrowser();
   const completed = { userId: user.id, browserDigest: browser.digest, answerDigest: null };
-  await isReplaced(call, { ...browser, knownAnswers: [elsewhere] }, completed);
+  await isReplaced(call, { ...browser, knownAnswers: [ofAnother] }, completed);
   const byWallet = { loginIntentId: await createLoginIntent(service, tenant) };
   const challenge = { ...byWallet, address: wallet.address };
   const { message } = await createWalletChallenge(call, page, browser, challenge);
@@ -680,6 +681,10 @@ async function explainStatementsOfService(): Promise<readonly ExplainedStatement
   const other = await createTenant(service);
   const sharing = { ...ofTenant, application: { ...ofTenant.application, id: other.id, singleSignOn: true } };
   await revokeUserSessions(sharing, { userId: inactive });
+  const elsewhere = { ...sharing, application: { ...sharing.application, singleSignOn: false }, run: runDistributed };
+  await revokeSession(elsewhere, service.config, { sessionId: randomUUID() });
+  await revokeUserSessions(elsewhere, { userId: inactive });
+  await removeApplicationUser(elsewhere, { applicationId: other.id, userId: inactive }).catch(() => undefined);
   const keyed = { applicationId: tenant.id, scope: 'test', key: 'key', content: '', now, deadline: 0 };
   const inTurn = { transact: <Result>(_: unknown, work: (given: Run) => Promise<Result>) => work(run) };
   for (let turn = 0; turn < 2; turn++)

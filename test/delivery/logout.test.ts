@@ -93,6 +93,31 @@ test.each<[string, (tenant: Tenant, userId: string, grantId: string) => Promise<
   expect(receiver.requests).toHaveLength(3);
 });
 
+test.each<[string, (resource: Tenant, userId: string, grantId: string, sessionId: string) => Promise<unknown>]>([
+  ['EndGrant', (resource, _, grantId) => clientsOf(service, resource).sessions.endGrant({ grantId })],
+  ['EndUserGrant', (resource, userId, grantId) => admin.endUserGrant({ applicationId: resource.id, userId, grantId })],
+  ['RevokeUserSessions', (resource, userId) => clientsOf(service, resource).sessions.revokeUserSessions({ userId })],
+  [
+    'RevokeSession',
+    (resource, _user, _grant, sessionId) => clientsOf(service, resource).sessions.revokeSession({ sessionId }),
+  ],
+  ['RemoveApplicationUser', ({ id }, userId) => admin.removeApplicationUser({ applicationId: id, userId })],
+  ['EndUserSessions', (_, userId) => admin.endUserSessions({ userId })],
+  ['DeactivateUser', (_, userId) => admin.deactivateUser({ userId })],
+  ['DeleteUser', (_, userId) => admin.deleteUser({ userId })],
+  ['EraseUser', (_, userId) => admin.eraseUser({ userId })],
+])('%s at a resource sends a token to the client whose grant it was, and to no other', async (_, end) => {
+  const [{ tenant: resource, user, sessionId }, { tenant: client }] = [await signIn(), await signIn()];
+  const sid = randomUUID();
+  const grantId = await insertGrant(resource, user, sid, '1 hour', client);
+  await insertGrant(resource, user, randomUUID(), '-1 hour', client);
+  await end(resource, user.id, grantId, sessionId);
+  await expectToken(client, user, sid);
+  const toClient = await service.database.sql`
+    select count(*)::integer from webhook_messages where application_id = ${client.id}`;
+  expect(toClient).toEqual([{ count: 1 }]);
+});
+
 test('the request is a form with the token alone, and no answer of it is read as a webhook', async () => {
   const { tenant, user } = await signIn();
   await admin.deactivateUser({ userId: user.id });
@@ -236,12 +261,19 @@ async function verify(form: URLSearchParams, { clientId }: Tenant) {
   return payload;
 }
 
-async function insertGrant(tenant: Tenant, user: { id: string }, sid: string, lifetime: string): Promise<string> {
+async function insertGrant(
+  tenant: Tenant,
+  user: { id: string },
+  sid: string,
+  lifetime: string,
+  client?: Tenant,
+): Promise<string> {
   const { sql }: TestService['database'] = service.database;
   const id = randomUUID();
   await sql`
     insert into oidc_grants (application_id, id, user_id, sid, scope, method, ip_address, user_agent,
-      authenticated_at, rotation, created_at, expires_at)
-    values (${tenant.id}, ${id}, ${user.id}, ${sid}, 1, 'email', '', '', now(), 0, now(), now() + ${lifetime}::interval)`;
+      authenticated_at, rotation, created_at, expires_at, client_id)
+    values (${tenant.id}, ${id}, ${user.id}, ${sid}, 1, 'email', '', '', now(), 0, now(), now() + ${lifetime}::interval,
+      ${client?.clientId ?? null})`;
   return id;
 }

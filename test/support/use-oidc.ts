@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Run } from '../../src/database/database.ts';
 import type { ApplicationCall, Call } from '../../src/domain/core/call.ts';
 import { endClient, exportConsents, listResourceClients, listUserClients } from '../../src/domain/grants/clients.ts';
-import { endGrant, endGrantsOfBrowser } from '../../src/domain/grants/end-grants.ts';
+import { endGrant, endGrantsOfBrowser, findResourcesOfLogin } from '../../src/domain/grants/end-grants.ts';
 import { LiveSessions } from '../../src/domain/sessions/live-sessions.ts';
 import { beginGrant } from '../../src/modules/oidc/domain/begin-grant.ts';
 import {
@@ -66,6 +66,7 @@ export async function useOidc(
     await rotateGrant({ ...call, forClient: null }, grant);
     await new LiveGrants(run, new LiveSessions(run), () => true).find(applicationId, grantId);
     await endGrant(call, { grantId });
+    await findResourcesOfLogin(call, { clientId: 'https://client.test/c', userId: user.id, sid: grant.sid });
     await endGrantsOfBrowser(call, { applicationId, userId: user.id, sid: grant.sid });
   }
   await new PublicClients(call.run).find(`client_${randomUUID().replaceAll('-', '')}`);

@@ -62,11 +62,13 @@ export async function useRestrictedAccess(
   await useOidc(restricted, runs[1], { service, tenant, letIn });
   const unfinished = { application: tenant.id, group: (await createTestGroup(service)).groupId, user: randomUUID() };
   for (const [kind, subjectId] of Object.entries(unfinished)) {
-    const [due] = await service.database.sql<{ id: string }[]>`
-      insert into unfinished_changes (id, kind, subject_id, losing_ids, created_at, due_at)
-      select gen_random_uuid(), ${kind}, ${subjectId}, array[${tenant.id}]::uuid[], now() - interval '1 day',
-        now() + interval '1 day' returning id`;
-    await goOn(call, due?.id ?? '');
+    for (const run of kind === 'application' ? runs : [call.run]) {
+      const [due] = await service.database.sql<{ id: string }[]>`
+        insert into unfinished_changes (id, kind, subject_id, losing_ids, created_at, due_at)
+        select gen_random_uuid(), ${kind}, ${subjectId}, array[${tenant.id}]::uuid[], now() - interval '1 day',
+          now() + interval '1 day' returning id`;
+      await goOn({ ...call, run }, due?.id ?? '');
+    }
   }
   const { id: userId } = await createTestUser(service);
   await cutOffRefused(call, [

@@ -27,9 +27,16 @@ export function toProfile({ email, name, profileImage, walletAddress, attributes
   return toMessage({ email, name, profileImage, walletAddress, attributes });
 }
 
-/** Converts a grant to the fields of a message, with its scope in the text form of OpenID Connect. */
-export function toGrant<Grant extends { readonly scope: number }>({ scope, ...grant }: Grant) {
-  return { ...toMessage(grant), scope: presentScope(scope) };
+interface WithScopes {
+  readonly scope: number;
+  /** Those of a resource. */
+  readonly scopeNames: readonly string[] | null;
+}
+
+/** Converts a grant to the fields of a message, with its scopes in the text form of OpenID Connect. */
+export function toGrant<Grant extends WithScopes>({ scope, scopeNames, ...grant }: Grant) {
+  const scopes = [presentScope(scope), ...(scopeNames ?? [])].filter(Boolean).join(' ');
+  return { ...toMessage(grant), scope: scopes };
 }
 
 /** Returns the response of a list, with its items in the field `name`. */

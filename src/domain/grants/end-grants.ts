@@ -56,15 +56,35 @@ export async function endGrantsOfBrowser(
   await end(call, endOfBrowser, browser);
 }
 
-/** Ends the grants of one client of a resource, of one user or of all. */
-export async function endGrantsOfClient(
-  call: Call,
-  client: { readonly applicationId: string; readonly clientId: string; readonly userId: string | null },
-): Promise<void> {
-  await runCutoff(call, endOfClient, { ...client }, CUTOFF_LIFETIME_MS).then(([ended]) => {
+interface GrantsOfClient {
+  readonly applicationId: string;
+  readonly clientId: string;
+  /** Null for all users. */
+  readonly userId: string | null;
+  /** Null for all browsers. */
+  readonly sid?: string | null | undefined;
+}
+
+/** Ends the grants of one client of a resource. */
+export async function endGrantsOfClient(call: Call, { sid = null, ...client }: GrantsOfClient): Promise<void> {
+  await runCutoff(call, endOfClient, { ...client, sid }, CUTOFF_LIFETIME_MS).then(([ended]) => {
     if (ended) announce(call.onMessage, ended);
   });
 }
+
+/** Returns the IDs of the resources at which the client has grants of the user's sign-in in the browser. */
+export async function findResourcesOfLogin(
+  { run, now }: Call,
+  login: { readonly clientId: string; readonly userId: string; readonly sid: string },
+): Promise<readonly string[]> {
+  const found = await run(selectResourcesOfLogin, { ...login, now });
+  return found.map(({ applicationId }) => applicationId);
+}
+
+const selectResourcesOfLogin = statement('select_resources_of_login', { applicationId: oidcGrants.applicationId })`
+  select distinct application_id from oidc_grants
+  where user_id = ${p.uuid('userId')} and sid = ${p.uuid('sid')} and client_id = ${p.text('clientId')}
+    and expires_at > ${p.instant('now')}`;
 
 async function end(
   call: Call,
@@ -138,7 +158,8 @@ const ofClient = sql`
   select user_id, sid, authenticated_at, authenticated_at as cutoff_at, false as is_signed_out from ended`;
 
 const endOfClient = statement('end_oidc_grants_of_client', ENDED)`${endGrants(
-  sql`client_id = ${p.text('clientId')} and (${p.uuid('userId')} is null or user_id = ${p.uuid('userId')})`,
+  sql`client_id = ${p.text('clientId')} and (${p.uuid('userId')} is null or user_id = ${p.uuid('userId')})
+    and (${p.uuid('sid')} is null or sid = ${p.uuid('sid')})`,
   ofClient,
   undefined,
   // An event for each user.
@@ -151,13 +172,13 @@ function endGrants(condition: SQL, target: SQL, forget?: SQL, auditId?: SQL): SQ
     with ended as (
       update oidc_grants set expires_at = ${LONG_AGO}
       where application_id = ${p.uuid('applicationId')} and expires_at > ${p.instant('now')} and ${condition}
-      returning user_id, sid, authenticated_at
+      returning user_id, sid, authenticated_at, client_id
     ), gone as (
       select distinct user_id from ended
     ), target as (${target}
     ), browser as (
       select user_id, sid, max(cutoff_at) as cutoff_at from target group by user_id, sid
     ), ${auditEvent({ resource: sql`user_id`, from: sql`gone`, ...(auditId && { id: auditId }) })}, ${cutOffSid(sql`browser`)},
-    ${forget ? sql`${forget},` : sql``} ${messagesOf(loggedOutOfBrowsers(sql`ended`))}
+    ${forget ? sql`${forget},` : sql``} ${messagesOf(...loggedOutOfBrowsers(sql`ended`))}
     select (select user_id from gone limit 1) as user_id, user_id as browser_user_id, sid, cutoff_at, ${notified} from browser`;
 }

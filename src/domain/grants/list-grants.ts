@@ -14,6 +14,8 @@ const columns = {
   userId: oidcGrants.userId,
   sid: oidcGrants.sid,
   scope: oidcGrants.scope,
+  scopeNames: oidcGrants.scopeNames,
+  clientId: oidcGrants.clientId,
   method: t.textOf<SignInMethod>(),
   assurance: oidcGrants.assurance,
   ipAddress: oidcGrants.ipAddress,

@@ -9,6 +9,7 @@ import type { Call } from '../core/call.ts';
 import { claimed, findUnfinished, isAt, leaseUntil, type UnfinishedChange } from '../core/unfinished-changes.ts';
 import { deleteIdentitiesOfDeleted } from '../identities/delete-identities-of-deleted.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
+import { HERE } from '../outbox/logout-message.ts';
 import { userMessage } from '../outbox/user-messages.ts';
 import { CUTOFF_LIFETIME_MS, isGrantAfterOwnCutoffs, removeCutoffOfRefused, runCutoff } from '../sessions/cutoffs.ts';
 import { endLateSessions } from '../sessions/late-sessions.ts';
@@ -127,9 +128,13 @@ const selectMembers = statement('select_members_to_check', ROW)`
   where group_id = ${p.uuid('subjectId')} and user_id > ${p.uuid('after')} order by user_id limit ${limit}`;
 
 /** Ends the sign-ins of those users who may not enter the application. A distributed database sends it to one shard. */
-const endRefused = statement('end_refused_users', DONE)`
-  with ${claimed}, ${cutOffRefusedOfOne(sql`, claimed`)}
+const endRefused = statement('end_refused_users', DONE)`${endRefusedOf()}`.ifDistributed`${endRefusedOf(HERE)}`;
+
+function endRefusedOf(where: Partial<typeof HERE> = {}) {
+  return sql`
+  with ${claimed}, ${cutOffRefusedOfOne(where, sql`, claimed`)}
   select array_to_json(array(select user_id from lost)) as user_ids, ${notified} from claimed`;
+}
 
 const updated = userMessage('user.updated', sql`changed`);
 /** To the applications that see the group. */

@@ -16,7 +16,7 @@ import {
   messagesOf,
   notified,
 } from '../outbox/insert-message.ts';
-import { loggedOutIfKnown, loggedOutOfSessions } from '../outbox/logout-message.ts';
+import { HERE, loggedOutIfKnown, loggedOutOfSessions } from '../outbox/logout-message.ts';
 import { sessionRevoked, sessionsRevoked } from '../outbox/user-messages.ts';
 import { cutOffSessions, runCutoff } from '../sessions/cutoffs.ts';
 
@@ -107,7 +107,8 @@ const cutOff = statement('cut_off_refused', HAS_MESSAGES)`
 
 /** The same for users of one application, as calls and jobs need it: a distributed database sends it to one shard. */
 const cutOffOfOne = statement('cut_off_refused_of_application', HAS_MESSAGES)`
-  with ${cutOffRefusedOfOne()} select ${notified}`;
+  with ${cutOffRefusedOfOne()} select ${notified}`.ifDistributed`
+  with ${cutOffRefusedOfOne(HERE)} select ${notified}`;
 
 /**
  * Returns CTEs that end the sign-ins of those users who may not enter the application: `lost`, with the users, and
@@ -115,7 +116,7 @@ const cutOffOfOne = statement('cut_off_refused_of_application', HAS_MESSAGES)`
  *
  * @param claimed a CTE without which nobody is cut off, after a comma
  */
-export function cutOffRefusedOfOne(claimed = sql``): SQL {
+export function cutOffRefusedOfOne(where: Partial<typeof HERE> = {}, claimed = sql``): SQL {
   return sql`added_here as (
     select user_id from added_users
     where application_id = ${p.uuid('applicationId')} and user_id = any(${p.uuids('userIds')})
@@ -128,6 +129,6 @@ export function cutOffRefusedOfOne(claimed = sql``): SQL {
     order by f.user_id
   ), ${cutOffSessions(sql`lost`)}, ${messagesOf(
     { ...sessionRevoked(sql`ended`), part: sql`ended.user_id` },
-    ...loggedOutIfKnown(sql`lost`).map((message) => ({ part: sql`gone.user_id`, ...message })),
+    ...loggedOutIfKnown(sql`lost`, where).map((message) => ({ part: sql`gone.user_id`, ...message })),
   )}`;
 }

@@ -4,7 +4,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
-import { loggedOut } from '../outbox/logout-message.ts';
+import { HERE, loggedOut } from '../outbox/logout-message.ts';
 import { sessionRevoked } from '../outbox/user-messages.ts';
 import { cutOffSessions, runCutoff } from '../sessions/cutoffs.ts';
 import { endLateSession } from '../sessions/late-sessions.ts';
@@ -28,7 +28,7 @@ export async function removeApplicationUser(call: Call, request: Unchecked<keyof
   return parameters.userId;
 }
 
-const deleteApplicationUser = statement('delete_application_user', { ...FOUND_BOTH, ...HAS_MESSAGES })`
+const remove = (where: Partial<typeof HERE> = {}) => sql`
   with target as (
     select u.id as user_id, s.authenticated_at
     from users u left join sessions s on s.application_id = ${p.uuid('applicationId')} and s.user_id = u.id
@@ -50,5 +50,8 @@ const deleteApplicationUser = statement('delete_application_user', { ...FOUND_BO
     select user_id from removed union select user_id from left_application
   ), ${auditEvent({ resource: sql`user_id`, from: sql`gone` })},
   ${cutOffSessions(sql`target`)},
-  ${messagesOf(sessionRevoked(sql`ended`), ...loggedOut(sql`left_application`))}
+  ${messagesOf(sessionRevoked(sql`ended`), ...loggedOut(sql`left_application`, where))}
   select ${foundBoth}, ${notified}`;
+
+const deleteApplicationUser = statement('delete_application_user', { ...FOUND_BOTH, ...HAS_MESSAGES })`
+  ${remove()}`.ifDistributed`${remove(HERE)}`;

@@ -20,15 +20,20 @@ interface Logout {
   readonly applicationId: SQL;
   /** Whether the application may be another than the calling one. */
   readonly isOfAnotherApplication?: true;
+  /** Whether the statement stays on the server of the calling application: then clients of a resource hear nothing. */
+  readonly staysHere?: boolean;
 }
+
+/** For the statements of one application where tables are distributed: they would otherwise need every server. */
+export const HERE = { staysHere: true } as const;
 
 /**
  * Returns the messages to the calling application that all logins of a user have ended.
  *
  * @param users a CTE with a column `user_id`
  */
-export function loggedOut(users: SQL): Message[] {
-  return toMessages({ gone: sql`${users} as gone`, applicationId: p.uuid('applicationId') });
+export function loggedOut(users: SQL, where: Pick<Logout, 'staysHere'> = {}): Message[] {
+  return toMessages({ gone: sql`${users} as gone`, applicationId: p.uuid('applicationId'), ...where });
 }
 
 /**
@@ -36,10 +41,10 @@ export function loggedOut(users: SQL): Message[] {
  *
  * @param users a CTE with a column `user_id`
  */
-export function loggedOutIfKnown(users: SQL): Message[] {
+export function loggedOutIfKnown(users: SQL, where: Pick<Logout, 'staysHere'> = {}): Message[] {
   const gone = sql`${users} as gone join application_users as signed_in
     on signed_in.application_id = ${p.uuid('applicationId')} and signed_in.user_id = gone.user_id`;
-  return toMessages({ gone, applicationId: p.uuid('applicationId') });
+  return toMessages({ gone, applicationId: p.uuid('applicationId'), ...where });
 }
 
 /**
@@ -67,23 +72,45 @@ export function loggedOutEverywhere(users: SQL): Message[] {
 }
 
 /**
- * Returns the messages to the calling application about each browser whose login has ended.
+ * Returns the messages to the calling application, and to its registered clients, about each browser whose login has
+ * ended.
  *
- * @param grants a CTE with columns `user_id` and `sid`
+ * @param grants a CTE with columns `user_id`, `sid` and `client_id`
  */
-export function loggedOutOfBrowsers(grants: SQL): Message {
-  return toMessage({ gone: sql`${grants} as gone`, applicationId: p.uuid('applicationId') }, sql`gone.sid`);
+export function loggedOutOfBrowsers(grants: SQL): Message[] {
+  const gone = sql`${grants} as gone`;
+  return [toMessage({ gone, applicationId: p.uuid('applicationId') }, sql`gone.sid`), toClientMessage(grants)];
 }
 
 /**
+ * Returns the message to the client of a resource about each browser with a grant of its own. It finds its login by the
+ * `sid` of its ID token, which it alone has.
+ *
+ * @param grants the same
+ */
+function toClientMessage(grants: SQL): Message {
+  const data = jsonObject({ sub: sql`gone.user_id`, aud: sql`client.client_id`, sid: sql`gone.sid` });
+  const from = sql`${grants} as gone join applications client on client.client_id = gone.client_id and ${isTold}`;
+  return { type: LOGOUT, data, from, applicationId: sql`client.id`, part: sql`gone.sid` };
+}
+
+/** The condition that the application `client` has an endpoint for logouts. */
+const isTold = sql`client.deleted_at is null and client.open_id_connect and client.backchannel_logout_uri is not null`;
+
+/**
  * Returns a message about the user, and one about each browser with a grant. Some clients find a login only by the
- * `sid` of its ID token, and others only by the user.
+ * `sid` of its ID token, and others only by the user. Clients of a resource get one about each grant of their own.
  */
 function toMessages(logout: Logout): Message[] {
   const { gone, applicationId } = logout;
   const withGrants = sql`${gone} join oidc_grants as g on g.application_id = ${applicationId}
     and g.user_id = gone.user_id and g.expires_at > ${p.instant('now')}`;
-  return [toMessage(logout), toMessage({ ...logout, gone: withGrants }, sql`g.sid`)];
+  const ofClients = sql`(select g.user_id, g.sid, g.client_id from ${withGrants} where g.client_id is not null)`;
+  return [
+    toMessage(logout),
+    toMessage({ ...logout, gone: withGrants }, sql`g.sid`),
+    ...(logout.staysHere ? [] : [toClientMessage(ofClients)]),
+  ];
 }
 
 /** Sets no `userId`, so an erasure keeps the message: the ID of a user is no personal data. */
@@ -92,8 +119,7 @@ function toMessage({ gone, applicationId, isOfAnotherApplication }: Logout, sid?
   return {
     type: LOGOUT,
     data,
-    from: sql`${gone} join applications client on client.id = ${applicationId} and client.deleted_at is null
-      and client.open_id_connect and client.backchannel_logout_uri is not null`,
+    from: sql`${gone} join applications client on client.id = ${applicationId} and ${isTold}`,
     ...(isOfAnotherApplication && { applicationId }),
     ...(sid && { part: sid }),
   };

@@ -8,7 +8,7 @@ import type { Statement } from '../../database/database.ts';
 import { p, statement, t } from '../../database/template.ts';
 import type { Call } from '../core/call.ts';
 import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../outbox/insert-message.ts';
-import { loggedOut, loggedOutOfSessions } from '../outbox/logout-message.ts';
+import { HERE, loggedOut, loggedOutOfSessions } from '../outbox/logout-message.ts';
 import { sessionRevoked, sessionsRevoked } from '../outbox/user-messages.ts';
 import { isErasedUser } from '../users/user.ts';
 import { latestCutoff, latestCutoffByCall } from './cutoffs.ts';
@@ -57,7 +57,7 @@ const deleteLateSession = statement('delete_late_session', HAS_MESSAGES)`
     delete from application_users a using ended
     where ${p.boolean('mayRemoveUser')} and a.application_id = ended.application_id and a.user_id = ended.user_id
       and a.first_signed_in_at = ended.began_at
-  ), ${messagesOf(sessionRevoked(sql`ended`), ...loggedOut(sql`ended`))}
+  ), ${messagesOf(sessionRevoked(sql`ended`), ...loggedOut(sql`ended`, HERE))}
   select ${notified}`;
 
 const deleteLateSessions = statement('delete_late_sessions', HAS_MESSAGES)`

@@ -5,7 +5,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { check, identifier, type Unchecked, UUID } from '../core/validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
-import { loggedOut } from '../outbox/logout-message.ts';
+import { HERE, loggedOut } from '../outbox/logout-message.ts';
 import { sessionRevoked } from '../outbox/user-messages.ts';
 import { cutOffSessions, runCutoff } from './cutoffs.ts';
 import { forgetLateSignIns, forgetSignIns } from './forget-sign-ins.ts';
@@ -46,7 +46,7 @@ const ENDED = {
   ...HAS_MESSAGES,
 };
 
-const endRenewableSession = statement('end_renewable_session', ENDED)`${end()}`;
+const endRenewableSession = statement('end_renewable_session', ENDED)`${end()}`.ifDistributed`${end(undefined, HERE)}`;
 
 const endRenewableSessionAndForget = statement('end_renewable_session_and_forget', ENDED)`${end(
   forgetSignIns(
@@ -55,13 +55,13 @@ const endRenewableSessionAndForget = statement('end_renewable_session_and_forget
   ),
 )}`;
 
-function end(forget?: SQL): SQL {
+function end(forget?: SQL, where = {}): SQL {
   return sql`
     with target as (${renewableSession(PLAIN)}
     ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
     ${cutOffSessions(sql`target`)},
     ${forget ? sql`${forget},` : sql``}
-    ${messagesOf(sessionRevoked(sql`ended`), ...loggedOut(sql`ended`))}
+    ${messagesOf(sessionRevoked(sql`ended`), ...loggedOut(sql`ended`, where))}
     select user_id, (select authenticated_at from target) as first_sign_in_at,
       (select last_sign_in_at from target) as last_sign_in_at, ${notified}
     from session_ids

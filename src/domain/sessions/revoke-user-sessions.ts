@@ -4,7 +4,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall, Call } from '../core/call.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
-import { loggedOutIfKnown } from '../outbox/logout-message.ts';
+import { HERE, loggedOutIfKnown } from '../outbox/logout-message.ts';
 import { sessionRevoked } from '../outbox/user-messages.ts';
 import { cutOffSessions, isGrantAfterEveryCutoff, runCutoff } from './cutoffs.ts';
 import { forgetLateSignIns, forgetSignIns } from './forget-sign-ins.ts';
@@ -41,7 +41,8 @@ export async function endOwnSessions(call: Call, target: { readonly applicationI
 
 const ENDED = { cutoffAt: t.instant, ...HAS_MESSAGES };
 
-const endSessionsOfUser = statement('end_sessions_of_user', ENDED)`${end()}`;
+const endSessionsOfUser = statement('end_sessions_of_user', ENDED)`${end()}`
+  .ifDistributed`${end(undefined, sql``, HERE)}`;
 
 const endSessionsOfUserAndForget = statement('end_sessions_of_user_and_forget', ENDED)`${end(
   forgetSignIns(sql`target`, sql`r.user_id = t.user_id`),
@@ -54,7 +55,7 @@ const endSessionsWhereSignedIn = statement('end_sessions_where_signed_in', ENDED
         where application_id = ${p.uuid('applicationId')} and user_id = ${p.uuid('userId')} and ${isGrantAfterEveryCutoff}))`,
 )}`;
 
-function end(forget?: SQL, condition = sql``): SQL {
+function end(forget?: SQL, condition = sql``, where = {}): SQL {
   return sql`
     with target as (
       -- Any user: one without a session may have an auth token. IDs of no user must not fill the table.
@@ -64,6 +65,6 @@ function end(forget?: SQL, condition = sql``): SQL {
     ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
     ${cutOffSessions(sql`target`)},
     ${forget ? sql`${forget},` : sql``}
-    ${messagesOf(sessionRevoked(sql`ended`), ...loggedOutIfKnown(sql`target`))}
+    ${messagesOf(sessionRevoked(sql`ended`), ...loggedOutIfKnown(sql`target`, where))}
     select (select cutoff_at from cutoff) as cutoff_at, ${notified} from target`;
 }

@@ -217,6 +217,47 @@ describe('a client of a URL', () => {
     expect((await redeem(clientId, location)).status).toBe(200);
   });
 
+  it('sees the name and picture of a user, but no attributes, which operators store', async () => {
+    const resource = 'https://attributes.app.test/';
+    const known = await createTenant(service, { openIdConnect: true });
+    const rules = { resourceUri: resource, attributeClaims: ['plan'], machineClientIds: [known.clientId] };
+    await createTenant(service, { ...MCP_SERVER, ...rules });
+    const clientId = clients.add();
+    const user = await createTestUser(service, { name: 'Ada' });
+    await admin.updateUser({ userId: user.id, attributes: { plan: 'pro' } });
+    const scope = 'openid profile';
+    const { location } = await allow(await arrive(clientId, { resource, scope }, { user }));
+    const { body } = await redeem(clientId, location, { resource });
+    const refreshed = (await refresh(clientId, body.refresh_token)).body;
+    const userinfo = (await getUserinfo(service, refreshed.access_token)).body;
+    for (const claims of [decodeJwt(body.id_token ?? ''), decodeJwt(refreshed.id_token ?? ''), userinfo]) {
+      expect(claims).toMatchObject({ name: 'Ada' });
+      expect(claims).not.toHaveProperty('plan');
+    }
+    // A client that operators know sees those that the resource lists.
+    const browser = new LoginBrowser(service);
+    const login = await beginOidcLogin(browser, known, { scope, resource });
+    const { code = '' } = parametersOf(
+      (await (await fixture.readyByEmail({ browser, login, user })).submit()).location,
+    );
+    const form = { grant_type: 'authorization_code', code, redirect_uri: REDIRECT_URI, code_verifier: CODE_VERIFIER };
+    const ofKnown = (await post(service, '/oidc/token', { ...form, resource }, basicOf(known))).body;
+    expect(decodeJwt(ofKnown.id_token ?? '')).toMatchObject({ plan: 'pro' });
+    expect((await getUserinfo(service, ofKnown.access_token)).body).toMatchObject({ plan: 'pro' });
+  });
+
+  it('ends its own tokens by a logout with its ID token, in that browser alone', async () => {
+    const clientId = clients.add();
+    const { user, body } = await signIn(clientId, { scope: 'openid' });
+    const elsewhere = await arrive(clientId, { scope: 'openid' }, { user });
+    const { body: others } = await redeem(clientId, elsewhere.page.location);
+    const reply = await new LoginBrowser(service).open(`/oidc/logout?id_token_hint=${body.id_token}`);
+    expect(reply.heading).toBe('You are signed out');
+    expect((await getUserinfo(service, body.access_token)).status).toBe(401);
+    expect((await refresh(clientId, body.refresh_token)).body.error).toBe('invalid_grant');
+    expect((await getUserinfo(service, others.access_token)).status).toBe(200);
+  });
+
   it('revokes its own tokens, and no others', async () => {
     const [clientId, stranger] = [clients.add(), clients.add()];
     const { body } = await signIn(clientId);

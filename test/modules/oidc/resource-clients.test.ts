@@ -2,9 +2,10 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { LoginBrowser } from '../../support/login-browser.ts';
 import { beginOidcLogin, CODE_VERIFIER, createRsaJwk, parametersOf } from '../../support/oidc.ts';
-import { basicOf, post } from '../../support/oidc-client.ts';
+import { basicOf, getUserinfo, post } from '../../support/oidc-client.ts';
 import {
   adminClient,
+  clientsOf,
   createTenant,
   createTestUser,
   REDIRECT_URI,
@@ -95,6 +96,54 @@ describe('the client demands more than one factor', () => {
     await admin.updateApplication({ applicationId: client.id, requiredAssurance: 'PHISHING_RESISTANT' });
     await using replica = await startReplica();
     expect(await refresh(replica, client, body.refresh_token)).toMatchObject(REFUSED);
+  });
+});
+
+describe('its tokens', () => {
+  const userinfoOf = async (at: { url: string }, token: string | undefined) => (await getUserinfo(at, token)).status;
+
+  it.each<[string, (client: Tenant) => Promise<unknown>]>([
+    ['the client is deleted', ({ id: applicationId }) => admin.deleteApplication({ applicationId })],
+    [
+      'the client has no OpenID Connect',
+      ({ id: applicationId }) => admin.updateApplication({ applicationId, openIdConnect: false }),
+    ],
+  ])('are dead once %s', async (_, end) => {
+    const opened = await open();
+    const { api, client } = opened;
+    const { body } = await signIn(opened);
+    expect(await userinfoOf(service, body.access_token)).toBe(200);
+    await end(client);
+    await using replica = await startReplica();
+    for (const token of [body.access_token ?? '', body.refresh_token ?? ''])
+      expect((await post(replica, '/oidc/introspect', { token }, basicOf(api))).body).toEqual({ active: false });
+    expect(await userinfoOf(replica, body.access_token)).toBe(401);
+    expect((await refresh(replica, client, body.refresh_token)).status).toBeGreaterThanOrEqual(400);
+  });
+
+  it('end with a logout by its ID token, and no others of the resource or client do', async () => {
+    const opened = await open();
+    const { api, client } = opened;
+    const others = await open();
+    await admin.updateApplication({
+      applicationId: api.id,
+      machineClientIds: [client.clientId, others.client.clientId],
+    });
+    const { user } = opened;
+    const { body } = await signIn(opened);
+    const ofOther = (await signIn({ ...opened, client: others.client })).body;
+    const elsewhere = (await signIn(opened)).body;
+    const reply = await new LoginBrowser(service).open(`/oidc/logout?id_token_hint=${body.id_token}`);
+    expect(reply.heading).toBe('You are signed out');
+    expect(await userinfoOf(service, body.access_token)).toBe(401);
+    expect(await refresh(service, client, body.refresh_token)).toMatchObject(REFUSED);
+    expect([
+      await userinfoOf(service, ofOther.access_token),
+      await userinfoOf(service, elsewhere.access_token),
+    ]).toEqual([200, 200]);
+    const { grants } = await clientsOf(service, api).sessions.listGrants({ userId: user.id });
+    const left = grants.map(({ clientId }) => clientId);
+    expect(new Set(left)).toEqual(new Set([client.clientId, others.client.clientId]));
   });
 });
 

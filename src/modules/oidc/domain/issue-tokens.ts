@@ -6,6 +6,7 @@ import { ServiceError } from '../../../domain/core/errors.ts';
 import { hasScope } from '../../../domain/grants/scope.ts';
 import { renewSession } from '../../../domain/sessions/renew-session.ts';
 import type { Peer } from '../../../domain/sessions/session.ts';
+import { isClientUrl } from '../clients/client-url.ts';
 import { createAccessToken } from './access-token.ts';
 import { type BegunGrant, beginGrant, beginGrantOf } from './begin-grant.ts';
 import { continueGrantedSession, type GrantedSession } from './granted-session.ts';
@@ -157,7 +158,12 @@ async function issue(
     authenticatedAt,
     nonce,
     scope,
-    profile: { ...session, preferredUsername: chooseUsername(session, clientId) },
+    profile: {
+      ...session,
+      preferredUsername: chooseUsername(session, clientId),
+      // What operators store about a user is for clients that they know.
+      ...(isClientUrl(clientId) && { attributes: null }),
+    },
     now,
     assurance: session.grantAssurance,
   };

@@ -95,14 +95,17 @@ const select = (cutoff: SQL) => sql`
     coalesce(granted.client_id, a.client_id) as client_id, granted.scope_names,
     case when granted.client_id is not null then a.resource_uri end as resource_uri,
     case when granted.scope_names is not null then jsonb_path_query_array(a.resource_scopes, '$[*].name') end as known_names,
-    granted.client_id is null or case when granted.client_name is null then granted.client_id = any(a.machine_client_ids)
-      else a.allow_metadata_clients end as is_allowed,
-    (select c.id from applications c where c.client_id = granted.client_id and c.restrict_access) as restricted_client_id,
+    granted.client_id is null or case when granted.client_name is not null then a.allow_metadata_clients
+      else granted.client_id = any(a.machine_client_ids) and c.open_id_connect is true and c.deleted_at is null
+      end as is_allowed,
+    case when c.restrict_access then c.id end as restricted_client_id,
     case when a.public_client and granted.client_id is null then a.redirect_uris else '{}' end as redirect_uris,
     users.email, users.name, users.profile_image, users.email_verified_at is not null as is_email_verified,
-    ${shownAttributes(sql`users.attributes`, sql`nullif(a.attribute_claims, '{}')`)} as attributes,
+    case when granted.client_name is null then ${shownAttributes(sql`users.attributes`, sql`nullif(a.attribute_claims, '{}')`)}
+      end as attributes,
     ${preferredUsername(sql`users.attributes`)} as preferred_username
   from oidc_grants granted join users on users.id = granted.user_id join applications a on a.id = granted.application_id
+    left join applications c on c.client_id = granted.client_id
   where granted.application_id = ${p.uuid('applicationId')} and granted.id = ${anyOf(p.uuids('grantIds'))} and ${isActiveUser}
     and a.deleted_at is null and a.open_id_connect and granted.authenticated_at > ${cutoff}`;
 

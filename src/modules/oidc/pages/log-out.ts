@@ -1,7 +1,7 @@
 /** The logout endpoint: OpenID Connect RP-Initiated Logout 1.0. */
 
 import { addToQuery, isRegistered } from '../../../domain/applications/redirect-uri.ts';
-import { endGrantsOfBrowser } from '../../../domain/grants/end-grants.ts';
+import { endGrantsOfBrowser, endGrantsOfClient, findResourcesOfLogin } from '../../../domain/grants/end-grants.ts';
 import { findApplicationOfClient } from '../../../domain/login/find-login-application.ts';
 import { revokeUserSessions } from '../../../domain/sessions/revoke-user-sessions.ts';
 import { sidOf } from '../../../domain/sessions/sid.ts';
@@ -13,7 +13,6 @@ import { sendErrorPage, sendPage, sendRedirect } from '../../../login-page/respo
 import { findSignedInHere, signOutHere, signUserOutHere } from '../../../login-page/sign-out-here.ts';
 import { endLoginsOfBrowser } from '../domain/end-logins-of-browser.ts';
 import type { IdTokenHint } from '../domain/id-token-hint.ts';
-import type { OidcClient } from '../domain/oidc-clients.ts';
 import { type NamedLogin, readNamedLogin, SINGLE_AT_LOGOUT } from './named-login.ts';
 import type { OidcPageRequest } from './oidc-page.ts';
 import { renderLogOut } from './render-log-out.ts';
@@ -38,12 +37,15 @@ export async function logOut(request: OidcPageRequest): Promise<void> {
   const login = await readNamedLogin(request);
   const own = browser && { context, call, browser, parts };
   const signedIn = own ? await findSignedInHere(own) : [];
-  if (login?.hint && (login.isRecent || isOf(browser, login.client, login.hint))) {
-    if (own && (isOf(browser, login.client, login.hint) || signedIn.includes(login.hint.userId))) {
-      await signUserOutHere(own, login.hint.userId);
+  if (login?.hint) {
+    const { hint } = login;
+    const resources = await findResources(request, login);
+    const isHere = [login.client?.id, ...resources].some((id) => id !== undefined && isOf(browser, id, hint));
+    if (isHere || login.isRecent) {
+      if (own && (isHere || signedIn.includes(hint.userId))) await signUserOutHere(own, hint.userId);
+      await endLogin(request, login, hint, resources);
+      return leadBack(request, login);
     }
-    await endLogin(request, login.client, login.hint);
-    return leadBack(request, login);
   }
   if (!own || signedIn.length === 0) return leadBack(request, login, { isEnded: login?.hint !== undefined });
   if (!isOwnForm(own.browser, parameters.get('token') ?? '')) return ask(request, own.browser, login);
@@ -67,22 +69,40 @@ function isRepeatedAsGet({ context, form, place }: OidcPageRequest): boolean {
   return isRepeated;
 }
 
-/** Returns whether the ID token comes from a sign-in in this browser. */
-function isOf(browser: IdentifiedBrowser | undefined, { id }: OidcClient, { sid, userId }: IdTokenHint): boolean {
-  return browser !== undefined && sid === sidOf(id, userId, browser.digest);
+/** Returns the resources to which the user of the ID token has signed in for this client. */
+async function findResources({ call }: OidcPageRequest, { clientId, hint }: NamedLogin): Promise<readonly string[]> {
+  const { sid, userId } = hint ?? {};
+  return sid && userId ? findResourcesOfLogin(call, { clientId, userId, sid }) : [];
 }
 
-/** Ends the login at the application in the browser that the ID token names, or in all browsers if it names none. */
-async function endLogin({ call, parts }: OidcPageRequest, client: OidcClient, { userId, sid }: IdTokenHint) {
-  if (sid !== undefined) await endGrantsOfBrowser(call, { applicationId: client.id, userId, sid });
-  else await revokeUserSessions({ ...call, application: { ...client, name: '' } }, { userId });
+/** Returns whether the ID token comes from a sign-in to the application in this browser. */
+function isOf(browser: IdentifiedBrowser | undefined, applicationId: string, { sid, userId }: IdTokenHint): boolean {
+  return browser !== undefined && sid === sidOf(applicationId, userId, browser.digest);
+}
+
+/**
+ * Ends the login at the application, or that of the client at its resources, in the browser that the ID token names, or
+ * in all browsers if it names none.
+ */
+async function endLogin(
+  { call, parts }: OidcPageRequest,
+  { client, clientId }: NamedLogin,
+  { userId, sid }: IdTokenHint,
+  resources: readonly string[],
+): Promise<void> {
+  for (const applicationId of resources) await endGrantsOfClient(call, { applicationId, clientId, userId, sid });
+  if (client && sid === undefined) {
+    await revokeUserSessions({ ...call, application: { ...client, name: '' } }, { userId });
+  } else if (client && sid !== undefined && resources.length === 0) {
+    await endGrantsOfBrowser(call, { applicationId: client.id, userId, sid });
+  }
   parts.onSignedOut(userId);
 }
 
 async function ask(request: OidcPageRequest, { formToken }: IdentifiedBrowser, login: NamedLogin | undefined) {
   const { languages, parameters, context, form, place } = request;
   const language = languages.languageFor(parameters.get('ui_locales'));
-  const application = await findApplication(request, login?.client.clientId);
+  const application = await findApplication(request, login?.client?.clientId);
   // The choice of a language has the parameters once more.
   const twice = { ...place, query: keepParameters(form, LOGOUT_PARAMETERS, 2) };
   sendPage(context, 200, renderLogOut({ language, application, place: twice, query: place.query, formToken }));
@@ -97,7 +117,7 @@ async function leadBack(request: OidcPageRequest, login: NamedLogin | undefined,
   if (uri !== undefined && isRegistered(uri, postLogoutRedirectUris, { isPublic })) {
     return sendRedirect(context, state === undefined ? uri : addToQuery(uri, { state }));
   }
-  const clientId = login?.client.clientId;
+  const clientId = login?.client?.clientId;
   if (isEnded) return showSignedOut(request, clientId);
   const language = languages.languageFor(parameters.get('ui_locales'));
   const application = await findApplication(request, clientId);

@@ -1,3 +1,4 @@
+import { isClientUrl } from '../clients/client-url.ts';
 import { type IdTokenHint, readIdTokenHint } from '../domain/id-token-hint.ts';
 import type { OidcClient } from '../domain/oidc-clients.ts';
 import { type OidcPageRequest, takeOidcPermits } from './oidc-page.ts';
@@ -7,7 +8,9 @@ export const SINGLE_AT_LOGOUT = ['id_token_hint', 'client_id', 'post_logout_redi
 
 /** The application that has sent the browser to the logout endpoint. */
 export interface NamedLogin {
-  readonly client: OidcClient;
+  readonly clientId: string;
+  /** Undefined for a client that nobody has registered. */
+  readonly client: OidcClient | undefined;
   /** Undefined if the application has sent its client ID alone, or what is no ID token of Usher. */
   readonly hint: IdTokenHint | undefined;
   /** Whether the login of the ID token may still last. */
@@ -29,9 +32,9 @@ export async function readNamedLogin(request: OidcPageRequest): Promise<NamedLog
   const named = hint?.clientId ?? clientId;
   if (named === undefined || (clientId !== undefined && clientId !== named)) return undefined;
   const client = await parts.clients.find(named);
-  if (!client) return undefined;
-  oidcCall.setApplication(client.id);
-  const maxAgeMs = (client.sessionMaxAgeSeconds ?? parts.sessionMaxAgeSeconds) * 1_000;
+  if (!client && !(hint && isClientUrl(named))) return undefined;
+  if (client) oidcCall.setApplication(client.id);
+  const maxAgeMs = (client?.sessionMaxAgeSeconds ?? parts.sessionMaxAgeSeconds) * 1_000;
   const isRecent = hint !== undefined && hint.issuedAt.getTime() + maxAgeMs >= call.now.getTime();
-  return { client, hint, isRecent };
+  return { clientId: named, client, hint, isRecent };
 }
