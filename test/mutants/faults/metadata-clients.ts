@@ -483,8 +483,8 @@ export const METADATA_CLIENT_FAULTS: readonly Fault[] = [
   {
     what: 'Tokens outlive the permission of their resource to unregistered clients',
     file: 'src/modules/oidc/domain/live-grants.ts',
-    find: 'else a.allow_metadata_clients end',
-    replace: 'else true end',
+    find: 'then a.allow_metadata_clients',
+    replace: 'then true',
     test: flow,
     title: /tokens are dead once their resource lets no such client ask/,
   },
@@ -499,8 +499,8 @@ export const METADATA_CLIENT_FAULTS: readonly Fault[] = [
   {
     what: 'Tokens outlive the list of their resource',
     file: 'src/modules/oidc/domain/live-grants.ts',
-    find: 'then granted.client_id = any(a.machine_client_ids)',
-    replace: 'then true',
+    find: 'else granted.client_id = any(a.machine_client_ids) and',
+    replace: 'else',
     test: registered,
     title: /has tokens that are dead once the resource no longer lists the client/,
   },

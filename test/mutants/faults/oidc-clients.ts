@@ -207,8 +207,8 @@ export const OIDC_CLIENT_FAULTS: readonly Fault[] = [
   {
     what: 'An application does not learn which browser was signed out',
     file: 'src/domain/grants/end-grants.ts',
-    find: 'messagesOf(loggedOutOfBrowsers(sql`ended`))',
-    replace: 'messagesOf(loggedOutOfBrowsers(sql`(select * from ended where false)`))',
+    find: 'messagesOf(...loggedOutOfBrowsers(sql`ended`))',
+    replace: 'messagesOf(...loggedOutOfBrowsers(sql`(select * from ended where false)`))',
     test: 'test/modules/account/account-grants.test.ts',
     title: /the application gets a logout token of each browser/,
   },

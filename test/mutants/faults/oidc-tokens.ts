@@ -38,7 +38,7 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   {
     what: 'A logout leaves the account page signed in',
     file: 'src/modules/oidc/pages/log-out.ts',
-    find: 'await signUserOutHere(own, login.hint.userId);',
+    find: 'await signUserOutHere(own, hint.userId);',
     replace: 'await Promise.resolve(signUserOutHere);',
     test: logOut,
     title: /signs the user out of the account page in that browser/,
@@ -46,8 +46,8 @@ export const OIDC_TOKEN_FAULTS: readonly Fault[] = [
   {
     what: 'Tokens work for seconds after a logout',
     file: 'src/modules/oidc/pages/log-out.ts',
-    find: "name: '' } }, { userId });\n  parts.onSignedOut(userId);",
-    replace: "name: '' } }, { userId });",
+    find: 'userId, sid });\n  }\n  parts.onSignedOut(userId);',
+    replace: 'userId, sid });\n  }\n  Promise.resolve(parts);',
     test: logOut,
     title: /ends tokens at once that were in use/,
   },

@@ -71,8 +71,8 @@ export const OIDC_FAULTS: readonly Fault[] = [
   {
     what: 'A logout in one browser ends every session of the user',
     file: 'src/modules/oidc/pages/log-out.ts',
-    find: 'if (sid !== undefined) await endGrantsOfBrowser',
-    replace: 'if (sid === client.id) await endGrantsOfBrowser',
+    find: 'if (client && sid === undefined) {',
+    replace: 'if (client) {',
     test: logOut,
     title: /ends that of the browser alone/,
   },
