@@ -176,7 +176,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   });
   listener.serve({
     handlers: [...createCors(config.corsOrigins), ...handlers],
-    handleStream: api.grpcStreams,
+    handleStream: api.handleStream,
     pathsWithoutHost: PROBE_PATHS,
     onError: (error, requestId) => logger.error({ err: error, requestId }, 'unexpected error'),
   });

@@ -3,6 +3,7 @@ import type { Secrets } from '../config/secrets.ts';
 import type { CreateIntrospection, IntrospectToken } from '../domain/grants/token-status.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
 import { LiveSessions } from '../domain/sessions/live-sessions.ts';
+import type { StreamContext } from '../http/http-context.ts';
 import { Admission } from './admission.ts';
 import type { ModuleRpcs, RpcParts } from './module-rpcs.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
@@ -63,6 +64,8 @@ export function createApi(parts: ApiParts) {
     rpcs.flatMap((each) => each.procedures),
   );
   const streams = rpcs.flatMap((each) => each.streams ?? []);
+  const connect = createConnectEdge(procedures, pipeline, health, streams, parts);
+  const serveGrpc = createGrpcUnaryEdge(procedures, pipeline, logger);
   return {
     admissions: { api: admission, key_lookup: lookUps },
     exporter,
@@ -78,10 +81,10 @@ export function createApi(parts: ApiParts) {
     handlers: [
       createRestHandler(procedures, pipeline, checkIns),
       createConnectUnaryEdge(procedures, pipeline),
-      createConnectEdge(procedures, pipeline, health, streams, parts),
+      connect.handle,
       createOperationsEndpoints(parts),
       createAuditLogExport({ ...parts, exporter }),
     ],
-    grpcStreams: createGrpcUnaryEdge(procedures, pipeline, logger),
+    handleStream: (context: StreamContext) => serveGrpc(context) || connect.resetStream(context),
   };
 }

@@ -40,6 +40,9 @@ const OPTIONS = {
   maxSessionInvalidFrames: 100,
 };
 
+/** How long the end of a refused request is waited for. */
+const REFUSED_MS = 100;
+
 /** The only event that Node emits before the first chunk of a stream. */
 const STREAM_CREATED = 'http2.server.stream.created';
 
@@ -133,6 +136,17 @@ export function endUnreadStream(stream: ServerHttp2Stream, request: Readable = s
       if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR);
     });
   });
+}
+
+/**
+ * Ends the rest of a request whose answer is sent at once, without trailers. Nothing else is kept of it: a crowd of refused
+ * streams must not take the memory that the streams have that are served.
+ */
+export function endRefusedStream(stream: ServerHttp2Stream): void {
+  if (stream.readableEnded || stream.endAfterHeaders) return;
+  // As above, the end of the request may be on its way.
+  const timer = setTimeout(() => stream.close(constants.NGHTTP2_NO_ERROR), REFUSED_MS);
+  stream.once('close', () => clearTimeout(timer)).resume();
 }
 
 /**

@@ -13,6 +13,7 @@ afterAll(service.close);
 
 // Without an API key, both are refused before their body is read.
 const REST = { ':method': 'POST', ':path': '/api/events' };
+const UNKNOWN = { ...REST, ':path': '/usher.v1.Nothing/Nothing', 'content-type': 'application/grpc-web+proto' };
 const GRPC = { ...REST, ':path': '/usher.v1.EventService/CreateEvent', 'content-type': 'application/grpc' };
 
 // While a reset waits to be sent, nghttp2 ignores the end of a request and counts the stream as open. Its client does
@@ -39,6 +40,8 @@ test.each([
 test.each([
   ['REST', REST, { status: 401 }],
   ['gRPC', GRPC, { trailers: { 'grpc-status': '16' } }],
+  // In the head, without trailers.
+  ['gRPC-Web', UNKNOWN, { headers: { 'grpc-status': '12' } }],
 ])('are reset over %s when nothing or too much follows, and keep their reply', async (_, headers, refusal) => {
   using session = openHttp2Session(service.url);
   const silent = session.open(headers);
@@ -52,6 +55,8 @@ test.each([
     const closed = once(stream, 'close');
     expect(await readReply(stream)).toMatchObject(refusal);
     await closed;
+    // Not by the time that a request may take.
+    expect(stream.rstCode).toBe(0);
   };
   await Promise.all([expectRefusal(silent), expectRefusal(endless)]);
 });

@@ -16,11 +16,12 @@ import { createDirectory } from '../support/directory.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { request } from '../support/http.ts';
 import { encodeFrame, encodeHeaders, encodePreface, FRAME } from '../support/http2-frames.ts';
+import { startSocketServer } from '../support/mail-server.ts';
 import { CONTAINER_BYTES, CONTAINER_NODE_OPTIONS, limitMemory } from '../support/memory-limit.ts';
 import { createSubjectsIn } from '../support/mixed-calls.ts';
 import { createRsaJwk } from '../support/oidc.ts';
 import { startUsher } from '../support/process.ts';
-import { ADMIN_KEY } from '../support/service.ts';
+import { ADMIN_KEY, clientsOf, createTenant, createTestEvent, createTestUser } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 
 const MB = 1024 * 1024;
@@ -55,6 +56,15 @@ process.on('SIGUSR2', () => {
   }, 200);
 });`;
 
+const inMb = (bytes: number) => `${(bytes / MB).toFixed(0)} MB`;
+const LONG = { timeout: 600_000 };
+/** Deliveries: messages of applications to the webhooks of each. With a buffer for each chunk, an attempt took 1.35 MB. */
+const APPLICATIONS = 8;
+const WEBHOOKS = 5;
+const MESSAGES = quickOrLong(8, 64);
+const ANSWER_CHUNKS = 4_000;
+const ATTEMPTS = quickOrLong(120, 800);
+
 const database = await cloneDatabase();
 const limit = limitMemory(CONTAINER_BYTES);
 const limitedBy = typeof limit === 'string' ? `without a limit, since ${limit}` : 'in 512 MiB';
@@ -69,6 +79,7 @@ const service = await startUsher(
     CONSOLE_PORT: String(consolePort),
     OPERATORS_FILE: operators,
     OIDC_SIGNING_KEYS_FILE: 'oidc',
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   },
   {
     cgroup: typeof limit === 'object' ? limit.processes : undefined,
@@ -214,7 +225,6 @@ test.for(rounds)('$what take no more memory than their bytes', { timeout: 600_00
   const used = (await readUsed()) - usedBefore;
   const resident = peakResident() - residentBefore;
   for (const [socket] of sockets) socket.destroy();
-  const inMb = (bytes: number) => `${(bytes / MB).toFixed(0)} MB`;
   report(context, {
     tried: `${sockets.length} connections: ${what} (${limitedBy})`,
     figures: `${inMb(sent.reduce((sum, bytes) => sum + bytes, 0))} sent, +${inMb(used)} in use, +${inMb(resident)} resident at most`,
@@ -225,6 +235,51 @@ test.for(rounds)('$what take no more memory than their bytes', { timeout: 600_00
   expect(used).toBeLessThan(maxUsed);
   expect(resident).toBeLessThan(maxResident);
 });
+
+test(
+  'answers of endpoints in chunks of a byte take no more memory than what is kept of them',
+  LONG,
+  async (context) => {
+    const answer = Buffer.from(
+      `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${'1\r\na\r\n'.repeat(ANSWER_CHUNKS)}`,
+    );
+    const held = new Set<Socket>();
+    let attempts = 0;
+    // Holds what it has answered, until the attempt is late.
+    await using endpoint = await startSocketServer((socket) => {
+      socket.on('data', () => {
+        if (held.has(socket)) return;
+        attempts++;
+        held.add(socket);
+        socket.write(answer);
+      });
+      socket.on('close', () => held.delete(socket));
+    });
+    const tenants = await Promise.all(Array.from({ length: APPLICATIONS }, () => createTenant(service)));
+    for (const tenant of tenants) {
+      const { id: ownerId } = await createTestUser(service, { applicationIds: [tenant.id] });
+      const { webhooks } = clientsOf(service, tenant);
+      for (let number = 0; number < WEBHOOKS; number++) {
+        const url = `http://127.0.0.1:${endpoint.port}/${tenant.id}/${number}`;
+        await webhooks.createWebhook({ url, ownerId, eventTypes: ['event.created'] });
+      }
+    }
+    await settle();
+    const [usedBefore, residentBefore] = [await readUsed(), service.residentBytes()];
+    writeFileSync(`/proc/${service.pid}/clear_refs`, '5');
+    for (const tenant of tenants) for (let event = 0; event < MESSAGES; event++) await createTestEvent(service, tenant);
+    await expect.poll(() => attempts, { timeout: WATCH_MS }).toBeGreaterThanOrEqual(ATTEMPTS);
+    const used = (await readUsed()) - usedBefore;
+    const resident = peakResident() - residentBefore;
+    report(context, {
+      tried: `${attempts} attempts that are answered with ${ANSWER_CHUNKS} chunks and held open, ${held.size} at the end (${limitedBy})`,
+      figures: `+${inMb(used)} in use, +${inMb(resident)} resident at most`,
+    });
+    expect(service.isRunning).toBe(true);
+    expect(used).toBeLessThan(MAX_GROWTH_BYTES);
+    expect(resident).toBeLessThan(MAX_RESIDENT_BYTES);
+  },
+);
 
 async function openSockets(each: readonly Attack[], count: number): Promise<[Socket, Attack][]> {
   return await Promise.all(

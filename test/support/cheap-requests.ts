@@ -155,6 +155,11 @@ function listFrames(): Record<string, Buffer> {
     'streams whose body never comes': http2(pending),
     'streams of Connect whose body never comes': http2({ ...pending, contentType: 'application/json; a=b' }),
     'streams of gRPC-Web whose body never comes': http2({ ...pending, contentType: 'application/grpc-web+proto' }),
+    'streams of Connect in gzip whose body never comes': http2({
+      ...pending,
+      contentType: 'application/json',
+      headers: { 'content-encoding': 'gzip' },
+    }),
     'streams with many indexed headers': indexedHeaders({ value: 1, count: 110 }),
     'streams with long indexed headers': indexedHeaders({ value: 3_000, count: 5 }),
     'streams with headers above the limit': indexedHeaders({ value: 3_900, count: 14 }),

@@ -12,7 +12,8 @@ import {
 import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
 import { invalidField, ServiceError } from '../../domain/core/errors.ts';
 import { headerOf, setCommonHeaders } from '../../http/exchange.ts';
-import type { HttpContext, PathHandler } from '../../http/http-context.ts';
+import type { HttpContext, PathHandler, StreamHandler } from '../../http/http-context.ts';
+import { awaitBody } from '../../http/join-chunks.ts';
 import { outcomeOf } from '../call-errors.ts';
 import type { CallOutcome, Protocol } from '../call-info.ts';
 import { beginCall, type CallLog } from '../call-log.ts';
@@ -29,7 +30,7 @@ import { decodeBase64, toBinaryType } from './grpc-web-text.ts';
 import { joinBody, joinEnvelopes } from './join-messages.ts';
 import { StreamLimits } from './stream-limits.ts';
 import { admittedKey, registerStreams, type StreamEnd, streamEndKey } from './streams.ts';
-import { dropEndlessTimeout, hasTimeout, takeTimeout } from './timeout.ts';
+import { dropEndlessTimeout, hasTimeout, parseConnectTimeout, parseGrpcTimeout, takeTimeout } from './timeout.ts';
 
 /** The bridge of a call. `serveUnary` sets it for each call, so the default is never used. */
 const bridgeKey = createContextKey(
@@ -44,7 +45,7 @@ export function createConnectEdge(
   health: HealthMonitor,
   streams: readonly ApplicationStream[],
   log: CallLog,
-): PathHandler {
+): { readonly handle: PathHandler; readonly resetStream: StreamHandler } {
   const router = createConnectRouter();
   for (const procedure of procedures.values()) {
     router.rpc(procedure.method, (message, { values }) => values.get(bridgeKey).handle(message), {
@@ -58,7 +59,7 @@ export function createConnectEdge(
   const streamsByPath = new Map(streams.map((stream) => [pathOf(stream.method), stream]));
   const handlers = new Map(router.handlers.map((handler) => [handler.requestPath, handler]));
 
-  return async (context) => {
+  const handle: PathHandler = async (context) => {
     const handler = handlers.get(context.path);
     const procedure = procedures.get(context.path);
     const stream = streamsByPath.get(context.path);
@@ -70,6 +71,10 @@ export function createConnectEdge(
     else return false;
     return true;
   };
+  /** Before Node wraps the stream in a request and a response, which take several times its memory. */
+  const resetStream: StreamHandler = (context) =>
+    procedures.get(context.path)?.credential === 'none' && callLimits.reset(context);
+  return { handle, resetStream };
 }
 
 const CONNECT_TYPE = /^application\/(?:connect\+)?(?:json|proto)$/;
@@ -90,9 +95,11 @@ async function serveUnary(
   context: HttpContext,
   { pipeline, limits, log }: { pipeline: Pipeline; limits: StreamLimits; log: CallLog },
 ): Promise<void> {
-  // Connect's handlers hold 40 kB of a request whose body is to come. Where a credential is needed, none is held.
+  // A request whose body is to come holds some 15 kB. Where a credential is needed, none is held.
   if (procedure.credential === 'none' && !limits.admit(context))
     return refuse(context, new ServiceError('TOO_MANY_STREAMS'), log);
+  if (procedure.credential === 'none') await awaitMessage(context, optionsOf(procedure), pipeline.requestTimeoutMs);
+  if (context.response.closed) return;
   setHeaders(context, optionsOf(procedure));
   const values = createContextValues();
   const request = toConnectRequest(context, values, optionsOf(procedure));
@@ -106,6 +113,20 @@ async function serveUnary(
   const response = await bridge.serve(handler, request);
   if (!bridge.isStarted) logOutsidePipeline(context, protocol, log, () => ({ code: 'invalid_argument' }));
   writeResponse(context, response, 'unary');
+}
+
+/** Connect's handlers would hold four times as much of a request whose message is to come. They enforce its deadline. */
+async function awaitMessage(
+  { request, response, headers, receivedAt }: HttpContext,
+  { readMaxBytes }: typeof publicOptions,
+  requestTimeoutMs: number,
+): Promise<void> {
+  // The client waits for `100 Continue`, which is sent when the message is read.
+  if (headers.expect !== undefined || request.method !== 'POST') return;
+  const connectMs = parseConnectTimeout(String(headers['connect-timeout-ms']));
+  const timeoutMs = connectMs ?? parseGrpcTimeout(String(headers['grpc-timeout'])) ?? requestTimeoutMs;
+  const deadline = receivedAt + Math.min(timeoutMs, requestTimeoutMs);
+  await awaitBody('stream' in response ? response.stream : request, 2 * readMaxBytes, deadline);
 }
 
 async function serveStream(

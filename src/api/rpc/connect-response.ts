@@ -7,6 +7,7 @@ import { ServiceError } from '../../domain/core/errors.ts';
 import { HTTP_ERRORS, type HttpErrorReason } from '../../http/errors.ts';
 import { mustClose, send, sendJson } from '../../http/exchange.ts';
 import type { HttpContext } from '../../http/http-context.ts';
+import { endRefusedStream } from '../../http/http2-server.ts';
 import { readMediaType } from '../media-type.ts';
 import { toConnectError, toHttpStatus } from './connect-errors.ts';
 import { toErrorDetails } from './error-details.ts';
@@ -75,9 +76,11 @@ function sendGrpcError(context: HttpContext, error: ConnectError): void {
   };
   const { response } = context;
   // "Trailers-Only" of gRPC: the response is a single header block.
-  if ('stream' in response)
-    response.stream.respond({ ...context.commonHeaders, ...response.getHeaders(), ...headers }, { endStream: true });
-  else send(context, 200, '', headers);
+  if ('stream' in response) {
+    const { stream } = response;
+    stream.respond({ ...context.commonHeaders, ...response.getHeaders(), ...headers }, { endStream: true });
+    endRefusedStream(stream);
+  } else send(context, 200, '', headers);
 }
 
 function sendHttpError(
