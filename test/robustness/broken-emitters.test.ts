@@ -17,7 +17,7 @@ import { request } from '../support/http.ts';
 import { encodeHeaders, encodePreface } from '../support/http2-frames.ts';
 import { openHttp2Session } from '../support/http2-session.ts';
 import { startSocketServer } from '../support/mail-server.ts';
-import { REPOSITORY, startUsher } from '../support/process.ts';
+import { startUsher } from '../support/process.ts';
 import { clientsOf, createTenant, createTestUser } from '../support/service.ts';
 import { quickOrLong, report } from '../support/soak.ts';
 import { WebhookReceiver } from '../support/webhook-receiver.ts';
@@ -51,7 +51,7 @@ test.for(['directly', 'through a proxy'])(
     await writeFile(operators, 'ada@example.com admin\n');
     const [consolePort, metricsPort] = [await findFreePort(), await findFreePort()];
     await using usher = await startUsher(database.url, {
-      NODE_OPTIONS: `--import=${join(REPOSITORY, 'test/support/break-emitters.ts')}`,
+      NODE_OPTIONS: `--import=${new URL('../support/break-emitters.ts', import.meta.url).href}`,
       CONSOLE_PORT: String(consolePort),
       METRICS_PORT: String(metricsPort),
       OPERATORS_FILE: operators,
