@@ -149,6 +149,8 @@ const JOBS = [
   'select_due_queues',
   // A batch, whose generic plan costs about the same as its own.
   'select_sessions_to_check',
+  // A page, of which the same holds.
+  'select_oidc_grants_reached',
   'select_unfinished_changes',
   'select_encrypted',
   'select_expired_invitations',
