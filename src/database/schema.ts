@@ -68,6 +68,8 @@ export const applications = pgTable(
     attributeClaims: text('attribute_claims').array().notNull().default([]),
     /** The resource of OAuth (RFC 8707) that the application is, for which other clients get tokens. Null for none. */
     resourceUri: text('resource_uri'),
+    /** Tokens of other clients from before are for another resource, and have ended. */
+    resourceUriChangedAt: instant('resource_uri_changed_at'),
     /** What clients may ask for at the resource. */
     resourceScopes: jsonb('resource_scopes').$type<readonly ResourceScope[]>().notNull().default([]),
     /** Whether clients that nobody has registered, whose ID is the URL of their metadata, may ask for tokens. */

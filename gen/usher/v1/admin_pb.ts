@@ -496,7 +496,8 @@ export type UpdateApplicationRequest = Message<"usher.v1.UpdateApplicationReques
    * The resource of OAuth (RFC 8707) that the application is: other clients get
    * tokens for it, which only the application can introspect. https, or http on a
    * loopback host; without a fragment. No other application may have it, also not
-   * with more or fewer slashes at the end.
+   * with more or fewer slashes at the end. When it changes, tokens of other clients
+   * from before are no longer active.
    *
    * @generated from field: optional string resource_uri = 30;
    */

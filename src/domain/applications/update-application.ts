@@ -26,7 +26,8 @@ import { throwResourceTaken } from './resource.ts';
 const rules = { applicationId: uuid, ...changes({ ...requiredRules, ...flagRules, ...optionalRules }) };
 
 /**
- * Changes an application and returns it. If it becomes restricted, the sign-ins of users who may not enter it end.
+ * Changes an application and returns it. If it becomes restricted, the sign-ins of users who may not enter it end. If it
+ * becomes another resource, the tokens of other clients for it do.
  *
  * @throws ServiceError `Application not found`, `Changed meanwhile`, `Resource already exists`, and `Validation failed` for an unknown login
  * method
@@ -58,7 +59,10 @@ const updateChanged = statement('update_application', {
       ${changedValues(chosenColumns)}, ${hasExpectedVersion(chosenColumns)} as is_expected from applications
     where id = ${p.uuid('applicationId')} and deleted_at is null for no key update
   ), changed as (
-    update applications a set (${columnsOf(chosenColumns)}) = row(${columnsOf(chosenColumns, 'w')}) from wanted w
+    update applications a set (${columnsOf(chosenColumns)}) = row(${columnsOf(chosenColumns, 'w')}),
+      resource_uri_changed_at = case when rtrim(a.resource_uri, '/') is distinct from rtrim(w.resource_uri, '/')
+        then ${p.instant('now')} else a.resource_uri_changed_at end
+    from wanted w
     where a.id = w.id and w.is_expected and row(${columnsOf(chosenColumns, 'a')}) is distinct from row(${columnsOf(chosenColumns, 'w')})
     returning a.id
   ), given as (

@@ -152,6 +152,22 @@ describe('a token', () => {
     await expect.poll(async () => (await ask()).status).toBe(200);
   });
 
+  it('is dead once the application is another resource, and a new one is for that', async () => {
+    const { body } = await ask();
+    const moved = 'https://moved.app.test/';
+    const move = (resourceUri: string) => admin.updateApplication({ applicationId: resource.id, resourceUri });
+    clock.advance(1_000);
+    await move(moved);
+    await expect.poll(() => introspect(body.access_token)).toMatchObject({ active: false });
+    clock.advance(1_000);
+    const { access_token } = (await ask({ resource: moved })).body;
+    expect(await introspect(access_token)).toMatchObject({ active: true, aud: moved });
+    await move(RESOURCE_URI);
+    clock.advance(1_000);
+    await expect.poll(async () => (await ask()).status).toBe(200);
+    expect(await introspect(body.access_token)).toMatchObject({ active: false });
+  });
+
   it('has no scope that the resource no longer has', async () => {
     const { body } = await ask({ scope: 'orders:read orders:write' });
     await admin.updateApplication({ applicationId: resource.id, resourceScopes: SCOPES.slice(1) });

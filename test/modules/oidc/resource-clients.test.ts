@@ -121,6 +121,34 @@ describe('its tokens', () => {
     expect((await refresh(replica, client, body.refresh_token)).status).toBeGreaterThanOrEqual(400);
   });
 
+  it('are dead once the application is another resource or none, and new ones are for the new one', async () => {
+    const opened = await open();
+    const { api, client, resource } = opened;
+    const { body } = await signIn(opened);
+    const audienceOf = async (at: { url: string }, token = '') =>
+      (await post(at, '/oidc/introspect', { token }, basicOf(api))).body.aud;
+    const move = (resourceUri: string | undefined) =>
+      admin.updateApplication({ applicationId: api.id, resourceUri, updateMask: { paths: ['resource_uri'] } });
+    await move(`${resource}/`);
+    {
+      await using replica = await startReplica();
+      expect(await audienceOf(replica, body.access_token)).toBe(`${resource}/`);
+      expect((await refresh(replica, client, body.refresh_token)).status).toBe(200);
+    }
+    for (const next of [undefined, `${resource}/v2`]) {
+      await move(next);
+      await using replica = await startReplica();
+      for (const token of [body.access_token, body.refresh_token])
+        expect(await audienceOf(replica, token)).toBe(undefined);
+      expect(await userinfoOf(replica, body.access_token)).toBe(401);
+      expect((await refresh(replica, client, body.refresh_token)).status).toBe(400);
+    }
+    await using replica = await startReplica();
+    const moved = (await signIn({ ...opened, resource: `${resource}/v2` })).body;
+    expect(await audienceOf(replica, moved.access_token)).toBe(`${resource}/v2`);
+    expect((await refresh(replica, client, moved.refresh_token)).status).toBe(200);
+  });
+
   it('end with a logout by its ID token, and no others of the resource or client do', async () => {
     const opened = await open();
     const { api, client } = opened;

@@ -13,23 +13,26 @@ const isLiveGrant = sql`g.application_id = ${p.uuid('applicationId')} and g.id =
   and g.user_id = ${p.uuid('userId')} and g.client_id is not distinct from ${p.text('forClient')}
   and g.expires_at > ${p.instant('now')} and g.assurance >= ${p.integer('requiredAssurance')}`;
 
+/** A grant for a resource that the application no longer is has ended. */
+const isLiveGrantOfClient = sql`${isLiveGrant} and not exists (
+  select 1 from applications r where r.id = ${p.uuid('applicationId')} and g.created_at <= r.resource_uri_changed_at)`;
+
 const origin = {
   address: sql`g.ip_address`,
   userAgent: sql`g.user_agent`,
   browser: sql`null::bytea`,
   onBehalfBy: sql`g.on_behalf_by`,
-  join: sql`join oidc_grants g on ${isLiveGrant}`,
 };
 
-const continued = (parts: FormParts, more = sql``) =>
-  findOrBegin(origin, 'no', {
+const continued = (parts: FormParts, isLive = isLiveGrant, more = sql``) =>
+  findOrBegin({ ...origin, join: sql`join oidc_grants g on ${isLive}` }, 'no', {
     parts,
     hasCurrentProfile: true,
     signIn: { ...GIVEN_SIGN_IN, assurance: sql`g.assurance` },
     ofCaller: emailVerifiedAt,
-    condition: sql`and exists (select 1 from oidc_grants g where ${isLiveGrant})`,
-    columns: sql`, (select g.sid from oidc_grants g where ${isLiveGrant}) as sid,
-      (select g.assurance::integer from oidc_grants g where ${isLiveGrant}) as grant_assurance, ${claimedOfUser},
+    condition: sql`and exists (select 1 from oidc_grants g where ${isLive})`,
+    columns: sql`, (select g.sid from oidc_grants g where ${isLive}) as sid,
+      (select g.assurance::integer from oidc_grants g where ${isLive}) as grant_assurance, ${claimedOfUser},
       ${groupsIn(p.integer('scope'))}${more}`,
   });
 
@@ -39,11 +42,11 @@ export const CONTINUE = inForms(
     statement(name, FOUND)`${continued(parts)}`.ifDistributed`${continued(ifDistributed)}`,
 );
 
-const scopeNames = sql`, (select g.scope_names from oidc_grants g where ${isLiveGrant}) as scope_names`;
+const scopeNames = sql`, (select g.scope_names from oidc_grants g where ${isLiveGrantOfClient}) as scope_names`;
 
 export const CONTINUE_FOR_CLIENT = inForms(
   'continue_session_of_client',
   (name, parts, ifDistributed) =>
-    statement(name, FOUND_FOR_CLIENT)`${continued(parts, scopeNames)}`
-      .ifDistributed`${continued(ifDistributed, scopeNames)}`,
+    statement(name, FOUND_FOR_CLIENT)`${continued(parts, isLiveGrantOfClient, scopeNames)}`
+      .ifDistributed`${continued(ifDistributed, isLiveGrantOfClient, scopeNames)}`,
 );

@@ -1,13 +1,11 @@
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { resourceOfRegistered } from './choose-resource.ts';
 import type { IssuedTokens } from './issue-tokens.ts';
-import { createMachineToken } from './machine-token.ts';
+import { createMachineToken, MACHINE_TOKEN_SECONDS } from './machine-token.ts';
 import { chooseNames } from './narrow-scope.ts';
 import { OidcError } from './oidc-error.ts';
 import type { OidcProvider } from './provider.ts';
 import type { Resources } from './resources.ts';
-
-const LIFETIME_SECONDS = 15 * 60;
 
 interface MachineCall extends ApplicationCall {
   readonly clientId: string;
@@ -32,11 +30,11 @@ export async function issueMachineToken(
   const resource = await resourceOfRegistered(resources, named, clientId);
   if (!resource) throw new OidcError('invalid_target', { description: 'resource is missing' });
   const scope = chooseNames(request.scope, resource.resourceScopes).join(' ');
-  const expiresAt = new Date(now.getTime() + LIFETIME_SECONDS * 1_000);
+  const expiresAt = new Date(now.getTime() + MACHINE_TOKEN_SECONDS * 1_000);
   const token = { clientApplicationId: application.id, resourceId: resource.id, apiKeyId, expiresAt, scope };
   return {
     accessToken: createMachineToken(provider.tokenKeys.machineToken, token),
-    expiresInSeconds: LIFETIME_SECONDS,
+    expiresInSeconds: MACHINE_TOKEN_SECONDS,
     idToken: undefined,
     refreshToken: undefined,
     scope,

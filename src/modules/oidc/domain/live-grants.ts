@@ -97,7 +97,7 @@ const select = (cutoff: SQL) => sql`
     case when granted.scope_names is not null then jsonb_path_query_array(a.resource_scopes, '$[*].name') end as known_names,
     granted.client_id is null or case when granted.client_name is not null then a.allow_metadata_clients
       else granted.client_id = any(a.machine_client_ids) and c.open_id_connect is true and c.deleted_at is null
-      end as is_allowed,
+      end and (a.resource_uri_changed_at is null or granted.created_at > a.resource_uri_changed_at) as is_allowed,
     case when c.restrict_access then c.id end as restricted_client_id,
     case when a.public_client and granted.client_id is null then a.redirect_uris else '{}' end as redirect_uris,
     users.email, users.name, users.profile_image, users.email_verified_at is not null as is_email_verified,

@@ -11,6 +11,7 @@ const KEY = {
   expiresAt: apiKeys.expiresAt,
   clientId: applications.clientId,
   resourceUri: nullable(t.text),
+  resourceUriChangedAt: applications.resourceUriChangedAt,
   resourceScopes: applications.resourceScopes,
 };
 
@@ -40,7 +41,7 @@ export class MachineKeys {
 }
 
 const selectMachineKeys = statement('select_machine_keys', { ...KEY, id: apiKeys.id })`
-  select k.id, k.application_id, k.expires_at, c.client_id, r.resource_uri, r.resource_scopes
+  select k.id, k.application_id, k.expires_at, c.client_id, r.resource_uri, r.resource_uri_changed_at, r.resource_scopes
   from api_keys k
     join applications c on c.id = k.application_id
     join applications r on r.id = ${p.uuid('resourceId')}

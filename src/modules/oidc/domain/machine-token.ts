@@ -17,6 +17,7 @@ export interface MachineToken {
   readonly scope: string;
 }
 
+export const MACHINE_TOKEN_SECONDS = 15 * 60;
 const PREFIX = 'umt_';
 const VERSION = 1;
 /** The offset of the scope, after version, three IDs and an instant. */
@@ -45,4 +46,8 @@ export function readMachineToken(keys: SealKeys, text: string): MachineToken | u
     expiresAt: new Date(Number(bytes.readBigUInt64BE(49))),
     scope: bytes.toString('utf8', SCOPE_AT),
   };
+}
+
+export function issuedAtOf(expiresAt: Date): Date {
+  return new Date(expiresAt.getTime() - MACHINE_TOKEN_SECONDS * 1_000);
 }

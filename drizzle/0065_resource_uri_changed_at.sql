@@ -1,0 +1,1 @@
+ALTER TABLE "applications" ADD COLUMN "resource_uri_changed_at" timestamp (3) with time zone;
