@@ -16,7 +16,7 @@ const INTEGRATION = [
     'test/modules/reference/openapi.test.ts',
     'test/contract/{audit-export,check-in-export,idempotency-keys,lists,repeated-calls,tenants}.test.ts',
     'test/login-page/{assurance,international-addresses,notices}.test.ts',
-    'test/{log,nearest/main}.test.ts',
+    'test/log.test.ts',
     'test/modules/{account,oidc}/*.test.ts',
     'test/modules/passkeys/{account-*,passkey,passkey-secrecy,passkeys-*,young-*}.test.ts',
     'test/modules/wallets/{account-,contract-,}wallet.test.ts',

@@ -6,7 +6,7 @@ import { rm } from 'node:fs/promises';
 import { layOutTable } from '../bench/report/lay-out-table.ts';
 import { startTemplateServer } from '../support/postgres.ts';
 import { createTemporaryDirectory } from '../support/temporary-directory.ts';
-import type { Fault } from './fault.ts';
+import { type Fault, plantFault } from './fault.ts';
 import { FAULTS } from './faults/faults.ts';
 import type { RunTest } from './resident-vitest.ts';
 import { ScratchCopy } from './scratch-copy.ts';
@@ -63,12 +63,8 @@ async function tryGroup(copy: ScratchCopy, group: readonly Fault[]): Promise<voi
   }
 }
 
-/** Returns what is wrong with the row itself: a text that is not there once, or a test that fails without a fault. */
-function findProblem({ file, find, title }: Fault, text: string, tests: readonly RunTest[]): string | undefined {
-  const count = text.split(find).length - 1;
-  if (count !== 1) return `STALE: ${file} has the text ${count} times`;
-  if (file.startsWith('drizzle/')) return 'STALE: the database of the tests has its migrations already';
-  if (title.flags !== '') return `STALE: ${title} has flags, which Vitest does not take`;
+/** Returns what is wrong with the tests of the row: there is none of its title, or one fails without a fault. */
+function findProblem({ title }: Fault, tests: readonly RunTest[]): string | undefined {
   const ofTitle = tests.filter((each) => title.test(each.title));
   if (ofTitle.length === 0) return `STALE: no test ${title}`;
   const broken = ofTitle.find(({ hasPassed }) => !hasPassed);
@@ -77,9 +73,10 @@ function findProblem({ file, find, title }: Fault, text: string, tests: readonly
 
 /** Returns the verdict on the fault. `tests` are those of its test file, without it. */
 async function tryFault(copy: ScratchCopy, fault: Fault, tests: readonly RunTest[]): Promise<string> {
-  const { file, find, replace, test, title } = fault;
-  const text = await copy.read(file);
-  const problem = findProblem(fault, text, tests);
+  const { test, title } = fault;
+  const planted = plantFault(fault);
+  if (!planted) return 'STALE: src does not have its text once';
+  const problem = findProblem(fault, tests);
   if (problem) return problem;
   // Tests of other subjects, one of which must pass: the service still works.
   const others = tests.filter((each) => each.hasPassed && !title.test(each.title)).map((each) => each.title);
@@ -88,14 +85,12 @@ async function tryFault(copy: ScratchCopy, fault: Fault, tests: readonly RunTest
   );
   // Vitest puts > between the titles of a test and of what it is in.
   const titles = new RegExp(`${title.source}|^(${controls.join('|')})$`.replaceAll(' ', '( | > )'));
-  await copy.write(
-    file,
-    text.replace(find, () => replace),
-  );
+  const text = await copy.read(planted.file);
+  await copy.write(planted.file, planted.text);
   const slowestMs = Math.max(...tests.map(({ durationMs }) => durationMs));
   const limitMs = Math.min(Math.max(PATIENCE * slowestMs, SHORTEST_LIMIT_MS), LONGEST_LIMIT_MS);
   const run = await copy.runTests(test, { timeoutMs: TIMEOUT_MS, titles, limitMs });
-  await copy.write(file, text);
+  await copy.write(planted.file, text);
   if (!run) return 'DOES NOT END';
   if (run.length === 0) return 'NOT LOADED';
   if (!run.some(({ hasPassed }) => hasPassed)) return 'NOTHING WORKS';

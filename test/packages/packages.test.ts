@@ -3,8 +3,8 @@ import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { FAULTS } from '../mutants/faults/faults.ts';
-import { readImporters } from '../nearest/find-tests.ts';
 import testManifest from '../package.json' with { type: 'json' };
+import { readImporters } from '../support/read-imports.ts';
 
 const users = findUsers(Object.keys(testManifest.dependencies));
 

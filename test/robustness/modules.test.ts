@@ -5,9 +5,9 @@ import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, expect, inject, onTestFinished, test } from 'vitest';
-import { readImporters } from '../nearest/find-tests.ts';
 import { copyCheckout } from '../support/copy-checkout.ts';
 import { REPOSITORY } from '../support/process.ts';
+import { readImporters } from '../support/read-imports.ts';
 import { quickOrLong } from '../support/soak.ts';
 
 const run = promisify(execFile);

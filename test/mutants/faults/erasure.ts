@@ -1,0 +1,97 @@
+/** What must be gone after an erasure, and what must stay. */
+import type { Fault } from '../fault.ts';
+
+export const ERASURE_FAULTS: readonly Fault[] = [
+  {
+    what: 'EraseUser leaves the user in the lists of applications',
+    find: "applicationUsers.applicationId, expires: [], erasedBy: ['user']",
+    replace: 'applicationUsers.applicationId, expires: [], erasedBy: []',
+    test: 'test/contract/users.test.ts',
+    title: /whose ID is left in few tables/,
+  },
+  {
+    what: 'EraseUser leaves the origins that the user signed in from',
+    find: "knownOrigins.expiresAt }], erasedBy: ['user']",
+    replace: `knownOrigins.expiresAt }],
+    erasedBy: []`,
+    test: 'test/contract/users.test.ts',
+    title: /whose ID is left in few tables/,
+  },
+  {
+    what: 'EraseUser leaves codes that were sent to the address',
+    find: 'lower(c.email) = lower(known.email)',
+    replace: 'false',
+    test: 'test/contract/users.test.ts',
+    title: /erases a user from every table/,
+  },
+  {
+    what: 'EraseUser leaves messages that the wallet was to sign',
+    find: 'c.address = lower(known.wallet_address)',
+    replace: 'false',
+    test: 'test/contract/users.test.ts',
+    title: /erases a user from every table/,
+  },
+  {
+    what: 'A link that restores an e-mail address is never void',
+    find: "${p.instant('changedAt')} <@ coalesce(void_undo_links, '{}') as is_void",
+    replace: 'false as is_void',
+    test: 'test/modules/account/domain/undo-address-change.test.ts',
+    title: /the earlier first/,
+  },
+  {
+    what: 'An imported line brings a deleted user back',
+    find: "if (found.some(([kind, owner]) => kind === 'id' && owner === null))",
+    replace: 'if (found.length > 99)',
+    test: 'test/modules/user-transfer/users.test.ts',
+    title: /a line is refused with an ID/,
+  },
+  {
+    what: 'An application invites without permission',
+    find: '!isByOperator && !application.allowsInvitations',
+    replace: 'false',
+    test: 'test/modules/invitations/invitations.test.ts',
+    title: /an application that may not invite/,
+  },
+  {
+    what: 'A withdrawn invitation takes away what an operator has given',
+    find: 'where w.added_user and a.application_id',
+    replace: 'where a.application_id',
+    test: 'test/modules/invitations/invitations.test.ts',
+    title: /takes away only what it has given/,
+  },
+  {
+    what: 'A withdrawn invitation erases a user whom another application has',
+    find: 'and not exists (select 1 from added_users where user_id = ${userId})',
+    replace: '',
+    test: 'test/modules/invitations/invitations.test.ts',
+    title: /an operator has added to another application/,
+  },
+  {
+    what: 'A revoked invitation leaves people inside a restricted application',
+    find: 'losingIds.map((applicationId) => [applicationId, userId])',
+    replace: '[]',
+    test: 'test/domain/lifecycle/finish-change.test.ts',
+    title: /a revoked invitation whose process ends/,
+  },
+  {
+    what: 'A crash after a sign-in lets the invitation expire',
+    find: 'if (signedIn) {',
+    replace: 'if (false) {',
+    test: 'test/modules/invitations/invitations.test.ts',
+    title: /is accepted late rather than expired/,
+  },
+  {
+    what: 'A withdrawn invitation erases a user whom an operator has named',
+    find: 'where v.user_id = c.id and v.created_user',
+    replace: 'where false',
+    test: 'test/modules/invitations/invitations.test.ts',
+    title: /an operator has given a name/,
+  },
+  {
+    what: 'A call passes only a few places of erased users',
+    find: '&& positions < MAX_POSITIONS',
+    replace: '&& positions < 1',
+    test: 'test/modules/messages/messages.test.ts',
+    title: /^ListMessages passes the places of erased users/,
+  },
+];
