@@ -144,6 +144,7 @@ export class Listener {
     await this.#serving.promise;
     if (socket.destroyed) return void this.#undetected.delete(socket);
     const connection = this.#connections.add(socket);
+    socket.once('close', () => this.#scheduler.forget(connection));
     const protocol = await detectProtocol(socket);
     this.#undetected.delete(socket);
     if (protocol === 'h2') this.#http2.accept(socket, connection);

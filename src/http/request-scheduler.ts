@@ -53,6 +53,11 @@ export class RequestScheduler {
     begin();
   }
 
+  /** Drops the requests of a connection that has closed: they keep their streams, and crowds come faster than turns. */
+  forget(quota: ConnectionQuota): void {
+    this.#waiting.delete(quota);
+  }
+
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;

@@ -1,7 +1,8 @@
 /** One port for HTTP/1.1 and HTTP/2, in cleartext or over TLS. */
 import { once } from 'node:events';
 import { connect as connectTls } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { RequestScheduler } from '../../src/http/request-scheduler.ts';
 import { createCertificate } from '../support/certificate.ts';
 import { request } from '../support/http.ts';
 import { encodeHeaders, encodePreface } from '../support/http2-frames.ts';
@@ -190,3 +191,15 @@ test('a handler that throws is reported with the request ID and answered with 50
     expect(reported.at(-1)).toEqual([failure, headers['x-request-id']]);
   }
 });
+
+test.each(['1.1', '2'] as const)(
+  'keeps no request that waits of a connection over HTTP/%s that has closed',
+  async (httpVersion) => {
+    using run = vi.spyOn(RequestScheduler.prototype, 'run');
+    using forget = vi.spyOn(RequestScheduler.prototype, 'forget');
+    await using listener = await serveListener(() => Promise.reject(new Error('no answer')));
+    await request(listener.url, { httpVersion, path: '/' });
+    const connection = run.mock.lastCall?.[1] ?? expect.unreachable();
+    await expect.poll(() => forget.mock.calls).toContainEqual([expect.toSatisfy((each) => each === connection)]);
+  },
+);

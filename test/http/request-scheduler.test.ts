@@ -86,6 +86,17 @@ test('starts requests in every 64th iteration while each of them accepts a conne
   expect(iterations).toEqual([64, 128]);
 });
 
+test('drops the requests of a connection that has closed, and starts those of others in their order', async () => {
+  const scheduler = new RequestScheduler();
+  const [closed, other] = [newConnection(), newConnection()];
+  const started: string[] = [];
+  for (let at = 0; at < 100; at++) scheduler.run(() => started.push('closed'), closed);
+  for (let at = 0; at < 2; at++) scheduler.run(() => started.push('other'), other);
+  scheduler.forget(closed);
+  await nextIteration();
+  expect(started).toEqual([...Array(16).fill('closed'), 'other', 'other']);
+});
+
 function newConnection(): ConnectionQuota {
   return { iteration: 0, begunInIteration: 0 };
 }
