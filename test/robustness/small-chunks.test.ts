@@ -60,11 +60,21 @@ process.on('SIGUSR2', () => {
 const inMb = (bytes: number) => `${(bytes / MB).toFixed(0)} MB`;
 const LONG = { timeout: 600_000 };
 /** Deliveries: messages of applications to the webhooks of each. With a buffer for each chunk, an attempt took 1.35 MB. */
-const APPLICATIONS = 8;
-const WEBHOOKS = 5;
+const APPLICATIONS = quickOrLong(8, 10);
+const WEBHOOKS = quickOrLong(5, 10);
 const MESSAGES = quickOrLong(8, 64);
-const ANSWER_CHUNKS = 4_000;
-const ATTEMPTS = quickOrLong(120, 800);
+const ATTEMPTS = quickOrLong(120, 2_700);
+/** Answers that fail are soon tried less often. */
+const FAILED_ATTEMPTS = quickOrLong(60, 400);
+/** What an endpoint answers, and how many attempts are waited for. */
+const ANSWERS: Readonly<Record<string, readonly [answer: string, attempts: number]>> = {
+  'chunks of a byte': [`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${'1\r\na\r\n'.repeat(4_000)}`, ATTEMPTS],
+  'heads of many headers': [`HTTP/1.1 200 OK\r\n${'a:\r\n'.repeat(3_900)}content-length: 9\r\n\r\na`, ATTEMPTS],
+  'heads of different headers': [`HTTP/1.1 200 OK\r\n${listNames(1_900)}content-length: 9\r\n\r\na`, ATTEMPTS],
+  'heads of a long header': [`HTTP/1.1 200 OK\r\na: ${'b'.repeat(16_000)}\r\ncontent-length: 9\r\n\r\na`, ATTEMPTS],
+  'heads that do not end': [`HTTP/1.1 200 OK\r\n${listNames(1_900)}`, FAILED_ATTEMPTS],
+  'informational responses': ['HTTP/1.1 103 Early Hints\r\na: b\r\n\r\n'.repeat(1_000), FAILED_ATTEMPTS],
+};
 
 const database = await cloneDatabase();
 const limit = limitMemory(CONTAINER_BYTES);
@@ -80,6 +90,7 @@ const service = await startUsher(
     CONSOLE_PORT: String(consolePort),
     OPERATORS_FILE: operators,
     OIDC_SIGNING_KEYS_FILE: 'oidc',
+    WEBHOOK_CONCURRENCY: quickOrLong('128', '512'),
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
   },
   {
@@ -237,21 +248,20 @@ test.for(rounds)('$what take no more memory than their bytes', { timeout: 600_00
   expect(resident).toBeLessThan(maxResident);
 });
 
-test(
-  'answers of endpoints in chunks of a byte take no more memory than what is kept of them',
+test.for(Object.entries(ANSWERS))(
+  'answers of endpoints in %s take no more memory than what is kept of them',
   LONG,
-  async (context) => {
-    const answer = Buffer.from(
-      `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${'1\r\na\r\n'.repeat(ANSWER_CHUNKS)}`,
-    );
+  async ([what, [answer, enough]], context) => {
     const held = new Set<Socket>();
     let attempts = 0;
+    let mostHeld = 0;
     // Holds what it has answered, until the attempt is late.
     await using endpoint = await startSocketServer((socket) => {
       socket.on('data', () => {
         if (held.has(socket)) return;
         attempts++;
         held.add(socket);
+        mostHeld = Math.max(mostHeld, held.size);
         socket.write(answer);
       });
       socket.on('close', () => held.delete(socket));
@@ -269,11 +279,11 @@ test(
     const [usedBefore, residentBefore] = [await readUsed(), service.residentBytes()];
     writeFileSync(`/proc/${service.pid}/clear_refs`, '5');
     for (const tenant of tenants) for (let event = 0; event < MESSAGES; event++) await createTestEvent(service, tenant);
-    await expect.poll(() => attempts, { timeout: WATCH_MS }).toBeGreaterThanOrEqual(ATTEMPTS);
+    await expect.poll(() => attempts, { timeout: WATCH_MS }).toBeGreaterThanOrEqual(enough);
     const used = (await readUsed()) - usedBefore;
     const resident = peakResident() - residentBefore;
     report(context, {
-      tried: `${attempts} attempts that are answered with ${ANSWER_CHUNKS} chunks and held open, ${held.size} at the end (${limitedBy})`,
+      tried: `${attempts} attempts that are answered in ${what} and held open, ${mostHeld} at once (${limitedBy})`,
       figures: `+${inMb(used)} in use, +${inMb(resident)} resident at most`,
     });
     expect(service.isRunning).toBe(true);
@@ -281,6 +291,10 @@ test(
     expect(resident).toBeLessThan(MAX_RESIDENT_BYTES);
   },
 );
+
+function listNames(count: number): string {
+  return Array.from({ length: count }, (_, at) => `${at.toString(36)}:\r\n`).join('');
+}
 
 async function openSockets(each: readonly Attack[], count: number): Promise<[Socket, Attack][]> {
   return await Promise.all(
