@@ -98,9 +98,6 @@ export function readConfig(env: Environment, readFile: ReadFile, modules: readon
   if (env.SIGN_IN_LOG_DAYS && others.signInLogDays > others.auditLogDays) {
     problems.push('SIGN_IN_LOG_DAYS must be AUDIT_LOG_DAYS at most');
   }
-  if (others.authPageUrl !== undefined && others.authPageUrl === `${core.publicUrl.replace(/\/$/, '')}/login`) {
-    problems.push('AUTH_PAGE_URL must not be the login page of Usher, which is there without it');
-  }
   const retrySeconds = others.webhookRetrySchedule.reduce((sum, seconds) => sum + seconds, 0);
   if (retrySeconds > (others.webhookLogDays + REDELIVERY_DAYS) * DAY_SECONDS) {
     problems.push(`WEBHOOK_RETRY_SCHEDULE must end within WEBHOOK_LOG_DAYS and ${REDELIVERY_DAYS} more days`);

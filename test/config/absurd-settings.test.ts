@@ -67,7 +67,7 @@ const TEXTS: Readonly<Record<string, readonly string[]>> = {
   AUDIT_LOG_DAYS: DAYS,
   AUTH_ISSUER: ['a b', 'https://a.test,https://b.test'],
   AUTH_JWKS_URL: WEB_URLS,
-  AUTH_PAGE_URL: [...WEB_URLS, 'http://localhost/login'],
+  AUTH_PAGE_URL: WEB_URLS,
   CLIENT_METADATA_HOSTS: [
     '127.0.0.1',
     '[::1]',
@@ -226,10 +226,6 @@ test.each<[string, Environment]>([
   [
     'CONSOLE_URL must have another host or port than PUBLIC_URL',
     { CONSOLE_URL: 'https://a.test', PUBLIC_URL: 'https://a.test/x' },
-  ],
-  [
-    'AUTH_PAGE_URL must not be the login page of Usher, which is there without it',
-    { AUTH_PAGE_URL: 'https://a.test/login', PUBLIC_URL: 'https://a.test' },
   ],
   ['PASSKEY_RP_ID must not be a top-level domain', { PASSKEY_RP_ID: 'test', PUBLIC_URL: 'https://a.test' }],
   ['SINGLE_SIGN_ON_MAX_AGE must be 0, or 15m to 365d, such as 12h', { SINGLE_SIGN_ON_MAX_AGE: '1m' }],
