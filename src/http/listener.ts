@@ -180,7 +180,7 @@ export class Listener {
   #openContext(request: NodeRequest, response: NodeResponse): HttpContext | undefined {
     response.on('error', () => {});
     request.on('error', () => {});
-    joinChunks(request);
+    if (mayHaveBody(request)) joinChunks(request);
     if ('stream' in request) endEmptyRequest(request);
     if (!(response instanceof ServerResponse)) endUnreadStream(response.stream, request);
     else if (!this.#connections.startRequest(request.socket, response)) return undefined;
@@ -199,4 +199,10 @@ function toLocalUrl(host: string, port: number, isSecure: boolean): string {
   const isLocal = ['127.0.0.1', '0.0.0.0', '::', '::1'].includes(host);
   const name = isLocal ? 'localhost' : host.includes(':') ? `[${host}]` : host;
   return `${isSecure ? 'https' : 'http'}://${name}:${port}`;
+}
+
+/** A request of HTTP/1.1 without these headers has no body (RFC 9112, section 6.3). */
+function mayHaveBody(request: NodeRequest): boolean {
+  const { headers } = request;
+  return 'stream' in request || headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }

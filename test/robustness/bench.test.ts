@@ -34,10 +34,10 @@ test('npm run bench has a figure of each call to each server', async () => {
   expect(exitCode).toBe(quickOrLong(1, 0));
 }, 300_000);
 
-test('a call passes at most 22 files down to the database in 7 changes of folder, and CONTRIBUTING.md names them', async () => {
+test('a call passes at most 25 files down to the database in 9 changes of folder, and CONTRIBUTING.md names them', async () => {
   const { stdout } = await runShell('node src/run.js test/bench/walk/main.ts');
   const sizes = [...stdout.matchAll(/^\w+: (\d+) files, and \d+ inside src\/database, in (\d+) changes/gm)];
-  expect(sizes.map(([, files, changes]) => Number(files) <= 22 && Number(changes) <= 7)).toEqual([true, true]);
+  expect(sizes.map(([, files, changes]) => Number(files) <= 25 && Number(changes) <= 9)).toEqual([true, true]);
   const passed = [...stdout.matchAll(/^ {2}(\S+\.ts): /gm)].map(([, file = '']) => `src/${file}`);
   const shown = passed.filter((file) => !/^src\/database\/(?!database\.ts)/.test(file));
   const [, walk = ''] = readFileSync(join(REPOSITORY, 'CONTRIBUTING.md'), 'utf8').split(
