@@ -68,14 +68,22 @@ export async function isSignInLive(call: Call, browser: KnownAnswers, login: Con
   return live !== undefined && !(await isReplaced(call, browser, login));
 }
 
-/** Returns the parameters of `isLiveSignIn`. */
+/** Returns the parameters of `liveSignIn`. */
 export function signInOf({ applicationId, userId, browserDigest, authenticatedAt, completedAt }: ContinuedLogin) {
   return { applicationId, userId, browserDigest, authenticatedAt: authenticatedAt ?? completedAt };
 }
 
 /** The condition that no revocation and no sign-out has ended a sign-in of the row of `users`. */
-export const isLiveSignIn = sql`${isSignInAfterEveryCutoff(p.instant('authenticatedAt'))}
+const isLiveSignIn = sql`${isSignInAfterEveryCutoff(p.instant('authenticatedAt'))}
   and ${isStillHere(p.instant('authenticatedAt'))}`;
+
+/** A CTE with a row for a live sign-in, because its tables may be on other servers than the login that reads it. */
+export const liveSignIn = {
+  cte: sql`live as (
+    select id from users where ${isLiveSignIn}
+  )`,
+  isThere: sql`exists (select 1 from live)`,
+};
 
 const selectSignedIn = statement('select_signed_in')`select from users where ${isLiveSignIn}`;
 

@@ -257,7 +257,7 @@ export const ENDINGS_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A consent is stored after the end of the sign-in',
-    find: 'consented_at is null and exists (select 1 from live)',
+    find: 'consented_at is null and ${liveSignIn.isThere}',
     replace: 'consented_at is null',
     test: 'test/modules/oidc/consents.test.ts',
     title: /stores nothing when the sign-in ends while the answer is on its way/,

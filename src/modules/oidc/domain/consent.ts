@@ -6,7 +6,7 @@ import { applications, users } from '../../../database/schema.ts';
 import { p, type RowOfType, statement, t } from '../../../database/template.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
-import { isLiveSignIn, signInOf } from '../../../domain/login/find-login-state.ts';
+import { liveSignIn, signInOf } from '../../../domain/login/find-login-state.ts';
 import { findLoginIntent, type LoginIntent } from '../../../domain/login/login-intent.ts';
 import { networkOf } from '../../../domain/login/network.ts';
 import { noticesOf } from '../../../domain/notices/store-notice.ts';
@@ -119,24 +119,16 @@ const isAsking = sql`id = ${p.uuid('id')} and application_id = ${p.uuid('applica
 const mark = (assignment: SQL, condition: SQL) => sql`
   update login_intents set ${assignment} where ${isAsking} and ${condition} returning user_id`;
 
-/** A CTE, because its tables may be on other servers than the intent. */
-const live = sql`live as (
-    select id from users where ${isLiveSignIn}
-  )`;
-
-const consented = mark(
-  sql`consented_at = ${p.instant('now')}`,
-  sql`consented_at is null and exists (select 1 from live)`,
-);
+const consented = mark(sql`consented_at = ${p.instant('now')}`, sql`consented_at is null and ${liveSignIn.isThere}`);
 
 const markConsented = statement('mark_consented_intent')`
-  with ${live}, changed as (${consented})
+  with ${liveSignIn.cte}, changed as (${consented})
   select from changed`;
 
 const audit = auditEvent({ resource: sql`user_id`, from: sql`changed` });
 
 const consent = statement('consent_to_client')`
-  with ${live}, changed as (${consented}), stored as (
+  with ${liveSignIn.cte}, changed as (${consented}), stored as (
     insert into consents (application_id, user_id, client_id, client_name, scope_names, created_at, authenticated_at)
     select ${p.uuid('applicationId')}, user_id, ${p.text('forClient')}, ${p.text('clientName')}, ${p.texts('scopeNames')},
       ${p.instant('now')}, ${p.instant('authenticatedAt')}

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { p, statement } from '../../../database/template.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
-import { isLiveSignIn, signInOf } from '../../../domain/login/find-login-state.ts';
+import { liveSignIn, signInOf } from '../../../domain/login/find-login-state.ts';
 import { noticesOf } from '../../../domain/notices/store-notice.ts';
 import type { DeviceLogin } from './find-device-login.ts';
 import { noticeOfAccess } from './notice-of-access.ts';
@@ -42,9 +42,7 @@ const deny = statement('deny_device')`
   select from decided`;
 
 const allow = statement('allow_device')`
-  with live as (
-    select id from users where ${isLiveSignIn}
-  ), ${decide(sql`true`, sql`completed_at is not null and exists (select 1 from live)`)}, ${noticesOf({
+  with ${liveSignIn.cte}, ${decide(sql`true`, sql`completed_at is not null and ${liveSignIn.isThere}`)}, ${noticesOf({
     kind: 'deviceAllowed',
     from: sql`decided join users on users.id = decided.user_id`,
     userId: sql`users.id`,
