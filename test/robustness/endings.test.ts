@@ -3,9 +3,8 @@
  * who ends one thing must not lose another.
  */
 import { afterAll, expect, test } from 'vitest';
-import type { Mail } from '../../src/mail/mail.ts';
 import { parseClientHosts } from '../../src/modules/oidc/clients/client-hosts.ts';
-import { follow, tokenOf } from '../support/account-page.ts';
+import { follow, tokenOf, undoChangeOfAddress } from '../support/account-page.ts';
 import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from '../support/client-metadata.ts';
 import { beginDevice, enterUserCode, pathIn } from '../support/device-client.ts';
 import { request } from '../support/http.ts';
@@ -234,7 +233,12 @@ const ROWS: readonly Row[] = [
     here: ALL,
     there: ALL,
   },
-  { way: 'the link that undoes a change of address', end: undoChangeOfAddress, here: ALL, there: ALL },
+  {
+    way: 'the link that undoes a change of address',
+    end: ({ browser }, { user }) => undoChangeOfAddress(fixture, browser, user),
+    here: ALL,
+    there: ALL,
+  },
   {
     way: '"Use another account"',
     end: async ({ browser }) =>
@@ -320,19 +324,6 @@ const ROWS: readonly Row[] = [
   { way: 'DeleteUser', end: (_, { user }) => admin.deleteUser({ userId: user.id }), here: ALL, there: ALL },
   { way: 'EraseUser', end: (_, { user }) => admin.eraseUser({ userId: user.id }), here: ALL, there: ALL },
 ];
-
-/** Changes the address, and undoes that by the link in the notice to the old one. */
-async function undoChangeOfAddress({ browser }: Place, { user }: Person): Promise<void> {
-  const email = `new-${user.email}`;
-  const codePage = await browser.submit(await browser.open('/account/email'), '/account/email', { email });
-  await browser.submit(codePage, '/account/email/code', { code: fixture.mailbox.codeFor(email) });
-  const isNotice = ({ to, link }: Mail) => to === user.email && link?.url.includes('/undo');
-  await expect.poll(() => fixture.mailbox.mails.some(isNotice)).toBe(true);
-  const { pathname, search } = new URL(fixture.mailbox.mails.find(isNotice)?.link?.url ?? '');
-  const stranger = new LoginBrowser(service);
-  const done = await stranger.submit(await stranger.open(pathname + search), '/account/undo');
-  expect(done.heading).toBe('Your e-mail address is back');
-}
 
 test.for(ROWS)('$way', async ({ end, here, there }) => {
   const person = await fixture.createWalletUser();

@@ -1,6 +1,7 @@
 /** The page of a person's account, in a browser without JavaScript. */
 import { expect } from 'vitest';
 import { showEmail } from '../../src/config/email-address.ts';
+import type { Mail } from '../../src/mail/mail.ts';
 import { LoginBrowser, type LoginPage } from './login-browser.ts';
 import type { LoginFixture } from './login-fixture.ts';
 import { clientsOf, PUBLIC_URL, type TestUser } from './service.ts';
@@ -44,4 +45,21 @@ export async function beginSession(fixture: LoginFixture, user: TestUser): Promi
 /** Returns the form token of the page. */
 export function tokenOf({ forms }: LoginPage): string {
   return forms.find(({ fields }) => fields.token)?.fields.token ?? '';
+}
+
+/** Changes the address in a browser with the account page, and undoes that by the link in the notice to the old one. */
+export async function undoChangeOfAddress(
+  { mailbox, service }: LoginFixture,
+  browser: LoginBrowser,
+  user: TestUser,
+): Promise<void> {
+  const email = `new-${user.email}`;
+  const codePage = await browser.submit(await browser.open('/account/email'), '/account/email', { email });
+  await browser.submit(codePage, '/account/email/code', { code: mailbox.codeFor(email) });
+  const isNotice = ({ to, link }: Mail) => to === user.email && link?.url.includes('/undo');
+  await expect.poll(() => mailbox.mails.some(isNotice)).toBe(true);
+  const { pathname, search } = new URL(mailbox.mails.find(isNotice)?.link?.url ?? '');
+  const stranger = new LoginBrowser(service);
+  const done = await stranger.submit(await stranger.open(pathname + search), '/account/undo');
+  expect(done.heading).toBe('Your e-mail address is back');
 }

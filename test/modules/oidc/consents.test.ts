@@ -1,8 +1,7 @@
 /** What ends a consent to a client that nobody has registered, and the page that asks for one. */
 import { afterAll, describe, expect, it } from 'vitest';
-import type { Mail } from '../../../src/mail/mail.ts';
 import { parseClientHosts } from '../../../src/modules/oidc/clients/client-hosts.ts';
-import { openAccount, tokenOf } from '../../support/account-page.ts';
+import { openAccount, tokenOf, undoChangeOfAddress } from '../../support/account-page.ts';
 import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from '../../support/client-metadata.ts';
 import { beginDevice, decide, poll, signInForDevice } from '../../support/device-client.ts';
 import { holdLock, waitForLockOf } from '../../support/lock.ts';
@@ -66,22 +65,6 @@ async function redeem({ clientId }: Visit, { location }: LoginPage) {
 
 const storedOf = ({ user }: Pick<Visit, 'user'>) =>
   service.database.sql`select client_id from usher.consents where user_id = ${user.id}`;
-
-/** Changes the address on the account page, and returns a function that undoes it by the link in the notice. */
-async function changeAddress({ user }: Pick<Visit, 'user'>): Promise<() => Promise<void>> {
-  const { browser } = await openAccount(fixture, user);
-  const email = `new-${user.email}`;
-  const codePage = await browser.submit(await browser.open('/account/email'), '/account/email', { email });
-  await browser.submit(codePage, '/account/email/code', { code: fixture.mailbox.codeFor(email) });
-  const isNotice = ({ to, link }: Mail) => to === user.email && link?.url.includes('/undo');
-  await expect.poll(() => fixture.mailbox.mails.some(isNotice)).toBe(true);
-  const { pathname, search } = new URL(fixture.mailbox.mails.find(isNotice)?.link?.url ?? '');
-  return async () => {
-    const stranger = new LoginBrowser(service);
-    const done = await stranger.submit(await stranger.open(pathname + search), '/account/undo');
-    expect(done.heading).toBe('Your e-mail address is back');
-  };
-}
 
 async function pressEverywhere({ user }: Pick<Visit, 'user'>): Promise<void> {
   const { browser } = await openAccount(fixture, user);
@@ -158,7 +141,10 @@ describe('the page that asks for consent', () => {
 describe('a consent', () => {
   it.each<[string, (visit: Pick<Visit, 'user'>) => Promise<unknown>]>([
     ...ENDINGS,
-    ['the link that undoes a change of address', async (at) => (await changeAddress(at))()],
+    [
+      'the link that undoes a change of address',
+      async ({ user }) => undoChangeOfAddress(fixture, (await openAccount(fixture, user)).browser, user),
+    ],
   ])('is asked for again after %s', async (_, end) => {
     const at = await visit();
     expect(await redeem(at, await allow(at))).toBe(200);
