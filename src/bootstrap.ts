@@ -5,9 +5,9 @@ import type { Config } from './config/config.ts';
 import { createDirectory } from './config/files.ts';
 import { nameSettings } from './config/name-settings.ts';
 import { completeSecrets, type Secrets } from './config/secrets.ts';
-import { isCluster } from './database/embedded-cluster.ts';
-import { startEmbeddedPostgres } from './database/embedded-postgres.ts';
-import { type MigratedDatabase, migrateDatabase } from './database/migrate.ts';
+import { isCluster } from './database/embedded/embedded-cluster.ts';
+import { startEmbeddedPostgres } from './database/embedded/embedded-postgres.ts';
+import { type MigratedDatabase, migrateDatabase } from './database/migrate/migrate.ts';
 
 export interface Bootstrap extends Pick<MigratedDatabase, 'layout'> {
   /** The URL of a database whose tables are up to date. */

@@ -9,7 +9,7 @@ import { PROBE_PATHS } from './api/operations/endpoints.ts';
 import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, type BootstrapOptions, bootstrap } from './bootstrap.ts';
 import { nameSettings } from './config/name-settings.ts';
-import { Database } from './database/database.ts';
+import { Database } from './database/pool/database.ts';
 import { openDelivery } from './delivery/open-delivery.ts';
 import { ApiKeys } from './domain/api-keys/api-keys.ts';
 import { openClock } from './domain/core/database-clock.ts';

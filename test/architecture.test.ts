@@ -53,10 +53,10 @@ const orders = [...new Set(sources.map(({ path }) => dirname(path)))].sort().map
 
 /** State that a process has once, and why. */
 const MODULE_STATE = {
-  'src/database/mend-results.ts mended':
-    'Prototypes of the driver, of which a process has one: they must be mended once.',
   'src/delivery/tls-agent.ts wires':
     'Names the socket below a TLS socket, which Node does not tell. It ends with the socket.',
+  'src/database/sql/mend-results.ts mended':
+    'Prototypes of the driver, of which a process has one: they must be mended once.',
 };
 
 describe('the layers', () => {
@@ -108,7 +108,7 @@ describe('the layers', () => {
   test('import the driver of Postgres in one file of src/database only', () => {
     const users = sources.filter(({ imports }) => imports.includes('postgres')).map(({ path }) => path);
     // The log has to know the errors of Postgres, which quote what is not to be logged.
-    expect(users.sort()).toEqual(['src/database/driver.ts', 'src/log.ts']);
+    expect(users.sort()).toEqual(['src/database/sql/driver.ts', 'src/log.ts']);
   });
 
   test('know Citus in src/database only', () => {

@@ -1,6 +1,6 @@
 /** Errors that end a call, in the form that an edge can answer. */
 import type { Logger } from 'pino';
-import { DatabaseUnavailableError, DeadlinePassedError } from '../database/database.ts';
+import { DatabaseUnavailableError, DeadlinePassedError } from '../database/pool/database.ts';
 import { invalidField, ServiceError } from '../domain/core/errors.ts';
 import { IssuerUnavailableError } from '../domain/tokens/external-issuer.ts';
 import { HttpError } from '../http/errors.ts';

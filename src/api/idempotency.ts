@@ -12,7 +12,7 @@ import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import type { Run } from '../database/database.ts';
+import type { Run } from '../database/pool/database.ts';
 import type { Call, Transactional } from '../domain/core/call.ts';
 import { ServiceError } from '../domain/core/errors.ts';
 import { lockNameOf } from '../domain/events/lock-event.ts';

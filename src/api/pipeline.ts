@@ -2,8 +2,9 @@
  * The pipeline of a unary call, the same over every protocol: credential, admission, deadline, read, handle, log. The
  * edge of a protocol passes a function that reads the request, and then writes the response or the error.
  */
-import { NO_APPLICATION } from '../database/audit-schema.ts';
-import type { Caller, Database, Run } from '../database/database.ts';
+
+import type { Caller, Database, Run } from '../database/pool/database.ts';
+import { NO_APPLICATION } from '../database/schema/audit-schema.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import { type AuditContext, withAudit } from '../domain/audit/audit-event.ts';
 import type { Application, Call, CountName, Transactional } from '../domain/core/call.ts';

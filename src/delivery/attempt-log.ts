@@ -1,5 +1,5 @@
-import type { Run } from '../database/database.ts';
-import { p, statement } from '../database/template.ts';
+import type { Run } from '../database/pool/database.ts';
+import { p, statement } from '../database/sql/template.ts';
 import { findUserOf, removeBodiesOfErased } from '../domain/users/response-bodies.ts';
 import type { EndedAttempt } from './delivery-state.ts';
 

@@ -1,7 +1,7 @@
 /** The backlog of deliveries. The statement reads a limited number of rows, however many are pending. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { Run } from '../database/database.ts';
-import { nullable, statement, t } from '../database/template.ts';
+import type { Run } from '../database/pool/database.ts';
+import { nullable, statement, t } from '../database/sql/template.ts';
 import { URGENT } from '../domain/webhooks/delivery.ts';
 
 /** Postgres takes 2 ms to count this many. */

@@ -1,5 +1,5 @@
 /** A batch claims a queue, sends its due deliveries, and settles them. No transaction is open while it sends. */
-import type { Run } from '../database/database.ts';
+import type { Run } from '../database/pool/database.ts';
 import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
 import { AttemptsInFlight } from './in-flight.ts';
 import type { Lease } from './leases.ts';

@@ -1,7 +1,7 @@
 /** Disables a webhook whose endpoint has failed for days or answered 410. */
 import { sql } from 'drizzle-orm';
-import { DAY_MS } from '../database/table-facts.ts';
-import { p, statement } from '../database/template.ts';
+import { DAY_MS } from '../database/schema/table-facts.ts';
+import { p, statement } from '../database/sql/template.ts';
 import { auditEvent } from '../domain/audit/audit-event.ts';
 import type { EndedAttempt } from './delivery-state.ts';
 

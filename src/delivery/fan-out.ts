@@ -1,8 +1,8 @@
 /** Fan-out: gives each message a delivery for every webhook that subscribes to its type. */
 import { sql } from 'drizzle-orm';
-import type { Run } from '../database/database.ts';
-import { webhookMessages } from '../database/delivery-schema.ts';
-import { p, statement, t } from '../database/template.ts';
+import type { Run } from '../database/pool/database.ts';
+import { webhookMessages } from '../database/schema/delivery-schema.ts';
+import { p, statement, t } from '../database/sql/template.ts';
 import { isSubscribed } from '../domain/outbox/insert-message.ts';
 import { storePositions } from '../domain/outbox/message-feed.ts';
 import { wakeQueues } from '../domain/outbox/wake-queue.ts';

@@ -1,7 +1,7 @@
 /** Leases of queues and of slow deliveries. The process that holds a lease extends it until it has settled the batch. */
 import { randomUUID } from 'node:crypto';
-import type { Run } from '../database/database.ts';
-import { p, statement, t } from '../database/template.ts';
+import type { Run } from '../database/pool/database.ts';
+import { p, statement, t } from '../database/sql/template.ts';
 
 /** After a crash, the queues of the process stay leased for up to this long. */
 export const QUEUE_LEASE_MS = 9_000;

@@ -1,7 +1,7 @@
 /** Opens the delivery of a process, with its own connections to Postgres and to endpoints. */
 import type { Config } from '../config/config.ts';
 import { VERSION } from '../config/version.ts';
-import { Database, type Layout, type RecordStatement } from '../database/database.ts';
+import { Database, type Layout, type RecordStatement } from '../database/pool/database.ts';
 import type { AddressPolicy } from '../domain/webhooks/address-policy.ts';
 import { createResolve } from './address-lookup.ts';
 import { Sender } from './attempt.ts';

@@ -1,8 +1,8 @@
 /** The queues of webhooks. One process at a time leases a queue. */
 import { type SQL, sql } from 'drizzle-orm';
-import { webhookDeliveries, webhookQueues } from '../database/delivery-schema.ts';
-import { nullable, p, type RowOfType, statement, t } from '../database/template.ts';
-import { webhooks } from '../database/webhook-schema.ts';
+import { webhookDeliveries, webhookQueues } from '../database/schema/delivery-schema.ts';
+import { webhooks } from '../database/schema/webhook-schema.ts';
+import { nullable, p, type RowOfType, statement, t } from '../database/sql/template.ts';
 import { selectMessage, URGENT } from '../domain/webhooks/delivery.ts';
 import type { EndpointKind } from './slots.ts';
 

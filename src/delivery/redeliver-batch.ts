@@ -1,6 +1,6 @@
 /** Redelivery of failed deliveries. The queue stores which ones; the lease holder makes them pending, batch by batch. */
 import { sql } from 'drizzle-orm';
-import { p, statement } from '../database/template.ts';
+import { p, statement } from '../database/sql/template.ts';
 import { asDueAgain } from '../domain/webhooks/delivery.ts';
 
 const BATCH_SIZE = 1_000;

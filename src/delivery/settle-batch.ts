@@ -1,6 +1,11 @@
 /** Settles a batch: stores results, releases the queue, logs attempts, and disables a webhook that has failed for days. */
 import type { Logger } from 'pino';
-import { DatabaseUnavailableError, type PlaceholderValues, type Run, type Statement } from '../database/database.ts';
+import {
+  DatabaseUnavailableError,
+  type PlaceholderValues,
+  type Run,
+  type Statement,
+} from '../database/pool/database.ts';
 import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
 import { pause } from '../pause.ts';
 import { logAttempts } from './attempt-log.ts';

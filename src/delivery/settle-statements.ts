@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { webhookQueues } from '../database/delivery-schema.ts';
-import { p, type RowOfType, statement } from '../database/template.ts';
+import { webhookQueues } from '../database/schema/delivery-schema.ts';
+import { p, type RowOfType, statement } from '../database/sql/template.ts';
 import { isDeliverable } from './queue.ts';
 
 /** The most deliveries of one queue that are sent at a time. */

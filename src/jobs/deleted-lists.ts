@@ -1,9 +1,9 @@
 /** Marks the attendees of deleted events, so that they expire. A list may have 100,000: they are marked in batches. */
 import { sql } from 'drizzle-orm';
-import type { Run } from '../database/database.ts';
-import { events } from '../database/event-schema.ts';
-import { DAY_MS } from '../database/table-facts.ts';
-import { nullable, p, type RowOfType, statement, t } from '../database/template.ts';
+import type { Run } from '../database/pool/database.ts';
+import { events } from '../database/schema/event-schema.ts';
+import { DAY_MS } from '../database/schema/table-facts.ts';
+import { nullable, p, type RowOfType, statement, t } from '../database/sql/template.ts';
 import { DELETED_EVENT_DAYS } from '../domain/events/attendee.ts';
 import { pause } from '../pause.ts';
 import { BATCH_SIZES, pauseAfterBatch } from './batch-pace.ts';

@@ -1,12 +1,12 @@
 /** The rows that the expiry job removes, as the schema of each table says. */
 import { and, gt, lte, type SQL, sql } from 'drizzle-orm';
-import type { Run, Statement } from '../database/database.ts';
-import { events } from '../database/event-schema.ts';
-import { loginIntents } from '../database/intent-schema.ts';
-import { sessionIds } from '../database/session-schema.ts';
-import type { ExpiringRows } from '../database/table-facts.ts';
-import { TABLES } from '../database/tables.ts';
-import { p, statement } from '../database/template.ts';
+import type { Run, Statement } from '../database/pool/database.ts';
+import { events } from '../database/schema/event-schema.ts';
+import { loginIntents } from '../database/schema/intent-schema.ts';
+import { sessionIds } from '../database/schema/session-schema.ts';
+import type { ExpiringRows } from '../database/schema/table-facts.ts';
+import { TABLES } from '../database/schema/tables.ts';
+import { p, statement } from '../database/sql/template.ts';
 import { OWN_APPLICATION_IDS } from '../domain/core/own-applications.ts';
 import { DELETED_LISTS } from './deleted-lists.ts';
 

@@ -1,7 +1,7 @@
 /** The progress of the expiry job in tables of which it deletes only some rows. */
-import { expiryMarks } from '../database/operations-schema.ts';
-import type { Run } from '../database/statement.ts';
-import { p, statement } from '../database/template.ts';
+import { expiryMarks } from '../database/schema/operations-schema.ts';
+import type { Run } from '../database/sql/statement.ts';
+import { p, statement } from '../database/sql/template.ts';
 
 /** Returns up to which instant rows are deleted, or undefined if none has been. */
 export async function readExpiryMark(run: Run, name: string): Promise<Date | undefined> {

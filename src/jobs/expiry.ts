@@ -1,9 +1,9 @@
 /** The expiry job, which deletes expired rows. */
 import { getTableName, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import type { Database, Run, Statement } from '../database/database.ts';
-import { DAY_MS, type ExpiringRows, type LogDays } from '../database/table-facts.ts';
-import { p, statement, t } from '../database/template.ts';
+import type { Database, Run, Statement } from '../database/pool/database.ts';
+import { DAY_MS, type ExpiringRows, type LogDays } from '../database/schema/table-facts.ts';
+import { p, statement, t } from '../database/sql/template.ts';
 import { pause } from '../pause.ts';
 import { BATCH_SIZES, nextBatchSize, pauseAfterBatch } from './batch-pace.ts';
 import { EXPIRING, isInBatch } from './expiring-rows.ts';

@@ -1,8 +1,8 @@
 /** Rotates the keys that encrypt secrets in the database: signing keys of webhooks, and answers to repeated calls. */
 import { sql } from 'drizzle-orm';
-import type { Database, Run } from '../database/database.ts';
-import { p, type RowOfType, statement, t } from '../database/template.ts';
-import { webhooks } from '../database/webhook-schema.ts';
+import type { Database, Run } from '../database/pool/database.ts';
+import { webhooks } from '../database/schema/webhook-schema.ts';
+import { p, type RowOfType, statement, t } from '../database/sql/template.ts';
 import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
 import { pause } from '../pause.ts';
 

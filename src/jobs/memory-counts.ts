@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Database } from '../database/database.ts';
+import type { Database } from '../database/pool/database.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import type { CountName } from '../domain/core/call.ts';
 import { HourlyCounts } from '../domain/hourly-counts/hourly-counts.ts';

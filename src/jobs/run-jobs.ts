@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { parseEmailDomains } from '../config/email-domains.ts';
-import type { Database } from '../database/database.ts';
+import type { Database } from '../database/pool/database.ts';
 import { ClockSkewError, type DatabaseClock } from '../domain/core/database-clock.ts';
 import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
 import type { SignUpRules } from '../domain/login/sign-up-rules.ts';

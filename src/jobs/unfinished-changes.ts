@@ -1,4 +1,4 @@
-import type { Database } from '../database/database.ts';
+import type { Database } from '../database/pool/database.ts';
 import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
 import type { Call } from '../domain/core/call.ts';
 import { listUnfinished, type UnfinishedChange } from '../domain/core/unfinished-changes.ts';

@@ -5,7 +5,7 @@ import type { CallOutcome } from '../api/call-info.ts';
 import { beginCall, type CallLog, runInSpan } from '../api/call-log.ts';
 import { refuseUnlessRead, sendFailure } from '../api/envelope.ts';
 import { sendEnvelope } from '../api/rest/rest.ts';
-import type { Database } from '../database/database.ts';
+import type { Database } from '../database/pool/database.ts';
 import { findLogo } from '../domain/applications/find-logo.ts';
 import { LOGO_PATH } from '../domain/applications/logo-path.ts';
 import { RETRY_SOON, send } from '../http/exchange.ts';

@@ -4,7 +4,7 @@
  */
 
 import type { Logger } from 'pino';
-import type { Database, Run } from '../database/database.ts';
+import type { Database, Run } from '../database/pool/database.ts';
 import {
   claimNotice,
   type DueNotice,

@@ -1,4 +1,4 @@
-import type { Database } from '../database/database.ts';
+import type { Database } from '../database/pool/database.ts';
 import { type Backlog, readBacklog } from '../delivery/backlog.ts';
 import { share } from './share.ts';
 

@@ -1,6 +1,6 @@
 /** Collects the metrics, in the format of Prometheus's client library. */
 import type { MetricType } from '@prometheus-io/client';
-import type { Database } from '../database/database.ts';
+import type { Database } from '../database/pool/database.ts';
 import { createBacklogReader } from './backlog-reader.ts';
 import { DURATIONS, SAMPLED } from './definitions.ts';
 import type { DurationMetric, SampledMetric } from './metric.ts';

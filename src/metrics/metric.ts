@@ -1,5 +1,5 @@
 /** The types of `definitions.ts`, and functions that read samples. */
-import type { Database } from '../database/database.ts';
+import type { Database } from '../database/pool/database.ts';
 import type { Backlog } from '../delivery/backlog.ts';
 import type { Recorder } from './recorder.ts';
 import type { DurationSeries, LabelValues } from './series.ts';

@@ -1,7 +1,7 @@
 import { constants, monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';
 import { type CallInfo, RPC_SYSTEMS } from '../api/call-info.ts';
 import type { RecordCall } from '../api/call-log.ts';
-import type { RecordStatement } from '../database/database.ts';
+import type { RecordStatement } from '../database/pool/database.ts';
 import { CounterSeries, DurationSeries } from './series.ts';
 
 const COLLECTION_KINDS: Readonly<Record<number, string>> = {

@@ -2,7 +2,7 @@
 import type { Admission } from '../api/admission.ts';
 import type { Api } from '../api/api.ts';
 import type { Readiness } from '../api/operations/readiness.ts';
-import type { Database } from '../database/database.ts';
+import type { Database } from '../database/pool/database.ts';
 import type { DeliveryRunner } from '../delivery/open-delivery.ts';
 import type { Listener } from '../http/listener.ts';
 import type { MailQueue } from '../mail/mail-queue.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openClient } from '../../src/database/open-client.ts';
+import { openClient } from '../../src/database/connection/open-client.ts';
 import { Client } from './load/client.ts';
 import { readConnections, readUsage } from './read-usage.ts';
 import type { RunningServer } from './start-server.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { isRunning } from '../../src/database/child-process.ts';
+import { isRunning } from '../../src/database/embedded/child-process.ts';
 import { endProcess } from '../support/end-process.ts';
 import type { ServerName, ServerSpec } from './servers.ts';
 

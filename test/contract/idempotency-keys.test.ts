@@ -6,7 +6,7 @@ import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import { Database } from '../../src/database/database.ts';
+import { Database } from '../../src/database/pool/database.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { HOUR, TestClock } from '../support/clock.ts';
 import { LAYOUT } from '../support/database.ts';

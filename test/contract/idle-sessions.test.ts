@@ -1,7 +1,7 @@
 /** Sessions that can be renewed after their expiry. Races: test/robustness/idle-sessions.test.ts. */
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
-import { Database } from '../../src/database/database.ts';
+import { Database } from '../../src/database/pool/database.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { HOUR, MINUTE, TestClock } from '../support/clock.ts';
 import { LAYOUT } from '../support/database.ts';

@@ -2,8 +2,8 @@
 import type { DescMethodUnary, JsonObject } from '@bufbuild/protobuf';
 import { describe, expect, it, vi } from 'vitest';
 import { AdminService } from '../../gen/usher/v1/admin_pb.ts';
-import { Database } from '../../src/database/database.ts';
-import { isUniqueViolation } from '../../src/database/errors.ts';
+import { Database } from '../../src/database/pool/database.ts';
+import { isUniqueViolation } from '../../src/database/sql/errors.ts';
 import { TestClock } from '../support/clock.ts';
 import { dumpTables } from '../support/dump.ts';
 import { OPERATIONS } from '../support/operations.ts';

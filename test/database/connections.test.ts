@@ -3,7 +3,7 @@ import { eq, sql } from 'drizzle-orm';
 import { integer, pgTable, text } from 'drizzle-orm/pg-core';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Database, DatabaseUnavailableError, type Statement } from '../../src/database/database.ts';
+import { Database, DatabaseUnavailableError, type Statement } from '../../src/database/pool/database.ts';
 import { blockProcess } from '../support/block-process.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { holdLock, type Lock } from '../support/lock.ts';

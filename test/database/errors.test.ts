@@ -1,12 +1,12 @@
 /** Errors of Postgres as Citus relays them from a worker, and of a start. */
 import { inject, test } from 'vitest';
+import { describeFailure } from '../../src/database/connection/start-failure.ts';
 import {
   createLateError,
   DatabaseUnavailableError,
   isTemporaryFailure,
   isUniqueViolation,
-} from '../../src/database/errors.ts';
-import { describeFailure } from '../../src/database/start-failure.ts';
+} from '../../src/database/sql/errors.ts';
 import { onServer } from '../support/on-server.ts';
 
 test.for([

@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { expect, test } from 'vitest';
-import { IsolatedConnection } from '../../src/database/isolated-connection.ts';
-import { readTarget } from '../../src/database/open-client.ts';
-import { ReconnectLimiter } from '../../src/database/pipelined-connection.ts';
-import { PrimaryFinder } from '../../src/database/primary-finder.ts';
-import type { Statement } from '../../src/database/statement.ts';
+import { IsolatedConnection } from '../../src/database/connection/isolated-connection.ts';
+import { readTarget } from '../../src/database/connection/open-client.ts';
+import { ReconnectLimiter } from '../../src/database/connection/pipelined-connection.ts';
+import { PrimaryFinder } from '../../src/database/primary/primary-finder.ts';
+import type { Statement } from '../../src/database/sql/statement.ts';
 import { cloneDatabase } from '../support/database.ts';
 
 test.each([0, -0.5, -1, -60_000])(

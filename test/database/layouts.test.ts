@@ -1,8 +1,8 @@
 /** Which form of a statement a database sends. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
-import { Database, type Run } from '../../src/database/database.ts';
-import { statement, t } from '../../src/database/template.ts';
+import { Database, type Run } from '../../src/database/pool/database.ts';
+import { statement, t } from '../../src/database/sql/template.ts';
 import { cloneDatabase } from '../support/database.ts';
 
 const testDatabase = await cloneDatabase();

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eq, sql } from 'drizzle-orm';
 import { integer, pgTable, text } from 'drizzle-orm/pg-core';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { Database, DatabaseUnavailableError, type Statement } from '../../src/database/database.ts';
+import { Database, DatabaseUnavailableError, type Statement } from '../../src/database/pool/database.ts';
 import { cloneDatabase, countConnections } from '../support/database.ts';
 import { holdLock, type Lock, lockEvent, waitForLockWaiters } from '../support/lock.ts';
 import { clientsOf, createTenant, createTestEvent, createTestWebhook, startTestService } from '../support/service.ts';

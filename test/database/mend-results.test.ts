@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { PostgresClient } from '../../src/database/driver.ts';
-import { mendResults } from '../../src/database/mend-results.ts';
+import type { PostgresClient } from '../../src/database/sql/driver.ts';
+import { mendResults } from '../../src/database/sql/mend-results.ts';
 
 test('a driver whose queries have another form is refused', () => {
   const client = { unsafe: () => ({}) } as unknown as PostgresClient;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { migrateDatabase } from '../../src/database/migrate.ts';
-import { openClient } from '../../src/database/open-client.ts';
+import { openClient } from '../../src/database/connection/open-client.ts';
+import { migrateDatabase } from '../../src/database/migrate/migrate.ts';
 import { cloneDatabase, createDatabase, describeTables, type TestDatabase, withServer } from '../support/database.ts';
 import { dumpTables } from '../support/dump.ts';
 import { holdLock } from '../support/lock.ts';

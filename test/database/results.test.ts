@@ -3,8 +3,8 @@ import { timestampDate, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { gt, lt, sql } from 'drizzle-orm';
 import { integer, pgTable } from 'drizzle-orm/pg-core';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Database, DatabaseUnavailableError, type Statement } from '../../src/database/database.ts';
-import { openClient } from '../../src/database/open-client.ts';
+import { openClient } from '../../src/database/connection/open-client.ts';
+import { Database, DatabaseUnavailableError, type Statement } from '../../src/database/pool/database.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { clientsOf, createTenant, createTestEvent, startTestService } from '../support/service.ts';
 

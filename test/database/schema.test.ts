@@ -1,7 +1,7 @@
 import { getTableName } from 'drizzle-orm';
 import { afterAll, describe, expect, test } from 'vitest';
-import { JOURNAL } from '../../src/database/journal.ts';
-import { TABLES } from '../../src/database/tables.ts';
+import { JOURNAL } from '../../src/database/migrate/journal.ts';
+import { TABLES } from '../../src/database/schema/tables.ts';
 import { cloneDatabase } from '../support/database.ts';
 
 /** Unique across all applications, each for a reason. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Statement } from '../../src/database/database.ts';
-import type { StatementExecution } from '../../src/database/statement.ts';
-import { StatementQueue } from '../../src/database/statement-queue.ts';
+import { StatementQueue } from '../../src/database/connection/statement-queue.ts';
+import type { Statement } from '../../src/database/pool/database.ts';
+import type { StatementExecution } from '../../src/database/sql/statement.ts';
 
 const statement: Statement<unknown> = () => ({ getQuery: () => ({ sql: '', params: [] }), execute: async () => [] });
 

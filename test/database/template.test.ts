@@ -1,6 +1,6 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { expect, test } from 'vitest';
-import { nullable, p, statement, t } from '../../src/database/template.ts';
+import { nullable, p, statement, t } from '../../src/database/sql/template.ts';
 
 const query = (tagged: ReturnType<ReturnType<typeof statement>>) => tagged(drizzle.mock()).getQuery();
 

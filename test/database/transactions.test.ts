@@ -1,8 +1,8 @@
 /** Statements that take effect together, or not at all. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { Database, DatabaseUnavailableError, type Run } from '../../src/database/database.ts';
-import { p, statement } from '../../src/database/template.ts';
+import { Database, DatabaseUnavailableError, type Run } from '../../src/database/pool/database.ts';
+import { p, statement } from '../../src/database/sql/template.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { holdLock } from '../support/lock.ts';
 import { MEASURED } from '../support/metrics.ts';

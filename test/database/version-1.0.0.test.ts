@@ -1,7 +1,7 @@
 /** This version on the database of version 1.0.0: every version carries its data over. */
 import { Webhook } from 'standardwebhooks';
 import { afterAll, describe, expect, test } from 'vitest';
-import { migrateDatabase } from '../../src/database/migrate.ts';
+import { migrateDatabase } from '../../src/database/migrate/migrate.ts';
 import { SECOND } from '../support/clock.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { LoginBrowser } from '../support/login-browser.ts';

@@ -1,13 +1,17 @@
 /** How long Usher waits for Postgres, and how often it asks. The clock is the test's. */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Database } from '../../src/database/database.ts';
-import { migrateDatabase } from '../../src/database/migrate.ts';
-import { readTarget } from '../../src/database/open-client.ts';
-import { type PipelinedConnection, ReconnectLimiter, TICK_MS } from '../../src/database/pipelined-connection.ts';
-import { PrimaryFinder } from '../../src/database/primary-finder.ts';
-import { PrimaryLease } from '../../src/database/primary-lease.ts';
-import { selectTime } from '../../src/database/select-time.ts';
+import { readTarget } from '../../src/database/connection/open-client.ts';
+import {
+  type PipelinedConnection,
+  ReconnectLimiter,
+  TICK_MS,
+} from '../../src/database/connection/pipelined-connection.ts';
+import { migrateDatabase } from '../../src/database/migrate/migrate.ts';
+import { Database } from '../../src/database/pool/database.ts';
+import { selectTime } from '../../src/database/pool/select-time.ts';
+import { PrimaryFinder } from '../../src/database/primary/primary-finder.ts';
+import { PrimaryLease } from '../../src/database/primary/primary-lease.ts';
 import { startSocketServer } from '../support/mail-server.ts';
 
 const SECOND = 1_000;

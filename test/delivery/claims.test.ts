@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import type { PlaceholderValues, Run } from '../../src/database/database.ts';
+import type { PlaceholderValues, Run } from '../../src/database/pool/database.ts';
 import { claimQueue, selectDueQueues } from '../../src/delivery/queue.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';
 import { RowCipher } from '../../src/domain/crypto/aes-gcm.ts';

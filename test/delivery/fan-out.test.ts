@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
-import { Database } from '../../src/database/database.ts';
+import { Database } from '../../src/database/pool/database.ts';
 import { FIRST_APPLICATION, findApplications } from '../../src/delivery/fan-out.ts';
 import { cloneDatabase, LAYOUT } from '../support/database.ts';
 import { answer, openDeliveryFixture } from '../support/delivery-fixture.ts';

@@ -1,7 +1,7 @@
 /** When leases are extended, and what becomes of one that cannot be. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, afterEach, expect, test } from 'vitest';
-import type { PlaceholderValues, Run } from '../../src/database/database.ts';
+import type { PlaceholderValues, Run } from '../../src/database/pool/database.ts';
 import { Leases, QUEUE_LEASE_MS } from '../../src/delivery/leases.ts';
 import { SECOND, stopTimer } from '../support/clock.ts';
 

@@ -1,6 +1,6 @@
 /** Messages that are delivered again because somebody has asked for it. Time is the test's. */
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
-import { Database } from '../../src/database/database.ts';
+import { Database } from '../../src/database/pool/database.ts';
 import { readBacklog } from '../../src/delivery/backlog.ts';
 import type { AttemptOutcome } from '../../src/delivery/http-exchange.ts';
 import { HOUR, MINUTE } from '../support/clock.ts';

@@ -1,7 +1,7 @@
 /** What becomes of messages when their webhook, its keys or its application change. Time is the test's. */
 import { createHmac } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { PlaceholderValues } from '../../src/database/database.ts';
+import type { PlaceholderValues } from '../../src/database/pool/database.ts';
 import type { AttemptRequest } from '../../src/delivery/attempt.ts';
 import type { AttemptOutcome } from '../../src/delivery/http-exchange.ts';
 import { HOUR, SECOND } from '../support/clock.ts';

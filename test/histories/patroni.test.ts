@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type postgres from 'postgres';
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
-import { migrateDatabase } from '../../src/database/migrate.ts';
+import { migrateDatabase } from '../../src/database/migrate/migrate.ts';
 import { onServer } from '../support/on-server.ts';
 import { PatroniCluster, SKIPS_PATRONI } from '../support/patroni.ts';
 import { expectCorrectHistory } from './cluster/history.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { Database } from '../../src/database/database.ts';
-import { DAY_MS } from '../../src/database/table-facts.ts';
+import { Database } from '../../src/database/pool/database.ts';
+import { DAY_MS } from '../../src/database/schema/table-facts.ts';
 import { DatabaseClock } from '../../src/domain/core/database-clock.ts';
 import { removeExpired, runExpiryJob } from '../../src/jobs/expiry.ts';
 import { stopTimer } from '../support/clock.ts';

@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import timers from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
-import type { Database, Run } from '../../src/database/database.ts';
+import type { Database, Run } from '../../src/database/pool/database.ts';
 import { runClockJob } from '../../src/jobs/clock.ts';
 import { runExpiryJob } from '../../src/jobs/expiry.ts';
 import { MemoryCounts } from '../../src/jobs/memory-counts.ts';

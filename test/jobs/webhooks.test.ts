@@ -1,7 +1,7 @@
 /** What jobs do with the rows of webhooks: retention, and encryption of earlier signing keys. */
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { Database } from '../../src/database/database.ts';
+import { Database } from '../../src/database/pool/database.ts';
 import { RowCipher } from '../../src/domain/crypto/aes-gcm.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { readUsedKeyIds, runKeyRotation } from '../../src/jobs/key-rotation.ts';

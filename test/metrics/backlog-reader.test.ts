@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import type { Run } from '../../src/database/database.ts';
+import type { Run } from '../../src/database/pool/database.ts';
 import { createBacklogReader } from '../../src/metrics/backlog-reader.ts';
 
 afterEach(() => vi.useRealTimers());

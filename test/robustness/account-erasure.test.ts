@@ -1,7 +1,7 @@
 /** A person uses everything that the login page and the account page have, and deletes the account. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
-import { Database } from '../../src/database/database.ts';
+import { Database } from '../../src/database/pool/database.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { openAccount } from '../support/account-page.ts';
 import { HOUR } from '../support/clock.ts';

@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, expect, test } from 'vitest';
-import { Database } from '../../src/database/database.ts';
+import { Database } from '../../src/database/pool/database.ts';
 import { ApiKeys } from '../../src/domain/api-keys/api-keys.ts';
 import { generateApiKey } from '../../src/domain/applications/api-key.ts';
 import { countStatements } from '../support/count-statements.ts';

@@ -1,9 +1,9 @@
 /** What check-in at doors costs: CPU time of the server and of Postgres, compared within one run, and rows that are read. */
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { PREFER_INDEXES } from '../../src/database/connection-settings.ts';
-import { Database } from '../../src/database/database.ts';
-import { DAY_MS } from '../../src/database/table-facts.ts';
+import { PREFER_INDEXES } from '../../src/database/connection/connection-settings.ts';
+import { Database } from '../../src/database/pool/database.ts';
+import { DAY_MS } from '../../src/database/schema/table-facts.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import type { Transactional } from '../../src/domain/core/call.ts';
 import { batchCheckIn } from '../../src/domain/events/batch-check-in.ts';

@@ -2,8 +2,8 @@ import { mkdtempDisposable, readdir, readFile, rename, rm, writeFile } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
-import { openClient } from '../../src/database/open-client.ts';
+import { openClient } from '../../src/database/connection/open-client.ts';
+import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.ts';
 import { createLogger } from '../../src/log.ts';
 import { readFullConfig } from '../../src/modules/modules.ts';
 import { startServer } from '../../src/server.ts';

@@ -2,7 +2,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
-import { Database } from '../../src/database/database.ts';
+import { Database } from '../../src/database/pool/database.ts';
 import { foldEmail } from '../../src/domain/login/known-origins.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { HOUR } from '../support/clock.ts';

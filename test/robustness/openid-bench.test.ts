@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { createPublicKey } from 'node:crypto';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { openClient } from '../../src/database/open-client.ts';
+import { openClient } from '../../src/database/connection/open-client.ts';
 import type { Client } from '../bench/load/client.ts';
 import { createRivalSteps } from '../bench/openid/rival-steps.ts';
 import { startProviders } from '../bench/openid/start-providers.ts';

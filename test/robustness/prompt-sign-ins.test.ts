@@ -1,6 +1,6 @@
 /** Whoever signs in as soon as a revocation has answered is signed in: its cut-off is of an earlier millisecond. */
 import { afterAll, expect, test } from 'vitest';
-import { Database } from '../../src/database/database.ts';
+import { Database } from '../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import type { ApplicationCall } from '../../src/domain/core/call.ts';
 import { reactivateUser } from '../../src/domain/lifecycle/end-user.ts';

@@ -1,7 +1,7 @@
 /** Postgres undoes statements because of others at the same time (SQLSTATE class 40), and Usher runs them again. */
 import { expect, test, vi } from 'vitest';
-import { ConnectionPool } from '../../src/database/connection-pool.ts';
-import { isSerializationFailure } from '../../src/database/errors.ts';
+import { ConnectionPool } from '../../src/database/pool/connection-pool.ts';
+import { isSerializationFailure } from '../../src/database/sql/errors.ts';
 import { cloneDatabase } from '../support/database.ts';
 import {
   clientsOf,

@@ -1,7 +1,7 @@
 /** Every change that commits is told, and no other, whatever is killed and whenever. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { openClient } from '../../src/database/open-client.ts';
+import { openClient } from '../../src/database/connection/open-client.ts';
 import { watchLeases } from '../support/lease-log.ts';
 import { startLoad } from '../support/load.ts';
 import { OwnPostgres } from '../support/own-postgres.ts';

@@ -1,7 +1,7 @@
 /** Versions of Usher one after the other on tables that are distributed. Needs CITUS_URL. */
 import { describe, expect, test } from 'vitest';
-import { distributeTables } from '../../src/database/distribute.ts';
-import { migrateDatabase } from '../../src/database/migrate.ts';
+import { distributeTables } from '../../src/database/migrate/distribute.ts';
+import { migrateDatabase } from '../../src/database/migrate/migrate.ts';
 import { createCitusDatabase } from '../support/citus-database.ts';
 import type { TestDatabase } from '../support/database.ts';
 import { failuresOf } from '../support/failover-load.ts';

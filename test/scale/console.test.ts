@@ -1,6 +1,6 @@
 /** The console on Citus, and audit events on their way to the log. Needs CITUS_URL. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Database } from '../../src/database/database.ts';
+import { Database } from '../../src/database/pool/database.ts';
 import { HourlyCounts } from '../../src/domain/hourly-counts/hourly-counts.ts';
 import { removeExpired } from '../../src/jobs/expiry.ts';
 import { ROUTES } from '../../src/modules/console/routes.ts';

@@ -1,7 +1,7 @@
 /** Usher on a primary with a synchronous standby. Needs the Postgres of Debian, or PG_BIN. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { migrateDatabase } from '../../src/database/migrate.ts';
+import { migrateDatabase } from '../../src/database/migrate/migrate.ts';
 import { openDatabase } from '../support/database.ts';
 import { DebianPostgres, SKIPS_DEBIAN_POSTGRES } from '../support/debian-postgres.ts';
 import { countMissing, failuresOf, startWrites, waitForWrite, write } from '../support/failover-load.ts';

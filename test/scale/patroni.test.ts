@@ -1,7 +1,7 @@
 /** Usher on a Postgres under Patroni, with the settings of test/examples/patroni. */
 import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { migrateDatabase } from '../../src/database/migrate.ts';
+import { migrateDatabase } from '../../src/database/migrate/migrate.ts';
 import { openDatabase } from '../support/database.ts';
 import { startWrites } from '../support/failover-load.ts';
 import { onServer } from '../support/on-server.ts';

@@ -2,8 +2,8 @@
 import { chmod, chown, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Database } from '../../src/database/database.ts';
-import { openClient } from '../../src/database/open-client.ts';
+import { openClient } from '../../src/database/connection/open-client.ts';
+import { Database } from '../../src/database/pool/database.ts';
 import { createCertificate } from '../support/certificate.ts';
 import { createUnprivilegedDirectory, DebianPostgres, SKIPS_DEBIAN_POSTGRES } from '../support/debian-postgres.ts';
 

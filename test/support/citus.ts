@@ -1,7 +1,7 @@
 /** A Citus cluster that is there already: the tests make databases of their own on each of its servers. */
 import type postgres from 'postgres';
-import { distributeTables } from '../../src/database/distribute.ts';
-import { migrateDatabase } from '../../src/database/migrate.ts';
+import { distributeTables } from '../../src/database/migrate/distribute.ts';
+import { migrateDatabase } from '../../src/database/migrate/migrate.ts';
 import { runAsPostgres } from './debian-postgres.ts';
 import { onServer, withDatabase } from './on-server.ts';
 

@@ -1,4 +1,4 @@
-import type { Database, Run } from '../../src/database/database.ts';
+import type { Database, Run } from '../../src/database/pool/database.ts';
 
 /** Returns a `run` that counts the statements it runs. */
 export function countStatements(database: Database, { timeoutMs = 60_000 } = {}): { run: Run; count: () => number } {

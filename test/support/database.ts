@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type postgres from 'postgres';
 import { inject } from 'vitest';
 import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
-import { openClient } from '../../src/database/open-client.ts';
+import { openClient } from '../../src/database/connection/open-client.ts';
 import { onServer, withDatabase } from './on-server.ts';
 import { TEMPLATE } from './ready-directory.ts';
 

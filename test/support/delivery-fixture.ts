@@ -1,6 +1,6 @@
 /** A service, and workers that hand messages to the test instead of endpoints. Time is the test's. */
 import { expect, onTestFinished } from 'vitest';
-import { Database, type PlaceholderValues } from '../../src/database/database.ts';
+import { Database, type PlaceholderValues } from '../../src/database/pool/database.ts';
 import type { AttemptRequest } from '../../src/delivery/attempt.ts';
 import type { AttemptOutcome } from '../../src/delivery/http-exchange.ts';
 import { DeliveryWorker } from '../../src/delivery/worker.ts';

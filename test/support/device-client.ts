@@ -1,5 +1,5 @@
 /** A device that signs in (RFC 8628), and the person who lets it in. */
-import { DEVICE_GRANT } from '../../src/modules/oidc/domain/device-codes.ts';
+import { DEVICE_GRANT } from '../../src/modules/oidc/domain/devices/device-codes.ts';
 import { LoginBrowser, type LoginPage, textOf } from './login-browser.ts';
 import type { LoginFixture } from './login-fixture.ts';
 import { basicOf, post } from './oidc-client.ts';

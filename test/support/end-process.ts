@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { isRunning } from '../../src/database/child-process.ts';
+import { isRunning } from '../../src/database/embedded/child-process.ts';
 
 const TIMEOUT_MS = 20_000;
 

@@ -1,7 +1,7 @@
 /** The migrations of other versions of Usher. */
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type MigrationOptions, migrateDatabase } from '../../src/database/migrate.ts';
+import { type MigrationOptions, migrateDatabase } from '../../src/database/migrate/migrate.ts';
 import { createDirectory } from './directory.ts';
 import { REPOSITORY } from './process.ts';
 

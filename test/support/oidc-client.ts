@@ -1,8 +1,8 @@
 /** A client of the token endpoint, with codes of logins that began as OpenID Connect begins them. */
 import { hash, randomBytes } from 'node:crypto';
 import { readScope } from '../../src/domain/grants/scope.ts';
-import { createCode } from '../../src/modules/oidc/domain/code.ts';
-import { deriveTokenKeys } from '../../src/modules/oidc/domain/token-keys.ts';
+import { createCode } from '../../src/modules/oidc/domain/tokens/code.ts';
+import { deriveTokenKeys } from '../../src/modules/oidc/domain/tokens/token-keys.ts';
 import { request } from './http.ts';
 import {
   adminClient,

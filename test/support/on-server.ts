@@ -1,5 +1,5 @@
 import type postgres from 'postgres';
-import { openClient } from '../../src/database/open-client.ts';
+import { openClient } from '../../src/database/connection/open-client.ts';
 
 /** Runs statements on a connection of its own. */
 export async function onServer<Result>(

@@ -1,5 +1,5 @@
 /** The domain of passkeys on a real database, without pages: sign-ins, challenges and software passkeys. */
-import { Database } from '../../src/database/database.ts';
+import { Database } from '../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import type { Call, CountName } from '../../src/domain/core/call.ts';
 import { completeLogin } from '../../src/domain/login/complete-login.ts';

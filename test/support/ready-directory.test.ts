@@ -73,8 +73,8 @@ test('archives that were not used for long are removed, apart from the newest', 
 test.each([
   'drizzle/meta/_journal.json',
   'node_modules/.package-lock.json',
-  'src/database/embedded-cluster.ts',
-  'src/database/journal.ts',
+  'src/database/embedded/embedded-cluster.ts',
+  'src/database/migrate/journal.ts',
   'src/config/database-url.ts',
   'test/support/ready-directory.ts',
 ])('a change of %s needs another archive', async (file) => {

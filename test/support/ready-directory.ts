@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
-import { startEmbeddedPostgres } from '../../src/database/embedded-postgres.ts';
+import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.ts';
 import { onServer, withDatabase } from './on-server.ts';
 import { readImports } from './read-imports.ts';
 
@@ -65,7 +65,7 @@ function addImports(file: string, files: Set<string>): void {
 
 async function startAndMigrate(directory: string): Promise<void> {
   // To load it takes half a second of CPU, which most runs can save.
-  const { migrateDatabase } = await import('../../src/database/migrate.ts');
+  const { migrateDatabase } = await import('../../src/database/migrate/migrate.ts');
   const server = await startEmbeddedPostgres(directory, { durable: false });
   try {
     await onServer(server.url, (sql) => sql.unsafe(`create database ${TEMPLATE}`));

@@ -3,9 +3,9 @@ import { fillPlaceholders } from 'drizzle-orm';
 import { drizzle, type PostgresJsDatabase } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
 import { DEFAULT_SCHEMA } from '../../src/config/database-url.ts';
-import { Database, type PlaceholderValues, type Run, type Statement } from '../../src/database/database.ts';
-import { openClient } from '../../src/database/open-client.ts';
-import { formOf } from '../../src/database/statement-runner.ts';
+import { openClient } from '../../src/database/connection/open-client.ts';
+import { Database, type PlaceholderValues, type Run, type Statement } from '../../src/database/pool/database.ts';
+import { formOf } from '../../src/database/pool/statement-runner.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 
 /** Stands for an ID that is new each time a statement is sent. */

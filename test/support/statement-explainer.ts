@@ -2,8 +2,8 @@
 import { fillPlaceholders } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { type MockInstance, vi } from 'vitest';
-import { Database, type PlaceholderValues, type Statement } from '../../src/database/database.ts';
-import { formOf } from '../../src/database/statement-runner.ts';
+import { Database, type PlaceholderValues, type Statement } from '../../src/database/pool/database.ts';
+import { formOf } from '../../src/database/pool/statement-runner.ts';
 import type { TestDatabase } from './database.ts';
 
 /** Whether a plan is made for the parameters at hand, or once for all, as Postgres may do after five times. */

@@ -2,9 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Call } from '../../src/domain/core/call.ts';
 import { endGrantsOfBrowser } from '../../src/domain/grants/end-grants.ts';
-import { readAnswerTarget, readAuthorizationRequest } from '../../src/modules/oidc/domain/authorization-request.ts';
-import { beginAuthorization, FOR_ITSELF } from '../../src/modules/oidc/domain/begin-authorization.ts';
-import { OidcClients } from '../../src/modules/oidc/domain/oidc-clients.ts';
+import { OidcClients } from '../../src/modules/oidc/clients/oidc-clients.ts';
+import {
+  readAnswerTarget,
+  readAuthorizationRequest,
+} from '../../src/modules/oidc/domain/authorization/authorization-request.ts';
+import { beginAuthorization, FOR_ITSELF } from '../../src/modules/oidc/domain/authorization/begin-authorization.ts';
 import { Parameters } from '../../src/modules/oidc/domain/parameters.ts';
 import { extendCode } from '../../src/modules/passkeys/domain/extend-code.ts';
 import { newBrowser } from './new-browser.ts';

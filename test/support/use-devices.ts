@@ -1,13 +1,13 @@
 /** Every statement of device logins and of the tokens of machines, for tests that go over all statements. */
 import { randomUUID } from 'node:crypto';
 import type { ApplicationCall } from '../../src/domain/core/call.ts';
-import { beginDeviceLogin } from '../../src/modules/oidc/domain/begin-device-login.ts';
-import { allowDevice, denyDevice } from '../../src/modules/oidc/domain/decide-device-login.ts';
-import { findDeviceLogin } from '../../src/modules/oidc/domain/find-device-login.ts';
-import { findUserCode } from '../../src/modules/oidc/domain/find-user-code.ts';
-import { MachineKeys } from '../../src/modules/oidc/domain/machine-keys.ts';
-import { pollDeviceLogin } from '../../src/modules/oidc/domain/poll-device-login.ts';
-import { deriveTokenKeys } from '../../src/modules/oidc/domain/token-keys.ts';
+import { beginDeviceLogin } from '../../src/modules/oidc/domain/devices/begin-device-login.ts';
+import { allowDevice, denyDevice } from '../../src/modules/oidc/domain/devices/decide-device-login.ts';
+import { findDeviceLogin } from '../../src/modules/oidc/domain/devices/find-device-login.ts';
+import { findUserCode } from '../../src/modules/oidc/domain/devices/find-user-code.ts';
+import { pollDeviceLogin } from '../../src/modules/oidc/domain/devices/poll-device-login.ts';
+import { MachineKeys } from '../../src/modules/oidc/domain/machines/machine-keys.ts';
+import { deriveTokenKeys } from '../../src/modules/oidc/domain/tokens/token-keys.ts';
 
 export async function useDevices(of: ApplicationCall, encryptionKeys: readonly Buffer[]): Promise<void> {
   const call = { ...of, forClient: null };

@@ -1,11 +1,12 @@
 /** Sends every statement of tokens once, for the test of plans. */
 import { randomUUID } from 'node:crypto';
-import type { Run } from '../../src/database/database.ts';
+import type { Run } from '../../src/database/pool/database.ts';
 import type { ApplicationCall, Call } from '../../src/domain/core/call.ts';
 import { endClient, exportConsents, listResourceClients, listUserClients } from '../../src/domain/grants/clients.ts';
 import { endGrant, endGrantsOfBrowser, findResourcesOfLogin } from '../../src/domain/grants/end-grants.ts';
 import { LiveSessions } from '../../src/domain/sessions/live-sessions.ts';
-import { beginGrant } from '../../src/modules/oidc/domain/begin-grant.ts';
+import { PublicClients } from '../../src/modules/oidc/clients/public-clients.ts';
+import { Resources } from '../../src/modules/oidc/clients/resources.ts';
 import {
   type AskingIntent,
   allowAgain,
@@ -13,13 +14,12 @@ import {
   denyClient,
   findAskedConsent,
   isRemembered,
-} from '../../src/modules/oidc/domain/consent.ts';
-import { continueGrantedSession } from '../../src/modules/oidc/domain/granted-session.ts';
-import { LiveGrants } from '../../src/modules/oidc/domain/live-grants.ts';
-import { PublicClients } from '../../src/modules/oidc/domain/public-clients.ts';
-import { Resources } from '../../src/modules/oidc/domain/resources.ts';
-import { rotateGrant } from '../../src/modules/oidc/domain/rotate-grant.ts';
-import { deriveTokenKeys } from '../../src/modules/oidc/domain/token-keys.ts';
+} from '../../src/modules/oidc/domain/authorization/consent.ts';
+import { beginGrant } from '../../src/modules/oidc/domain/grants/begin-grant.ts';
+import { continueGrantedSession } from '../../src/modules/oidc/domain/grants/granted-session.ts';
+import { LiveGrants } from '../../src/modules/oidc/domain/grants/live-grants.ts';
+import { rotateGrant } from '../../src/modules/oidc/domain/grants/rotate-grant.ts';
+import { deriveTokenKeys } from '../../src/modules/oidc/domain/tokens/token-keys.ts';
 import { signInForCode } from './oidc-client.ts';
 import { createTestUser, REDIRECT_URI, type Tenant, type TestService } from './service.ts';
 

@@ -1,7 +1,7 @@
 /** Every statement of restricted applications, for tests that go over all statements. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import type { Run } from '../../src/database/database.ts';
+import type { Run } from '../../src/database/pool/database.ts';
 import type { ApplicationCall } from '../../src/domain/core/call.ts';
 import { goOn } from '../../src/domain/lifecycle/finish-change.ts';
 import { cutOffRefused } from '../../src/domain/lifecycle/lost-access.ts';

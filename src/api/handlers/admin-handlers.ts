@@ -1,6 +1,6 @@
 import type { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import { isLoginMethod } from '../../config/login-methods.ts';
-import { NO_APPLICATION } from '../../database/audit-schema.ts';
+import { NO_APPLICATION } from '../../database/schema/audit-schema.ts';
 import { createApiKey } from '../../domain/api-keys/create-api-key.ts';
 import { listApiKeys } from '../../domain/api-keys/list-api-keys.ts';
 import { revokeApiKey } from '../../domain/api-keys/revoke-api-key.ts';

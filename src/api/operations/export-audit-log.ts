@@ -1,5 +1,5 @@
 /** The audit log as a download: CSV or JSON lines, newest first, read page by page as the client takes it. */
-import type { Database } from '../../database/database.ts';
+import type { Database } from '../../database/pool/database.ts';
 import { type AuditEvent, listAuditEvents, presentAuditEvent } from '../../domain/audit/list-audit-events.ts';
 import { invalidField } from '../../domain/core/errors.ts';
 import type { AdminKeys } from '../../domain/operators/admin-keys.ts';

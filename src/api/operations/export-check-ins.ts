@@ -1,5 +1,5 @@
 /** The check-ins of an event as a download: CSV or JSON lines, newest first, read page by page as the client takes it. */
-import type { Database } from '../../database/database.ts';
+import type { Database } from '../../database/pool/database.ts';
 import type { ApiKeys } from '../../domain/api-keys/api-keys.ts';
 import { listCheckIns } from '../../domain/events/list-check-ins.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';

@@ -1,4 +1,4 @@
-import type { Database } from '../../database/database.ts';
+import type { Database } from '../../database/pool/database.ts';
 import { pause } from '../../pause.ts';
 
 const PING_TIMEOUT_MS = 1_000;

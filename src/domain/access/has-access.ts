@@ -4,7 +4,7 @@
  * access is a cut-off, as every other end of a sign-in.
  */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import { p } from '../../database/template.ts';
+import { p } from '../../database/sql/template.ts';
 
 const added = (applicationId: SQLWrapper, userId: SQLWrapper) => sql`
   select x.user_id from added_users x where x.application_id = ${applicationId} and x.user_id = ${userId}`;

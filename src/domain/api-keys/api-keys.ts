@@ -1,6 +1,6 @@
-import { apiKeys } from '../../database/api-key-schema.ts';
-import type { Run } from '../../database/database.ts';
-import { p, type RowOfType, statement, t } from '../../database/template.ts';
+import type { Run } from '../../database/pool/database.ts';
+import { apiKeys } from '../../database/schema/api-key-schema.ts';
+import { p, type RowOfType, statement, t } from '../../database/sql/template.ts';
 import { digestOf, isApiKey } from '../applications/api-key.ts';
 import { callerColumns } from '../applications/application.ts';
 import { BatchLoader } from '../cache/batch-loader.ts';

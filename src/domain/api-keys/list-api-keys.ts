@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { apiKeys } from '../../database/api-key-schema.ts';
-import { p } from '../../database/template.ts';
+import { apiKeys } from '../../database/schema/api-key-schema.ts';
+import { p } from '../../database/sql/template.ts';
 import { getApplication } from '../applications/get-application.ts';
 import { uuid } from '../core/validation.ts';
 import { createList } from '../pages/list.ts';

@@ -1,6 +1,6 @@
 import { toListedDomain } from '../../config/email-domains.ts';
-import type { RowOf } from '../../database/database.ts';
-import { applications, DEFAULT_IDLE_SECONDS } from '../../database/schema.ts';
+import type { RowOf } from '../../database/pool/database.ts';
+import { applications, DEFAULT_IDLE_SECONDS } from '../../database/schema/schema.ts';
 import { ONE_FACTOR, requiredAssuranceRule } from '../core/assurance.ts';
 import { listOf } from '../core/compound-rules.ts';
 import { type Rule, rule } from '../core/rule.ts';

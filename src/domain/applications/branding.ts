@@ -1,6 +1,6 @@
 /** How an application appears on the login page, and where the page leads. */
-import type { RowOf } from '../../database/database.ts';
-import { applications } from '../../database/schema.ts';
+import type { RowOf } from '../../database/pool/database.ts';
+import { applications } from '../../database/schema/schema.ts';
 import { listOf } from '../core/compound-rules.ts';
 import { type Rule, rule } from '../core/rule.ts';
 import { optional, orDefault, textThat } from '../core/validation.ts';

@@ -1,5 +1,5 @@
-import { type Statement, whereEqual } from '../../database/database.ts';
-import { applicationLogos } from '../../database/login-schema.ts';
+import { type Statement, whereEqual } from '../../database/pool/database.ts';
+import { applicationLogos } from '../../database/schema/login-schema.ts';
 import type { Call } from '../core/call.ts';
 import { UUID } from '../core/validation.ts';
 

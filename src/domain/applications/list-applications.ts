@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { applications } from '../../database/schema.ts';
+import { applications } from '../../database/schema/schema.ts';
 import { OWN_APPLICATION_IDS } from '../core/own-applications.ts';
 import { createList } from '../pages/list.ts';
 import { applicationColumns } from './application.ts';

@@ -1,4 +1,4 @@
-import { applications } from '../../database/schema.ts';
+import { applications } from '../../database/schema/schema.ts';
 import { listOf } from '../core/compound-rules.ts';
 import { boolean, optional, orDefault } from '../core/validation.ts';
 import { webRedirectUri } from './branding.ts';

@@ -1,6 +1,7 @@
 /** An application as a resource of OAuth (RFC 8707): clients other than the application get tokens for it. */
-import { isUniqueViolation } from '../../database/errors.ts';
-import { applications } from '../../database/schema.ts';
+
+import { applications } from '../../database/schema/schema.ts';
+import { isUniqueViolation } from '../../database/sql/errors.ts';
 import { listOf, objectOf } from '../core/compound-rules.ts';
 import { ServiceError } from '../core/errors.ts';
 import { rule, Unacceptable } from '../core/rule.ts';

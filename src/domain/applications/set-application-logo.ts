@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
-import { columnsOf, p, statement } from '../../database/template.ts';
+import { columnsOf, p, statement } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';

@@ -1,9 +1,9 @@
 /** The audit log: who changed what, when, and from where. Each row is inserted by the statement that makes the change. */
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
-import { NO_APPLICATION } from '../../database/audit-schema.ts';
-import type { Run } from '../../database/database.ts';
-import { p } from '../../database/template.ts';
+import type { Run } from '../../database/pool/database.ts';
+import { NO_APPLICATION } from '../../database/schema/audit-schema.ts';
+import { p } from '../../database/sql/template.ts';
 
 type ActorType = 'admin_key' | 'api_key' | 'console' | 'login_page' | 'usher';
 

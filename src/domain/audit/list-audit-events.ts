@@ -1,6 +1,12 @@
 import { getTableColumns, type SQL, sql } from 'drizzle-orm';
-import { auditEvents, isAct, isFrequentAction, isOperatorAct, NO_APPLICATION } from '../../database/audit-schema.ts';
-import { p } from '../../database/template.ts';
+import {
+  auditEvents,
+  isAct,
+  isFrequentAction,
+  isOperatorAct,
+  NO_APPLICATION,
+} from '../../database/schema/audit-schema.ts';
+import { p } from '../../database/sql/template.ts';
 import { type Rule, rule, Unacceptable } from '../core/rule.ts';
 import { timestamp } from '../core/text-rules.ts';
 import { optional, text, uuid } from '../core/validation.ts';

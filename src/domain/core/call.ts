@@ -1,4 +1,4 @@
-import type { Run } from '../../database/database.ts';
+import type { Run } from '../../database/pool/database.ts';
 
 /** What operators see in charts, per hour. */
 export type CountName =

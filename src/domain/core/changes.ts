@@ -1,7 +1,7 @@
 /** Partial updates: an undefined field keeps its value, and null clears a field. */
 import { type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import { p } from '../../database/template.ts';
+import { p } from '../../database/sql/template.ts';
 import { type Rule, rule } from './rule.ts';
 
 type Changes<Rules> = {

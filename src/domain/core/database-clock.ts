@@ -2,7 +2,7 @@
  * Usher uses the time of Postgres, which all replicas share. Between two measurements it adds the time of the process's
  * monotonic clock, so a step of the system clock has no effect.
  */
-import type { Deadline } from '../../database/database.ts';
+import type { Deadline } from '../../database/pool/database.ts';
 
 /** How far the clock of this machine may be from that of Postgres. */
 const MAX_SKEW_MS = 5_000;

@@ -1,6 +1,6 @@
 /** Versions of rows. An update is refused if the row has changed since the caller read it, as with `If-Match`. */
 import { type SQL, sql } from 'drizzle-orm';
-import { columnsOf, p, statement, type TableRowType, t } from '../../database/template.ts';
+import { columnsOf, p, statement, type TableRowType, t } from '../../database/sql/template.ts';
 import type { Call } from './call.ts';
 import { ServiceError } from './errors.ts';
 

@@ -4,8 +4,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
-import { unfinishedChanges } from '../../database/operations-schema.ts';
-import { columnsOf, p, type RowOfType, statement } from '../../database/template.ts';
+import { unfinishedChanges } from '../../database/schema/operations-schema.ts';
+import { columnsOf, p, type RowOfType, statement } from '../../database/sql/template.ts';
 import type { Call } from './call.ts';
 
 /** How long a process may be silent before another one goes on. */

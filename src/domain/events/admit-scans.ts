@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { isUniqueViolation } from '../../database/errors.ts';
-import { p, statement } from '../../database/template.ts';
+import { isUniqueViolation } from '../../database/sql/errors.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { TransactionalCall } from '../core/call.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { attendees } from '../../database/event-schema.ts';
-import { p } from '../../database/template.ts';
+import { attendees } from '../../database/schema/event-schema.ts';
+import { p } from '../../database/sql/template.ts';
 import { pathIdentifier, text } from '../core/validation.ts';
 
 export const MAX_ATTENDEES = 100_000;

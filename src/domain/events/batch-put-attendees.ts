@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { p, statement, t } from '../../database/template.ts';
+import { p, statement, t } from '../../database/sql/template.ts';
 import type { TransactionalCall } from '../core/call.ts';
 import { listOf, objectOf } from '../core/compound-rules.ts';
 import { ServiceError } from '../core/errors.ts';

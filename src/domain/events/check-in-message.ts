@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { p } from '../../database/template.ts';
+import { p } from '../../database/sql/template.ts';
 import { jsonObject, toIsoText } from '../outbox/insert-message.ts';
 
 /** The first check-in of an attendee. */

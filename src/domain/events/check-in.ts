@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { checkIns } from '../../database/event-schema.ts';
-import { p, statement, t } from '../../database/template.ts';
+import { checkIns } from '../../database/schema/event-schema.ts';
+import { p, statement, t } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { TransactionalCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';

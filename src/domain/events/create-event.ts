@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { columnsOf, p, statement } from '../../database/template.ts';
+import { columnsOf, p, statement } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { DAY_MS } from '../../database/table-facts.ts';
-import { p, statement } from '../../database/template.ts';
+import { DAY_MS } from '../../database/schema/table-facts.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { TransactionalCall } from '../core/call.ts';
 import { listOf } from '../core/compound-rules.ts';
 import { check, identifier, type Unchecked } from '../core/validation.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import type { RowOf } from '../../database/database.ts';
-import { ADMISSIONS, events } from '../../database/event-schema.ts';
-import { p } from '../../database/template.ts';
+import type { RowOf } from '../../database/pool/database.ts';
+import { ADMISSIONS, events } from '../../database/schema/event-schema.ts';
+import { p } from '../../database/sql/template.ts';
 import { invalidField } from '../core/errors.ts';
 import { oneOf, timestamp } from '../core/text-rules.ts';
 import { identifier, integer, optional } from '../core/validation.ts';

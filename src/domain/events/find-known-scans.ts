@@ -1,8 +1,8 @@
 /** What the database knows of scans and their attendees, before they are decided. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { Run } from '../../database/database.ts';
-import { type StoredCheckIn, scans as scansTable } from '../../database/event-schema.ts';
-import { nullable, p, statement, t } from '../../database/template.ts';
+import type { Run } from '../../database/pool/database.ts';
+import { type StoredCheckIn, scans as scansTable } from '../../database/schema/event-schema.ts';
+import { nullable, p, statement, t } from '../../database/sql/template.ts';
 import { selectOneAttendee } from './attendee.ts';
 import type { CheckIn } from './check-in-message.ts';
 import type { EventIds } from './lock-event.ts';

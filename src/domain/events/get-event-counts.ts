@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { p, statement, t } from '../../database/template.ts';
+import { p, statement, t } from '../../database/sql/template.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, identifier, type Unchecked } from '../core/validation.ts';

@@ -1,5 +1,5 @@
-import type { Statement } from '../../database/database.ts';
-import { events } from '../../database/event-schema.ts';
+import type { Statement } from '../../database/pool/database.ts';
+import { events } from '../../database/schema/event-schema.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, identifier, type Unchecked } from '../core/validation.ts';

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { checkIns, events } from '../../database/event-schema.ts';
-import { DAY_MS } from '../../database/table-facts.ts';
-import { columnsOf, p, type RowOfType, statement } from '../../database/template.ts';
+import { checkIns, events } from '../../database/schema/event-schema.ts';
+import { DAY_MS } from '../../database/schema/table-facts.ts';
+import { columnsOf, p, type RowOfType, statement } from '../../database/sql/template.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { invalidField, ServiceError } from '../core/errors.ts';
 import { check, identifier, optional, type Unchecked } from '../core/validation.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { checkIns } from '../../database/event-schema.ts';
-import { p } from '../../database/template.ts';
+import { checkIns } from '../../database/schema/event-schema.ts';
+import { p } from '../../database/sql/template.ts';
 import { identifier } from '../core/validation.ts';
 import { createList, ofApplication } from '../pages/list.ts';
 import { isOpenEvent } from './event.ts';

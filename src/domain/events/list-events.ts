@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { events } from '../../database/event-schema.ts';
-import { p } from '../../database/template.ts';
+import { events } from '../../database/schema/event-schema.ts';
+import { p } from '../../database/sql/template.ts';
 import { createList, ofApplication } from '../pages/list.ts';
 import { eventColumns } from './event.ts';
 

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Run } from '../../database/database.ts';
-import { events } from '../../database/event-schema.ts';
-import { columnsOf, p, statement, t } from '../../database/template.ts';
+import type { Run } from '../../database/pool/database.ts';
+import { events } from '../../database/schema/event-schema.ts';
+import { columnsOf, p, statement, t } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { TransactionalCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';

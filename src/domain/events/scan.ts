@@ -1,6 +1,6 @@
 /** What a scan at the door of an event comes to. */
-import type { ScanOutcome } from '../../database/event-schema.ts';
-import { DAY_MS } from '../../database/table-facts.ts';
+import type { ScanOutcome } from '../../database/schema/event-schema.ts';
+import { DAY_MS } from '../../database/schema/table-facts.ts';
 import type { ErrorReason } from '../core/errors.ts';
 import { timestamp } from '../core/text-rules.ts';
 import { boolean, optional, orDefault, pathIdentifier, text, uuid } from '../core/validation.ts';

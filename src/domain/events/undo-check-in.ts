@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { nullable, p, statement, t } from '../../database/template.ts';
+import { nullable, p, statement, t } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { TransactionalCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';

@@ -1,8 +1,8 @@
 /** Clients of a resource that act for users: those that have live grants, or a consent. */
 import { sql } from 'drizzle-orm';
-import { consents, oidcGrants } from '../../database/oidc-schema.ts';
-import { applications } from '../../database/schema.ts';
-import { nullable, p, type RowOfType, statement, t } from '../../database/template.ts';
+import { consents, oidcGrants } from '../../database/schema/oidc-schema.ts';
+import { applications } from '../../database/schema/schema.ts';
+import { nullable, p, type RowOfType, statement, t } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { isConsentAfterCutoff, isGrantAfterEveryCutoff, latestCutoff } from '../sessions/cutoffs.ts';
 import { endGrantsOfClient } from './end-grants.ts';

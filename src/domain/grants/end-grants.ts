@@ -1,9 +1,9 @@
 /** Ends grants and thereby their tokens. Other sign-ins of the user to the application live on. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { PlaceholderValues, Statement } from '../../database/database.ts';
-import { presentInstant } from '../../database/instants.ts';
-import { oidcGrants } from '../../database/oidc-schema.ts';
-import { nullable, p, statement, t } from '../../database/template.ts';
+import type { PlaceholderValues, Statement } from '../../database/pool/database.ts';
+import { oidcGrants } from '../../database/schema/oidc-schema.ts';
+import { presentInstant } from '../../database/sql/instants.ts';
+import { nullable, p, statement, t } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall, Call } from '../core/call.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';

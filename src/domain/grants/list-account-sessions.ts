@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
-import { oidcGrants } from '../../database/oidc-schema.ts';
-import { applications } from '../../database/schema.ts';
-import { renewableFor, sessions } from '../../database/session-schema.ts';
-import { p, type RowOfType, statement, t } from '../../database/template.ts';
+import { oidcGrants } from '../../database/schema/oidc-schema.ts';
+import { applications } from '../../database/schema/schema.ts';
+import { renewableFor, sessions } from '../../database/schema/session-schema.ts';
+import { p, type RowOfType, statement, t } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { isGrantAfterEveryCutoff, isRefusedNow } from '../sessions/cutoffs.ts';
 import { sidOf } from '../sessions/sid.ts';

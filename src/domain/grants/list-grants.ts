@@ -1,8 +1,8 @@
 /** Lists grants: the applications to which users are signed in by OpenID Connect. */
 import { sql } from 'drizzle-orm';
-import { oidcGrants } from '../../database/oidc-schema.ts';
-import { applications } from '../../database/schema.ts';
-import { columnsOf, p, t } from '../../database/template.ts';
+import { oidcGrants } from '../../database/schema/oidc-schema.ts';
+import { applications } from '../../database/schema/schema.ts';
+import { columnsOf, p, t } from '../../database/sql/template.ts';
 import { optional, uuid } from '../core/validation.ts';
 import { createList, ofApplication, selectPage } from '../pages/list.ts';
 import { isGrantAfterEveryCutoff, latestCutoff } from '../sessions/cutoffs.ts';

@@ -1,4 +1,4 @@
-import type { Run } from '../../database/database.ts';
+import type { Run } from '../../database/pool/database.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import type { LiveSessions } from '../sessions/live-sessions.ts';
 

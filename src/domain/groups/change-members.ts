@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { p } from '../../database/template.ts';
+import { p } from '../../database/sql/template.ts';
 import { leaveUnfinished } from '../core/unfinished-changes.ts';
 
 /**

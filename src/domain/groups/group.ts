@@ -1,5 +1,5 @@
-import type { RowOf } from '../../database/database.ts';
-import { groups } from '../../database/group-schema.ts';
+import type { RowOf } from '../../database/pool/database.ts';
+import { groups } from '../../database/schema/group-schema.ts';
 import { patternOf, rule, Unacceptable } from '../core/rule.ts';
 import { identifier, optional, text } from '../core/validation.ts';
 

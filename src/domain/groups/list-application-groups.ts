@@ -1,5 +1,5 @@
-import { applicationGroups, groups } from '../../database/group-schema.ts';
-import { columnsOf, p, type RowOfType, statement } from '../../database/template.ts';
+import { applicationGroups, groups } from '../../database/schema/group-schema.ts';
+import { columnsOf, p, type RowOfType, statement } from '../../database/sql/template.ts';
 import { getApplication } from '../applications/get-application.ts';
 import type { Call } from '../core/call.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { groupMembers } from '../../database/group-schema.ts';
-import { users } from '../../database/schema.ts';
-import { p } from '../../database/template.ts';
+import { groupMembers } from '../../database/schema/group-schema.ts';
+import { users } from '../../database/schema/schema.ts';
+import { p } from '../../database/sql/template.ts';
 import { uuid } from '../core/validation.ts';
 import { createList } from '../pages/list.ts';
 import { getGroup } from './get-group.ts';

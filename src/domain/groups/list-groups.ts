@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { groups } from '../../database/group-schema.ts';
+import { groups } from '../../database/schema/group-schema.ts';
 import { createList } from '../pages/list.ts';
 import { groupColumns } from './group.ts';
 

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { groupMembers, groups } from '../../database/group-schema.ts';
-import { p } from '../../database/template.ts';
+import { groupMembers, groups } from '../../database/schema/group-schema.ts';
+import { p } from '../../database/sql/template.ts';
 import { uuid } from '../core/validation.ts';
 import { createList } from '../pages/list.ts';
 import { getUser } from '../users/get-user.ts';

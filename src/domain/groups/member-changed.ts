@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { columnsOf, p } from '../../database/template.ts';
+import { columnsOf, p } from '../../database/sql/template.ts';
 import type { Message } from '../outbox/insert-message.ts';
 import { userMessage } from '../outbox/user-messages.ts';
 import { userColumns } from '../users/user.ts';

@@ -1,6 +1,6 @@
-import { hourlyCounts } from '../../database/operations-schema.ts';
-import type { Run } from '../../database/statement.ts';
-import { p, statement } from '../../database/template.ts';
+import { hourlyCounts } from '../../database/schema/operations-schema.ts';
+import type { Run } from '../../database/sql/statement.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { CountName } from '../core/call.ts';
 
 const HOUR_MS = 60 * 60_000;

@@ -3,10 +3,10 @@
  * transaction. So after a crash or a lost connection, either both are there, and the answer is repeated, or neither is.
  */
 import { hash } from 'node:crypto';
-import type { Database, Run } from '../../database/database.ts';
-import { idempotencyKeys } from '../../database/operations-schema.ts';
-import { p, statement, t } from '../../database/template.ts';
-import type { TransactionOptions } from '../../database/transaction-pool.ts';
+import type { Database, Run } from '../../database/pool/database.ts';
+import type { TransactionOptions } from '../../database/pool/transaction-pool.ts';
+import { idempotencyKeys } from '../../database/schema/operations-schema.ts';
+import { p, statement, t } from '../../database/sql/template.ts';
 import { ServiceError } from '../core/errors.ts';
 import type { RowCipher } from '../crypto/aes-gcm.ts';
 

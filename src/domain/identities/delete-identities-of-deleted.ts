@@ -1,4 +1,4 @@
-import { p, statement } from '../../database/template.ts';
+import { p, statement } from '../../database/sql/template.ts';
 
 /**
  * Deletes the identities of a deleted user. The deletion of a user and the linking of an identity do not see each

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { placeholdersOf, type Statement, whereEqual } from '../../database/database.ts';
-import { provedIdentities, userIdentities } from '../../database/identity-schema.ts';
-import { p, type RowOfType, statement, t } from '../../database/template.ts';
+import { placeholdersOf, type Statement, whereEqual } from '../../database/pool/database.ts';
+import { provedIdentities, userIdentities } from '../../database/schema/identity-schema.ts';
+import { p, type RowOfType, statement, t } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { type NoticeOrigin, noticeParameters, noticesOf } from '../notices/store-notice.ts';

@@ -1,5 +1,5 @@
-import { userIdentities } from '../../database/identity-schema.ts';
-import { columnsOf, p, type RowOfType, statement } from '../../database/template.ts';
+import { userIdentities } from '../../database/schema/identity-schema.ts';
+import { columnsOf, p, type RowOfType, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { getUser } from '../users/get-user.ts';

@@ -1,5 +1,5 @@
-import type { RowOf } from '../../database/database.ts';
-import { invitations } from '../../database/invitation-schema.ts';
+import type { RowOf } from '../../database/pool/database.ts';
+import { invitations } from '../../database/schema/invitation-schema.ts';
 
 const { id, email, userId, createdAt, expiresAt, acceptedAt } = invitations;
 

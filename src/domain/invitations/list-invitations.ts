@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { invitations } from '../../database/invitation-schema.ts';
-import { p } from '../../database/template.ts';
+import { invitations } from '../../database/schema/invitation-schema.ts';
+import { p } from '../../database/sql/template.ts';
 import { createList, ofApplication } from '../pages/list.ts';
 import { invitationColumns } from './invitation.ts';
 

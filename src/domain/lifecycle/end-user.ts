@@ -1,7 +1,7 @@
 /** Deactivation, reactivation, deletion and erasure of a user. Each ends the user's sessions and unused auth tokens. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { columnsOf, p, statement } from '../../database/template.ts';
+import type { Statement } from '../../database/pool/database.ts';
+import { columnsOf, p, statement } from '../../database/sql/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';

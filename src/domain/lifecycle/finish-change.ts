@@ -3,8 +3,8 @@
  * an application, tells applications of the members of a group, and removes what a statement could not see yet.
  */
 import { sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { columnsOf, nullable, p, statement, t } from '../../database/template.ts';
+import type { Statement } from '../../database/pool/database.ts';
+import { columnsOf, nullable, p, statement, t } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { claimed, findUnfinished, isAt, leaseUntil, type UnfinishedChange } from '../core/unfinished-changes.ts';
 import { deleteIdentitiesOfDeleted } from '../identities/delete-identities-of-deleted.ts';

@@ -4,8 +4,8 @@
  * the same time has seen the access that the statement was about to take away.
  */
 import { type SQL, sql } from 'drizzle-orm';
-import { presentInstant } from '../../database/instants.ts';
-import { p, statement, t } from '../../database/template.ts';
+import { presentInstant } from '../../database/sql/instants.ts';
+import { p, statement, t } from '../../database/sql/template.ts';
 import { grantedByGroups } from '../access/has-access.ts';
 import type { Call } from '../core/call.ts';
 import {

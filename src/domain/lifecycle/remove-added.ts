@@ -1,6 +1,6 @@
 /** What an intruder may have added to sign in again as a user: passkeys, identities and a wallet. Links in notices remove it. */
 import { type SQL, sql } from 'drizzle-orm';
-import { columnsOf, p, statement } from '../../database/template.ts';
+import { columnsOf, p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../outbox/insert-message.ts';
 import { userMessage } from '../outbox/user-messages.ts';

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { type SQL, sql } from 'drizzle-orm';
-import { BY_POSTGRES } from '../../database/instants.ts';
-import { p, type RowOfType, statement } from '../../database/template.ts';
+import { BY_POSTGRES } from '../../database/sql/instants.ts';
+import { p, type RowOfType, statement } from '../../database/sql/template.ts';
 import { accessByCtes } from '../access/has-access.ts';
 import { addToQuery } from '../applications/redirect-uri.ts';
 import { ONE_FACTOR, PHISHING_RESISTANT } from '../core/assurance.ts';

@@ -1,9 +1,9 @@
 /** The part of statements that completes a login intent. */
 import { type SQL, sql } from 'drizzle-orm';
-import { statementInstant } from '../../database/instants.ts';
-import { loginIntents } from '../../database/intent-schema.ts';
-import { applications } from '../../database/schema.ts';
-import { nullable, p, t } from '../../database/template.ts';
+import { loginIntents } from '../../database/schema/intent-schema.ts';
+import { applications } from '../../database/schema/schema.ts';
+import { statementInstant } from '../../database/sql/instants.ts';
+import { nullable, p, t } from '../../database/sql/template.ts';
 import { callMaySignIn } from '../access/has-access.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import { hasInvitation } from './accept-invitation.ts';

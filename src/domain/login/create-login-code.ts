@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { placeholdersOf, type Statement } from '../../database/database.ts';
-import { loginCodes } from '../../database/login-schema.ts';
-import { p, statement } from '../../database/template.ts';
+import { placeholdersOf, type Statement } from '../../database/pool/database.ts';
+import { loginCodes } from '../../database/schema/login-schema.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { check, emailAddress, type Unchecked, uuid } from '../core/validation.ts';
 import type { Browser, InBrowser } from '../sessions/browser.ts';

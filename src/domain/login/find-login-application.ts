@@ -1,6 +1,6 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
-import type { RowOf, Statement } from '../../database/database.ts';
-import { applications } from '../../database/schema.ts';
+import type { RowOf, Statement } from '../../database/pool/database.ts';
+import { applications } from '../../database/schema/schema.ts';
 import { type Branding, brandingColumns } from '../applications/branding.ts';
 import type { Call } from '../core/call.ts';
 import { UUID } from '../core/validation.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { loginIntents } from '../../database/intent-schema.ts';
-import { p, statement } from '../../database/template.ts';
+import { loginIntents } from '../../database/schema/intent-schema.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { UUID } from '../core/validation.ts';
 import { type Browser, hasCompleted } from '../sessions/browser.ts';

@@ -1,5 +1,5 @@
-import { walletChallenges } from '../../database/login-schema.ts';
-import { p, statement } from '../../database/template.ts';
+import { walletChallenges } from '../../database/schema/login-schema.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { findProvedIdentity } from '../identities/link-identity.ts';
 import { type InBrowser, isInBrowser } from '../sessions/browser.ts';

@@ -1,5 +1,5 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
-import { p, statement } from '../../database/template.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import { isRegistered } from '../applications/redirect-uri.ts';
 import { ONE_FACTOR, requiredAssuranceRule } from '../core/assurance.ts';
 import type { ApplicationCall } from '../core/call.ts';

@@ -1,7 +1,7 @@
 /** Remembers the browsers and networks in which somebody has signed in with an e-mail address. */
 import { domainToASCII, domainToUnicode } from 'node:url';
-import { knownOrigins } from '../../database/login-schema.ts';
-import { p, statement } from '../../database/template.ts';
+import { knownOrigins } from '../../database/schema/login-schema.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import type { Browser } from '../sessions/browser.ts';
 import { removeIfErased } from '../users/personal-data.ts';

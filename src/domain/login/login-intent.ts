@@ -1,7 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm';
-import type { RowOf, Statement } from '../../database/database.ts';
-import { loginIntents } from '../../database/intent-schema.ts';
-import { applications } from '../../database/schema.ts';
+import type { RowOf, Statement } from '../../database/pool/database.ts';
+import { loginIntents } from '../../database/schema/intent-schema.ts';
+import { applications } from '../../database/schema/schema.ts';
 import { allowsMethod, brandingColumns } from '../applications/branding.ts';
 import { ONE_FACTOR } from '../core/assurance.ts';
 import type { Call } from '../core/call.ts';

@@ -4,9 +4,9 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import { and, gt } from 'drizzle-orm';
-import { type Statement, whereEqual } from '../../database/database.ts';
-import { mutedAddresses } from '../../database/login-schema.ts';
-import { p, statement } from '../../database/template.ts';
+import { type Statement, whereEqual } from '../../database/pool/database.ts';
+import { mutedAddresses } from '../../database/schema/login-schema.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { type Familiarity, foldEmail } from './known-origins.ts';
 import { hmac, type LoginCodeKeys } from './login-code.ts';

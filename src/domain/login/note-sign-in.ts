@@ -1,8 +1,8 @@
 /** Remembers where somebody signed in without a code, and tells the user of a place that is new. */
 import { sql } from 'drizzle-orm';
-import { users } from '../../database/schema.ts';
-import { DAY_MS } from '../../database/table-facts.ts';
-import { p, statement } from '../../database/template.ts';
+import { users } from '../../database/schema/schema.ts';
+import { DAY_MS } from '../../database/schema/table-facts.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { noticeParameters, noticesOf } from '../notices/store-notice.ts';
 import type { Browser } from '../sessions/browser.ts';

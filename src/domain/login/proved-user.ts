@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { p, statement, t } from '../../database/template.ts';
+import { p, statement, t } from '../../database/sql/template.ts';
 import { maySignIn } from '../access/has-access.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';

@@ -1,5 +1,5 @@
-import { rateLimits } from '../../database/login-schema.ts';
-import { p, statement } from '../../database/template.ts';
+import { rateLimits } from '../../database/schema/login-schema.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 
 /** A leaky bucket: `burst` permits at once, then another one per interval. */

@@ -1,5 +1,5 @@
-import { users } from '../../database/schema.ts';
-import { p, statement } from '../../database/template.ts';
+import { users } from '../../database/schema/schema.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';

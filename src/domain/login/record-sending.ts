@@ -1,5 +1,5 @@
-import { loginCodes } from '../../database/login-schema.ts';
-import { p, statement } from '../../database/template.ts';
+import { loginCodes } from '../../database/schema/login-schema.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import type { CodeRow } from './create-login-code.ts';
 

@@ -3,7 +3,7 @@
  * code.
  */
 import { sql } from 'drizzle-orm';
-import { p } from '../../database/template.ts';
+import { p } from '../../database/sql/template.ts';
 import { ServiceError } from '../core/errors.ts';
 
 const INTERVAL_SECONDS = 30;

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { loginCodes } from '../../database/login-schema.ts';
-import { p, statement } from '../../database/template.ts';
+import { loginCodes } from '../../database/schema/login-schema.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { ATTEMPTS, type StoredLoginCode } from './find-latest-code.ts';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { listMatchingDomains } from '../../config/email-domains.ts';
-import { isUniqueViolation } from '../../database/errors.ts';
-import { BY_POSTGRES } from '../../database/instants.ts';
-import { p, statement } from '../../database/template.ts';
+import { isUniqueViolation } from '../../database/sql/errors.ts';
+import { BY_POSTGRES } from '../../database/sql/instants.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { isEmailTaken, spellingsOf } from '../users/same-email.ts';

@@ -1,8 +1,8 @@
 /** Stored notices on their way to the mail server. Any process may send one; a lease keeps the others away meanwhile. */
-import type { Run } from '../../database/database.ts';
-import { notices } from '../../database/notice-schema.ts';
-import { applications } from '../../database/schema.ts';
-import { nullable, p, type RowOfType, statement, t } from '../../database/template.ts';
+import type { Run } from '../../database/pool/database.ts';
+import { notices } from '../../database/schema/notice-schema.ts';
+import { applications } from '../../database/schema/schema.ts';
+import { nullable, p, type RowOfType, statement, t } from '../../database/sql/template.ts';
 import type { NoticeKind } from './store-notice.ts';
 
 /** Longer than an attempt takes. After a crash, another process sends the notice once this time is over. */

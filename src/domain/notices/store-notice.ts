@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
-import { p } from '../../database/template.ts';
+import { p } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { ACCOUNT_APPLICATION_ID } from '../core/own-applications.ts';
 

@@ -1,6 +1,6 @@
 /** Messages to webhooks. The statement that makes a change inserts its message, so that both commit or neither does. */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import { p, t } from '../../database/template.ts';
+import { p, t } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { EVERY_TYPE, type EventType, LOGOUT } from './event-types.ts';
 

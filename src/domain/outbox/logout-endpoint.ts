@@ -4,7 +4,7 @@
  * finds it. Operators see it in the console if it fails or is disabled.
  */
 import { type SQL, sql } from 'drizzle-orm';
-import { p } from '../../database/template.ts';
+import { p } from '../../database/sql/template.ts';
 import { LOGOUT } from './event-types.ts';
 import { logoutEndpointId } from './insert-message.ts';
 import { wakeQueues } from './wake-queue.ts';

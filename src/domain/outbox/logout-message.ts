@@ -1,6 +1,6 @@
 /** Messages for back-channel logout (OpenID Connect Back-Channel Logout 1.0). Delivery turns each into a logout token. */
 import { type SQL, sql } from 'drizzle-orm';
-import { p } from '../../database/template.ts';
+import { p } from '../../database/sql/template.ts';
 import { LOGOUT } from './event-types.ts';
 import { jsonObject, type Message } from './insert-message.ts';
 

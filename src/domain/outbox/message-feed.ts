@@ -3,7 +3,7 @@
  * Fan-out gives it no deliveries: it gives each message its place in the feed instead.
  */
 import { type SQL, sql } from 'drizzle-orm';
-import { p } from '../../database/template.ts';
+import { p } from '../../database/sql/template.ts';
 import { EVERY_TYPE } from './event-types.ts';
 
 function feedIdOf(applicationId: SQL): SQL {

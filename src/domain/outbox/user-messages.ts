@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { renewableFor } from '../../database/session-schema.ts';
-import { p } from '../../database/template.ts';
+import { renewableFor } from '../../database/schema/session-schema.ts';
+import { p } from '../../database/sql/template.ts';
 import { jsonObject, type Message, toIsoText } from './insert-message.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { p } from '../../database/template.ts';
+import { p } from '../../database/sql/template.ts';
 
 /**
  * Returns the CTE `woken`, which makes queues with new deliveries due. A process that holds the lease of a queue sees

@@ -1,8 +1,15 @@
 /** Lists that are described by their columns, order and condition. */
 import { getTableName, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn } from 'drizzle-orm/pg-core';
-import type { Statement } from '../../database/database.ts';
-import { columnsOf, p, type RowOfType, statement, type TableRowType, toSnakeCase } from '../../database/template.ts';
+import type { Statement } from '../../database/pool/database.ts';
+import {
+  columnsOf,
+  p,
+  type RowOfType,
+  statement,
+  type TableRowType,
+  toSnakeCase,
+} from '../../database/sql/template.ts';
 import type { ApplicationCall, Call } from '../core/call.ts';
 import type { Rule } from '../core/rule.ts';
 import { type Checked, check, type Unchecked } from '../core/validation.ts';

@@ -1,4 +1,4 @@
-import { columnsOf, p, statement } from '../../database/template.ts';
+import { columnsOf, p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';
 import { getUser } from '../users/get-user.ts';

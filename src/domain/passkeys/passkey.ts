@@ -1,5 +1,5 @@
-import { passkeys } from '../../database/passkey-schema.ts';
-import type { RowOfType } from '../../database/template.ts';
+import { passkeys } from '../../database/schema/passkey-schema.ts';
+import type { RowOfType } from '../../database/sql/template.ts';
 
 const { id, credentialId, rpId, aaguid, transports, name, createdAt, lastUsedAt } = passkeys;
 const { isBackupEligible, isBackedUp, isUserVerified } = passkeys;

@@ -4,8 +4,8 @@
  * before are of no use then.
  */
 import { type SQL, sql } from 'drizzle-orm';
-import { presentInstant } from '../../database/instants.ts';
-import { p, statement } from '../../database/template.ts';
+import { presentInstant } from '../../database/sql/instants.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { isSidCutOff, onConflictMove, runCutoff } from './cutoffs.ts';

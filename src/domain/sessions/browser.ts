@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { p } from '../../database/template.ts';
+import { p } from '../../database/sql/template.ts';
 
 /** In characters. Browsers send about 120. */
 const MAX_USER_AGENT = 512;

@@ -3,9 +3,9 @@
  * session would not be enough: unused auth tokens and concurrent exchanges could still begin another session.
  */
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import type { PlaceholderValues, Statement } from '../../database/database.ts';
-import { BY_POSTGRES, presentInstant } from '../../database/instants.ts';
-import { p } from '../../database/template.ts';
+import type { PlaceholderValues, Statement } from '../../database/pool/database.ts';
+import { BY_POSTGRES, presentInstant } from '../../database/sql/instants.ts';
+import { p } from '../../database/sql/template.ts';
 import { pause } from '../../pause.ts';
 import { callIsRefused, hasAccess, isRefused } from '../access/has-access.ts';
 import type { Call } from '../core/call.ts';

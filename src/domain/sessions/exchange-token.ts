@@ -1,5 +1,5 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import { p, type RowOfType, statement } from '../../database/template.ts';
+import { p, type RowOfType, statement } from '../../database/sql/template.ts';
 import { ONE_FACTOR } from '../core/assurance.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';

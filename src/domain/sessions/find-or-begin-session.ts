@@ -1,7 +1,7 @@
 /** The session of a user in an application, found or begun by one statement. */
 import { type SQL, sql } from 'drizzle-orm';
-import { sessions } from '../../database/session-schema.ts';
-import { columnsOf, nullable, p, t } from '../../database/template.ts';
+import { sessions } from '../../database/schema/session-schema.ts';
+import { columnsOf, nullable, p, t } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import { hasSubscriberToAny, messagesOf, notified } from '../outbox/insert-message.ts';
 import { sessionCreated, userJoined } from '../outbox/user-messages.ts';

@@ -1,6 +1,6 @@
 /** Revocations also delete the sign-ins that browsers remember. Otherwise, "Continue as" would undo a sign-out. */
 import { type SQL, sql } from 'drizzle-orm';
-import { p, statement } from '../../database/template.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { computeSid } from './sid.ts';
 

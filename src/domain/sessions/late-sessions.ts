@@ -4,8 +4,8 @@
  * second one to do so sees both rows.
  */
 import { type SQL, sql } from 'drizzle-orm';
-import type { Statement } from '../../database/database.ts';
-import { p, statement, t } from '../../database/template.ts';
+import type { Statement } from '../../database/pool/database.ts';
+import { p, statement, t } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '../outbox/insert-message.ts';
 import { HERE, loggedOut, loggedOutOfSessions } from '../outbox/logout-message.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { sessions } from '../../database/session-schema.ts';
-import { columnsOf, p, statement } from '../../database/template.ts';
+import { sessions } from '../../database/schema/session-schema.ts';
+import { columnsOf, p, statement } from '../../database/sql/template.ts';
 import { shownGroups } from '../access/shown-groups.ts';
 import { optional, uuid } from '../core/validation.ts';
 import { createList, ofApplication } from '../pages/list.ts';

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { anyOf } from '../../database/any-of.ts';
-import type { Run } from '../../database/database.ts';
-import { sessionIds } from '../../database/session-schema.ts';
-import { p, statement } from '../../database/template.ts';
+import type { Run } from '../../database/pool/database.ts';
+import { sessionIds } from '../../database/schema/session-schema.ts';
+import { anyOf } from '../../database/sql/any-of.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import { shownGroups } from '../access/shown-groups.ts';
 import { createApplicationCache } from '../cache/application-cache.ts';
 import { createLruCache } from '../cache/lru-cache.ts';

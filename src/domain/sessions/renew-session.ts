@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
-import { sessions } from '../../database/session-schema.ts';
-import { p, statement } from '../../database/template.ts';
+import { sessions } from '../../database/schema/session-schema.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';

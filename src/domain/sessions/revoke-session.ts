@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { sessionIds } from '../../database/session-schema.ts';
-import { nullable, p, statement, t } from '../../database/template.ts';
+import { sessionIds } from '../../database/schema/session-schema.ts';
+import { nullable, p, statement, t } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { check, identifier, type Unchecked, UUID } from '../core/validation.ts';

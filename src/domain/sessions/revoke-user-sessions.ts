@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { p, statement, t } from '../../database/template.ts';
+import { p, statement, t } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall, Call } from '../core/call.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';

@@ -1,7 +1,7 @@
 /** Where a user signed in from. The intent of the login has it, and the session copies it. */
 import { type SQL, sql } from 'drizzle-orm';
-import { loginIntents } from '../../database/intent-schema.ts';
-import { p, statement } from '../../database/template.ts';
+import { loginIntents } from '../../database/schema/intent-schema.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 
 /** Address and user agent are null if the page of the sign-in has not passed them on. */

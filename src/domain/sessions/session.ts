@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
-import { DEFAULT_IDLE_SECONDS } from '../../database/schema.ts';
-import { sessions } from '../../database/session-schema.ts';
-import { p, type RowOfType, t } from '../../database/template.ts';
+import { DEFAULT_IDLE_SECONDS } from '../../database/schema/schema.ts';
+import { sessions } from '../../database/schema/session-schema.ts';
+import { p, type RowOfType, t } from '../../database/sql/template.ts';
 import { ONE_FACTOR } from '../core/assurance.ts';
 import type { Application, ApplicationCall } from '../core/call.ts';
 import type { SignInMethod } from '../tokens/verify-token.ts';

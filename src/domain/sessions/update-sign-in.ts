@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { p, statement } from '../../database/template.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import { SELECTED_ORIGINS } from './session-origin.ts';
 

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Attributes } from '../../database/column-types.ts';
-import { users } from '../../database/schema.ts';
-import { applicationUsers } from '../../database/session-schema.ts';
-import { nullable, p, type RowOfType, t } from '../../database/template.ts';
+import type { Attributes } from '../../database/schema/column-types.ts';
+import { users } from '../../database/schema/schema.ts';
+import { applicationUsers } from '../../database/schema/session-schema.ts';
+import { nullable, p, type RowOfType, t } from '../../database/sql/template.ts';
 import { shownGroups } from '../access/shown-groups.ts';
 import { shownAttributes } from './attributes.ts';
 

@@ -1,7 +1,7 @@
 /** Attributes of users, which only operators write. An application sees those that its `attributeClaims` list. */
 import { type SQL, sql } from 'drizzle-orm';
-import type { Attributes } from '../../database/column-types.ts';
-import { p } from '../../database/template.ts';
+import type { Attributes } from '../../database/schema/column-types.ts';
+import { p } from '../../database/sql/template.ts';
 import { isObject } from '../../encoding/json.ts';
 import { listOf } from '../core/compound-rules.ts';
 import { patternOf, type Rule, rule, Unacceptable } from '../core/rule.ts';

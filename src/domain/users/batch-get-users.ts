@@ -1,5 +1,5 @@
-import { anyOf } from '../../database/any-of.ts';
-import { p, statement } from '../../database/template.ts';
+import { anyOf } from '../../database/sql/any-of.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { listOf } from '../core/compound-rules.ts';
 import { check, type Unchecked, uuid } from '../core/validation.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { anyOf } from '../../database/any-of.ts';
-import type { Run } from '../../database/database.ts';
-import { p, statement } from '../../database/template.ts';
+import type { Run } from '../../database/pool/database.ts';
+import { anyOf } from '../../database/sql/any-of.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { listOf } from '../core/compound-rules.ts';

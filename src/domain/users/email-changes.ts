@@ -1,6 +1,6 @@
 /** What statements store about changes of a user's e-mail address, which the links of undo-address-change.ts undo. */
 import { type SQL, sql } from 'drizzle-orm';
-import { p } from '../../database/template.ts';
+import { p } from '../../database/sql/template.ts';
 
 /**
  * The instant of a change, from the locked row of the user. Two changes in one millisecond, or on replicas whose clocks

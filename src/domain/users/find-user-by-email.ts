@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { users } from '../../database/schema.ts';
-import { columnsOf, type RowOfType, statement } from '../../database/template.ts';
+import { users } from '../../database/schema/schema.ts';
+import { columnsOf, type RowOfType, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { canonicalFirst, isSameEmail, spellingsOf } from './same-email.ts';

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { columnsOf, p, statement } from '../../database/template.ts';
+import { columnsOf, p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { invalidField, ServiceError } from '../core/errors.ts';
 import { rule } from '../core/rule.ts';

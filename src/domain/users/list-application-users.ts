@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { applicationUsers } from '../../database/session-schema.ts';
-import { p, statement } from '../../database/template.ts';
+import { applicationUsers } from '../../database/schema/session-schema.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import { createList, ofApplication } from '../pages/list.ts';
 import { applicationUserColumns, shownColumns } from './application-user.ts';
 import { attributeParameter } from './attributes.ts';

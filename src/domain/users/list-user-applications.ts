@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { applications } from '../../database/schema.ts';
-import { applicationUsers } from '../../database/session-schema.ts';
-import { p } from '../../database/template.ts';
+import { applications } from '../../database/schema/schema.ts';
+import { applicationUsers } from '../../database/schema/session-schema.ts';
+import { p } from '../../database/sql/template.ts';
 import { uuid } from '../core/validation.ts';
 import { createList } from '../pages/list.ts';
 import { getUser } from './get-user.ts';

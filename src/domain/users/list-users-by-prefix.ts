@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { columnsOf, p, statement, t } from '../../database/template.ts';
+import { columnsOf, p, statement, t } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
 import { type Page, readPage } from '../pages/read-page.ts';

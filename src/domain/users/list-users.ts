@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { users } from '../../database/schema.ts';
-import { columnsOf, p, statement } from '../../database/template.ts';
+import { users } from '../../database/schema/schema.ts';
+import { columnsOf, p, statement } from '../../database/sql/template.ts';
 import { createList } from '../pages/list.ts';
 import { listUsersByPrefix } from './list-users-by-prefix.ts';
 import { canonicalFirst, foldedEmail } from './same-email.ts';

@@ -1,7 +1,7 @@
 /** Personal data of a user outside the profile. */
 import { getTableName, type SQL, sql } from 'drizzle-orm';
-import { TABLES } from '../../database/tables.ts';
-import { p, statement } from '../../database/template.ts';
+import { TABLES } from '../../database/schema/tables.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 import { removeResponseBodies } from './response-bodies.ts';
 import { isErasedUser } from './user.ts';

@@ -1,6 +1,6 @@
 /** Response bodies of endpoints. A body may contain personal data, because an endpoint may echo the message. */
 import { type SQL, sql } from 'drizzle-orm';
-import { p, statement } from '../../database/template.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import { isErasedUser } from './user.ts';
 
 /** Returns the ID of the user that a message is about, or null. */

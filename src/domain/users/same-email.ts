@@ -1,8 +1,8 @@
 /** How statements compare e-mail addresses: by letters of ASCII alone, so that no locale of Postgres can change it. */
 import { type SQL, sql } from 'drizzle-orm';
 import { listSpellings } from '../../config/email-address.ts';
-import { anyOf } from '../../database/any-of.ts';
-import { p } from '../../database/template.ts';
+import { anyOf } from '../../database/sql/any-of.ts';
+import { p } from '../../database/sql/template.ts';
 
 export const foldedEmail = (email: SQL): SQL => sql`lower(${email} collate "C")`;
 

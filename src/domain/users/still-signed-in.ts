@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { p } from '../../database/template.ts';
+import { p } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
 
 /**

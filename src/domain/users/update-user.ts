@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { constraintOf, isUniqueViolation } from '../../database/errors.ts';
-import { users } from '../../database/schema.ts';
-import { columnsOf, p, statement, t } from '../../database/template.ts';
+import { users } from '../../database/schema/schema.ts';
+import { constraintOf, isUniqueViolation } from '../../database/sql/errors.ts';
+import { columnsOf, p, statement, t } from '../../database/sql/template.ts';
 import { auditEvent, noApplication } from '../audit/audit-event.ts';
 import type { Call } from '../core/call.ts';
 import { changedValues, changeParameters, changes } from '../core/changes.ts';

@@ -1,7 +1,7 @@
 /** Finds users by e-mail address or wallet address, each by its index. */
 import { sql } from 'drizzle-orm';
 import { listSpellings, toEmailKey } from '../../config/email-address.ts';
-import { p } from '../../database/template.ts';
+import { p } from '../../database/sql/template.ts';
 import { rule } from '../core/rule.ts';
 import { identifier, optional, text } from '../core/validation.ts';
 import { isSameEmail } from './same-email.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import type { Attributes } from '../../database/column-types.ts';
-import type { RowOf } from '../../database/database.ts';
-import { users } from '../../database/schema.ts';
+import type { RowOf } from '../../database/pool/database.ts';
+import type { Attributes } from '../../database/schema/column-types.ts';
+import { users } from '../../database/schema/schema.ts';
 import { emailAddress, identifier, optional, text, textOrEmpty, webUrl } from '../core/validation.ts';
 import { attributesRule } from './attributes.ts';
 

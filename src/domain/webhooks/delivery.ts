@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { webhookDeliveries } from '../../database/delivery-schema.ts';
-import { DAY_MS } from '../../database/table-facts.ts';
-import { p, t } from '../../database/template.ts';
+import { webhookDeliveries } from '../../database/schema/delivery-schema.ts';
+import { DAY_MS } from '../../database/schema/table-facts.ts';
+import { p, t } from '../../database/sql/template.ts';
 import { toMessageId } from './message-id.ts';
 
 export const DELIVERY_STATUSES = webhookDeliveries.status.enumValues;

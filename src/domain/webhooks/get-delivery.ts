@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { webhookAttempts } from '../../database/delivery-schema.ts';
-import { nullable, p, type RowOfType, statement, t } from '../../database/template.ts';
+import { webhookAttempts } from '../../database/schema/delivery-schema.ts';
+import { nullable, p, type RowOfType, statement, t } from '../../database/sql/template.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, type Unchecked } from '../core/validation.ts';

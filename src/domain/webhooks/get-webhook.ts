@@ -1,5 +1,5 @@
-import { p, type RowOfType, statement } from '../../database/template.ts';
-import { webhooks } from '../../database/webhook-schema.ts';
+import { webhooks } from '../../database/schema/webhook-schema.ts';
+import { p, type RowOfType, statement } from '../../database/sql/template.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { type Rule, rule } from '../core/rule.ts';

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { p, statement } from '../../database/template.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { oneOf, timestamp } from '../core/text-rules.ts';
 import { check, optional, orDefault, type Unchecked } from '../core/validation.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { p } from '../../database/template.ts';
-import { webhooks } from '../../database/webhook-schema.ts';
+import { webhooks } from '../../database/schema/webhook-schema.ts';
+import { p } from '../../database/sql/template.ts';
 import { createList, ofApplication } from '../pages/list.ts';
 import { summaryColumns, summarySelection } from './webhook.ts';
 

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { columnsOf, p, statement, t } from '../../database/template.ts';
-import { webhooks } from '../../database/webhook-schema.ts';
+import { webhooks } from '../../database/schema/webhook-schema.ts';
+import { columnsOf, p, statement, t } from '../../database/sql/template.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { changedValues, changeParameters, changes, isChanged } from '../core/changes.ts';

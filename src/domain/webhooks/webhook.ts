@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
-import type { RowOf } from '../../database/database.ts';
-import { users } from '../../database/schema.ts';
-import { columnsOf, p, type RowOfType, t } from '../../database/template.ts';
-import { webhooks } from '../../database/webhook-schema.ts';
+import type { RowOf } from '../../database/pool/database.ts';
+import { users } from '../../database/schema/schema.ts';
+import { webhooks } from '../../database/schema/webhook-schema.ts';
+import { columnsOf, p, type RowOfType, t } from '../../database/sql/template.ts';
 import type { Application } from '../core/call.ts';
 import { listOf } from '../core/compound-rules.ts';
 import { rule, Unacceptable } from '../core/rule.ts';

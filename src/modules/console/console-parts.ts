@@ -7,7 +7,7 @@ import type { Exporter } from '../../api/operations/exporter.ts';
 import type { Readiness } from '../../api/operations/readiness.ts';
 import type { OutageLog } from '../../api/outage-log.ts';
 import type { Procedures } from '../../api/procedures.ts';
-import type { Database } from '../../database/database.ts';
+import type { Database } from '../../database/pool/database.ts';
 import type { Call } from '../../domain/core/call.ts';
 import type { RowCipher } from '../../domain/crypto/aes-gcm.ts';
 import type { ProviderNames } from '../../domain/identities/provider-names.ts';

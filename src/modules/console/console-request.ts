@@ -2,8 +2,8 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape } from '@bufbuild/protobuf';
 import type { Fields } from '../../api/messages.ts';
 import { requireProcedure } from '../../api/procedures.ts';
-import { NO_APPLICATION } from '../../database/audit-schema.ts';
-import type { Run } from '../../database/database.ts';
+import type { Run } from '../../database/pool/database.ts';
+import { NO_APPLICATION } from '../../database/schema/audit-schema.ts';
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
 import { getApplication } from '../../domain/applications/get-application.ts';
 import { withAudit } from '../../domain/audit/audit-event.ts';

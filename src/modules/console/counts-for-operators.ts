@@ -1,5 +1,5 @@
-import { loginIntents } from '../../database/intent-schema.ts';
-import { nullable, p, statement, t } from '../../database/template.ts';
+import { loginIntents } from '../../database/schema/intent-schema.ts';
+import { nullable, p, statement, t } from '../../database/sql/template.ts';
 import type { Call } from '../../domain/core/call.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { p, statement } from '../../database/template.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import type { Call } from '../../domain/core/call.ts';
 
 /** Makes passkeys that the user adds after this login count in full, because a printed link proves who it is. */

@@ -4,7 +4,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { readOrCreateFile } from '../../config/files.ts';
-import { p, statement } from '../../database/template.ts';
+import { p, statement } from '../../database/sql/template.ts';
 import { BY_USHER, withAudit } from '../../domain/audit/audit-event.ts';
 import type { ApplicationCall, Call } from '../../domain/core/call.ts';
 import { createEvent } from '../../domain/events/create-event.ts';

@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../database/table-facts.ts';
+import { DAY_MS } from '../../database/schema/table-facts.ts';
 import { openToken, sealToken } from '../../domain/crypto/aes-gcm.ts';
 import { LINK_DAYS } from '../../domain/notices/notice-links.ts';
 

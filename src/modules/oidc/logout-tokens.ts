@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { LogoutTokens } from '../../delivery/send-delivery.ts';
 import type { LogoutData } from '../../domain/outbox/logout-message.ts';
-import type { OidcSigningKeys } from './domain/signing-keys.ts';
+import type { OidcSigningKeys } from './domain/tokens/signing-keys.ts';
 
 const LIFETIME_SECONDS = 120;
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';

@@ -1,7 +1,7 @@
 /** OpenID Connect for applications. On if there are keys that sign ID tokens. */
 
 import type { Config } from '../../config/config.ts';
-import type { Run } from '../../database/database.ts';
+import type { Run } from '../../database/pool/database.ts';
 import type { LiveSessions } from '../../domain/sessions/live-sessions.ts';
 import { LOOPBACK } from '../../domain/webhooks/address-policy.ts';
 import type { Core, Module, OpenedModule } from '../module.ts';
@@ -10,14 +10,14 @@ import { ClientDocuments } from './clients/client-documents.ts';
 import { matchClient } from './clients/client-hosts.ts';
 import { isClientUrl } from './clients/client-url.ts';
 import { createFetchDocument } from './clients/fetch-document.ts';
-import { createAccessTokenOpener } from './domain/access-token.ts';
-import { createAuthorizationAnswers } from './domain/authorization-answer.ts';
-import { LiveGrants } from './domain/live-grants.ts';
-import { MachineKeys } from './domain/machine-keys.ts';
-import { createOidcProvider, type OidcProvider } from './domain/provider.ts';
-import { PublicClients } from './domain/public-clients.ts';
-import { Resources } from './domain/resources.ts';
-import { deriveTokenKeys } from './domain/token-keys.ts';
+import { PublicClients } from './clients/public-clients.ts';
+import { Resources } from './clients/resources.ts';
+import { createAuthorizationAnswers } from './domain/authorization/authorization-answer.ts';
+import { LiveGrants } from './domain/grants/live-grants.ts';
+import { MachineKeys } from './domain/machines/machine-keys.ts';
+import { createAccessTokenOpener } from './domain/tokens/access-token.ts';
+import { createOidcProvider, type OidcProvider } from './domain/tokens/provider.ts';
+import { deriveTokenKeys } from './domain/tokens/token-keys.ts';
 import { createOidcEndpoints } from './endpoints/endpoints.ts';
 import { createOidcEdge } from './endpoints/oidc-edge.ts';
 import { introspect } from './endpoints/token-status-endpoints.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { type Config, readConfig } from '../../../src/config/config.ts';
-import { openClient } from '../../../src/database/open-client.ts';
+import { openClient } from '../../../src/database/connection/open-client.ts';
 import { createLogger } from '../../../src/log.ts';
 import { createOperations, type Operations } from './operations.ts';
 import type { Query } from './statements.ts';

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startEmbeddedPostgres } from '../../../src/database/embedded-postgres.ts';
-import { migrateDatabase } from '../../../src/database/migrate.ts';
-import { openClient } from '../../../src/database/open-client.ts';
+import { openClient } from '../../../src/database/connection/open-client.ts';
+import { startEmbeddedPostgres } from '../../../src/database/embedded/embedded-postgres.ts';
+import { migrateDatabase } from '../../../src/database/migrate/migrate.ts';
 import { createLogger } from '../../../src/log.ts';
 import { deriveConsoleKeys } from '../../../src/modules/console/keys.ts';
 import { createSignInLink } from '../../../src/modules/console/sign-in-link.ts';

@@ -3,7 +3,7 @@
  * done, and how many it removes per second. It fails beyond the limits. `--rows 2000000` takes less time.
  */
 import { parseArgs } from 'node:util';
-import { openClient } from '../../../src/database/open-client.ts';
+import { openClient } from '../../../src/database/connection/open-client.ts';
 import { findCall } from '../calls.ts';
 import { readCount, UsageError } from '../command-line.ts';
 import { type Measurement, measureCall } from '../measure-load.ts';

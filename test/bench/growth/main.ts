@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util';
 import type postgres from 'postgres';
-import { openClient } from '../../../src/database/open-client.ts';
+import { openClient } from '../../../src/database/connection/open-client.ts';
 import { type BenchCall, createCalls, findCall } from '../calls.ts';
 import { readCount } from '../command-line.ts';
 import type { Fixtures } from '../fixtures.ts';

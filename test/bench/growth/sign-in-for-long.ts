@@ -1,7 +1,7 @@
 /** What sign-ins with OpenID Connect write where sessions are kept for long, and what users can have beside them. */
 import { randomBytes } from 'node:crypto';
 import type postgres from 'postgres';
-import type { Database } from '../../../src/database/database.ts';
+import type { Database } from '../../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import type { CountName } from '../../../src/domain/core/call.ts';
 import { readScope } from '../../../src/domain/grants/scope.ts';
@@ -9,12 +9,12 @@ import { completeLogin } from '../../../src/domain/login/complete-login.ts';
 import { renewSession } from '../../../src/domain/sessions/renew-session.ts';
 import { createAuthTokens } from '../../../src/domain/tokens/create-auth-tokens.ts';
 import { createLogger } from '../../../src/log.ts';
-import { createAuthorizationAnswers } from '../../../src/modules/oidc/domain/authorization-answer.ts';
-import type { AuthorizationRequest } from '../../../src/modules/oidc/domain/authorization-request.ts';
-import { beginAuthorization, FOR_ITSELF } from '../../../src/modules/oidc/domain/begin-authorization.ts';
-import { tokensForCode } from '../../../src/modules/oidc/domain/issue-tokens.ts';
-import { createOidcProvider } from '../../../src/modules/oidc/domain/provider.ts';
-import { deriveTokenKeys } from '../../../src/modules/oidc/domain/token-keys.ts';
+import { createAuthorizationAnswers } from '../../../src/modules/oidc/domain/authorization/authorization-answer.ts';
+import type { AuthorizationRequest } from '../../../src/modules/oidc/domain/authorization/authorization-request.ts';
+import { beginAuthorization, FOR_ITSELF } from '../../../src/modules/oidc/domain/authorization/begin-authorization.ts';
+import { tokensForCode } from '../../../src/modules/oidc/domain/issuing/issue-tokens.ts';
+import { createOidcProvider } from '../../../src/modules/oidc/domain/tokens/provider.ts';
+import { deriveTokenKeys } from '../../../src/modules/oidc/domain/tokens/token-keys.ts';
 import { rememberSignIn } from '../../../src/modules/remembered-sign-ins/domain/remember-sign-in.ts';
 import { createRsaJwk } from '../../support/oidc.ts';
 import { type Fixtures, ISSUER, SIGNED_IN_USERS, userAt } from '../fixtures.ts';

@@ -5,10 +5,10 @@
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import type postgres from 'postgres';
-import { Database } from '../../../src/database/database.ts';
-import { startEmbeddedPostgres } from '../../../src/database/embedded-postgres.ts';
-import { migrateDatabase } from '../../../src/database/migrate.ts';
-import { openClient } from '../../../src/database/open-client.ts';
+import { openClient } from '../../../src/database/connection/open-client.ts';
+import { startEmbeddedPostgres } from '../../../src/database/embedded/embedded-postgres.ts';
+import { migrateDatabase } from '../../../src/database/migrate/migrate.ts';
+import { Database } from '../../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import { createLoginCode } from '../../../src/domain/login/create-login-code.ts';
 import { createAuthPageLink, generateAuthUrl } from '../../../src/domain/login/generate-auth-url.ts';

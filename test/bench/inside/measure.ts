@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { Server } from 'node:net';
-import { openClient } from '../../../src/database/open-client.ts';
+import { openClient } from '../../../src/database/connection/open-client.ts';
 import { createLogger } from '../../../src/log.ts';
 import { readFullConfig } from '../../../src/modules/modules.ts';
 import { startServer } from '../../../src/server.ts';

@@ -1,8 +1,8 @@
 /** Answers of Postgres, recorded at the first execution of a statement and given again at every later one. */
 import type postgres from 'postgres';
-import { Connection } from '../../../src/database/connection.ts';
-import type { Db, Statement, StatementExecution } from '../../../src/database/statement.ts';
-import type { Template } from '../../../src/database/template.ts';
+import { Connection } from '../../../src/database/connection/connection.ts';
+import type { Db, Statement, StatementExecution } from '../../../src/database/sql/statement.ts';
+import type { Template } from '../../../src/database/sql/template.ts';
 import type { Query } from '../baselines/statements.ts';
 
 /** Calls with one statement, whose answer does not depend on earlier calls. */

@@ -1,5 +1,5 @@
 /** The cost of a batch with ten million pending deliveries, and with ten thousand. */
-import { Database } from '../../../src/database/database.ts';
+import { Database } from '../../../src/database/pool/database.ts';
 import { Batch, type DeliveryParts } from '../../../src/delivery/batch.ts';
 import { Lease } from '../../../src/delivery/leases.ts';
 import { selectDueQueues } from '../../../src/delivery/queue.ts';

@@ -1,7 +1,7 @@
 /** The cost of changes without webhooks, with webhooks that do not subscribe, and with one that does. */
 import { randomUUID } from 'node:crypto';
 import type postgres from 'postgres';
-import { openClient } from '../../../src/database/open-client.ts';
+import { openClient } from '../../../src/database/connection/open-client.ts';
 import { digestOf, generateApiKey } from '../../../src/domain/applications/api-key.ts';
 import { findCall } from '../calls.ts';
 import type { Fixtures } from '../fixtures.ts';

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import postgres from 'postgres';
-import { openClient } from '../../../src/database/open-client.ts';
+import { openClient } from '../../../src/database/connection/open-client.ts';
 import { endProcess } from '../../support/end-process.ts';
 import type { Fixtures } from '../fixtures.ts';
 import type { Progress } from '../run-bench.ts';

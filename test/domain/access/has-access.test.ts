@@ -2,9 +2,9 @@
 import { type SQL, sql as template } from 'drizzle-orm';
 import type { TransactionSql } from 'postgres';
 import { afterAll, expect, test } from 'vitest';
-import { compile } from '../../../src/database/compile-template.ts';
-import type { Db, Run } from '../../../src/database/statement.ts';
-import { formOf } from '../../../src/database/statement-runner.ts';
+import { formOf } from '../../../src/database/pool/statement-runner.ts';
+import { compile } from '../../../src/database/sql/compile-template.ts';
+import type { Db, Run } from '../../../src/database/sql/statement.ts';
 import { hasAccess, isRefused, maySignIn } from '../../../src/domain/access/has-access.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import { completeLogin } from '../../../src/domain/login/complete-login.ts';

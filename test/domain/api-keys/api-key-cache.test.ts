@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { Code } from '@connectrpc/connect';
 import { afterAll, describe, expect, test, vi } from 'vitest';
-import { Database, DatabaseUnavailableError, type Run } from '../../../src/database/database.ts';
+import { Database, DatabaseUnavailableError, type Run } from '../../../src/database/pool/database.ts';
 import { ApiKeys } from '../../../src/domain/api-keys/api-keys.ts';
 import { generateApiKey } from '../../../src/domain/applications/api-key.ts';
 import { stopTimer } from '../../support/clock.ts';

@@ -1,6 +1,6 @@
 /** The clock of Postgres as a process knows it. Replicas whose clocks are off: test/robustness/clocks.test.ts. */
 import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
-import { Database } from '../../../src/database/database.ts';
+import { Database } from '../../../src/database/pool/database.ts';
 import {
   ClockSkewError,
   DatabaseClock,

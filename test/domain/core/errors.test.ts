@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import restDocument from '../../../gen/openapi/rest.json' with { type: 'json' };
-import { SCAN_OUTCOMES } from '../../../src/database/event-schema.ts';
+import { SCAN_OUTCOMES } from '../../../src/database/schema/event-schema.ts';
 import { KEY_USES } from '../../../src/domain/api-keys/key-use.ts';
 import { ERRORS } from '../../../src/domain/core/errors.ts';
 import { PAGE_ERRORS } from '../../../src/domain/core/page-errors.ts';

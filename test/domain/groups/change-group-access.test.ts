@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { Database } from '../../../src/database/database.ts';
+import { Database } from '../../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import { changeGroupAccess } from '../../../src/domain/groups/set-group-access.ts';
 import { LAYOUT } from '../../support/database.ts';

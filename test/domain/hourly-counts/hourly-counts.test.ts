@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { Database, type Run } from '../../../src/database/database.ts';
+import { Database, type Run } from '../../../src/database/pool/database.ts';
 import { ApiKeys } from '../../../src/domain/api-keys/api-keys.ts';
 import { HourlyCounts } from '../../../src/domain/hourly-counts/hourly-counts.ts';
 import { MemoryCounts } from '../../../src/jobs/memory-counts.ts';

@@ -1,7 +1,7 @@
 /** Changes that concern many users: what they end is ended at once, also if the process ends before it is done with them. */
 import { randomBytes } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Database, type Run } from '../../../src/database/database.ts';
+import { Database, type Run } from '../../../src/database/pool/database.ts';
 import { updateApplication } from '../../../src/domain/applications/update-application.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import type { Call } from '../../../src/domain/core/call.ts';

@@ -1,6 +1,6 @@
 /** How many statements an exchange sends, where the intent is beside the session and where it may be on another server. */
 import { afterAll, expect, test } from 'vitest';
-import { Database } from '../../../src/database/database.ts';
+import { Database } from '../../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import { exchangeToken } from '../../../src/domain/sessions/exchange-token.ts';
 import { AuthTokens } from '../../../src/domain/tokens/auth-tokens.ts';

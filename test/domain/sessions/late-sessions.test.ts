@@ -1,6 +1,6 @@
 /** Sessions that an exchange inserts while something ends what the user has. */
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { Database } from '../../../src/database/database.ts';
+import { Database } from '../../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import type { ApplicationCall } from '../../../src/domain/core/call.ts';
 import { deactivateUser } from '../../../src/domain/lifecycle/end-user.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Database, DatabaseUnavailableError, type Run } from '../../../src/database/database.ts';
+import { Database, DatabaseUnavailableError, type Run } from '../../../src/database/pool/database.ts';
 import { LiveSessions } from '../../../src/domain/sessions/live-sessions.ts';
 import { MINUTE, stopTimer, TestClock } from '../../support/clock.ts';
 import { countStatements } from '../../support/count-statements.ts';

@@ -1,7 +1,7 @@
 /** A primary with a synchronous standby, which can change their roles. */
 import type postgres from 'postgres';
 import { expect } from 'vitest';
-import { migrateDatabase } from '../../../src/database/migrate.ts';
+import { migrateDatabase } from '../../../src/database/migrate/migrate.ts';
 import { DebianPostgres } from '../../support/debian-postgres.ts';
 import { TcpProxy } from '../../support/tcp-proxy.ts';
 

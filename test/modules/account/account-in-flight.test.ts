@@ -1,6 +1,6 @@
 /** Changes on their way to the database while every sign-in of the user ends. */
 import { afterAll, expect, it } from 'vitest';
-import type { Run, Statement } from '../../../src/database/database.ts';
+import type { Run, Statement } from '../../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import { endUserSessions } from '../../../src/domain/lifecycle/end-user-sessions.ts';
 import { openAccount, tokenOf } from '../../support/account-page.ts';

@@ -1,8 +1,8 @@
 /** The audit log in words: who did what on what, by name. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { isFrequentAction } from '../../../src/database/audit-schema.ts';
-import { Database } from '../../../src/database/database.ts';
+import { Database } from '../../../src/database/pool/database.ts';
+import { isFrequentAction } from '../../../src/database/schema/audit-schema.ts';
 import { listAuditEvents } from '../../../src/domain/audit/list-audit-events.ts';
 import { PageTokens } from '../../../src/domain/pages/page-tokens.ts';
 import { ACTIONS } from '../../../src/login-page/actions.ts';

@@ -1,6 +1,6 @@
 /** What the pages of the console cost Postgres: so many statements each, of which one reads all names. */
 import { afterAll, expect, test, vi } from 'vitest';
-import { Database } from '../../../src/database/database.ts';
+import { Database } from '../../../src/database/pool/database.ts';
 import { ROUTES } from '../../../src/modules/console/routes.ts';
 import { OPERATORS } from '../../support/console-fixture.ts';
 import { fillPath, openSampledConsole } from '../../support/console-samples.ts';

@@ -2,7 +2,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Code, ConnectError } from '@connectrpc/connect';
 import { afterAll, describe, expect, it } from 'vitest';
-import { Database } from '../../../src/database/database.ts';
+import { Database } from '../../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import type { ApplicationCall } from '../../../src/domain/core/call.ts';
 import { deriveLoginCodeKeys } from '../../../src/domain/login/login-code.ts';

@@ -1,6 +1,6 @@
 /** When the watchers of a process look for new messages. What they get: messages.test.ts. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { Database } from '../../../src/database/database.ts';
+import type { Database } from '../../../src/database/pool/database.ts';
 import { MessageFeeds } from '../../../src/modules/messages/domain/message-feeds.ts';
 
 beforeEach(() => void vi.useFakeTimers());

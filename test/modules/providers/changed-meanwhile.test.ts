@@ -1,7 +1,7 @@
 /** What an answer of a provider links, and whom it signs in, if the user changes between two of its statements. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { Database, type PlaceholderValues, type Run } from '../../../src/database/database.ts';
+import { Database, type PlaceholderValues, type Run } from '../../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../../src/domain/audit/audit-event.ts';
 import type { Call } from '../../../src/domain/core/call.ts';
 import { linkIdentity } from '../../../src/domain/identities/link-identity.ts';

@@ -3,7 +3,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { afterAll, describe, expect, it } from 'vitest';
-import { Database } from '../../../src/database/database.ts';
+import { Database } from '../../../src/database/pool/database.ts';
 import { removeExpired } from '../../../src/jobs/expiry.ts';
 import type { RememberedSignInsConfig } from '../../../src/modules/remembered-sign-ins/settings.ts';
 import { HOUR, MINUTE } from '../../support/clock.ts';

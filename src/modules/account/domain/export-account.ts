@@ -1,7 +1,7 @@
-import { loginIntents } from '../../../database/intent-schema.ts';
-import { invitations } from '../../../database/invitation-schema.ts';
-import { applications } from '../../../database/schema.ts';
-import { nullable, p, statement, t } from '../../../database/template.ts';
+import { loginIntents } from '../../../database/schema/intent-schema.ts';
+import { invitations } from '../../../database/schema/invitation-schema.ts';
+import { applications } from '../../../database/schema/schema.ts';
+import { nullable, p, statement, t } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { listAccountSessions } from '../../../domain/grants/list-account-sessions.ts';
 import type { User } from '../../../domain/users/user.ts';

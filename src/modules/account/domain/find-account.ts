@@ -1,5 +1,5 @@
-import { users } from '../../../database/schema.ts';
-import { columnsOf, p, statement } from '../../../database/template.ts';
+import { users } from '../../../database/schema/schema.ts';
+import { columnsOf, p, statement } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ACCOUNT_APPLICATION_ID } from '../../../domain/core/own-applications.ts';
 import type { Browser } from '../../../domain/sessions/browser.ts';

@@ -1,5 +1,5 @@
-import { groupMembers, groups } from '../../../database/group-schema.ts';
-import { p, type RowOfType, statement } from '../../../database/template.ts';
+import { groupMembers, groups } from '../../../database/schema/group-schema.ts';
+import { p, type RowOfType, statement } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 
 const columns = { name: groups.name, displayName: groups.displayName, addedAt: groupMembers.addedAt };

@@ -1,9 +1,9 @@
 /** The link that restores the old e-mail address, for a user whose address somebody else has changed. */
 
 import { sql } from 'drizzle-orm';
-import { isUniqueViolation } from '../../../database/errors.ts';
-import { DAY_MS } from '../../../database/table-facts.ts';
-import { columnsOf, p, statement, t } from '../../../database/template.ts';
+import { DAY_MS } from '../../../database/schema/table-facts.ts';
+import { isUniqueViolation } from '../../../database/sql/errors.ts';
+import { columnsOf, p, statement, t } from '../../../database/sql/template.ts';
 import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';

@@ -1,6 +1,6 @@
 /** The audit log: who changed what, when, and from where. */
 import { sendAuditLog } from '../../../api/operations/export-audit-log.ts';
-import { isFrequentAction } from '../../../database/audit-schema.ts';
+import { isFrequentAction } from '../../../database/schema/audit-schema.ts';
 import { listAuditEvents } from '../../../domain/audit/list-audit-events.ts';
 import { html } from '../../../http/html.ts';
 import { withoutDirectionControls } from '../../../texts/isolate.ts';

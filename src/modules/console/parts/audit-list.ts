@@ -1,5 +1,5 @@
 /** A list of audit events by day: who did what on what, by name. A row opens to the IDs behind the names. */
-import { isFrequentAction, NO_APPLICATION } from '../../../database/audit-schema.ts';
+import { isFrequentAction, NO_APPLICATION } from '../../../database/schema/audit-schema.ts';
 import type { AuditEvent } from '../../../domain/audit/list-audit-events.ts';
 import { OWN_APPLICATION_IDS } from '../../../domain/core/own-applications.ts';
 import { UUID } from '../../../domain/core/validation.ts';

@@ -1,6 +1,6 @@
 /** Counts deliveries for operators. A count ends at a limit, so that a large backlog takes no longer. */
 import { sql } from 'drizzle-orm';
-import { p, statement, t } from '../../../database/template.ts';
+import { p, statement, t } from '../../../database/sql/template.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import type { DeliveryStatus } from '../../../domain/webhooks/delivery.ts';
 

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { checkIns } from '../../../database/event-schema.ts';
-import { columnsOf, p, type RowOfType, statement } from '../../../database/template.ts';
+import { checkIns } from '../../../database/schema/event-schema.ts';
+import { columnsOf, p, type RowOfType, statement } from '../../../database/sql/template.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { attendeeColumns, selectCheckedInAt } from '../../../domain/events/attendee.ts';
 

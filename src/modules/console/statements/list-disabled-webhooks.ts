@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { applications } from '../../../database/schema.ts';
-import { columnsOf } from '../../../database/template.ts';
-import { webhooks } from '../../../database/webhook-schema.ts';
+import { applications } from '../../../database/schema/schema.ts';
+import { webhooks } from '../../../database/schema/webhook-schema.ts';
+import { columnsOf } from '../../../database/sql/template.ts';
 import { createList } from '../../../domain/pages/list.ts';
 
 const { id, applicationId, url, ownerId, disabledReason, updatedAt } = webhooks;

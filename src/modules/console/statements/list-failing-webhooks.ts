@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
-import { webhookQueues } from '../../../database/delivery-schema.ts';
-import { applications } from '../../../database/schema.ts';
-import { columnsOf, type RowOfType, statement } from '../../../database/template.ts';
-import { webhooks } from '../../../database/webhook-schema.ts';
+import { webhookQueues } from '../../../database/schema/delivery-schema.ts';
+import { applications } from '../../../database/schema/schema.ts';
+import { webhooks } from '../../../database/schema/webhook-schema.ts';
+import { columnsOf, type RowOfType, statement } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 
 const { applicationId, id, url, ownerId } = webhooks;

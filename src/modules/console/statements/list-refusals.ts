@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { scans } from '../../../database/event-schema.ts';
-import { p } from '../../../database/template.ts';
+import { scans } from '../../../database/schema/event-schema.ts';
+import { p } from '../../../database/sql/template.ts';
 import { identifier } from '../../../domain/core/validation.ts';
 import { createList, ofApplication } from '../../../domain/pages/list.ts';
 

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { nullable, p, statement, t } from '../../../database/template.ts';
+import { nullable, p, statement, t } from '../../../database/sql/template.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { isOpenEvent } from '../../../domain/events/event.ts';

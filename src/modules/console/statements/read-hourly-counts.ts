@@ -1,5 +1,5 @@
-import { hourlyCounts } from '../../../database/operations-schema.ts';
-import { columnsOf, p, type RowOfType, statement } from '../../../database/template.ts';
+import { hourlyCounts } from '../../../database/schema/operations-schema.ts';
+import { columnsOf, p, type RowOfType, statement } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 
 const HOUR_MS = 60 * 60_000;

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { statement, t } from '../../../database/template.ts';
+import { statement, t } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 
 const JOURNAL = new URL('../../../../drizzle/meta/_journal.json', import.meta.url);

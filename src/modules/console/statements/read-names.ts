@@ -1,4 +1,4 @@
-import { p, statement, t } from '../../../database/template.ts';
+import { p, statement, t } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 
 /** What the IDs of an audit event may name. */

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { p, statement, t } from '../../../database/template.ts';
+import { p, statement, t } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 
 /** A count ends here. */

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { isUniqueViolation } from '../../../database/errors.ts';
-import { columnsOf, p, statement, t } from '../../../database/template.ts';
+import { isUniqueViolation } from '../../../database/sql/errors.ts';
+import { columnsOf, p, statement, t } from '../../../database/sql/template.ts';
 import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { changedValues, changeParameters, changes, isChanged } from '../../../domain/core/changes.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { invitations } from '../../../database/invitation-schema.ts';
-import { columnsOf, p, statement } from '../../../database/template.ts';
+import { invitations } from '../../../database/schema/invitation-schema.ts';
+import { columnsOf, p, statement } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { unfinishedParameters } from '../../../domain/core/unfinished-changes.ts';
 import { goOn } from '../../../domain/lifecycle/finish-change.ts';

@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { anyOf } from '../../../database/any-of.ts';
-import { DAY_MS } from '../../../database/table-facts.ts';
-import { columnsOf, p, statement, t } from '../../../database/template.ts';
+import { DAY_MS } from '../../../database/schema/table-facts.ts';
+import { anyOf } from '../../../database/sql/any-of.ts';
+import { columnsOf, p, statement, t } from '../../../database/sql/template.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
 import type { ApplicationCall, Call } from '../../../domain/core/call.ts';
 import { listOf } from '../../../domain/core/compound-rules.ts';

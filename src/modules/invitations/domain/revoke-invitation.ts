@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { p } from '../../../database/template.ts';
+import { p } from '../../../database/sql/template.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { unfinishedParameters } from '../../../domain/core/unfinished-changes.ts';

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { invitations } from '../../../database/invitation-schema.ts';
-import { p, statement } from '../../../database/template.ts';
+import { invitations } from '../../../database/schema/invitation-schema.ts';
+import { p, statement } from '../../../database/sql/template.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
 import { leaveUnfinished } from '../../../domain/core/unfinished-changes.ts';
 

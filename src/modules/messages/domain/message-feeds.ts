@@ -1,8 +1,8 @@
 /** Tells the watchers of a process which feeds have new messages: one poll a second for all of them. */
 
-import type { Database } from '../../../database/database.ts';
-import { messageFeeds } from '../../../database/delivery-schema.ts';
-import { p, statement, t } from '../../../database/template.ts';
+import type { Database } from '../../../database/pool/database.ts';
+import { messageFeeds } from '../../../database/schema/delivery-schema.ts';
+import { p, statement, t } from '../../../database/sql/template.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import type { FeedCursor } from './feed-cursor.ts';
 

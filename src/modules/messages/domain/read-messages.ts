@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { messageFeeds } from '../../../database/delivery-schema.ts';
-import { nullable, p, statement, t } from '../../../database/template.ts';
+import { messageFeeds } from '../../../database/schema/delivery-schema.ts';
+import { nullable, p, statement, t } from '../../../database/sql/template.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import type { EventType } from '../../../domain/outbox/event-types.ts';

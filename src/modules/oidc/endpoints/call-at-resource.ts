@@ -1,5 +1,5 @@
 import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
-import { resourceOfRegistered } from '../domain/choose-resource.ts';
+import { resourceOfRegistered } from '../domain/grants/choose-resource.ts';
 import type { ClientCall, ClientParts } from './run-as-client.ts';
 
 /**

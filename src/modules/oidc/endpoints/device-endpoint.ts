@@ -3,10 +3,10 @@
 import { levelOfAcrValues } from '../../../domain/core/assurance.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import type { NetworkLimit } from '../../../login-page/network-limit.ts';
-import { beginDeviceLogin, DEVICE_LOGIN_SECONDS, POLL_SECONDS } from '../domain/begin-device-login.ts';
-import { chooseScope } from '../domain/narrow-scope.ts';
+import { beginDeviceLogin, DEVICE_LOGIN_SECONDS, POLL_SECONDS } from '../domain/devices/begin-device-login.ts';
+import { chooseScope } from '../domain/grants/narrow-scope.ts';
 import { OidcError } from '../domain/oidc-error.ts';
-import type { TokenKeys } from '../domain/token-keys.ts';
+import type { TokenKeys } from '../domain/tokens/token-keys.ts';
 import { callAtResource } from './call-at-resource.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
 import { type ClientParts, runAsClient } from './run-as-client.ts';

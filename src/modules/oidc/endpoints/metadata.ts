@@ -2,7 +2,7 @@
 import type { JWK } from 'jose';
 import { ACR_VALUES } from '../../../domain/core/assurance.ts';
 import { LANGUAGES } from '../../../texts/texts.ts';
-import { DEVICE_GRANT } from '../domain/device-codes.ts';
+import { DEVICE_GRANT } from '../domain/devices/device-codes.ts';
 
 /**
  * Two paths of the same document: OpenID Connect Discovery 1.0, section 4, and RFC 8414, section 3. RFC 8414 appends the

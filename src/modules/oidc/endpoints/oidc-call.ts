@@ -3,7 +3,7 @@
 import { toCallError, unavailable } from '../../../api/call-errors.ts';
 import type { CallOutcome, CallRoute } from '../../../api/call-info.ts';
 import { beginCall, type CallLog, runCall, runInSpan } from '../../../api/call-log.ts';
-import type { Database } from '../../../database/database.ts';
+import type { Database } from '../../../database/pool/database.ts';
 import { type AuditContext, withAudit } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import type { ServiceError } from '../../../domain/core/errors.ts';

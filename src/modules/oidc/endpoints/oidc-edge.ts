@@ -2,7 +2,7 @@
 import { CACHED_BRIEFLY, send, sendJson } from '../../../http/exchange.ts';
 import type { HttpContext, PathHandler } from '../../../http/http-context.ts';
 import type { OidcError } from '../domain/oidc-error.ts';
-import type { OidcProvider } from '../domain/provider.ts';
+import type { OidcProvider } from '../domain/tokens/provider.ts';
 import { createDocuments } from './metadata.ts';
 import { type OidcCall, type OidcCallParts, runOidcCall } from './oidc-call.ts';
 import { answerPreflight } from './page-cors.ts';

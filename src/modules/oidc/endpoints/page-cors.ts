@@ -2,7 +2,7 @@
 import { isPreflight, PREFLIGHT_AGE } from '../../../api/cors.ts';
 import { headerOf, send } from '../../../http/exchange.ts';
 import type { HttpContext } from '../../../http/http-context.ts';
-import { isOriginOf } from '../domain/page-origins.ts';
+import { isOriginOf } from '../clients/page-origins.ts';
 
 const PREFLIGHT_HEADERS = {
   'access-control-allow-methods': 'GET, POST',

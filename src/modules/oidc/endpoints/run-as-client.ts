@@ -1,7 +1,7 @@
 /** Reads the form, checks the credential and applies admission, for the endpoints at which clients authenticate. */
 
 import type { Admission } from '../../../api/admission.ts';
-import type { ResourceScope } from '../../../database/column-types.ts';
+import type { ResourceScope } from '../../../database/schema/column-types.ts';
 import type { ApiKeys } from '../../../domain/api-keys/api-keys.ts';
 import { KEY_USES } from '../../../domain/api-keys/key-use.ts';
 import type { AuditContext } from '../../../domain/audit/audit-event.ts';
@@ -11,9 +11,9 @@ import type { Peer } from '../../../domain/sessions/session.ts';
 import { headerOf } from '../../../http/exchange.ts';
 import type { ClientDocuments } from '../clients/client-documents.ts';
 import { describeRefusal, isClientUrl } from '../clients/client-url.ts';
+import type { PublicClients } from '../clients/public-clients.ts';
+import type { Resource, Resources } from '../clients/resources.ts';
 import { OidcError } from '../domain/oidc-error.ts';
-import type { PublicClients } from '../domain/public-clients.ts';
-import type { Resource, Resources } from '../domain/resources.ts';
 import { type ClientCredentials, invalidClient, readClientCredentials } from './client-credentials.ts';
 import type { OidcCall } from './oidc-call.ts';
 import { allowAnyPage, allowPage } from './page-cors.ts';

@@ -1,18 +1,19 @@
 /** The token endpoint: RFC 6749, section 3.2. */
-import { resourceOfMetadataClient } from '../domain/choose-resource.ts';
-import { readCode } from '../domain/code.ts';
-import { DEVICE_GRANT } from '../domain/device-codes.ts';
-import { issueMachineToken } from '../domain/issue-machine-token.ts';
+
+import type { Resource } from '../clients/resources.ts';
+import { DEVICE_GRANT } from '../domain/devices/device-codes.ts';
+import { resourceOfMetadataClient } from '../domain/grants/choose-resource.ts';
+import { issueMachineToken } from '../domain/issuing/issue-machine-token.ts';
 import {
   type IssuedTokens,
   type RefreshingParts,
   refreshTokens,
   tokensForCode,
   tokensForDevice,
-} from '../domain/issue-tokens.ts';
+} from '../domain/issuing/issue-tokens.ts';
 import { OidcError } from '../domain/oidc-error.ts';
-import { readRefreshToken } from '../domain/refresh-token.ts';
-import type { Resource } from '../domain/resources.ts';
+import { readCode } from '../domain/tokens/code.ts';
+import { readRefreshToken } from '../domain/tokens/refresh-token.ts';
 import { callAtResource } from './call-at-resource.ts';
 import { requireDeviceLogin } from './device-endpoint.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';

@@ -1,11 +1,11 @@
 /** The client of an authorization request, its redirect URI, and the application whose login it begins. */
 import { isRegistered } from '../../../domain/applications/redirect-uri.ts';
 import { describeRefusal, isClientUrl, toLogged } from '../clients/client-url.ts';
-import { type AnswerTarget, readAnswerTarget } from '../domain/authorization-request.ts';
-import { resourceOfMetadataClient, resourceOfRegistered } from '../domain/choose-resource.ts';
-import type { OidcClient } from '../domain/oidc-clients.ts';
+import type { OidcClient } from '../clients/oidc-clients.ts';
+import type { Resource } from '../clients/resources.ts';
+import { type AnswerTarget, readAnswerTarget } from '../domain/authorization/authorization-request.ts';
+import { resourceOfMetadataClient, resourceOfRegistered } from '../domain/grants/choose-resource.ts';
 import { OidcError } from '../domain/oidc-error.ts';
-import type { Resource } from '../domain/resources.ts';
 import { type OidcPageRequest, PageProblem } from './oidc-page.ts';
 
 export interface AskingClient {

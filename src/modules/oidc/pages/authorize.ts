@@ -10,9 +10,9 @@ import {
   type AnswerTarget,
   type AuthorizationRequest,
   readAuthorizationRequest,
-} from '../domain/authorization-request.ts';
-import { beginAuthorization, FOR_ITSELF } from '../domain/begin-authorization.ts';
-import { chooseScope } from '../domain/narrow-scope.ts';
+} from '../domain/authorization/authorization-request.ts';
+import { beginAuthorization, FOR_ITSELF } from '../domain/authorization/begin-authorization.ts';
+import { chooseScope } from '../domain/grants/narrow-scope.ts';
 import { OidcError } from '../domain/oidc-error.ts';
 import { type AskedApplication, type AskingClient, readAskedApplication, readClient } from './asking-client.ts';
 import { continueSilently } from './continue-silently.ts';

@@ -8,7 +8,7 @@ import { identifyBrowser, isOwnForm, type KnownBrowser } from '../../../login-pa
 import { loginPathOf } from '../../../login-page/login-request.ts';
 import { toPageApplication } from '../../../login-page/page-application.ts';
 import { sendPage } from '../../../login-page/responses.ts';
-import { awaitsConsent, codeOf, isCodeLive } from '../domain/authorization-answer.ts';
+import { awaitsConsent, codeOf, isCodeLive } from '../domain/authorization/authorization-answer.ts';
 import {
   type AskedConsent,
   type AskingIntent,
@@ -19,8 +19,8 @@ import {
   findAskingIntent,
   isRememberable,
   isRemembered,
-} from '../domain/consent.ts';
-import { openBytes } from '../domain/sealed-bytes.ts';
+} from '../domain/authorization/consent.ts';
+import { openBytes } from '../domain/tokens/sealed-bytes.ts';
 import { type OidcPageRequest, PageProblem } from './oidc-page.ts';
 import { renderConsent } from './render-consent.ts';
 import { sendAnswer } from './send-answer.ts';

@@ -3,11 +3,11 @@ import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { bindAnswer } from '../../../login-page/answer-cookie.ts';
 import { identifyBrowser } from '../../../login-page/browser-cookie.ts';
-import type { AuthorizationRequest } from '../domain/authorization-request.ts';
-import { createCode } from '../domain/code.ts';
-import { allowAgain, findAskedConsent, findAskingIntent, isRemembered } from '../domain/consent.ts';
-import { readIdTokenHint } from '../domain/id-token-hint.ts';
+import type { AuthorizationRequest } from '../domain/authorization/authorization-request.ts';
+import { allowAgain, findAskedConsent, findAskingIntent, isRemembered } from '../domain/authorization/consent.ts';
+import { readIdTokenHint } from '../domain/authorization/id-token-hint.ts';
 import { OidcError } from '../domain/oidc-error.ts';
+import { createCode } from '../domain/tokens/code.ts';
 import type { AskedApplication, AskingClient } from './asking-client.ts';
 import type { OidcPageRequest } from './oidc-page.ts';
 

@@ -9,13 +9,13 @@ import { type IdentifiedBrowser, identifyBrowser, isOwnForm } from '../../../log
 import { loginPathOf } from '../../../login-page/login-request.ts';
 import { toPageApplication } from '../../../login-page/page-application.ts';
 import { sendPage, sendRedirect } from '../../../login-page/responses.ts';
-import { DEVICE_PATHS } from '../domain/authorization-answer.ts';
-import { createCode, readCode } from '../domain/code.ts';
-import { allowDevice, denyDevice } from '../domain/decide-device-login.ts';
-import { readUserCode } from '../domain/device-codes.ts';
-import { type DeviceLogin, findDeviceLogin } from '../domain/find-device-login.ts';
-import { findUserCode } from '../domain/find-user-code.ts';
-import type { TokenKeys } from '../domain/token-keys.ts';
+import { DEVICE_PATHS } from '../domain/authorization/authorization-answer.ts';
+import { allowDevice, denyDevice } from '../domain/devices/decide-device-login.ts';
+import { readUserCode } from '../domain/devices/device-codes.ts';
+import { type DeviceLogin, findDeviceLogin } from '../domain/devices/find-device-login.ts';
+import { findUserCode } from '../domain/devices/find-user-code.ts';
+import { createCode, readCode } from '../domain/tokens/code.ts';
+import type { TokenKeys } from '../domain/tokens/token-keys.ts';
 import { type OidcPageRequest, PageProblem } from './oidc-page.ts';
 import {
   type DeviceView,

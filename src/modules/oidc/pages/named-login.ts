@@ -1,6 +1,6 @@
 import { isClientUrl } from '../clients/client-url.ts';
-import { type IdTokenHint, readIdTokenHint } from '../domain/id-token-hint.ts';
-import type { OidcClient } from '../domain/oidc-clients.ts';
+import type { OidcClient } from '../clients/oidc-clients.ts';
+import { type IdTokenHint, readIdTokenHint } from '../domain/authorization/id-token-hint.ts';
 import { type OidcPageRequest, takeOidcPermits } from './oidc-page.ts';
 
 /** The parameters that a request may have only once. */

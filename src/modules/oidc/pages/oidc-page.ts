@@ -8,11 +8,11 @@ import type { NetworkLimit } from '../../../login-page/network-limit.ts';
 import type { PagePlace } from '../../../login-page/page-place.ts';
 import { ERROR_PAGES, type ErrorPage } from '../../../login-page/pages/error.ts';
 import type { ClientDocuments } from '../clients/client-documents.ts';
-import type { OidcClients } from '../domain/oidc-clients.ts';
+import type { OidcClients } from '../clients/oidc-clients.ts';
+import type { Resources } from '../clients/resources.ts';
 import { OidcError, type OidcErrorName } from '../domain/oidc-error.ts';
 import type { Parameters } from '../domain/parameters.ts';
-import type { OidcProvider } from '../domain/provider.ts';
-import type { Resources } from '../domain/resources.ts';
+import type { OidcProvider } from '../domain/tokens/provider.ts';
 import type { OidcCall } from '../endpoints/oidc-call.ts';
 
 export interface OidcPageParts

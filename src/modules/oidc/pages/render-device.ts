@@ -7,7 +7,7 @@ import type { PageContent } from '../../../login-page/pages/document.ts';
 import { renderFooter } from '../../../login-page/pages/footer.ts';
 import { renderAlert, renderHeading, renderMark } from '../../../login-page/pages/parts.ts';
 import type { PageView } from '../../../login-page/pages/view.ts';
-import type { DeviceLogin } from '../domain/find-device-login.ts';
+import type { DeviceLogin } from '../domain/devices/find-device-login.ts';
 
 const MINUTE_MS = 60_000;
 /** The code stands apart from other fields, as on the device. */

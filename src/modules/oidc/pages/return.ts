@@ -2,8 +2,8 @@
 
 import { UUID } from '../../../domain/core/validation.ts';
 import { findLoginIntent, type LoginIntent } from '../../../domain/login/login-intent.ts';
-import { isCodeLive } from '../domain/authorization-answer.ts';
-import { readCode } from '../domain/code.ts';
+import { isCodeLive } from '../domain/authorization/authorization-answer.ts';
+import { readCode } from '../domain/tokens/code.ts';
 import { type OidcPageRequest, PageProblem } from './oidc-page.ts';
 import { sendAnswer } from './send-answer.ts';
 

@@ -1,6 +1,6 @@
 import { addToQuery } from '../../../domain/applications/redirect-uri.ts';
 import { sendPage, sendRedirect } from '../../../login-page/responses.ts';
-import { type AnswerParameters, answerOf } from '../domain/authorization-answer.ts';
+import { type AnswerParameters, answerOf } from '../domain/authorization/authorization-answer.ts';
 import type { OidcPageRequest } from './oidc-page.ts';
 import { renderReturnForm } from './render-return.ts';
 

@@ -1,4 +1,4 @@
-import { p, statement } from '../../../database/template.ts';
+import { p, statement } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { UUID } from '../../../domain/core/validation.ts';
 import { RECENT_MINUTES } from '../../../domain/login/sign-in-age.ts';

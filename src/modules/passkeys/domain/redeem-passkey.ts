@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
-import { BY_POSTGRES } from '../../../database/instants.ts';
-import { passkeys } from '../../../database/passkey-schema.ts';
-import { users } from '../../../database/schema.ts';
-import { p, type RowOfType, statement } from '../../../database/template.ts';
+import { passkeys } from '../../../database/schema/passkey-schema.ts';
+import { users } from '../../../database/schema/schema.ts';
+import { BY_POSTGRES } from '../../../database/sql/instants.ts';
+import { p, type RowOfType, statement } from '../../../database/sql/template.ts';
 import { accessByCtes } from '../../../domain/access/has-access.ts';
 import { isForPasskeysOnly } from '../../../domain/applications/branding.ts';
 import { ONE_FACTOR, PHISHING_RESISTANT } from '../../../domain/core/assurance.ts';

@@ -1,6 +1,6 @@
 /** Logins that need a recent sign-in at a provider. Usher asks the provider for one, and checks `auth_time`. */
 import { sql } from 'drizzle-orm';
-import { p, statement, t } from '../../../database/template.ts';
+import { p, statement, t } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { ACCOUNT_APPLICATION_ID } from '../../../domain/core/own-applications.ts';

@@ -1,4 +1,4 @@
-import { p, statement, t } from '../../../database/template.ts';
+import { p, statement, t } from '../../../database/sql/template.ts';
 import { allowsMethod } from '../../../domain/applications/branding.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';

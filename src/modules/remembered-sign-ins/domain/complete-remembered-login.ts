@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { BY_POSTGRES, statementInstant } from '../../../database/instants.ts';
-import { p, statement, t } from '../../../database/template.ts';
+import { BY_POSTGRES, statementInstant } from '../../../database/sql/instants.ts';
+import { p, statement, t } from '../../../database/sql/template.ts';
 import { notExpired } from '../../../domain/access/has-access.ts';
 import { auditEvent } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';

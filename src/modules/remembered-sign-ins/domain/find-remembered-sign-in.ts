@@ -1,5 +1,5 @@
-import { users } from '../../../database/schema.ts';
-import { type RowOfType, statement, t } from '../../../database/template.ts';
+import { users } from '../../../database/schema/schema.ts';
+import { type RowOfType, statement, t } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import type { LoginIntent } from '../../../domain/login/login-intent.ts';
 import { mayContinue, type SharingSettings, signInParameters, usableSignIn } from './usable-sign-in.ts';

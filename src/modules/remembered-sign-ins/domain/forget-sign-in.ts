@@ -1,5 +1,5 @@
-import { rememberedSignIns } from '../../../database/login-schema.ts';
-import { p, statement } from '../../../database/template.ts';
+import { rememberedSignIns } from '../../../database/schema/login-schema.ts';
+import { p, statement } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { digestSignInToken } from './sign-in-token.ts';
 

@@ -1,5 +1,5 @@
-import { rememberedSignIns } from '../../../database/login-schema.ts';
-import { p, type RowOfType, statement, t } from '../../../database/template.ts';
+import { rememberedSignIns } from '../../../database/schema/login-schema.ts';
+import { p, type RowOfType, statement, t } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import type { SignInMethod } from '../../../domain/tokens/verify-token.ts';
 

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { p, statement } from '../../../database/template.ts';
+import { p, statement } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import type { OwnSignIn } from '../../../domain/login/complete-login.ts';
 import type { Browser } from '../../../domain/sessions/browser.ts';

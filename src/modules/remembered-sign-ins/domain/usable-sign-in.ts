@@ -1,6 +1,6 @@
 /** Decides which logins a remembered sign-in may complete. */
 import { type SQL, sql } from 'drizzle-orm';
-import { p } from '../../../database/template.ts';
+import { p } from '../../../database/sql/template.ts';
 import { requiredAssurance } from '../../../domain/login/completed-intent.ts';
 import { latestOwnCutoff } from '../../../domain/sessions/cutoffs.ts';
 import { isActiveUser } from '../../../domain/users/user.ts';

@@ -1,5 +1,5 @@
 /** Makes a line for the import of what a product knows of a user, and counts what Usher does not take. */
-import { readStoredInstant } from '../../../database/column-types.ts';
+import { readStoredInstant } from '../../../database/schema/column-types.ts';
 import type { Rule } from '../../../domain/core/rule.ts';
 import { groupRules } from '../../../domain/groups/group.ts';
 import { attributesRule } from '../../../domain/users/attributes.ts';

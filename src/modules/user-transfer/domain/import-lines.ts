@@ -1,6 +1,6 @@
 /** Decides what becomes of each line, and stores lines in batches. Each line stands or falls alone. */
 import { randomUUID } from 'node:crypto';
-import { isUniqueViolation, sqlStateOf } from '../../../database/errors.ts';
+import { isUniqueViolation, sqlStateOf } from '../../../database/sql/errors.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { deactivateUser, reactivateUser } from '../../../domain/lifecycle/end-user.ts';

@@ -1,7 +1,7 @@
 /** Inserts users, and what belongs to them, with one statement. */
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { p, statement } from '../../../database/template.ts';
+import { p, statement } from '../../../database/sql/template.ts';
 import { auditEvent, noApplication } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { announce, HAS_MESSAGES, messagesOf, notified } from '../../../domain/outbox/insert-message.ts';

@@ -1,8 +1,8 @@
 /** What the database knows of the users, identities, applications and groups that lines name. */
 
 import { listSpellings } from '../../../config/email-address.ts';
-import type { Run } from '../../../database/database.ts';
-import { nullable, p, statement, t } from '../../../database/template.ts';
+import type { Run } from '../../../database/pool/database.ts';
+import { nullable, p, statement, t } from '../../../database/sql/template.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { MAX_GROUPS_OF_USER } from '../../../domain/groups/group.ts';
 import type { UserLine } from './user-line.ts';

@@ -1,8 +1,8 @@
 import { and, not, sql } from 'drizzle-orm';
-import { type Statement, whereEqual } from '../../../database/database.ts';
-import { walletChallenges } from '../../../database/login-schema.ts';
-import { users } from '../../../database/schema.ts';
-import { p, type RowOfType, statement } from '../../../database/template.ts';
+import { type Statement, whereEqual } from '../../../database/pool/database.ts';
+import { walletChallenges } from '../../../database/schema/login-schema.ts';
+import { users } from '../../../database/schema/schema.ts';
+import { p, type RowOfType, statement } from '../../../database/sql/template.ts';
 import { allowsMethod } from '../../../domain/applications/branding.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';

@@ -1,7 +1,7 @@
 /** Which links restore an e-mail address after several changes. Addresses are letters: the user begins with A. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { Database } from '../../../../src/database/database.ts';
+import { Database } from '../../../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../../../src/domain/audit/audit-event.ts';
 import { eraseUser } from '../../../../src/domain/lifecycle/end-user.ts';
 import { changeOwnEmail, updateUser } from '../../../../src/domain/users/update-user.ts';

@@ -1,13 +1,13 @@
 /** Decisions about a device that reach Postgres one after the other, although both browsers were asked before. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
-import { Database } from '../../../../src/database/database.ts';
+import { Database } from '../../../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../../../src/domain/audit/audit-event.ts';
-import { beginDeviceLogin } from '../../../../src/modules/oidc/domain/begin-device-login.ts';
-import { allowDevice, denyDevice } from '../../../../src/modules/oidc/domain/decide-device-login.ts';
-import { loginIntentIdsOf } from '../../../../src/modules/oidc/domain/device-codes.ts';
-import { findDeviceLogin } from '../../../../src/modules/oidc/domain/find-device-login.ts';
-import { deriveTokenKeys } from '../../../../src/modules/oidc/domain/token-keys.ts';
+import { beginDeviceLogin } from '../../../../src/modules/oidc/domain/devices/begin-device-login.ts';
+import { allowDevice, denyDevice } from '../../../../src/modules/oidc/domain/devices/decide-device-login.ts';
+import { loginIntentIdsOf } from '../../../../src/modules/oidc/domain/devices/device-codes.ts';
+import { findDeviceLogin } from '../../../../src/modules/oidc/domain/devices/find-device-login.ts';
+import { deriveTokenKeys } from '../../../../src/modules/oidc/domain/tokens/token-keys.ts';
 import { LAYOUT } from '../../../support/database.ts';
 import { adminClient, createTenant, createTestUser, startTestService } from '../../../support/service.ts';
 

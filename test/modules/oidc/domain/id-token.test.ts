@@ -3,8 +3,8 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { describe, expect, test } from 'vitest';
 import { presentScope, readScope } from '../../../../src/domain/grants/scope.ts';
-import { idTokenClaims, profileClaims } from '../../../../src/modules/oidc/domain/id-token.ts';
-import { OidcSigningKeys } from '../../../../src/modules/oidc/domain/signing-keys.ts';
+import { idTokenClaims, profileClaims } from '../../../../src/modules/oidc/domain/tokens/id-token.ts';
+import { OidcSigningKeys } from '../../../../src/modules/oidc/domain/tokens/signing-keys.ts';
 
 const createJwk = (kid: string) => ({
   ...generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'jwk' }),

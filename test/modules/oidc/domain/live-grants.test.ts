@@ -1,9 +1,9 @@
 /** How soon a grant that ends elsewhere is dead here. The clock is the test's. */
 import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { Run } from '../../../../src/database/database.ts';
+import type { Run } from '../../../../src/database/pool/database.ts';
 import type { LiveSessions } from '../../../../src/domain/sessions/live-sessions.ts';
-import { LiveGrants } from '../../../../src/modules/oidc/domain/live-grants.ts';
+import { LiveGrants } from '../../../../src/modules/oidc/domain/grants/live-grants.ts';
 import { stopTimer } from '../../../support/clock.ts';
 
 const STALENESS_MS = 5_000;

@@ -1,11 +1,11 @@
 /** What codes and tokens carry, and that nobody else can write one. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { createAccessToken, readAccessToken } from '../../../../src/modules/oidc/domain/access-token.ts';
-import { createCode, readCode } from '../../../../src/modules/oidc/domain/code.ts';
-import { createRefreshToken, readRefreshToken } from '../../../../src/modules/oidc/domain/refresh-token.ts';
-import type { SealKeys } from '../../../../src/modules/oidc/domain/sealed-bytes.ts';
-import { deriveTokenKeys } from '../../../../src/modules/oidc/domain/token-keys.ts';
+import { createAccessToken, readAccessToken } from '../../../../src/modules/oidc/domain/tokens/access-token.ts';
+import { createCode, readCode } from '../../../../src/modules/oidc/domain/tokens/code.ts';
+import { createRefreshToken, readRefreshToken } from '../../../../src/modules/oidc/domain/tokens/refresh-token.ts';
+import type { SealKeys } from '../../../../src/modules/oidc/domain/tokens/sealed-bytes.ts';
+import { deriveTokenKeys } from '../../../../src/modules/oidc/domain/tokens/token-keys.ts';
 
 const older = randomBytes(32);
 const newer = randomBytes(32);

@@ -1,7 +1,7 @@
 /** The answer to a login of OpenID Connect: a code, from Usher's own page or another one. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { readCode } from '../../../../src/modules/oidc/domain/code.ts';
-import { deriveTokenKeys } from '../../../../src/modules/oidc/domain/token-keys.ts';
+import { readCode } from '../../../../src/modules/oidc/domain/tokens/code.ts';
+import { deriveTokenKeys } from '../../../../src/modules/oidc/domain/tokens/token-keys.ts';
 import { MINUTE, SECOND } from '../../../support/clock.ts';
 import { formOf, LoginBrowser } from '../../../support/login-browser.ts';
 import { LoginFixture } from '../../../support/login-fixture.ts';
