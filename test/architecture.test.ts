@@ -48,8 +48,8 @@ const ALLOWED = [
   { folder: 'api/rpc', allowed: /^(gen|src)\/(?!api\/rest\/)/ },
 ];
 
-/** Every folder with code: its files and folders import each other in one direction only. */
-const orders = [...new Set(sources.map(({ path }) => dirname(path)))].sort().map(findOrder);
+/** Every folder: its files and folders import each other in one direction only. */
+const orders = [...new Set(sources.flatMap(({ path }) => foldersAbove(path)))].sort().map(findOrder);
 
 /** State that a process has once, and why. */
 const MODULE_STATE = {
@@ -205,6 +205,12 @@ function findModuleState(text: string): string[] {
 function arrowsFrom(folder: string, select: (file: SourceFile) => readonly string[]): string[] {
   const files = sources.filter(({ path }) => path.startsWith(folder));
   return files.flatMap((file) => select(file).map((imported) => `${file.path} -> ${imported}`));
+}
+
+/** The folders below `src` that a file is in, from the innermost. */
+function foldersAbove(path: string): string[] {
+  const folder = dirname(path);
+  return folder === 'src' ? [] : [folder, ...foldersAbove(folder)];
 }
 
 /** The folder below `src`, or the name of a file that stands alone. */

@@ -1,5 +1,4 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { handleShardsInTurn } from '../migrate/distribute.ts';
 import type { PostgresClient, QueryOptions } from '../sql/driver.ts';
 import { StandbyError } from '../sql/errors.ts';
 import type { Db } from '../sql/statement.ts';
@@ -10,6 +9,12 @@ export interface Timeouts {
   /** After this wait for a lock Postgres cancels the statement. 0 for no limit. */
   readonly lockTimeoutMs: number;
 }
+
+/**
+ * Without it, Citus refuses a transaction that changes several tables with foreign keys, and now and then a statement
+ * that changes a reference table and rows of several shards. On other databases it does nothing.
+ */
+export const handleShardsInTurn = (set: 'set' | 'set local') => `${set} citus.multi_shard_modify_mode = 'sequential'`;
 
 /**
  * Set in each transaction, whose statements find rows by an index, in its order. Postgres keeps the plans of statements: one

@@ -1,19 +1,35 @@
 import type { Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { DrizzleQueryError } from 'drizzle-orm';
-import type { PrimaryFinder } from '../primary/primary-finder.ts';
-import type { Primary } from '../primary/server-probe.ts';
 import { type PostgresClient, PostgresError } from '../sql/driver.ts';
 import { CallerGoneError, ConnectionFailedError, DeadlinePassedError, isConnectionFault } from '../sql/errors.ts';
 import type { PlaceholderValues, Statement, StatementExecution } from '../sql/statement.ts';
 import { awaitConnected, startSocket } from './connect-socket.ts';
 import { ConnectionSettings, type Timeouts } from './connection-settings.ts';
-import { type ClientTarget, openClientOf, verifyHost } from './open-client.ts';
+import { type ClientTarget, type DatabaseServer, openClientOf, verifyHost } from './open-client.ts';
+
+/** A server that is not a standby. */
+export interface Primary {
+  readonly server: DatabaseServer;
+  /** The system identifier of Postgres, which standbys share with their primary. Empty if the database has none. */
+  readonly systemId: string;
+  /** Each promotion begins a higher timeline. 0 if the database has none. */
+  readonly timeline: number;
+}
+
+/** Tells which server is the primary. */
+export interface Primaries {
+  find(): Promise<Primary>;
+  /** Discards what it has found, so that the next `find` searches again. */
+  forget(): void;
+  /** Returns whether a newer primary has been seen. */
+  isOld(primary: Primary): boolean;
+}
 
 export interface ConnectionOptions extends Timeouts {
   /** The name that `pg_stat_activity` shows. */
   readonly name: string;
-  readonly primary: PrimaryFinder;
+  readonly primary: Primaries;
 }
 
 /** A statement that Postgres has not answered yet. */
@@ -40,7 +56,7 @@ export class Connection {
   readonly #prepared = new Map<Statement<unknown>, { execute(parameters: PlaceholderValues): Promise<unknown> }>();
   #socket: Socket | undefined;
   #primary: Primary | undefined;
-  readonly #finder: PrimaryFinder;
+  readonly #primaries: Primaries;
   #isGivenUp = false;
 
   constructor(target: ClientTarget, { name, primary, ...timeouts }: ConnectionOptions) {
@@ -52,7 +68,7 @@ export class Connection {
       socket: () => this.#openSocket(),
       connection: { application_name: name },
     };
-    this.#finder = primary;
+    this.#primaries = primary;
     this.#client = openClientOf(target, options);
     this.#settings = new ConnectionSettings(this.#client, timeouts, target);
   }
@@ -78,7 +94,7 @@ export class Connection {
 
   /** Whether another server has replaced this connection's server as the primary. */
   get isOutdated(): boolean {
-    return this.#primary !== undefined && this.#finder.isOld(this.#primary);
+    return this.#primary !== undefined && this.#primaries.isOld(this.#primary);
   }
 
   /** Rejects with the error of postgres.js, or with DeadlinePassedError once `abandonLate` is called. */
@@ -180,7 +196,7 @@ export class Connection {
 
   async #openSocket(): Promise<Socket> {
     if (this.#socket) throw new ConnectionFailedError('The connection was lost');
-    this.#primary = await this.#finder.find();
+    this.#primary = await this.#primaries.find();
     const { server } = this.#primary;
     if (this.#isGivenUp) throw new ConnectionFailedError('The connection was given up');
     verifyHost(this.#client, server);

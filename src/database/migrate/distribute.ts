@@ -1,5 +1,6 @@
 /** Turns the tables of a database on a Citus coordinator into reference and distributed tables. */
 import { getTableName } from 'drizzle-orm';
+import { handleShardsInTurn } from '../connection/connection-settings.ts';
 import { readTarget } from '../connection/open-client.ts';
 import { openSingleConnection } from '../connection/open-single-connection.ts';
 import { describeFailure } from '../connection/start-failure.ts';
@@ -7,12 +8,6 @@ import { PrimaryFinder } from '../primary/primary-finder.ts';
 import { TABLES } from '../schema/tables.ts';
 import type { PostgresClient } from '../sql/driver.ts';
 import { JOURNAL } from './journal.ts';
-
-/**
- * Without it, Citus refuses a transaction that changes several tables with foreign keys, and now and then a statement
- * that changes a reference table and rows of several shards. On other databases it does nothing.
- */
-export const handleShardsInTurn = (set: 'set' | 'set local') => `${set} citus.multi_shard_modify_mode = 'sequential'`;
 
 export interface Distribution {
   readonly table: string;

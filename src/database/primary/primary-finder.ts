@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Primary } from '../connection/connection.ts';
 import { type ClientTarget, type DatabaseServer, describeServer } from '../connection/open-client.ts';
 import { PostgresError } from '../sql/driver.ts';
 import { ConnectionFailedError, StandbyError } from '../sql/errors.ts';
-import { type Primary, ServerProbe } from './server-probe.ts';
+import { ServerProbe } from './server-probe.ts';
 
 /** How long a search waits for the other servers once a first primary has answered. */
 const GRACE_MS = 50;

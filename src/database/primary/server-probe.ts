@@ -1,3 +1,4 @@
+import type { Primary } from '../connection/connection.ts';
 import { type ClientTarget, type DatabaseServer, describeServer } from '../connection/open-client.ts';
 import { openSingleConnection } from '../connection/open-single-connection.ts';
 import { type PostgresClient, PostgresError } from '../sql/driver.ts';
@@ -5,15 +6,6 @@ import { ConnectionFailedError, StandbyError } from '../sql/errors.ts';
 
 /** How long a server may take to say whether it is the primary. */
 const TIMEOUT_MS = 2_000;
-
-/** A server that is not a standby. */
-export interface Primary {
-  readonly server: DatabaseServer;
-  /** The system identifier of Postgres, which standbys share with their primary. Empty if the database has none. */
-  readonly systemId: string;
-  /** Each promotion begins a higher timeline. 0 if the database has none. */
-  readonly timeline: number;
-}
 
 /** Asks one server whether it is a primary. The connection stays open for later questions. */
 export class ServerProbe {
