@@ -1,5 +1,4 @@
 import { parseAdminKeys } from './admin-rights.ts';
-import { AUDIT_SETTINGS } from './audit-settings.ts';
 import { DEFAULT_SCHEMA } from './database-url.ts';
 import { parseEmailDomains } from './email-domains.ts';
 import {
@@ -15,16 +14,112 @@ import {
   parseNetworks,
   parseOneOf,
   parseOrigins,
+  parseProxyUrl,
   parsePublicUrl,
   parseSchema,
   parseSessionMaxAge,
   parseSmtpUrl,
+  splitList,
 } from './parse-setting.ts';
 import { parseAdminKey, parseEncryptionKeys } from './secrets.ts';
 import { setting, type ValuesOf } from './setting.ts';
 import { parseAuthSigningKeys, parseOidcSigningKeys } from './signing-keys.ts';
-import { TIMEOUT_SETTINGS } from './timeout-settings.ts';
-import { WEBHOOK_SETTINGS } from './webhook-settings.ts';
+
+const WEBHOOK_SETTINGS = {
+  webhookDelivery: setting('WEBHOOK_DELIVERY', parseBoolean, '`false`: this process sends no webhooks.', {
+    default: true,
+  }),
+  webhookConcurrency: setting(
+    'WEBHOOK_CONCURRENCY',
+    integerBetween(1, 4_096),
+    'Concurrent attempts to quick endpoints, per process.',
+    {
+      default: 128,
+    },
+  ),
+  webhookAllowedNetworks: setting(
+    'WEBHOOK_ALLOWED_NETWORKS',
+    parseNetworks,
+    'Internal CIDR ranges, comma-separated, that webhooks may be sent to.',
+    { defaultText: 'none; loopback, if embedded' },
+  ),
+  webhookProxyUrl: setting(
+    'WEBHOOK_PROXY_URL',
+    parseProxyUrl,
+    'HTTP proxy through which webhooks are sent. Then the proxy must refuse internal addresses.',
+  ),
+  webhooksPerApplication: setting(
+    'WEBHOOKS_PER_APPLICATION',
+    integerBetween(1, 100_000),
+    'How many webhooks an application may have.',
+    { default: 1_000 },
+  ),
+  webhookTimeoutMs: setting('WEBHOOK_TIMEOUT_MS', integerBetween(100, 60_000), 'The longest an attempt may take.', {
+    default: 15_000,
+  }),
+  webhookRetrySchedule: setting(
+    'WEBHOOK_RETRY_SCHEDULE',
+    (text): readonly number[] => splitList(text).map(integerBetween(0, 604_800)),
+    'Seconds before each attempt, comma-separated.',
+    {
+      default: [0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400],
+      defaultText: 'ten attempts in three days',
+    },
+  ),
+  webhookLogDays: setting('WEBHOOK_LOG_DAYS', integerBetween(1, 365), 'Days that deliveries are kept.', {
+    default: 14,
+  }),
+};
+
+const MAX_TIMEOUT_MS = 600_000;
+/** With less, a start fails at its first statements. */
+const MIN_REQUEST_TIMEOUT_MS = 100;
+/** Clients get this long for their first request, so idle connections are kept no shorter. */
+const MIN_KEEP_ALIVE_MS = 7_000;
+const MAX_KEEP_ALIVE_MS = 86_400_000;
+
+const TIMEOUT_SETTINGS = {
+  requestTimeoutMs: setting(
+    'REQUEST_TIMEOUT_MS',
+    integerBetween(MIN_REQUEST_TIMEOUT_MS, MAX_TIMEOUT_MS),
+    'The longest a call may take.',
+    {
+      default: 5_000,
+    },
+  ),
+  keepAliveTimeoutMs: setting(
+    'KEEP_ALIVE_TIMEOUT_MS',
+    integerBetween(MIN_KEEP_ALIVE_MS, MAX_KEEP_ALIVE_MS),
+    'How long a connection may be idle. It must exceed the idle timeout of a [load balancer](src/http/README.md#behind-a-load-balancer).',
+    { default: 75_000 },
+  ),
+  shutdownDelayMs: setting(
+    'SHUTDOWN_DELAY_MS',
+    integerBetween(0, MAX_TIMEOUT_MS),
+    'How long a shutdown still accepts calls after readiness fails.',
+    { default: 0 },
+  ),
+  shutdownTimeoutMs: setting(
+    'SHUTDOWN_TIMEOUT_MS',
+    integerBetween(1, MAX_TIMEOUT_MS),
+    'How long a shutdown waits for calls in flight.',
+    { default: 10_000 },
+  ),
+};
+
+const MAX_DAYS = 36_500;
+
+const AUDIT_SETTINGS = {
+  auditLogDays: setting('AUDIT_LOG_DAYS', integerBetween(1, MAX_DAYS), 'Days that the audit log keeps events.', {
+    default: 400,
+  }),
+  signInLogDays: setting(
+    'SIGN_IN_LOG_DAYS',
+    integerBetween(1, MAX_DAYS),
+    'Days that the audit log keeps sign-ins and renewals; `AUDIT_LOG_DAYS` at most.',
+    { default: 90 },
+  ),
+};
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 

@@ -1,10 +1,13 @@
 /** A batch claims a queue, sends its due deliveries, and settles them. No transaction is open while it sends. */
+
+import { sql } from 'drizzle-orm';
 import type { Run } from '../database/pool/database.ts';
+import { p, statement } from '../database/sql/template.ts';
 import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
-import { AttemptsInFlight } from './in-flight.ts';
+import { asDueAgain } from '../domain/webhooks/delivery.ts';
+import type { EndedAttempt } from './delivery-state.ts';
 import type { Lease } from './leases.ts';
-import { claimQueue, selectDueDeliveries, selectEndpoint, selectFirstDelivery } from './queue.ts';
-import { redeliverBatch } from './redeliver-batch.ts';
+import { claimQueue, type DueDelivery, selectDueDeliveries, selectEndpoint, selectFirstDelivery } from './queue.ts';
 import { type SendParts, sendDelivery, toTarget } from './send-delivery.ts';
 import { BatchSettler, type Claim, type SettleParts } from './settle-batch.ts';
 import type { BatchSlots } from './slots.ts';
@@ -106,4 +109,78 @@ async function selectBatch(run: Run, queue: { applicationId: string; webhookId: 
   const [first] = await run(selectFirstDelivery, queue);
   if (!first?.isDue) return { endpoint, due: [], inOrder: true, isBlocked: false };
   return { endpoint, due: first.isFirst ? [first] : [], inOrder: true, isBlocked: !first.isFirst };
+}
+
+/** Redelivery of failed deliveries. The queue stores which ones; the lease holder makes them pending, batch by batch. */
+const BATCH_SIZE = 1_000;
+
+const batchSize = sql.raw(`${BATCH_SIZE}`);
+const isCut = sql`(select count(*) from chosen) = ${batchSize}`;
+
+/** Makes a batch of failed deliveries pending again. */
+const redeliverBatch = statement('redeliver_batch')`
+  with job as (
+    select redeliver_since as since, redeliver_until as until from webhook_queues
+    where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
+      and lease = ${p.uuid('lease')} and redeliver_since is not null
+    for update
+  ), chosen as (
+    select message_id, created_at from webhook_deliveries, job
+    where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')} and status = 'failed'
+      and created_at >= since and created_at <= until
+    order by created_at, message_id limit ${batchSize}
+  ), renewed as (
+    update webhook_deliveries set ${asDueAgain(p.instant('now'))}
+    where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
+      and message_id = any(array(select message_id from chosen)) and status = 'failed'
+  ), moved as (
+    -- The next batch begins at the last instant of this one. Otherwise deliveries that fail again would be chosen forever.
+    update webhook_queues set
+      redeliver_since = case when ${isCut} then (select max(created_at) from chosen) end,
+      redeliver_until = case when ${isCut} then redeliver_until end
+    where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
+      and exists (select 1 from job)
+  )
+  select from job`;
+
+/** Attempts in flight, each for one delivery. */
+class AttemptsInFlight {
+  readonly #left = new Map<DueDelivery, Promise<void>>();
+  #ended: EndedAttempt[] = [];
+
+  constructor(deliveries: readonly DueDelivery[], attempt: (delivery: DueDelivery) => Promise<EndedAttempt>) {
+    for (const delivery of deliveries) {
+      const ended = attempt(delivery).then((endedAttempt) => {
+        this.#ended.push(endedAttempt);
+        this.#left.delete(delivery);
+      });
+      // Callers see the error from `waitForOne` or `waitForAll`. This handler only prevents an unhandled rejection.
+      ended.catch(() => {});
+      this.#left.set(delivery, ended);
+    }
+  }
+
+  /** The deliveries whose attempts have not ended. */
+  get left(): readonly DueDelivery[] {
+    return [...this.#left.keys()];
+  }
+
+  /** Returns the attempts that have ended since the last call. */
+  takeEnded(): readonly EndedAttempt[] {
+    const ended = this.#ended;
+    this.#ended = [];
+    return ended;
+  }
+
+  /** Resolves when an attempt ends. */
+  async waitForOne(): Promise<void> {
+    await Promise.race(this.#left.values());
+  }
+
+  /** Resolves when all attempts have ended, or after the timeout. */
+  async waitForAll(timeoutMs: number): Promise<void> {
+    const late = Promise.withResolvers<void>();
+    const timer = setTimeout(late.resolve, timeoutMs);
+    await Promise.race([Promise.all(this.#left.values()), late.promise]).finally(() => clearTimeout(timer));
+  }
 }

@@ -1,4 +1,6 @@
 /** Settles a batch: stores results, releases the queue, logs attempts, and disables a webhook that has failed for days. */
+
+import { sql } from 'drizzle-orm';
 import type { Logger } from 'pino';
 import {
   DatabaseUnavailableError,
@@ -6,11 +8,12 @@ import {
   type Run,
   type Statement,
 } from '../database/pool/database.ts';
-import { BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
+import { DAY_MS } from '../database/schema/table-facts.ts';
+import { p, statement } from '../database/sql/template.ts';
+import { auditEvent, BY_USHER, withAudit } from '../domain/audit/audit-event.ts';
+import { findUserOf, removeBodiesOfErased } from '../domain/users/response-bodies.ts';
 import { pause } from '../pause.ts';
-import { logAttempts } from './attempt-log.ts';
 import { type EndedAttempt, EXPIRED, isRefusal, markInFlight, postpone, toDeliveryState } from './delivery-state.ts';
-import { disableWebhook, reasonToDisable } from './disable-webhook.ts';
 import type { Lease } from './leases.ts';
 import type { ClaimedQueue, DueDelivery } from './queue.ts';
 import { backoffMs } from './retry-schedule.ts';
@@ -166,3 +169,64 @@ function toOutcome(completed: readonly EndedAttempt[]): BatchOutcome | null {
   if (outcomes.some(({ error }) => error === null)) return 'success';
   return outcomes.some(isRefusal) ? 'refused' : 'failure';
 }
+
+// Disables a webhook whose endpoint has failed for days or answered 410.
+
+/** A webhook is disabled when every delivery has failed for this long. */
+const MAX_FAILING_MS = 5 * DAY_MS;
+
+/** Returns the reason to disable the webhook after these attempts, or undefined. */
+function reasonToDisable(completed: readonly EndedAttempt[], failingSince: Date | null, now: Date): string | undefined {
+  if (completed.some(({ outcome }) => outcome.statusCode === 410)) return 'The endpoint answered with status 410';
+  const isCounted = completed.some(({ delivery }) => !delivery.isManual);
+  const failingMs = failingSince === null ? 0 : now.getTime() - failingSince.getTime();
+  return isCounted && failingMs >= MAX_FAILING_MS ? 'Every delivery failed for 5 days' : undefined;
+}
+
+/** Keeps deliveries pending. Changes nothing if the webhook is inactive or deleted. Run this with `withAudit`. */
+const disableWebhook = statement('disable_webhook')`
+  with disabled as (
+    update webhooks set is_active = false, disabled_reason = ${p.text('reason')}, updated_at = ${p.instant('now')}
+    where application_id = ${p.uuid('applicationId')} and id = ${p.text('webhookId')} and is_active
+    returning id
+  ), stopped as (
+    update webhook_queues set next_at = null, lease = null
+    where application_id = ${p.uuid('applicationId')} and webhook_id = ${p.text('webhookId')}
+      and exists (select 1 from disabled)
+  ), ${auditEvent({ resource: sql`id`, from: sql`disabled` })}
+  select from disabled`;
+
+async function logAttempts(
+  run: Run,
+  ids: { readonly applicationId: string; readonly webhookId: string },
+  completed: readonly EndedAttempt[],
+): Promise<void> {
+  if (completed.length === 0) return;
+  const attempts = completed.map(toLoggedAttempt);
+  await run(insertAttempts, { ...ids, attempts });
+  // An erasure that ran concurrently has not seen the inserted response bodies.
+  const userIds = attempts.flatMap(({ user_id }) => user_id ?? []);
+  if (userIds.length > 0) await run(removeBodiesOfErased, { ...ids, userIds });
+}
+
+/** Returns the row of an attempt, with the column names as keys. */
+function toLoggedAttempt({ delivery, at, durationMs, outcome }: EndedAttempt) {
+  return {
+    message_id: delivery.messageId,
+    attempted_at: at,
+    duration_ms: durationMs,
+    status_code: outcome.statusCode,
+    error: outcome.error,
+    response_body: outcome.responseBody,
+    user_id: outcome.responseBody ? findUserOf(delivery) : null,
+  };
+}
+
+const insertAttempts = statement('insert_attempts')`
+  insert into webhook_attempts
+    (application_id, webhook_id, message_id, attempted_at, duration_ms, status_code, error, response_body, user_id)
+  select ${p.uuid('applicationId')}, ${p.text('webhookId')}, attempt.*
+  from json_to_recordset(${p.json('attempts')}) as attempt (message_id bigint, attempted_at timestamptz,
+    duration_ms integer, status_code smallint, error text, response_body text, user_id uuid)
+  -- A write that returns no rows would wait for a later commit: see PrimaryLease.
+  returning id`;

@@ -4,7 +4,6 @@ import { Batch, type DeliveryParts } from './batch.ts';
 import { FIRST_APPLICATION, fanOut, findApplications } from './fan-out.ts';
 import { Leases } from './leases.ts';
 import { type DueQueue, selectDueQueues } from './queue.ts';
-import { Repeater } from './repeater.ts';
 import { type BatchSlots, ENDPOINT_KINDS, Slots } from './slots.ts';
 
 /** How often the worker looks for due retries, and for messages of other processes. */
@@ -172,5 +171,36 @@ export class DeliveryWorker {
   /** Runs `work`. A failure ends neither the worker nor other work: the next poll tries again. */
   async #logFailureOf(work: () => Promise<void>): Promise<void> {
     await work().catch((error) => this.#options.logger.warn({ err: error }, 'webhook delivery failed'));
+  }
+}
+
+/** Runs `work` at most once at a time. A trigger during a run causes one more run. */
+class Repeater {
+  readonly #work: () => Promise<void>;
+  #running: Promise<void> | undefined;
+  #isWorkLeft = false;
+  #isStopped = false;
+
+  constructor(work: () => Promise<void>) {
+    this.#work = work;
+  }
+
+  trigger(): void {
+    this.#isWorkLeft = true;
+    this.#running ??= this.#run();
+  }
+
+  /** Starts no further run. Resolves when the current one has ended. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#isWorkLeft && !this.#isStopped) {
+      this.#isWorkLeft = false;
+      await this.#work();
+    }
+    this.#running = undefined;
   }
 }

@@ -1,10 +1,20 @@
 /** The HTTP/1.1 server, which accepts the connections of both protocols. */
-import { createServer as createHttpServer, type Server, type ServerOptions, type ServerResponse } from 'node:http';
+
+import { randomUUID } from 'node:crypto';
+import {
+  createServer as createHttpServer,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 import { CLIENT_TIMEOUT_MS, type HttpConnections, SWEEP_INTERVAL_MS } from './connections.ts';
-import type { RenderError } from './errors.ts';
-import { answerUnparsableRequest, sendRawError } from './raw-error.ts';
+import { HTTP_ERRORS, type HttpErrorReason, type RenderError } from './errors.ts';
+import { commonHeadersOf } from './exchange.ts';
 import { MAX_HEADER_BYTES, requestIdOf } from './request-head.ts';
 import { type Certificate, toSecureContext } from './tls.ts';
 
@@ -85,3 +95,38 @@ function answerAfter(earlier: ServerResponse | undefined, answer: () => void): v
 function isTimeout(error: NodeJS.ErrnoException): boolean {
   return error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
 }
+
+// Answers HTTP/1.1 requests for which Node creates no response object, such as requests that cannot be parsed.
+
+/** Writes the response to the socket, and closes it. */
+function sendRawError(
+  socket: Duplex,
+  reason: HttpErrorReason,
+  renderError: RenderError,
+  requestId: string = randomUUID(),
+): void {
+  const [status] = HTTP_ERRORS[reason];
+  const body = renderError(reason);
+  const headers = {
+    ...commonHeadersOf(requestId, socket instanceof TLSSocket),
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n'));
+}
+
+/** Answers an error of Node's parser with Usher's error body. */
+function answerUnparsableRequest(error: NodeJS.ErrnoException, socket: Socket, renderError: RenderError): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  sendRawError(socket, REASONS[error.code ?? ''] ?? 'BAD_REQUEST', renderError);
+}
+
+const REASONS: Readonly<Record<string, HttpErrorReason>> = {
+  HPE_HEADER_OVERFLOW: 'HEADERS_TOO_LARGE',
+  ERR_HTTP_REQUEST_TIMEOUT: 'REQUEST_TIMEOUT',
+};

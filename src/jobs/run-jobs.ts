@@ -1,4 +1,6 @@
+import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
+import { isKeyPair } from '../config/certificate.ts';
 import type { Config } from '../config/config.ts';
 import { parseEmailDomains } from '../config/email-domains.ts';
 import type { Database } from '../database/pool/database.ts';
@@ -7,8 +9,7 @@ import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
 import type { SignUpRules } from '../domain/login/sign-up-rules.ts';
 import type { Certificate } from '../http/tls.ts';
 import type { OpenNotices } from '../mail/open-mail.ts';
-import { runCertificateRenewal } from './certificate-renewal.ts';
-import { runClockJob } from './clock.ts';
+import { pause } from '../pause.ts';
 import { type ExpiryOptions, runExpiryJob } from './expiry.ts';
 import { runKeyRotation } from './key-rotation.ts';
 import { runUnfinishedChanges } from './unfinished-changes.ts';
@@ -94,4 +95,44 @@ export async function runJobs(
     jobs.push(watch);
   }
   await Promise.all(jobs);
+}
+
+const INTERVAL_MS = 1_000;
+const TIMEOUT_MS = 1_000;
+
+/** Measures the clock of Postgres every second. While Postgres is unavailable, earlier measurements apply. */
+export async function runClockJob(clock: Pick<DatabaseClock, 'measure'>, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await pause(INTERVAL_MS, signal);
+    await clock.measure(performance.now() + TIMEOUT_MS).catch(() => {});
+  }
+}
+
+/** Loads renewed certificates without a restart. */
+interface CertificateRenewalOptions {
+  readonly signal: AbortSignal;
+  /** Throws if the certificate cannot be used. */
+  readonly use: (certificate: Certificate) => void;
+  readonly onRenewed: (validTo: string) => void;
+  /** Called if the new certificate cannot be used. The previous one stays in use. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Calls `use` with the certificate whenever its files change, until the signal is aborted. */
+async function runCertificateRenewal(
+  { cert, key, files }: NonNullable<Config['tls']>,
+  { signal, use, onRenewed, onError }: CertificateRenewalOptions,
+): Promise<void> {
+  if (!files) return;
+  await watchFiles([files.cert, files.key], {
+    signal,
+    seen: [cert, key],
+    use(newCert = '', newKey = '') {
+      const renewed = { cert: newCert, key: newKey };
+      if (!isKeyPair(renewed)) throw new Error('The files hold no certificate with its key');
+      use(renewed);
+      onRenewed(new X509Certificate(newCert).validTo);
+    },
+    onError,
+  });
 }

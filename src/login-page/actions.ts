@@ -1,16 +1,20 @@
 /** The actions of the login page, one per row. */
 import { cancelLogin } from '../domain/login/cancel-login.ts';
-import { createLoginCode } from '../domain/login/create-login-code.ts';
+import { createLoginCode, type LoginCode } from '../domain/login/create-login-code.ts';
+import { createMuteToken, endMute, findMute, muteAddress } from '../domain/login/muted-addresses.ts';
 import { nameNewUser } from '../domain/login/name-new-user.ts';
+import { recordSending } from '../domain/login/record-sending.ts';
 import { redeemLoginCode } from '../domain/login/redeem-login-code.ts';
+import { createCodeMail } from '../mail/code-mail.ts';
+import type { MailError } from '../mail/mail-error.ts';
 import type { Action } from './action.ts';
 import { continueAfter } from './leave-signed-in.ts';
 import { pickFields } from './login-context.ts';
-import type { LoginRequest } from './login-request.ts';
-import { mute, showMute, unmute } from './mute.ts';
+import { type LoginRequest, loginPathOf } from './login-request.ts';
+import { toMailApplication } from './page-application.ts';
+import { renderMute } from './pages/mute.ts';
 import { redirectToForm } from './redirect-to-form.ts';
-import { sendRedirect } from './responses.ts';
-import { sendCodeMail } from './send-code-mail.ts';
+import { sendPage, sendRedirect } from './responses.ts';
 import { showForm } from './show-form.ts';
 
 export const ACTIONS: readonly Action[] = [
@@ -61,4 +65,76 @@ async function nameUser(request: LoginRequest): Promise<void> {
 async function cancel(request: LoginRequest): Promise<void> {
   const { call, parts, fields } = request;
   sendRedirect(request.context, (await cancelLogin(call, parts.tokens, fields)).redirectUrl);
+}
+
+/** The limit for the statement that records the result of an e-mail. */
+const TIMEOUT_MS = 5_000;
+
+/** Sends the code in the background. For a decoy it does the same work but sends nothing. */
+function sendCodeMail({ call, context, languages, parts }: LoginRequest, code: LoginCode): void {
+  const { authPageUrl, codes, database, mailer } = parts;
+  const { email, isDecoy, intent, row } = code;
+  const language = languages.languageFor(intent.locale);
+  const mail = createCodeMail({
+    to: email,
+    code: code.code,
+    language,
+    application: toMailApplication(intent, language),
+    host: new URL(authPageUrl).host,
+    muteUrl: `${authPageUrl}/mute?t=${createMuteToken(codes.keys, email, call.now)}`,
+  });
+  const onEnd = async (error?: MailError) => {
+    // A refusal of this one e-mail is not recorded. A decoy never gets one, so the page would reveal that a user exists.
+    if (error && !error.isOfServer) return;
+    const run = database.within(performance.now() + TIMEOUT_MS);
+    await recordSending({ run }, row, error === undefined);
+  };
+  mailer.send(mail, { requestId: context.requestId, isDecoy, onEnd });
+}
+
+// The page behind the link in an e-mail that stops such e-mails for a day. The page belongs to no login.
+
+/** Shows a button. To open the link changes nothing, because scanners of e-mails open links. */
+async function showMute(request: LoginRequest): Promise<void> {
+  const { call, parts } = request;
+  const until = await findMute(call, parts.codes.keys, pickFields(request, 't').t);
+  sendMutePage(request, until);
+}
+
+function mute(request: LoginRequest): Promise<void> {
+  return change(request, muteAddress);
+}
+
+function unmute(request: LoginRequest): Promise<void> {
+  return change(request, endMute);
+}
+
+async function change(request: LoginRequest, verb: typeof muteAddress | typeof endMute): Promise<void> {
+  const { context, call, languages, parts } = request;
+  const { t } = pickFields(request, 't');
+  const isKnown = await verb(call, parts.codes.keys, t);
+  const query = new URLSearchParams({
+    t,
+    ...(languages.chosen && { lang: languages.chosen }),
+  });
+  if (isKnown) sendRedirect(context, `${pathOf(request)}?${query}`);
+  else sendMutePage(request, undefined);
+}
+
+function sendMutePage(request: LoginRequest, until: Date | null | undefined): void {
+  const { context, call, browser, languages, place } = request;
+  const view = {
+    language: languages.languageFor(),
+    place,
+    path: pathOf(request),
+    linkToken: pickFields(request, 't').t,
+    formToken: browser.formToken,
+    now: call.now,
+    until,
+  };
+  sendPage(context, until === undefined ? 404 : 200, renderMute(view));
+}
+
+function pathOf({ parts }: LoginRequest): string {
+  return `${loginPathOf(parts)}/mute`;
 }

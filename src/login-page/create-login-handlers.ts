@@ -2,13 +2,15 @@ import { Admission } from '../api/admission.ts';
 import type { Config } from '../config/config.ts';
 import type { Secrets } from '../config/secrets.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
-import type { PathHandler } from '../http/http-context.ts';
+import { headerOf } from '../http/exchange.ts';
+import type { HttpContext, PathHandler } from '../http/http-context.ts';
+import { readLanguageChoice } from './language-choice.ts';
 import { createLoginPage, type LoginPageServices } from './login-page.ts';
 import type { LoginPageParts } from './login-request.ts';
 import { createLogoHandler } from './logo.ts';
-import { serveNotFoundPage } from './not-found-page.ts';
 import type { PageOffer } from './page-offer.ts';
 import type { PageParts } from './page-parts.ts';
+import { sendErrorPage } from './responses.ts';
 
 /** Limits requests in flight, because the calls of applications use the same connections to Postgres. */
 const LIMITS = { min: 100, max: 100 };
@@ -43,4 +45,19 @@ function createSignInParts({ databaseUrl, loginMethods, smtp }: Config, encrypti
     codes: { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor },
     methods: loginMethods,
   };
+}
+
+// The page at a path that nothing serves, for browsers. Programs get the error body.
+
+/** A form that is sent there keeps the path, whatever it is. */
+const SAME_PATH = { path: '?', query: [] };
+
+/** Must be asked last. Only browsers name HTML as what they want. */
+async function serveNotFoundPage(context: HttpContext): Promise<boolean> {
+  const { method } = context.request;
+  const isBrowser = /\btext\/html\b/i.test(headerOf(context, 'accept') ?? '');
+  if ((method !== 'GET' && method !== 'HEAD') || !isBrowser) return false;
+  const language = readLanguageChoice(context, context.query).languageFor();
+  sendErrorPage(context, 'wrong-path', { language, place: SAME_PATH });
+  return true;
 }

@@ -1,10 +1,11 @@
 /** The HTTP handler of the login page: limits, CSRF checks and errors, for all actions of `actions.ts`. */
-
 import type { Admission } from '../api/admission.ts';
 import { outcomeOf, toCallError } from '../api/call-errors.ts';
-import type { CallOutcome } from '../api/call-info.ts';
+import type { CallInfo, CallOutcome } from '../api/call-info.ts';
 import { beginCall, type CallLog, runInSpan } from '../api/call-log.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
+import { withAudit } from '../domain/audit/audit-event.ts';
+import type { Call } from '../domain/core/call.ts';
 import { ServiceError } from '../domain/core/errors.ts';
 import { HttpError } from '../http/errors.ts';
 import type { HttpContext, PathHandler } from '../http/http-context.ts';
@@ -13,9 +14,8 @@ import type { Action, Remark } from './action.ts';
 import { ACTIONS } from './actions.ts';
 import { bindAnswer } from './answer-cookie.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
-import { createLoginCall } from './create-login-call.ts';
 import { showDeadEnd } from './dead-end.ts';
-import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
+import { type LanguageChoice, readLanguageChoice, rememberLanguage } from './language-choice.ts';
 import { readLoginFields } from './login-context.ts';
 import { type LoginPageParts, type LoginRequest, loginPathOf } from './login-request.ts';
 import { createPartActions, type PageOffer } from './page-offer.ts';
@@ -156,4 +156,22 @@ async function runAction(action: Action, request: LoginRequest): Promise<Remark 
     await answerProblem(request, action.form, error);
     return error;
   }
+}
+
+/** Returns the call of an action. @param action the name of the action in the audit log */
+function createLoginCall(
+  { clock, count, database, notices }: LoginPageParts & Pick<CallLog, 'count'>,
+  action: string,
+  { deadline, isGone, requestId }: Pick<CallInfo, 'deadline' | 'isGone' | 'requestId'>,
+  languages: LanguageChoice,
+): Call {
+  const now = clock();
+  // The audit log stores no addresses of users: they are personal data, which only sessions store.
+  const auditActor = { actorType: 'login_page', actor: '', action, ipAddress: '', requestId, now } as const;
+  return {
+    run: withAudit(database.within(deadline, { isGone }), auditActor),
+    now,
+    notices: notices && { ...notices, toLanguage: (locale) => languages.languageFor(locale).tag },
+    count: (counted) => count?.(counted, now),
+  };
 }

@@ -66,7 +66,7 @@ import { readNames } from '../../src/modules/console/statements/read-names.ts';
 import { readQueueState } from '../../src/modules/console/statements/read-queue-state.ts';
 import { readTotals } from '../../src/modules/console/statements/read-totals.ts';
 import { openDemo } from '../../src/modules/demo/demo.ts';
-import { makeExampleValues } from '../../src/modules/demo/example-values.ts';
+import { makeExampleValues } from '../../src/modules/demo/module.ts';
 import { selectEnds } from '../../src/modules/messages/domain/message-feeds.ts';
 import { readMessages } from '../../src/modules/messages/domain/read-messages.ts';
 import { createPageOffers } from '../../src/modules/open-modules.ts';

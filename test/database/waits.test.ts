@@ -8,8 +8,7 @@ import {
   TICK_MS,
 } from '../../src/database/connection/pipelined-connection.ts';
 import { migrateDatabase } from '../../src/database/migrate/migrate.ts';
-import { Database } from '../../src/database/pool/database.ts';
-import { selectTime } from '../../src/database/pool/select-time.ts';
+import { Database, selectTime } from '../../src/database/pool/database.ts';
 import { PrimaryFinder } from '../../src/database/primary/primary-finder.ts';
 import { PrimaryLease } from '../../src/database/primary/primary-lease.ts';
 import { startSocketServer } from '../support/mail-server.ts';

@@ -1,5 +1,5 @@
 /** The page that asks for consent to a client that nobody has registered. */
-import { type ConsentView, renderConsent } from '../../src/modules/oidc/pages/render-consent.ts';
+import { type ConsentView, renderConsent } from '../../src/modules/oidc/pages/consent.ts';
 import type { Language } from '../../src/texts/texts.ts';
 import { BAKERY, SHOP } from './brands.ts';
 import type { Screen } from './screens.ts';

@@ -8,13 +8,12 @@ import { openSingleConnection } from '../connection/open-single-connection.ts';
 import { describeFailure } from '../connection/start-failure.ts';
 import { isNetworkError, type WaitOptions, waitForPrimary } from '../primary/wait-for-primary.ts';
 import type { PostgresClient } from '../sql/driver.ts';
+import { sqlStateOf } from '../sql/errors.ts';
 import type { Layout } from '../sql/statement.ts';
 import { isRefusedByCitus, turnStatisticsOff } from './citus-statistics.ts';
-import { createIndexes, isConcurrent } from './concurrent-indexes.ts';
 import { distributeNewTables, isOnCitus } from './distribute.ts';
 import { createJournal, hasTable, JOURNAL, selectPending } from './journal.ts';
 import { requirePreparedStatements, requireReleased, requireUsable } from './require-usable.ts';
-import { awaitCancelledVacuum, isLockConflict, TABLE_LOCK_TIMEOUT_MS } from './table-locks.ts';
 
 export interface MigrationOptions {
   /** The Postgres schema of the tables. */
@@ -193,4 +192,75 @@ async function describeHolder(client: PostgresClient): Promise<string> {
     where locktype = 'advisory' and objid = ${ADVISORY_LOCK} and granted
       and database = (select oid from pg_database where datname = current_database())`;
   return holder ? ` (Postgres process ${holder.pid}${holder.address ? ` of ${holder.address}` : ''})` : '';
+}
+
+// How long a migration waits for tables that other connections use.
+
+/**
+ * How long a migration waits for a table. Statements of other replicas wait behind the migration, so this must be well
+ * below their LOCK_TIMEOUT_MS.
+ */
+const TABLE_LOCK_TIMEOUT_MS = 30;
+
+/** How long a cancelled autovacuum takes to end on a busy machine. */
+const CANCEL_MS = 1_000;
+
+/** Returns whether another connection uses a table: lock_not_available or deadlock_detected. */
+function isLockConflict(error: unknown): boolean {
+  return /^(55P03|40P01)$/.test(sqlStateOf(error));
+}
+
+/**
+ * If a vacuum may hold a table, raises the `lock_timeout` of the transaction, so that Postgres cancels an autovacuum:
+ * it does so for statements that have waited for `deadlock_timeout`. Statements of other replicas wait as long,
+ * isolated.
+ */
+async function awaitCancelledVacuum(client: PostgresClient): Promise<void> {
+  await client`
+    select set_config('lock_timeout', (extract(epoch from current_setting('deadlock_timeout')::interval) * 1000
+      + ${CANCEL_MS}::int)::int::text, true)
+    where exists (
+      select from pg_locks join pg_database on pg_database.oid = pg_locks.database
+      where datname = current_database() and mode = 'ShareUpdateExclusiveLock' and granted and relation is not null
+    )`;
+}
+
+/** Creates indexes on existing tables while other connections write to them. */
+const CREATES_INDEX = /^\s*CREATE (?:UNIQUE )?INDEX CONCURRENTLY "(\w+)" ON (?="\w+")/;
+
+/** Returns whether the migration creates indexes, which Postgres cannot do concurrently within a transaction block. */
+function isConcurrent({ sql }: MigrationMeta): boolean {
+  return sql.some((statement) => CREATES_INDEX.test(statement));
+}
+
+/**
+ * Creates the indexes of a migration, each in a transaction of its own. A repeated run keeps the indexes that exist,
+ * but replaces those that an interrupted run has left invalid.
+ *
+ * `CREATE INDEX CONCURRENTLY` waits for all older transactions. None of these may wait for the index, because
+ * Postgres does not detect this deadlock. So the transaction that keeps other processes from migrating, and waits for
+ * the index, must hold no snapshot and no lock on a table.
+ */
+async function createIndexes(client: PostgresClient, { sql }: MigrationMeta, schema: string): Promise<void> {
+  await removeTimeouts(client);
+  for (const statement of sql) {
+    const name = CREATES_INDEX.exec(statement)?.[1];
+    if (!name) throw new Error(`A migration that creates indexes CONCURRENTLY does something else, too: ${statement}`);
+    const [index] = await client`
+      select indisvalid as "isValid" from pg_index join pg_class on pg_class.oid = indexrelid
+      where relname = ${name} and relnamespace = ${schema}::regnamespace`;
+    if (index?.isValid) continue;
+    if (index) await client.unsafe(`drop index concurrently if exists "${schema}"."${name}"`);
+    await client.unsafe(statement.replace(CREATES_INDEX, `$&"${schema}".`));
+  }
+}
+
+/**
+ * Removes the timeouts, but not behind a pooler: the setting would stay on a connection that other clients use, and
+ * `set local` needs a transaction block, which CONCURRENTLY does not allow.
+ */
+async function removeTimeouts(client: PostgresClient): Promise<void> {
+  const rows = await client`select pg_backend_pid() as pid`;
+  const isPooled = rows[0]?.pid !== rows.state?.pid;
+  if (!isPooled) await client.unsafe('set statement_timeout = 0; set lock_timeout = 0');
 }

@@ -8,9 +8,9 @@ import { PrimaryFinder } from '../primary/primary-finder.ts';
 import { PrimaryLease } from '../primary/primary-lease.ts';
 import { createLateError, isSerializationFailure } from '../sql/errors.ts';
 import type { Caller, Deadline, Layout, PlaceholderValues, Run, Statement } from '../sql/statement.ts';
+import { statement, t } from '../sql/template.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { LOCK_TIMEOUT_MS, LockIsolation } from './lock-isolation.ts';
-import { selectTime } from './select-time.ts';
 import { ReadDetector, StatementRunner, type StatementRunnerOptions } from './statement-runner.ts';
 import { type TransactionOptions, TransactionPool } from './transaction-pool.ts';
 
@@ -198,3 +198,7 @@ export class Database {
     this.#monitor.tick(now, [...leased, ...this.#writes.connections, ...this.#isolation.connections]);
   }
 }
+
+/** Not `clock_timestamp`: it is volatile, and a test demands that statements that read call no volatile function. */
+export const selectTime = statement('select_time', { time: t.float })`
+  select (extract(epoch from statement_timestamp()) * 1000)::float8 as time`;

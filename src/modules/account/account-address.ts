@@ -8,9 +8,10 @@ import { pickFields } from '../../login-page/login-context.ts';
 import type { Account } from '../../login-page/page-offer.ts';
 import { ADDRESS_FIELD } from '../../login-page/pages/email-form.ts';
 import { sendPage } from '../../login-page/responses.ts';
+import type { Mail } from '../../mail/mail.ts';
+import { createMuteLink } from '../../mail/mute-link.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { type AccountRequest, envelopeFor, redirect, viewOf } from './account-request.ts';
-import { createAddressCodeMail } from './address-code-mail.ts';
 import { changeAddress, createAddressCode, findNewAddress } from './domain/change-address.ts';
 import { readUndoToken, undoAddressChange } from './domain/undo-address-change.ts';
 import { renderAccountForm, renderAccountMessage } from './render-account-form.ts';
@@ -101,4 +102,31 @@ export async function undoChange(request: AccountRequest): Promise<void> {
     if (!(error instanceof ServiceError)) throw error;
     sendPage(context, 200, renderAccountMessage(view, 'account.undo.invalid', 'account.undo.help'));
   }
+}
+
+interface AddressCodeMail extends Pick<Mail, 'to' | 'language' | 'application'> {
+  readonly code: string;
+  /** The host of the page on which the code is entered. */
+  readonly host: string;
+  /** The link that mutes the address. */
+  readonly muteUrl: string;
+}
+
+/** Returns the e-mail with the code that a change of the address requires. It goes to the new address. */
+function createAddressCodeMail({ code, host, muteUrl, ...envelope }: AddressCodeMail): Mail {
+  const duration = envelope.language.duration(LOGIN_CODE_MINUTES, 'minute');
+  return {
+    ...envelope,
+    kind: 'address code',
+    subject: ['mail.addressCode.subject', { code }],
+    heading: ['mail.addressCode.title'],
+    code: {
+      digits: code,
+      sentence: ['mail.addressCode.sentence', { code }],
+      preheader: ['mail.addressCode.preheader', { code, duration }],
+    },
+    paragraphs: [['mail.code.where', { host, duration }]],
+    notes: [['mail.addressCode.ignore']],
+    link: createMuteLink(envelope.language, muteUrl),
+  };
 }

@@ -1,9 +1,10 @@
 import { type AccountSession, isOfBrowser } from '../../domain/grants/list-account-sessions.ts';
 import { siteOf } from '../../domain/login/network.ts';
 import { FRESH_MINUTES } from '../../domain/login/sign-in-age.ts';
+import type { User } from '../../domain/users/user.ts';
 import { type Html, html } from '../../http/html.ts';
 import { describeBrowser } from '../../login-page/describe-browser.ts';
-import type { AccountFormView } from '../../login-page/page-offer.ts';
+import type { AccountFormView, ShownSection } from '../../login-page/page-offer.ts';
 import type { PageContent } from '../../login-page/pages/document.ts';
 import { renderFooter } from '../../login-page/pages/footer.ts';
 import {
@@ -18,7 +19,6 @@ import { renderMethod } from '../../login-page/render-method.ts';
 import { isolate } from '../../texts/isolate.ts';
 import { renderAddress } from '../../texts/render-address.ts';
 import type { TextKey } from '../../texts/texts.ts';
-import type { AccountView } from './account-view.ts';
 
 export function renderAccount(view: AccountView): PageContent {
   const { language, user, note, alert, isFresh } = view;
@@ -128,4 +128,23 @@ ${
 
 function renderButton(view: AccountFormView, to: string, label: TextKey, kind: string): Html {
   return html`<form method="post" action="${view.path}/${to}">${renderToken(view)}<button class="${kind}">${view.language.text(label)}</button></form>`;
+}
+
+/** The data of the account page itself. */
+interface AccountView extends AccountFormView {
+  readonly user: User;
+  /** The names of the user's groups. */
+  readonly groups: readonly string[];
+  readonly sessions: readonly AccountSession[];
+  readonly sections: readonly ShownSection[];
+  /** Identifies this browser in sessions. */
+  readonly browserDigest: Buffer;
+  readonly providers: { nameOf(providerId: string): string };
+  /** The text that confirms a change, or an empty string. */
+  readonly note: string;
+  /** Whether the last sign-in is recent enough for changes. */
+  readonly isFresh: boolean;
+  readonly mayDelete: boolean;
+  /** Whether people can sign in with codes. */
+  readonly hasEmail: boolean;
 }

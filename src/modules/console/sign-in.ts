@@ -1,6 +1,9 @@
 /** Signs operators in to the console, which is an application of Usher: the login is that of any application. */
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import { toOwnPath } from '../../client/own-path.ts';
+import { loginIntents } from '../../database/schema/intent-schema.ts';
+import { nullable, p, statement, t } from '../../database/sql/template.ts';
+import type { Call } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { completeLogin } from '../../domain/login/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl, INTENT_LIFETIME_MS } from '../../domain/login/generate-auth-url.ts';
@@ -24,13 +27,11 @@ import {
   writeSessionCookie,
   writeSignInCookie,
 } from './cookies.ts';
-import { countsForOperators } from './counts-for-operators.ts';
 import { sendCard, sendNonOperatorPage } from './frame.ts';
 import type { Reply } from './route.ts';
 import { LINK_MINUTES, openSignInLink } from './sign-in-link.ts';
 import { findOperator, findSignedIn } from './signed-in-operator.ts';
 import { CONSOLE_CLIENT_ID, consoleApplication } from './statements/console-application.ts';
-import { vouchForOperator } from './vouch-for-operator.ts';
 
 /** Limits the logins that a network may start, because each stores a row for half an hour. */
 const LOGINS: RateLimit = { burst: 100, intervalMs: 10_000 };
@@ -199,3 +200,35 @@ function sendSignInCard(
   sendCard(context, status, title, html`<p>${text}</p>\n<p><a class="button" href="/login">Sign in</a></p>`);
   return 'sent';
 }
+
+/** Makes passkeys that the user adds after this login count in full, because a printed link proves who it is. */
+export async function vouchForOperator(
+  { run }: Call,
+  login: { readonly loginIntentId: string; readonly userId: string },
+): Promise<void> {
+  await run(storeVoucher, login);
+}
+
+const storeVoucher = statement('vouch_for_operator')`
+  update login_intents set vouched_user_id = ${p.uuid('userId')} where id = ${p.uuid('loginIntentId')}`;
+
+/**
+ * Returns whether the passkey of this sign-in opens the console for an operator who must sign in with one. A young one
+ * does not: whoever reads the operator's e-mails could have added it.
+ */
+export async function countsForOperators(
+  { run, now }: Call,
+  { userId, loginIntentId }: { readonly userId: string; readonly loginIntentId: string },
+): Promise<boolean> {
+  // Two statements, because the rows may be on different servers.
+  const [login] = await run(selectPasskeyOfLogin, { userId, loginIntentId });
+  if (!login?.passkeyId) return false;
+  const [passkey] = await run(selectOperatorsFrom, { userId, passkeyId: login.passkeyId });
+  return passkey !== undefined && (passkey.from === null || passkey.from <= now);
+}
+
+const selectPasskeyOfLogin = statement('select_passkey_of_login', { passkeyId: loginIntents.passkeyId })`
+  select passkey_id from login_intents where id = ${p.uuid('loginIntentId')} and user_id = ${p.uuid('userId')}`;
+
+const selectOperatorsFrom = statement('select_passkey_for_operators', { from: nullable(t.instant) })`
+  select counts_for_operators_from as from from passkeys where user_id = ${p.uuid('userId')} and id = ${p.uuid('passkeyId')}`;

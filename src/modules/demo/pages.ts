@@ -2,7 +2,6 @@
 import { type Html, html } from '../../http/html.ts';
 import { readStyle } from '../../http/inline-files.ts';
 import type { PageContent } from '../../login-page/pages/document.ts';
-import { renderButtonLink, renderCall, renderFact, renderOffer, renderSection, renderStep } from './page-parts.ts';
 
 /** An application of the demo: its path, and its look. */
 export interface Site {
@@ -180,4 +179,32 @@ ${content}
   const footer = html`<footer class="small soft">This page belongs to the application, not to Usher. It knows only what the API told
 it. <a href="/docs">API reference</a></footer>`;
   return { title: name, application: { accentColor }, layout: 'page', style: STYLE, body, footer };
+}
+
+/** HTML that the pages of the demo share. */
+function renderSection(id: string, title: string, items: Html, about?: Html): Html {
+  return html`<section class="panel" aria-labelledby="${id}">
+<header><h2 id="${id}">${title}</h2>${about}</header>
+${items}
+</section>`;
+}
+
+function renderStep(title: string, text: Html): Html {
+  return html`<li><h3>${title}</h3><p>${text}</p></li>`;
+}
+
+function renderFact(name: string, value: Html): Html {
+  return html`<dt>${name}</dt><dd>${value}</dd>`;
+}
+
+function renderOffer(name: string | Html, text: string | Html, button?: Html): Html {
+  return html`<div class="item"><div><strong>${name}</strong><p>${text}</p></div>${button}</div>`;
+}
+
+function renderButtonLink(url: string, text: string): Html {
+  return html`<a class="button second" href="${url}">${text}</a>`;
+}
+
+function renderCall(name: string, service = 'AuthService'): Html {
+  return html`<a href="/docs/${service}#${service}.${name}">${name}</a>`;
 }

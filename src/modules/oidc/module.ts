@@ -1,11 +1,19 @@
 /** OpenID Connect for applications. On if there are keys that sign ID tokens. */
 
+import { randomUUID } from 'node:crypto';
 import type { Config } from '../../config/config.ts';
 import type { Run } from '../../database/pool/database.ts';
+import type { LogoutTokens } from '../../delivery/send-delivery.ts';
+import { endClient, exportConsents, listUserClients, type UsedClient } from '../../domain/grants/clients.ts';
+import type { LogoutData } from '../../domain/outbox/logout-message.ts';
 import type { LiveSessions } from '../../domain/sessions/live-sessions.ts';
 import { LOOPBACK } from '../../domain/webhooks/address-policy.ts';
+import { html } from '../../http/html.ts';
+import { pickFields } from '../../login-page/login-context.ts';
+import type { AccountFormView, PageOffer, ShownSection } from '../../login-page/page-offer.ts';
+import { renderAccountPanel, renderItem, renderToken } from '../../login-page/pages/panel.ts';
+import { isolate } from '../../texts/isolate.ts';
 import type { Core, Module, OpenedModule } from '../module.ts';
-import { CLIENTS_OFFER } from './account-clients.ts';
 import { ClientDocuments } from './clients/client-documents.ts';
 import { matchClient } from './clients/client-hosts.ts';
 import { isClientUrl } from './clients/client-url.ts';
@@ -17,13 +25,59 @@ import { LiveGrants } from './domain/grants/live-grants.ts';
 import { MachineKeys } from './domain/machines/machine-keys.ts';
 import { createAccessTokenOpener } from './domain/tokens/access-token.ts';
 import { createOidcProvider, type OidcProvider } from './domain/tokens/provider.ts';
+import type { OidcSigningKeys } from './domain/tokens/signing-keys.ts';
 import { deriveTokenKeys } from './domain/tokens/token-keys.ts';
 import { createOidcEndpoints } from './endpoints/endpoints.ts';
 import { createOidcEdge } from './endpoints/oidc-edge.ts';
 import { introspect } from './endpoints/token-status-endpoints.ts';
-import { createLogoutTokens } from './logout-tokens.ts';
 import { createOidcPages } from './pages/oidc-pages.ts';
 import { OIDC_SETTINGS, type OidcConfig } from './settings.ts';
+
+/** The clients that act for a person, on the account page. */
+const PATH = 'clients/end';
+
+const CLIENTS_OFFER: PageOffer = {
+  accountSection: {
+    notes: { client: 'account.note.client' },
+    exportData: exportConsents,
+    async show({ call }, view, { id }) {
+      return renderClients(view, await listUserClients(call, id));
+    },
+  },
+  createActions(account) {
+    if (!account) return [];
+    const run = account.changing('', async (request, { user, call }) => {
+      const { application: applicationId, client: clientId } = pickFields(request, 'application', 'client');
+      await endClient(call, { applicationId, clientId, userId: user.id });
+      request.parts.onSignedOut(user.id);
+      account.redirect(request, '', { done: 'client' });
+    });
+    return [{ method: 'POST', path: `/account/${PATH}`, form: 'choice', run }];
+  },
+};
+
+/** Renders nothing without clients, because most people use none. */
+function renderClients(view: AccountFormView, clients: readonly UsedClient[]): ShownSection {
+  const { language, path } = view;
+  if (clients.length === 0) return {};
+  const items = clients.map(({ applicationId, applicationName, clientId, clientName, usedAt }) => {
+    const name = html`${isolate(clientName ?? clientId)} (<bdi dir="ltr">${new URL(clientId).hostname}</bdi>)`;
+    const used = language.html('account.clients.used', { date: language.date(usedAt) });
+    return renderItem(
+      name,
+      html`${isolate(applicationName)} · ${used}`,
+      html`<form method="post" action="${path}/${PATH}">${renderToken(view)}<input type="hidden" name="application" value="${applicationId}"><input type="hidden" name="client" value="${clientId}"><button class="second">${language.text('account.clients.end')}<span class="hide"> ${isolate(clientName ?? clientId)}</span></button></form>`,
+    );
+  });
+  const text = language.text('account.clients.text');
+  return {
+    panel: renderAccountPanel(
+      'clients',
+      language.text('account.clients'),
+      html`<p class="item soft">${text}</p>\n${items}`,
+    ),
+  };
+}
 
 export const oidcModule: Module<Config & OidcConfig> = {
   name: 'oidc',
@@ -90,5 +144,24 @@ function openOidc(oidc: OidcProvider, opened: OpenedCaches, config: Config & Oid
     caches: { grants: opened.liveGrants, machine_keys: opened.machineKeys, public_clients: publicClients },
     laterHandlers: [edge, pages],
     [Symbol.asyncDispose]: async () => fetchDocument.close(),
+  };
+}
+
+/** Logout tokens: OpenID Connect Back-Channel Logout 1.0, section 2.4. */
+const LIFETIME_SECONDS = 120;
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
+
+/** `readIssuer` is called for each token, because the issuer may depend on a port that is not bound yet. */
+function createLogoutTokens(readIssuer: () => string, keys: OidcSigningKeys): LogoutTokens {
+  return {
+    sign(payload, now) {
+      const { data }: { data: LogoutData } = JSON.parse(payload);
+      const issuedAt = Math.floor(now.getTime() / 1_000);
+      const times = { iat: issuedAt, exp: issuedAt + LIFETIME_SECONDS };
+      return keys.sign(
+        { iss: readIssuer(), ...data, ...times, jti: randomUUID(), events: { [EVENT]: {} } },
+        'logout+jwt',
+      );
+    },
   };
 }

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import type { ModuleSettings } from '../../config/config.ts';
 import { setting, type ValuesOf } from '../../config/setting.ts';
-import { allowsPasskeys, isRelyingPartyOf } from './passkey-host.ts';
 
 const SETTINGS_OF_PASSKEYS = {
   passkeyRpId: setting(
@@ -39,4 +38,17 @@ function parseRelyingPartyId(text: string): string {
   const isName = /^(?=.{1,253}$)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*$/.test(text) && isIP(text) === 0;
   if (!isName) throw new Error('must be the name of a host in lower case, such as example.com');
   return text;
+}
+
+// Where browsers allow passkeys (WebAuthn, sections 5.1.3 and 5.1.4).
+
+/** Returns whether a page at the URL can use passkeys: over https at a name, or at localhost. */
+function allowsPasskeys(publicUrl: string): boolean {
+  const { protocol, hostname } = new URL(publicUrl);
+  const isName = isIP(hostname) === 0 && !hostname.startsWith('[');
+  return isName && (protocol === 'https:' || hostname === 'localhost' || hostname.endsWith('.localhost'));
+}
+
+function isRelyingPartyOf(rpId: string, publicUrl: string): boolean {
+  return `.${new URL(publicUrl).hostname}`.endsWith(`.${rpId}`);
 }

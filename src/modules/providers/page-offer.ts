@@ -1,5 +1,4 @@
 /** Signing in at other providers, as a part of the login page and the account page. */
-
 import { allowsMethod } from '../../domain/applications/branding.ts';
 import { selectIdentities } from '../../domain/identities/list-identities.ts';
 import { watchFiles } from '../../jobs/watch-files.ts';
@@ -8,11 +7,10 @@ import type { PageSetup } from '../module.ts';
 import { createLinkActions } from './account-providers.ts';
 import { deriveAuthorizationKeys } from './domain/authorization-state.ts';
 import { type LoginProviderSettings, LoginProviders } from './domain/login-providers.ts';
-import { renderProviderForms } from './pages/provider-buttons.ts';
+import { markOf, type ProviderView, renderProviderForms } from './pages/provider-buttons.ts';
 import { renderIdentities } from './pages/render-identities.ts';
-import { parseLoginProviders } from './parse-login-providers.ts';
+import { type LoginProvider, parseLoginProviders } from './parse-login-providers.ts';
 import { createProviderActions } from './provider-actions.ts';
-import { toProviderView } from './provider-view.ts';
 import type { ProvidersConfig } from './settings.ts';
 
 export function createProviderOffer(
@@ -53,4 +51,8 @@ export function createProviderOffer(
       },
     },
   };
+}
+
+function toProviderView({ id, name, issuer }: LoginProvider): ProviderView {
+  return { id, name, mark: markOf(issuer) };
 }

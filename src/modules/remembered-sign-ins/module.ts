@@ -1,9 +1,15 @@
 /** Sign-ins that browsers remember, so that people continue them in other applications: "Continue as". */
+
+import type { Action } from '../../login-page/action.ts';
+import { keepAnswer } from '../../login-page/answer-cookie.ts';
 import type { BrowserSignIn } from '../../login-page/browser-sign-in.ts';
+import type { LoginRequest } from '../../login-page/login-request.ts';
+import { redirectToForm } from '../../login-page/redirect-to-form.ts';
 import type { RememberedSignIns } from '../../login-page/remembered-sign-ins.ts';
+import { sendRedirect } from '../../login-page/responses.ts';
+import { signOutHere } from '../../login-page/sign-out-here.ts';
 import type { Module } from '../module.ts';
 import { ACCOUNT_SECTION } from './account-section.ts';
-import { createContinueActions } from './continue-actions.ts';
 import { completeRememberedLogin } from './domain/complete-remembered-login.ts';
 import { findRememberedSignIn } from './domain/find-remembered-sign-in.ts';
 import { findRememberedUser } from './domain/find-remembered-user.ts';
@@ -56,4 +62,24 @@ function createRememberedSignIns(settings: SharingSettings): RememberedSignIns {
       return completeRememberedLogin(call, { ...settings, tokens }, browser, token, login, { userId });
     },
   };
+}
+
+/** Returns the actions of the page that offers to continue a sign-in. */
+function createContinueActions(signIns: RememberedSignIns): readonly Action[] {
+  return [
+    { method: 'POST', path: '/login/continue', form: 'choice', run: (request) => continueSignIn(request, signIns) },
+    { method: 'POST', path: '/login/forget', form: 'choice', run: signOutAndChoose },
+  ];
+}
+
+async function continueSignIn(request: LoginRequest, signIns: RememberedSignIns): Promise<void> {
+  const { redirectUrl } = await signIns.complete(request, request.parts.tokens, request.fields);
+  keepAnswer(request);
+  sendRedirect(request.context, redirectUrl);
+}
+
+/** Signs out, and shows the choice of how to sign in as somebody else. */
+async function signOutAndChoose(request: LoginRequest): Promise<void> {
+  await signOutHere(request);
+  redirectToForm(request, 'choice');
 }

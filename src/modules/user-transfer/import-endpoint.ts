@@ -6,18 +6,22 @@ import type { CallOutcome } from '../../api/call-info.ts';
 import { beginCall } from '../../api/call-log.ts';
 import { requireRight } from '../../api/credentials.ts';
 import { JSON_LINES } from '../../api/operations/exporter.ts';
+import { requireUniqueNames } from '../../api/rest/read-fields.ts';
 import { sendServiceError } from '../../api/rest/rest.ts';
 import { withAudit } from '../../domain/audit/audit-event.ts';
+import type { Call } from '../../domain/core/call.ts';
 import { invalidField, ServiceError } from '../../domain/core/errors.ts';
 import { oneOf } from '../../domain/core/text-rules.ts';
 import { check, orDefault } from '../../domain/core/validation.ts';
+import { JoinedBytes } from '../../encoding/joined-bytes.ts';
+import { isObject } from '../../encoding/json.ts';
 import type { HttpContext, NodeResponse } from '../../http/http-context.ts';
 import { Progress } from '../../progress.ts';
 import type { Core } from '../module.ts';
 import { onConflictRule } from './domain/batch-create-users.ts';
+import { importInOrder, readOrFail } from './domain/import-in-order.ts';
 import type { ImportOptions } from './domain/import-lines.ts';
-import { readLines } from './read-lines.ts';
-import { type Counts, runImport } from './run-import.ts';
+import { checkUser, findUnknownField, type UserLine } from './domain/user-line.ts';
 
 /** An import ends if its client sends nothing, or takes no answer, within this time. */
 const STALL_MS = 60_000;
@@ -131,4 +135,103 @@ function readOptions(query: string) {
     if (!Object.hasOwn(rules, name)) throw invalidField(name.slice(0, 64), 'is not a field of this request');
   const { dryRun, notify, onConflict } = check(Object.fromEntries(parameters), rules);
   return { dryRun: dryRun === 'true', notifies: notify === 'true', onConflict };
+}
+
+/** Imports a stream of lines, and yields an answer for each, in order. */
+interface Counts {
+  lines: number;
+  failed: number;
+}
+
+/** @param createCall returns a call with the present time and a deadline of its own, for each batch and each change */
+async function* runImport(
+  lines: AsyncIterable<Line>,
+  createCall: () => Call,
+  options: ImportOptions,
+  counts: Counts,
+): AsyncGenerator<string> {
+  const numbers: number[] = [];
+  async function* readUsers() {
+    for await (const { number, text } of lines) {
+      numbers.push(number);
+      yield readOrFail(() => readUserLine(text));
+    }
+  }
+  for await (const results of importInOrder(readUsers(), createCall, options)) {
+    counts.lines += results.length;
+    counts.failed += results.filter(({ status }) => status === 'failed').length;
+    yield results.map((result) => `${JSON.stringify({ line: numbers.shift(), ...result })}\n`).join('');
+  }
+}
+
+/** @throws ServiceError `Validation failed`, with the fields that are missing, wrong or unknown */
+function readUserLine(text: string | undefined): UserLine {
+  if (text === undefined) throw invalidField('', 'must have at most 16 KiB of UTF-8');
+  const value = parse(text);
+  requireUniqueNames(text);
+  if (!isObject(value)) throw invalidField('', 'must be a JSON object');
+  const unknown = findUnknownField(value);
+  if (unknown !== undefined) throw invalidField(unknown.slice(0, 64).toWellFormed(), 'is unknown');
+  return checkUser(value);
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw invalidField('', 'must be JSON');
+  }
+}
+
+/** Splits a body into lines with bounded memory. */
+const MAX_LINE_BYTES = 16 * 1_024;
+
+/** A line without its end. Undefined text: it is longer than `MAX_LINE_BYTES`, or no UTF-8. */
+interface Line {
+  readonly number: number;
+  readonly text: string | undefined;
+}
+
+const UTF_8 = new TextDecoder('utf-8', { fatal: true });
+const NEWLINE = 0x0a;
+
+/** Yields the lines of each chunk, in which empty ones are left out but counted. */
+async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Line> {
+  let number = 0;
+  let isTooLong = false;
+  const joined = new JoinedBytes();
+  const add = (part: Buffer) => {
+    // What is too long already need not be kept.
+    isTooLong ||= joined.length + part.length > MAX_LINE_BYTES;
+    if (!isTooLong) joined.add(part);
+  };
+  const take = (): Line | undefined => {
+    number++;
+    const bytes = joined.take();
+    const text = isTooLong ? undefined : decode(bytes);
+    isTooLong = false;
+    return text?.trim() === '' ? undefined : { number, text };
+  };
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, from)) {
+      add(chunk.subarray(from, at));
+      from = at + 1;
+      const line = take();
+      if (line) yield line;
+    }
+    add(chunk.subarray(from));
+  }
+  if (joined.length > 0 || isTooLong) {
+    const line = take();
+    if (line) yield line;
+  }
+}
+
+function decode(bytes: Buffer): string | undefined {
+  try {
+    return UTF_8.decode(bytes);
+  } catch {
+    return undefined;
+  }
 }

@@ -4,8 +4,7 @@ import { expect, test } from 'vitest';
 import restDocument from '../../../gen/openapi/rest.json' with { type: 'json' };
 import { SCAN_OUTCOMES } from '../../../src/database/schema/event-schema.ts';
 import { KEY_USES } from '../../../src/domain/api-keys/key-use.ts';
-import { ERRORS } from '../../../src/domain/core/errors.ts';
-import { PAGE_ERRORS } from '../../../src/domain/core/page-errors.ts';
+import { ERRORS, PAGE_ERRORS } from '../../../src/domain/core/errors.ts';
 import { HTTP_ERRORS } from '../../../src/http/errors.ts';
 import { REPOSITORY } from '../../support/process.ts';
 

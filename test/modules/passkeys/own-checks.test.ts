@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { type ChallengeUse, createChallenge, isChallenge } from '../../../src/modules/passkeys/domain/challenge.ts';
 import { parseCredential, requireOwnRequest } from '../../../src/modules/passkeys/domain/credential.ts';
 import { createRelyingParty } from '../../../src/modules/passkeys/domain/relying-party.ts';
-import { withoutAttestation } from '../../../src/modules/passkeys/domain/without-attestation.ts';
+import { withoutAttestation } from '../../../src/modules/passkeys/domain/verify-passkey.ts';
 import { newBrowser } from '../../support/new-browser.ts';
 import { SoftwarePasskey } from '../../support/passkey.ts';
 import { reasonOf } from '../../support/refusals.ts';

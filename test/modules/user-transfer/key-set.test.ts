@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { KeySet } from '../../../src/modules/user-transfer/domain/key-set.ts';
+import { KeySet } from '../../../src/modules/user-transfer/domain/import-in-order.ts';
 
 test('knows every key that was added and no other, in 8 bytes a place', () => {
   const keys = new KeySet(1_000_000);

@@ -1,21 +1,61 @@
 /** The logout endpoint: OpenID Connect RP-Initiated Logout 1.0. */
-
 import { addToQuery, isRegistered } from '../../../domain/applications/redirect-uri.ts';
 import { endGrantsOfBrowser, endGrantsOfClient, findResourcesOfLogin } from '../../../domain/grants/end-grants.ts';
 import { findApplicationOfClient } from '../../../domain/login/find-login-application.ts';
 import { revokeUserSessions } from '../../../domain/sessions/revoke-user-sessions.ts';
 import { sidOf } from '../../../domain/sessions/sid.ts';
+import { html } from '../../../http/html.ts';
 import { type IdentifiedBrowser, identifyKnownBrowser, isOwnForm } from '../../../login-page/browser-cookie.ts';
 import { loginPathOf } from '../../../login-page/login-request.ts';
 import { toPageApplication } from '../../../login-page/page-application.ts';
-import { keepParameters } from '../../../login-page/page-place.ts';
+import { keepParameters, type PageQuery, renderQuery } from '../../../login-page/page-place.ts';
+import type { PageContent } from '../../../login-page/pages/document.ts';
+import { renderFooter } from '../../../login-page/pages/footer.ts';
+import { renderHeading, renderMark } from '../../../login-page/pages/parts.ts';
+import type { PageView } from '../../../login-page/pages/view.ts';
 import { sendErrorPage, sendPage, sendRedirect } from '../../../login-page/responses.ts';
 import { findSignedInHere, signOutHere, signUserOutHere } from '../../../login-page/sign-out-here.ts';
+import { isClientUrl } from '../clients/client-url.ts';
+import type { OidcClient } from '../clients/oidc-clients.ts';
 import { endLoginsOfBrowser } from '../domain/authorization/end-logins-of-browser.ts';
-import type { IdTokenHint } from '../domain/authorization/id-token-hint.ts';
-import { type NamedLogin, readNamedLogin, SINGLE_AT_LOGOUT } from './named-login.ts';
-import type { OidcPageRequest } from './oidc-page.ts';
-import { renderLogOut } from './render-log-out.ts';
+import { type IdTokenHint, readIdTokenHint } from '../domain/authorization/id-token-hint.ts';
+import { type OidcPageRequest, takeOidcPermits } from './oidc-page.ts';
+
+/** The parameters that a request may have only once. */
+const SINGLE_AT_LOGOUT = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state'];
+
+/** The application that has sent the browser to the logout endpoint. */
+interface NamedLogin {
+  readonly clientId: string;
+  /** Undefined for a client that nobody has registered. */
+  readonly client: OidcClient | undefined;
+  /** Undefined if the application has sent its client ID alone, or what is no ID token of Usher. */
+  readonly hint: IdTokenHint | undefined;
+  /** Whether the login of the ID token may still last. */
+  readonly isRecent: boolean;
+}
+
+/**
+ * Returns undefined if the request names no application, or names two.
+ *
+ * @throws PageProblem if the network has no permits: to check a signature takes CPU time
+ */
+async function readNamedLogin(request: OidcPageRequest): Promise<NamedLogin | undefined> {
+  const { call, oidcCall, parameters, parts } = request;
+  const token = parameters.get('id_token_hint');
+  const clientId = parameters.get('client_id');
+  if ((token === undefined && clientId === undefined) || parameters.hasRepeated(SINGLE_AT_LOGOUT)) return undefined;
+  takeOidcPermits(request, parts.logouts);
+  const hint = token === undefined ? undefined : readIdTokenHint(parts.oidc.signingKeys, parts.tokens.issuer, token);
+  const named = hint?.clientId ?? clientId;
+  if (named === undefined || (clientId !== undefined && clientId !== named)) return undefined;
+  const client = await parts.clients.find(named);
+  if (!client && !(hint && isClientUrl(named))) return undefined;
+  if (client) oidcCall.setApplication(client.id);
+  const maxAgeMs = (client?.sessionMaxAgeSeconds ?? parts.sessionMaxAgeSeconds) * 1_000;
+  const isRecent = hint !== undefined && hint.issuedAt.getTime() + maxAgeMs >= call.now.getTime();
+  return { clientId: named, client, hint, isRecent };
+}
 
 /** The query parameter that shows the page after a logout again, in another language. */
 const DONE = 'done';
@@ -136,4 +176,29 @@ async function showSignedOut(request: OidcPageRequest, clientId = '') {
 async function findApplication({ call, languages, parameters, parts }: OidcPageRequest, clientId = '') {
   const found = clientId === '' ? undefined : await findApplicationOfClient(call, clientId);
   return found && toPageApplication(found, languages.languageFor(parameters.get('ui_locales')), loginPathOf(parts));
+}
+
+interface LogOutView extends PageView {
+  readonly formToken: string;
+  /** What the logout needs again. */
+  readonly query: PageQuery | undefined;
+}
+
+/** Renders the question whether the person wants to sign out, because any site can send a browser to the logout. */
+export function renderLogOut(view: LogOutView): PageContent {
+  const { language, application, place, formToken, query } = view;
+  const title = language.text('oidc.logOut.title');
+  const site = application?.site;
+  const back = site && language.html('error.back', { application: application.name });
+  return {
+    language,
+    application,
+    title,
+    body: html`${application && renderMark({ application, applicationName: application.name })}
+${renderHeading(html`${title}`, html`<p>${language.text('oidc.logOut.text')}</p>`)}
+<form class="ways" method="post" action="${place.path}">
+${renderQuery(query)}<input type="hidden" name="token" value="${formToken}"><button>${language.text('account.signOut')}</button>
+${site && html`<a class="button second" href="${site.origin}">${back}</a>\n`}</form>`,
+    footer: renderFooter(view),
+  };
 }

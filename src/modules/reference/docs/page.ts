@@ -5,7 +5,6 @@
  * of 2.3 MB from another host and needs a weaker content security policy. It has no gRPC and no client package. These pages
  * have a script of 3 kB, and tests run every call that they show.
  */
-
 import { SERVICES } from '../../../api/catalogue.ts';
 import { VERSION } from '../../../config/version.ts';
 import { Html, html } from '../../../http/html.ts';
@@ -13,8 +12,8 @@ import { MARK } from '../../../http/mark.ts';
 import { renderPage } from '../render-page.ts';
 import type { StaticText } from '../static-text.ts';
 import type { ExampleSetup } from './guides.ts';
-import { createPages, type ReferencePage } from './pages.ts';
-import { createSearchIndex } from './search-index.ts';
+import { createPages, type PageSection, type ReferencePage } from './pages.ts';
+import { SEARCH_WORDS } from './search-words.ts';
 
 type Groups = ReturnType<typeof createPages>;
 
@@ -105,4 +104,36 @@ function renderTurn(rel: 'prev' | 'next', page: ReferencePage | undefined, root:
   if (!page) return undefined;
   const { path, title, topics } = page;
   return html`<a rel="${rel}" href="${root}${path}"><span class="soft small">${rel === 'prev' ? 'Before' : 'Next'}</span> ${title}${topics && html`: ${topics}`}</a>`;
+}
+
+// What the script of the API reference fetches at the first search.
+
+/** A section, as the script reads it. */
+export interface SearchEntry {
+  readonly page: string;
+  /** The title of the page. */
+  readonly group: string;
+  readonly id: string;
+  readonly title: string;
+  /** Each word once, in lower case. */
+  readonly words: string;
+}
+
+function createSearchIndex(pages: readonly ReferencePage[]): SearchEntry[] {
+  return pages.flatMap(({ path, title, topics, anchor, intro, sections }) => {
+    const introduction = anchor === undefined ? [] : [{ id: anchor, title, body: intro }];
+    return [...introduction, ...sections].map((section) => ({
+      page: path,
+      group: topics ? `${title}: ${topics}` : title,
+      id: section.id,
+      title: section.title,
+      words: readWords(section),
+    }));
+  });
+}
+
+function readWords({ id, body }: PageSection): string {
+  const text = body.text.replace(/<[^>]+>/g, ' ').replace(/&#?\w+;/g, ' ');
+  const words = `${text} ${SEARCH_WORDS[id] ?? ''}`.toLowerCase().split(/[^\p{L}\p{N}_.-]+/u);
+  return [...new Set(words)].join(' ').trim();
 }

@@ -1,14 +1,15 @@
 /** The OpenAPI document of the REST API, from the routes, the schema and the rules of requests. */
-import type { DescMethodUnary } from '@bufbuild/protobuf';
+import type { DescMethodUnary, JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { EventService } from '../../../../gen/usher/v1/event_pb.ts';
 import { SERVICES } from '../../../api/catalogue.ts';
+import { CHECK_IN_EXPORTS } from '../../../api/operations/export-check-ins.ts';
 import { type Procedures, pathOf, requireProcedure } from '../../../api/procedures.ts';
 import { statusOfError } from '../../../api/rest/rest.ts';
 import type { Route } from '../../../api/rest/route.ts';
 import { routes } from '../../../api/rest/routes.ts';
 import { HTTP_ERRORS } from '../../../http/errors.ts';
+import { WEBHOOK_DATA } from '../docs/webhook-guide.ts';
 import { readErrors } from '../documented-errors.ts';
-import { describeCheckInExports } from './check-in-exports.ts';
 import { type JsonSchema, MessageSchemas, type ReadComment } from './json-schema.ts';
 import {
   commentOfField,
@@ -21,7 +22,6 @@ import {
   toContent,
 } from './operations.ts';
 import { type RequestRules, readRequestRules } from './request-rules.ts';
-import { describeWebhooks } from './webhooks.ts';
 
 export async function describeRest(procedures: Procedures, commentOf: ReadComment, info: JsonSchema) {
   const schemas = new MessageSchemas('rest', commentOf);
@@ -159,5 +159,109 @@ function pickFields({ properties, required = [] }: ReturnType<MessageSchemas['de
     type: 'object',
     properties: Object.fromEntries(names.map((name) => [name, properties[name]])),
     required: required.filter((name) => names.includes(name)),
+  };
+}
+
+const REASONS = {
+  400: 'VALIDATION_FAILED',
+  401: 'INVALID_API_KEY',
+  404: 'EVENT_NOT_FOUND',
+  500: 'Failure',
+  503: 'SERVICE_UNAVAILABLE, also while too many downloads run',
+};
+
+const FORMATS = {
+  csv: ['CSV', 'CSV in UTF-8 with a byte order mark. An apostrophe precedes a text that begins a formula.'],
+  jsonl: ['JSON lines', 'An object per line.'],
+} as const;
+
+/** Describes the downloads, which are no RPCs. `eventId` is the parameter of the path. */
+function describeCheckInExports(eventId: JsonSchema): Record<string, JsonSchema> {
+  const failures = Object.entries(REASONS).map(([status, reasons]) => [status, describeFailureResponse(reasons)]);
+  const describeExport = (format: keyof typeof FORMATS) => {
+    const [name, description] = FORMATS[format];
+    return {
+      operationId: `EventService_ExportCheckIns_${format}`,
+      tags: ['EventService'],
+      summary: `Downloads all check-ins of an event as ${name}`,
+      description: `Newest first, with \`attendeeId\` and \`checkedInAt\`. ${description}`,
+      parameters: [eventId],
+      responses: {
+        200: { description, content: { [CHECK_IN_EXPORTS[format].type]: { schema: { type: 'string' } } } },
+        ...Object.fromEntries(failures),
+        default: describeFailureResponse('Failure'),
+      },
+    };
+  };
+  return Object.fromEntries(
+    (['csv', 'jsonl'] as const).map((format) => [
+      `/api/events/{eventId}/check-ins.${format}`,
+      { get: describeExport(format) },
+    ]),
+  );
+}
+
+/** Describes the messages of webhooks in the OpenAPI document, from the examples of the webhook guide. */
+const HEADERS = {
+  'webhook-id': 'The ID of the message, the same in every attempt.',
+  'webhook-timestamp': 'When the attempt was made, in seconds.',
+  'webhook-signature':
+    'Of https://www.standardwebhooks.com: `v1,` and the HMAC-SHA256 of `id.timestamp.body`, for each valid key.',
+};
+/** Absent if the user, event, check-in or session has no value. */
+const OPTIONAL = [
+  ...['name', 'profileImage', 'firstSignedInAt', 'onBehalfBy'],
+  ...['startsAt', 'endsAt', 'capacity', 'admission', 'occurredAt', 'gate'],
+];
+/** Few messages have them, so that the examples do not. */
+const SELDOM: Readonly<Record<string, JsonObject>> = { 'session.created': { onBehalfBy: 'support@example.com' } };
+
+function describeWebhooks(): JsonSchema {
+  return Object.fromEntries(Object.entries(WEBHOOK_DATA).map(([type, data]) => [type, { post: describe(type, data) }]));
+}
+
+function describe(type: string, data: JsonObject): JsonSchema {
+  const envelope = {
+    type: 'object',
+    properties: {
+      type: { type: 'string', const: type },
+      timestamp: { type: 'string', format: 'date-time', description: 'When the change happened.' },
+      data: schemaOf({ ...data, ...SELDOM[type] }),
+    },
+    required: ['type', 'timestamp', 'data'],
+  };
+  return {
+    operationId: `webhook_${type}`,
+    summary: `A message of the type ${type}`,
+    // The signature is the credential.
+    security: [],
+    parameters: Object.entries(HEADERS).map(([name, description]) => ({
+      name,
+      in: 'header',
+      required: true,
+      description,
+      schema: { type: 'string' },
+    })),
+    requestBody: { required: true, content: { 'application/json': { schema: envelope } } },
+    responses: {
+      '2XX': { description: 'The message is delivered.' },
+      '3XX': { description: 'Another attempt follows. Usher does not follow redirects.' },
+      '410': { description: 'The webhook becomes inactive.' },
+      '4XX': { description: 'Another attempt follows, after `Retry-After` of a 429.' },
+      '5XX': { description: 'Another attempt follows, after `Retry-After` of a 503.' },
+    },
+  };
+}
+
+function schemaOf(value: JsonValue): JsonSchema {
+  if (typeof value === 'boolean') return { type: 'boolean' };
+  if (typeof value === 'number') return { type: 'integer' };
+  if (typeof value === 'string')
+    return /^\d{4}-\d\d-\d\dT/.test(value) ? { type: 'string', format: 'date-time' } : { type: 'string' };
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`Describe ${value}`);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(Object.entries(value).map(([name, each]) => [name, schemaOf(each)])),
+    required: Object.keys(value).filter((name) => !OPTIONAL.includes(name)),
   };
 }

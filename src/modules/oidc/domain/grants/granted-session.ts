@@ -1,9 +1,13 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { oidcGrants } from '../../../../database/schema/oidc-schema.ts';
 import { p, type RowOfType, statement } from '../../../../database/sql/template.ts';
 import { ONE_FACTOR } from '../../../../domain/core/assurance.ts';
+import type { Call } from '../../../../domain/core/call.ts';
+import { LONG_AGO } from '../../../../domain/grants/end-grants.ts';
 import { announce, HAS_MESSAGES, type HasMessages } from '../../../../domain/outbox/insert-message.ts';
 import { isStillHere } from '../../../../domain/sessions/browser-cutoffs.ts';
-import { findOrBegin } from '../../../../domain/sessions/find-or-begin-session.ts';
+import { isSidCutOff } from '../../../../domain/sessions/cutoffs.ts';
+import { findOrBegin, GIVEN_SIGN_IN } from '../../../../domain/sessions/find-or-begin-session.ts';
 import { type FormParts, formFor, inForms } from '../../../../domain/sessions/forms.ts';
 import { endLateSession } from '../../../../domain/sessions/late-sessions.ts';
 import { newSession, type Peer } from '../../../../domain/sessions/session.ts';
@@ -12,10 +16,9 @@ import { updateSignInOfGrant } from '../../../../domain/sessions/update-sign-in.
 import type { SignInMethod } from '../../../../domain/tokens/verify-token.ts';
 import { removeIfErased } from '../../../../domain/users/personal-data.ts';
 import type { CLIENT_OF_LOGIN } from '../authorization/client-of-login.ts';
+import { isConsented } from '../authorization/consent.ts';
 import { OidcError } from '../oidc-error.ts';
-import { CONTINUE, CONTINUE_FOR_CLIENT, type FOUND_FOR_CLIENT } from './continue-statements.ts';
-import { endLateGrant } from './end-late-grant.ts';
-import { FOUND, insertGrant } from './insert-grant.ts';
+import { claimedOfUser, emailVerifiedAt, FOUND, groupsIn, insertGrant } from './insert-grant.ts';
 import type { CodeCall } from './redeem-code.ts';
 
 /** The sign-in of a grant. */
@@ -188,4 +191,69 @@ const BEGIN_AND_NOTIFY = inForms(
   (name, parts, ifDistributed) =>
     statement(name, { ...FOUND, ...HAS_MESSAGES })`${begin('yes', parts)}`
       .ifDistributed`${begin('yes', ifDistributed)}`,
+);
+
+/**
+ * Ends the grant, and returns true, if it was inserted while the logout of its browser committed, or the end of a consent. Neither statement sees
+ * the row of the other, so the redemption of a code looks again.
+ */
+async function endLateGrant(
+  { run }: Call,
+  grant: { readonly applicationId: string; readonly grantId: string },
+): Promise<boolean> {
+  const [ended] = await run(endLate, grant);
+  return ended !== undefined;
+}
+
+const endLate = statement('end_late_oidc_grant')`
+  update oidc_grants set expires_at = ${LONG_AGO}
+  where application_id = ${p.uuid('applicationId')} and id = ${p.uuid('grantId')}
+    and (${isSidCutOff(sql`oidc_grants.sid`, sql`oidc_grants.authenticated_at`)} or needs_consent and not ${isConsented})
+  returning id`;
+
+// The statements of a refresh, which find or begin the session of a live grant.
+
+/** What a refresh of the client of a resource reads, too. */
+const FOUND_FOR_CLIENT = { ...FOUND, scopeNames: oidcGrants.scopeNames };
+
+const isLiveGrant = sql`g.application_id = ${p.uuid('applicationId')} and g.id = ${p.uuid('grantId')}
+  and g.user_id = ${p.uuid('userId')} and g.client_id is not distinct from ${p.text('forClient')}
+  and g.expires_at > ${p.instant('now')} and g.assurance >= ${p.integer('requiredAssurance')}`;
+
+/** A grant for a resource that the application no longer is has ended. */
+const isLiveGrantOfClient = sql`${isLiveGrant} and not exists (
+  select 1 from applications r where r.id = ${p.uuid('applicationId')} and g.created_at <= r.resource_uri_changed_at)`;
+
+const origin = {
+  address: sql`g.ip_address`,
+  userAgent: sql`g.user_agent`,
+  browser: sql`null::bytea`,
+  onBehalfBy: sql`g.on_behalf_by`,
+};
+
+const continued = (parts: FormParts, isLive = isLiveGrant, more = sql``) =>
+  findOrBegin({ ...origin, join: sql`join oidc_grants g on ${isLive}` }, 'no', {
+    parts,
+    hasCurrentProfile: true,
+    signIn: { ...GIVEN_SIGN_IN, assurance: sql`g.assurance` },
+    ofCaller: emailVerifiedAt,
+    condition: sql`and exists (select 1 from oidc_grants g where ${isLive})`,
+    columns: sql`, (select g.sid from oidc_grants g where ${isLive}) as sid,
+      (select g.assurance::integer from oidc_grants g where ${isLive}) as grant_assurance, ${claimedOfUser},
+      ${groupsIn(p.integer('scope'))}${more}`,
+  });
+
+const CONTINUE = inForms(
+  'continue_granted_session',
+  (name, parts, ifDistributed) =>
+    statement(name, FOUND)`${continued(parts)}`.ifDistributed`${continued(ifDistributed)}`,
+);
+
+const scopeNames = sql`, (select g.scope_names from oidc_grants g where ${isLiveGrantOfClient}) as scope_names`;
+
+const CONTINUE_FOR_CLIENT = inForms(
+  'continue_session_of_client',
+  (name, parts, ifDistributed) =>
+    statement(name, FOUND_FOR_CLIENT)`${continued(parts, isLiveGrantOfClient, scopeNames)}`
+      .ifDistributed`${continued(ifDistributed, isLiveGrantOfClient, scopeNames)}`,
 );

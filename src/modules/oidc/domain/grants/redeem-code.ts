@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { loginIntents } from '../../../../database/schema/intent-schema.ts';
 import { p, type RowOfType, statement, t } from '../../../../database/sql/template.ts';
@@ -11,7 +12,6 @@ import { CLIENT_OF_LOGIN } from '../authorization/client-of-login.ts';
 import { OidcError } from '../oidc-error.ts';
 import { readCode } from '../tokens/code.ts';
 import type { SealKeys } from '../tokens/sealed-bytes.ts';
-import { challengeOf } from './pkce.ts';
 
 export interface CodeRequest {
   readonly code: string;
@@ -112,3 +112,11 @@ export const redeemedIntent = sql`redeemed as (
 const redeem = statement('redeem_code', REDEEMED)`
   with ${redeemedIntent}, ${auditEvent({ resource: sql`user_id`, from: sql`redeemed` })}
   select * from redeemed`;
+
+/** Proof Key for Code Exchange (RFC 7636), method S256. */
+const VERIFIER = /^[\w.~-]{43,128}$/;
+
+/** Returns the challenge of a verifier, or undefined if the verifier is malformed (section 4.1). */
+function challengeOf(verifier: string): Buffer | undefined {
+  return VERIFIER.test(verifier) ? hash('sha256', verifier, 'buffer') : undefined;
+}
