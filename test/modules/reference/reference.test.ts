@@ -8,7 +8,7 @@ import quickStarts from '../../../gen/quick-starts.json' with { type: 'json' };
 import { anchorOf, SERVICES } from '../../../src/api/catalogue.ts';
 import { ERRORS } from '../../../src/domain/core/errors.ts';
 import { html } from '../../../src/http/html.ts';
-import type { SearchEntry } from '../../../src/modules/reference/docs/search-words.ts';
+import type { SearchEntry } from '../../../src/modules/reference/docs/page.ts';
 import { SEARCH_WORDS } from '../../../src/modules/reference/docs/search-words.ts';
 import { request } from '../../support/http.ts';
 import { OPERATIONS } from '../../support/operations.ts';
