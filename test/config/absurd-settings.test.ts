@@ -90,7 +90,6 @@ const TEXTS: Readonly<Record<string, readonly string[]>> = {
   ],
   DATA_DIR: ['a\nb', ' data', 'data ', 'a\tb'],
   ETHEREUM_CHAIN_ID: ['0', '-1', '0x1', 'mainnet', '9007199254740992'],
-  ETHEREUM_RPC_URL: [...WEB_URLS, 'wss://node.test'],
   HOST: HOSTS,
   KEEP_ALIVE_TIMEOUT_MS: ['0', '6999', '86400001', '75s'],
   LOGIN_METHODS: ['sms', 'email,email', 'passkey', 'Email', 'email;wallet', 'email,', '127.0.0.1'],

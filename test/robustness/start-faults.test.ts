@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -31,7 +31,6 @@ import { clientsOf, createSecretFiles, TEST_ENV } from '../support/service.ts';
 import { quickOrLong } from '../support/soak.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { createUnreleasedTables } from '../support/unreleased-tables.ts';
-import { Wallet } from '../support/wallet.ts';
 
 /** A first start on a busy machine takes seconds. */
 const POLL = { interval: 20, timeout: 60_000 };
@@ -152,29 +151,6 @@ test.each(users)('user $uid can run npm start in a clone that only they may ente
   npm.kill('SIGTERM');
   await exited;
   expect(await survivorsOf(started)).toEqual([]);
-});
-
-test('ETHEREUM_RPC_URL needs an optional package, and wallets with a key do not', async () => {
-  await rm(join(clone, '.data'), { recursive: true, force: true });
-  await rm(join(clone, 'node_modules/viem'), { recursive: true });
-  const run = (script: string, env?: Record<string, string>) =>
-    runShell(`cd ${clone} && node_modules/.bin/node ${script}`, env);
-  const refused = await run('src/start.js', { PORT: '0', ETHEREUM_RPC_URL: 'https://node.test' });
-  expect(refused).toMatchObject({ exitCode: 1, stdout: '' });
-  expect(refused.stderr).toMatch(
-    /^usher: Invalid settings: ETHEREUM_RPC_URL needs the package viem: [^\n]*npm ci --omit=dev\b[^\n]*\n$/,
-  );
-  expect(existsSync(join(clone, '.data'))).toBe(false);
-
-  const wallet = new Wallet();
-  const message = 'Sign in';
-  const signed = JSON.stringify([{ address: wallet.address, message }, wallet.sign(message)]);
-  await writeFile(
-    join(clone, 'verify.ts'),
-    `import { requireWalletSignature } from './src/modules/wallets/domain/verify-wallet-signature.ts';
-     await requireWalletSignature({}, { node: {} }, {}, ...${signed});`,
-  );
-  expect(await run('verify.ts')).toEqual({ exitCode: 0, stdout: '', stderr: '' });
 });
 
 describe('a start while Postgres is down', () => {

@@ -3,9 +3,8 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playw
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { LANGUAGES } from '../../src/texts/texts.ts';
 import { answerFor, collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
-import { ContractWallet } from '../support/contract-wallet.ts';
-import { ContractWalletFixture, FACTORY } from '../support/contract-wallet-fixture.ts';
 import { beginLogin, newAddress } from '../support/login-browser.ts';
+import { LoginFixture } from '../support/login-fixture.ts';
 import { createTestUser, REDIRECT_URI, type TestService } from '../support/service.ts';
 import { Wallet } from '../support/wallet.ts';
 
@@ -40,20 +39,20 @@ const answerAs =
   };
 
 describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
-  let wallets: ContractWalletFixture;
+  let fixture: LoginFixture;
   let service: TestService;
   let chrome: Browser;
   let context: BrowserContext;
 
   beforeAll(async () => {
-    wallets = await ContractWalletFixture.open({ publicUrl: undefined });
-    service = wallets.login.service;
+    fixture = await LoginFixture.open({ config: { publicUrl: undefined } });
+    service = fixture.service;
     chrome = await launchChromium();
   });
   afterEach(() => context.close());
   afterAll(async () => {
     await chrome?.close();
-    await wallets?.close();
+    await fixture?.close();
   });
 
   interface Opened extends BrowserContextOptions {
@@ -108,7 +107,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
       ${script}`);
     const page = await context.newPage();
     await answerFor(page, `${REDIRECT_URI}*`, 'Signed in');
-    const login = await beginLogin(at, wallets.login.tenant);
+    const login = await beginLogin(at, fixture.tenant);
     await page.goto(`http://localhost:${at.port}${login.path}`);
     return { page, problems, hosts };
   }
@@ -124,7 +123,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   /** Returns a wallet of a user. */
   async function createWallet() {
-    const { wallet } = await wallets.login.createWalletUser();
+    const { wallet } = await fixture.createWalletUser();
     return answerAs(wallet, (text) => wallet.sign(text));
   }
 
@@ -137,7 +136,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
   });
 
   it('without a wallet, a page with no other way to sign in says what is missing until one comes', async () => {
-    await using replica = await wallets.login.startReplica({ publicUrl: undefined, loginMethods: ['wallet'] });
+    await using replica = await fixture.startReplica({ publicUrl: undefined, loginMethods: ['wallet'] });
     const { page } = await openLogin({ at: replica });
     const missing = page.getByText('There is no wallet in this browser.');
     await missing.waitFor();
@@ -299,23 +298,13 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     const { page } = await openLogin({ announced, language: 'de' });
     for (const [title, fail, alert] of failures) {
       answer = fail;
-      wallets.login.clock.advance(1);
+      fixture.clock.advance(1);
       await press(page, 'Rabby');
       await expect.poll(() => alertOf(page), { message: title }).toContain(alert);
     }
     answer = await createWallet();
-    wallets.login.clock.advance(1);
+    fixture.clock.advance(1);
     await press(page, 'Rabby');
     await expectSignedIn(page);
-  });
-
-  it('a contract wallet signs in before it is deployed', async () => {
-    const wallet = new ContractWallet(FACTORY);
-    await createTestUser(service, { walletAddress: wallet.address });
-    const answer = answerAs(wallet, (text) => wallet.signUndeployed(text));
-    const { page, problems } = await openLogin({ announced: [announce('Smart', answer)] });
-    await press(page, 'Smart');
-    await expectSignedIn(page);
-    expect(problems).toEqual([]);
   });
 });

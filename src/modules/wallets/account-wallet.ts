@@ -19,7 +19,6 @@ import type {
 import { renderAccountLink, renderItem } from '../../login-page/pages/panel.ts';
 import { sendPage, sendScriptResponse } from '../../login-page/responses.ts';
 import { addWallet, createLinkMessage } from './domain/add-wallet.ts';
-import type { WalletSettings } from './domain/verify-wallet-signature.ts';
 import { renderNewWallet } from './pages/new-wallet.ts';
 
 export const WALLET_NOTES: NonNullable<AccountSection['notes']> = {
@@ -33,7 +32,7 @@ export const WALLET_SECTION: AccountSection = {
     renderOwnWallet(view, user, { hasEmail: methods.includes('email') }),
 };
 
-export function createAccountWalletActions(page: AccountPage, { chainId, node }: WalletSettings): readonly Action[] {
+export function createAccountWalletActions(page: AccountPage, chainId: number): readonly Action[] {
   const needs = 'wallet';
   return [
     { method: 'GET', path: '/account/wallet', form: 'choice', run: page.showing(showWallet) },
@@ -86,10 +85,9 @@ export function createAccountWalletActions(page: AccountPage, { chainId, node }:
 
   async function addNewWallet(request: LoginRequest, { user, signIn }: Account): Promise<void> {
     if (user.walletAddress) return page.redirect(request, '');
-    const { call, browser, parts } = request;
+    const { call, browser } = request;
     const { loginIntentId } = signIn;
-    const { codes } = parts;
-    await addWallet(call, { codes, node }, browser, { loginIntentId, ...pickFields(request, 'signature') });
+    await addWallet(call, browser, { loginIntentId, ...pickFields(request, 'signature') });
     page.redirect(request, '', { done: 'walletAdded' });
   }
 }

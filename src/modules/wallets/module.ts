@@ -1,4 +1,4 @@
-/** Signing in with an Ethereum wallet, by key or by contract. */
+/** Signing in with an Ethereum wallet. */
 import type { Module } from '../module.ts';
 import { createWalletOffer } from './page-offer.ts';
 import { ofWallets, type WalletConfig } from './settings.ts';

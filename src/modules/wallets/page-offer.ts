@@ -3,7 +3,6 @@ import { allowsMethod } from '../../domain/applications/branding.ts';
 import type { PageOffer } from '../../login-page/page-offer.ts';
 import type { WayView } from '../../login-page/pages/view.ts';
 import { createAccountWalletActions, WALLET_NOTES, WALLET_SECTION } from './account-wallet.ts';
-import { EthereumNode } from './domain/ethereum-node.ts';
 import { renderWalletNotes, renderWalletSignIn, WALLET_SCRIPT } from './pages/wallet-form.ts';
 import type { WalletConfig } from './settings.ts';
 import { createWalletActions } from './wallet-actions.ts';
@@ -15,17 +14,11 @@ export const WALLET_VIEW: WayView = {
   scripts: [WALLET_SCRIPT],
 };
 
-export function createWalletOffer({
-  ethereumChainId: chainId,
-  ethereumRpcUrl: url,
-  loginMethods,
-  requestTimeoutMs,
-}: WalletConfig): PageOffer {
-  const wallets = { chainId, node: url ? new EthereumNode({ url, chainId, requestTimeoutMs }) : undefined };
+export function createWalletOffer({ ethereumChainId, loginMethods }: WalletConfig): PageOffer {
   const shared: PageOffer = {
     createActions: (account) => [
-      ...createWalletActions(wallets),
-      ...(account ? createAccountWalletActions(account, wallets) : []),
+      ...createWalletActions(ethereumChainId),
+      ...(account ? createAccountWalletActions(account, ethereumChainId) : []),
     ],
     accountSection: { notes: WALLET_NOTES },
   };

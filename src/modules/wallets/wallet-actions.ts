@@ -5,12 +5,11 @@ import { pickFields } from '../../login-page/login-context.ts';
 import { sendScriptResponse } from '../../login-page/responses.ts';
 import { createWalletChallenge } from './domain/create-wallet-challenge.ts';
 import { redeemWalletSignature } from './domain/redeem-wallet-signature.ts';
-import type { WalletSettings } from './domain/verify-wallet-signature.ts';
 
 const needs = 'wallet';
-const failedSignIns = ['INVALID_SIGNATURE', 'SIGNATURE_NOT_CHECKED', 'UNKNOWN_WALLET'] as const;
+const failedSignIns = ['INVALID_SIGNATURE', 'UNKNOWN_WALLET'] as const;
 
-export function createWalletActions({ chainId, node }: WalletSettings): readonly Action[] {
+export function createWalletActions(chainId: number): readonly Action[] {
   return [
     {
       method: 'POST',
@@ -32,7 +31,7 @@ export function createWalletActions({ chainId, node }: WalletSettings): readonly
       failedSignIns,
       async run(request) {
         const { call, parts, browser, fields } = request;
-        const walletParts = { ...parts, node, hasEmail: parts.methods.includes('email') };
+        const walletParts = { ...parts, hasEmail: parts.methods.includes('email') };
         const signed = { ...fields, ...pickFields(request, 'signature') };
         await continueAfter(request, await redeemWalletSignature(call, walletParts, browser, signed), 'link');
       },

@@ -16,6 +16,8 @@ import { toCompact, toHighS, Wallet, withV } from '../../support/wallet.ts';
 
 const INVALID = 'The signature does not match. Please try again.';
 const UNKNOWN = 'No account has this wallet. Please use another one, or your e-mail address.';
+const CONTRACT =
+  'This wallet is a contract, and contract wallets cannot sign in here. Use another wallet, or your e-mail address.';
 const UNSIGNED = 'Your wallet did not sign. Please try again.';
 
 const fixture = await LoginFixture.open({ start: new Date('2030-01-02T03:04:05.678Z') });
@@ -256,6 +258,7 @@ const signatures: Row[] = [
   ['without 0x', malformed((signature) => signature.slice(2))],
   ['with a line break after it', malformed((signature) => `${signature}\n`)],
   ['with one more byte', malformed((signature) => `${signature}00`)],
+  ['with two more bytes, as of a wallet that is a contract', malformed((signature) => `${signature}0000`), CONTRACT],
   ['that is empty', malformed(() => ''), UNSIGNED],
   ['three times as long', malformed((signature) => signature.repeat(3)), UNSIGNED],
 ];

@@ -5,8 +5,8 @@ import { requireRecentSignIn } from '../../../domain/login/recent-sign-in.ts';
 import type { Browser } from '../../../domain/sessions/browser.ts';
 import { linkWallet } from '../../../domain/users/update-user.ts';
 import { addressRules, type ChallengeSettings, createMessage } from './create-wallet-challenge.ts';
+import { requireWalletSignature } from './ethereum.ts';
 import { signatureRules, withLatestChallenge } from './redeem-wallet-signature.ts';
-import { requireWalletSignature, type SignatureParts } from './verify-wallet-signature.ts';
 
 const STATEMENT = 'Link this wallet to your account.';
 
@@ -34,7 +34,6 @@ export async function createLinkMessage(
  */
 export async function addWallet(
   call: Call,
-  wallets: SignatureParts,
   browser: Browser,
   request: Unchecked<keyof typeof signatureRules>,
 ): Promise<void> {
@@ -43,7 +42,7 @@ export async function addWallet(
   const { applicationId, cutoffCount, intent, userId, email } = signIn;
   await withLatestChallenge(call, browser, { applicationId, loginIntentId }, async (challenge) => {
     const { address: walletAddress } = challenge;
-    await requireWalletSignature(call, wallets, browser, challenge, signature);
+    await requireWalletSignature(challenge, signature);
     await linkWallet({ ...call, cutoffCount }, { userId, email, walletAddress }, intent);
   });
 }

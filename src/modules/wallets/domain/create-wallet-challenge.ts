@@ -8,7 +8,6 @@ import { requireOpenIntent } from '../../../domain/login/login-intent.ts';
 import { takePermit } from '../../../domain/login/rate-limit.ts';
 import type { Browser } from '../../../domain/sessions/browser.ts';
 import { formatSignInMessage } from './ethereum.ts';
-import type { WalletSettings } from './verify-wallet-signature.ts';
 
 const LIFETIME_MS = 10 * 60_000;
 const CHALLENGES_PER_INTENT = { burst: 20, intervalMs: 3 * 60_000 };
@@ -22,7 +21,8 @@ export const addressRules = {
 
 const rules = { loginIntentId: uuid, ...addressRules };
 
-export interface ChallengeSettings extends Pick<WalletSettings, 'chainId'> {
+export interface ChallengeSettings {
+  readonly chainId: number;
   readonly authPageUrl: string;
 }
 

@@ -1,5 +1,6 @@
 /** Sign-In with Ethereum: EIP-4361 messages, EIP-191 signatures, EIP-55 addresses. */
 import { keccak_256 } from '@noble/hashes/sha3.js';
+import { ServiceError } from '../../../domain/core/errors.ts';
 
 /** EIP-4361 allows only spaces and the reserved and unreserved characters of RFC 3986 in a statement. */
 const NOT_OF_STATEMENTS = /[^ A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]/g;
@@ -10,7 +11,7 @@ export interface SignInMessage {
   /** In lower case. */
   readonly address: string;
   readonly uri: string;
-  /** The chain on which contract wallets are. It does not matter for other wallets. */
+  /** Some wallets warn of a chain other than their own. It does not matter for the signature. */
   readonly chainId: number;
   /** The sentence that the wallet shows to the person. */
   readonly statement: string;
@@ -38,7 +39,25 @@ export function formatSignInMessage(message: SignInMessage): string {
   ].join('\n');
 }
 
-export interface Signer {
+/** A signature of a key has 64 or 65 bytes. A longer one than this counts as one of a wallet that is a contract. */
+export const MAX_SIGNATURE_BYTES = 66;
+
+/**
+ * Checks that the key of the address has signed the message.
+ *
+ * @throws ServiceError `Invalid signature`, `Contract wallet not supported`
+ */
+export async function requireWalletSignature(
+  { address, message }: { readonly address: string; readonly message: string },
+  signature: string,
+): Promise<void> {
+  const signer = await recoverSigner(message, signature);
+  if (signer?.address === address && !signer.hasHighS) return;
+  const isByContract = /^0x([0-9a-f]{2})*$/i.test(signature) && signature.length / 2 - 1 > MAX_SIGNATURE_BYTES;
+  throw new ServiceError(isByContract ? 'CONTRACT_WALLET_NOT_SUPPORTED' : 'INVALID_SIGNATURE');
+}
+
+interface Signer {
   /** In lower case. */
   readonly address: string;
   /**
@@ -51,7 +70,7 @@ export interface Signer {
  * Returns the signer of a text that was signed with `personal_sign` (EIP-191), or undefined if no key made the
  * signature.
  */
-export async function recoverSigner(text: string, signature: string): Promise<Signer | undefined> {
+async function recoverSigner(text: string, signature: string): Promise<Signer | undefined> {
   const parsed = parseSignature(signature);
   if (!parsed) return undefined;
   // Loaded with the first wallet: it takes a megabyte, and many processes see no wallet.
@@ -66,7 +85,7 @@ export async function recoverSigner(text: string, signature: string): Promise<Si
 }
 
 /** Returns the Keccak-256 digest that a wallet signs for a text (EIP-191). */
-export function digestText(text: string): Uint8Array {
+function digestText(text: string): Uint8Array {
   const bytes = Buffer.from(text, 'utf8');
   return keccak_256(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${bytes.length}`), bytes]));
 }

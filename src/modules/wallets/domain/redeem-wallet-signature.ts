@@ -8,12 +8,13 @@ import type { Call } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import { check, textThat, type Unchecked, uuid } from '../../../domain/core/validation.ts';
 import { type Completion, completeLogin } from '../../../domain/login/complete-login.ts';
+import type { LoginCodeSettings } from '../../../domain/login/login-code.ts';
 import { requireOpenIntent } from '../../../domain/login/login-intent.ts';
 import { noteSignIn } from '../../../domain/login/note-sign-in.ts';
 import { type Browser, isInBrowser, toSignInOrigin } from '../../../domain/sessions/browser.ts';
 import type { AuthTokens } from '../../../domain/tokens/auth-tokens.ts';
 import { isActiveUser } from '../../../domain/users/user.ts';
-import { requireWalletSignature, type SignatureParts } from './verify-wallet-signature.ts';
+import { requireWalletSignature } from './ethereum.ts';
 
 /** The size limit of a form. */
 const MAX_CHARACTERS = 8_192;
@@ -26,7 +27,8 @@ export const signatureRules = {
   }),
 };
 
-export interface WalletLoginParts extends SignatureParts {
+export interface WalletLoginParts {
+  readonly codes: LoginCodeSettings;
   readonly tokens: AuthTokens;
   /** Whether people can sign in by code. */
   readonly hasEmail: boolean;
@@ -41,7 +43,7 @@ export interface WalletLoginParts extends SignatureParts {
  */
 export async function redeemWalletSignature(
   call: Call,
-  { tokens, hasEmail, ...wallets }: WalletLoginParts,
+  { tokens, codes, hasEmail }: WalletLoginParts,
   browser: Browser,
   request: Unchecked<keyof typeof signatureRules>,
 ): Promise<Completion | undefined> {
@@ -53,7 +55,7 @@ export async function redeemWalletSignature(
   );
   return withLatestChallenge(call, browser, { applicationId, loginIntentId }, async (challenge) => {
     const { address } = challenge;
-    await requireWalletSignature(call, wallets, browser, challenge, signature);
+    await requireWalletSignature(challenge, signature);
     const [owner] = await call.run(selectWalletUser, { address });
     if (!owner && allowSignUp && hasEmail && allowsMethod(branding, 'email')) {
       await call.run(markProved, { applicationId, loginIntentId, id: challenge.id, expiresAt });
@@ -64,7 +66,7 @@ export async function redeemWalletSignature(
     const proved = { walletAddress: address };
     const userId = owner.id;
     const completion = await completeLogin(call, tokens, { loginIntentId, userId }, { how, proved });
-    await noteSignIn(call, wallets.codes.keys, browser, { applicationId, locale, userId });
+    await noteSignIn(call, codes.keys, browser, { applicationId, locale, userId });
     return completion;
   });
 }

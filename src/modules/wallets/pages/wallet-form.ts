@@ -3,7 +3,7 @@ import { readScript } from '../../../http/inline-files.ts';
 import { renderHidden } from '../../../login-page/pages/parts.ts';
 import type { FormView } from '../../../login-page/pages/view.ts';
 import type { Language } from '../../../texts/texts.ts';
-import { MAX_SIGNATURE_BYTES } from '../domain/verify-wallet-signature.ts';
+import { MAX_SIGNATURE_BYTES } from '../domain/ethereum.ts';
 
 export const WALLET_SCRIPT = readScript(new URL('../scripts/wallet.js', import.meta.url));
 
