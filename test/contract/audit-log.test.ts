@@ -26,8 +26,8 @@ const { sql } = service.database;
 const READS = /^((Batch)?Get|List|Check(?!In)|Introspect|Search)|^(GenerateAuthUrl|CancelLogin)$/;
 /**
  * RenewSession changes nothing before half of a session's life is over. The others succeed for what is not there, as
- * their examples are. Their events: test/contract/renew-session.test.ts, test/modules/oidc/public-clients.test.ts and
- * test/modules/providers/account-providers.test.ts.
+ * their examples are. Their events: test/contract/renew-session.test.ts, test/integration/modules/oidc/public-clients.test.ts and
+ * test/integration/modules/providers/account-providers.test.ts.
  */
 const CONDITIONAL = new Set(['RenewSession', 'EndGrant', 'EndUserGrant', 'DeleteUserIdentity']);
 

@@ -1,4 +1,4 @@
-/** Who gets through each door of a restricted application. What ends with the access: test/modules/oidc/lost-access.test.ts. */
+/** Who gets through each door of a restricted application. What ends with the access: test/integration/modules/oidc/lost-access.test.ts. */
 import { randomUUID } from 'node:crypto';
 import type { ConnectError } from '@connectrpc/connect';
 import { afterAll, describe, expect, it, test } from 'vitest';

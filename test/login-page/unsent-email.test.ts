@@ -1,4 +1,4 @@
-/** The page for a code whose e-mail could not be sent. How often it is tried: test/mail/mail-queue.test.ts. */
+/** The page for a code whose e-mail could not be sent. How often it is tried: test/integration/mail/mail-queue.test.ts. */
 import { afterAll, beforeEach, describe, expect, it, test } from 'vitest';
 import { MailError } from '../../src/mail/mail-error.ts';
 import { SECOND } from '../support/clock.ts';

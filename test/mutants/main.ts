@@ -3,7 +3,7 @@
  * noticed by what says so, not because the service does not start. Takes a regular expression to choose faults by.
  */
 import { rm } from 'node:fs/promises';
-import { layOutTable } from '../bench/report/lay-out-table.ts';
+import { layOutTable } from '../lab/bench/report/lay-out-table.ts';
 import { startTemplateServer } from '../support/postgres.ts';
 import { createTemporaryDirectory } from '../support/temporary-directory.ts';
 import { type Fault, plantFault } from './fault.ts';

@@ -80,7 +80,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
 
   const heading = (page: Page, text: string) => page.getByRole('heading', { name: text, exact: true }).waitFor();
 
-  // Forms without JavaScript: test/modules/account/account.test.ts.
+  // Forms without JavaScript: test/integration/modules/account/account.test.ts.
   it.each(quickOrLong([true], [true, false]))(
     'a person does everything with the keyboard (JavaScript: %s)',
     async (javaScriptEnabled) => {

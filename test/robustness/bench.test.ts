@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { CALL_NAMES, findCall } from '../bench/calls.ts';
-import { createFixtures, userAt } from '../bench/fixtures.ts';
-import { readOptions } from '../bench/options.ts';
-import { runBench } from '../bench/run-bench.ts';
-import { warmUntilSteady } from '../bench/warm-up.ts';
+import { CALL_NAMES, findCall } from '../lab/bench/calls.ts';
+import { createFixtures, userAt } from '../lab/bench/fixtures.ts';
+import { readOptions } from '../lab/bench/options.ts';
+import { runBench } from '../lab/bench/run-bench.ts';
+import { warmUntilSteady } from '../lab/bench/warm-up.ts';
 import { createDirectory } from '../support/directory.ts';
 import { REPOSITORY, type Run, runShell } from '../support/process.ts';
 import { quickOrLong } from '../support/soak.ts';
@@ -35,7 +35,7 @@ test('npm run bench has a figure of each call to each server', async () => {
 }, 300_000);
 
 test('a call passes at most 25 files down to the database in 9 changes of folder, and CONTRIBUTING.md names them', async () => {
-  const { stdout } = await runShell('node src/run.js test/bench/walk/main.ts');
+  const { stdout } = await runShell('node src/run.js test/lab/bench/walk/main.ts');
   const sizes = [...stdout.matchAll(/^\w+: (\d+) files, and \d+ inside src\/database, in (\d+) changes/gm)];
   expect(sizes.map(([, files, changes]) => Number(files) <= 25 && Number(changes) <= 9)).toEqual([true, true]);
   const passed = [...stdout.matchAll(/^ {2}(\S+\.ts): /gm)].map(([, file = '']) => `src/${file}`);
@@ -64,14 +64,14 @@ const LONG: readonly OtherBench[] = [
 test.each(quickOrLong(SHORT, [...SHORT, ...LONG]))(
   'npm run bench:%s has figures',
   async (_, command, figures) => {
-    const { stdout, stderr } = await runShell(`node src/run.js test/bench/${command}`);
+    const { stdout, stderr } = await runShell(`node src/run.js test/lab/bench/${command}`);
     expect(`${stdout}\n${stderr}`).toMatch(figures);
   },
   300_000,
 );
 
 test('npm run bench:sizes has a figure of each table', async () => {
-  const { exitCode, stdout } = await runShell('node src/run.js test/bench/growth/sizes.ts --logins 20');
+  const { exitCode, stdout } = await runShell('node src/run.js test/lab/bench/growth/sizes.ts --logins 20');
   for (const table of ['login_intents', 'audit_events', 'oidc_grants', 'remembered_sign_ins', 'passkeys'])
     expect(stdout).toMatch(new RegExp(`^${table} .*\\d+\\+\\d+`, 'm'));
   expect(exitCode).toBe(0);
@@ -179,7 +179,7 @@ function bench(options: readonly string[]): Promise<Run> {
   return new Promise((resolve) => {
     const child = execFile(
       process.execPath,
-      ['src/run.js', 'test/bench/main.ts', ...options],
+      ['src/run.js', 'test/lab/bench/main.ts', ...options],
       { cwd: REPOSITORY },
       (_, stdout, stderr) => resolve({ exitCode: child.exitCode, stdout, stderr }),
     );

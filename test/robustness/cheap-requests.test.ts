@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, type TestContext, test, vi } from 'vitest';
 import { Health } from '../../gen/health/v1/health_pb.ts';
 import { pathOf } from '../../src/api/procedures.ts';
-import { readUsage } from '../bench/read-usage.ts';
+import { readUsage } from '../lab/bench/read-usage.ts';
 import { type CheapRequest, listCheapRequests } from '../support/cheap-requests.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { request } from '../support/http.ts';

@@ -62,7 +62,7 @@ test('replicas whose clocks are seconds apart accept the tokens of each other, a
   });
 });
 
-// How far is too far: test/jobs/expiry.test.ts.
+// How far is too far: test/integration/jobs/expiry.test.ts.
 test.each([
   [
     '16 minutes ahead',

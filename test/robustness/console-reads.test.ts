@@ -1,6 +1,6 @@
 /** The short form of `npm run bench:console`. */
 import { expect, test } from 'vitest';
-import { measureConsole } from '../bench/console/measure-pages.ts';
+import { measureConsole } from '../lab/bench/console/measure-pages.ts';
 
 /** Fewer than `npm run bench:console` allows, because indexes of fewer rows have fewer levels. */
 const LIMIT_BUFFERS = 200;

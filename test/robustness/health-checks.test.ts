@@ -9,7 +9,7 @@ import { status } from '@grpc/grpc-js';
 import { afterAll, expect, test } from 'vitest';
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from '../../gen/health/v1/health_pb.ts';
 import { pathOf } from '../../src/api/procedures.ts';
-import { readUsage } from '../bench/read-usage.ts';
+import { readUsage } from '../lab/bench/read-usage.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { GrpcClient } from '../support/grpc-client.ts';
 import { request } from '../support/http.ts';

@@ -2,8 +2,8 @@
 import { afterAll, expect, test } from 'vitest';
 import { SessionService } from '../../gen/usher/v1/session_pb.ts';
 import { TokenService } from '../../gen/usher/v1/token_pb.ts';
-import { Meter } from '../bench/meter.ts';
-import { medianOf } from '../bench/statistics.ts';
+import { Meter } from '../lab/bench/meter.ts';
+import { medianOf } from '../lab/bench/statistics.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { beginDevice, poll } from '../support/device-client.ts';
 import { openHttpClient } from '../support/http.ts';

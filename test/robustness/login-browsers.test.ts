@@ -128,7 +128,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     expect([...hosts].sort()).toEqual([new URL(application.url).host, `localhost:${fixture.service.port}`].sort());
   });
 
-  // More spellings by HTTP: test/login-page/international-addresses.test.ts.
+  // More spellings by HTTP: test/integration/login-page/international-addresses.test.ts.
   it.each(
     quickOrLong(
       ['BÜCHER.EXAMPLE'],

@@ -159,7 +159,7 @@ describe('a mail server', () => {
     }
   });
 
-  // With shorter delays: test/mail/mail-queue.test.ts.
+  // With shorter delays: test/integration/mail/mail-queue.test.ts.
   it.runIf(quickOrLong(false, true))('that is away for 5 s gets the e-mail when it is back', async () => {
     const { port } = await MailServer.start().then(async (server) => {
       await server[Symbol.asyncDispose]();

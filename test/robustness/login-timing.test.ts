@@ -133,7 +133,7 @@ it.runIf(quickOrLong(false, true)).for(ATTEMPTS)(
   },
 );
 
-// What an e-mail and a decoy do at the mail server: test/mail/mail-queue.test.ts.
+// What an e-mail and a decoy do at the mail server: test/integration/mail/mail-queue.test.ts.
 it.runIf(quickOrLong(false, true))('an e-mail and a decoy cost about the same work', async (context) => {
   const mailServer = new Worker(new URL('../support/mail-thread.ts', import.meta.url));
   const [url] = await once(mailServer, 'message');

@@ -1,6 +1,6 @@
 /**
  * One application sends as many check-ins as it can, which wait for each other: the calls of another go through. Only the
- * long form has the machine to itself, as times need. What counts turns: test/database/lock-isolation.test.ts.
+ * long form has the machine to itself, as times need. What counts turns: test/integration/database/lock-isolation.test.ts.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -83,7 +83,7 @@ test.runIf(quickOrLong(false, true)).for(LOADS)(
   },
 );
 
-// Which calls wait for what: test/database/transactions.test.ts.
+// Which calls wait for what: test/integration/database/transactions.test.ts.
 test.runIf(quickOrLong(false, true))('64 batches of an event that is locked for 4 s', async (context) => {
   await using database = await cloneDatabase();
   await using service = await startUsher(database.url, { REQUEST_TIMEOUT_MS: '10000' });

@@ -1,9 +1,9 @@
 /** What strangers make the endpoints of OpenID Connect do: each reply is small, and costs little more than one for a path that is none. The long form judges CPU times. */
 import { createPublicKey, randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Client } from '../bench/load/client.ts';
-import { Meter } from '../bench/meter.ts';
-import { medianOf } from '../bench/statistics.ts';
+import type { Client } from '../lab/bench/load/client.ts';
+import { Meter } from '../lab/bench/meter.ts';
+import { medianOf } from '../lab/bench/statistics.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { type HttpReply, type HttpRequest, request } from '../support/http.ts';
 import { newAddress } from '../support/login-browser.ts';

@@ -4,11 +4,11 @@ import { createPublicKey } from 'node:crypto';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { openClient } from '../../src/database/connection/open-client.ts';
-import type { Client } from '../bench/load/client.ts';
-import { createRivalSteps } from '../bench/openid/rival-steps.ts';
-import { startProviders } from '../bench/openid/start-providers.ts';
-import type { Facts, Step } from '../bench/scenario.ts';
-import { prepareDatabase } from '../bench/set-up.ts';
+import type { Client } from '../lab/bench/load/client.ts';
+import { createRivalSteps } from '../lab/bench/openid/rival-steps.ts';
+import { startProviders } from '../lab/bench/openid/start-providers.ts';
+import type { Facts, Step } from '../lab/bench/scenario.ts';
+import { prepareDatabase } from '../lab/bench/set-up.ts';
 import { REPOSITORY } from '../support/process.ts';
 import { quickOrLong } from '../support/soak.ts';
 
@@ -18,7 +18,7 @@ test('npm run bench -- --only OpenID measures each step of both providers', asyn
   // A first exchange is of users who have not signed in with OpenID Connect.
   const exchange = ['--only', 'ExchangeToken first', '--server', 'usher', '--protocol', 'REST'];
   const few = ['--rounds', '1', '--requests', '12', '--warm-up', '2'];
-  const bench = ['src/run.js', 'test/bench/main.ts', '--only', 'OpenID', ...exchange, ...few];
+  const bench = ['src/run.js', 'test/lab/bench/main.ts', '--only', 'OpenID', ...exchange, ...few];
   const { stdout } = await promisify(execFile)(process.execPath, bench, { cwd: REPOSITORY });
   const steps = {
     Usher: ['authorize', 'CompleteLogin of OpenID', 'token by code', 'token by refresh token', 'userinfo'],

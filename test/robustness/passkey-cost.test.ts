@@ -1,8 +1,8 @@
 /** What passkeys cost: a sign-in little more than one by code, as the long form judges, and the memory of their library where it is needed. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { readUsage } from '../bench/read-usage.ts';
-import { medianOf } from '../bench/statistics.ts';
+import { readUsage } from '../lab/bench/read-usage.ts';
+import { medianOf } from '../lab/bench/statistics.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { beginLogin, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
 import { MailServer } from '../support/mail-server.ts';

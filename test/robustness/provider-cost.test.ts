@@ -1,8 +1,8 @@
 /** What a sign-in at another provider costs Usher: at most twice the CPU of one by code, without the wait for the provider. The long form judges it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { readUsage } from '../bench/read-usage.ts';
-import { medianOf } from '../bench/statistics.ts';
+import { readUsage } from '../lab/bench/read-usage.ts';
+import { medianOf } from '../lab/bench/statistics.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
 import { beginLogin, LoginBrowser, type LoginPage } from '../support/login-browser.ts';

@@ -10,7 +10,7 @@ import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts'
 import { Health } from '../../gen/health/v1/health_pb.ts';
 import { EventService } from '../../gen/usher/v1/event_pb.ts';
 import { pathOf } from '../../src/api/procedures.ts';
-import { readUsage } from '../bench/read-usage.ts';
+import { readUsage } from '../lab/bench/read-usage.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { createDirectory } from '../support/directory.ts';
 import { findFreePort } from '../support/free-port.ts';

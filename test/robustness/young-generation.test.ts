@@ -2,10 +2,10 @@
 import { afterAll, expect, test } from 'vitest';
 import { AuthService } from '../../gen/usher/v1/auth_pb.ts';
 import { WebhookService } from '../../gen/usher/v1/webhook_pb.ts';
-import type { Client } from '../bench/load/client.ts';
-import { Meter } from '../bench/meter.ts';
-import { rest } from '../bench/protocols.ts';
-import { medianOf } from '../bench/statistics.ts';
+import type { Client } from '../lab/bench/load/client.ts';
+import { Meter } from '../lab/bench/meter.ts';
+import { rest } from '../lab/bench/protocols.ts';
+import { medianOf } from '../lab/bench/statistics.ts';
 import { cloneDatabase } from '../support/database.ts';
 import { CONTAINER_BYTES, CONTAINER_NODE_OPTIONS, limitMemory } from '../support/memory-limit.ts';
 import { startUsher } from '../support/process.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createTextEndpoint } from '../../../src/modules/reference/static-text.ts';
-import { serveListener } from '../../http/serve-listener.ts';
+import { serveListener } from '../../integration/http/serve-listener.ts';
 import { request } from '../../support/http.ts';
 
 test('a text that could not be loaded is loaded again for the next request, and then no more', async () => {

@@ -19,7 +19,7 @@ import {
   startTestService,
 } from '../../support/service.ts';
 
-test('has the receiver that test/delivery/receiver-example.test.ts runs', async () => {
+test('has the receiver that test/integration/delivery/receiver-example.test.ts runs', async () => {
   expect(await readFile(join(REPOSITORY, 'src/delivery/README.md'), 'utf8')).toContain(`\`\`\`ts\n${RECEIVER}\n\`\`\``);
 });
 

@@ -20,14 +20,14 @@ export const RACES_FAULTS: readonly Fault[] = [
     what: 'A removal leaves what a removal at the same time counts on',
     find: ' await cutOffRefused(call, found.affected); ',
     replace: '',
-    test: 'test/modules/oidc/lost-access.test.ts',
+    test: 'test/integration/modules/oidc/lost-access.test.ts',
     title: /two removals at the same time/,
   },
   {
     what: 'A removal ends what another group lets in',
     find: 'sql`f.user_id`, isLeft)',
     replace: 'sql`f.user_id`, sql`false`)',
-    test: 'test/modules/oidc/lost-access.test.ts',
+    test: 'test/integration/modules/oidc/lost-access.test.ts',
     title: /stays signed in after/,
   },
   {
@@ -48,7 +48,7 @@ export const RACES_FAULTS: readonly Fault[] = [
     what: 'A second request redeems the code again',
     find: 'if (earlier) return { email: earlier.email };',
     replace: '',
-    test: 'test/modules/providers/provider-attacks.test.ts',
+    test: 'test/integration/modules/providers/provider-attacks.test.ts',
     title: /a reload of the answer of a new identity/,
   },
   {
@@ -57,7 +57,7 @@ export const RACES_FAULTS: readonly Fault[] = [
     find: ' on conflict do nothing ',
     replace: `  on conflict (issuer, subject) do update set user_id = excluded.user_id
 `,
-    test: 'test/modules/providers/account-providers.test.ts',
+    test: 'test/integration/modules/providers/account-providers.test.ts',
     title: /its owner keeps it/,
   },
   {
@@ -80,7 +80,7 @@ export const RACES_FAULTS: readonly Fault[] = [
     find: ' and ${isStillSignedIn} ',
     replace: `      and (\${isStillSignedIn} or true)
 `,
-    test: 'test/modules/account/account-in-flight.test.ts',
+    test: 'test/integration/modules/account/account-in-flight.test.ts',
     title: /the linked account that waits while every sign-in of the user ends/,
   },
   {
@@ -95,7 +95,7 @@ export const RACES_FAULTS: readonly Fault[] = [
     after: "statement('delete_identity'",
     find: ' and ${isStillSignedIn} for no key',
     replace: ' and (${isStillSignedIn} or true) for no key',
-    test: 'test/modules/account/account-in-flight.test.ts',
+    test: 'test/integration/modules/account/account-in-flight.test.ts',
     title: /the removed link that waits while every sign-in of the user ends/,
   },
   {
@@ -109,28 +109,28 @@ export const RACES_FAULTS: readonly Fault[] = [
     what: 'Every replica sends a notice',
     find: 'return claimed !== undefined;',
     replace: 'return true;',
-    test: 'test/login-page/notices.test.ts',
+    test: 'test/integration/login-page/notices.test.ts',
     title: /send each once/,
   },
   {
     what: 'A code that is redeemed during a revocation gives tokens',
     find: 'session.id === parameters.id || isNewGrant;',
     replace: '!isNewGrant;',
-    test: 'test/modules/oidc/redemption.test.ts',
+    test: 'test/integration/modules/oidc/redemption.test.ts',
     title: /a code that is being redeemed during/,
   },
   {
     what: 'A grant that begins during the logout of its browser lives on',
     find: 'isNewGrant && endLateGrant(call, parameters)',
     replace: 'isNewGrant && endLateGrant === undefined',
-    test: 'test/modules/oidc/redemption.test.ts',
+    test: 'test/integration/modules/oidc/redemption.test.ts',
     title: /a code that is being redeemed while its browser logs out/,
   },
   {
     what: 'A consent that was denied is stored by going back',
     find: 'consentedAt === null && redeemedAt === null && now < expiresAt',
     replace: 'consentedAt === null && now < expiresAt',
-    test: 'test/modules/oidc/metadata-clients.test.ts',
+    test: 'test/integration/modules/oidc/metadata-clients.test.ts',
     title: /that is denied is told to the client, and ends the code/,
   },
   {
@@ -142,14 +142,14 @@ export const RACES_FAULTS: readonly Fault[] = [
   ), positions as (
     insert into feed_positions (application_id, position, message_id, type, created_at)
     select \${p.uuid('applicationId')}, placed.id,`,
-    test: 'test/modules/messages/messages.test.ts',
+    test: 'test/integration/modules/messages/messages.test.ts',
     title: /^ListMessages skips no message that commits after later ones/,
   },
   {
     what: 'A cursor is the ID of a message, so that a late commit is skipped',
     find: 'placed.position > ${after} and',
     replace: 'm.id > ${after} and',
-    test: 'test/modules/messages/messages.test.ts',
+    test: 'test/integration/modules/messages/messages.test.ts',
     title: /^ListMessages skips no message that commits after later ones/,
   },
   {
@@ -179,7 +179,7 @@ export const RACES_FAULTS: readonly Fault[] = [
     what: 'A lease does not keep other processes away',
     find: "next_at = ${p.instant('leaseEnd')},",
     replace: "next_at = least(${p.instant('leaseEnd')}, now() - interval '1 hour'),",
-    test: 'test/delivery/several-processes.test.ts',
+    test: 'test/integration/delivery/several-processes.test.ts',
     title: /^one of two processes sends a message that both look for/,
   },
   {
@@ -187,49 +187,49 @@ export const RACES_FAULTS: readonly Fault[] = [
     after: "statement('settle_batch'",
     find: "and lease = ${p.uuid('lease')}",
     replace: "and ${p.uuid('lease')} is not null",
-    test: 'test/delivery/several-processes.test.ts',
+    test: 'test/integration/delivery/several-processes.test.ts',
     title: /takes over an expired lease settles, and the late one changes nothing/,
   },
   {
     what: 'A message that is fanned out twice is delivered twice as often',
     find: 'and id > claimed.fanned_out_to',
     replace: "and id >= ''",
-    test: 'test/delivery/fan-out.test.ts',
+    test: 'test/integration/delivery/fan-out.test.ts',
     title: /gives a message to more webhooks than one statement takes, each once/,
   },
   {
     what: 'A statement takes effect though its caller has gone while its connection opened',
     find: 'if (sent.isAbandoned) return Promise.reject(new DeadlinePassedError());',
     replace: '',
-    test: 'test/database/connections.test.ts',
+    test: 'test/integration/database/connections.test.ts',
     title: /whose deadline passes while its connection opens takes no effect/,
   },
   {
     what: 'Replicas that start together migrate at the same time',
     find: 'if (!lock?.isOurs) return `another',
     replace: 'if (!lock) return `another',
-    test: 'test/database/migrate.test.ts',
+    test: 'test/integration/database/migrate.test.ts',
     title: /that has to wait says for whom, and gives up at its deadline/,
   },
   {
     what: 'A revocation that finds nothing trusts an old primary',
     find: 'mayWrite && !hasFound ? now : now - LEASE_MS',
     replace: 'now - LEASE_MS',
-    test: 'test/database/lease.test.ts',
+    test: 'test/integration/database/lease.test.ts',
     title: /a revocation that finds nothing does not say so/,
   },
   {
     what: 'A page that was open when a group lost its access gives it back',
     find: "form.get(meaning) === 'true' : undefined",
     replace: "form.get(meaning) === 'true' : true",
-    test: 'test/modules/console/groups.test.ts',
+    test: 'test/integration/modules/console/groups.test.ts',
     title: /each of its two meanings changes alone/,
   },
   {
     what: 'A form overwrites what another operator has saved meanwhile',
     find: 'await readFields(request), ifVersion)',
     replace: 'await readFields(request))',
-    test: 'test/modules/console/edits.test.ts',
+    test: 'test/integration/modules/console/edits.test.ts',
     title: /that was rendered before another change is refused/,
   },
   {
@@ -237,7 +237,7 @@ export const RACES_FAULTS: readonly Fault[] = [
     after: 'const turn =',
     find: 'if (performance.now() >= deadline) throw createLateError();',
     replace: '',
-    test: 'test/database/transactions.test.ts',
+    test: 'test/integration/database/transactions.test.ts',
     title: /^neither takes effect if the work ends after the deadline/,
   },
   {
@@ -258,7 +258,7 @@ export const RACES_FAULTS: readonly Fault[] = [
     what: 'Check-ins with a key wait in Postgres for the lock of their event, each on a connection of its own',
     find: "const lock = 'eventId' in fields",
     replace: "const lock = 'noField' in fields",
-    test: 'test/database/transactions.test.ts',
+    test: 'test/integration/database/transactions.test.ts',
     title: /check-ins with a key take 1 connections/,
   },
 ];

@@ -13,21 +13,21 @@ export const USERS_FAULTS: readonly Fault[] = [
     what: 'A sign-in on behalf of an operator opens the console',
     find: 'method === IMPERSONATION ? undefined : operators.find(email)',
     replace: 'method === IMPERSONATION ? operators.find(email) : operators.find(email)',
-    test: 'test/modules/console/sign-in.test.ts',
+    test: 'test/integration/modules/console/sign-in.test.ts',
     title: /signs nobody in who signs in on behalf of an operator/,
   },
   {
     what: 'A line takes the ID of one user and the address of another',
     find: 'if (userId !== undefined && line.id !== null && line.id !== userId)',
     replace: 'if (userId === null && line.id !== null)',
-    test: 'test/modules/user-transfer/users.test.ts',
+    test: 'test/integration/modules/user-transfer/users.test.ts',
     title: /a line is refused with an ID/,
   },
   {
     what: 'An import takes the identity of another user',
     find: " if (taken) return fail('IDENTITY_ALREADY_LINKED', 'identities'); ",
     replace: '',
-    test: 'test/modules/user-transfer/users.test.ts',
+    test: 'test/integration/modules/user-transfer/users.test.ts',
     title: /duplicates fail, in any spelling/,
   },
   {
@@ -35,7 +35,7 @@ export const USERS_FAULTS: readonly Fault[] = [
     find: " if (taken?.[0] === 'passkey') return fail('PASSKEY_ALREADY_EXISTS', 'passkeys'); ",
     replace: `  if (taken?.[0] === 'passkey') return { status: 'created', id: randomUUID() };
 `,
-    test: 'test/modules/user-transfer/users.test.ts',
+    test: 'test/integration/modules/user-transfer/users.test.ts',
     title: /duplicates fail, in any spelling/,
   },
   {
@@ -57,7 +57,7 @@ export const USERS_FAULTS: readonly Fault[] = [
     what: 'A continued sign-in changes the account',
     find: '!isContinued && ',
     replace: '',
-    test: 'test/modules/account/account.test.ts',
+    test: 'test/integration/modules/account/account.test.ts',
     title: /is not good for changes if it is continued/,
   },
   {
@@ -80,7 +80,7 @@ export const USERS_FAULTS: readonly Fault[] = [
     what: "A stranger signs a browser in to the stranger's account",
     find: 'const isOwn = endLogin(context, begunLoginsOf(request), state) !== undefined;',
     replace: 'const isOwn = true;',
-    test: 'test/modules/account/account-sign-out.test.ts',
+    test: 'test/integration/modules/account/account-sign-out.test.ts',
     title: /of a stranger signs in no browser that has not begun that sign-in/,
   },
   {
@@ -103,28 +103,28 @@ export const USERS_FAULTS: readonly Fault[] = [
     find: ' and i.user_id = owner.id ',
     replace: `
 `,
-    test: 'test/modules/providers/provider-attacks.test.ts',
+    test: 'test/integration/modules/providers/provider-attacks.test.ts',
     title: /nobody removes the identity of another user/,
   },
   {
     what: 'Any browser lets a device in as the person who has signed in',
     find: 'if (isOther || !(await',
     replace: 'if (!(await',
-    test: 'test/modules/oidc/device.test.ts',
+    test: 'test/integration/modules/oidc/device.test.ts',
     title: /takes a decision from the browser alone that has signed in/,
   },
   {
     what: 'A form of another site consents',
     find: "isAnswer && !isOwnForm(browser, parameters.get('token') ?? '')",
     replace: "isAnswer && browser.formToken === ''",
-    test: 'test/modules/oidc/metadata-clients.test.ts',
+    test: 'test/integration/modules/oidc/metadata-clients.test.ts',
     title: /is refused to another browser, and to forms of other sites/,
   },
   {
     what: 'Who signs in on behalf of a user lets clients act for that user',
     find: 'intent.method === IMPERSONATION || ',
     replace: '',
-    test: 'test/modules/oidc/metadata-clients.test.ts',
+    test: 'test/integration/modules/oidc/metadata-clients.test.ts',
     title: /is given by nobody on behalf of the user, also where it is remembered/,
   },
   {
@@ -137,7 +137,7 @@ export const USERS_FAULTS: readonly Fault[] = [
     if (!mayUse(found, signedIn)) return sendRefusal(asOperator, route.role) ?? 'sent';
     return run(asOperator, route);
   };`,
-    test: 'test/modules/console/sent-forms.test.ts',
+    test: 'test/integration/modules/console/sent-forms.test.ts',
     title: /is not for the operator who has lost the role meanwhile/,
   },
   {
@@ -150,21 +150,21 @@ export const USERS_FAULTS: readonly Fault[] = [
   }
     return run(asOperator, route);
   };`,
-    test: 'test/modules/console/sent-forms.test.ts',
+    test: 'test/integration/modules/console/sent-forms.test.ts',
     title: /is not for another browser of the operator, without a recent sign-in/,
   },
   {
     what: 'The recent sign-in of another operator is enough for sensitive actions',
     find: 'signedInUserId === userId && now',
     replace: 'now',
-    test: 'test/modules/console/attacks.test.ts',
+    test: 'test/integration/modules/console/attacks.test.ts',
     title: /of a recent sign-in of another operator make no sign-in recent/,
   },
   {
     what: 'A team uses the pages of every application',
     find: 'return params.a !== undefined && applicationIds.includes(params.a.toLowerCase());',
     replace: 'return params.a !== undefined;',
-    test: 'test/modules/console/routes.test.ts',
+    test: 'test/integration/modules/console/routes.test.ts',
     title: /does in its application what support does, and nothing elsewhere/,
   },
   {

@@ -124,7 +124,7 @@ export const BASIC_MODULES: Readonly<Record<string, Module>> = {
   'oidcc-login-hint': accept({ login_hint: 'buffy@client.test' }),
   'oidcc-ui-locales': accept({ ui_locales: 'se' }),
   'oidcc-claims-locales': accept({ claims_locales: 'se' }),
-  // The person signs in by code. Usher demands what the strongest value says: test/login-page/assurance.test.ts.
+  // The person signs in by code. Usher demands what the strongest value says: test/integration/login-page/assurance.test.ts.
   'oidcc-ensure-request-with-acr-values-succeeds': accept({ acr_values: '1 unknown' }),
   async 'oidcc-codereuse'(provider) {
     await reuseCode(provider);

@@ -1,0 +1,107 @@
+/** The logos of an application: uploaded, refused and removed in the console. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ConsoleBrowser, ConsoleFixture, type ConsoleReply, OPERATORS } from '../../../support/console-fixture.ts';
+import { request } from '../../../support/http.ts';
+import { png } from '../../../support/images.ts';
+import { adminClient } from '../../../support/service.ts';
+
+const KIB = 1_024;
+
+let fixture: ConsoleFixture;
+let admin: ConsoleBrowser;
+let path: string;
+
+beforeAll(async () => {
+  fixture = await ConsoleFixture.open();
+  admin = await fixture.signIn(OPERATORS.admin);
+  path = `/applications/${fixture.tenant.id}/logo`;
+});
+
+afterAll(() => fixture.close());
+
+/** Sends the form as a browser does. */
+async function upload(
+  image: Uint8Array,
+  { theme = 'light', browser = admin, headers = { 'sec-fetch-site': 'same-origin' } as Record<string, string> } = {},
+): Promise<ConsoleReply> {
+  const form = new FormData();
+  form.set('theme', theme);
+  form.set('image', new File([Buffer.from(image)], '../<b>"logo.png'));
+  const encoded = new Response(form);
+  const body = await encoded.bytes();
+  return browser.post(path, body, { 'content-type': encoded.headers.get('content-type') ?? '', ...headers });
+}
+
+const readLogos = async () => {
+  const { application } = await adminClient(fixture.service).getApplication({ applicationId: fixture.tenant.id });
+  return [application?.logoUri, application?.darkLogoUri];
+};
+
+test('a logo is uploaded for light pages and for dark ones, shown, and removed, each with an event in the audit log', async () => {
+  const images = { light: png(40, 20), dark: png(20, 20) };
+  expect((await admin.open(path)).text).toContain('None: pages show the name of the application.');
+  for (const [theme, image] of Object.entries(images)) {
+    fixture.clock.advance(1_000);
+    expect(await upload(image, { theme })).toMatchObject({ status: 303, location: `${path}?done=saved` });
+    expect((await fixture.readAudit())[0]).toMatchObject({ action: 'AdminService/SetApplicationLogo' });
+  }
+  const page = await admin.open(`${path}?done=saved`);
+  expect(page.text).toContain('Saved.');
+  for (const image of Object.values(images)) {
+    expect(page.body).toContain(`<img src="data:image/png;base64,${image.toString('base64')}"`);
+  }
+  const [uri = ''] = await readLogos();
+  const served = await request(fixture.service.url, { path: new URL(uri).pathname });
+  expect(served).toMatchObject({ status: 200, headers: { 'content-type': 'image/png' } });
+  await admin.post(path, { remove: 'light' });
+  expect(await readLogos()).toEqual([undefined, expect.any(String)]);
+  await admin.post(path, { remove: 'dark' });
+  expect(await readLogos()).toEqual([undefined, undefined]);
+});
+
+describe('an image that no RPC would take', () => {
+  test.each([
+    ['is no image', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'), 'whole, still image'],
+    ['is animated', png(1, 1, { chunk: 'acTL' }), 'whole, still image'],
+    ['is too wide', png(1_025, 1), '1 x 1 to 1024 x 512 pixels'],
+    ['has more than 40 KiB', png(1, 1, { bytes: 40 * KIB + 1 }), 'at most 40 KiB'],
+    ['has 300 KiB', png(1, 1, { bytes: 300 * KIB }), 'at most 40 KiB'],
+    ['was not chosen', new Uint8Array(), 'must be a file'],
+  ])('is refused at its field if it %s', async (_, image, problem) => {
+    await upload(png(8, 8));
+    const before = await readLogos();
+    const { status, body } = await upload(image);
+    expect(status).toBe(422);
+    expect(/id="image-wrong">(.*?)<\/p>/.exec(body)?.[1]).toContain(problem);
+    expect(await readLogos()).toEqual(before);
+  });
+
+  test.each([
+    '',
+    '--x',
+    '--x\r\n\r\n--x--',
+    '--x\r\ncontent-disposition: form-data; name="image"\r\n\r\ntext\r\n--x--\r\n',
+    '--x\r\ncontent-disposition: form-data; name="t"\r\n\r\n\r\n'.repeat(700),
+  ])('is refused in a broken form: %j', async (body) => {
+    const headers = { 'content-type': 'multipart/form-data; boundary=x', 'sec-fetch-site': 'same-origin' };
+    expect((await admin.post(path, Buffer.from(body), headers)).status).toBe(422);
+  });
+});
+
+test('the largest logo fits', async () => {
+  expect((await upload(png(1_024, 512, { bytes: 40 * KIB }))).status).toBe(303);
+});
+
+test('a theme that there is not is refused', async () => {
+  expect((await upload(png(1, 1), { theme: 'sepia' })).status).toBe(422);
+});
+
+test('only an admin may upload, from the console, and only there a file is taken', async () => {
+  const image = png(8, 8);
+  const support = await fixture.signIn(OPERATORS.support);
+  expect((await upload(image, { browser: support })).status).toBe(403);
+  expect((await upload(image, { headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(403);
+  admin = await fixture.signIn(OPERATORS.admin);
+  const multipart = { 'content-type': 'multipart/form-data; boundary=x', 'sec-fetch-site': 'same-origin' };
+  expect((await admin.post('/users/new', Buffer.from('--x--'), multipart)).status).toBe(415);
+});

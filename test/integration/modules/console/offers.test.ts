@@ -1,0 +1,69 @@
+/** What the pages offer to a role: nothing that it may not do. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { findRoute, mayUse } from '../../../../src/modules/console/route.ts';
+import { ROUTES } from '../../../../src/modules/console/routes.ts';
+import type { SignedInOperator } from '../../../../src/modules/console/signed-in-operator.ts';
+import { type ConsoleBrowser, ConsoleFixture, OPERATORS } from '../../../support/console-fixture.ts';
+import { type ConsoleSamples, createConsoleSamples, fillPath } from '../../../support/console-samples.ts';
+import { textOf } from '../../../support/login-browser.ts';
+
+const TEAM = 'tim@example.com';
+
+let fixture: ConsoleFixture;
+let samples: ConsoleSamples;
+
+beforeAll(async () => {
+  fixture = await ConsoleFixture.open();
+  samples = await createConsoleSamples(fixture);
+  const text = await readFile(fixture.operatorsFile, 'utf8');
+  await writeFile(fixture.operatorsFile, `${text}${TEAM} team ${fixture.tenant.id}\n`);
+  await vi.waitFor(() => fixture.signIn(TEAM), { timeout: 30_000, interval: 200 });
+});
+
+afterAll(() => fixture.close());
+
+/** Returns the links and the forms that the operator can use, as methods with paths. */
+async function collectOffers(browser: ConsoleBrowser): Promise<Set<string>> {
+  const offers = new Set<string>();
+  const pages = ROUTES.filter(
+    ({ method, role, path }) => method === 'GET' && role !== 'anyone' && !/(\.\w+|\/preview)$/.test(path),
+  );
+  for (const { path } of pages) {
+    const { status, body } = await browser.open(fillPath(path, samples.params));
+    if (status !== 200) continue;
+    const usable = body.replace(/<form(?:(?!<\/form>).)*<fieldset[^>]* disabled>.*?<\/form>/gs, '');
+    for (const [, href = ''] of body.matchAll(/<a [^>]*?href="(\/[^"]*)"/g)) offers.add(`GET ${textOf(href)}`);
+    for (const [, action = ''] of usable.matchAll(/<form method="post" action="([^"]*)"[^>]*>.*?<button/gs)) {
+      offers.add(`POST ${action}`);
+    }
+  }
+  return offers;
+}
+
+test.each([...Object.entries(OPERATORS).map(([role, email]) => ({ role, email })), { role: 'team', email: TEAM }])(
+  '$email is offered no link and no form that the role $role cannot use',
+  async ({ role, email }) => {
+    const offers = await collectOffers(await fixture.signIn(email));
+    expect(offers.size).toBeGreaterThan(10);
+    const operator = { role, applicationIds: [fixture.tenant.id] } as unknown as SignedInOperator;
+    const refused = [...offers].filter((offer) => {
+      const [method = '', path = ''] = offer.split(' ');
+      const found = findRoute(ROUTES, method, path.split('?')[0] ?? '');
+      return !found || !mayUse(found, operator);
+    });
+    expect(refused).toEqual([]);
+  },
+);
+
+test('no link leads to an error', async () => {
+  const browser = await fixture.signIn(OPERATORS.admin);
+  const links = [...(await collectOffers(browser))].filter((offer) => offer.startsWith('GET '));
+  expect(links.filter((link) => link.includes('?')).length).toBeGreaterThan(10);
+  const broken: string[] = [];
+  for (const link of links) {
+    const { status, heading } = await browser.open(link.slice('GET '.length));
+    if (status >= 400) broken.push(`${link}: ${status} ${heading}`);
+  }
+  expect(broken).toEqual([]);
+});

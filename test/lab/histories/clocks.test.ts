@@ -1,0 +1,25 @@
+/** Histories with replicas whose clocks are apart. Need the Postgres of Debian, or PG_BIN. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { describe, test } from 'vitest';
+import { SKIPS_DEBIAN_POSTGRES } from '../../support/debian-postgres.ts';
+import { expectCorrectHistory } from './cluster/history.ts';
+import { PrimaryWithStandby } from './cluster/primary-with-standby.ts';
+import { Replicas } from './cluster/replicas.ts';
+
+const PRELOADED = fileURLToPath(new URL('./cluster/clock-offset.js', import.meta.url));
+const PAUSE_MS = 1_000;
+
+describe.skipIf(SKIPS_DEBIAN_POSTGRES)('the history is correct', () => {
+  test.for([300, 2_000])('with clocks that are %i ms apart', async (apartMs, context) => {
+    await using servers = await PrimaryWithStandby.start();
+    // One is behind that of Postgres, one is ahead of it.
+    const options = [-apartMs / 2, 0, apartMs / 2].map((offset) => ({
+      databaseUrl: servers.url,
+      env: { CLOCK_OFFSET_MS: String(offset), NODE_OPTIONS: `--import ${PRELOADED}` },
+    }));
+    await using replicas = await Replicas.start(options);
+    const ground = { replicas, onPrimary: servers.onPrimary };
+    await expectCorrectHistory(context, `clocks ${apartMs} ms apart`, ground, () => sleep(PAUSE_MS));
+  });
+});

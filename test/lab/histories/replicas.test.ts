@@ -1,0 +1,75 @@
+/** Histories while replicas of Usher fail. Needs the Postgres of Debian, or PG_BIN. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SKIPS_DEBIAN_POSTGRES } from '../../support/debian-postgres.ts';
+import type { ProxyMode, TcpProxy } from '../../support/tcp-proxy.ts';
+import { expectCorrectHistory } from './cluster/history.ts';
+import { PrimaryWithStandby } from './cluster/primary-with-standby.ts';
+import { alike, REPLICAS, Replicas } from './cluster/replicas.ts';
+
+const PAUSE_MS = 2_000;
+/** Longer than callers wait. */
+const STOPPED_MS = 6_000;
+const PARTITIONS: readonly ProxyMode[] = ['freeze', 'reset', 'refuse', 'trickle'];
+
+describe.skipIf(SKIPS_DEBIAN_POSTGRES)('the history is correct', () => {
+  const stack = new AsyncDisposableStack();
+  let servers: PrimaryWithStandby;
+
+  beforeAll(async () => {
+    servers = stack.use(await PrimaryWithStandby.start());
+  });
+  afterAll(() => stack.disposeAsync());
+
+  const start = (options = alike(servers.url)) => Replicas.start(options);
+  const groundOf = (replicas: Replicas) => ({ replicas, onPrimary: servers.onPrimary });
+
+  test('without a fault', async (context) => {
+    await using replicas = await start();
+    await expectCorrectHistory(context, 'no fault', groundOf(replicas), () => sleep(PAUSE_MS));
+  });
+
+  test('while replicas are killed', async (context) => {
+    await using replicas = await start();
+    await expectCorrectHistory(context, 'kill -9 of a replica', groundOf(replicas), async (round) => {
+      await replicas.end(round % REPLICAS, 'SIGKILL');
+      await sleep(PAUSE_MS / 2);
+      await replicas.start(round % REPLICAS);
+      await sleep(PAUSE_MS);
+    });
+  });
+
+  test('while replicas are restarted in order', async (context) => {
+    await using replicas = await start();
+    const exitCodes = new Set<number | null>();
+    await expectCorrectHistory(context, 'SIGTERM of a replica', groundOf(replicas), async (round) => {
+      exitCodes.add(await replicas.end(round % REPLICAS, 'SIGTERM'));
+      await replicas.start(round % REPLICAS);
+      await sleep(PAUSE_MS);
+    });
+    expect([...exitCodes]).toEqual([0]);
+  });
+
+  test('while replicas are stopped and go on', async (context) => {
+    await using replicas = await start();
+    await expectCorrectHistory(context, 'SIGSTOP of a replica', groundOf(replicas), async (round) => {
+      await replicas.pause(round % REPLICAS, round % 2 === 0 ? STOPPED_MS : PAUSE_MS);
+      await sleep(PAUSE_MS);
+    });
+  });
+
+  test('while replicas cannot reach Postgres', async (context) => {
+    await using stack = new AsyncDisposableStack();
+    const proxies: TcpProxy[] = [];
+    for (let at = 0; at < REPLICAS; at++) proxies.push(stack.use(await servers.openProxy()));
+    const options = proxies.map((proxy) => ({ databaseUrl: proxy.through(servers.primaryUrl) }));
+    const replicas = stack.use(await start(options));
+    await expectCorrectHistory(context, 'partition of a replica from Postgres', groundOf(replicas), async (round) => {
+      const proxy = proxies[round % REPLICAS];
+      await proxy?.setMode(PARTITIONS[round % PARTITIONS.length] ?? 'freeze');
+      await sleep(round % 2 === 0 ? STOPPED_MS / 2 : PAUSE_MS);
+      await proxy?.setMode('pass');
+      await sleep(PAUSE_MS);
+    });
+  });
+});
