@@ -38,6 +38,8 @@ export interface CallInfo {
   /** Returns whether the caller has left before it had the whole response. */
   readonly isGone: () => boolean;
   readonly span: Span | undefined;
+  /** How it will have ended. The work of the call replaces it with what it learns. */
+  outcome: CallOutcome;
 }
 
 /** How a call ended. */

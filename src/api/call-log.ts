@@ -1,4 +1,4 @@
-/** What remains of a call: its log line, its metrics, and its span if an SDK of OpenTelemetry is loaded. */
+/** How a call begins, fails and ends, and what remains of it: log line, metrics, and a span if OpenTelemetry is loaded. */
 import {
   context as activeContext,
   propagation,
@@ -10,9 +10,13 @@ import {
 } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import type { CountName } from '../domain/core/call.ts';
-import type { RequestContext } from '../http/http-context.ts';
+import type { ServiceError } from '../domain/core/errors.ts';
+import type { HttpError } from '../http/errors.ts';
+import type { HttpContext, RequestContext } from '../http/http-context.ts';
 import { hasTracing } from '../log.ts';
+import { outcomeOf, toCallError } from './call-errors.ts';
 import { type CallInfo, type CallOutcome, type CallRoute, type Protocol, RPC_SYSTEMS } from './call-info.ts';
+import { sendError } from './envelope.ts';
 import { LineSampler } from './line-sampler.ts';
 import { OutageLog } from './outage-log.ts';
 
@@ -32,6 +36,8 @@ export interface CallLog {
   readonly logger: Logger;
   readonly outages: OutageLog;
   readonly recordCall?: RecordCall | undefined;
+  /** The time that calls have, if the caller sets no shorter timeout. */
+  readonly requestTimeoutMs: number;
   readonly sampler: LineSampler;
 }
 
@@ -41,12 +47,33 @@ export function createLineLimits(logger: Logger): Pick<CallLog, 'outages' | 'sam
 }
 
 interface NewCall {
-  readonly name: string;
   readonly protocol: Protocol;
   readonly route?: CallRoute | undefined;
-  /** The caller's timeout. The deadline follows from this or `requestTimeoutMs`, whichever is shorter. */
+  /** Defaults to method and path of the route. */
+  readonly name?: string;
+  /** The caller's timeout. */
   readonly timeoutMs?: number | undefined;
-  readonly requestTimeoutMs: number;
+}
+
+/**
+ * Serves a call. The work sends the response, and throws an error before that, which `answerError` answers. An error
+ * after that breaks a response off that is not complete, so that the client knows that something is missing.
+ */
+export async function serveCall(
+  log: CallLog,
+  context: HttpContext,
+  newCall: NewCall,
+  work: (call: CallInfo) => Promise<void>,
+  answerError: (error: ServiceError | HttpError, call: CallInfo) => void = (error) => sendError(context, error),
+): Promise<void> {
+  const call = beginCall(log, context, newCall);
+  try {
+    await runInSpan(call.span, () => work(call));
+  } catch (cause) {
+    const error = failCall(call, cause, log.logger);
+    if (!context.response.headersSent) answerError(error, call);
+    else if (!context.response.writableEnded) context.response.destroy();
+  }
 }
 
 /**
@@ -56,23 +83,30 @@ interface NewCall {
 export function beginCall(
   log: CallLog,
   context: RequestContext,
-  { name, protocol, route, timeoutMs, requestTimeoutMs }: NewCall,
-  getOutcome: () => CallOutcome,
+  { protocol, route, name = `${route?.method} ${route?.path}`, timeoutMs }: NewCall,
 ): CallInfo {
+  const { requestTimeoutMs } = log;
   const { requestId, receivedAt: startedAt } = context;
   const isCallersDeadline = timeoutMs !== undefined && timeoutMs < requestTimeoutMs;
   const deadline = startedAt + (isCallersDeadline ? timeoutMs : requestTimeoutMs);
   const span = startCallSpan(context, name, protocol);
   let hasLeft = false;
   const isGone = () => hasLeft;
-  const call = { requestId, protocol, name, route, startedAt, deadline, isCallersDeadline, isGone, span };
+  const outcome: CallOutcome = { code: 'ok' };
+  const call = { requestId, protocol, name, route, startedAt, deadline, isCallersDeadline, isGone, span, outcome };
   // A caller that left before the whole response was sent did not get it.
   context.onClose(({ status, isSent }) => {
     hasLeft = !isSent;
-    const outcome = getOutcome();
-    endCall(log, call, isSent ? outcome : { ...outcome, code: 'canceled' }, status);
+    endCall(log, call, isSent ? call.outcome : { ...call.outcome, code: 'canceled' }, status);
   });
   return call;
+}
+
+/** Sets the outcome of a call, and returns the error to answer with. Logs an unexpected error. */
+export function failCall(call: CallInfo, cause: unknown, logger: Logger): ServiceError | HttpError {
+  const error = runInSpan(call.span, () => toCallError(cause, call, logger));
+  call.outcome = { ...call.outcome, ...outcomeOf(error) };
+  return error;
 }
 
 function endCall(

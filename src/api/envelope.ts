@@ -1,16 +1,57 @@
 /** The envelope: the JSON shape of every REST response, errors included. */
-import type { ErrorReason } from '../domain/core/errors.ts';
-import { HTTP_ERRORS, type HttpErrorReason } from '../http/errors.ts';
-import { sendJson } from '../http/exchange.ts';
+import { type ErrorCode, type ErrorReason, ServiceError } from '../domain/core/errors.ts';
+import { HTTP_ERRORS, type HttpError, type HttpErrorReason } from '../http/errors.ts';
+import { RETRY_SOON, sendJson } from '../http/exchange.ts';
 import type { HttpContext } from '../http/http-context.ts';
 
-export interface Envelope {
+interface Envelope {
   readonly status: boolean;
   readonly message: string;
   /** Only in errors. */
   readonly reason?: ErrorReason | HttpErrorReason;
   readonly data?: unknown;
   readonly errors?: readonly { readonly field: string; readonly message: string }[];
+}
+
+export function sendEnvelope(
+  context: HttpContext,
+  status: number,
+  envelope: Envelope,
+  headers: Record<string, string> = {},
+): void {
+  sendJson(context, status, JSON.stringify(envelope), headers);
+}
+
+export function sendError(context: HttpContext, error: ServiceError | HttpError): void {
+  if (!(error instanceof ServiceError)) return void sendFailure(context, error.reason);
+  const { code, message, reason, violations } = error;
+  // REST callers cannot set a timeout, so the body came too late.
+  if (code === 'deadline_exceeded') return void sendFailure(context, 'REQUEST_TIMEOUT');
+  const envelope = { status: false, message, reason, ...(violations.length > 0 && { errors: violations }) };
+  sendEnvelope(context, statusOfError(code, reason), envelope, code === 'unavailable' ? RETRY_SOON : {});
+}
+
+const STATUSES: Record<ErrorCode, number> = {
+  aborted: 409,
+  canceled: 499,
+  invalid_argument: 400,
+  deadline_exceeded: 408,
+  not_found: 404,
+  already_exists: 409,
+  resource_exhausted: 429,
+  failed_precondition: 409,
+  unimplemented: 501,
+  internal: 500,
+  unavailable: 503,
+  unauthenticated: 401,
+  permission_denied: 403,
+};
+
+/** IDs that name one request, and came with another. 422: draft-ietf-httpapi-idempotency-key-header, section 2.7. */
+const REUSED_IDS: readonly string[] = ['IDEMPOTENCY_KEY_REUSED', 'SCAN_ID_REUSED'];
+
+export function statusOfError(code: ErrorCode, reason: string): number {
+  return REUSED_IDS.includes(reason) ? 422 : STATUSES[code];
 }
 
 export function sendFailure(context: HttpContext, reason: HttpErrorReason, headers: Record<string, string> = {}): void {

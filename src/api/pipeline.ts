@@ -7,16 +7,16 @@ import type { Caller, Database, Run } from '../database/pool/database.ts';
 import { NO_APPLICATION } from '../database/schema/audit-schema.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
 import { type AuditContext, withAudit } from '../domain/audit/audit-event.ts';
-import type { Application, Call, CountName, Transactional } from '../domain/core/call.ts';
+import type { Call, CountName, Transactional } from '../domain/core/call.ts';
 import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
 import type { AdminKeys } from '../domain/operators/admin-keys.ts';
 import type { Peer } from '../domain/sessions/session.ts';
 import { headerOf } from '../http/exchange.ts';
 import type { RequestContext } from '../http/http-context.ts';
 import type { Admission } from './admission.ts';
-import { deadlineExceeded, outcomeOf, toCallError, unavailable } from './call-errors.ts';
-import type { CallInfo, CallOutcome, CallRoute, Protocol } from './call-info.ts';
-import { beginCall, type CallLog, runCall, runInSpan } from './call-log.ts';
+import { deadlineExceeded, unavailable } from './call-errors.ts';
+import type { CallInfo, CallRoute, Protocol } from './call-info.ts';
+import { beginCall, type CallLog, failCall, runCall } from './call-log.ts';
 import { requireAdmin } from './credentials.ts';
 import { handleOnce, type KeyedCall, readIdempotencyKey } from './idempotency.ts';
 import type { Fields, ResponseMessage } from './messages.ts';
@@ -35,7 +35,6 @@ export interface PipelineParts extends CallLog {
   readonly database: Database;
   readonly notices: Call['notices'];
   readonly onMessage: Call['onMessage'];
-  readonly requestTimeoutMs: number;
 }
 
 export interface CallOptions {
@@ -66,19 +65,11 @@ export class Pipeline {
     options: CallOptions,
     read: ReadRequest,
   ): Promise<ResponseMessage> {
-    const { admission, apiKeys, logger, lookUps, requestTimeoutMs } = this.#parts;
+    const { admission, apiKeys, logger, lookUps } = this.#parts;
     const { method, name, action, takesKey, deletedReason } = procedure;
     const peer = toPeer(context);
-    let outcome: CallOutcome = { code: 'ok' };
-    let application: Application | undefined;
-    let isAuthenticated = false;
     let isReading = false;
-    const newCall = { ...options, name, requestTimeoutMs };
-    const call = beginCall(this.#parts, context, newCall, () => ({
-      ...outcome,
-      applicationId: application?.id,
-      isAuthenticated,
-    }));
+    const call = beginCall(this.#parts, context, { ...options, name });
     const origin = { action, ipAddress: peer.ipAddress, requestId: call.requestId };
 
     // The caller is responsible for its own deadline and for a late body. Otherwise Usher was too slow.
@@ -99,23 +90,23 @@ export class Pipeline {
       if (procedure.credential === 'apiKey') {
         const apiKey = headerOf(context, 'x-api-key');
         const owner = await lookUps.run('', () => apiKeys.authenticate(apiKey, { deletedReason }));
-        const caller = owner.application;
-        application = caller;
-        isAuthenticated = true;
-        admission.check(caller.id);
+        const { application } = owner;
+        const applicationId = application.id;
+        call.outcome = { code: 'ok', applicationId, isAuthenticated: true };
+        admission.check(applicationId);
         const key = readKey();
         // Read the body before `run` takes a place: a caller with a slow body would occupy the place for long.
         const fields = await readFields();
         const actor = { ...origin, actorType: 'api_key', actor: owner.apiKeyId } as const;
-        const handle = (own: Call & Transactional) => procedure.handle({ ...own, application: caller }, fields, peer);
-        const request = { method, fields, key, applicationId: caller.id, scope: action };
-        return admission.run(caller.id, ({ ignoreTime }) => this.#handle(call, actor, request, handle, ignoreTime));
+        const handle = (own: Call & Transactional) => procedure.handle({ ...own, application }, fields, peer);
+        const request = { method, fields, key, applicationId, scope: action };
+        return admission.run(applicationId, ({ ignoreTime }) => this.#handle(call, actor, request, handle, ignoreTime));
       }
       const isAdmin = procedure.credential === 'adminKey';
       const actor = isAdmin
         ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context, method) } as const)
         : NOBODY;
-      isAuthenticated = isAdmin;
+      call.outcome = { code: 'ok', isAuthenticated: isAdmin };
       const key = readKey();
       const fields = await readFields();
       const handle = (own: Call) => procedure.handle(own, fields, peer);
@@ -126,9 +117,7 @@ export class Pipeline {
     try {
       return await runCall(call, work, timeoutError);
     } catch (cause) {
-      const error = runInSpan(call.span, () => toCallError(cause, call, logger));
-      outcome = outcomeOf(error);
-      throw error;
+      throw failCall(call, cause, logger);
     }
   }
 

@@ -1,8 +1,7 @@
 /** The HTTP handler of the login page: limits, CSRF checks and errors, for all actions of `actions.ts`. */
 import type { Admission } from '../api/admission.ts';
-import { outcomeOf, toCallError } from '../api/call-errors.ts';
-import type { CallInfo, CallOutcome } from '../api/call-info.ts';
-import { beginCall, type CallLog, runInSpan } from '../api/call-log.ts';
+import type { CallInfo } from '../api/call-info.ts';
+import { type CallLog, serveCall } from '../api/call-log.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
 import { withAudit } from '../domain/audit/audit-event.ts';
 import type { Call } from '../domain/core/call.ts';
@@ -36,7 +35,6 @@ export interface LoginPageServices
     > {
   /** Limits requests of browsers in flight. */
   readonly loginAdmission: Admission;
-  readonly requestTimeoutMs: number;
 }
 
 type LoginPageOptions = LoginPageServices & LoginPageParts;
@@ -86,29 +84,10 @@ const NOT_FOUND: Action = {
   run: (request) => showDeadEnd(request, 'not-found'),
 };
 
-async function serve(
-  action: Action,
-  context: HttpContext,
-  isSecure: boolean,
-  {
-    loginAdmission: admission,
-    count,
-    logger,
-    outages,
-    recordCall,
-    requestTimeoutMs,
-    sampler,
-    ...parts
-  }: LoginPageOptions,
-): Promise<void> {
-  // Not the method of the request: over HTTP/2 a client may make one up, and each is a series of metrics.
-  const name = `${action.method} ${action.path}`;
-  const newCall = { name, protocol: 'login', route: action, requestTimeoutMs } as const;
-  let outcome: CallOutcome = { code: 'ok' };
+async function serve(action: Action, context: HttpContext, isSecure: boolean, parts: LoginPageOptions): Promise<void> {
   let form = context.query;
-  const call = beginCall({ logger, outages, recordCall, sampler }, context, newCall, () => outcome);
   const identified = identifyBrowser(context, isSecure);
-  try {
+  const work = async (call: CallInfo) => {
     if (action.method === 'POST') form = await readPostedForm(context, MAX_FORM_BYTES, call.deadline);
     const parameters = new URLSearchParams(form);
     const fields = { ...readLoginFields(parameters), ...action.readFields?.(context, form) };
@@ -116,21 +95,22 @@ async function serve(
     const languages = readLanguageChoice(context, form);
     rememberLanguage(context, languages, isSecure);
     const place = placeOf(context, form, loginPathOf(parts));
-    const domainCall = createLoginCall({ ...parts, count }, name, call, languages);
-    // Admission begins here, so that a browser that sends its form slowly does not count.
+    const domainCall = createLoginCall(parts, call, languages);
+    const { logger, loginAdmission } = parts;
     const request = { context, logger, call: domainCall, browser, languages, place, form: parameters, fields, parts };
     const isForged = action.method === 'POST' && !isOwnForm(browser, fields.token);
-    if (isForged) outcome = { code: 'unauthenticated' };
-    const work = () => (isForged ? refuseForm(action, request) : runAction(action, request));
-    const remark = await runInSpan(call.span, () => admission.run('', work));
-    if (remark) outcome = { code: 'ok', reason: remark.reason, detail: remark.detail };
-  } catch (cause) {
-    const error = runInSpan(call.span, () => toCallError(cause, call, logger));
-    outcome = outcomeOf(error);
+    if (isForged) call.outcome = { code: 'unauthenticated' };
+    // Admission begins here, so that a browser that sends its form slowly does not count.
+    const answer = () => (isForged ? refuseForm(action, request) : runAction(action, request));
+    const remark = await loginAdmission.run('', answer);
+    if (remark) call.outcome = { code: 'ok', reason: remark.reason, detail: remark.detail };
+  };
+  // Not the method of the request: over HTTP/2 a client may make one up, and each is a series of metrics.
+  await serveCall(parts, context, { protocol: 'login', route: action }, work, (error) => {
     const view = viewOf(context, form, parts);
     if (error instanceof HttpError) refuse(action.form, context, 'bad-request', view, error.status);
     else refuse(action.form, context, 'unavailable', view, error.code === 'internal' ? 500 : 503);
-  }
+  });
 }
 
 /** Refuses a form that does not come from a page which Usher showed to this browser. */
@@ -158,11 +138,9 @@ async function runAction(action: Action, request: LoginRequest): Promise<Remark 
   }
 }
 
-/** Returns the call of an action. @param action the name of the action in the audit log */
 function createLoginCall(
   { clock, count, database, notices }: LoginPageParts & Pick<CallLog, 'count'>,
-  action: string,
-  { deadline, isGone, requestId }: Pick<CallInfo, 'deadline' | 'isGone' | 'requestId'>,
+  { name: action, deadline, isGone, requestId }: CallInfo,
   languages: LanguageChoice,
 ): Call {
   const now = clock();

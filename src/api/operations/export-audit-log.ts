@@ -5,10 +5,10 @@ import { invalidField } from '../../domain/core/errors.ts';
 import type { AdminKeys } from '../../domain/operators/admin-keys.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
-import type { CallLog } from '../call-log.ts';
+import { type CallLog, serveCall } from '../call-log.ts';
 import { requireRight } from '../credentials.ts';
+import { refuseUnlessRead } from '../envelope.ts';
 import { CSV, type Exporter, JSON_LINES, toCsvLine } from './exporter.ts';
-import { runExport } from './run-export.ts';
 
 const PAGE_SIZE = 100;
 const FILTERS = ['applicationId', 'resource', 'actor', 'action', 'since', 'until'];
@@ -29,7 +29,6 @@ interface ExportParts extends CallLog {
   readonly database: Database;
   readonly exporter: Exporter;
   readonly pageTokens: PageTokens;
-  readonly requestTimeoutMs: number;
 }
 
 /** Serves `/admin/audit-events.csv` and `.jsonl` to admin keys with the right `read`. */
@@ -38,9 +37,10 @@ export function createAuditLogExport(parts: ExportParts): PathHandler {
     const { path } = context;
     const format = PATHS[path];
     if (!format) return false;
-    await runExport(parts, context, path, async (identify) => {
+    if (refuseUnlessRead(context)) return true;
+    await serveCall(parts, context, { protocol: 'rest', route: { method: 'GET', path } }, async (call) => {
       requireRight(parts, context, ['read']);
-      identify();
+      call.outcome = { code: 'ok', isAuthenticated: true };
       await sendAuditLog(parts, context, format, readFilters(context.query));
     });
     return true;

@@ -6,11 +6,11 @@ import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import { headerOf } from '../../http/exchange.ts';
 import type { PathHandler } from '../../http/http-context.ts';
 import type { Admission } from '../admission.ts';
-import type { CallLog } from '../call-log.ts';
+import { type CallLog, serveCall } from '../call-log.ts';
+import { refuseUnlessRead } from '../envelope.ts';
 import { decodeSegment, readPairs } from '../rest/read-fields.ts';
 import { unknownFields } from '../unknown-fields.ts';
 import { BYTE_ORDER_MARK, CSV, type Exporter, JSON_LINES, toCsvLine } from './exporter.ts';
-import { runExport } from './run-export.ts';
 
 type CheckedIn = Awaited<ReturnType<typeof listCheckIns>>['rows'][number];
 
@@ -41,7 +41,6 @@ interface ExportParts extends CallLog {
   readonly exporter: Exporter;
   readonly lookUps: Admission;
   readonly pageTokens: PageTokens;
-  readonly requestTimeoutMs: number;
 }
 
 /** Serves `check-ins.csv` and `check-ins.jsonl` of each event to the application of the event. */
@@ -50,9 +49,11 @@ export function createCheckInExport(parts: ExportParts): PathHandler {
   return async (context) => {
     const [, segment, format] = PATH.exec(context.path) ?? [];
     if (segment === undefined || (format !== 'csv' && format !== 'jsonl')) return false;
-    await runExport(parts, context, `/api/events/:eventId/check-ins.${format}`, async (identify) => {
+    if (refuseUnlessRead(context)) return true;
+    const route = { method: 'GET', path: `/api/events/:eventId/check-ins.${format}` };
+    await serveCall(parts, context, { protocol: 'rest', route }, async (call) => {
       const { application } = await lookUps.run('', () => apiKeys.authenticate(headerOf(context, 'x-api-key')));
-      identify({ applicationId: application.id });
+      call.outcome = { code: 'ok', applicationId: application.id, isAuthenticated: true };
       const unknown = readPairs(context.query).map(([name]) => name);
       if (unknown.length > 0) throw unknownFields(unknown);
       const eventId = decodeSegment(segment);

@@ -1,10 +1,9 @@
 /** The REST edge: finds the route, runs its RPC through the pipeline, and answers in the envelope. */
 
-import { type ErrorCode, ServiceError } from '../../domain/core/errors.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
 import { HttpError } from '../../http/errors.ts';
-import { RETRY_SOON, sendJson } from '../../http/exchange.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
-import { type Envelope, sendFailure } from '../envelope.ts';
+import { sendEnvelope, sendError, sendFailure } from '../envelope.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { type Procedure, type Procedures, pathOf } from '../procedures.ts';
 import { createPresenter } from './present.ts';
@@ -60,52 +59,9 @@ async function serve(
     const { message } = route;
     sendEnvelope(context, statusOf(route, response), { status: true, message, data: present(response) });
   } catch (error) {
-    if (error instanceof HttpError) sendFailure(context, error.reason);
-    else if (error instanceof ServiceError) sendServiceError(context, error);
-    else throw error;
+    if (!(error instanceof ServiceError || error instanceof HttpError)) throw error;
+    sendError(context, error);
   }
-}
-
-const STATUSES: Record<ErrorCode, number> = {
-  aborted: 409,
-  canceled: 499,
-  invalid_argument: 400,
-  deadline_exceeded: 408,
-  not_found: 404,
-  already_exists: 409,
-  resource_exhausted: 429,
-  failed_precondition: 409,
-  unimplemented: 501,
-  internal: 500,
-  unavailable: 503,
-  unauthenticated: 401,
-  permission_denied: 403,
-};
-
-/** IDs that name one request, and came with another. 422: draft-ietf-httpapi-idempotency-key-header, section 2.7. */
-const REUSED_IDS: readonly string[] = ['IDEMPOTENCY_KEY_REUSED', 'SCAN_ID_REUSED'];
-
-export function statusOfError(code: ErrorCode, reason: string): number {
-  return REUSED_IDS.includes(reason) ? 422 : STATUSES[code];
-}
-
-export function sendServiceError(context: HttpContext, { code, message, reason, violations }: ServiceError): void {
-  // REST callers cannot set a timeout, so the body came too late.
-  if (code === 'deadline_exceeded') {
-    sendFailure(context, 'REQUEST_TIMEOUT');
-    return;
-  }
-  const envelope = { status: false, message, reason, ...(violations.length > 0 && { errors: violations }) };
-  sendEnvelope(context, statusOfError(code, reason), envelope, code === 'unavailable' ? RETRY_SOON : {});
-}
-
-export function sendEnvelope(
-  context: HttpContext,
-  status: number,
-  envelope: Envelope,
-  headers: Record<string, string> = {},
-): void {
-  sendJson(context, status, JSON.stringify(envelope), headers);
 }
 
 function statusOf({ status, existedBefore }: Route, response: Readonly<Record<string, unknown>>): number {

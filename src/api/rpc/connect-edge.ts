@@ -15,7 +15,7 @@ import { headerOf, setCommonHeaders } from '../../http/exchange.ts';
 import type { HttpContext, PathHandler, StreamHandler } from '../../http/http-context.ts';
 import { awaitBody } from '../../http/join-chunks.ts';
 import { outcomeOf } from '../call-errors.ts';
-import type { CallOutcome, Protocol } from '../call-info.ts';
+import type { CallInfo, CallOutcome } from '../call-info.ts';
 import { beginCall, type CallLog } from '../call-log.ts';
 import { readMediaType } from '../media-type.ts';
 import type { AdmittedStream, ApplicationStream } from '../module-rpcs.ts';
@@ -29,7 +29,7 @@ import { protocolOf, REFUSED_STATUSES, refuseStream, refuseUnknownMethod, writeR
 import { decodeBase64, toBinaryType } from './grpc-web-text.ts';
 import { joinBody, joinEnvelopes } from './join-messages.ts';
 import { StreamLimits } from './stream-limits.ts';
-import { admittedKey, registerStreams, type StreamEnd, streamEndKey } from './streams.ts';
+import { admittedKey, registerStreams, streamCallKey } from './streams.ts';
 import { dropEndlessTimeout, hasTimeout, parseConnectTimeout, parseGrpcTimeout, takeTimeout } from './timeout.ts';
 
 /** The bridge of a call. `serveUnary` sets it for each call, so the default is never used. */
@@ -111,7 +111,7 @@ async function serveUnary(
   );
   values.set(bridgeKey, bridge);
   const response = await bridge.serve(handler, request);
-  if (!bridge.isStarted) logOutsidePipeline(context, protocol, log, () => ({ code: 'invalid_argument' }));
+  if (!bridge.isStarted) beginOutsidePipeline(context, log, { code: 'invalid_argument' });
   writeResponse(context, response, 'unary');
 }
 
@@ -160,7 +160,7 @@ async function serveApplicationStream(
 }
 
 function refuse(context: HttpContext, error: ServiceError, log: CallLog): void {
-  logOutsidePipeline(context, protocolOf(context), log, () => outcomeOf(error));
+  beginOutsidePipeline(context, log, outcomeOf(error));
   refuseStream(context, error);
 }
 
@@ -177,16 +177,15 @@ async function runStream(
   context: HttpContext,
   { values, options, log, applicationId }: StreamOptions,
 ): Promise<void> {
-  const protocol = protocolOf(context);
   setHeaders(context, options);
   const request = toConnectRequest(context, values, options);
   // Connect enforces the caller's timeout of a stream, which may be long.
-  dropEndlessTimeout(protocol, request.header);
-  const end: StreamEnd = { outcome: { code: 'ok', applicationId, isAuthenticated: applicationId !== undefined } };
-  values.set(streamEndKey, end);
-  logOutsidePipeline(context, protocol, log, () => end.outcome);
+  dropEndlessTimeout(protocolOf(context), request.header);
+  const isAuthenticated = applicationId !== undefined;
+  const call = beginOutsidePipeline(context, log, { code: 'ok', applicationId, isAuthenticated });
+  values.set(streamCallKey, call);
   const response = await handler(request);
-  if (REFUSED_STATUSES.has(response.status)) end.outcome = { ...end.outcome, code: 'invalid_argument' };
+  if (REFUSED_STATUSES.has(response.status)) call.outcome = { ...call.outcome, code: 'invalid_argument' };
   writeResponse(context, response, 'stream');
 }
 
@@ -197,15 +196,11 @@ function setHeaders(context: HttpContext, { acceptCompression }: typeof publicOp
     context.response.setHeader(name, value);
 }
 
-/** Logs a stream, or a request that Connect refused before the pipeline saw it. */
-function logOutsidePipeline(
-  context: HttpContext,
-  protocol: Protocol,
-  log: CallLog,
-  getOutcome: () => CallOutcome,
-): void {
-  const call = { name: context.path.slice(1), protocol, requestTimeoutMs: Number.POSITIVE_INFINITY };
-  beginCall(log, context, call, getOutcome);
+/** Begins the call of a stream, or of a request that Connect refused before the pipeline saw it. */
+function beginOutsidePipeline(context: HttpContext, log: CallLog, outcome: CallOutcome): CallInfo {
+  const call = beginCall(log, context, { name: context.path.slice(1), protocol: protocolOf(context) });
+  call.outcome = outcome;
+  return call;
 }
 
 /**

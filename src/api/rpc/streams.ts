@@ -7,19 +7,15 @@ import { ServerReflection as ServerReflectionAlpha } from '../../../gen/grpc/ref
 import { Health } from '../../../gen/health/v1/health_pb.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { outcomeOf } from '../call-errors.ts';
-import type { CallOutcome } from '../call-info.ts';
+import type { CallInfo } from '../call-info.ts';
 import type { AdmittedStream, ApplicationStream } from '../module-rpcs.ts';
 import type { HealthMonitor } from '../operations/health.ts';
 import { codeOfConnectError, toConnectError, toDecodingError, toStreamError } from './connect-errors.ts';
 import { connectOptions, publicOptions } from './connect-options.ts';
 import { createReflectionHandler } from './reflection.ts';
 
-/** How a stream ended, for its log line. The interceptor sets it. */
-export interface StreamEnd {
-  outcome: CallOutcome;
-}
-
-export const streamEndKey = createContextKey<StreamEnd>({ outcome: { code: 'ok' } });
+/** The call of a stream. The interceptor sets its outcome. */
+export const streamCallKey = createContextKey<Pick<CallInfo, 'outcome'>>({ outcome: { code: 'ok' } });
 
 /** The stream of an application. The edge sets it before Connect reads the request, so the default is never used. */
 export const admittedKey = createContextKey<AdmittedStream>({
@@ -50,13 +46,13 @@ export function registerStreams(
 /** Maps errors of decoding and of the implementation to answers. */
 function createErrorInterceptor(logger: Logger): Interceptor {
   return (next) => async (request) => {
-    const end = request.contextValues.get(streamEndKey);
+    const call = request.contextValues.get(streamCallKey);
     let refusal: ServiceError | undefined;
     const toAnswer = (error: unknown) => {
       const answer = toStreamError(error, logger);
       const thrown = refusal ?? (error instanceof ServiceError ? error : undefined);
       const ended = thrown ? outcomeOf(thrown) : { code: codeOfConnectError(answer) };
-      end.outcome = { ...end.outcome, ...ended };
+      call.outcome = { ...call.outcome, ...ended };
       return answer;
     };
     try {

@@ -1,8 +1,7 @@
 /** The HTTP handler of the console: finds the route, authorizes the operator, runs the route, and renders errors. */
 import { Admission } from '../../api/admission.ts';
-import { outcomeOf, toCallError } from '../../api/call-errors.ts';
-import type { CallOutcome } from '../../api/call-info.ts';
-import { beginCall, runInSpan } from '../../api/call-log.ts';
+import type { CallInfo } from '../../api/call-info.ts';
+import { serveCall } from '../../api/call-log.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpContext, HttpHandler } from '../../http/http-context.ts';
@@ -36,42 +35,28 @@ const NO_ROUTE: ConsoleRoute = {
 export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
   const admission = new Admission(LIMITS, parts.requestTimeoutMs);
   const sentForms = new SentForms();
-  const { logger, outages, recordCall, requestTimeoutMs, sampler } = parts;
-  return async (context) => {
+  return (context) => {
     const method = context.request.method === 'HEAD' ? 'GET' : (context.request.method ?? '');
     const found = findRoute(ROUTES, method, context.path) ?? { route: NO_ROUTE, params: {} };
-    const name = `${found.route.method} ${found.route.path}`;
-    const newCall = { name, protocol: 'console', route: found.route, requestTimeoutMs } as const;
-    let outcome: CallOutcome = { code: 'ok' };
-    const call = beginCall({ logger, outages, recordCall, sampler }, context, newCall, () => outcome);
+    const { route } = found;
+    const isPost = route.method === 'POST';
     let request = createRequest(context, parts, found, '');
-    try {
-      const isPost = found.route.method === 'POST';
+    const onSignedIn = (known: ConsoleRequest) => {
+      request = known;
+    };
+    const work = async (call: CallInfo) => {
       if (isPost ? !isOwnRequest(context, parts.consoleUrl) : isCrossOriginPart(context)) {
-        outcome = { code: 'unauthenticated' };
+        call.outcome = { code: 'unauthenticated' };
         const heading = isPost
           ? 'This form was not sent from the console'
           : 'Pages of other origins cannot load this page';
         return sendProblem(request, 403, heading, false);
       }
       // Reads the body before admission, so that a browser that sends its form slowly takes no place.
-      if (isPost) {
-        request = { ...request, ...(await readConsoleForm(context, call, found.route)) };
-      }
-      await runInSpan(call.span, () =>
-        admission.run('', () =>
-          answer(request, found, sentForms, (known) => {
-            request = known;
-          }),
-        ),
-      );
-    } catch (cause) {
-      const error = runInSpan(call.span, () => toCallError(cause, call, logger));
-      outcome = outcomeOf(error);
-      // Aborts a download that has begun, so that the browser reports it as incomplete.
-      if (context.response.headersSent) context.response.destroy();
-      else sendFailurePage(request, error);
-    }
+      if (isPost) request = { ...request, ...(await readConsoleForm(context, call, route)) };
+      await admission.run('', () => answer(request, found, sentForms, onSignedIn));
+    };
+    return serveCall(parts, context, { protocol: 'console', route }, work, (error) => sendFailurePage(request, error));
   };
 }
 

@@ -1,13 +1,10 @@
 /** `POST /admin/users.jsonl`: imports users, a line each, and answers a line for each as soon as it is stored. */
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
-import { toCallError } from '../../api/call-errors.ts';
-import type { CallOutcome } from '../../api/call-info.ts';
-import { beginCall } from '../../api/call-log.ts';
+import { serveCall } from '../../api/call-log.ts';
 import { requireRight } from '../../api/credentials.ts';
 import { JSON_LINES } from '../../api/operations/exporter.ts';
 import { requireUniqueNames } from '../../api/rest/read-fields.ts';
-import { sendServiceError } from '../../api/rest/rest.ts';
 import { withAudit } from '../../domain/audit/audit-event.ts';
 import type { Call } from '../../domain/core/call.ts';
 import { invalidField, ServiceError } from '../../domain/core/errors.ts';
@@ -32,20 +29,11 @@ const rules = { dryRun: flag, notify: flag, onConflict: onConflictRule };
 /** Returns a function that serves the import. One runs at a time: another gets `Service unavailable`. */
 export function createImport(core: Core) {
   let isRunning = false;
-  return async (context: HttpContext): Promise<void> => {
-    let outcome: CallOutcome = { code: 'ok' };
+  return (context: HttpContext): Promise<void> => {
     const route = { method: 'POST', path: context.path };
-    const newCall = {
-      name: `POST ${context.path}`,
-      protocol: 'rest',
-      route,
-      requestTimeoutMs: core.requestTimeoutMs,
-    } as const;
-    const call = beginCall(core, context, newCall, () => outcome);
-    const { response } = context;
-    try {
+    return serveCall(core, context, { protocol: 'rest', route }, async (call) => {
       const actor = requireRight(core, context, []);
-      outcome = { ...outcome, isAuthenticated: true };
+      call.outcome = { code: 'ok', isAuthenticated: true };
       const options = readOptions(context.query);
       if (isRunning) throw new ServiceError('SERVICE_UNAVAILABLE');
       isRunning = true;
@@ -56,14 +44,7 @@ export function createImport(core: Core) {
       } finally {
         isRunning = false;
       }
-    } catch (cause) {
-      const error = toCallError(cause, call, core.logger);
-      if (!(error instanceof ServiceError)) throw error;
-      outcome = { ...outcome, code: error.code, reason: error.reason, detail: error.detail };
-      // Broken off, so that the client knows that lines are missing.
-      if (response.headersSent) response.destroy();
-      else sendServiceError(context, error);
-    }
+    });
   };
 }
 

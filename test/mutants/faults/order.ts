@@ -111,12 +111,12 @@ export const ORDER_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A body is read before the admin key is checked',
-    find: "const actor = isAdmin ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context, method) } as const) : NOBODY; isAuthenticated = isAdmin; const key = readKey(); const fields = await readFields(); ",
+    find: "const actor = isAdmin ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context, method) } as const) : NOBODY; call.outcome = { code: 'ok', isAuthenticated: isAdmin }; const key = readKey(); const fields = await readFields(); ",
     replace: `const fields = await readFields();
       const actor = isAdmin
         ? ({ actorType: 'admin_key', actor: requireAdmin(this.#parts, context, method) } as const)
         : NOBODY;
-      isAuthenticated = isAdmin;
+      call.outcome = { code: 'ok', isAuthenticated: isAdmin };
       const key = readKey();
 `,
     test: 'test/contract/authentication.test.ts',

@@ -1,8 +1,8 @@
 /** The pipeline of a call to an endpoint of OpenID Connect: deadline, errors, log, metrics and trace. */
 
-import { toCallError, unavailable } from '../../../api/call-errors.ts';
-import type { CallOutcome, CallRoute } from '../../../api/call-info.ts';
-import { beginCall, type CallLog, runCall, runInSpan } from '../../../api/call-log.ts';
+import { unavailable } from '../../../api/call-errors.ts';
+import type { CallInfo, CallRoute } from '../../../api/call-info.ts';
+import { type CallLog, runCall, serveCall } from '../../../api/call-log.ts';
 import type { Database } from '../../../database/pool/database.ts';
 import { type AuditContext, withAudit } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
@@ -16,7 +16,6 @@ export interface OidcCallParts extends CallLog {
   readonly clock: () => Date;
   readonly database: Database;
   readonly onMessage?: Call['onMessage'];
-  readonly requestTimeoutMs: number;
 }
 
 /** The part of a call that its endpoint uses. */
@@ -41,42 +40,43 @@ export async function runOidcCall(
   work: (call: OidcCall) => Promise<void>,
   answerError: (error: OidcError) => void,
 ): Promise<void> {
-  const name = `${route.method} ${route.path}`;
-  const { requestTimeoutMs, clock, database, logger, onMessage } = parts;
-  let outcome: CallOutcome = { code: 'ok' };
-  let application: Pick<CallOutcome, 'applicationId' | 'isAuthenticated'> = {};
-  const info = beginCall(parts, context, { name, protocol: 'oidc', route, requestTimeoutMs }, () => ({
-    ...outcome,
-    ...application,
-  }));
-  const { deadline, isGone, requestId } = info;
-  const call: OidcCall = {
-    context,
-    deadline,
-    setApplication(applicationId, { isAuthenticated } = { isAuthenticated: false }) {
-      application = { applicationId, isAuthenticated };
-    },
-    toDomainCall(actor, onWait) {
-      const now = clock();
-      // The audit log stores the IP address of an application's server, but not of a user: that is personal data.
-      const ipAddress = actor.actorType === 'api_key' ? context.clientAddress : '';
-      const audit = { ...actor, action: name, ipAddress, requestId, now };
-      return {
-        run: withAudit(database.within(deadline, { onLockWait: onWait, isGone }), audit),
-        now,
-        onMessage,
-        onWait,
-      };
-    },
-  };
-  try {
-    await runCall(info, () => work(call), unavailable);
-  } catch (cause) {
-    const error =
-      cause instanceof OidcError ? cause : toOidcError(runInSpan(info.span, () => toCallError(cause, info, logger)));
-    outcome = error;
+  const { clock, database, onMessage } = parts;
+  const answer = (error: OidcError, info: CallInfo) => {
+    const { code, reason, detail } = error;
+    info.outcome = { ...info.outcome, code, reason, detail };
     answerError(error);
-  }
+  };
+  const serve = async (info: CallInfo) => {
+    const { deadline, isGone, name, requestId } = info;
+    const call: OidcCall = {
+      context,
+      deadline,
+      setApplication(applicationId, { isAuthenticated } = { isAuthenticated: false }) {
+        info.outcome = { ...info.outcome, applicationId, isAuthenticated };
+      },
+      toDomainCall(actor, onWait) {
+        const now = clock();
+        // The audit log stores the IP address of an application's server, but not of a user: that is personal data.
+        const ipAddress = actor.actorType === 'api_key' ? context.clientAddress : '';
+        const audit = { ...actor, action: name, ipAddress, requestId, now };
+        return {
+          run: withAudit(database.within(deadline, { onLockWait: onWait, isGone }), audit),
+          now,
+          onMessage,
+          onWait,
+        };
+      },
+    };
+    try {
+      await runCall(info, () => work(call), unavailable);
+    } catch (error) {
+      if (!(error instanceof OidcError)) throw error;
+      answer(error, info);
+    }
+  };
+  await serveCall(parts, context, { protocol: 'oidc', route }, serve, (error, info) =>
+    answer(toOidcError(error), info),
+  );
 }
 
 function toOidcError(error: ServiceError | HttpError): OidcError {

@@ -1,6 +1,6 @@
 /** The guides of the API reference, and the page of each. */
 
-import { statusOfError } from '../../../api/rest/rest.ts';
+import { statusOfError } from '../../../api/envelope.ts';
 import { ERRORS } from '../../../domain/core/errors.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { CONCEPTS } from './concepts.ts';

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { anchorOf, type Operation } from '../../../api/catalogue.ts';
-import { statusOfError } from '../../../api/rest/rest.ts';
+import { statusOfError } from '../../../api/envelope.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { type DocumentedError, readErrors, withoutErrors } from '../documented-errors.ts';
 import { toBufCurl, toCurl, toTypeScript } from './example-commands.ts';

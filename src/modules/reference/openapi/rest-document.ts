@@ -2,9 +2,9 @@
 import type { DescMethodUnary, JsonObject, JsonValue } from '@bufbuild/protobuf';
 import { EventService } from '../../../../gen/usher/v1/event_pb.ts';
 import { SERVICES } from '../../../api/catalogue.ts';
+import { statusOfError } from '../../../api/envelope.ts';
 import { CHECK_IN_EXPORTS } from '../../../api/operations/export-check-ins.ts';
 import { type Procedures, pathOf, requireProcedure } from '../../../api/procedures.ts';
-import { statusOfError } from '../../../api/rest/rest.ts';
 import type { Route } from '../../../api/rest/route.ts';
 import { routes } from '../../../api/rest/routes.ts';
 import { HTTP_ERRORS } from '../../../http/errors.ts';
