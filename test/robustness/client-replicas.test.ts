@@ -1,6 +1,6 @@
 /** What clients begin at one replica, and go on with or end at the other. What replicas have cached is five seconds old at most. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parseClientHosts } from '../../src/modules/oidc/clients/client-hosts.ts';
+import { parseClientHosts } from '../../src/modules/oidc/clients/client-url.ts';
 import { openAccount } from '../support/account-page.ts';
 import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from '../support/client-metadata.ts';
 import { beginDevice, enterUserCode, pathIn, poll } from '../support/device-client.ts';

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { parseClientHosts } from '../../src/modules/oidc/clients/client-hosts.ts';
+import { parseClientHosts } from '../../src/modules/oidc/clients/client-url.ts';
 import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from '../support/client-metadata.ts';
 import { newAddress } from '../support/login-browser.ts';

@@ -3,7 +3,7 @@
  * who ends one thing must not lose another.
  */
 import { afterAll, expect, test } from 'vitest';
-import { parseClientHosts } from '../../src/modules/oidc/clients/client-hosts.ts';
+import { parseClientHosts } from '../../src/modules/oidc/clients/client-url.ts';
 import { follow, tokenOf, undoChangeOfAddress } from '../support/account-page.ts';
 import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from '../support/client-metadata.ts';
 import { beginDevice, enterUserCode, pathIn } from '../support/device-client.ts';

@@ -1,6 +1,6 @@
 /** The MCP server of the documentation behind Usher, and people who let assistants in that nobody has registered. */
 import { join } from 'node:path';
-import { parseClientHosts } from '../../src/modules/oidc/clients/client-hosts.ts';
+import { parseClientHosts } from '../../src/modules/oidc/clients/client-url.ts';
 import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from './client-metadata.ts';
 import { startExample } from './example-application.ts';
 import { findFreePort } from './free-port.ts';

@@ -5,7 +5,7 @@ import type { ApplicationCall, Call } from '../../src/domain/core/call.ts';
 import { endClient, exportConsents, listResourceClients, listUserClients } from '../../src/domain/grants/clients.ts';
 import { endGrant, endGrantsOfBrowser, findResourcesOfLogin } from '../../src/domain/grants/end-grants.ts';
 import { LiveSessions } from '../../src/domain/sessions/live-sessions.ts';
-import { PublicClients } from '../../src/modules/oidc/clients/public-clients.ts';
+import { PublicClients } from '../../src/modules/oidc/clients/oidc-clients.ts';
 import { Resources } from '../../src/modules/oidc/clients/resources.ts';
 import {
   type AskingIntent,

@@ -4,9 +4,15 @@ import { DrizzleQueryError } from 'drizzle-orm';
 import { type PostgresClient, PostgresError } from '../sql/driver.ts';
 import { CallerGoneError, ConnectionFailedError, DeadlinePassedError, isConnectionFault } from '../sql/errors.ts';
 import type { PlaceholderValues, Statement, StatementExecution } from '../sql/statement.ts';
-import { awaitConnected, startSocket } from './connect-socket.ts';
 import { ConnectionSettings, type Timeouts } from './connection-settings.ts';
-import { type ClientTarget, type DatabaseServer, openClientOf, verifyHost } from './open-client.ts';
+import {
+  awaitConnected,
+  type ClientTarget,
+  type DatabaseServer,
+  openClientOf,
+  startSocket,
+  verifyHost,
+} from './open-client.ts';
 
 /** A server that is not a standby. */
 export interface Primary {

@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
 import { type DatabaseServer, DEFAULT_SCHEMA, parseDatabaseUrl, type TlsTarget } from '../../config/database-url.ts';
 import { type ClientOptions, createClient, type PostgresClient } from '../sql/driver.ts';
+import { ConnectionFailedError } from '../sql/errors.ts';
 import { mendResults } from '../sql/mend-results.ts';
 
 export type { DatabaseServer };
@@ -104,4 +107,53 @@ function readPem(parameter: string, path: string): string {
     const code = error instanceof Error && 'code' in error ? ` (${error.code})` : '';
     throw new Error(`DATABASE_URL names a file in ${parameter} that cannot be read${code}`);
   }
+}
+
+/** How long a host may take to accept a connection. */
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** Returns a socket that is connecting. Pass it to `awaitConnected`, which waits until it is connected. */
+export function startSocket(server: DatabaseServer): Socket {
+  const path = socketOf(server);
+  const socket = path ? connect(path) : connect(server);
+  // postgres.js reads the server name for TLS from the socket.
+  return Object.assign(socket, server);
+}
+
+/** @throws ConnectionFailedError after a timeout, or the error of Node, such as ECONNREFUSED */
+export async function awaitConnected(socket: Socket): Promise<Socket> {
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(CONNECT_TIMEOUT_MS) });
+    return socket;
+  } catch (error) {
+    socket.destroy();
+    const isLate = error instanceof Error && error.name === 'AbortError';
+    throw isLate ? new ConnectionFailedError('No connection in time') : error;
+  }
+}
+
+/**
+ * Opens a client that never reconnects: once its connection is lost, every statement fails. By default postgres.js
+ * reconnects, and would run and commit the rest of a transaction without its beginning. `begin` of postgres.js prevents
+ * that, too, but ends the process when the connection is lost (porsager/postgres#1066, #1208).
+ */
+export function openSingleConnection(
+  target: ClientTarget,
+  options: Parameters<typeof openClientOf>[1],
+  server: DatabaseServer,
+): PostgresClient {
+  let isOpened = false;
+  const openSocket = () => {
+    if (isOpened) {
+      // Otherwise later statements would wait for ever.
+      client.end({ timeout: 0 }).catch(() => {});
+      throw new ConnectionFailedError('The connection was lost');
+    }
+    isOpened = true;
+    return awaitConnected(startSocket(server));
+  };
+  // A variable, because the types of postgres.js lack `socket`.
+  const single = { ...options, max: 1, socket: openSocket };
+  const client = openClientOf(target, single, server);
+  return client;
 }

@@ -1,4 +1,4 @@
-import { DatabaseUnavailableError, isConnectionFault, isTemporaryFailure } from '../sql/errors.ts';
+import { createLateError, DatabaseUnavailableError, isConnectionFault, isTemporaryFailure } from '../sql/errors.ts';
 import type { StatementExecution } from '../sql/statement.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import type { ClientTarget } from './open-client.ts';
@@ -134,5 +134,23 @@ export class PipelinedConnection {
     this.#connection = new Connection(this.#target, this.options);
     this.#silentTicks = 0;
     failed.giveUp();
+  }
+}
+
+/**
+ * A connection that runs one statement at a time. At its deadline Postgres cancels the statement, so it has no effect.
+ */
+export class IsolatedConnection extends PipelinedConnection {
+  override async run<Rows>(execution: StatementExecution<Rows>): Promise<Rows> {
+    const { deadline } = execution;
+    const remainingMs = Math.ceil(deadline - performance.now());
+    // At least 1 ms: 0 would mean no limit, and Postgres refuses negative limits.
+    this.setStatementTimeout(Math.max(1, Math.min(remainingMs, this.options.statementTimeoutMs)));
+    try {
+      return await super.run(execution);
+    } catch (error) {
+      const isLate = error instanceof DatabaseUnavailableError && performance.now() >= deadline;
+      throw isLate ? createLateError() : error;
+    }
   }
 }

@@ -3,15 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { handleShardsInTurn } from '../connection/connection-settings.ts';
-import { describeServer, readTarget } from '../connection/open-client.ts';
-import { openSingleConnection } from '../connection/open-single-connection.ts';
+import { describeServer, openSingleConnection, readTarget } from '../connection/open-client.ts';
 import { describeFailure } from '../connection/start-failure.ts';
-import { isNetworkError, type WaitOptions, waitForPrimary } from '../primary/wait-for-primary.ts';
+import { isNetworkError, type WaitOptions, waitForPrimary } from '../primary/primary-finder.ts';
 import type { PostgresClient } from '../sql/driver.ts';
 import { sqlStateOf } from '../sql/errors.ts';
 import type { Layout } from '../sql/statement.ts';
-import { isRefusedByCitus, turnStatisticsOff } from './citus-statistics.ts';
-import { distributeNewTables, isOnCitus } from './distribute.ts';
+import { distributeNewTables, isOnCitus, isRefusedByCitus, turnStatisticsOff } from './distribute.ts';
 import { createJournal, hasTable, JOURNAL, selectPending } from './journal.ts';
 import { requirePreparedStatements, requireReleased, requireUsable } from './require-usable.ts';
 
@@ -193,8 +191,6 @@ async function describeHolder(client: PostgresClient): Promise<string> {
       and database = (select oid from pg_database where datname = current_database())`;
   return holder ? ` (Postgres process ${holder.pid}${holder.address ? ` of ${holder.address}` : ''})` : '';
 }
-
-// How long a migration waits for tables that other connections use.
 
 /**
  * How long a migration waits for a table. Statements of other replicas wait behind the migration, so this must be well

@@ -1,8 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '../connection/connection.ts';
-import { IsolatedConnection } from '../connection/isolated-connection.ts';
 import { readTarget } from '../connection/open-client.ts';
-import { PipelinedConnection, ReconnectLimiter, TICK_MS } from '../connection/pipelined-connection.ts';
+import {
+  IsolatedConnection,
+  PipelinedConnection,
+  ReconnectLimiter,
+  TICK_MS,
+} from '../connection/pipelined-connection.ts';
 import { CommitMonitor } from '../primary/commit-monitor.ts';
 import { PrimaryFinder } from '../primary/primary-finder.ts';
 import { PrimaryLease } from '../primary/primary-lease.ts';

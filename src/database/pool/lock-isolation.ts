@@ -1,4 +1,4 @@
-import type { IsolatedConnection } from '../connection/isolated-connection.ts';
+import type { IsolatedConnection } from '../connection/pipelined-connection.ts';
 import { StatementQueue } from '../connection/statement-queue.ts';
 import { DatabaseUnavailableError, NotIsolatedError } from '../sql/errors.ts';
 import type { Statement, StatementExecution } from '../sql/statement.ts';

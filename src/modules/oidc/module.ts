@@ -15,10 +15,9 @@ import { renderAccountPanel, renderItem, renderToken } from '../../login-page/pa
 import { isolate } from '../../texts/isolate.ts';
 import type { Core, Module, OpenedModule } from '../module.ts';
 import { ClientDocuments } from './clients/client-documents.ts';
-import { matchClient } from './clients/client-hosts.ts';
-import { isClientUrl } from './clients/client-url.ts';
+import { isClientUrl, matchClient } from './clients/client-url.ts';
 import { createFetchDocument } from './clients/fetch-document.ts';
-import { PublicClients } from './clients/public-clients.ts';
+import { PublicClients } from './clients/oidc-clients.ts';
 import { Resources } from './clients/resources.ts';
 import { createAuthorizationAnswers } from './domain/authorization/authorization-answer.ts';
 import { LiveGrants } from './domain/grants/live-grants.ts';

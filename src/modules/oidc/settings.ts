@@ -1,5 +1,5 @@
 import { setting, type ValuesOf } from '../../config/setting.ts';
-import { type ClientHosts, parseClientHosts } from './clients/client-hosts.ts';
+import { type ClientHosts, parseClientHosts } from './clients/client-url.ts';
 
 export const OIDC_SETTINGS = {
   clientMetadataHosts: setting<ClientHosts | undefined>(

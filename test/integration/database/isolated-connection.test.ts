@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { expect, test } from 'vitest';
-import { IsolatedConnection } from '../../../src/database/connection/isolated-connection.ts';
 import { readTarget } from '../../../src/database/connection/open-client.ts';
-import { ReconnectLimiter } from '../../../src/database/connection/pipelined-connection.ts';
+import { IsolatedConnection, ReconnectLimiter } from '../../../src/database/connection/pipelined-connection.ts';
 import { PrimaryFinder } from '../../../src/database/primary/primary-finder.ts';
 import type { Statement } from '../../../src/database/sql/statement.ts';
 import { cloneDatabase } from '../../support/database.ts';

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { MessageService } from '../../../gen/usher/v1/message_pb.ts';
 import { migrateDatabase } from '../../../src/database/migrate/migrate.ts';
 import { TABLES } from '../../../src/database/schema/tables.ts';
-import { parseClientHosts } from '../../../src/modules/oidc/clients/client-hosts.ts';
+import { parseClientHosts } from '../../../src/modules/oidc/clients/client-url.ts';
 import { createCitusDatabase } from '../../support/citus-database.ts';
 import { CLIENT_HOSTS, type ClientServers, MCP_SERVER, startClientServers } from '../../support/client-metadata.ts';
 import type { TestDatabase } from '../../support/database.ts';

@@ -1,9 +1,8 @@
 /** The metadata of clients that nobody has registered, from the cache or their own servers. */
 import { createLruCache } from '../../../domain/cache/lru-cache.ts';
 import { networkOf } from '../../../domain/login/network.ts';
-import type { ClientDocument } from './client-document.ts';
-import { type ClientHosts, type HostMatch, matchClient } from './client-hosts.ts';
-import type { FetchDocument } from './fetch-document.ts';
+import { type ClientHosts, type HostMatch, matchClient } from './client-url.ts';
+import type { ClientDocument, FetchDocument } from './fetch-document.ts';
 
 /** A document has at most 16 KiB, so those that are known take 16 MB at most. */
 const MAX_DOCUMENTS = 1_000;

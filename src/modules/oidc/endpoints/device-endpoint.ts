@@ -1,15 +1,14 @@
 /** The endpoint at which a device begins a login (RFC 8628, section 3.1), also for a resource (RFC 8707, section 2). */
-
-import { levelOfAcrValues } from '../../../domain/core/assurance.ts';
+import { levelOfAcrValues, ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import type { NetworkLimit } from '../../../login-page/network-limit.ts';
 import { beginDeviceLogin, DEVICE_LOGIN_SECONDS, POLL_SECONDS } from '../domain/devices/begin-device-login.ts';
+import { resourceOfRegistered } from '../domain/grants/choose-resource.ts';
 import { chooseScope } from '../domain/grants/narrow-scope.ts';
 import { OidcError } from '../domain/oidc-error.ts';
 import type { TokenKeys } from '../domain/tokens/token-keys.ts';
-import { callAtResource } from './call-at-resource.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
-import { type ClientParts, runAsClient } from './run-as-client.ts';
+import { type ClientCall, type ClientParts, runAsClient } from './run-as-client.ts';
 
 interface DeviceParts extends ClientParts {
   readonly issuer: string;
@@ -54,4 +53,24 @@ export function createDeviceEndpoint(parts: DeviceParts): OidcEndpoint {
 export function requireDeviceLogin({ application }: ApplicationCall): void {
   if (!application.deviceLogin)
     throw new OidcError('unauthorized_client', { description: 'The application has no device_login' });
+}
+
+/**
+ * Returns the call of a registered client as one for the tokens of another application, if it asks for those.
+ *
+ * @throws OidcError `invalid_target` unless the resource lists the client
+ */
+export async function callAtResource(
+  call: ClientCall,
+  { resources }: Pick<ClientParts, 'resources'>,
+  named: { readonly uri: string | undefined; readonly id: string | undefined },
+): Promise<ClientCall> {
+  const { clientId } = call;
+  if (call.forClient !== null) return call;
+  const resource = await resourceOfRegistered(resources, named, clientId);
+  if (!resource) return call;
+  const { application: client } = call;
+  const { resourceScopes, ...application } = resource;
+  const requiredAssurance = Math.max(resource.requiredAssurance, client.requiredAssurance ?? ONE_FACTOR);
+  return { ...call, application: { ...application, requiredAssurance }, client, forClient: clientId, resourceScopes };
 }

@@ -11,13 +11,18 @@ import type { Peer } from '../../../domain/sessions/session.ts';
 import { headerOf } from '../../../http/exchange.ts';
 import type { ClientDocuments } from '../clients/client-documents.ts';
 import { describeRefusal, isClientUrl } from '../clients/client-url.ts';
-import type { PublicClients } from '../clients/public-clients.ts';
+import type { PublicClients } from '../clients/oidc-clients.ts';
 import type { Resource, Resources } from '../clients/resources.ts';
 import { OidcError } from '../domain/oidc-error.ts';
-import { type ClientCredentials, invalidClient, readClientCredentials } from './client-credentials.ts';
+import {
+  type ClientCredentials,
+  type FormFields,
+  invalidClient,
+  readClientCredentials,
+  readForm,
+} from './client-credentials.ts';
 import type { OidcCall } from './oidc-call.ts';
-import { allowAnyPage, allowPage } from './page-cors.ts';
-import { type FormFields, readForm } from './read-form.ts';
+import { allowAnyPage, allowPage } from './oidc-edge.ts';
 
 export interface ClientParts {
   /** Limits calls by application. */

@@ -14,10 +14,9 @@ import {
 import { OidcError } from '../domain/oidc-error.ts';
 import { readCode } from '../domain/tokens/code.ts';
 import { readRefreshToken } from '../domain/tokens/refresh-token.ts';
-import { callAtResource } from './call-at-resource.ts';
-import { requireDeviceLogin } from './device-endpoint.ts';
+import { type FormFields, requireField } from './client-credentials.ts';
+import { callAtResource, requireDeviceLogin } from './device-endpoint.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
-import { type FormFields, requireField } from './read-form.ts';
 import { type ClientCall, type ClientParts, runAsClient } from './run-as-client.ts';
 
 type TokenParts = ClientParts & RefreshingParts;

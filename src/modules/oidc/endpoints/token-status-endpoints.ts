@@ -15,9 +15,8 @@ import { OidcError } from '../domain/oidc-error.ts';
 import { type OpenAccessToken, readAccessToken } from '../domain/tokens/access-token.ts';
 import { readRefreshToken } from '../domain/tokens/refresh-token.ts';
 import { fromBits, presentScopes } from '../domain/tokens/scope-names.ts';
-import { invalidClient } from './client-credentials.ts';
+import { invalidClient, requireField } from './client-credentials.ts';
 import type { OidcEndpoint } from './oidc-edge.ts';
-import { requireField } from './read-form.ts';
 import { type ClientCall, type ClientParts, runAsClient } from './run-as-client.ts';
 
 interface StatusParts extends ClientParts, TokenParts {

@@ -10,10 +10,10 @@ import { reportLeftOut } from '../domain/issuing/issue-tokens.ts';
 import { OidcError } from '../domain/oidc-error.ts';
 import { readAccessToken } from '../domain/tokens/access-token.ts';
 import { profileClaims } from '../domain/tokens/id-token.ts';
+import { invalidRequest, readForm } from './client-credentials.ts';
 import type { OidcCall } from './oidc-call.ts';
 import type { OidcAnswer, OidcEndpoint } from './oidc-edge.ts';
-import { allowPage, EXPOSED_HEADERS } from './page-cors.ts';
-import { invalidRequest, readForm } from './read-form.ts';
+import { allowPage, EXPOSED_HEADERS } from './oidc-edge.ts';
 
 interface UserinfoParts extends TokenParts {
   readonly admission: Admission;

@@ -91,10 +91,8 @@ function suggestEmail(
   }
 }
 
-// The answer to `prompt=none`: continues the sign-in that this browser remembers, without a page.
-
 /**
- * Completes a login by the remembered sign-in, and returns its authorization code.
+ * Completes a login by the remembered sign-in without a page, for `prompt=none`, and returns its authorization code.
  *
  * @param begin creates the login intent, if the network has permits
  * @throws OidcError `login_required`; `consent_required`; `access_denied` if the user may not enter the application; PageProblem

@@ -18,7 +18,7 @@ import { askForConsent } from './consent.ts';
 import { approveDevice, enterUserCode, showDeviceRequest } from './device.ts';
 import { LOGOUT_PARAMETERS, logOut } from './log-out.ts';
 import { AnsweredError, type OidcPage, type OidcPageParts, PageProblem } from './oidc-page.ts';
-import { returnToApplication } from './return.ts';
+import { returnToApplication } from './send-answer.ts';
 
 const PAGES: readonly OidcPage[] = [
   { path: '/oidc/authorize', methods: ['GET', 'POST'], needs: AUTHORIZE_PARAMETERS, run: authorize },

@@ -1,6 +1,6 @@
 /** What ends a consent to a client that nobody has registered, and the page that asks for one. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { parseClientHosts } from '../../../../src/modules/oidc/clients/client-hosts.ts';
+import { parseClientHosts } from '../../../../src/modules/oidc/clients/client-url.ts';
 import { openAccount, tokenOf, undoChangeOfAddress } from '../../../support/account-page.ts';
 import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from '../../../support/client-metadata.ts';
 import { beginDevice, decide, poll, signInForDevice } from '../../../support/device-client.ts';

@@ -1,7 +1,7 @@
 /** Clients that nobody has registered: the URL of their metadata is their ID. */
 import { decodeJwt } from 'jose';
 import { afterAll, describe, expect, it, test } from 'vitest';
-import { parseClientHosts } from '../../../../src/modules/oidc/clients/client-hosts.ts';
+import { parseClientHosts } from '../../../../src/modules/oidc/clients/client-url.ts';
 import { openAccount } from '../../../support/account-page.ts';
 import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from '../../../support/client-metadata.ts';
 import { MINUTE } from '../../../support/clock.ts';

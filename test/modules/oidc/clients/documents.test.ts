@@ -7,7 +7,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { ClientDocuments } from '../../../../src/modules/oidc/clients/client-documents.ts';
-import { matchHost, parseClientHosts } from '../../../../src/modules/oidc/clients/client-hosts.ts';
+import { matchHost, parseClientHosts } from '../../../../src/modules/oidc/clients/client-url.ts';
 import { createFetchDocument, type FetchDocument } from '../../../../src/modules/oidc/clients/fetch-document.ts';
 import { CLIENT_HOSTS, startClientServers } from '../../../support/client-metadata.ts';
 import { MINUTE, SECOND } from '../../../support/clock.ts';

@@ -2,8 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, expect, test } from 'vitest';
 import { Database, type Run } from '../../../../src/database/pool/database.ts';
-import { OidcClients } from '../../../../src/modules/oidc/clients/oidc-clients.ts';
-import { PublicClients } from '../../../../src/modules/oidc/clients/public-clients.ts';
+import { OidcClients, PublicClients } from '../../../../src/modules/oidc/clients/oidc-clients.ts';
 import { stopTimer } from '../../../support/clock.ts';
 import { countStatements } from '../../../support/count-statements.ts';
 import { LAYOUT } from '../../../support/database.ts';

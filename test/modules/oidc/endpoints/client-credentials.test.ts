@@ -1,8 +1,7 @@
 /** What the token endpoint takes for a form, and for the credential of a client. */
 import { describe, expect, test } from 'vitest';
 import { OidcError } from '../../../../src/modules/oidc/domain/oidc-error.ts';
-import { readClientCredentials } from '../../../../src/modules/oidc/endpoints/client-credentials.ts';
-import { parseForm } from '../../../../src/modules/oidc/endpoints/read-form.ts';
+import { parseForm, readClientCredentials } from '../../../../src/modules/oidc/endpoints/client-credentials.ts';
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 

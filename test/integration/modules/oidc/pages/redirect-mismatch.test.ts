@@ -1,6 +1,6 @@
 /** Why a request names no place to answer: the log says it to operators, and the page to integrators. */
 import { afterAll, describe, expect, test } from 'vitest';
-import { parseClientHosts } from '../../../../../src/modules/oidc/clients/client-hosts.ts';
+import { parseClientHosts } from '../../../../../src/modules/oidc/clients/client-url.ts';
 import { CLIENT_HOSTS, startClientServers } from '../../../../support/client-metadata.ts';
 import { LoginBrowser } from '../../../../support/login-browser.ts';
 import { authorizationOf, createRsaJwk } from '../../../../support/oidc.ts';
