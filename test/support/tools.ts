@@ -35,7 +35,6 @@ const TOOLS = {
     what: 'Apache with mod_auth_openidc',
     isThere: () => existsSync(APACHE_PATH) && existsSync(`${APACHE_MODULES}/mod_auth_openidc.so`),
   },
-  AUTHLIB: { what: 'python3-authlib', isThere: () => canRun(PYTHON_PATH, '-c', 'import authlib, requests') },
   BUILDAH: {
     what: 'buildah and busybox-static, run by root',
     isThere: () => process.getuid?.() === 0 && canRun('which', 'buildah', 'busybox'),
@@ -69,7 +68,6 @@ const TOOLS = {
     isThere: () =>
       canRun(PYTHON_PATH, '-c', 'import grpc, google.protobuf') && canRun('which', 'protoc', 'grpc_python_plugin'),
   },
-  RUBY: { what: 'ruby-openid-connect', isThere: () => canRun('ruby', '-e', "require 'openid_connect'") },
 } satisfies Record<string, Tool>;
 
 /** Returns whether tests that need the tool are skipped. */

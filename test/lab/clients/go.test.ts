@@ -14,7 +14,7 @@ import { findFreePort } from '../../support/free-port.ts';
 import { createRsaJwk } from '../../support/oidc.ts';
 import { openClientFixture } from '../../support/openid/client-fixture.ts';
 import { PERSON } from '../../support/openid/provider.ts';
-import { runProgram, SCRIPTS } from '../../support/openid/run-script.ts';
+import { runProgram } from '../../support/openid/run-program.ts';
 import { REPOSITORY, runShell } from '../../support/process.ts';
 import { quickStartOf, readerSetupOf } from '../../support/quick-starts.ts';
 import { ADMIN_KEY, adminClient, createTenant, createTestUser, startTestService } from '../../support/service.ts';
@@ -109,9 +109,9 @@ describe.skipIf(lacks('GO'))('in Go', { timeout: 900_000 }, () => {
   });
 
   test('go-oidc signs a user in with PKCE, refreshes, and reads the profile', async () => {
-    const program = await build(join(SCRIPTS, 'go_oidc_client.go'));
+    const program = await build(join(import.meta.dirname, 'go_oidc_client.go'));
     const fixture = await openClientFixture({ requirePkce: true });
-    expect(await runProgram(program, [], fixture)).toMatchObject({
+    expect(await runProgram(program, fixture)).toMatchObject({
       claims: { iss: fixture.issuer, sub: fixture.provider.userId, email: PERSON.email },
       userinfo: { sub: fixture.provider.userId, ...PERSON },
       refreshed: true,

@@ -8,8 +8,6 @@ import { createDirectory } from '../directory.ts';
 import { answerOf } from './answer-of.ts';
 import type { ClientFixture } from './client-fixture.ts';
 
-export const SCRIPTS = join(import.meta.dirname, 'clients');
-
 /** Returns the environment of a program that is a client. It trusts the certificate of the provider. */
 export async function clientEnvironment(fixture: ClientFixture): Promise<Record<string, string>> {
   const certificate = join(await createDirectory(), 'ca.pem');
@@ -17,7 +15,6 @@ export async function clientEnvironment(fixture: ClientFixture): Promise<Record<
   return {
     LANG: 'C.UTF-8',
     SSL_CERT_FILE: certificate,
-    REQUESTS_CA_BUNDLE: certificate,
     NODE_EXTRA_CA_CERTS: certificate,
     ISSUER: fixture.issuer,
     CALLBACK: fixture.callback,
@@ -26,14 +23,9 @@ export async function clientEnvironment(fixture: ClientFixture): Promise<Record<
   };
 }
 
-/** Returns what the script prints in the end. */
-export function runScript(command: string, script: string, fixture: ClientFixture): Promise<unknown> {
-  return runProgram(command, [join(SCRIPTS, script)], fixture);
-}
-
 /** Returns what the program prints in the end. */
-export async function runProgram(command: string, args: readonly string[], fixture: ClientFixture): Promise<unknown> {
-  const child = spawn(command, args, {
+export async function runProgram(program: string, fixture: ClientFixture): Promise<unknown> {
+  const child = spawn(program, {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { PATH: process.env.PATH, ...(await clientEnvironment(fixture)) },
   });
@@ -43,6 +35,6 @@ export async function runProgram(command: string, args: readonly string[], fixtu
   if (!url.done) child.stdin.end(`${await answerOf(fixture, url.value)}\n`);
   const result = await lines.next();
   const [code] = await exited;
-  if (code !== 0 || result.done) throw new Error(`${[command, ...args].join(' ')} has exited with ${code}`);
+  if (code !== 0 || result.done) throw new Error(`${program} has exited with ${code}`);
   return JSON.parse(result.value);
 }
