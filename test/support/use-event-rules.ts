@@ -8,9 +8,7 @@ import { deleteAttendees } from '../../src/domain/events/delete-attendees.ts';
 import { undoCheckIn } from '../../src/domain/events/undo-check-in.ts';
 import { readEventVersion } from '../../src/domain/events/update-event.ts';
 import { PageTokens } from '../../src/domain/pages/page-tokens.ts';
-import { findAttendees } from '../../src/modules/console/statements/find-attendees.ts';
-import { listRefusals } from '../../src/modules/console/statements/list-refusals.ts';
-import { readDoorFigures } from '../../src/modules/console/statements/read-door-figures.ts';
+import { findAttendees, listRefusals, readDoorFigures } from '../../src/modules/console/statements/events.ts';
 
 export async function useEventRules(call: TransactionalCall): Promise<void> {
   const [eventId, attendeeId] = [randomUUID(), 'ada'];

@@ -1,49 +1,68 @@
 /** Every route of the console, with the role that it needs. The tests check each row. */
 
-import { APPLICATION_ACTIONS, showApplication, showDeleteApplication } from './pages/application.ts';
-import { endClientByForm } from './pages/application-clients.ts';
-import { addApplicationGroup, changeApplicationGroup, showApplicationGroups } from './pages/application-groups.ts';
-import { endSession, showApplicationUsers, showSessions } from './pages/application-people.ts';
-import { showApplications } from './pages/applications.ts';
-import { ATTENDEE_ACTIONS, showAttendees } from './pages/attendees.ts';
+import { setLogo, showLogo, showPreview } from './pages/application-look.ts';
+import {
+  addApplicationGroup,
+  changeApplicationGroup,
+  endSession,
+  inviteByForm,
+  revokeInvitationByForm,
+  showApplicationGroups,
+  showApplicationUsers,
+  showInvitations,
+  showSessions,
+} from './pages/application-people.ts';
+import {
+  APPLICATION_ACTIONS,
+  createApplicationByForm,
+  endClientByForm,
+  showApplication,
+  showApplications,
+  showDeleteApplication,
+  showNewApplication,
+} from './pages/applications.ts';
+import { ATTENDEE_ACTIONS, importByForm, showAttendees, showImport } from './pages/attendees.ts';
 import { exportAudit, showAudit } from './pages/audit.ts';
-import { showDeliveries } from './pages/deliveries.ts';
-import { redeliverByForm, showDelivery } from './pages/delivery.ts';
-import { editEventByForm, showEditEvent } from './pages/edit-event.ts';
-import { END_USER_ACTIONS, showDeleteUser, showEraseUser } from './pages/end-user.ts';
+import { redeliverByForm, showDeliveries, showDelivery } from './pages/deliveries.ts';
 import {
   checkInByForm,
+  createEventByForm,
   deleteEventByForm,
+  editEventByForm,
   exportCheckIns,
   showDeleteEvent,
   showDoorFigures,
+  showEditEvent,
   showEvent,
+  showEvents,
+  showRefusals,
   undoCheckInByForm,
-} from './pages/event.ts';
-import { createEventByForm, showEvents } from './pages/events.ts';
-import { GROUP_ACTIONS, showDeleteGroup, showGroup } from './pages/group.ts';
-import { createGroupByForm, showGroups } from './pages/groups.ts';
+} from './pages/events.ts';
+import { createGroupByForm, GROUP_ACTIONS, showDeleteGroup, showGroup, showGroups } from './pages/groups.ts';
 import { showHealth } from './pages/health.ts';
-import { importByForm, showImport } from './pages/import-attendees.ts';
-import { inviteByForm, revokeInvitationByForm, showInvitations } from './pages/invitations.ts';
 import { createKey, revokeKey, rotateKey, showKeys, showRevokeKey, showRotateKey } from './pages/keys.ts';
-import { setLogo, showLogo } from './pages/logo.ts';
-import { createApplicationByForm, showNewApplication } from './pages/new-application.ts';
 import { showOverview } from './pages/overview.ts';
-import { showPreview } from './pages/preview.ts';
-import { showRefusals } from './pages/refusals.ts';
 import { search } from './pages/search.ts';
-import { showUser, USER_ACTIONS } from './pages/user.ts';
 import { showUserApplications, showUserSessions } from './pages/user-activity.ts';
-import { createUserByForm, showNewUser, showUsers } from './pages/users.ts';
 import {
+  createUserByForm,
+  END_USER_ACTIONS,
+  showDeleteUser,
+  showEraseUser,
+  showNewUser,
+  showUser,
+  showUsers,
+  USER_ACTIONS,
+} from './pages/users.ts';
+import {
+  createWebhookByForm,
   showDeleteWebhook,
   showRedeliver,
   showRotateSigningKey,
   showWebhook,
+  showWebhooks,
   WEBHOOK_ACTIONS,
-} from './pages/webhook.ts';
-import { createWebhookByForm, showWebhooks } from './pages/webhooks.ts';
+} from './pages/webhooks.ts';
 import { type ConsoleRoute, get, getAndPost, post } from './route.ts';
 import { endSignIn, finishSignIn, followLink, startSignIn } from './sign-in.ts';
 

@@ -4,7 +4,7 @@ import { ApiKeys } from '../../../src/domain/api-keys/api-keys.ts';
 import { HourlyCounts } from '../../../src/domain/hourly-counts/hourly-counts.ts';
 import { MemoryCounts } from '../../../src/jobs/memory-counts.ts';
 import { createLogger } from '../../../src/log.ts';
-import { readHourlyCounts } from '../../../src/modules/console/statements/read-hourly-counts.ts';
+import { readHourlyCounts } from '../../../src/modules/console/statements/overview.ts';
 import { cloneDatabase, LAYOUT } from '../../support/database.ts';
 import { beginSession, createTenant, createTestUser, startTestService } from '../../support/service.ts';
 

@@ -57,14 +57,15 @@ import { exportAccount } from '../../../src/modules/account/domain/export-accoun
 import { findAccount } from '../../../src/modules/account/domain/find-account.ts';
 import { openAccount } from '../../../src/modules/account/domain/open-account.ts';
 import { undoAddressChange } from '../../../src/modules/account/domain/undo-address-change.ts';
-import { countDeliveries } from '../../../src/modules/console/statements/count-deliveries.ts';
-import { listDisabledWebhooks } from '../../../src/modules/console/statements/list-disabled-webhooks.ts';
-import { listFailingWebhooks } from '../../../src/modules/console/statements/list-failing-webhooks.ts';
-import { readHourlyCounts } from '../../../src/modules/console/statements/read-hourly-counts.ts';
-import { readMigrations } from '../../../src/modules/console/statements/read-migrations.ts';
-import { readNames } from '../../../src/modules/console/statements/read-names.ts';
-import { readQueueState } from '../../../src/modules/console/statements/read-queue-state.ts';
-import { readTotals } from '../../../src/modules/console/statements/read-totals.ts';
+import { readMigrations } from '../../../src/modules/console/pages/health.ts';
+import { readNames } from '../../../src/modules/console/parts/audit-list.ts';
+import {
+  listDisabledWebhooks,
+  listFailingWebhooks,
+  readHourlyCounts,
+  readTotals,
+} from '../../../src/modules/console/statements/overview.ts';
+import { countDeliveries, readQueueState } from '../../../src/modules/console/statements/webhooks.ts';
 import { openDemo } from '../../../src/modules/demo/demo.ts';
 import { makeExampleValues } from '../../../src/modules/demo/module.ts';
 import { selectEnds } from '../../../src/modules/messages/domain/message-feeds.ts';

@@ -6,7 +6,7 @@ import { isRegistrable } from '../../../domain/applications/redirect-uri.ts';
 import { nameRequiredAssurance, ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import { type Html, html } from '../../../http/html.ts';
 import type { ConsoleRequest } from '../console-request.ts';
-import { renderCheck, renderEditedSelect, renderField, textOrNull } from '../parts/field.ts';
+import { renderCheck, renderEditedSelect, renderField, textOrNull } from '../parts/form.ts';
 import { QUICK_START_URI } from '../parts/quick-start.ts';
 
 type Chosen = Omit<ApplicationDetails, 'id' | 'clientId' | 'createdAt'>;

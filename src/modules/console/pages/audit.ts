@@ -7,8 +7,16 @@ import { withoutDirectionControls } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { ACTION_TEXTS } from '../parts/action-texts.ts';
 import { renderAuditList } from '../parts/audit-list.ts';
-import { type Filter, readFilter, readInstant, renderFilters } from '../parts/filters.ts';
-import { JOINED_PAGE_SIZE, pageFields, renderPager, withFilters } from '../parts/pager.ts';
+import {
+  type Filter,
+  JOINED_PAGE_SIZE,
+  pageFields,
+  readFilter,
+  readInstant,
+  renderFilters,
+  renderPager,
+  withFilters,
+} from '../parts/list.ts';
 import type { ConsolePage, Reply } from '../route.ts';
 
 /** The actions that the index by action has. Two may have one text: the log has each under a name of its own. */

@@ -1,12 +1,14 @@
 /** The health of this process, and of its connections to Postgres: what is not well, then each part, then counters. */
 import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { VERSION } from '../../../config/version.ts';
+import { statement, t } from '../../../database/sql/template.ts';
+import type { Call } from '../../../domain/core/call.ts';
 import { type Html, html } from '../../../http/html.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { renderMoment } from '../parts/moment.ts';
 import { renderFacts, renderPanel } from '../parts/panel.ts';
 import type { ConsolePage } from '../route.ts';
-import { readMigrations } from '../statements/read-migrations.ts';
 
 const MEGABYTE = 1_000_000;
 /** Before its end, a certificate should have been renewed. */
@@ -147,3 +149,16 @@ async function succeeds(work: Promise<unknown>): Promise<boolean> {
     () => false,
   );
 }
+
+const JOURNAL = new URL('../../../../drizzle/meta/_journal.json', import.meta.url);
+
+/** Returns how many migrations this version has, and how many of them the database lacks. */
+export async function readMigrations({ run }: Pick<Call, 'run'>): Promise<{ known: number; pending: number }> {
+  const { entries }: { entries: { when: number }[] } = JSON.parse(await readFile(JOURNAL, 'utf8'));
+  const [last] = await run(selectLastMigration, {});
+  const pending = entries.filter(({ when }) => when > Number(last?.createdAt ?? -1)).length;
+  return { known: entries.length, pending };
+}
+
+const selectLastMigration = statement('select_last_migration', { createdAt: t.bigint })`
+  select created_at from usher_migrations order by id desc limit 1`;

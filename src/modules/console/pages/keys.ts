@@ -5,14 +5,11 @@ import { ServiceError } from '../../../domain/core/errors.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import { type ConsoleRequest, findApplication, perform } from '../console-request.ts';
-import { createAction } from '../parts/action.ts';
 import { renderApplicationList } from '../parts/application-list.ts';
-import { renderConfirmation, requireName } from '../parts/confirmation.ts';
-import { renderField, renderSelect, textOrNull } from '../parts/field.ts';
+import { createAction, renderConfirmation, renderField, renderSelect, requireName, textOrNull } from '../parts/form.ts';
+import { actionsColumn, column, pageFields, wideColumn } from '../parts/list.ts';
 import { INSTANT_EXAMPLE, parseInstant, renderDay, renderMoment } from '../parts/moment.ts';
-import { pageFields } from '../parts/pager.ts';
-import { renderCopied } from '../parts/people.ts';
-import { actionsColumn, column, wideColumn } from '../parts/table.ts';
+import { renderCopied } from '../parts/panel.ts';
 import type { ConsolePage, Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 

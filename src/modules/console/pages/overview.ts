@@ -7,14 +7,19 @@ import { isolate } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { renderAuditList } from '../parts/audit-list.ts';
 import { type Figure, type FigureBar, mostOf, renderFigure } from '../parts/bars.ts';
+import { column, renderRows, wideColumn } from '../parts/list.ts';
 import { renderMoment } from '../parts/moment.ts';
-import { column, renderRows, wideColumn } from '../parts/table.ts';
 import type { Reply } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
-import { listDisabledWebhooks } from '../statements/list-disabled-webhooks.ts';
-import { type FailingWebhook, listFailingWebhooks } from '../statements/list-failing-webhooks.ts';
-import { type HourlyCount, readHourlyCounts } from '../statements/read-hourly-counts.ts';
-import { readTotals, type Total } from '../statements/read-totals.ts';
+import {
+  type FailingWebhook,
+  type HourlyCount,
+  listDisabledWebhooks,
+  listFailingWebhooks,
+  readHourlyCounts,
+  readTotals,
+  type Total,
+} from '../statements/overview.ts';
 import { renderWebhookState } from './webhooks.ts';
 
 const HOUR_MS = 60 * 60_000;

@@ -8,11 +8,17 @@ import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import { renderAuditList } from '../parts/audit-list.ts';
+import {
+  type Column,
+  column,
+  JOINED_PAGE_SIZE,
+  pageFields,
+  renderPager,
+  renderRows,
+  wideColumn,
+} from '../parts/list.ts';
 import { renderDay, renderMoment } from '../parts/moment.ts';
-import { JOINED_PAGE_SIZE, pageFields, renderPager } from '../parts/pager.ts';
-import { renderActionButton, renderBreadcrumbs, renderPanel } from '../parts/panel.ts';
-import { renderBrowser } from '../parts/people.ts';
-import { type Column, column, renderRows, wideColumn } from '../parts/table.ts';
+import { renderActionButton, renderBreadcrumbs, renderBrowser, renderPanel } from '../parts/panel.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
 

@@ -1,24 +1,44 @@
-/** The list of users, and the form that creates one. */
+/** The list of users, the page of a user, and the forms that create, change and end one. */
 import { AdminService } from '../../../../gen/usher/v1/admin_pb.ts';
+import { showEmail } from '../../../config/email-address.ts';
 import { invalidField } from '../../../domain/core/errors.ts';
+import { MAX_GROUPS_OF_USER } from '../../../domain/groups/group.ts';
+import { listUserGroups } from '../../../domain/groups/list-user-groups.ts';
+import { listPasskeys } from '../../../domain/passkeys/list-passkeys.ts';
+import { getUser } from '../../../domain/users/get-user.ts';
 import { listUsers } from '../../../domain/users/list-users.ts';
+import { readUserVersion } from '../../../domain/users/update-user.ts';
 import type { User } from '../../../domain/users/user.ts';
 import { findRepeatedName } from '../../../encoding/json.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import { renderAddress } from '../../../texts/render-address.ts';
 import type { ConsoleRequest } from '../console-request.ts';
-import { createAction } from '../parts/action.ts';
-import { renderField, renderProblem, textOrNull } from '../parts/field.ts';
-import { readFilter, renderFilters } from '../parts/filters.ts';
-import { renderForm } from '../parts/form.ts';
-import { renderDay } from '../parts/moment.ts';
-import { pageFields, renderPager } from '../parts/pager.ts';
-import { renderBreadcrumbs, renderNote } from '../parts/panel.ts';
-import { renderWallet } from '../parts/people.ts';
-import { column, renderRows, wideColumn } from '../parts/table.ts';
+import {
+  createAction,
+  renderConfirmation,
+  renderField,
+  renderForm,
+  renderProblem,
+  renderVersion,
+  requireName,
+  textOrNull,
+} from '../parts/form.ts';
+import { column, pageFields, readFilter, renderFilters, renderPager, renderRows, wideColumn } from '../parts/list.ts';
+import { renderDay, renderMoment } from '../parts/moment.ts';
+import {
+  renderActionButton,
+  renderBreadcrumbs,
+  renderFacts,
+  renderId,
+  renderLinkButton,
+  renderNote,
+  renderPanel,
+  renderWallet,
+} from '../parts/panel.ts';
 import type { ConsolePage } from '../route.ts';
 import { includesRole } from '../signed-in-operator.ts';
+import { renderActivity } from './user-activity.ts';
 
 export async function showUsers(request: ConsoleRequest): Promise<ConsolePage> {
   const { call, operator, parts, query } = request;
@@ -83,9 +103,9 @@ ${renderForm(
   };
 }
 
-export const USER_FIELDS = ['email', 'name', 'walletAddress', 'profileImage', 'externalId', 'attributes'];
+const USER_FIELDS = ['email', 'name', 'walletAddress', 'profileImage', 'externalId', 'attributes'];
 
-export function renderUserFields(
+function renderUserFields(
   request: ConsoleRequest,
   user: Pick<User, 'email' | 'name' | 'walletAddress' | 'profileImage' | 'externalId' | 'attributes'>,
 ): Html {
@@ -105,7 +125,7 @@ export const createUserByForm = createAction(
 );
 
 /** Returns the fields of a profile. Empty fields are cleared. */
-export function readProfile(form: URLSearchParams) {
+function readProfile(form: URLSearchParams) {
   return {
     email: form.get('email')?.trim() ?? '',
     name: textOrNull(form, 'name'),
@@ -126,4 +146,143 @@ function readAttributes(json: string | null): unknown {
   }
   if (findRepeatedName(json) !== undefined) throw invalidField('attributes', 'must not have a name twice');
   return value;
+}
+
+export async function showUser(request: ConsoleRequest): Promise<ConsolePage> {
+  const { call, operator, params, parts } = request;
+  const isAdmin = includesRole(operator.role, 'admin');
+  const version = isAdmin ? await readUserVersion(call, { userId: params.u }) : undefined;
+  const user = await getUser(call, { userId: params.u });
+  const passkeys = await listPasskeys(call, { userId: user.id });
+  const groups = await listUserGroups(call, parts.pageTokens, { userId: user.id, pageSize: MAX_GROUPS_OF_USER });
+  const path = `/users/${user.id}`;
+  const name = user.name ?? showEmail(user.email);
+  return {
+    title: name,
+    section: 'users',
+    body: html`${renderBreadcrumbs(['/users', 'Users'])}
+<div class="bar">
+<div>
+<h1>${isolate(name)}</h1>
+<p class="soft">${isolate(showEmail(user.email))} ${renderTag(user)}</p>
+</div>
+${includesRole(operator.role, 'support') && renderActions(user, path)}
+</div>
+${renderNote(request)}
+${renderProblem(request, USER_FIELDS)}
+${renderPanel(
+  'profile',
+  'Profile',
+  renderFacts([
+    ['User ID', renderId(user.id)],
+    ['E-mail', isolate(showEmail(user.email))],
+    ['Name', user.name !== null && isolate(user.name)],
+    ['Wallet', user.walletAddress !== '' && renderId(user.walletAddress)],
+    ['Profile image', user.profileImage !== null && isolate(user.profileImage)],
+    ['External ID', user.externalId !== null && isolate(user.externalId)],
+    ['Attributes', user.attributes !== null && isolate(JSON.stringify(user.attributes))],
+    ['Groups', groups.rows.length > 0 && html`${groups.rows.map(renderGroup)}`],
+    ['Passkeys', passkeys.length > 0 && html`${passkeys.map(renderPasskey)}`],
+    ['Created', renderMoment(user.createdAt)],
+    ['Deactivated', user.deactivatedAt !== null && renderMoment(user.deactivatedAt)],
+  ]),
+)}
+${isAdmin && renderEdit(request, user, path, version)}
+${await renderActivity(request, user.id)}
+${isAdmin && renderEnd(path)}`,
+  };
+}
+
+function renderTag({ deactivatedAt }: User): Html {
+  return deactivatedAt ? html`<span class="tag warn">Deactivated</span>` : html`<span class="tag">Active</span>`;
+}
+
+function renderActions(user: User, path: string): Html {
+  const about = isolate(showEmail(user.email));
+  return html`<div class="actions tight">${
+    user.deactivatedAt
+      ? renderActionButton(`${path}/reactivate`, 'Reactivate', 'second', about)
+      : renderActionButton(`${path}/deactivate`, 'Deactivate', 'danger', about)
+  }</div>`;
+}
+
+function renderGroup({ groupId, name }: Awaited<ReturnType<typeof listUserGroups>>['rows'][number]): Html {
+  return html`<a href="/groups/${groupId}">${isolate(name)}</a><br>`;
+}
+
+function renderPasskey({ name, isBackedUp, lastUsedAt }: Awaited<ReturnType<typeof listPasskeys>>[number]): Html {
+  const kind = isBackedUp ? 'synced' : 'this device only';
+  return html`${isolate(name)}, ${kind}, last used ${renderMoment(lastUsedAt, 'never')}<br>`;
+}
+
+function renderEdit(request: ConsoleRequest, user: User, path: string, version: string | undefined): Html {
+  return html`<details class="panel sheet"${request.problem && html` open`}><summary>Edit the profile</summary>
+${renderForm(
+  path,
+  html`${renderVersion(request, version)}${renderUserFields(request, user)}
+<div class="actions"><button>Save</button></div>`,
+  'fields tight body',
+)}
+</details>`;
+}
+
+function renderEnd(path: string): Html {
+  return renderPanel(
+    'end',
+    'Delete or erase',
+    html`<div class="item"><div><strong>Delete</strong><p>Ends every sign-in. The address becomes free. The audit log keeps the ID.</p></div>${renderLinkButton(`${path}/delete`, 'Delete…', 'danger')}</div>
+<div class="item"><div><strong>Erase</strong><p>Deletes the user, and also removes name, address and wallet from stored messages.</p></div>${renderLinkButton(`${path}/erase`, 'Erase…', 'danger')}</div>`,
+    false,
+    'panel tight',
+  );
+}
+
+const { updateUser, deactivateUser, reactivateUser, endUserSessions } = AdminService.method;
+const readId = ({ params }: ConsoleRequest) => ({ userId: params.u });
+const backWith = (done: string) => (request: ConsoleRequest) => `/users/${request.params.u}?done=${done}`;
+
+export const USER_ACTIONS = {
+  update: createAction(
+    updateUser,
+    (request) => ({ ...readId(request), ...readProfile(request.form) }),
+    backWith('saved'),
+  ),
+  deactivate: createAction(deactivateUser, readId, backWith('deactivated')),
+  endSessions: createAction(endUserSessions, readId, backWith('ended')),
+  reactivate: createAction(reactivateUser, readId, backWith('reactivated')),
+};
+
+const DELETE = {
+  title: 'Delete a user',
+  text: 'Every session ends, in every application. Nobody can sign in as this user again, and the address becomes free.',
+  submit: 'Delete',
+};
+const ERASE = {
+  title: 'Erase a user',
+  text: 'Deletes the user, and permanently removes name, address and wallet, also from stored messages.',
+  submit: 'Erase',
+};
+
+export const showDeleteUser = (request: ConsoleRequest) => show(request, DELETE);
+export const showEraseUser = (request: ConsoleRequest) => show(request, ERASE);
+
+async function show(request: ConsoleRequest, question: typeof DELETE): Promise<ConsolePage> {
+  const { id, email } = await getUser(request.call, { userId: request.params.u });
+  return renderConfirmation(request, { ...question, section: 'users', name: showEmail(email), back: `/users/${id}` });
+}
+
+const { deleteUser, eraseUser } = AdminService.method;
+
+export const END_USER_ACTIONS = {
+  delete: createAction(deleteUser, readOther, () => '/users?done=deleted'),
+  erase: createAction(eraseUser, readOther, () => '/users?done=erased'),
+};
+
+/** Refuses the operator's own account, so that the last operator is not locked out by mistake. */
+async function readOther(request: ConsoleRequest): Promise<{ userId: string }> {
+  const { call, operator, params } = request;
+  const { id, email } = await getUser(call, { userId: params.u });
+  requireName(request, showEmail(email));
+  if (id === operator.userId) throw invalidField('name', 'must not be your own');
+  return { userId: id };
 }

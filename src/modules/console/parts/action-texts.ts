@@ -1,5 +1,7 @@
 /** What the actions of the audit log are in plain words, and what kind of resource each changes. */
-import type { Named } from '../statements/read-names.ts';
+
+/** What the IDs of an audit event may name. */
+export type Named = 'user' | 'application' | 'key' | 'webhook' | 'group';
 
 /** `passkey` and `text` have no name: the log shows their ID as it is. */
 type ResourceKind = Named | 'passkey' | 'text' | 'any';

@@ -1,14 +1,11 @@
 import type { ApplicationDetails } from '../../../domain/applications/application.ts';
 import { type Html, html } from '../../../http/html.ts';
+import { isolate } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
 import type { ConsolePage } from '../route.ts';
-import { APPLICATION_TABS, type ApplicationTab, renderApplicationHeader } from './application-header.ts';
-import { renderProblem } from './field.ts';
-import { type Filter, renderFilters } from './filters.ts';
-import { renderForm } from './form.ts';
-import { renderPager } from './pager.ts';
-import { renderNote, renderPanel } from './panel.ts';
-import { renderRows, type Table } from './table.ts';
+import { renderForm, renderProblem } from './form.ts';
+import { type Filter, renderFilters, renderPager, renderRows, type Table } from './list.ts';
+import { renderBreadcrumbs, renderId, renderNote, renderPanel } from './panel.ts';
 
 interface ApplicationList<Row> extends Omit<Table<Row>, 'labelledBy' | 'rows'> {
   readonly tab: Exclude<ApplicationTab, 'settings'>;
@@ -67,4 +64,36 @@ ${fields}
   return html`<details class="panel"${request.problem && html` open`}><summary>${title}</summary>
 ${form}
 </details>`;
+}
+
+/** The tabs of an application by the last segment of their paths. The settings have the path of the application itself. */
+const APPLICATION_TABS = {
+  settings: 'Settings',
+  keys: 'Keys',
+  users: 'Users',
+  groups: 'Groups',
+  invitations: 'Invitations',
+  sessions: 'Sessions',
+  webhooks: 'Webhooks',
+  events: 'Events',
+} as const;
+
+type ApplicationTab = keyof typeof APPLICATION_TABS;
+
+/** Renders the name of an application, and the tabs to its pages. */
+export function renderApplicationHeader(
+  { id, name, clientId }: Pick<ApplicationDetails, 'id' | 'name' | 'clientId'>,
+  current: ApplicationTab,
+): Html {
+  return html`${renderBreadcrumbs(['/applications', 'Applications'])}
+<div class="bar">
+<div>
+<h1>${isolate(name)}</h1>
+<p class="soft small">${renderId(clientId)}</p>
+</div>
+<nav class="tabs" aria-label="Application">${Object.entries(APPLICATION_TABS).map(
+    ([tab, label]) =>
+      html`<a href="/applications/${id}${tab !== 'settings' && `/${tab}`}"${tab === current && html` aria-current="page"`}>${label}</a>`,
+  )}</nav>
+</div>`;
 }

@@ -1,16 +1,16 @@
 /** A list of audit events by day: who did what on what, by name. A row opens to the IDs behind the names. */
 import { isFrequentAction, NO_APPLICATION } from '../../../database/schema/audit-schema.ts';
+import { p, statement, t } from '../../../database/sql/template.ts';
 import type { AuditEvent } from '../../../domain/audit/list-audit-events.ts';
+import type { Call } from '../../../domain/core/call.ts';
 import { OWN_APPLICATION_IDS } from '../../../domain/core/own-applications.ts';
 import { UUID } from '../../../domain/core/validation.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { isolate } from '../../../texts/isolate.ts';
 import type { ConsoleRequest } from '../console-request.ts';
-import { type Name, type Named, type Names, readNames } from '../statements/read-names.ts';
-import { describeAction } from './action-texts.ts';
+import { describeAction, type Named } from './action-texts.ts';
 import { renderDate, renderMoment, renderTimeOfDay } from './moment.ts';
-import { renderFacts } from './panel.ts';
-import { renderId } from './people.ts';
+import { renderFacts, renderId } from './panel.ts';
 
 interface ListOptions {
   /** The text of a list without events. */
@@ -153,3 +153,33 @@ function renderName(names: Names, id: string): Html {
   if (name) return isolate(name);
   return html`<code title="${id}">${isolate(id.length > 16 ? `${id.slice(0, 8)}…${id.slice(-4)}` : id)}</code>`;
 }
+
+interface Name {
+  readonly name: string;
+  /** The e-mail address of a user, and the ID of the application that a key or a webhook belongs to. */
+  readonly detail: string;
+}
+
+/** IDs without a name are not in the map. */
+type Names = ReadonlyMap<string, Name>;
+
+/** Returns the names of the IDs: those of people, applications, keys and groups, and the URLs of webhooks. One statement reads all. */
+export async function readNames({ run }: Pick<Call, 'run'>, ids: Readonly<Record<Named, ReadonlySet<string>>>) {
+  const { user, application, key, webhook, group } = ids;
+  const [users, applications, keys, webhooks, groups] = [user, application, key, webhook, group].map((set) => [...set]);
+  const rows = await run(selectNames, { users, applications, keys, webhooks, groups });
+  return new Map(rows.map(({ id, ...name }): [string, Name] => [id, name]));
+}
+
+/** The key of a webhook begins with its application, and events of webhooks have that application. */
+const selectNames = statement('select_names', { id: t.text, name: t.text, detail: t.text })`
+  select id::text as id, coalesce(name, email) as name, email as detail from users where id = any(${p.uuids('users')})
+  union all
+  select id::text, name, '' from applications where id = any(${p.uuids('applications')})
+  union all
+  select id::text, coalesce(name, ''), application_id::text from api_keys where id = any(${p.uuids('keys')})
+  union all
+  select id::text, coalesce(display_name, name), '' from groups where id = any(${p.uuids('groups')})
+  union all
+  select id, url, application_id::text from webhooks
+    where application_id = any(${p.uuids('applications')}) and id = any(${p.texts('webhooks')})`;

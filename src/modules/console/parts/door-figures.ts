@@ -2,9 +2,9 @@
 
 import { type Html, html } from '../../../http/html.ts';
 import { isolate, withoutDirectionControls } from '../../../texts/isolate.ts';
-import { MAX_ATTENDEES_COUNTED, MAX_CHECK_INS_DRAWN, type readDoorFigures } from '../statements/read-door-figures.ts';
+import { MAX_ATTENDEES_COUNTED, MAX_CHECK_INS_DRAWN, type readDoorFigures } from '../statements/events.ts';
 import { type FigureBar, mostOf, renderFigure } from './bars.ts';
-import { column, renderRows } from './table.ts';
+import { column, renderRows } from './list.ts';
 
 type DoorFigures = Awaited<ReturnType<typeof readDoorFigures>>;
 

@@ -1,8 +1,12 @@
-import { sql } from 'drizzle-orm';
-import { nullable, p, statement, t } from '../../../database/sql/template.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import { checkIns, scans } from '../../../database/schema/event-schema.ts';
+import { columnsOf, nullable, p, type RowOfType, statement, t } from '../../../database/sql/template.ts';
 import type { ApplicationCall } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
+import { identifier } from '../../../domain/core/validation.ts';
+import { attendeeColumns, selectCheckedInAt } from '../../../domain/events/attendee.ts';
 import { isOpenEvent } from '../../../domain/events/event.ts';
+import { createList, ofApplication } from '../../../domain/pages/list.ts';
 
 /** How far attendees are counted, so that a page that asks again and again costs little. `getEventCounts` is exact. */
 export const MAX_ATTENDEES_COUNTED = 5_000;
@@ -63,3 +67,53 @@ const selectFigures = statement('select_door_figures', FIGURES)`
     (select coalesce(json_agg(json_build_object('at', at, 'gate', gate, 'count', count) order by at), '[]')
       from drawn) as drawn
   from events where ${isOpenEvent}`;
+
+/** How many attendees a search finds. */
+export const MAX_FOUND = 50;
+
+const FOUND = { ...attendeeColumns, checkedInAt: checkIns.checkedInAt };
+
+export type FoundAttendee = RowOfType<typeof FOUND>;
+
+/** Returns the listed attendees with this ID, or whose label begins with the text, in any case. */
+export function findAttendees(
+  { application, run }: ApplicationCall,
+  eventId: string,
+  text: string,
+): Promise<readonly FoundAttendee[]> {
+  return run(selectFound, { applicationId: application.id, eventId, attendeeId: text, prefix: text.toLowerCase() });
+}
+
+const label = sql`(lower(label) collate "C")`;
+
+const selectWhere = (condition: SQL, limit: SQL) => sql`
+  select ${columnsOf(attendeeColumns)} from attendees
+  where ${ofEvent} and not is_deleted and ${condition} ${limit}`;
+
+/** The upper bound is the prefix and as many of the last character as a label has characters. */
+const selectFound = statement('select_found_attendees', FOUND)`
+  select ${columnsOf(attendeeColumns, 'a')}, ${selectCheckedInAt}
+  from (
+    (${selectWhere(sql`attendee_id = ${p.text('attendeeId')}`, sql``)})
+    union
+    (${selectWhere(
+      sql`${label} >= ${p.text('prefix')} and ${label} <= ${p.text('prefix')} || repeat(chr(1114111), 100)`,
+      sql`order by ${label} limit ${sql.raw(String(MAX_FOUND))}`,
+    )})
+  ) as a
+  order by ${label}, attendee_id limit ${sql.raw(String(MAX_FOUND))}`;
+
+const { scanId, attendeeId, outcome, reason, gate, occurredAt, receivedAt } = scans;
+
+/**
+ * Returns a page of an event's scans that were refused, or would have been if they did not say that the attendee is
+ * inside. Only scans with an ID are kept.
+ */
+export const listRefusals = createList('select_refusals', {
+  name: 'refusals',
+  of: ofApplication,
+  rules: { eventId: identifier },
+  columns: { scanId, attendeeId, outcome, reason, gate, occurredAt, receivedAt },
+  order: [receivedAt, scanId],
+  where: sql`${ofEvent} and reason is not null`,
+});
