@@ -17,7 +17,7 @@ import { RowCipher } from './domain/crypto/aes-gcm.ts';
 import { SignUpRules } from './domain/login/sign-up-rules.ts';
 import { AdminKeys } from './domain/operators/admin-keys.ts';
 import { PageTokens } from './domain/pages/page-tokens.ts';
-import { createAuthTokens } from './domain/tokens/create-auth-tokens.ts';
+import { AuthTokens } from './domain/tokens/auth-tokens.ts';
 import { AddressPolicy, createBlockList, LOOPBACK } from './domain/webhooks/address-policy.ts';
 import { Listener } from './http/listener.ts';
 import { requireKeys } from './jobs/key-rotation.ts';
@@ -107,7 +107,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
 
   // The handlers of requests.
   const publicUrl = config.publicUrl ?? listener.url;
-  const tokens = await createAuthTokens(publicUrl, secrets, config.authIssuer, protocol?.answers);
+  const tokens = await AuthTokens.create(publicUrl, secrets.authSigningKeys, protocol?.answers);
   const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
   const offers = createPageOffers(config, { ...secrets, authPageUrl });
   const pages = toPageParts(offers);

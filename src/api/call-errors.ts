@@ -2,7 +2,6 @@
 import type { Logger } from 'pino';
 import { DatabaseUnavailableError, DeadlinePassedError } from '../database/pool/database.ts';
 import { invalidField, ServiceError } from '../domain/core/errors.ts';
-import { IssuerUnavailableError } from '../domain/tokens/external-issuer.ts';
 import { HttpError } from '../http/errors.ts';
 import type { CallInfo, CallOutcome } from './call-info.ts';
 
@@ -16,7 +15,6 @@ export function toCallError(error: unknown, call: CallInfo, logger: Logger): Ser
     const isTimeout = error.cause instanceof DeadlinePassedError;
     return call.isCallersDeadline && isTimeout ? deadlineExceeded(error.reason) : unavailable(error.reason);
   }
-  if (error instanceof IssuerUnavailableError) return unavailable(error.message);
   logger.error({ err: error, requestId: call.requestId, method: call.name }, 'unexpected error');
   return new ServiceError('INTERNAL_ERROR');
 }

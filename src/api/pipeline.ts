@@ -137,7 +137,7 @@ export class Pipeline {
       (statement, own) =>
         withAudit(run, { ...actor, now })(statement, own);
     const toCall = (run: Run, transact: Transactional['transact']) => {
-      const own = { run: audited(run), transact, now, notices, onMessage, onWait };
+      const own = { run: audited(run), transact, now, notices, onMessage };
       return { ...own, count: (name: CountName) => count?.(name, now) };
     };
     if (key === undefined) {

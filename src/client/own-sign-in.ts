@@ -16,7 +16,7 @@ interface SignInHere {
 /**
  * Returns the value of the cookie. Undefined if the login continued an earlier sign-in, which proves nothing.
  *
- * @param highest the level that Usher has answered: it does not believe other issuers
+ * @param highest the level that Usher has answered. Earlier versions answer none.
  */
 export async function toOwnSignIn(
   client: Signer,

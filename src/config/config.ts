@@ -5,7 +5,7 @@ import type { Setting, Settings } from './setting.ts';
 import { SETTINGS, type SettingValues } from './settings.ts';
 
 type Secret = keyof Secrets;
-type Paired = 'smtpUrl' | 'mailFrom' | 'issuer' | 'jwksUrl' | 'tlsCert' | 'tlsKey';
+type Paired = 'smtpUrl' | 'mailFrom' | 'tlsCert' | 'tlsKey';
 
 /** The settings, grouped by subject. */
 export interface Config extends Omit<SettingValues, Secret | Paired | 'loginMethods'> {
@@ -16,8 +16,6 @@ export interface Config extends Omit<SettingValues, Secret | Paired | 'loginMeth
   readonly secrets: Partial<Secrets>;
   /** Undefined: the subjects of e-mails, which have the login codes, go to the terminal. */
   readonly smtp: { readonly url: string; readonly from: string } | undefined;
-  /** An issuer other than Usher whose auth tokens are accepted. */
-  readonly authIssuer: { readonly issuer: string; readonly jwksUrl: string } | undefined;
   /** In PEM. `files` has the paths, which are read again for renewed certificates. */
   readonly tls: (CertificateTexts & { readonly files?: CertificateTexts }) | undefined;
 }
@@ -68,7 +66,7 @@ export function readConfig(env: Environment, readFile: ReadFile, modules: readon
     );
   const all = readAll(SETTINGS) as SettingValues;
   const { adminKey, authSigningKeys, encryptionKeys, oidcSigningKeys, ...values } = all;
-  const { smtpUrl, mailFrom, issuer, jwksUrl, tlsCert, tlsKey, loginMethods: methods, ...others } = values;
+  const { smtpUrl, mailFrom, tlsCert, tlsKey, loginMethods: methods, ...others } = values;
   const core: CoreValues = { ...all, publicUrl: others.publicUrl ?? LOCALHOST };
   const ofModules = modules.map((module) => {
     const own = readAll(module.settings);
@@ -91,7 +89,6 @@ export function readConfig(env: Environment, readFile: ReadFile, modules: readon
   if (methods?.some((method) => offered.every(({ name }) => name !== method))) {
     problems.push(`LOGIN_METHODS ${METHODS_RULE}`);
   }
-  if (issuer && issuer === env.PUBLIC_URL) problems.push('AUTH_ISSUER must not be PUBLIC_URL');
   if (others.adminKeys.some(({ key }) => key === adminKey)) {
     problems.push('ADMIN_KEYS_FILE must not hold the key of ADMIN_KEY');
   }
@@ -118,7 +115,6 @@ export function readConfig(env: Environment, readFile: ReadFile, modules: readon
       ...((oidcSigningKeys || env.DATABASE_URL) && { oidcSigningKeys: oidcSigningKeys ?? [] }),
     },
     smtp: smtpUrl && mailFrom ? { url: smtpUrl, from: mailFrom } : undefined,
-    authIssuer: issuer && jwksUrl ? { issuer, jwksUrl } : undefined,
     tls,
   };
 }

@@ -61,12 +61,6 @@ export function parseDirectory(text: string): string {
   return text;
 }
 
-/** Returns the text itself: tokens must have the same, byte for byte. */
-export function parseIssuer(text: string): string {
-  if (!/^[^\s\p{C},]+$/u.test(text)) throw new Error('must be an issuer such as https://issuer.example.com');
-  return text;
-}
-
 /** Returns the normalised URL of a proxy, which has no page, and may have credentials. */
 export function parseProxyUrl(text: string): string {
   const { href, username, password, pathname, search } = parseWebUrl(text);

@@ -8,7 +8,6 @@ import {
   parseDirectory,
   parseForeignUrl,
   parseHost,
-  parseIssuer,
   parseLoginMethods,
   parseMailFrom,
   parseNetworks,
@@ -208,10 +207,6 @@ export const SETTINGS = {
     isEssential: true,
     requiredWith: 'SMTP_URL',
   }),
-  issuer: setting('AUTH_ISSUER', parseIssuer, 'Another issuer whose auth tokens Usher accepts.', {
-    requiredWith: 'AUTH_JWKS_URL',
-  }),
-  jwksUrl: setting('AUTH_JWKS_URL', parseForeignUrl, 'JWK Set of `AUTH_ISSUER`.', { requiredWith: 'AUTH_ISSUER' }),
   sessionMaxAgeSeconds: setting(
     'SESSION_MAX_AGE',
     parseSessionMaxAge,

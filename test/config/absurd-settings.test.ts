@@ -65,8 +65,6 @@ const TEXTS: Readonly<Record<string, readonly string[]>> = {
   ADMIN_KEY: ['short', `${' '.repeat(40)}`, `${KEY}\nx`, `${KEY}ü`, `${KEY}\u0007`],
   ALLOW_ACCOUNT_DELETION: ['0', 'no', 'False', 'true,false'],
   AUDIT_LOG_DAYS: DAYS,
-  AUTH_ISSUER: ['a b', 'https://a.test,https://b.test'],
-  AUTH_JWKS_URL: WEB_URLS,
   AUTH_PAGE_URL: WEB_URLS,
   CLIENT_METADATA_HOSTS: [
     '127.0.0.1',
@@ -172,8 +170,6 @@ test('the tables have every setting', () => {
 
 /** What the value needs beside it, so that nothing else is wrong. */
 const BESIDE: Readonly<Record<string, Environment>> = {
-  AUTH_ISSUER: { AUTH_JWKS_URL: 'https://issuer.test/jwks' },
-  AUTH_JWKS_URL: { AUTH_ISSUER: 'https://issuer.test' },
   DATABASE_URL: { ADMIN_KEY: KEY },
   MAIL_FROM: { SMTP_URL: 'smtp://mail.test' },
   METRICS_HOST: { METRICS_PORT: '0' },
@@ -192,7 +188,7 @@ function expectRefusal(name: string, value: string, env: Environment): void {
 /** Returns whether somebody may mean the value: a path may be any text, a name have a digit, and a list white space. */
 function isPlausible(name: string, value: string): boolean {
   if (name === 'ADMIN_KEY') return value.length >= KEY.length;
-  if (name === 'DATA_DIR' || name === 'AUTH_ISSUER') return [...NUMBERS, ...LISTS].includes(value);
+  if (name === 'DATA_DIR') return [...NUMBERS, ...LISTS].includes(value);
   if (/HOSTS?$/.test(name) && ['1e99', 'NaN'].includes(value)) return true;
   if (name === 'WEBHOOK_RETRY_SCHEDULE' && value === '1,5') return true;
   const isList = /_(?:HOSTS|METHODS|NETWORKS|ORIGINS|PROXIES|SCHEDULE)$/.test(name);

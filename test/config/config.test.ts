@@ -122,10 +122,6 @@ test.each<[Environment, Partial<FullConfig>]>([
     { PUBLIC_URL: 'https://login.example.com', LOGIN_METHODS: 'wallet,passkey', PASSKEY_RP_ID: 'example.com' },
     { loginMethods: ['wallet', 'passkey'], passkeyRpId: 'example.com' },
   ],
-  [
-    { AUTH_ISSUER: 'https://issuer.test', AUTH_JWKS_URL: 'https://issuer.test/jwks.json' },
-    { authIssuer: { issuer: 'https://issuer.test', jwksUrl: 'https://issuer.test/jwks.json' } },
-  ],
   [{ DATABASE_CONNECTIONS: '64' }, { databaseConnections: 64 }],
   [{ AUDIT_LOG_DAYS: '30' }, { auditLogDays: 30, signInLogDays: 30 }],
   [{ AUDIT_LOG_DAYS: '30', SIGN_IN_LOG_DAYS: '30' }, { signInLogDays: 30 }],
@@ -265,12 +261,6 @@ describe('refuses', () => {
       'PASSKEY_RP_ID must be the host of PUBLIC_URL or a parent of it',
     ]),
     [{ ...production, CONSOLE_PORT: '8081' }, 'OPERATORS_FILE is required with CONSOLE_PORT and DATABASE_URL'],
-    [{ AUTH_ISSUER: 'https://issuer.test' }, 'AUTH_JWKS_URL is required with AUTH_ISSUER'],
-    [{ AUTH_JWKS_URL: 'https://issuer.test/jwks' }, 'AUTH_ISSUER is required with AUTH_JWKS_URL'],
-    [
-      { PUBLIC_URL: 'https://a.test', AUTH_ISSUER: 'https://a.test', AUTH_JWKS_URL: 'https://a.test/jwks' },
-      'AUTH_ISSUER must not be PUBLIC_URL',
-    ],
     [{ ADMIN_KEY, ADMIN_KEYS_FILE: 'admin-keys' }, 'ADMIN_KEYS_FILE must not hold the key of ADMIN_KEY'],
     ...['ADMIN_KEY', 'AUTH_SIGNING_KEYS_FILE', 'ENCRYPTION_KEY_FILE'].map((name): [Environment, string] => [
       { ...production, [name]: undefined },

@@ -7,7 +7,7 @@ import { Database } from '../../src/database/pool/database.ts';
 import { BY_USHER, withAudit } from '../../src/domain/audit/audit-event.ts';
 import { signUp } from '../../src/domain/login/sign-up.ts';
 import { SignUpRules } from '../../src/domain/login/sign-up-rules.ts';
-import { createAuthTokens } from '../../src/domain/tokens/create-auth-tokens.ts';
+import { AuthTokens } from '../../src/domain/tokens/auth-tokens.ts';
 import { LAYOUT } from '../support/database.ts';
 import { createDirectory } from '../support/directory.ts';
 import { FakeProvider } from '../support/fake-provider.ts';
@@ -211,7 +211,7 @@ async function trySignUp(email: string, blocked: string[]) {
   const now = fixture.clock.read();
   const run = withAudit(database.within(Number.POSITIVE_INFINITY), { ...BY_USHER, action: 'test', now });
   const { authSigningKeys = [] } = service.config.secrets;
-  const tokens = await createAuthTokens('https://usher.test', { authSigningKeys }, undefined);
+  const tokens = await AuthTokens.create('https://usher.test', authSigningKeys);
   const how = { method: 'email', ipAddress: '', userAgent: '', browserDigest: null, answerDigest: null } as const;
   const loginIntentId = await createLoginIntent(service, changing);
   const user = { email, name: null, walletAddress: '' };

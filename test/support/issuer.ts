@@ -1,9 +1,5 @@
-/** An external issuer: serves a key set, counts its requests, and signs tokens. */
+/** Keys of token issuers, and tokens that they sign. */
 import { generateKeyPairSync, type KeyPairKeyObjectResult, randomUUID, sign } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { listenOnLoopback, stopServer } from './loopback-server.ts';
-
-export const ISSUER = 'https://issuer.test';
 
 type JsonObject = Record<string, unknown>;
 
@@ -28,43 +24,6 @@ export function generateIssuerKey(alg: 'EdDSA' | 'ES256' | 'RS256', kid: string 
         ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
         : takeRsaKeyPair();
   return { kid, alg, privateKey, publicJwk: { ...publicKey.export({ format: 'jwk' }), kid, alg, use: 'sig' } };
-}
-
-export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
-
-export class JwksServer implements AsyncDisposable {
-  /** The number of requests so far. */
-  requests = 0;
-  answer: Answer = (_request, response) => void response.end('{"keys":[]}');
-  readonly url: string;
-  readonly #server: Server;
-
-  private constructor(server: Server, url: string) {
-    this.#server = server;
-    this.url = url;
-    server.on('request', (request, response) => {
-      this.requests++;
-      response.setHeader('content-type', 'application/json');
-      this.answer(request, response);
-    });
-  }
-
-  static async start(...keys: IssuerKey[]): Promise<JwksServer> {
-    const server = createServer();
-    const jwks = new JwksServer(server, `${await listenOnLoopback(server)}/keys`);
-    jwks.publish(...keys);
-    return jwks;
-  }
-
-  publish(...keys: IssuerKey[]): void {
-    this.answer = (_request, response) => void response.end(JSON.stringify({ keys: keys.map((key) => key.publicJwk) }));
-  }
-
-  stop(): Promise<void> {
-    return stopServer(this.#server);
-  }
-
-  readonly [Symbol.asyncDispose] = () => this.stop();
 }
 
 /** Returns a token in compact form, with the header and claims unchanged. */

@@ -305,8 +305,8 @@ export type ActiveSession = Message<"usher.v1.ActiveSession"> & {
 
   /**
    * How the user signed in last: "email", "wallet", "passkey" or the ID of a
-   * provider on the login page, "page" by AdminService.CompleteLogin, "issuer" at
-   * another issuer of auth tokens. "impersonation" if somebody else signed in on behalf
+   * provider on the login page, "page" by AdminService.CompleteLogin, "issuer" if
+   * the auth token did not say it. "impersonation" if somebody else signed in on behalf
    * of the user.
    *
    * @generated from field: string method = 7;

@@ -17,8 +17,6 @@ export interface Call {
   readonly run: Run;
   /** The time of the call, by the clock of this process. All expiry times are compared with it. */
   readonly now: Date;
-  /** Called when the call has waited for something that delays no other call, such as a row lock. */
-  readonly onWait?: (() => void) | undefined;
   /** Adds one to a count that operators see in a chart. */
   readonly count?: ((name: CountName) => void) | undefined;
   /** The version of the row that the caller has seen. An update of another version is refused. */

@@ -39,10 +39,10 @@ export async function exchangeToken(
   peer: Peer,
   request: Unchecked<keyof typeof rules>,
 ): Promise<BegunSession> {
-  const { application, now, onMessage, onWait } = call;
+  const { application, now, onMessage } = call;
   const { authToken } = check(request, rules);
-  const login = await tokens.verify(authToken, application.clientId, now, onWait);
-  // A token of another issuer comes from no login that has checked it. The application may also demand more by now.
+  const login = tokens.verify(authToken, application.clientId, now);
+  // The application may demand more by now.
   if (login.assurance < (application.requiredAssurance ?? ONE_FACTOR)) throw new InvalidTokenError();
   const maxAgeMs = (application.sessionMaxAgeSeconds ?? sessionMaxAgeSeconds) * 1_000;
   const latestEnd = new Date(login.authenticatedAt.getTime() + maxAgeMs);

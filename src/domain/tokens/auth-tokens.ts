@@ -4,11 +4,9 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { type CryptoKey, importJWK, type JWK, SignJWT } from 'jose';
 import { acrOf } from '../core/assurance.ts';
-import type { ExternalIssuer } from './external-issuer.ts';
 import type { AskedLogin, ProtocolAnswers } from './protocol-answers.ts';
 import {
   type Algorithm,
-  type Issuer,
   isAlgorithm,
   type LoginClaims,
   TOKEN_LIFETIME_SECONDS,
@@ -24,39 +22,30 @@ interface SigningKey {
   readonly publicKey: KeyObject;
 }
 
-export class AuthTokens implements Issuer {
+export class AuthTokens {
   readonly issuer: string;
-  readonly isUsher = true;
   readonly #signer: SigningKey;
   readonly #keys: ReadonlyMap<string, SigningKey>;
-  readonly #issuers: readonly Issuer[];
   readonly #protocol: ProtocolAnswers | undefined;
 
   private constructor(
     issuer: string,
     [signer, keys]: readonly [SigningKey, readonly SigningKey[]],
-    external?: ExternalIssuer,
     protocol?: ProtocolAnswers,
   ) {
     this.issuer = issuer;
     this.#signer = signer;
     this.#keys = new Map(keys.map((key) => [key.kid, key]));
-    this.#issuers = external ? [external, this] : [this];
     this.#protocol = protocol;
   }
 
-  /** Imports private JWKs: the first signs, all verify. Also accepts tokens of the external issuer, if there is one. */
-  static async create(
-    issuer: string,
-    jwks: readonly JWK[],
-    external?: ExternalIssuer,
-    protocol?: ProtocolAnswers,
-  ): Promise<AuthTokens> {
+  /** Imports private JWKs: the first signs, all verify. */
+  static async create(issuer: string, jwks: readonly JWK[], protocol?: ProtocolAnswers): Promise<AuthTokens> {
     const keys = await Promise.all(jwks.map(importSigningKey));
     const [signer] = keys;
     if (!signer) throw new Error('There is no key to sign auth tokens with');
     if (new Set(keys.map(({ kid }) => kid)).size < keys.length) throw new Error('Two signing keys have the same kid');
-    return new AuthTokens(issuer, [signer, keys], external, protocol);
+    return new AuthTokens(issuer, [signer, keys], protocol);
   }
 
   /** The public halves of the keys, as a JWK Set (RFC 7517). */
@@ -103,10 +92,9 @@ export class AuthTokens implements Issuer {
    * Returns the claims of a valid token for this client.
    *
    * @throws ServiceError `Invalid or expired token` for every reason
-   * @throws IssuerUnavailableError if the keys of the external issuer cannot be fetched
    */
-  async verify(token: string, clientId: string, now: Date, onWait?: () => void): Promise<LoginClaims> {
-    return verifyToken(token, this.#issuers, { clientId, now, onWait });
+  verify(token: string, clientId: string, now: Date): LoginClaims {
+    return verifyToken(token, this, clientId, now);
   }
 
   findKey(kid: string, alg: Algorithm): KeyObject | undefined {

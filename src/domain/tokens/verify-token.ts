@@ -5,8 +5,7 @@
 import { type KeyObject, verify } from 'node:crypto';
 import { decodeBase64Url } from '../../encoding/base64url.ts';
 import { isObject } from '../../encoding/json.ts';
-import { levelOfAcr, ONE_FACTOR } from '../core/assurance.ts';
-import type { Call } from '../core/call.ts';
+import { levelOfAcr } from '../core/assurance.ts';
 import { ServiceError } from '../core/errors.ts';
 import { UUID } from '../core/validation.ts';
 
@@ -17,8 +16,8 @@ export type Algorithm = 'EdDSA' | 'ES256';
 
 /**
  * How a user signed in: by code (`email`), wallet or passkey on the login page, on another page that called
- * CompleteLogin (`page`), at another token issuer, or at a provider. For a provider it is the provider's ID. With
- * `impersonation`, somebody else has signed in on behalf of the user.
+ * CompleteLogin (`page`), or at a provider. For a provider it is the provider's ID. `issuer`: the token does not say it.
+ * With `impersonation`, somebody else has signed in on behalf of the user.
  */
 export type SignInMethod = 'email' | 'wallet' | 'passkey' | 'page' | 'issuer' | typeof IMPERSONATION | ProviderMethod;
 
@@ -35,33 +34,25 @@ export interface LoginClaims {
   readonly userId: string;
   readonly loginIntentId: string;
   readonly clientId: string;
-  /** Precise to the millisecond, or to the second from another issuer. */
+  /** Precise to the second if the token does not say it. */
   readonly authenticatedAt: Date;
   readonly method: SignInMethod;
   readonly assurance: number;
 }
 
-/** An issuer whose auth tokens Usher accepts. */
-export interface Issuer {
+interface Issuer {
   /** The `iss` of its tokens. */
   readonly issuer: string;
-  /** Whether this is Usher itself. Only its tokens say when and how the user signed in. */
-  readonly isUsher: boolean;
-  /** Returns the public key with this ID if it is for this algorithm. Calls `onWait` if the keys had to be fetched. */
-  findKey(kid: string, alg: Algorithm, onWait?: () => void): Promise<KeyObject | undefined> | KeyObject | undefined;
+  /** Returns the public key with this ID if it is for this algorithm. */
+  findKey(kid: string, alg: Algorithm): KeyObject | undefined;
 }
 
 /**
- * Returns the claims of a token that one of the issuers signed for this client.
+ * Returns the claims of a token that the issuer signed for this client.
  *
  * @throws ServiceError `Invalid or expired token` for every reason
- * @throws the errors of `findKey`
  */
-export async function verifyToken(
-  token: string,
-  issuers: readonly Issuer[],
-  { clientId, now, onWait }: { clientId: string } & Pick<Call, 'now' | 'onWait'>,
-): Promise<LoginClaims> {
+export function verifyToken(token: string, issuer: Issuer, clientId: string, now: Date): LoginClaims {
   const parts = token.split('.');
   requireThat(parts.length === 3);
   const [header = '', payload = '', signature = ''] = parts;
@@ -69,11 +60,9 @@ export async function verifyToken(
   requireThat(isAlgorithm(alg) && typ === TOKEN_TYPE && typeof kid === 'string' && Object.keys(unknown).length === 0);
 
   const claims = parseObject(decode(payload));
-  const issuer = issuers.find((candidate) => candidate.issuer === claims.iss);
-  const key = await issuer?.findKey(kid, alg, onWait);
+  const key = claims.iss === issuer.issuer ? issuer.findKey(kid, alg) : undefined;
   requireThat(key !== undefined && isSignature(decode(signature), `${header}.${payload}`, key, alg));
-  const login = checkClaims(claims, clientId, toSeconds(now));
-  return { ...login, ...(issuer?.isUsher ? readSignIn(claims) : { method: 'issuer', assurance: ONE_FACTOR }) };
+  return { ...checkClaims(claims, clientId, toSeconds(now)), ...readSignIn(claims) };
 }
 
 export function isAlgorithm(alg: unknown): alg is Algorithm {
@@ -99,7 +88,7 @@ function checkClaims(
   return { userId: sub.toLowerCase(), loginIntentId: jti, clientId, authenticatedAt: new Date(iat * 1_000) };
 }
 
-/** Reads claims that only Usher writes. Tokens that somebody else signs with Usher's keys may lack them. */
+/** Reads claims that tokens which somebody else signs with Usher's keys may lack. */
 function readSignIn({
   auth_time: authTime,
   amr,

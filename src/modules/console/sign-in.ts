@@ -67,8 +67,7 @@ export async function finishSignIn(request: ConsoleRequest): Promise<Reply> {
   const link = query.get('link');
   if (link !== null) return confirmLink(request, link);
   const returnTo = endLogin(context, { ...parts.cookies, ...CONSOLE_LOGINS }, query.get('state') ?? '');
-  const issuers = [parts.tokens.issuer, parts.config.authIssuer?.issuer];
-  if (returnTo === undefined || !issuers.includes(query.get('iss') ?? '')) {
+  if (returnTo === undefined || query.get('iss') !== parts.tokens.issuer) {
     return sendSignInCard(
       context,
       400,
@@ -83,7 +82,7 @@ export async function finishSignIn(request: ConsoleRequest): Promise<Reply> {
 
 async function exchange({ context, parts }: ConsoleRequest, authToken: string, returnTo: string): Promise<Reply> {
   const now = parts.clock();
-  const signIn = await parts.tokens.verify(authToken, CONSOLE_CLIENT_ID, now);
+  const signIn = parts.tokens.verify(authToken, CONSOLE_CLIENT_ID, now);
   const { userId, method, authenticatedAt, loginIntentId } = signIn;
   const call = createOperatorCall(context, parts, userId, 'AuthService/ExchangeToken');
   const user = await getUser(call, { userId });

@@ -43,22 +43,22 @@ describe('a minted token', () => {
       privateKey: toPrivateKey(edwards),
     });
     const read = { ...login, authenticatedAt: new Date(SECOND * 1000), method: 'issuer' };
-    expect(await tokens.verify(shorter, CLIENT_ID, NOW)).toEqual(read);
+    expect(tokens.verify(shorter, CLIENT_ID, NOW)).toEqual(read);
   });
 
   test.each([edwards, curve])('verifies when $alg signs it', async (key) => {
     const issuer = await AuthTokens.create(ISSUER, [key]);
-    expect(await issuer.verify(await issuer.mint(login), CLIENT_ID, NOW)).toEqual(login);
+    expect(issuer.verify(await issuer.mint(login), CLIENT_ID, NOW)).toEqual(login);
   });
 
   test('verifies until the second it expires in', async () => {
     const last = new Date((SECOND + LIFETIME_SECONDS) * 1000 - 1);
-    expect(await tokens.verify(valid, CLIENT_ID, last)).toEqual(login);
-    expect(await refusalOf(tokens.verify(valid, CLIENT_ID, new Date(last.getTime() + 1)))).toEqual(REFUSAL);
+    expect(tokens.verify(valid, CLIENT_ID, last)).toEqual(login);
+    expect(await refusalOf(tryToVerify(tokens, valid, CLIENT_ID, new Date(last.getTime() + 1)))).toEqual(REFUSAL);
   });
 });
 
-// Over the protocols, and of another issuer: test/robustness/tokens.test.ts.
+// Over the protocols: test/robustness/tokens.test.ts.
 describe.each([
   ['EdDSA', 'ES256'],
   ['ES256', 'EdDSA'],
@@ -80,17 +80,17 @@ describe.each([
 
   test('is accepted when valid', async () => {
     const issuer = await AuthTokens.create(ISSUER, jwks);
-    expect(await issuer.verify(forge.token(), CLIENT_ID, NOW)).toMatchObject({ userId: login.userId });
+    expect(issuer.verify(forge.token(), CLIENT_ID, NOW)).toMatchObject({ userId: login.userId });
   });
 
   test.each(attacksOn(alg))('is refused with %s', async (_name, attack) => {
     const issuer = await AuthTokens.create(ISSUER, jwks);
-    expect(await refusalOf(issuer.verify(attack(forge), CLIENT_ID, NOW))).toEqual(REFUSAL);
+    expect(await refusalOf(tryToVerify(issuer, attack(forge), CLIENT_ID, NOW))).toEqual(REFUSAL);
   });
 
   test('is refused by another application', async () => {
     const issuer = await AuthTokens.create(ISSUER, jwks);
-    expect(await refusalOf(issuer.verify(forge.token(), `${CLIENT_ID}0`, NOW))).toEqual(REFUSAL);
+    expect(await refusalOf(tryToVerify(issuer, forge.token(), `${CLIENT_ID}0`, NOW))).toEqual(REFUSAL);
   });
 });
 
@@ -102,12 +102,12 @@ describe('when keys are rotated', () => {
       typ: 'login+jwt',
       kid: 'curve-key',
     });
-    expect(await rotated.verify(valid, CLIENT_ID, NOW)).toEqual(login);
+    expect(rotated.verify(valid, CLIENT_ID, NOW)).toEqual(login);
   });
 
   test('a token of a removed key is refused', async () => {
     const rotated = await AuthTokens.create(ISSUER, [curve]);
-    expect(await refusalOf(rotated.verify(valid, CLIENT_ID, NOW))).toEqual(REFUSAL);
+    expect(await refusalOf(tryToVerify(rotated, valid, CLIENT_ID, NOW))).toEqual(REFUSAL);
   });
 });
 
@@ -131,6 +131,10 @@ test.each<[string, JWK[]]>([
 ])('signing keys are rejected if %s', async (_title, jwks) => {
   await expect(AuthTokens.create(ISSUER, jwks)).rejects.toThrow(Error);
 });
+
+async function tryToVerify(issuer: AuthTokens, ...given: Parameters<AuthTokens['verify']>) {
+  return issuer.verify(...given);
+}
 
 function toPrivateKey(jwk: JWK) {
   return createPrivateKey({ key: { ...jwk }, format: 'jwk' });

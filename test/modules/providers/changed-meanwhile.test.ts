@@ -7,7 +7,7 @@ import type { Call } from '../../../src/domain/core/call.ts';
 import { linkIdentity } from '../../../src/domain/identities/link-identity.ts';
 import { deriveLoginCodeKeys } from '../../../src/domain/login/login-code.ts';
 import { SignUpRules } from '../../../src/domain/login/sign-up-rules.ts';
-import { createAuthTokens } from '../../../src/domain/tokens/create-auth-tokens.ts';
+import { AuthTokens } from '../../../src/domain/tokens/auth-tokens.ts';
 import { markEmailVerified } from '../../../src/domain/users/mark-email-verified.ts';
 import { redeemProviderAnswer } from '../../../src/modules/providers/domain/redeem-provider-answer.ts';
 import type { LoginProvider } from '../../../src/modules/providers/parse-login-providers.ts';
@@ -31,7 +31,7 @@ const { sql } = service.database;
 const tenant = await createTenant(service);
 const { authSigningKeys = [], encryptionKeys = [] } = service.config.secrets;
 const parts = {
-  tokens: await createAuthTokens('https://usher.test', { authSigningKeys }, undefined),
+  tokens: await AuthTokens.create('https://usher.test', authSigningKeys),
   codes: { keys: deriveLoginCodeKeys(encryptionKeys), limitFactor: 1 },
   signUps: new SignUpRules(),
   hasEmail: true,

@@ -14,7 +14,7 @@ import type { AccountSignIn } from './find-account.ts';
  * @throws ServiceError `Invalid or expired token`, also for one that was redeemed before
  */
 export async function openAccount(call: Call, tokens: AuthTokens, authToken: string): Promise<AccountSignIn> {
-  const signIn = await tokens.verify(authToken, ACCOUNT_CLIENT_ID, call.now);
+  const signIn = tokens.verify(authToken, ACCOUNT_CLIENT_ID, call.now);
   const { loginIntentId, userId } = signIn;
   const parameters = { applicationId: ACCOUNT_APPLICATION_ID, loginIntentId, userId, now: call.now };
   const [redeemed] = await call.run(redeemToken, parameters);

@@ -63,7 +63,6 @@ export async function runOidcCall(
           run: withAudit(database.within(deadline, { onLockWait: onWait, isGone }), audit),
           now,
           onMessage,
-          onWait,
         };
       },
     };

@@ -1,5 +1,5 @@
 /** Sends requests to providers, which may be slow, down or hostile. */
-import { readBounded } from '../../../encoding/read-text.ts';
+import { JoinedBytes } from '../../../encoding/joined-bytes.ts';
 import { ProviderError } from './provider-client.ts';
 
 /** The largest known key set has 20 KiB. */
@@ -19,10 +19,19 @@ export function createProviderFetch({ timeoutMs, isLoopback }: ProviderFetchOpti
     const signal = AbortSignal.timeout(timeoutMs);
     const { status, headers, body } = await fetch(url, { ...init, redirect: 'manual', signal });
     // The body is kept for every status: the library reads error codes from it.
-    const response = new Response(body && (await readBounded(body, MAX_BYTES)), { status, headers });
+    const response = new Response(body && (await readBounded(body)), { status, headers });
     // The log names the endpoint that has failed.
     return Object.defineProperty(response, 'url', { value: url.href });
   };
+}
+
+async function readBounded(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const joined = new JoinedBytes();
+  for await (const chunk of body) {
+    if (joined.length + chunk.length > MAX_BYTES) throw new Error('The reply is too large');
+    joined.add(chunk);
+  }
+  return joined.bytes.toString('utf8');
 }
 
 /** Judges by the host name alone, without DNS. */

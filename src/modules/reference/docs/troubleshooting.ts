@@ -18,7 +18,7 @@ export const TROUBLESHOOTING = renderTable(
     ],
     [
       messageOf('INVALID_TOKEN'),
-      'An auth token is valid for 15 minutes, only for the application that began the login. With `AUTH_ISSUER`, compare the clocks.',
+      'An auth token is valid for 15 minutes, only for the application that began the login.',
     ],
     [
       '`Unsupported media type`',

@@ -56,7 +56,7 @@ export function createOperations(query: Query, { publicUrl = '', authPageUrl = '
   const tokenKeys = new Map(
     secrets.authSigningKeys?.map((jwk) => [jwk.kid, createPublicKey({ key: jwk as JsonWebKey, format: 'jwk' })]),
   );
-  const issuer = { issuer: publicUrl, isUsher: true, findKey: (kid: string) => tokenKeys.get(kid) };
+  const issuer = { issuer: publicUrl, findKey: (kid: string) => tokenKeys.get(kid) };
 
   return {
     authenticate: (apiKey: string | undefined): Promise<Owner> => owners.authenticate(apiKey),
@@ -83,10 +83,12 @@ export function createOperations(query: Query, { publicUrl = '', authPageUrl = '
       const { application, ipAddress, userAgent } = caller;
       const { authToken } = check(fields, exchangeRules);
       const now = new Date();
-      const { userId, loginIntentId, method, authenticatedAt } = await verifyToken(authToken, [issuer], {
-        clientId: application.clientId,
+      const { userId, loginIntentId, method, authenticatedAt } = verifyToken(
+        authToken,
+        issuer,
+        application.clientId,
         now,
-      });
+      );
       const [id, expiresAt] = [randomUUID(), new Date(now.getTime() + SESSION_LIFETIME_MS)];
       const origin = [ipAddress, userAgent];
       const signIn = [method, authenticatedAt, loginIntentId];

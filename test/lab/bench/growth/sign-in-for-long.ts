@@ -7,7 +7,7 @@ import type { CountName } from '../../../../src/domain/core/call.ts';
 import { readScope } from '../../../../src/domain/grants/scope.ts';
 import { completeLogin } from '../../../../src/domain/login/complete-login.ts';
 import { renewSession } from '../../../../src/domain/sessions/renew-session.ts';
-import { createAuthTokens } from '../../../../src/domain/tokens/create-auth-tokens.ts';
+import { AuthTokens } from '../../../../src/domain/tokens/auth-tokens.ts';
 import { createLogger } from '../../../../src/log.ts';
 import { createAuthorizationAnswers } from '../../../../src/modules/oidc/domain/authorization/authorization-answer.ts';
 import type { AuthorizationRequest } from '../../../../src/modules/oidc/domain/authorization/authorization-request.ts';
@@ -48,7 +48,7 @@ export async function signInForLong(
   const encryptionKeys = [encryptionKey];
   const tokenKeys = deriveTokenKeys(encryptionKeys);
   const answers = createAuthorizationAnswers(() => ISSUER, tokenKeys);
-  const tokens = await createAuthTokens(ISSUER, { authSigningKeys }, undefined, answers);
+  const tokens = await AuthTokens.create(ISSUER, authSigningKeys, answers);
   const provider = createOidcProvider([createRsaJwk()], tokenKeys);
   if (!provider) throw new Error('There is no provider');
   const sessionMaxAgeSeconds = DAY_SECONDS / 2;
