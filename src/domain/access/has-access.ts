@@ -51,11 +51,6 @@ export function isRefused(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
   return sql`(select a.restrict_access from applications a where a.id = ${applicationId}) and not ${hasAccess(applicationId, userId)}`;
 }
 
-/** Returns the same condition as a call of the function `is_refused` of the database, for the reason of `callMaySignIn`. */
-export function callIsRefused(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
-  return sql`is_refused(${applicationId}, ${userId})`;
-}
-
 /**
  * Two CTEs that read who may enter, and the condition on them: for a statement on a table that is distributed otherwise
  * than `added_users`. Parameters: applicationId, userId, now.

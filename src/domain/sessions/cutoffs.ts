@@ -7,7 +7,7 @@ import type { PlaceholderValues, Statement } from '../../database/pool/database.
 import { BY_POSTGRES, presentInstant } from '../../database/sql/instants.ts';
 import { p } from '../../database/sql/template.ts';
 import { pause } from '../../pause.ts';
-import { callIsRefused, hasAccess, isRefused } from '../access/has-access.ts';
+import { hasAccess, isRefused } from '../access/has-access.ts';
 import type { Call } from '../core/call.ts';
 import { leaveUnfinished, unfinishedParameters } from '../core/unfinished-changes.ts';
 import { isActiveUser } from '../users/user.ts';
@@ -49,20 +49,9 @@ export async function runCutoff<Rows>(
 
 /** Returns the latest cut-off of the user in the application, or `-infinity`. Parameter: applicationId. */
 export function latestCutoff(userId: SQLWrapper): SQL {
-  return latest(userId, sql`cutoff_at`, {
-    orRefused: sql`case when ${isRefusedNow(p.uuid('applicationId'), userId)} then 'infinity'::timestamptz end`,
-  });
-}
-
-/**
- * Returns the same for statements that run often, on tables that are not distributed: they ask a function of the
- * database who is refused, and only where many have just lost the access.
- */
-export function latestCutoffByCall(userId: SQLWrapper): SQL {
-  return latest(
+  return latestBeside(
+    sql`case when ${isRefusedNow(p.uuid('applicationId'), userId)} then 'infinity'::timestamptz end, `,
     userId,
-    sql`case when user_id <> ${EVERY_REFUSED} or ${callIsRefused(p.uuid('applicationId'), userId)} then cutoff_at end`,
-    { among: sql`, ${EVERY_REFUSED}` },
   );
 }
 
@@ -76,18 +65,15 @@ export function latestCutoffOfAllowed(userId: SQLWrapper): SQL {
 
 /** Returns the same without that of users who are refused, for statements that refuse them by themselves. */
 export function latestOwnCutoff(userId: SQLWrapper): SQL {
-  return latest(userId, sql`cutoff_at`);
+  return latestBeside(sql``, userId);
 }
 
-function latest(
-  userId: SQLWrapper,
-  cutoffAt: SQL,
-  { among = sql``, orRefused }: { among?: SQL; orRefused?: SQL } = {},
-): SQL {
+/** @param others instants beside the cut-offs of the user, with a comma after each */
+function latestBeside(others: SQL, userId: SQLWrapper): SQL {
   return sql`greatest(
-    (select max(${cutoffAt}) from session_cutoffs
-    where application_id = ${p.uuid('applicationId')} and user_id in (${userId}, ${EVERY_USER}${among})),
-    (select cutoff_at from user_cutoffs where user_id = ${userId}), ${orRefused ? sql`${orRefused}, ` : sql``}'-infinity')`;
+    (select max(cutoff_at) from session_cutoffs
+    where application_id = ${p.uuid('applicationId')} and user_id in (${userId}, ${EVERY_USER})),
+    (select cutoff_at from user_cutoffs where user_id = ${userId}), ${others}'-infinity')`;
 }
 
 /** Returns the condition that the user is one of those whom `cutOffEveryRefused` has ended. */

@@ -101,14 +101,14 @@ function exchange(
 
 const FIND_OR_BEGIN = inForms(
   'find_or_begin_session',
-  (name, parts, ifDistributed) => statement(name, FOUND_SESSION)`
+  (name, parts) => statement(name, FOUND_SESSION)`
     ${exchange('intent', 'unless asked', parts)}`.ifDistributed`
-    ${exchange('parameters', 'unless asked', ifDistributed)}`,
+    ${exchange('parameters', 'unless asked', parts)}`,
 );
 
 const FIND_OR_BEGIN_AND_NOTIFY = inForms(
   'find_or_begin_session_and_notify',
-  (name, parts, ifDistributed) => statement(name, { ...FOUND_SESSION, ...HAS_MESSAGES })`
+  (name, parts) => statement(name, { ...FOUND_SESSION, ...HAS_MESSAGES })`
     ${exchange('intent', 'yes', parts)}`.ifDistributed`
-    ${exchange('parameters', 'yes', ifDistributed)}`,
+    ${exchange('parameters', 'yes', parts)}`,
 );

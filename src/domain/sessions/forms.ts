@@ -6,7 +6,7 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { Application } from '../core/call.ts';
 import { shownAttributes } from '../users/attributes.ts';
-import { latestCutoff, latestCutoffByCall, latestCutoffOfAllowed } from './cutoffs.ts';
+import { latestCutoff, latestCutoffOfAllowed } from './cutoffs.ts';
 
 /** Where the forms differ. */
 export interface FormParts {
@@ -22,25 +22,16 @@ type Forms<Form> = Readonly<Record<'open' | 'restricted', Readonly<Record<'plain
 export const PLAIN: FormParts = { cutoffOf: latestCutoff, attributesOf: () => sql`null::jsonb` };
 
 /**
- * @param create returns the statement with the given name, in which a sign-in must be later than the cut-off. The second
- * parts are for the layout in which tables are distributed.
+ * @param create returns the statement with the given name, in which a sign-in must be later than the cut-off
  */
-export function inForms<Form>(
-  name: string,
-  create: (name: string, parts: FormParts, ifDistributed: FormParts) => Form,
-): Forms<Form> {
-  const inTwo = (ofAccess: string, parts: FormParts, ifDistributed: FormParts) => ({
-    plain: create(ofAccess, parts, ifDistributed),
-    withAttributes: create(
-      `${ofAccess}_with_attributes`,
-      { ...parts, attributesOf: shownAttributes },
-      { ...ifDistributed, attributesOf: shownAttributes },
-    ),
+export function inForms<Form>(name: string, create: (name: string, parts: FormParts) => Form): Forms<Form> {
+  const inTwo = (ofAccess: string, parts: FormParts) => ({
+    plain: create(ofAccess, parts),
+    withAttributes: create(`${ofAccess}_with_attributes`, { ...parts, attributesOf: shownAttributes }),
   });
-  const ofAllowed = { ...PLAIN, cutoffOf: latestCutoffOfAllowed };
   return {
-    open: inTwo(name, { ...PLAIN, cutoffOf: latestCutoffByCall }, PLAIN),
-    restricted: inTwo(`${name}_restricted`, ofAllowed, ofAllowed),
+    open: inTwo(name, PLAIN),
+    restricted: inTwo(`${name}_restricted`, { ...PLAIN, cutoffOf: latestCutoffOfAllowed }),
   };
 }
 

@@ -11,7 +11,7 @@ import { announce, HAS_MESSAGES, type HasMessages, messagesOf, notified } from '
 import { HERE, loggedOut, loggedOutOfSessions } from '../outbox/logout-message.ts';
 import { sessionRevoked, sessionsRevoked } from '../outbox/user-messages.ts';
 import { isErasedUser } from '../users/user.ts';
-import { latestCutoff, latestCutoffByCall } from './cutoffs.ts';
+import { latestCutoff } from './cutoffs.ts';
 
 interface LateSession {
   /** Whether the user has been erased meanwhile. */
@@ -40,13 +40,10 @@ async function end({ run, now, onMessage }: Call, statement: Statement<HasMessag
   if (ended) announce(onMessage, ended);
 }
 
-const select = (cutoff: SQL) => sql`
+const selectLateSession = statement('select_late_session', { isOfErased: t.boolean })`
   select ${isErasedUser} as is_of_erased
   from users left join sessions s on s.application_id = ${p.uuid('applicationId')} and s.user_id = users.id
-  where users.id = ${p.uuid('userId')} and ${isLate(cutoff)}`;
-
-const selectLateSession = statement('select_late_session', { isOfErased: t.boolean })`
-  ${select(latestCutoffByCall(sql`users.id`))}`.ifDistributed`${select(latestCutoff(sql`users.id`))}`;
+  where users.id = ${p.uuid('userId')} and ${isLate(latestCutoff(sql`users.id`))}`;
 
 const deleteLateSession = statement('delete_late_session', HAS_MESSAGES)`
   with late as (

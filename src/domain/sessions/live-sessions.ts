@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Run } from '../../database/pool/database.ts';
 import { sessionIds } from '../../database/schema/session-schema.ts';
 import { anyOf } from '../../database/sql/any-of.ts';
@@ -7,7 +7,7 @@ import { shownGroups } from '../access/shown-groups.ts';
 import { createApplicationCache } from '../cache/application-cache.ts';
 import { createLruCache } from '../cache/lru-cache.ts';
 import type { RevalidatingCache } from '../cache/revalidating-cache.ts';
-import { latestCutoff, latestCutoffByCall } from './cutoffs.ts';
+import { latestCutoff } from './cutoffs.ts';
 import { lastSignIn, type Session, sessionColumns } from './session.ts';
 
 /** The oldest answer that a caller can accept. */
@@ -69,7 +69,7 @@ export class LiveSessions {
 }
 
 /** Selects the sessions that no revocation has ended; some may have expired. */
-const select = (cutoff: SQL) => sql`
+const selectSessions = statement('select_sessions', { ...sessionColumns, id: sessionIds.id })`
   select i.id, i.created_at, i.expires_at, s.user_id, s.email, s.name, s.profile_image, s.wallet_address, s.attributes, s.ip_address,
     s.user_agent, s.method, s.assurance, s.on_behalf_by, ${lastSignIn('s')} as auth_time,
     ${shownGroups(p.uuid('applicationId'), sql`i.user_id`)} as groups
@@ -78,7 +78,4 @@ const select = (cutoff: SQL) => sql`
     join sessions s on s.application_id = i.application_id and s.user_id = i.user_id
   where i.application_id = ${p.uuid('applicationId')} and i.id = ${anyOf(p.uuids('sessionIds'))}
     and u.deleted_at is null and u.deactivated_at is null
-    and i.authenticated_at > ${cutoff}`;
-
-const selectSessions = statement('select_sessions', { ...sessionColumns, id: sessionIds.id })`
-  ${select(latestCutoffByCall(sql`i.user_id`))}`.ifDistributed`${select(latestCutoff(sql`i.user_id`))}`;
+    and i.authenticated_at > ${latestCutoff(sql`i.user_id`)}`;

@@ -61,8 +61,7 @@ const SUCCESSOR = { id: sessions.id, createdAt: sessions.createdAt, expiresAt: s
 
 const FIND_OR_BEGIN = inForms(
   'find_or_begin_successor',
-  (name, parts, ifDistributed) =>
-    statement(name, SUCCESSOR)`${findOrBegin(parts)}`.ifDistributed`${findOrBegin(ifDistributed)}`,
+  (name, parts) => statement(name, SUCCESSOR)`${findOrBegin(parts)}`,
 );
 
 /**

@@ -126,8 +126,8 @@ export const ENDINGS_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A token of before RevokeSession begins a session',
-    find: ' user_id in (${userId}, ${EVERY_USER}${among})',
-    replace: ' ${userId} is not null and user_id in (${EVERY_USER}${among})',
+    find: ' user_id in (${userId}, ${EVERY_USER})',
+    replace: ' ${userId} is not null and user_id in (${EVERY_USER})',
     test: 'test/contract/sessions.test.ts',
     title: /revoking a session ends it and older auth tokens/,
   },

@@ -69,7 +69,7 @@ export const TOKENS_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Introspection tells of a refresh token whose user was signed out',
-    find: 'and granted.authenticated_at > ${cutoff}',
+    find: 'and granted.authenticated_at > ${latestCutoff(sql`granted.user_id`)}',
     replace: '',
     test: 'test/integration/modules/oidc/public-clients.test.ts',
     title: /tells nothing of a refresh token whose user was signed out/,

@@ -183,14 +183,12 @@ function begin(notifies: 'yes' | 'unless asked', parts: FormParts): SQL {
 /** Where tables are not distributed, few grants begin so. */
 const BEGIN = inForms(
   'begin_granted_session',
-  (name, _, parts) => statement(name, FOUND)`${begin('unless asked', parts)}`,
+  (name, parts) => statement(name, FOUND)`${begin('unless asked', parts)}`,
 );
 
 const BEGIN_AND_NOTIFY = inForms(
   'begin_granted_session_and_notify',
-  (name, parts, ifDistributed) =>
-    statement(name, { ...FOUND, ...HAS_MESSAGES })`${begin('yes', parts)}`
-      .ifDistributed`${begin('yes', ifDistributed)}`,
+  (name, parts) => statement(name, { ...FOUND, ...HAS_MESSAGES })`${begin('yes', parts)}`,
 );
 
 /**
@@ -243,17 +241,11 @@ const continued = (parts: FormParts, isLive = isLiveGrant, more = sql``) =>
       ${groupsIn(p.integer('scope'))}${more}`,
   });
 
-const CONTINUE = inForms(
-  'continue_granted_session',
-  (name, parts, ifDistributed) =>
-    statement(name, FOUND)`${continued(parts)}`.ifDistributed`${continued(ifDistributed)}`,
-);
+const CONTINUE = inForms('continue_granted_session', (name, parts) => statement(name, FOUND)`${continued(parts)}`);
 
 const scopeNames = sql`, (select g.scope_names from oidc_grants g where ${isLiveGrantOfClient}) as scope_names`;
 
 const CONTINUE_FOR_CLIENT = inForms(
   'continue_session_of_client',
-  (name, parts, ifDistributed) =>
-    statement(name, FOUND_FOR_CLIENT)`${continued(parts, isLiveGrantOfClient, scopeNames)}`
-      .ifDistributed`${continued(ifDistributed, isLiveGrantOfClient, scopeNames)}`,
+  (name, parts) => statement(name, FOUND_FOR_CLIENT)`${continued(parts, isLiveGrantOfClient, scopeNames)}`,
 );

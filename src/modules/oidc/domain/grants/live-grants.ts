@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Run } from '../../../../database/pool/database.ts';
 import { oidcGrants } from '../../../../database/schema/oidc-schema.ts';
 import { applications, users } from '../../../../database/schema/schema.ts';
@@ -7,7 +7,7 @@ import { nullable, p, type RowOfType, statement, t } from '../../../../database/
 import { createApplicationCache } from '../../../../domain/cache/application-cache.ts';
 import type { RevalidatingCache } from '../../../../domain/cache/revalidating-cache.ts';
 import { findAccess, NOTHING_PROVED } from '../../../../domain/login/proved-user.ts';
-import { latestCutoff, latestCutoffByCall } from '../../../../domain/sessions/cutoffs.ts';
+import { latestCutoff } from '../../../../domain/sessions/cutoffs.ts';
 import type { LiveSessions } from '../../../../domain/sessions/live-sessions.ts';
 import { preferredUsername, shownAttributes } from '../../../../domain/users/attributes.ts';
 import { isActiveUser } from '../../../../domain/users/user.ts';
@@ -90,7 +90,7 @@ async function mayEnterClient(run: Run, { restrictedClientId, userId }: LiveGran
   );
 }
 
-const select = (cutoff: SQL) => sql`
+const selectGrants = statement('select_live_oidc_grants', { ...GRANT, id: oidcGrants.id })`
   select granted.id, granted.user_id, granted.sid, granted.assurance, granted.rotation, granted.authenticated_at, granted.expires_at,
     coalesce(granted.client_id, a.client_id) as client_id, granted.scope_names,
     case when granted.client_id is not null then a.resource_uri end as resource_uri,
@@ -107,7 +107,4 @@ const select = (cutoff: SQL) => sql`
   from oidc_grants granted join users on users.id = granted.user_id join applications a on a.id = granted.application_id
     left join applications c on c.client_id = granted.client_id
   where granted.application_id = ${p.uuid('applicationId')} and granted.id = ${anyOf(p.uuids('grantIds'))} and ${isActiveUser}
-    and a.deleted_at is null and a.open_id_connect and granted.authenticated_at > ${cutoff}`;
-
-const selectGrants = statement('select_live_oidc_grants', { ...GRANT, id: oidcGrants.id })`
-  ${select(latestCutoffByCall(sql`granted.user_id`))}`.ifDistributed`${select(latestCutoff(sql`granted.user_id`))}`;
+    and a.deleted_at is null and a.open_id_connect and granted.authenticated_at > ${latestCutoff(sql`granted.user_id`)}`;
