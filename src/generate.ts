@@ -1,4 +1,4 @@
-/** Writes what the modules generate. Run by `npm run generate`. */
+/** Writes what is generated from the RPCs. Run by `npm run generate`. */
 import { createDescribedProcedures } from './modules/described-procedures.ts';
 import { MODULES } from './modules/modules.ts';
 

@@ -4,7 +4,6 @@ import { createApi } from './api/api.ts';
 import { createLineLimits } from './api/call-log.ts';
 import { createCors } from './api/cors.ts';
 import { renderFailure } from './api/envelope.ts';
-import type { RpcParts } from './api/module-rpcs.ts';
 import { PROBE_PATHS } from './api/operations/endpoints.ts';
 import { Readiness } from './api/operations/readiness.ts';
 import { type Bootstrap, type BootstrapOptions, bootstrap } from './bootstrap.ts';
@@ -32,7 +31,7 @@ import type { MailSender } from './mail/send-mail.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
 import { type FullConfig, prepareProtocol } from './modules/modules.ts';
-import { createModuleRpcs, createPageOffers, type OpenedModules, openModules } from './modules/open-modules.ts';
+import { createPageOffers, type OpenedModules, openModules } from './modules/open-modules.ts';
 import { pause } from './pause.ts';
 
 export interface UsherServer {
@@ -121,7 +120,6 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     clock,
     closing: closing.signal,
     count: counts.count,
-    createRpcs: (parts: RpcParts) => createModuleRpcs(config, parts),
     database,
     hasAccountPage: config.authPageUrl === undefined && pages.hasAccountPage,
     hasOidc: logoutTokens !== undefined,

@@ -2,15 +2,18 @@
 import type { Secrets } from '../config/secrets.ts';
 import type { CreateIntrospection, IntrospectToken } from '../domain/grants/token-status.ts';
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
+import { MessageFeeds } from '../domain/messages/message-feeds.ts';
 import { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import type { StreamContext } from '../http/http-context.ts';
 import { Admission } from './admission.ts';
-import type { ModuleRpcs, RpcParts } from './module-rpcs.ts';
+import { createWatchStream } from './handlers/watch-stream.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
 import { createAuditLogExport } from './operations/export-audit-log.ts';
 import { createCheckInExport } from './operations/export-check-ins.ts';
+import { createUserExport } from './operations/export-users.ts';
 import { Exporter } from './operations/exporter.ts';
 import { createHealthMonitor } from './operations/health.ts';
+import { createUserImport } from './operations/import-users.ts';
 import type { Readiness } from './operations/readiness.ts';
 import { Pipeline, type PipelineParts } from './pipeline.ts';
 import { createRestHandler } from './rest/rest.ts';
@@ -34,8 +37,6 @@ export interface ApiParts
   /** Without one that is on, no token is active. */
   readonly protocol: { readonly createIntrospection: CreateIntrospection | undefined } | undefined;
   readonly readiness: Readiness;
-  /** Creates the RPCs of modules. */
-  readonly createRpcs: (parts: RpcParts) => readonly ModuleRpcs[];
 }
 
 const knowNoToken: IntrospectToken = async () => ({ active: false });
@@ -57,23 +58,19 @@ export function createApi(parts: ApiParts) {
   const codeKeys = deriveLoginCodeKeys(parts.secrets.encryptionKeys);
   const health = createHealthMonitor(readiness, closing);
   const introspectToken = parts.protocol?.createIntrospection?.({ run: runShared, liveSessions }) ?? knowNoToken;
+  /** Makes this replica see at once what has ended sessions of the user. */
+  const onSignedOut = (userId: string) => liveSessions.forgetUser(userId);
   const serviceParts = { ...parts, codeKeys, health, introspectToken, liveSessions };
-  const rpcs = parts.createRpcs({ ...serviceParts, admission, lookUps });
-  const procedures = createProcedures(
-    serviceParts,
-    rpcs.flatMap((each) => each.procedures),
-  );
-  const streams = rpcs.flatMap((each) => each.streams ?? []);
+  const procedures = createProcedures(serviceParts);
+  const feeds = new MessageFeeds(database, requestTimeoutMs);
+  const streams = [createWatchStream(feeds, { ...parts, admission, lookUps })];
   const connect = createConnectEdge(procedures, pipeline, health, streams, parts);
   const serveGrpc = createGrpcUnaryEdge(procedures, pipeline, logger);
   return {
     admissions: { api: admission, key_lookup: lookUps },
     exporter,
-    onFannedOut(applicationId: string) {
-      for (const each of rpcs) each.onFannedOut?.(applicationId);
-    },
-    /** Makes this replica see at once what has ended sessions of the user. */
-    onSignedOut: (userId: string) => liveSessions.forgetUser(userId),
+    onFannedOut: feeds.wake,
+    onSignedOut,
     procedures,
     runShared,
     caches: { api_keys: apiKeys, sessions: liveSessions },
@@ -84,6 +81,8 @@ export function createApi(parts: ApiParts) {
       connect.handle,
       createOperationsEndpoints(parts),
       createAuditLogExport({ ...parts, exporter }),
+      createUserImport({ ...parts, onSignedOut }),
+      createUserExport({ ...parts, exporter }),
     ],
     handleStream: (context: StreamContext) => serveGrpc(context) || connect.resetStream(context),
   };

@@ -27,9 +27,11 @@ type Handler<Input extends DescMessage, CallType, Result> = (
 type Result<Output extends DescMessage> =
   Exclude<keyof MessageShape<Output>, `$${string}`> extends never ? unknown : MessageInitShape<Output>;
 
-/** A handler for every RPC of the service, all of them unary. */
+/** A handler for every unary RPC of the service. */
 type Handlers<Service extends DescService, CallType> = {
-  readonly [Name in keyof Service['method']]: Service['method'][Name] extends DescMethodUnary<infer Input, infer Output>
+  readonly [Name in keyof Service['method'] as Service['method'][Name] extends DescMethodUnary
+    ? Name
+    : never]: Service['method'][Name] extends DescMethodUnary<infer Input, infer Output>
     ? Handler<Input, CallType, Result<Output>>
     : never;
 };
@@ -59,18 +61,18 @@ export type Procedures = ReadonlyMap<string, Procedure>;
 
 export function createApplicationProcedures<Service extends DescService>(
   service: Service,
-  handlers: Partial<ApplicationHandlers<Service>>,
+  handlers: ApplicationHandlers<Service>,
 ): Procedure[] {
-  return bind(service, handlers).map((bound) => ({ ...bound, credential: 'apiKey' }));
+  return bind<TransactionalCall>(service, handlers).map((bound) => ({ ...bound, credential: 'apiKey' }));
 }
 
 export function createServiceProcedures<Service extends DescService>(
   service: Service,
-  handlers: Partial<ServiceHandlers<Service>>,
+  handlers: ServiceHandlers<Service>,
   credential: 'adminKey' | 'none',
 ): Procedure[] {
   const hide = credential === 'adminKey' ? hideOwnApplications : (handle: AnyHandler<Call>) => handle;
-  return bind(service, handlers).map((bound) => ({ ...bound, handle: hide(bound.handle), credential }));
+  return bind<Call>(service, handlers).map((bound) => ({ ...bound, handle: hide(bound.handle), credential }));
 }
 
 /** Usher's own applications are for the account page and the console. Operators must not change them. */
@@ -82,7 +84,6 @@ function hideOwnApplications(handle: AnyHandler<Call>): AnyHandler<Call> {
   };
 }
 
-/** Handlers of a service may be in several places. */
 function bind<CallType>(
   service: DescService,
   handlers: Readonly<Record<string, Handler<DescMessage, CallType, unknown> | undefined>>,
@@ -107,7 +108,7 @@ function withoutResult<CallType>(handle: Handler<DescMessage, CallType, unknown>
   return (...parameters: Parameters<typeof handle>) => handle(...parameters).then(() => ({}));
 }
 
-/** @throws ServiceError `Unknown method` if neither the core nor a module answers the RPC */
+/** @throws ServiceError `Unknown method` for an RPC that streams */
 export function requireProcedure(procedures: Procedures, method: DescMethod): Procedure {
   const procedure = procedures.get(pathOf(method));
   if (!procedure) throw new ServiceError('UNKNOWN_METHOD', { detail: method.name });

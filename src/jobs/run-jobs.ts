@@ -11,6 +11,7 @@ import type { Certificate } from '../http/tls.ts';
 import type { OpenNotices } from '../mail/open-mail.ts';
 import { pause } from '../pause.ts';
 import { type ExpiryOptions, runExpiryJob } from './expiry.ts';
+import { runInvitationExpiry } from './invitations.ts';
 import { runKeyRotation } from './key-rotation.ts';
 import { runUnfinishedChanges } from './unfinished-changes.ts';
 import { watchFiles } from './watch-files.ts';
@@ -67,6 +68,11 @@ export async function runJobs(
       signal,
       onMessage,
       onError: (error) => logger.warn({ err: error }, 'changes not finished'),
+    }),
+    runInvitationExpiry(database, {
+      clock: time.read,
+      signal,
+      onError: (error) => logger.warn({ err: error }, 'invitations not expired'),
     }),
     runKeyRotation(database, cipher, {
       usedAtStart: usedKeyIds,

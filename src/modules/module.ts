@@ -1,7 +1,6 @@
 import type { BlockList } from 'node:net';
 import type { Admission } from '../api/admission.ts';
 import type { Api, ApiParts } from '../api/api.ts';
-import type { ModuleRpcs, RpcParts } from '../api/module-rpcs.ts';
 import type { Procedures } from '../api/procedures.ts';
 import type { Config, ModuleSettings } from '../config/config.ts';
 import type { WantedPort } from '../config/require-free-ports.ts';
@@ -27,8 +26,6 @@ export interface Module<ItsConfig = Config> extends ModuleSettings {
   prepareProtocol?(config: ItsConfig, readIssuer: () => string, secrets: Secrets): Protocol;
   /** Returns what it adds to the pages, before the server opens. Links in notices need it also without a login page. */
   createPageOffer?(config: ItsConfig, setup: PageSetup): PageOffer;
-  /** Creates the RPCs of the API that it answers. Without it they are unimplemented, and their routes answer 404. */
-  createRpcs?(config: ItsConfig, parts: RpcParts): ModuleRpcs;
   /** Writes its part of `gen`, for `npm run generate`. `procedures` are those of Usher with its modules. */
   generate?(procedures: Procedures): Promise<void>;
   /** Commands of `src/start.js`, by name. Each returns its output, also in parts. @throws Error of one line */

@@ -4,11 +4,7 @@ import { SETTINGS } from '../config/settings.ts';
 import { accountModule } from './account/module.ts';
 import { consoleModule } from './console/module.ts';
 import { demoModule } from './demo/module.ts';
-import { groupsModule } from './groups/module.ts';
-import { invitationsModule } from './invitations/module.ts';
-import { messagesModule } from './messages/module.ts';
 import type { Module } from './module.ts';
-import { newDeviceModule } from './new-device/module.ts';
 import { oidcModule } from './oidc/module.ts';
 import { passkeysModule } from './passkeys/module.ts';
 import { providersModule } from './providers/module.ts';
@@ -31,11 +27,7 @@ const LIST = [
   walletsModule,
   providersModule,
   rememberedSignInsModule,
-  groupsModule,
-  invitationsModule,
-  newDeviceModule,
   userTransferModule,
-  messagesModule,
 ] as const;
 
 /** The settings of the core and of every module. */

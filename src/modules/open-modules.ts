@@ -1,4 +1,3 @@
-import type { ModuleRpcs, RpcParts } from '../api/module-rpcs.ts';
 import type { WantedPort } from '../config/require-free-ports.ts';
 import { deriveKeys } from '../domain/crypto/derive-keys.ts';
 import type { PathHandler } from '../http/http-context.ts';
@@ -25,11 +24,6 @@ export function portsOfModules(config: FullConfig): readonly WantedPort[] {
 export function createPageOffers(config: FullConfig, setup: Omit<PageSetup, 'accountKeys'>): readonly PageOffer[] {
   const accountKeys = deriveKeys(setup.encryptionKeys, 'account');
   return MODULES.flatMap((module) => module.createPageOffer?.(config, { ...setup, accountKeys }) ?? []);
-}
-
-/** Returns the RPCs that the modules answer. */
-export function createModuleRpcs(config: FullConfig, parts: RpcParts): readonly ModuleRpcs[] {
-  return MODULES.flatMap((module) => module.createRpcs?.(config, parts) ?? []);
 }
 
 /** Opens the modules that the settings turn on, in order. Disposal closes them in reverse order. */

@@ -1,8 +1,13 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { copyCheckout } from '../support/copy-checkout.ts';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import type { RunTest } from './resident-vitest.ts';
 import { VitestProcess } from './vitest-process.ts';
+
+const run = promisify(execFile);
 
 /** A copy of the checkout, so that a run that is interrupted leaves no fault behind. */
 export class ScratchCopy {
@@ -50,4 +55,19 @@ export class ScratchCopy {
     this.#vitest?.[Symbol.dispose]();
     await rm(this.#directory, { recursive: true, force: true });
   }
+}
+
+/** Copies the checkout to a temporary directory, and returns it. The packages are those of the checkout. */
+async function copyCheckout(): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'usher-copy-'));
+  const { stdout } = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard']);
+  const files = stdout.split('\0').filter((name) => name !== '');
+  for (const file of files) await cp(file, join(directory, file)).catch(ignoreDeleted);
+  for (const packages of ['node_modules', 'test/node_modules'].filter((path) => existsSync(path)))
+    await symlink(resolve(packages), join(directory, packages));
+  return directory;
+}
+
+function ignoreDeleted(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error;
 }

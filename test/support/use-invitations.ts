@@ -2,11 +2,11 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import type { ApplicationCall, Call } from '../../src/domain/core/call.ts';
+import { expireInvitations } from '../../src/domain/invitations/expire-invitations.ts';
+import { inviteUserAsOperator } from '../../src/domain/invitations/invite-user.ts';
+import { revokeInvitation } from '../../src/domain/invitations/revoke-invitation.ts';
 import { acceptInvitation, noteEntryOnBehalf } from '../../src/domain/login/accept-invitation.ts';
 import type { LoginCodeKeys } from '../../src/domain/login/login-code.ts';
-import { expireInvitations } from '../../src/modules/invitations/domain/expire-invitations.ts';
-import { inviteUserAsOperator } from '../../src/modules/invitations/domain/invite-user.ts';
-import { revokeInvitation } from '../../src/modules/invitations/domain/revoke-invitation.ts';
 import { adminClient, clientsOf, createTestUser, logIn, type Tenant, type TestService } from './service.ts';
 
 /** Invites people who sign in, who are revoked, and whose invitations expire. */

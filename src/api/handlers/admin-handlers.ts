@@ -19,6 +19,8 @@ import { endUserGrant } from '../../domain/grants/end-grants.ts';
 import { listUserGrants } from '../../domain/grants/list-grants.ts';
 import { deleteUserIdentity } from '../../domain/identities/delete-identity.ts';
 import { listUserIdentities } from '../../domain/identities/list-identities.ts';
+import { batchCreateUsers } from '../../domain/imports/batch-create-users.ts';
+import { inviteUserAsOperator } from '../../domain/invitations/invite-user.ts';
 import { deactivateUser, deleteUser, eraseUser, reactivateUser } from '../../domain/lifecycle/end-user.ts';
 import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
 import { removeApplicationUser } from '../../domain/lifecycle/remove-application-user.ts';
@@ -37,18 +39,12 @@ import { listUsers } from '../../domain/users/list-users.ts';
 import { updateUser } from '../../domain/users/update-user.ts';
 import type { ServiceHandlers } from '../procedures.ts';
 import type { ServiceParts } from '../service-parts.ts';
+import { createGroupHandlers } from './group-handlers.ts';
 import { toGrant, toMessage, toPage } from './to-message.ts';
 
-/** Modules have the other RPCs. */
-export function createAdminHandlers({
-  apiKeys,
-  liveSessions,
-  pageTokens,
-  providers,
-  tokens,
-}: Pick<ServiceParts, 'apiKeys' | 'liveSessions' | 'pageTokens' | 'providers' | 'tokens'>): Partial<
-  ServiceHandlers<typeof AdminService>
-> {
+export function createAdminHandlers(parts: ServiceParts): ServiceHandlers<typeof AdminService> {
+  const { apiKeys, codeKeys, liveSessions, pageTokens, passkeyHost: rpId, providers, tokens } = parts;
+  const onSignedOut = (userId: string) => liveSessions.forgetUser(userId);
   const present = createApplicationPresenter(tokens.issuer);
   const isKnownMethod = (name: string) => isLoginMethod(name) || providers.issuers.has(name);
   const toApplication = ({ requiredAssurance, ...application }: ApplicationDetails) => ({
@@ -88,6 +84,12 @@ export function createAdminHandlers({
       apiKeys.forgetAll();
     },
 
+    ...createGroupHandlers(parts),
+
+    async batchCreateUsers(call, fields) {
+      const results = await batchCreateUsers(call, { issuers: providers.issuers, onSignedOut, rpId }, fields);
+      return { results: results.map(toMessage) };
+    },
     createUser: async (call, fields) => ({ user: toMessage(await createUser(call, fields)) }),
     getUser: async (call, fields) => ({ user: toMessage(await getUser(call, fields)) }),
     listUsers: async (call, fields) => toPage('users', await listUsers(call, pageTokens, fields), toMessage),
@@ -120,6 +122,7 @@ export function createAdminHandlers({
     deletePasskey: (call, fields) => deletePasskeyByOperator(call, fields),
 
     addApplicationUser,
+    inviteUser: async (call, fields) => ({ invitation: toMessage(await inviteUserAsOperator(call, codeKeys, fields)) }),
     removeApplicationUser: async (call, fields) => liveSessions.forgetUser(await removeApplicationUser(call, fields)),
 
     async getLoginIntent(call, fields) {

@@ -5,7 +5,7 @@ import { HttpError } from '../../http/errors.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
 import { sendEnvelope, sendError, sendFailure } from '../envelope.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { type Procedure, type Procedures, pathOf } from '../procedures.ts';
+import { type Procedure, type Procedures, requireProcedure } from '../procedures.ts';
 import { createPresenter } from './present.ts';
 import { readFields } from './read-fields.ts';
 import type { PathParameters, Route } from './route.ts';
@@ -74,9 +74,8 @@ class Router {
   readonly #patterns: ReadonlyMap<string, readonly Pattern[]>;
 
   constructor(procedures: Procedures) {
-    const endpoints = routes.flatMap((route): RestEndpoint[] => {
-      const procedure = procedures.get(pathOf(route.rpc));
-      return procedure ? [{ route, procedure, present: createPresenter(route) }] : [];
+    const endpoints = routes.map((route): RestEndpoint => {
+      return { route, procedure: requireProcedure(procedures, route.rpc), present: createPresenter(route) };
     });
     const patterns = [...Map.groupBy(endpoints, ({ route }) => route.path)].map(([path, ofPath]) => ({
       segments: path.split('/'),

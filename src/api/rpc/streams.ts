@@ -6,9 +6,9 @@ import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.
 import { ServerReflection as ServerReflectionAlpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
 import { Health } from '../../../gen/health/v1/health_pb.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
+import type { AdmittedStream, ApplicationStream } from '../application-stream.ts';
 import { outcomeOf } from '../call-errors.ts';
 import type { CallInfo } from '../call-info.ts';
-import type { AdmittedStream, ApplicationStream } from '../module-rpcs.ts';
 import type { HealthMonitor } from '../operations/health.ts';
 import { codeOfConnectError, toConnectError, toDecodingError, toStreamError } from './connect-errors.ts';
 import { connectOptions, publicOptions } from './connect-options.ts';

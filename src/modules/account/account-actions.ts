@@ -35,6 +35,7 @@ import { exportAccount } from './domain/export-account.ts';
 import { listOwnGroups } from './domain/list-own-groups.ts';
 import { renderAccount } from './render-account.ts';
 import { renderAccountForm, renderAccountMessage, renderAccountSignIn } from './render-account-form.ts';
+import { endSignIns, showEndSignIns } from './sign-ins.ts';
 
 /** @param sections what all parts add to the page and to the export */
 export const createAccountActions = (sections: readonly AccountSection[]): readonly AccountAction[] => [
@@ -56,6 +57,8 @@ export const createAccountActions = (sections: readonly AccountSection[]): reado
   },
   { method: 'GET', path: '/account/undo', form: 'choice', run: showUndo },
   { method: 'POST', path: '/account/undo', form: 'choice', run: undoChange },
+  { method: 'GET', path: '/account/sign-ins', form: 'choice', run: showEndSignIns },
+  { method: 'POST', path: '/account/sign-ins', form: 'choice', run: endSignIns },
   { method: 'POST', path: '/account/sessions/end', form: 'choice', run: changing('', endSession) },
   { method: 'POST', path: '/account/sessions/end-all', form: 'choice', run: changing('', endSessions) },
   {

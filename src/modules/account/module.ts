@@ -1,5 +1,6 @@
 /** The account page, where people see and change what Usher stores about them. Other modules add sections and actions. */
 import { ACCOUNT_APPLICATION_ID } from '../../domain/core/own-applications.ts';
+import type { NoticeLinks } from '../../domain/notices/notice-links.ts';
 import type { Action } from '../../login-page/action.ts';
 import { sendPage } from '../../login-page/responses.ts';
 import type { Module } from '../module.ts';
@@ -18,11 +19,14 @@ import {
 import { createUndoToken } from './domain/undo-address-change.ts';
 import { renderAccountForm, renderAccountMessage } from './render-account-form.ts';
 import { ACCOUNT_SETTINGS, type AccountConfig } from './settings.ts';
+import { createSignInsToken } from './sign-ins.ts';
 
 export const accountModule: Module<AccountConfig> = {
   name: 'account',
   settings: ACCOUNT_SETTINGS,
   createPageOffer({ allowAccountDeletion }, { accountKeys: keys, authPageUrl }) {
+    const signInsLink: NoticeLinks[keyof NoticeLinks] = ({ userId, changedAt }) =>
+      `/sign-ins?t=${createSignInsToken(keys, userId, changedAt)}`;
     const own = { keys, allowDeletion: allowAccountDeletion };
     const withOwn = (run: AccountAction['run']): Action['run'] => {
       return (request) => run({ ...request, own });
@@ -45,6 +49,9 @@ export const accountModule: Module<AccountConfig> = {
       noticeLinks: {
         addressChanged: ({ userId, recipient: from, value: to, changedAt: at }) =>
           `/undo?t=${createUndoToken(keys, { userId, from, to, at })}`,
+        clientAllowed: signInsLink,
+        deviceAllowed: signInsLink,
+        newDevice: signInsLink,
       },
     };
   },

@@ -35,6 +35,8 @@ import { noteSignIn } from '../../../src/domain/login/note-sign-in.ts';
 import { recordSending } from '../../../src/domain/login/record-sending.ts';
 import { redeemLoginCode } from '../../../src/domain/login/redeem-login-code.ts';
 import { SignUpRules } from '../../../src/domain/login/sign-up-rules.ts';
+import { selectEnds } from '../../../src/domain/messages/message-feeds.ts';
+import { readMessages } from '../../../src/domain/messages/read-messages.ts';
 import { claimNotice, findDueNotices, postponeNotice, removeNotice } from '../../../src/domain/notices/due-notices.ts';
 import { PageTokens } from '../../../src/domain/pages/page-tokens.ts';
 import { cutOffBrowser } from '../../../src/domain/sessions/browser-cutoffs.ts';
@@ -68,8 +70,6 @@ import {
 import { countDeliveries, readQueueState } from '../../../src/modules/console/statements/webhooks.ts';
 import { openDemo } from '../../../src/modules/demo/demo.ts';
 import { makeExampleValues } from '../../../src/modules/demo/module.ts';
-import { selectEnds } from '../../../src/modules/messages/domain/message-feeds.ts';
-import { readMessages } from '../../../src/modules/messages/domain/read-messages.ts';
 import { createPageOffers } from '../../../src/modules/open-modules.ts';
 import { listRememberedSignIns } from '../../../src/modules/remembered-sign-ins/domain/list-remembered-sign-ins.ts';
 import { createWalletChallenge } from '../../../src/modules/wallets/domain/create-wallet-challenge.ts';

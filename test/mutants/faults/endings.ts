@@ -48,7 +48,7 @@ export const ENDINGS_FAULTS: readonly Fault[] = [
     what: 'The invitation of a removed user stays open',
     find: "update invitations set expires_at = ${p.instant('now')}",
     replace: 'update invitations set expires_at = expires_at',
-    test: 'test/integration/modules/invitations/invitations.test.ts',
+    test: 'test/integration/contract/invitations.test.ts',
     title: /is void once an operator has removed the user/,
   },
   {
@@ -142,7 +142,7 @@ export const ENDINGS_FAULTS: readonly Fault[] = [
     what: 'A feed that is turned on again keeps its cursors',
     find: 'do update set epoch = excluded.epoch, is_active = true',
     replace: 'do update set is_active = true',
-    test: 'test/integration/modules/messages/messages.test.ts',
+    test: 'test/integration/contract/messages.test.ts',
     title: /^ListMessages is refused while the feed is off/,
   },
   {
@@ -150,7 +150,7 @@ export const ENDINGS_FAULTS: readonly Fault[] = [
     after: 'const readFirst =',
     find: 'await requireKey();',
     replace: '',
-    test: 'test/integration/modules/messages/messages.test.ts',
+    test: 'test/integration/contract/messages.test.ts',
     title: /^a watch ends when its key is revoked/,
   },
   {
@@ -249,7 +249,7 @@ export const ENDINGS_FAULTS: readonly Fault[] = [
   },
   {
     what: 'Who signed in in a new place keeps a passkey',
-    after: 'function endAll(',
+    after: 'function endSignIns(',
     find: 'await removeAdded(',
     replace: 'void removeAdded.call; void (',
     test: 'test/login-page/new-device.test.ts',

@@ -126,7 +126,7 @@ export const ORDER_FAULTS: readonly Fault[] = [
     what: 'An application prolongs what an operator has given',
     find: "or ${p.boolean('isByOperator')} or",
     replace: 'or true or',
-    test: 'test/integration/modules/invitations/invitations.test.ts',
+    test: 'test/integration/contract/invitations.test.ts',
     title: /is not prolonged or shortened/,
   },
   {
@@ -140,7 +140,7 @@ export const ORDER_FAULTS: readonly Fault[] = [
     what: 'A sign-in on behalf of a user accepts the invitation',
     find: 'if (intent.isInvited && onBehalfBy === null)',
     replace: 'if (intent.isInvited)',
-    test: 'test/integration/modules/invitations/invitations.test.ts',
+    test: 'test/integration/contract/invitations.test.ts',
     title: /on behalf of the user/,
   },
 ];

@@ -142,14 +142,14 @@ export const RACES_FAULTS: readonly Fault[] = [
   ), positions as (
     insert into feed_positions (application_id, position, message_id, type, created_at)
     select \${p.uuid('applicationId')}, placed.id,`,
-    test: 'test/integration/modules/messages/messages.test.ts',
+    test: 'test/integration/contract/messages.test.ts',
     title: /^ListMessages skips no message that commits after later ones/,
   },
   {
     what: 'A cursor is the ID of a message, so that a late commit is skipped',
     find: 'placed.position > ${after} and',
     replace: 'm.id > ${after} and',
-    test: 'test/integration/modules/messages/messages.test.ts',
+    test: 'test/integration/contract/messages.test.ts',
     title: /^ListMessages skips no message that commits after later ones/,
   },
   {

@@ -266,7 +266,7 @@ export const TENANTS_FAULTS: readonly Fault[] = [
     what: 'A cursor of another application is valid',
     find: "const scopeOf = (applicationId: string) => ['messages', applicationId];",
     replace: "const scopeOf = (applicationId: string) => ['messages', applicationId.slice(0, 0)];",
-    test: 'test/integration/modules/messages/messages.test.ts',
+    test: 'test/integration/contract/messages.test.ts',
     title: /^ListMessages refuses a cursor of another application/,
   },
   {

@@ -20,14 +20,14 @@ export const USERS_FAULTS: readonly Fault[] = [
     what: 'A line takes the ID of one user and the address of another',
     find: 'if (userId !== undefined && line.id !== null && line.id !== userId)',
     replace: 'if (userId === null && line.id !== null)',
-    test: 'test/integration/modules/user-transfer/users.test.ts',
+    test: 'test/integration/contract/import-users.test.ts',
     title: /a line is refused with an ID/,
   },
   {
     what: 'An import takes the identity of another user',
     find: " if (taken) return fail('IDENTITY_ALREADY_LINKED', 'identities'); ",
     replace: '',
-    test: 'test/integration/modules/user-transfer/users.test.ts',
+    test: 'test/integration/contract/import-users.test.ts',
     title: /duplicates fail, in any spelling/,
   },
   {
@@ -35,7 +35,7 @@ export const USERS_FAULTS: readonly Fault[] = [
     find: " if (taken?.[0] === 'passkey') return fail('PASSKEY_ALREADY_EXISTS', 'passkeys'); ",
     replace: `  if (taken?.[0] === 'passkey') return { status: 'created', id: randomUUID() };
 `,
-    test: 'test/integration/modules/user-transfer/users.test.ts',
+    test: 'test/integration/contract/import-users.test.ts',
     title: /duplicates fail, in any spelling/,
   },
   {

@@ -1,0 +1,40 @@
+/** WatchMessages: a stream with the API key of an application. */
+import { MessageService, type WatchMessagesRequest } from '../../../gen/usher/v1/message_pb.ts';
+import type { MessageFeeds } from '../../domain/messages/message-feeds.ts';
+import { watchMessages } from '../../domain/messages/watch-messages.ts';
+import { headerOf } from '../../http/exchange.ts';
+import type { HttpContext } from '../../http/http-context.ts';
+import type { AdmittedStream, ApplicationStream } from '../application-stream.ts';
+import type { PipelineParts } from '../pipeline.ts';
+import type { ServiceParts } from '../service-parts.ts';
+import { toMessages } from './message-handlers.ts';
+
+interface WatchParts
+  extends Pick<ServiceParts, 'apiKeys' | 'pageTokens'>,
+    Pick<PipelineParts, 'admission' | 'clock' | 'database' | 'lookUps' | 'requestTimeoutMs'> {
+  /** Aborted when the server ends its streams. */
+  readonly closing: AbortSignal;
+}
+
+export function createWatchStream(feeds: MessageFeeds, parts: WatchParts): ApplicationStream {
+  const { admission, apiKeys, clock, closing, database, lookUps, pageTokens: tokens, requestTimeoutMs } = parts;
+  const method = MessageService.method.watchMessages;
+
+  async function admit(context: HttpContext): Promise<AdmittedStream> {
+    const requireKey = () => lookUps.run('', () => apiKeys.authenticate(headerOf(context, 'x-api-key')));
+    const { application } = await requireKey();
+    admission.check(application.id);
+    const watcher = feeds.watch(application.id);
+    context.onClose(() => watcher[Symbol.dispose]());
+    const call = { application, run: database.eachWithin(requestTimeoutMs), now: clock() };
+    return {
+      applicationId: application.id,
+      async *run(request: WatchMessagesRequest, signal) {
+        for await (const found of watchMessages(call, { watcher, requireKey, tokens, closing, signal }, request))
+          yield toMessages(found);
+      },
+    };
+  }
+
+  return { method, admit };
+}

@@ -1,0 +1,35 @@
+import type { ApplicationCall } from '../core/call.ts';
+import { listOf } from '../core/compound-rules.ts';
+import { oneOf } from '../core/text-rules.ts';
+import { check, optional, orDefault, type Unchecked } from '../core/validation.ts';
+import { EVENT_TYPES } from '../outbox/event-types.ts';
+import type { PageTokens } from '../pages/page-tokens.ts';
+import { cursorRule, DEFAULT_PAGE_SIZE, pageRules } from '../pages/read-page.ts';
+import { OLDEST, openCursor, sealCursor } from './feed-cursor.ts';
+import { type FeedMessage, readMessages } from './read-messages.ts';
+
+export const typesRule = orDefault(listOf(oneOf(EVENT_TYPES), { min: 0, max: EVENT_TYPES.length }), []);
+
+const rules = { cursor: optional(cursorRule), pageSize: pageRules.pageSize, eventTypes: typesRule };
+
+interface MessagePage {
+  readonly messages: readonly FeedMessage[];
+  readonly cursor: string;
+}
+
+/**
+ * Returns the messages of the application after a cursor, oldest first.
+ *
+ * @throws ServiceError `Message feed is off`, `Cursor expired`
+ */
+export async function listMessages(
+  call: ApplicationCall,
+  tokens: PageTokens,
+  request: Unchecked<keyof typeof rules>,
+): Promise<MessagePage> {
+  const { cursor, pageSize, eventTypes } = check(request, rules);
+  const { id } = call.application;
+  const after = !cursor || cursor === OLDEST ? undefined : openCursor(tokens, id, cursor);
+  const page = await readMessages(call, after, { types: eventTypes, size: pageSize ?? DEFAULT_PAGE_SIZE });
+  return { messages: page.messages, cursor: sealCursor(tokens, id, page.cursor) };
+}

@@ -1,0 +1,75 @@
+/** The page behind the link in the notice of a sign-in in a new place, and of an access that somebody has given. */
+import { DAY_MS } from '../../database/schema/table-facts.ts';
+import { ServiceError } from '../../domain/core/errors.ts';
+import { openToken, sealToken } from '../../domain/crypto/aes-gcm.ts';
+import { endUserSessions } from '../../domain/lifecycle/end-user-sessions.ts';
+import { removeAdded } from '../../domain/lifecycle/remove-added.ts';
+import { LINK_DAYS } from '../../domain/notices/notice-links.ts';
+import { html } from '../../http/html.ts';
+import { pickFields } from '../../login-page/login-context.ts';
+import { sendPage } from '../../login-page/responses.ts';
+import { type AccountRequest, viewOf } from './account-request.ts';
+import { renderAccountForm, renderAccountMessage } from './render-account-form.ts';
+
+/** The most by which the clocks of replicas may differ. */
+const CLOCK_SKEW_MS = 60_000;
+
+const LIFETIME_MS = LINK_DAYS * DAY_MS;
+const PURPOSE = 'end every sign-in';
+
+interface NewSignIn {
+  readonly userId: string;
+  readonly at: Date;
+}
+
+/** Returns the token of the link, which works for 7 days. */
+export function createSignInsToken(keys: readonly Buffer[], userId: string, at: Date): string {
+  return sealToken(keys, JSON.stringify([userId, at.getTime() + LIFETIME_MS]), PURPOSE);
+}
+
+/** Shows a button. To open the link changes nothing, because scanners of e-mails open links. */
+export async function showEndSignIns(request: AccountRequest): Promise<void> {
+  const { call, own } = request;
+  const { t: token } = pickFields(request, 't');
+  if (!readSignInsToken(own.keys, token, call.now)) return sendInvalid(request);
+  const view = viewOf(request);
+  const { language } = view;
+  const form = renderAccountForm(view, {
+    action: 'sign-ins',
+    title: 'account.undo.title',
+    text: html`${language.text('account.signIns.text')} ${language.text('account.undo.added')}`,
+    fields: html`<input type="hidden" name="t" value="${token}">`,
+    submit: 'account.signOutEverywhere',
+    isDangerous: true,
+  });
+  sendPage(request.context, 200, form);
+}
+
+export async function endSignIns(request: AccountRequest): Promise<void> {
+  const { call, context, own, parts } = request;
+  const signIn = readSignInsToken(own.keys, pickFields(request, 't').t, call.now);
+  try {
+    if (!signIn) throw new ServiceError('USER_NOT_FOUND');
+    const { userId, at } = signIn;
+    await endUserSessions(call, { userId });
+    await removeAdded(call, { userId, addedSince: new Date(at.getTime() - CLOCK_SKEW_MS) });
+    parts.onSignedOut(userId);
+    sendPage(context, 200, renderAccountMessage(viewOf(request), 'account.signIns.done', 'account.undo.done.text'));
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    sendInvalid(request);
+  }
+}
+
+function sendInvalid(request: AccountRequest): void {
+  const message = renderAccountMessage(viewOf(request), 'account.undo.invalid', 'account.signIns.invalid');
+  sendPage(request.context, 200, message);
+}
+
+/** Returns whose sign-ins it ends, and when the new one was. Returns undefined for an invalid token, and after 7 days. */
+function readSignInsToken(keys: readonly Buffer[], token: string, now: Date): NewSignIn | undefined {
+  const text = openToken(keys, token, PURPOSE);
+  if (text === undefined) return undefined;
+  const [userId, expiresAt] = JSON.parse(text);
+  return now.getTime() < expiresAt ? { userId, at: new Date(expiresAt - LIFETIME_MS) } : undefined;
+}

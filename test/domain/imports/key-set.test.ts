@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { KeySet } from '../../../src/domain/imports/import-in-order.ts';
+
+test('knows every key that was added and no other, in 8 bytes a place', () => {
+  const keys = new KeySet(1_000_000);
+  const nameOf = (index: number) => `email ${index}@example.com`;
+  for (let index = 0; index < 10_000; index++) for (let times = 0; times < 2; times++) keys.add(nameOf(index));
+  const known = Array.from({ length: 20_000 }, (_, index) => keys.has(nameOf(index)));
+  expect(known.indexOf(false)).toBe(10_000);
+  expect(known.lastIndexOf(true)).toBe(9_999);
+  // 10,000 keys need 2^14 places, since a quarter stays empty.
+  expect(keys.bytes).toBe(8 * 2 ** 14);
+});
+
+test('keeps no more keys than it may', () => {
+  const keys = new KeySet(1_000);
+  for (let index = 0; index < 5_000; index++) keys.add(`id ${index}`);
+  expect([keys.has('id 999'), keys.has('id 1000')]).toEqual([true, false]);
+  expect(keys.bytes).toBe(8 * 2 ** 11);
+});
