@@ -1,7 +1,7 @@
 /** The composition root: starts the parts of Usher in order, and stops them in reverse order. */
 import type { Logger } from 'pino';
 import { createApi } from './api/api.ts';
-import { createLineLimits } from './api/call-log.ts';
+import { createLineLimits } from './api/calls.ts';
 import { createCors } from './api/cors.ts';
 import { renderFailure } from './api/envelope.ts';
 import { PROBE_PATHS } from './api/operations/endpoints.ts';

@@ -1,25 +1,16 @@
 /** The envelope: the JSON shape of every REST response, errors included. */
-import { type ErrorCode, type ErrorReason, ServiceError } from '../domain/core/errors.ts';
+import { type ErrorCode, type ErrorReason, ServiceError, type Violation } from '../domain/core/errors.ts';
 import { HTTP_ERRORS, type HttpError, type HttpErrorReason } from '../http/errors.ts';
 import { RETRY_SOON, sendJson } from '../http/exchange.ts';
 import type { HttpContext } from '../http/http-context.ts';
 
-interface Envelope {
+export interface Envelope {
   readonly status: boolean;
   readonly message: string;
   /** Only in errors. */
   readonly reason?: ErrorReason | HttpErrorReason;
   readonly data?: unknown;
-  readonly errors?: readonly { readonly field: string; readonly message: string }[];
-}
-
-export function sendEnvelope(
-  context: HttpContext,
-  status: number,
-  envelope: Envelope,
-  headers: Record<string, string> = {},
-): void {
-  sendJson(context, status, JSON.stringify(envelope), headers);
+  readonly errors?: readonly Violation[] | undefined;
 }
 
 export function sendError(context: HttpContext, error: ServiceError | HttpError): void {
@@ -27,8 +18,10 @@ export function sendError(context: HttpContext, error: ServiceError | HttpError)
   const { code, message, reason, violations } = error;
   // REST callers cannot set a timeout, so the body came too late.
   if (code === 'deadline_exceeded') return void sendFailure(context, 'REQUEST_TIMEOUT');
-  const envelope = { status: false, message, reason, ...(violations.length > 0 && { errors: violations }) };
-  sendEnvelope(context, statusOfError(code, reason), envelope, code === 'unavailable' ? RETRY_SOON : {});
+  const errors = violations.length > 0 ? violations : undefined;
+  const envelope: Envelope = { status: false, message, reason, errors };
+  const headers = code === 'unavailable' ? RETRY_SOON : {};
+  sendJson(context, statusOfError(code, reason), JSON.stringify(envelope), headers);
 }
 
 const STATUSES: Record<ErrorCode, number> = {

@@ -3,11 +3,11 @@
  * edge of a protocol passes a function that reads the request, and then writes the response or the error.
  */
 
-import type { Caller, Database, Run } from '../database/pool/database.ts';
+import type { Database, Run } from '../database/pool/database.ts';
 import { NO_APPLICATION } from '../database/schema/audit-schema.ts';
 import type { ApiKeys } from '../domain/api-keys/api-keys.ts';
-import { type AuditContext, withAudit } from '../domain/audit/audit-event.ts';
-import type { Call, CountName, Transactional } from '../domain/core/call.ts';
+import type { Actor } from '../domain/audit/audit-event.ts';
+import type { Call, Transactional } from '../domain/core/call.ts';
 import type { RowCipher } from '../domain/crypto/aes-gcm.ts';
 import type { AdminKeys } from '../domain/operators/admin-keys.ts';
 import type { Peer } from '../domain/sessions/session.ts';
@@ -16,7 +16,7 @@ import type { RequestContext } from '../http/http-context.ts';
 import type { Admission } from './admission.ts';
 import { deadlineExceeded, unavailable } from './call-errors.ts';
 import type { CallInfo, CallRoute, Protocol } from './call-info.ts';
-import { beginCall, type CallLog, failCall, runCall } from './call-log.ts';
+import { beginCall, type CallLog, createAuditedCall, failCall, runCall } from './calls.ts';
 import { requireAdmin } from './credentials.ts';
 import { handleOnce, type KeyedCall, readIdempotencyKey } from './idempotency.ts';
 import type { Fields, ResponseMessage } from './messages.ts';
@@ -70,7 +70,6 @@ export class Pipeline {
     const peer = toPeer(context);
     let isReading = false;
     const call = beginCall(this.#parts, context, { ...options, name });
-    const origin = { action, ipAddress: peer.ipAddress, requestId: call.requestId };
 
     // The caller is responsible for its own deadline and for a late body. Otherwise Usher was too slow.
     const timeoutError = () => (call.isCallersDeadline || isReading ? deadlineExceeded() : unavailable());
@@ -97,10 +96,12 @@ export class Pipeline {
         const key = readKey();
         // Read the body before `run` takes a place: a caller with a slow body would occupy the place for long.
         const fields = await readFields();
-        const actor = { ...origin, actorType: 'api_key', actor: owner.apiKeyId } as const;
+        const actor = { actorType: 'api_key', actor: owner.apiKeyId, action } as const;
         const handle = (own: Call & Transactional) => procedure.handle({ ...own, application }, fields, peer);
         const request = { method, fields, key, applicationId, scope: action };
-        return admission.run(applicationId, ({ ignoreTime }) => this.#handle(call, actor, request, handle, ignoreTime));
+        return admission.run(applicationId, ({ ignoreTime }) =>
+          this.#handle(call, context, actor, request, handle, ignoreTime),
+        );
       }
       const isAdmin = procedure.credential === 'adminKey';
       const actor = isAdmin
@@ -112,7 +113,7 @@ export class Pipeline {
       const handle = (own: Call) => procedure.handle(own, fields, peer);
       const scope = `${action} by ${actor.actor}`;
       const request = { method, fields, key, applicationId: NO_APPLICATION, scope };
-      return this.#handle(call, { ...origin, ...actor }, request, handle);
+      return this.#handle(call, context, { ...actor, action }, request, handle);
     };
     try {
       return await runCall(call, work, timeoutError);
@@ -121,42 +122,25 @@ export class Pipeline {
     }
   }
 
-  /** Reads the clock after the body has arrived: a token may expire while a slow body arrives. */
-  async #handle(
+  #handle(
     { deadline, isGone }: CallInfo,
-    actor: Omit<AuditContext, 'now'>,
+    context: RequestContext,
+    actor: Actor,
     { key, ...request }: GivenRequest,
     handle: (call: Call & Transactional) => Promise<ResponseMessage>,
     onWait?: () => void,
   ): Promise<ResponseMessage> {
-    const { clock, count, database, notices, onMessage } = this.#parts;
-    const now = clock();
-    // Once a statement runs: some calls, such as session checks, are answered from memory.
-    const audited =
-      (run: Run): Run =>
-      (statement, own) =>
-        withAudit(run, { ...actor, now })(statement, own);
-    const toCall = (run: Run, transact: Transactional['transact']) => {
-      const own = { run: audited(run), transact, now, notices, onMessage };
-      return { ...own, count: (name: CountName) => count?.(name, now) };
-    };
-    if (key === undefined) {
-      const transact: Transactional['transact'] = (work, lock) => {
-        // A transaction waits for locks on a connection of its own.
-        onWait?.();
-        const { applicationId } = request;
-        return database.transact({ applicationId, deadline, lock, isGone }, (run) => work(audited(run)));
-      };
-      const caller: Caller = { onLockWait: onWait, isGone };
-      const run: Run = (statement, parameters) => database.run(statement, parameters, deadline, caller);
-      return handle(toCall(run, transact));
-    }
+    const { applicationId } = request;
+    const limits = { applicationId, deadline, isGone, onWait };
+    if (key === undefined) return handle(createAuditedCall(this.#parts, context, actor, limits));
     onWait?.();
-    return handleOnce(
-      this.#parts,
-      { ...request, key, now, deadline, isGone, toCall: (run) => toCall(run, (work) => work(audited(run))) },
-      handle,
-    );
+    const { clock, count, notices, onMessage } = this.#parts;
+    const now = clock();
+    const toCall: KeyedCall['toCall'] = (run) => {
+      const database = { run, transact: <Result>(_of: unknown, work: (run: Run) => Promise<Result>) => work(run) };
+      return createAuditedCall({ clock: () => now, count, database, notices, onMessage }, context, actor, limits);
+    };
+    return handleOnce(this.#parts, { ...request, key, now, deadline, isGone, toCall }, handle);
   }
 }
 

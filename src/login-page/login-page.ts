@@ -1,10 +1,8 @@
 /** The HTTP handler of the login page: limits, CSRF checks and errors, for all actions of `actions.ts`. */
 import type { Admission } from '../api/admission.ts';
 import type { CallInfo } from '../api/call-info.ts';
-import { type CallLog, serveCall } from '../api/call-log.ts';
+import { type CallLog, createAuditedCall, serveCall } from '../api/calls.ts';
 import type { LoginMethod } from '../config/login-methods.ts';
-import { withAudit } from '../domain/audit/audit-event.ts';
-import type { Call } from '../domain/core/call.ts';
 import { ServiceError } from '../domain/core/errors.ts';
 import { HttpError } from '../http/errors.ts';
 import type { HttpContext, PathHandler } from '../http/http-context.ts';
@@ -14,7 +12,7 @@ import { ACTIONS } from './actions.ts';
 import { bindAnswer } from './answer-cookie.ts';
 import { identifyBrowser, isOwnForm } from './browser-cookie.ts';
 import { showDeadEnd } from './dead-end.ts';
-import { type LanguageChoice, readLanguageChoice, rememberLanguage } from './language-choice.ts';
+import { readLanguageChoice, rememberLanguage } from './language-choice.ts';
 import { readLoginFields } from './login-context.ts';
 import { type LoginPageParts, type LoginRequest, loginPathOf } from './login-request.ts';
 import { createPartActions, type PageOffer } from './page-offer.ts';
@@ -95,8 +93,11 @@ async function serve(action: Action, context: HttpContext, isSecure: boolean, pa
     const languages = readLanguageChoice(context, form);
     rememberLanguage(context, languages, isSecure);
     const place = placeOf(context, form, loginPathOf(parts));
-    const domainCall = createLoginCall(parts, call, languages);
-    const { logger, loginAdmission } = parts;
+    const { clock, count, database, logger, loginAdmission } = parts;
+    const toLanguage = (locale?: string | null) => languages.languageFor(locale).tag;
+    const notices = parts.notices && { ...parts.notices, toLanguage };
+    const own = { clock, count, database, notices };
+    const domainCall = createAuditedCall(own, context, { actorType: 'login_page', actor: '', action: call.name }, call);
     const request = { context, logger, call: domainCall, browser, languages, place, form: parameters, fields, parts };
     const isForged = action.method === 'POST' && !isOwnForm(browser, fields.token);
     if (isForged) call.outcome = { code: 'unauthenticated' };
@@ -136,20 +137,4 @@ async function runAction(action: Action, request: LoginRequest): Promise<Remark 
     await answerProblem(request, action.form, error);
     return error;
   }
-}
-
-function createLoginCall(
-  { clock, count, database, notices }: LoginPageParts & Pick<CallLog, 'count'>,
-  { name: action, deadline, isGone, requestId }: CallInfo,
-  languages: LanguageChoice,
-): Call {
-  const now = clock();
-  // The audit log stores no addresses of users: they are personal data, which only sessions store.
-  const auditActor = { actorType: 'login_page', actor: '', action, ipAddress: '', requestId, now } as const;
-  return {
-    run: withAudit(database.within(deadline, { isGone }), auditActor),
-    now,
-    notices: notices && { ...notices, toLanguage: (locale) => languages.languageFor(locale).tag },
-    count: (counted) => count?.(counted, now),
-  };
 }

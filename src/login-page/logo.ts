@@ -1,6 +1,6 @@
 /** Serves the logos of applications, also if `AUTH_PAGE_URL` is set. */
 import type { Admission } from '../api/admission.ts';
-import { type CallLog, serveCall } from '../api/call-log.ts';
+import { type CallLog, serveCall } from '../api/calls.ts';
 import { refuseUnlessRead, sendFailure } from '../api/envelope.ts';
 import type { Database } from '../database/pool/database.ts';
 import { findLogo } from '../domain/applications/find-logo.ts';

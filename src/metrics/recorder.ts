@@ -1,6 +1,6 @@
 import { constants, monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';
 import { type CallInfo, RPC_SYSTEMS } from '../api/call-info.ts';
-import type { RecordCall } from '../api/call-log.ts';
+import type { RecordCall } from '../api/calls.ts';
 import type { RecordStatement } from '../database/pool/database.ts';
 import { CounterSeries, DurationSeries } from './series.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { runCall } from '../../src/api/call-log.ts';
+import { runCall } from '../../src/api/calls.ts';
 
 const timeout = () => new Error('too late');
 const until = (deadline: number) => ({ deadline, span: undefined });

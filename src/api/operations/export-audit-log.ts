@@ -5,7 +5,7 @@ import { invalidField } from '../../domain/core/errors.ts';
 import type { AdminKeys } from '../../domain/operators/admin-keys.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
-import { type CallLog, serveCall } from '../call-log.ts';
+import { type CallLog, serveCall } from '../calls.ts';
 import { requireRight } from '../credentials.ts';
 import { refuseUnlessRead } from '../envelope.ts';
 import { CSV, type Exporter, JSON_LINES, toCsvLine } from './exporter.ts';

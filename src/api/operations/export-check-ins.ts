@@ -6,7 +6,7 @@ import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import { headerOf } from '../../http/exchange.ts';
 import type { PathHandler } from '../../http/http-context.ts';
 import type { Admission } from '../admission.ts';
-import { type CallLog, serveCall } from '../call-log.ts';
+import { type CallLog, serveCall } from '../calls.ts';
 import { refuseUnlessRead } from '../envelope.ts';
 import { decodeSegment, readPairs } from '../rest/read-fields.ts';
 import { unknownFields } from '../unknown-fields.ts';

@@ -7,7 +7,7 @@ import { nullable, p, type RowOfType, statement, t } from '../../database/sql/te
 import { invalidField } from '../../domain/core/errors.ts';
 import type { AdminKeys } from '../../domain/operators/admin-keys.ts';
 import type { PathHandler } from '../../http/http-context.ts';
-import { type CallLog, serveCall } from '../call-log.ts';
+import { type CallLog, serveCall } from '../calls.ts';
 import { requireRight } from '../credentials.ts';
 import { refuseUnlessRead } from '../envelope.ts';
 import { type Exporter, JSON_LINES } from './exporter.ts';
@@ -37,7 +37,6 @@ interface ExportParts extends CallLog {
   readonly adminKeys: AdminKeys;
   readonly database: Database;
   readonly exporter: Exporter;
-  readonly requestTimeoutMs: number;
 }
 
 /** Serves the export to admin keys with the right `all`: it holds everybody. */

@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import type { Database } from '../../database/pool/database.ts';
-import { withAudit } from '../../domain/audit/audit-event.ts';
 import type { Call } from '../../domain/core/call.ts';
 import { invalidField, ServiceError } from '../../domain/core/errors.ts';
 import { oneOf } from '../../domain/core/text-rules.ts';
@@ -17,7 +16,7 @@ import { JoinedBytes } from '../../encoding/joined-bytes.ts';
 import { isObject } from '../../encoding/json.ts';
 import type { HttpContext, NodeResponse, PathHandler } from '../../http/http-context.ts';
 import { Progress } from '../../progress.ts';
-import { type CallLog, serveCall } from '../call-log.ts';
+import { type CallLog, createAuditedCall, serveCall } from '../calls.ts';
 import { requireRight } from '../credentials.ts';
 import { requireUniqueNames } from '../rest/read-fields.ts';
 import { USERS_PATH } from './export-users.ts';
@@ -37,7 +36,6 @@ interface ImportParts extends CallLog, Pick<Call, 'notices' | 'onMessage'> {
   readonly onSignedOut: (userId: string) => void;
   readonly passkeyHost: string;
   readonly providers: ProviderNames;
-  readonly requestTimeoutMs: number;
 }
 
 /** Serves the import. One runs at a time: another gets `Service unavailable`. */
@@ -70,23 +68,14 @@ async function importBody(
   actor: string,
   options: ImportOptions,
 ): Promise<void> {
-  const { request, response, requestId, clientAddress: ipAddress } = context;
+  const { request, response } = context;
   const stalled = new AbortController();
   const timer = setTimeout(() => stalled.abort(), STALL_MS);
   const createCall = () => {
     // The server works: the client need not send anything.
     timer.refresh();
-    const now = parts.clock();
-    const audit = {
-      actorType: 'admin_key',
-      actor,
-      action: 'AdminService/CreateUser',
-      ipAddress,
-      requestId,
-      now,
-    } as const;
-    const run = parts.database.within(performance.now() + parts.requestTimeoutMs);
-    return { run: withAudit(run, audit), now, notices: parts.notices, onMessage: parts.onMessage };
+    const creator = { actorType: 'admin_key', actor, action: 'AdminService/CreateUser' } as const;
+    return createAuditedCall(parts, context, creator, { deadline: performance.now() + parts.requestTimeoutMs });
   };
   const counts: Counts = { lines: 0, failed: 0 };
   const beganAt = performance.now();

@@ -2,8 +2,9 @@
 
 import { ServiceError } from '../../domain/core/errors.ts';
 import { HttpError } from '../../http/errors.ts';
+import { sendJson } from '../../http/exchange.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
-import { sendEnvelope, sendError, sendFailure } from '../envelope.ts';
+import { type Envelope, sendError, sendFailure } from '../envelope.ts';
 import type { Pipeline } from '../pipeline.ts';
 import { type Procedure, type Procedures, requireProcedure } from '../procedures.ts';
 import { createPresenter } from './present.ts';
@@ -56,8 +57,8 @@ async function serve(
   const read = (deadline: number) => readFields(route, parameters, context, deadline);
   try {
     const response = await pipeline.runUnary(procedure, context, { protocol: 'rest', route }, read);
-    const { message } = route;
-    sendEnvelope(context, statusOf(route, response), { status: true, message, data: present(response) });
+    const envelope: Envelope = { status: true, message: route.message, data: present(response) };
+    sendJson(context, statusOf(route, response), JSON.stringify(envelope));
   } catch (error) {
     if (!(error instanceof ServiceError || error instanceof HttpError)) throw error;
     sendError(context, error);

@@ -17,7 +17,7 @@ import { awaitBody } from '../../http/join-chunks.ts';
 import type { AdmittedStream, ApplicationStream } from '../application-stream.ts';
 import { outcomeOf } from '../call-errors.ts';
 import type { CallInfo, CallOutcome } from '../call-info.ts';
-import { beginCall, type CallLog } from '../call-log.ts';
+import { beginCall, type CallLog } from '../calls.ts';
 import { readMediaType } from '../media-type.ts';
 import type { HealthMonitor } from '../operations/health.ts';
 import type { Pipeline } from '../pipeline.ts';

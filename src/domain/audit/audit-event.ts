@@ -24,16 +24,21 @@ export const BY_USHER = { actorType: 'usher', actor: '', ipAddress: '', requestI
 
 /** Returns a `run` that adds the parameters of `auditEvent`, such as `now`, to each execution. */
 export function withAudit(run: Run, { actorType, actor, action, ipAddress, requestId, now }: AuditContext): Run {
-  const parameters = {
-    auditActorType: actorType,
-    auditActor: actor,
-    auditAction: action,
-    auditIpAddress: ipAddress,
-    auditRequestId: requestId,
-    now,
-  };
-  return (statement, own) => run(statement, { ...parameters, auditId: randomUUID(), ...own });
+  return (statement, own) =>
+    run(statement, {
+      auditActorType: actorType,
+      auditActor: actor,
+      auditAction: action,
+      auditIpAddress: ipAddress,
+      auditRequestId: requestId,
+      auditId: randomUUID(),
+      now,
+      ...own,
+    });
 }
+
+/** Who makes the call, and by which RPC or form. */
+export type Actor = Pick<AuditContext, 'actorType' | 'actor' | 'action'>;
 
 export interface Change {
   /** The column with the ID of the changed resource. */

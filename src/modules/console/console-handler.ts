@@ -1,7 +1,7 @@
 /** The HTTP handler of the console: finds the route, authorizes the operator, runs the route, and renders errors. */
 import { Admission } from '../../api/admission.ts';
 import type { CallInfo } from '../../api/call-info.ts';
-import { serveCall } from '../../api/call-log.ts';
+import { serveCall } from '../../api/calls.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpContext, HttpHandler } from '../../http/http-context.ts';

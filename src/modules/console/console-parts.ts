@@ -1,7 +1,7 @@
 /** The dependencies of the console: parts of the API, and its own settings. */
 import type { Logger } from 'pino';
 import type { Api } from '../../api/api.ts';
-import type { RecordCall } from '../../api/call-log.ts';
+import type { RecordCall } from '../../api/calls.ts';
 import type { LineSampler } from '../../api/line-sampler.ts';
 import type { Exporter } from '../../api/operations/exporter.ts';
 import type { Readiness } from '../../api/operations/readiness.ts';

@@ -1,12 +1,10 @@
 /** A request to the console, and the calls that its pages make for the operator. */
 import type { DescMessage, DescMethodUnary, MessageInitShape } from '@bufbuild/protobuf';
+import { createAuditedCall } from '../../api/calls.ts';
 import type { Fields } from '../../api/messages.ts';
 import { requireProcedure } from '../../api/procedures.ts';
-import type { Run } from '../../database/pool/database.ts';
-import { NO_APPLICATION } from '../../database/schema/audit-schema.ts';
 import type { ApplicationDetails } from '../../domain/applications/application.ts';
 import { getApplication } from '../../domain/applications/get-application.ts';
-import { withAudit } from '../../domain/audit/audit-event.ts';
 import type { Call, Transactional } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { OWN_APPLICATION_IDS } from '../../domain/core/own-applications.ts';
@@ -18,6 +16,12 @@ import type { SignedInOperator } from './signed-in-operator.ts';
 
 /** How long a statement of the console may take. */
 const STATEMENT_MS = 2_000;
+
+const EACH_STATEMENT = {
+  get deadline() {
+    return performance.now() + STATEMENT_MS;
+  },
+};
 
 /** A refused form, to show it again with the error and the typed values. */
 export interface Problem {
@@ -48,14 +52,8 @@ export function createOperatorCall(
   action = '',
 ): Call & Transactional {
   const { clock, database, notices, onMessage } = parts;
-  const now = clock();
-  const origin = { ipAddress: context.clientAddress, requestId: context.requestId };
-  const audited = (run: Run) => withAudit(run, { actorType: 'console', actor, action, ...origin, now });
-  const limit = () => performance.now() + STATEMENT_MS;
-  const run = audited(database.eachWithin(STATEMENT_MS));
-  const transact: Transactional['transact'] = (work, lock) =>
-    database.transact({ applicationId: NO_APPLICATION, deadline: limit(), lock }, (own) => work(audited(own)));
-  return { run, transact, now, notices, onMessage };
+  const own = { clock, database, notices, onMessage };
+  return createAuditedCall(own, context, { actorType: 'console', actor, action }, EACH_STATEMENT);
 }
 
 type Performer = Pick<ConsoleRequest, 'context' | 'parts' | 'params'> &

@@ -2,9 +2,9 @@
 
 import { unavailable } from '../../../api/call-errors.ts';
 import type { CallInfo, CallRoute } from '../../../api/call-info.ts';
-import { type CallLog, runCall, serveCall } from '../../../api/call-log.ts';
+import { type CallLog, createAuditedCall, runCall, serveCall } from '../../../api/calls.ts';
 import type { Database } from '../../../database/pool/database.ts';
-import { type AuditContext, withAudit } from '../../../domain/audit/audit-event.ts';
+import type { Actor } from '../../../domain/audit/audit-event.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import type { ServiceError } from '../../../domain/core/errors.ts';
 import { HttpError } from '../../../http/errors.ts';
@@ -26,7 +26,7 @@ export interface OidcCall {
   /** Names the application in the log. */
   setApplication(applicationId: string, options?: { readonly isAuthenticated: boolean }): void;
   /** Reads the clock. Call this after the body has arrived, because a code may expire while a slow body arrives. */
-  toDomainCall(actor: Pick<AuditContext, 'actor' | 'actorType'>, onWait?: () => void): Call;
+  toDomainCall(actor: Omit<Actor, 'action'>, onWait?: () => void): Call;
 }
 
 /**
@@ -41,30 +41,22 @@ export async function runOidcCall(
   answerError: (error: OidcError) => void,
 ): Promise<void> {
   const { clock, database, onMessage } = parts;
+  const own = { clock, database, onMessage };
   const answer = (error: OidcError, info: CallInfo) => {
     const { code, reason, detail } = error;
     info.outcome = { ...info.outcome, code, reason, detail };
     answerError(error);
   };
   const serve = async (info: CallInfo) => {
-    const { deadline, isGone, name, requestId } = info;
+    const { deadline, isGone, name } = info;
     const call: OidcCall = {
       context,
       deadline,
       setApplication(applicationId, { isAuthenticated } = { isAuthenticated: false }) {
         info.outcome = { ...info.outcome, applicationId, isAuthenticated };
       },
-      toDomainCall(actor, onWait) {
-        const now = clock();
-        // The audit log stores the IP address of an application's server, but not of a user: that is personal data.
-        const ipAddress = actor.actorType === 'api_key' ? context.clientAddress : '';
-        const audit = { ...actor, action: name, ipAddress, requestId, now };
-        return {
-          run: withAudit(database.within(deadline, { onLockWait: onWait, isGone }), audit),
-          now,
-          onMessage,
-        };
-      },
+      toDomainCall: (actor, onWait) =>
+        createAuditedCall(own, context, { ...actor, action: name }, { deadline, isGone, onWait }),
     };
     try {
       await runCall(info, () => work(call), unavailable);

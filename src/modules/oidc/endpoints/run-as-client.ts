@@ -4,7 +4,7 @@ import type { Admission } from '../../../api/admission.ts';
 import type { ResourceScope } from '../../../database/schema/column-types.ts';
 import type { ApiKeys } from '../../../domain/api-keys/api-keys.ts';
 import { KEY_USES } from '../../../domain/api-keys/key-use.ts';
-import type { AuditContext } from '../../../domain/audit/audit-event.ts';
+import type { Actor } from '../../../domain/audit/audit-event.ts';
 import type { Application, ApplicationCall } from '../../../domain/core/call.ts';
 import { ServiceError } from '../../../domain/core/errors.ts';
 import type { Peer } from '../../../domain/sessions/session.ts';
@@ -55,7 +55,7 @@ export type FindResource = (form: FormFields) => Promise<Resource>;
 
 interface Client extends Partial<Pick<ClientCall, 'forClient' | 'resourceScopes'>> {
   readonly application: Application;
-  readonly actor: Pick<AuditContext, 'actor' | 'actorType'>;
+  readonly actor: Omit<Actor, 'action'>;
   readonly isPublic: boolean;
 }
 

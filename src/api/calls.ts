@@ -1,4 +1,4 @@
-/** How a call begins, fails and ends, and what remains of it: log line, metrics, and a span if OpenTelemetry is loaded. */
+/** How a call begins, fails and ends. Its log line, metrics and span remain, and functions of the domain get its `Call`. */
 import {
   context as activeContext,
   propagation,
@@ -9,7 +9,10 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { Logger } from 'pino';
-import type { CountName } from '../domain/core/call.ts';
+import type { Caller, Database, Deadline } from '../database/pool/database.ts';
+import { NO_APPLICATION } from '../database/schema/audit-schema.ts';
+import { type Actor, withAudit } from '../domain/audit/audit-event.ts';
+import type { Call, CountName, Transactional } from '../domain/core/call.ts';
 import type { ServiceError } from '../domain/core/errors.ts';
 import type { HttpError } from '../http/errors.ts';
 import type { HttpContext, RequestContext } from '../http/http-context.ts';
@@ -132,6 +135,50 @@ function endCall(
 /** A late answer of the database also fails calls at the deadline of their caller. Then there is a detail. */
 function isNotServed({ code, detail }: CallOutcome): boolean {
   return code === 'unavailable' || (code === 'deadline_exceeded' && detail !== undefined);
+}
+
+interface CallParts extends Pick<Call, 'notices' | 'onMessage'>, Pick<CallLog, 'count'> {
+  readonly clock: () => Date;
+  readonly database: Pick<Database, 'run' | 'transact'>;
+}
+
+interface CallLimits extends Pick<Caller, 'isGone'> {
+  /** Called when the call waits for something that delays no other call, such as a row lock. */
+  readonly onWait?: (() => void) | undefined;
+  /** The application whose transactions wait for each other. By default, those that concern no single application. */
+  readonly applicationId?: string;
+  /** Read for each statement. */
+  readonly deadline: Deadline;
+}
+
+/** The audit log stores no addresses of users: they are personal data, which only sessions store. */
+const WITHOUT_ADDRESS: readonly Actor['actorType'][] = ['login_page', 'usher'];
+
+/** Returns the call for functions of the domain. Reads the clock: call this after the body of the request has arrived. */
+export function createAuditedCall(
+  { clock, count, database, notices, onMessage }: CallParts,
+  { clientAddress, requestId }: RequestContext,
+  actor: Actor,
+  limits: CallLimits,
+): Call & Transactional {
+  const now = clock();
+  const ipAddress = WITHOUT_ADDRESS.includes(actor.actorType) ? '' : clientAddress;
+  const audit = { ...actor, ipAddress, requestId, now };
+  const { applicationId = NO_APPLICATION, isGone, onWait } = limits;
+  const caller: Caller = { onLockWait: onWait, isGone };
+  return {
+    run: withAudit((statement, own) => database.run(statement, own, limits.deadline, caller), audit),
+    transact(work, lock) {
+      // A transaction waits for locks on a connection of its own.
+      onWait?.();
+      const { deadline } = limits;
+      return database.transact({ applicationId, deadline, lock, isGone }, (run) => work(withAudit(run, audit)));
+    },
+    now,
+    notices,
+    onMessage,
+    count: (name) => count?.(name, now),
+  };
 }
 
 /** Starts the span of a call. It continues the trace of a trusted proxy, and links to the trace of any other caller. */
