@@ -37,15 +37,6 @@ export function maySignIn(applicationId: SQLWrapper, userId: SQLWrapper, now: SQ
     union all ${grantedByGroups(applicationId, userId)})`;
 }
 
-/**
- * Returns the same condition as a call of the function `may_sign_in` of the database, for statements that rarely need it
- * and tables that are not distributed. Postgres sets up each subquery in every execution, but a function only when it is
- * called: as a subquery, CompleteLogin costs 5 % more for applications that are not restricted.
- */
-export function callMaySignIn(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
-  return sql`may_sign_in(${applicationId}, ${userId}, ${p.instant('now')})`;
-}
-
 /** Returns the condition that the application is restricted, and that the user may not enter it. */
 export function isRefused(applicationId: SQLWrapper, userId: SQLWrapper): SQL {
   return sql`(select a.restrict_access from applications a where a.id = ${applicationId}) and not ${hasAccess(applicationId, userId)}`;

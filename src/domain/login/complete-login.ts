@@ -14,7 +14,7 @@ import { IMPERSONATION, type SignInMethod } from '../tokens/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { spellingsOf } from '../users/same-email.ts';
 import { acceptInvitation, noteEntryOnBehalf } from './accept-invitation.ts';
-import { COMPLETED_INTENT, completedIntent, isUnrestricted, laterThanCutoffs } from './completed-intent.ts';
+import { COMPLETED_INTENT, completedIntent, laterThanCutoffs } from './completed-intent.ts';
 import { requireOpenIntent } from './login-intent.ts';
 import { isProvedUser, isUserById, type ProofParameters, type Proved, requireAccess } from './proved-user.ts';
 
@@ -112,7 +112,7 @@ async function completeOrRefuse(
   if (parameters.onBehalfBy !== null && isFresh) throw new ServiceError('SIGN_IN_NOT_FRESH');
   if (parameters.assurance < requiredAssurance) throw new ServiceError('ASSURANCE_NOT_MET');
   if (restrictAccess) {
-    const [completed] = (await call.run(completeRestrictedIntent, { ...parameters, applicationId })) ?? [];
+    const [completed] = await call.run(completeRestrictedIntent, { ...parameters, applicationId });
     if (completed) return completed;
     await requireAccess(call, { ...parameters, applicationId });
   }
@@ -174,15 +174,13 @@ const ofUser = (isProved: SQL) => ({
 
 const completion = (name: string, user: ReturnType<typeof ofUser>) => statement(name, COMPLETED_INTENT)`
   with ${completedIntent(user)}
-  select * from completed`.ifDistributed`
-  with ${completedIntent({ ...user, access: isUnrestricted })}
   select * from completed`;
 
 /** Another page proves nothing to Usher. Postgres sets up every look-up of a statement, also one that it does not run. */
 const completeIntent = completion('complete_login_intent', ofUser(isUserById));
 const completeIntentByProof = completion('complete_login_intent_by_proof', ofUser(isProvedUser));
 
-/** Where tables are distributed, it takes the ID of the application to find out whom the operator has let in. */
-const completeRestrictedIntent = statement('complete_restricted_login_intent', COMPLETED_INTENT).ifDistributed`
+/** It takes the ID of the application to find out whom the operator has let in: tables may be distributed. */
+const completeRestrictedIntent = statement('complete_restricted_login_intent', COMPLETED_INTENT)`
   with ${accessByCtes.ctes}, ${completedIntent({ ...ofUser(isProvedUser), access: accessByCtes.condition })}
   select * from completed`;

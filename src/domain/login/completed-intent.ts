@@ -4,7 +4,6 @@ import { loginIntents } from '../../database/schema/intent-schema.ts';
 import { applications } from '../../database/schema/schema.ts';
 import { statementInstant } from '../../database/sql/instants.ts';
 import { nullable, p, t } from '../../database/sql/template.ts';
-import { callMaySignIn } from '../access/has-access.ts';
 import { auditEvent } from '../audit/audit-event.ts';
 import { hasInvitation } from './accept-invitation.ts';
 
@@ -41,19 +40,15 @@ export const originAssignments = sql`browser_digest = ${p.bytes('browserDigest')
 /** The lowest level that completes the intent `i` of the application `a`: a login may raise it, never lower it. */
 export const requiredAssurance = sql`greatest(i.required_assurance, a.required_assurance)`;
 
-/** The `access` of `completedIntent` where nobody has access, or it is not known who has. */
-export const isUnrestricted = sql`not a.restrict_access`;
-
 /**
- * Returns two CTEs: `completed` completes an open intent of an existing application if the condition holds, the user may
- * enter the application, and the level of the sign-in suffices, and `audit` records that. `completedAt` is an instant of
- * Postgres, because cut-offs are, with which it is compared.
+ * Returns two CTEs: `completed` completes an open intent of an existing application if the condition holds, the level of
+ * the sign-in suffices, and the application lets everybody in, unless `access` says whom. `audit` records that.
+ * `completedAt` is an instant of Postgres, because cut-offs are, with which it is compared.
  * Parameters: all of `HowSignedIn`, loginIntentId, userId, now, instant.
  */
 export function completedIntent({
   condition,
-  // Of the intent: of `a`, Postgres may ask it for every application when it reads few of them whole.
-  access = sql`(${isUnrestricted} or ${callMaySignIn(sql`i.application_id`, p.uuid('userId'))})`,
+  access = sql`not a.restrict_access`,
   completedAt = statementInstant,
   authenticatedAt = sql`i.authenticated_at`,
   assurance = sql`1`,

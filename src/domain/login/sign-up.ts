@@ -8,7 +8,7 @@ import type { Call } from '../core/call.ts';
 import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { isEmailTaken, spellingsOf } from '../users/same-email.ts';
 import { answerLogin, type Completion, type HowSignedIn } from './complete-login.ts';
-import { COMPLETED_INTENT, completedIntent, isUnrestricted } from './completed-intent.ts';
+import { COMPLETED_INTENT, completedIntent } from './completed-intent.ts';
 import type { SignUpRules } from './sign-up-rules.ts';
 
 /**
@@ -82,8 +82,6 @@ const insertUserAndComplete = statement('sign_up', COMPLETED_INTENT)`
     from created where ${p.text('issuer')} is not null
   ), ${completedIntent({
     condition: sql`exists (select 1 from created)`,
-    // Nobody has let the new user in.
-    access: isUnrestricted,
     authenticatedAt: p.instant('authenticatedAt'),
   })}
   select * from completed`;

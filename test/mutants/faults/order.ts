@@ -4,7 +4,7 @@ import type { Fault } from '../fault.ts';
 export const ORDER_FAULTS: readonly Fault[] = [
   {
     what: 'Everybody enters a restricted application by code',
-    find: "access = sql`(${isUnrestricted} or ${callMaySignIn(sql`i.application_id`, p.uuid('userId'))})`,",
+    find: 'access = sql`not a.restrict_access`,',
     replace: 'access = sql`true`,',
     test: 'test/login-page/restricted-access.test.ts',
     title: /by code.*is neither/,
@@ -133,8 +133,8 @@ export const ORDER_FAULTS: readonly Fault[] = [
     what: 'An invitation lets in until its job has come',
     find: 'v.expires_at <= ${now})`',
     replace: "v.expires_at <= ${now} - interval '1 day')`",
-    test: 'test/domain/access/has-access.test.ts',
-    title: /may_sign_in is the condition/,
+    test: 'test/integration/contract/invitations.test.ts',
+    title: /lets nobody in once it has expired/,
   },
   {
     what: 'A sign-in on behalf of a user accepts the invitation',

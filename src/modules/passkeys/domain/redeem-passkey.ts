@@ -12,12 +12,7 @@ import { check, text, type Unchecked, uuid } from '../../../domain/core/validati
 import { acceptInvitation } from '../../../domain/login/accept-invitation.ts';
 import type { EmailLoginParts } from '../../../domain/login/complete-email-login.ts';
 import { answerLogin, type Completion } from '../../../domain/login/complete-login.ts';
-import {
-  COMPLETED_INTENT,
-  completedIntent,
-  isUnrestricted,
-  laterThanCutoffs,
-} from '../../../domain/login/completed-intent.ts';
+import { COMPLETED_INTENT, completedIntent, laterThanCutoffs } from '../../../domain/login/completed-intent.ts';
 import { requireOpenIntent } from '../../../domain/login/login-intent.ts';
 import { noteSignIn } from '../../../domain/login/note-sign-in.ts';
 import { NOTHING_PROVED, requireAccess } from '../../../domain/login/proved-user.ts';
@@ -85,8 +80,8 @@ export async function redeemPasskey(
     method: METHOD,
     now: call.now,
   };
-  const ofAllowed = restrictAccess && (await call.run(completeRestricted, { ...parameters, applicationId }));
-  const [intent] = ofAllowed || (await call.run(completeWithPasskey, parameters));
+  const complete = restrictAccess ? completeRestricted : completeWithPasskey;
+  const [intent] = await call.run(complete, { ...parameters, applicationId });
   if (!intent) {
     const { branding, requiredAssurance } = await requireOpenIntent(call, loginIntentId);
     const suffices = assurance >= requiredAssurance;
@@ -157,11 +152,8 @@ const ofPasskey = {
 
 const completeWithPasskey = statement('complete_passkey_login', COMPLETED_INTENT)`
   with ${used}, ${completedIntent(ofPasskey)}
-  select * from completed`.ifDistributed`
-  with ${used}, ${completedIntent({ ...ofPasskey, access: isUnrestricted })}
   select * from completed`;
 
-/** As in `completeLogin`, where tables are distributed. */
-const completeRestricted = statement('complete_restricted_passkey_login', COMPLETED_INTENT).ifDistributed`
+const completeRestricted = statement('complete_restricted_passkey_login', COMPLETED_INTENT)`
   with ${used}, ${accessByCtes.ctes}, ${completedIntent({ ...ofPasskey, access: accessByCtes.condition })}
   select * from completed`;
