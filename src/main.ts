@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { loadEnvFile } from 'node:process';
-import { pipeline } from 'node:stream/promises';
 import type { Logger } from 'pino';
 import { type Config, readDatabaseSettings } from './config/config.ts';
 import { readSettingFile } from './config/files.ts';
@@ -68,13 +67,9 @@ async function runCommand(name: string, given: readonly string[]): Promise<void>
   const run = ofModules[name];
   // The first parameter is the configuration.
   const most = run ? run.length - 1 : 0;
-  if (given.length > most)
-    throw new Error(
-      `${name} takes ${most === 0 ? 'no argument' : `${most} ${most === 1 ? 'argument' : 'arguments'} at most`}`,
-    );
+  if (given.length > most) throw new Error(`${name} takes ${most === 0 ? 'no argument' : `${most} argument at most`}`);
   if (!run) return void (await own[name as keyof typeof own]());
-  const output = await run(readEnvironment(), ...given);
-  await pipeline(typeof output === 'string' ? [output] : output, process.stdout, { end: false });
+  process.stdout.write(await run(readEnvironment(), ...given));
 }
 
 async function serve(): Promise<void> {

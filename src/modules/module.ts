@@ -28,10 +28,8 @@ export interface Module<ItsConfig = Config> extends ModuleSettings {
   createPageOffer?(config: ItsConfig, setup: PageSetup): PageOffer;
   /** Writes its part of `gen`, for `npm run generate`. `procedures` are those of Usher with its modules. */
   generate?(procedures: Procedures): Promise<void>;
-  /** Commands of `src/start.js`, by name. Each returns its output, also in parts. @throws Error of one line */
-  readonly commands?: Readonly<
-    Record<string, (config: ItsConfig, ...given: string[]) => Promise<string | AsyncIterable<string>>>
-  >;
+  /** Commands of `src/start.js`, by name. Each returns its output. @throws Error of one line */
+  readonly commands?: Readonly<Record<string, (config: ItsConfig, ...given: string[]) => Promise<string>>>;
 }
 
 export interface PageSetup {

@@ -10,7 +10,6 @@ import { passkeysModule } from './passkeys/module.ts';
 import { providersModule } from './providers/module.ts';
 import { referenceModule } from './reference/module.ts';
 import { rememberedSignInsModule } from './remembered-sign-ins/module.ts';
-import { userTransferModule } from './user-transfer/module.ts';
 import { walletsModule } from './wallets/module.ts';
 
 /**
@@ -27,7 +26,6 @@ const LIST = [
   walletsModule,
   providersModule,
   rememberedSignInsModule,
-  userTransferModule,
 ] as const;
 
 /** The settings of the core and of every module. */

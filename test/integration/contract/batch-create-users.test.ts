@@ -1,4 +1,4 @@
-/** BatchCreateUsers. What a line may have, and the rules of conflicts: test/integration/modules/user-transfer/users.test.ts. */
+/** BatchCreateUsers. What a line may have, and the rules of conflicts: test/integration/contract/import-users.test.ts. */
 import { randomUUID } from 'node:crypto';
 import { Code } from '@connectrpc/connect';
 import { afterAll, describe, expect, test } from 'vitest';

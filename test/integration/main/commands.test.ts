@@ -25,8 +25,7 @@ test.each([
   ['migrate takes no argument', 'migrate', {}, 'now'],
   ['distribute takes no argument', 'distribute', {}, '--force'],
   ['console takes 1 argument at most', 'console', {}, 'ada@example.com', 'eve@example.com'],
-  ['convert-users takes 2 arguments at most', 'convert-users', {}, 'auth0', 'users', 'more'],
-  ['There is no command --help, but migrate, distribute, console, convert-users', '--help', {}],
+  ['There is no command --help, but migrate, distribute, console', '--help', {}],
   ['There is no command constructor, but migrate', 'constructor', {}],
   [
     'DATA_DIR cannot be used: ENOENT: no such file or directory',

@@ -2,9 +2,8 @@
  * Rows of `auth.users` of Supabase, as CSV or JSON, with those of `auth.identities` in a column `identities`, and what
  * `auth.admin.listUsers` returns.
  */
-import type { Product } from './product.ts';
 import { formatOf, type Row, readCsv, readJson } from './read-export.ts';
-import { asList, has, isTrue, toObject, toValue } from './to-user-line.ts';
+import { asList, has, isTrue, type Product, toObject, toValue } from './to-user-line.ts';
 
 /** Sign-ins with Supabase itself. */
 const OWN = ['email', 'phone'];

@@ -2,10 +2,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { convertUsers } from '../../../../src/modules/user-transfer/convert/convert-users.ts';
-import { createDirectory } from '../../../support/directory.ts';
-import { runCommand } from '../../../support/run-command.ts';
-import { ADMIN_KEY, adminClient, startTestService } from '../../../support/service.ts';
+import { createDirectory } from '../../support/directory.ts';
+import { runShell } from '../../support/process.ts';
+import { ADMIN_KEY, adminClient, startTestService } from '../../support/service.ts';
+import { convertUsers } from './convert-users.ts';
 
 const secrets = { clientId: 'c', clientSecret: 's', trustEmail: false, emailDomains: [] };
 const loginProviders = [
@@ -214,30 +214,25 @@ test.each([
   ['supabase', 'id,email\n1,ada@example.com\n', 'The CSV has no column email_confirmed_at'],
   ['clerk', 'id,primary_email_address\n1,"ada@example.com\n', 'A quote in the CSV does not end'],
   ['clerk', '', 'The file is empty'],
-  ['constructor', '', 'Usage: convert-users auth0|keycloak|supabase|firebase|clerk <file>'],
+  [
+    'constructor',
+    '',
+    'Usage: node src/run.js test/examples/convert-users/main.ts auth0|keycloak|supabase|firebase|clerk <file>',
+  ],
 ])('%s of %j is refused in one line', async (product, content, message) => {
   const path = join(await createDirectory(), 'export');
   await writeFile(path, content);
   await expect(convert(product, path)).rejects.toThrow(message);
 });
 
-test('the command exits with 1 if it has read no user', async () => {
-  const path = join(await createDirectory(), 'export');
-  await writeFile(path, '{"Id":"auth0|1"}\n');
-  expect(await runCommand('convert-users', {}, 'auth0', path)).toEqual({
-    exitCode: 1,
-    stdout: '',
-    stderr: 'usher: The file has no user to convert, left out: passwords: 1, users without a valid address: 1\n',
-  });
-});
-
-test('the command writes lines to standard output, and counts without values to standard error', async () => {
-  const { exitCode, stdout, stderr } = await runCommand('convert-users', {}, 'clerk', pathOf('clerk.csv'));
+test('the script writes lines to standard output, and counts without values to standard error', async () => {
+  const run = (file: string) => runShell(`node src/run.js test/examples/convert-users/main.ts clerk ${file}`);
+  const { exitCode, stdout, stderr } = await run(pathOf('clerk.csv'));
   expect({ exitCode, lines: stdout.trim().split('\n').length }).toEqual({ exitCode: 0, lines: 2 });
-  expect(stderr).toMatch(/^usher: users converted: 2, left out: [\w :,]+\n$/);
-  expect(await runCommand('convert-users', {}, 'clerk', 'missing.csv')).toMatchObject({
+  expect(stderr).toMatch(/^users converted: 2, left out: [\w :,]+\n$/);
+  expect(await run('missing.csv')).toMatchObject({
     exitCode: 1,
     stdout: '',
-    stderr: expect.stringMatching(/^usher: .*no such file.*\n$/),
+    stderr: expect.stringMatching(/^.*no such file.*\n$/),
   });
 });

@@ -2,9 +2,8 @@
  * The files of Auth0: an export job of the Management API, a user per line as JSON or CSV; the export extension, which
  * writes the same with titles such as `Email Verified`; and the array of `GET /api/v2/users`.
  */
-import type { Product } from './product.ts';
 import { formatOf, type Row, readCsv, readJson, readJsonLines } from './read-export.ts';
-import { asList, has, isTrue, joinNames, toObject, toValue } from './to-user-line.ts';
+import { asList, has, isTrue, joinNames, type Product, toObject, toValue } from './to-user-line.ts';
 
 /** Connections of Auth0 itself. */
 const OWN = ['auth0', 'email', 'sms'];

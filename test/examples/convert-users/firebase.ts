@@ -1,7 +1,6 @@
 /** The file of `firebase auth:export users.json`, and what `listUsers` of the Admin SDK returns. */
-import type { Product } from './product.ts';
 import { readJson } from './read-export.ts';
-import { asList, has, toObject } from './to-user-line.ts';
+import { asList, has, type Product, toObject } from './to-user-line.ts';
 
 /** Sign-ins with Firebase itself. */
 const OWN = ['password', 'phone', 'emailLink'];

@@ -1,8 +1,7 @@
 /** The export of a realm of Keycloak with its users, or one of its files of users. */
-import { isObject } from '../../../encoding/json.ts';
-import type { Product } from './product.ts';
+import { isObject } from '../../../src/encoding/json.ts';
 import { readJson } from './read-export.ts';
-import { asList, has, joinNames, toObject } from './to-user-line.ts';
+import { asList, has, joinNames, type Product, toObject } from './to-user-line.ts';
 
 const CREDENTIALS: Readonly<Record<string, string>> = {
   password: 'passwords',

@@ -1,7 +1,6 @@
 /** The CSV that the dashboard of Clerk exports. It has no identities and no metadata. */
-import type { Product } from './product.ts';
 import { readCsv } from './read-export.ts';
-import { joinNames } from './to-user-line.ts';
+import { joinNames, type Product } from './to-user-line.ts';
 
 export const clerk: Product = {
   read: (path) => readCsv(path, 'primary_email_address'),

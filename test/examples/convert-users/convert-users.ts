@@ -1,11 +1,10 @@
-/** `convert-users`: makes lines for `POST /admin/users.jsonl` of the export of another product. */
+/** Makes lines for `POST /admin/users.jsonl` of the export of another product. */
 import { auth0 } from './auth0.ts';
 import { clerk } from './clerk.ts';
 import { firebase } from './firebase.ts';
 import { keycloak } from './keycloak.ts';
-import type { Product } from './product.ts';
 import { supabase } from './supabase.ts';
-import { has, toUserLine } from './to-user-line.ts';
+import { has, type Product, toUserLine } from './to-user-line.ts';
 
 const PRODUCTS: Readonly<Record<string, Product>> = { auth0, keycloak, supabase, firebase, clerk };
 
@@ -20,7 +19,10 @@ export async function* convertUsers(
   report: (line: string) => void,
 ): AsyncGenerator<string> {
   const product = name !== undefined && Object.hasOwn(PRODUCTS, name) && PRODUCTS[name];
-  if (!product || !path) throw new Error(`Usage: convert-users ${Object.keys(PRODUCTS).join('|')} <file>`);
+  if (!product || !path)
+    throw new Error(
+      `Usage: node src/run.js test/examples/convert-users/main.ts ${Object.keys(PRODUCTS).join('|')} <file>`,
+    );
   let users = 0;
   const dropped = new Map<string, number>();
   const drop = (what: string) => dropped.set(what, (dropped.get(what) ?? 0) + 1);

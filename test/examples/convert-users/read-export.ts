@@ -1,7 +1,7 @@
 /** Reads exports of other products. Errors have one line, and quote nothing of the file: it holds personal data. */
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { isObject, parseObject } from '../../../encoding/json.ts';
+import { isObject, parseObject } from '../../../src/encoding/json.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 

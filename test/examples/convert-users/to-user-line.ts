@@ -1,15 +1,24 @@
 /** Makes a line for the import of what a product knows of a user, and counts what Usher does not take. */
-import { readStoredInstant } from '../../../database/schema/column-types.ts';
-import type { Rule } from '../../../domain/core/rule.ts';
-import { groupRules } from '../../../domain/groups/group.ts';
-import { attributesRule } from '../../../domain/users/attributes.ts';
-import { profileRules } from '../../../domain/users/user.ts';
-import { isInRange } from '../../../encoding/instants.ts';
-import { isObject, parseObject } from '../../../encoding/json.ts';
+import { readStoredInstant } from '../../../src/database/schema/column-types.ts';
+import type { Rule } from '../../../src/domain/core/rule.ts';
+import { groupRules } from '../../../src/domain/groups/group.ts';
+import { attributesRule } from '../../../src/domain/users/attributes.ts';
+import { profileRules } from '../../../src/domain/users/user.ts';
+import { isInRange } from '../../../src/encoding/instants.ts';
+import { isObject, parseObject } from '../../../src/encoding/json.ts';
 import type { Row } from './read-export.ts';
 
 /** Counts things that are left out, by their plural. */
 export type Drop = (what: string) => void;
+
+/** A product that users come from. */
+export interface Product {
+  read(path: string): AsyncIterable<Row>;
+  /** The fields of a row that `toUser` looks at, or that say nothing of the user. All others are counted as left out. */
+  readonly fields: readonly string[];
+  /** Returns undefined for what is no user. */
+  toUser(row: Row, drop: Drop): FoundUser | undefined;
+}
 
 export interface FoundUser {
   readonly externalId: unknown;
