@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 /** Folders of tests that `npm test` leaves out. `--mode` and the name of one runs it. A path that somebody names is run anyway. */
-const TIERS = ['integration', 'robustness', 'lab'];
+const TIERS = ['integration', 'plans', 'robustness', 'lab'];
 
 export default defineConfig(({ mode }) => {
   const named = process.argv.filter((argument) => argument.startsWith('test/'));
@@ -19,6 +19,7 @@ export default defineConfig(({ mode }) => {
   };
   const folder = folders[mode];
   const isRobustness = folder === 'robustness' || isIn('robustness') || isIn('lab');
+  const records = ['test', 'integration'].includes(mode) && !isRobustness && !isIn('plans');
   const others = isOnCitus ? ['robustness', 'lab/{bench,histories}'] : folder || named.length > 0 ? [] : TIERS;
   return {
     // Examples import the package as applications do.
@@ -32,7 +33,7 @@ export default defineConfig(({ mode }) => {
       include: [`test/${folder ? `${folder}/` : ''}**/*.test.ts`],
       exclude: ['**/node_modules/**', ...others.map((name) => `test/${name}/**`)],
       globalSetup: [...(isRobustness ? ['test/packages/install-packages.ts'] : []), 'test/support/postgres.ts'],
-      setupFiles: ['test/support/end-of-file.ts'],
+      setupFiles: ['test/support/end-of-file.ts', ...(records ? ['test/support/record-statements.ts'] : [])],
       provide: { isSoak },
       // Each worker loads and warms up the code anew, for some 12 s of CPU: it pays where tests wait more than they work.
       maxWorkers: mode === 'integration' ? 4 : mode === 'robustness' ? 3 : mode === 'cluster' && !isOnCitus ? 2 : 1,

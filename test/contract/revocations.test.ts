@@ -46,7 +46,10 @@ async function afterEntry({ tenant, user }: SignedIn, end: (groupId: string) => 
   const applicationId = tenant.id;
   const { groupId } = (await admin.createGroup({ name: randomUUID() })).group ?? { groupId: '' };
   await admin.addGroupMember({ groupId, userId: user.id });
-  await admin.setGroupAccess({ groupId, applicationId, allowsAccess: true });
+  // The group lets its members into another application, too.
+  const { id: otherId } = await createTenant(service, { restrictAccess: true });
+  for (const id of [applicationId, otherId])
+    await admin.setGroupAccess({ groupId, applicationId: id, allowsAccess: true });
   await admin.updateApplication({ applicationId, restrictAccess: true });
   const { sessions } = clientsOf(service, tenant);
   expect((await sessions.listSessions({ userId: user.id })).sessions).toHaveLength(1);

@@ -1,16 +1,14 @@
-/** Starts after a kill, in a clone, on ports that cannot be used, and with a demo whose file is spoiled. */
+/** Starts after a kill, in a clone, and on ports that cannot be used. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.ts';
 import { openDatabase } from '../support/database.ts';
-import { openDemoFixture } from '../support/demo-fixture.ts';
-import { demoOf } from '../support/demo-of.ts';
 import { createDirectory } from '../support/directory.ts';
 import { type Dump, dumpTables } from '../support/dump.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
@@ -238,29 +236,12 @@ test.each([...UNUSABLE_PORTS, ...quickOrLong([], UNUSABLE_FOR_OTHER_REASONS)])(
   },
 );
 
-const OF_ANOTHER_DATABASE = JSON.stringify({ applicationId: randomUUID(), userId: randomUUID(), redirectUris: [] });
-
-test.each<[string, (file: string) => Promise<void>]>([
-  ['works if its file is of a version without a second application', dropCafe],
-  ['is created again if its file was truncated', (file) => truncate(file, 20)],
-  ['is created again if its file is of another database', (file) => writeFile(file, OF_ANOTHER_DATABASE)],
-])('at the next start, the demo %s', async (_, spoil) => {
-  await using fixture = await openDemoFixture();
-  await spoil(join(fixture.dataDir, 'demo.json'));
-  const service = await fixture.startAgain();
-  const { email } = demoOf(service);
-  const browser = await signInToDemo(service, email, async () => fixture.mailbox.codeFor(email));
-  const { location: second = '' } = await browser.submit(await browser.open('/demo/cafe'), '/demo/cafe/login');
-  const offer = new URL(second);
-  expect((await browser.open(offer.pathname + offer.search)).body).toContain('action="/login/continue"');
-});
-
-/** Signs the user of the demo in by code, and returns the browser. */
+/** Signs the user of the demo in by code. */
 async function signInToDemo(
   service: { readonly url: string },
   email: string,
   readCode: () => Promise<string>,
-): Promise<LoginBrowser> {
+): Promise<void> {
   const browser = new LoginBrowser({ url: atLoopback(service) });
   const { location: login = '' } = await browser.submit(await browser.open('/demo'), '/demo/login');
   const { pathname, search } = new URL(login);
@@ -268,18 +249,11 @@ async function signInToDemo(
   const { location = '' } = await browser.submit(codePage, '/login/code', { code: await readCode() });
   const callback = new URL(location);
   expect((await browser.open(callback.pathname + callback.search)).heading).toBe('Hello, Ada Lovelace');
-  return browser;
 }
 
 /** The demo sends browsers at localhost to the place where sign-ins return to. */
 function atLoopback({ url }: { readonly url: string }): string {
   return url.replace('localhost', '127.0.0.1');
-}
-
-async function dropCafe(file: string): Promise<void> {
-  const { cafe, ...others } = JSON.parse(await readFile(file, 'utf8'));
-  expect(cafe.applicationName).toBe('Café');
-  await writeFile(file, JSON.stringify(others));
 }
 
 /** Copies what `npm start` needs, Node included. */

@@ -17,8 +17,10 @@ export interface ExplainedStatement {
   readonly sql: string;
   /** Those of the first time. */
   readonly parameters: PlaceholderValues;
-  readonly plans: Readonly<Partial<Record<PlanMode, PlanNode>>>;
+  readonly plans: Plans;
 }
+
+export type Plans = Readonly<Partial<Record<PlanMode, PlanNode>>>;
 
 interface ExplainSettings {
   /** Of `explain`. */
@@ -53,6 +55,7 @@ export class StatementExplainer implements Disposable {
   readonly #seen = new Map<Statement<unknown>, Promise<void>>();
   readonly #sql: TestDatabase['sql'];
   readonly #settings: ExplainSettings;
+  #count = 0;
   /** Builds statements and sends none. */
   readonly #db = drizzle.mock();
   readonly #run: MockInstance<Database['run']>;
@@ -91,9 +94,11 @@ export class StatementExplainer implements Disposable {
     const values = parameters.length > 0 ? `(${parameters.map(toLiteral).join(', ')})` : '';
     return this.#sql
       .begin(async (transaction) => {
-        await transaction.unsafe(`set local plan_cache_mode = ${mode}; prepare explained as ${sql}`);
-        const [row] = await transaction.unsafe(`explain (${this.#settings.options}) execute explained${values}`);
-        await transaction.unsafe('deallocate explained');
+        // An error would leave it prepared.
+        const name = `explained_${this.#count++}`;
+        await transaction.unsafe(`set local plan_cache_mode = ${mode}; prepare ${name} as ${sql}`);
+        const [row] = await transaction.unsafe(`explain (${this.#settings.options}) execute ${name}${values}`);
+        await transaction.unsafe(`deallocate ${name}`);
         throw new RolledBack(row?.['QUERY PLAN'][0].Plan);
       })
       .catch((outcome) => {
@@ -147,7 +152,7 @@ export function readsOf(node: PlanNode | undefined): { type: string; table: stri
  * Returns whether Postgres makes a plan at each execution, instead of once: if the one for all parameters costs more than
  * those for each, planning included. See `choose_custom_plan` of Postgres.
  */
-export function isPlannedAnew({ plans }: ExplainedStatement): boolean {
+export function isPlannedAnew({ plans }: Pick<ExplainedStatement, 'plans'>): boolean {
   const { force_custom_plan: custom, force_generic_plan: generic } = plans;
   if (!custom || !generic) throw new Error('Both plans must be known');
   const planning = PLANNING_COST_OF_TABLE * (new Set(readsOf(custom).map(({ table }) => table)).size + 1);

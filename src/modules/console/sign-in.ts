@@ -201,7 +201,7 @@ function sendSignInCard(
 }
 
 /** Makes passkeys that the user adds after this login count in full, because a printed link proves who it is. */
-export async function vouchForOperator(
+async function vouchForOperator(
   { run }: Call,
   login: { readonly loginIntentId: string; readonly userId: string },
 ): Promise<void> {
@@ -215,7 +215,7 @@ const storeVoucher = statement('vouch_for_operator')`
  * Returns whether the passkey of this sign-in opens the console for an operator who must sign in with one. A young one
  * does not: whoever reads the operator's e-mails could have added it.
  */
-export async function countsForOperators(
+async function countsForOperators(
   { run, now }: Call,
   { userId, loginIntentId }: { readonly userId: string; readonly loginIntentId: string },
 ): Promise<boolean> {

@@ -41,7 +41,7 @@ const TIMEOUT_MS = 5_000;
 const PEER = { ipAddress: '127.0.0.1', userAgent: 'Usher demo' };
 
 /** Signs the demo's user in for each page, because auth tokens and sessions last only 15 minutes. */
-export async function makeExampleValues(
+async function makeExampleValues(
   { apiKey, applicationId, applicationName, clientId, eventIds, redirectUri, redirectUris, userId, webhookId }: Demo,
   parts: DemoParts,
 ): Promise<Readonly<Record<string, string>>> {

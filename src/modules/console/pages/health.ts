@@ -153,7 +153,7 @@ async function succeeds(work: Promise<unknown>): Promise<boolean> {
 const JOURNAL = new URL('../../../../drizzle/meta/_journal.json', import.meta.url);
 
 /** Returns how many migrations this version has, and how many of them the database lacks. */
-export async function readMigrations({ run }: Pick<Call, 'run'>): Promise<{ known: number; pending: number }> {
+async function readMigrations({ run }: Pick<Call, 'run'>): Promise<{ known: number; pending: number }> {
   const { entries }: { entries: { when: number }[] } = JSON.parse(await readFile(JOURNAL, 'utf8'));
   const [last] = await run(selectLastMigration, {});
   const pending = entries.filter(({ when }) => when > Number(last?.createdAt ?? -1)).length;

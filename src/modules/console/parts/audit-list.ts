@@ -164,7 +164,7 @@ interface Name {
 type Names = ReadonlyMap<string, Name>;
 
 /** Returns the names of the IDs: those of people, applications, keys and groups, and the URLs of webhooks. One statement reads all. */
-export async function readNames({ run }: Pick<Call, 'run'>, ids: Readonly<Record<Named, ReadonlySet<string>>>) {
+async function readNames({ run }: Pick<Call, 'run'>, ids: Readonly<Record<Named, ReadonlySet<string>>>) {
   const { user, application, key, webhook, group } = ids;
   const [users, applications, keys, webhooks, groups] = [user, application, key, webhook, group].map((set) => [...set]);
   const rows = await run(selectNames, { users, applications, keys, webhooks, groups });

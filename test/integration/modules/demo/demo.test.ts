@@ -1,3 +1,6 @@
+import { randomUUID } from 'node:crypto';
+import { readFile, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SESSION_IDLE_SECONDS } from '../../../../src/modules/demo/applications.ts';
 import { MINUTE } from '../../../support/clock.ts';
@@ -204,3 +207,33 @@ it('the demo names the ways to sign in that there are', async () => {
   expect(text).toContain('With a code.');
   expect(text).not.toMatch(/passkey|wallet/);
 });
+
+const OF_ANOTHER_DATABASE = JSON.stringify({ applicationId: randomUUID(), userId: randomUUID(), redirectUris: [] });
+
+it.each<[string, (file: string) => Promise<void>]>([
+  ['works if its file is of a version without a second application', dropCafe],
+  ['is created again if its file was truncated', (file) => truncate(file, 20)],
+  ['is created again if its file is of another database', (file) => writeFile(file, OF_ANOTHER_DATABASE)],
+])('at the next start, the demo %s', async (_, spoil) => {
+  await using spoiled = await openDemoFixture();
+  await spoil(join(spoiled.dataDir, 'demo.json'));
+  const again = await spoiled.startAgain();
+  const browser = new LoginBrowser({ url: again.url.replace('localhost', '127.0.0.1') });
+  const follow = ({ location = '' }: LoginPage) => {
+    const { pathname, search } = new URL(location);
+    return browser.open(pathname + search);
+  };
+  const { email } = demoOf(again);
+  const page = await follow(await browser.submit(await browser.open('/demo'), '/demo/login'));
+  const codePage = await browser.submit(page, '/login/email', { email });
+  const home = await follow(await browser.submit(codePage, '/login/code', { code: spoiled.mailbox.codeFor(email) }));
+  expect(home.heading).toBe('Hello, Ada Lovelace');
+  const offer = await follow(await browser.submit(await browser.open('/demo/cafe'), '/demo/cafe/login'));
+  expect(offer.body).toContain('action="/login/continue"');
+});
+
+async function dropCafe(file: string): Promise<void> {
+  const { cafe, ...others } = JSON.parse(await readFile(file, 'utf8'));
+  expect(cafe.applicationName).toBe('Café');
+  await writeFile(file, JSON.stringify(others));
+}

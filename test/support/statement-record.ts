@@ -1,0 +1,35 @@
+/** The statements that test files have sent in their last run. `npm test` and `npm run test:integration` write it. */
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+export interface RecordedStatement {
+  /** As `statement('name')` and `.prepare('name')` have it. */
+  readonly name: string;
+  /** Of a statement with forms, of which each is recorded. */
+  readonly layout: string | undefined;
+  readonly sql: string;
+  /** The columns of a template's rows, with their types. */
+  readonly columns: Readonly<Record<string, string>> | undefined;
+  readonly names: readonly (string | null)[];
+  /** As Postgres gets them. */
+  readonly values: readonly (string | null)[];
+}
+
+export const REPOSITORY = join(import.meta.dirname, '../..');
+
+/** Has a file for each test file, with a line for each statement. */
+export const RECORD = join(REPOSITORY, 'node_modules/.cache/statements');
+
+/** Returns an execution of each statement, the same in every run: that of the first test file by path. */
+export async function readRecord(): Promise<readonly RecordedStatement[]> {
+  const names = (await readdir(RECORD)).filter((name) => existsSync(join(REPOSITORY, decodeURIComponent(name)))).sort();
+  const texts = await Promise.all(names.map((name) => readFile(join(RECORD, name), 'utf8')));
+  const statements = texts.flatMap((text) =>
+    text
+      .split('\n')
+      .filter(Boolean)
+      .map((line): RecordedStatement => JSON.parse(line)),
+  );
+  return [...new Map(statements.reverse().map((each) => [`${each.name} ${each.sql}`, each])).values()];
+}
