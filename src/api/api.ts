@@ -4,7 +4,6 @@ import type { CreateIntrospection, IntrospectToken } from '../domain/grants/toke
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
 import { MessageFeeds } from '../domain/messages/message-feeds.ts';
 import { LiveSessions } from '../domain/sessions/live-sessions.ts';
-import type { StreamContext } from '../http/http-context.ts';
 import { Admission } from './admission.ts';
 import { createWatchStream } from './handlers/watch-stream.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
@@ -17,9 +16,7 @@ import { createUserImport } from './operations/import-users.ts';
 import type { Readiness } from './operations/readiness.ts';
 import { Pipeline, type PipelineParts } from './pipeline.ts';
 import { createRestHandler } from './rest/rest.ts';
-import { createConnectEdge } from './rpc/connect-edge.ts';
-import { createConnectUnaryEdge } from './rpc/connect-unary.ts';
-import { createGrpcUnaryEdge } from './rpc/grpc-unary.ts';
+import { createRpcEdge } from './rpc/rpc.ts';
 import type { ServiceParts } from './service-parts.ts';
 import { createProcedures } from './services.ts';
 
@@ -63,9 +60,8 @@ export function createApi(parts: ApiParts) {
   const serviceParts = { ...parts, codeKeys, health, introspectToken, liveSessions };
   const procedures = createProcedures(serviceParts);
   const feeds = new MessageFeeds(database, requestTimeoutMs);
-  const streams = [createWatchStream(feeds, { ...parts, admission, lookUps })];
-  const connect = createConnectEdge(procedures, pipeline, health, streams, parts);
-  const serveGrpc = createGrpcUnaryEdge(procedures, pipeline, logger);
+  const watchMessages = createWatchStream(feeds, { ...parts, admission, lookUps });
+  const rpcEdge = createRpcEdge(procedures, pipeline, { health, watchMessages }, parts);
   return {
     admissions: { api: admission, key_lookup: lookUps },
     exporter,
@@ -77,13 +73,12 @@ export function createApi(parts: ApiParts) {
     /** They are asked in this order. */
     handlers: [
       createRestHandler(procedures, pipeline, checkIns),
-      createConnectUnaryEdge(procedures, pipeline),
-      connect.handle,
+      rpcEdge.handle,
       createOperationsEndpoints(parts),
       createAuditLogExport({ ...parts, exporter }),
       createUserImport({ ...parts, onSignedOut }),
       createUserExport({ ...parts, exporter }),
     ],
-    handleStream: (context: StreamContext) => serveGrpc(context) || connect.resetStream(context),
+    handleStream: rpcEdge.handleStream,
   };
 }
