@@ -4,6 +4,7 @@ import type { CreateIntrospection, IntrospectToken } from '../domain/grants/toke
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
 import { MessageFeeds } from '../domain/messages/message-feeds.ts';
 import { LiveSessions } from '../domain/sessions/live-sessions.ts';
+import type { StreamContext } from '../http/http-context.ts';
 import { Admission } from './admission.ts';
 import { createWatchStream } from './handlers/watch-stream.ts';
 import { createOperationsEndpoints } from './operations/endpoints.ts';
@@ -16,7 +17,9 @@ import { createUserImport } from './operations/import-users.ts';
 import type { Readiness } from './operations/readiness.ts';
 import { Pipeline, type PipelineParts } from './pipeline.ts';
 import { createRestHandler } from './rest/rest.ts';
-import { createRpcEdge } from './rpc/rpc.ts';
+import { createConnectEdge } from './rpc/connect-edge.ts';
+import { createConnectUnaryEdge } from './rpc/connect-unary.ts';
+import { createGrpcUnaryEdge } from './rpc/grpc-unary.ts';
 import type { ServiceParts } from './service-parts.ts';
 import { createProcedures } from './services.ts';
 
@@ -60,8 +63,9 @@ export function createApi(parts: ApiParts) {
   const serviceParts = { ...parts, codeKeys, health, introspectToken, liveSessions };
   const procedures = createProcedures(serviceParts);
   const feeds = new MessageFeeds(database, requestTimeoutMs);
-  const watchMessages = createWatchStream(feeds, { ...parts, admission, lookUps });
-  const rpcEdge = createRpcEdge(procedures, pipeline, { health, watchMessages }, parts);
+  const streams = [createWatchStream(feeds, { ...parts, admission, lookUps })];
+  const connect = createConnectEdge(procedures, pipeline, health, streams, parts);
+  const serveGrpc = createGrpcUnaryEdge(procedures, pipeline, logger);
   return {
     admissions: { api: admission, key_lookup: lookUps },
     exporter,
@@ -73,12 +77,13 @@ export function createApi(parts: ApiParts) {
     /** They are asked in this order. */
     handlers: [
       createRestHandler(procedures, pipeline, checkIns),
-      rpcEdge.handle,
+      createConnectUnaryEdge(procedures, pipeline),
+      connect.handle,
       createOperationsEndpoints(parts),
       createAuditLogExport({ ...parts, exporter }),
       createUserImport({ ...parts, onSignedOut }),
       createUserExport({ ...parts, exporter }),
     ],
-    handleStream: rpcEdge.handleStream,
+    handleStream: (context: StreamContext) => serveGrpc(context) || connect.resetStream(context),
   };
 }

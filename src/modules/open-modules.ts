@@ -2,7 +2,7 @@ import type { WantedPort } from '../config/require-free-ports.ts';
 import { deriveKeys } from '../domain/crypto/derive-keys.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
-import type { PageOffer } from '../login-page/offer/page-offer.ts';
+import type { PageOffer } from '../login-page/page-offer.ts';
 import type { Core, Greeting, OpenedModule, PageSetup } from './module.ts';
 import { type FullConfig, MODULES } from './modules.ts';
 

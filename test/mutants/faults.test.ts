@@ -1,4 +1,4 @@
-/** `npm run test:mutants` plants the faults, before a release. That they still fit the code is seen at once. */
+/** `npm run test:lab -- faults` plants the faults, each night. That they still fit the code is seen at once. */
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { plantFault } from './fault.ts';

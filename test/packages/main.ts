@@ -1,4 +1,4 @@
-/** `npm run test:packages`: other scripts run it before what needs the packages of `test/package.json`. */
+/** Run before what needs the packages of `test/package.json`. */
 import { installPackages } from './install-packages.ts';
 
 try {

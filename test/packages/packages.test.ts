@@ -1,7 +1,6 @@
 /** Who may use the packages of `test/package.json`: `npm ci` does not install them. */
 import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import manifest from '../../package.json' with { type: 'json' };
 import { FAULTS } from '../mutants/faults/faults.ts';
 import testManifest from '../package.json' with { type: 'json' };
 import { readImporters } from '../support/read-imports.ts';
@@ -11,14 +10,6 @@ const users = findUsers(Object.keys(testManifest.dependencies));
 test('npm test, the integration tier and planted faults do without', () => {
   expect(users.filter((file) => file.endsWith('.test.ts') && !/^test\/(robustness|lab)\//.test(file))).toEqual([]);
   expect(FAULTS.filter((fault) => users.includes(fault.test)).map(({ test }) => test)).toEqual([]);
-});
-
-test('scripts that need them install them', () => {
-  const needing = Object.entries<string>(manifest.scripts).filter(([, line]) =>
-    users.some((file) => line.endsWith(file)),
-  );
-  expect(needing.map(([name]) => name)).toContain('bench:logins');
-  for (const [name, line] of needing) expect(line, name).toMatch(/^npm run --silent test:packages && /);
 });
 
 /** Returns the files that import one of the packages, and the files that import these. */

@@ -65,7 +65,7 @@ test('npm run migrate without DATABASE_URL says what is missing', async () => {
   });
 });
 
-test('npm run distribute says in one line that a plain Postgres has nothing to distribute to', async () => {
+test('the command distribute says in one line that a plain Postgres has nothing to distribute to', async () => {
   await using database = await cloneDatabase();
   expect(await runShell(`DATABASE_URL='${database.url}' npm run --silent distribute`)).toEqual({
     exitCode: 1,

@@ -1,6 +1,6 @@
 /**
  * Pages of lists cost the same however many rows there are: at the beginning of a list, deep in it, and in an empty one.
- * `LIST_ROWS=10000000 npm run test:soak -- --testTimeout 14400000 test/robustness/large-lists.test.ts` takes more rows.
+ * `LIST_ROWS=10000000 npm test -- --mode lab --testTimeout 14400000 test/robustness/large-lists.test.ts` takes more rows.
  */
 import type { JsonObject } from '@bufbuild/protobuf';
 import { expect, test } from 'vitest';

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { renderDocument } from '../../src/login-page/pages/document.ts';
-import { policyOf } from '../../src/login-page/pages/responses.ts';
+import { policyOf } from '../../src/login-page/responses.ts';
 import { LANGUAGES, type Language } from '../../src/texts/texts.ts';
 import { SCREENS, type Screen } from '../preview/screens.ts';
 import {

@@ -5,13 +5,14 @@ export default class RepeatReporter implements Reporter {
   #command = '';
 
   onInit({ config }: Vitest): void {
-    this.#command = config.mode === 'test' ? 'npm test' : `npm run test:${config.mode}`;
+    // A file that is named runs whatever its tier. Its long form needs the mode.
+    this.#command = config.mode === 'lab' ? 'npm test -- --mode lab' : 'npm test --';
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
     const failed = modules.filter((module) => module.state() === 'failed');
     const commands = failed.flatMap((module) => {
-      const ofFile = `${this.#command} -- ${module.relativeModuleId}`;
+      const ofFile = `${this.#command} ${module.relativeModuleId}`;
       const tests = [...module.children.allTests('failed')];
       // A file without a failed test could not be loaded, or one of its hooks has failed.
       return tests.length === 0 ? ofFile : tests.map(({ fullName }) => `${ofFile} -t '${toPattern(fullName)}'`);

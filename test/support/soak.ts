@@ -1,6 +1,6 @@
 /**
- * Robustness tests have two forms: a short one for `npm run test:robustness`, and a long one for
- * `npm run test:soak`, which ends with a table of what the tests have measured.
+ * Robustness tests have two forms: a short one, and a long one for `npm run test:lab -- soak`, which ends with a table of
+ * what the tests have measured.
  */
 import { inject, type TestContext } from 'vitest';
 

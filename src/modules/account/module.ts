@@ -1,8 +1,8 @@
 /** The account page, where people see and change what Usher stores about them. Other modules add sections and actions. */
 import { ACCOUNT_APPLICATION_ID } from '../../domain/core/own-applications.ts';
 import type { NoticeLinks } from '../../domain/notices/notice-links.ts';
-import type { Action } from '../../login-page/offer/login-request.ts';
-import { sendPage } from '../../login-page/pages/responses.ts';
+import type { Action } from '../../login-page/action.ts';
+import { sendPage } from '../../login-page/responses.ts';
 import type { Module } from '../module.ts';
 import { createAccountActions } from './account-actions.ts';
 import { createBrowserSignIn } from './account-cookie.ts';

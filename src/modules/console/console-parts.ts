@@ -15,7 +15,7 @@ import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import type { LiveSessions } from '../../domain/sessions/live-sessions.ts';
 import type { AuthTokens } from '../../domain/tokens/auth-tokens.ts';
 import type { Certificate } from '../../http/tls.ts';
-import type { PageParts } from '../../login-page/offer/login-request.ts';
+import type { PageParts } from '../../login-page/page-parts.ts';
 import type { CookieSettings } from './cookies.ts';
 import type { OperatorsFile } from './operators-file.ts';
 import type { ConsoleConfig } from './settings.ts';

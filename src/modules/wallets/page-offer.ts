@@ -1,6 +1,6 @@
 /** Wallets, as a part of the login page and the account page. */
 import { allowsMethod } from '../../domain/applications/branding.ts';
-import type { PageOffer } from '../../login-page/offer/page-offer.ts';
+import type { PageOffer } from '../../login-page/page-offer.ts';
 import type { WayView } from '../../login-page/pages/view.ts';
 import { createAccountWalletActions, WALLET_NOTES, WALLET_SECTION } from './account-wallet.ts';
 import { renderWalletNotes, renderWalletSignIn, WALLET_SCRIPT } from './pages/wallet-form.ts';

@@ -1,9 +1,8 @@
 /** The actions of wallets on the login page: the message to sign, and its signature. */
-
-import { pickFields } from '../../login-page/offer/login-context.ts';
-import type { Action } from '../../login-page/offer/login-request.ts';
-import { sendScriptResponse } from '../../login-page/pages/responses.ts';
-import { continueAfter } from '../../login-page/redirect-to-form.ts';
+import type { Action } from '../../login-page/action.ts';
+import { continueAfter } from '../../login-page/leave-signed-in.ts';
+import { pickFields } from '../../login-page/login-context.ts';
+import { sendScriptResponse } from '../../login-page/responses.ts';
 import { createWalletChallenge } from './domain/create-wallet-challenge.ts';
 import { redeemWalletSignature } from './domain/redeem-wallet-signature.ts';
 

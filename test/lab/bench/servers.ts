@@ -5,7 +5,7 @@ import { UsageError } from './command-line.ts';
 import type { Options } from './options.ts';
 import { connectBinary, connectJson, grpc, type Protocol, rest } from './protocols.ts';
 
-type Rival = 'node-http' | 'fastify-pg' | 'node-http2' | 'grpc-js' | 'connect-node' | 'better-auth' | 'oidc-provider';
+type Rival = 'node-http' | 'fastify-pg' | 'node-http2' | 'grpc-js' | 'connect-node' | 'oidc-provider';
 export type ServerName = Rival | 'against' | 'usher';
 
 export interface ServerSpec {
@@ -29,9 +29,6 @@ export const USHER: ServerSpec = {
   file: new URL('../../../src/start.js', import.meta.url),
   listeners: 1,
 };
-
-/** It has other calls than Usher: see `logins`. */
-export const BETTER_AUTH: ServerSpec = baseline('better-auth', 'better-auth', []);
 
 /** It speaks OpenID Connect alone: see `openid`. */
 export const OIDC_PROVIDER: ServerSpec = baseline('oidc-provider', 'oidc-provider', []);

@@ -230,14 +230,14 @@ export const ENDINGS_FAULTS: readonly Fault[] = [
     after: "statement('mark_group_deleted'",
     find: '${cutOffEveryRefused(sql`losing`)}',
     replace: '${cutOffEveryRefused(sql`losing where false`)}',
-    test: 'test/domain/lifecycle/finish-change.test.ts',
+    test: 'test/integration/domain/lifecycle/finish-change.test.ts',
     title: /DeleteGroup/,
   },
   {
     what: 'Users stay in an application that becomes restricted, until a job has come to each',
     find: '${cutOffEveryRefused(sql`closed`)}',
     replace: '${cutOffEveryRefused(sql`closed where false`)}',
-    test: 'test/domain/lifecycle/finish-change.test.ts',
+    test: 'test/integration/domain/lifecycle/finish-change.test.ts',
     title: /UpdateApplication/,
   },
   {
@@ -252,7 +252,7 @@ export const ENDINGS_FAULTS: readonly Fault[] = [
     after: 'function endSignIns(',
     find: 'await removeAdded(',
     replace: 'void removeAdded.call; void (',
-    test: 'test/login-page/new-device.test.ts',
+    test: 'test/integration/login-page/new-device.test.ts',
     title: /also removes how somebody could sign in again/,
   },
   {

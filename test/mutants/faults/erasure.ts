@@ -35,7 +35,7 @@ export const ERASURE_FAULTS: readonly Fault[] = [
     what: 'A link that restores an e-mail address is never void',
     find: "${p.instant('changedAt')} <@ coalesce(void_undo_links, '{}') as is_void",
     replace: 'false as is_void',
-    test: 'test/modules/account/domain/undo-address-change.test.ts',
+    test: 'test/integration/modules/account/domain/undo-address-change.test.ts',
     title: /the earlier first/,
   },
   {
@@ -70,7 +70,7 @@ export const ERASURE_FAULTS: readonly Fault[] = [
     what: 'A revoked invitation leaves people inside a restricted application',
     find: 'losingIds.map((applicationId) => [applicationId, userId])',
     replace: '[]',
-    test: 'test/domain/lifecycle/finish-change.test.ts',
+    test: 'test/integration/domain/lifecycle/finish-change.test.ts',
     title: /a revoked invitation whose process ends/,
   },
   {

@@ -244,14 +244,14 @@ export const RACES_FAULTS: readonly Fault[] = [
     what: 'Two replicas tell of the same users',
     find: ' where ${isAt()} returning *',
     replace: "    where id = ${p.uuid('id')} returning *",
-    test: 'test/domain/lifecycle/finish-change.test.ts',
+    test: 'test/integration/domain/lifecycle/finish-change.test.ts',
     title: /lets nobody in any more/,
   },
   {
     what: 'Nobody looks a second time',
     find: ' { waitMs: SECOND_LOOK_MS, read: readBy(selectSessions), end: endRefused }, ',
     replace: '',
-    test: 'test/domain/lifecycle/finish-change.test.ts',
+    test: 'test/integration/domain/lifecycle/finish-change.test.ts',
     title: /by the second look/,
   },
   {

@@ -294,7 +294,7 @@ export const TENANTS_FAULTS: readonly Fault[] = [
     what: 'Applications that the user has never signed in to are told of the user',
     find: 'signed_in.user_id = changed.id',
     replace: 'true',
-    test: 'test/domain/outbox/user-messages.test.ts',
+    test: 'test/integration/domain/outbox/user-messages.test.ts',
     title: /and no other/,
   },
   {

@@ -1,14 +1,10 @@
 import { RECENT_MINUTES } from '../../../domain/login/sign-in-age.ts';
 import { html } from '../../../http/html.ts';
-import type { AccountFormView } from '../../../login-page/offer/page-offer.ts';
+import type { AccountFormView } from '../../../login-page/page-offer.ts';
 import type { PageContent } from '../../../login-page/pages/document.ts';
-import {
-  renderAlert,
-  renderFooter,
-  renderHeading,
-  renderLoginButton,
-  renderToken,
-} from '../../../login-page/pages/parts.ts';
+import { renderFooter } from '../../../login-page/pages/footer.ts';
+import { renderLoginButton, renderToken } from '../../../login-page/pages/panel.ts';
+import { renderAlert, renderHeading } from '../../../login-page/pages/parts.ts';
 import { renderWalletForm, renderWalletNotes, WALLET_SCRIPT } from './wallet-form.ts';
 
 /** Renders the page that asks a wallet for a signature, or for a new sign-in first. */

@@ -1,4 +1,4 @@
-/** What ends when a user may no longer enter a restricted application, on two replicas. Who enters: test/login-page/restricted-access.test.ts. */
+/** What ends when a user may no longer enter a restricted application, on two replicas. Who enters: test/integration/login-page/restricted-access.test.ts. */
 import type { ConnectError } from '@connectrpc/connect';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createRsaJwk } from '../../../support/oidc.ts';

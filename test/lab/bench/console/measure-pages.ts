@@ -13,7 +13,6 @@ import { startServer } from '../../../../src/server.ts';
 import { findFreePort } from '../../../support/free-port.ts';
 import { onServer } from '../../../support/on-server.ts';
 import { createFixtures, type Fixtures } from '../fixtures.ts';
-import type { Progress } from '../run-bench.ts';
 import { makeDirectory, writeEnvironment } from '../set-up.ts';
 import { type Counts, fillTables } from './fill-tables.ts';
 import { listPages, type MeasuredPage } from './pages.ts';
@@ -27,31 +26,16 @@ export interface PageCost {
   readonly status: number;
   /** Pages of memory that Postgres has read, as often as it has. */
   readonly buffers: number;
-  readonly postgresMs: number;
-  /** Those that have read most come first. */
-  readonly statements: readonly StatementCost[];
-}
-
-interface StatementCost {
-  readonly buffers: number;
-  readonly query: string;
 }
 
 /**
  * Fills a database, starts Usher on it, and measures each page and the next one after it: once, if it has read no more
  * than `enough`.
  */
-export async function measureConsole(
-  stack: AsyncDisposableStack,
-  counts: Counts,
-  progress: Progress,
-  enough = 0,
-): Promise<PageCost[]> {
+export async function measureConsole(stack: AsyncDisposableStack, counts: Counts, enough: number): Promise<PageCost[]> {
   const directory = await makeDirectory(stack);
   const fixtures = createFixtures();
-  progress(`${counts.users} users, ${counts.auditEvents} events in the audit log`);
   const databaseUrl = await prepareDatabase(stack, directory, fixtures, counts);
-  progress('pages');
   return measurePages(stack, directory, databaseUrl, fixtures, enough);
 }
 
@@ -90,16 +74,13 @@ async function measurePages(
     for (let request = 0; request < REQUESTS && !isEnough(); request++) {
       await sql`select pg_stat_statements_reset()`;
       const { status, text } = await open(path);
-      const statements = await sql<(StatementCost & { ms: number })[]>`
-        select (shared_blks_hit + shared_blks_read)::int as buffers, total_exec_time as ms, query from pg_stat_statements
-        where query not like '%pg_stat_statements%' order by 1 desc`;
-      const buffers = statements.reduce((sum, each) => sum + each.buffers, 0);
-      const postgresMs = statements.reduce((sum, { ms }) => sum + ms, 0);
-      costs.push({ name, status, buffers, postgresMs, statements });
+      const [read] = await sql`
+        select coalesce(sum(shared_blks_hit + shared_blks_read), 0)::int as buffers from pg_stat_statements
+        where query not like '%pg_stat_statements%'`;
+      costs.push({ name, status, buffers: read?.buffers });
       next = /rel="next" href="([^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&');
     }
-    const least = costs.reduce((one, other) => (other.buffers < one.buffers ? other : one));
-    return { cost: { ...least, postgresMs: Math.min(...costs.map(({ postgresMs }) => postgresMs)) }, next };
+    return { cost: costs.reduce((one, other) => (other.buffers < one.buffers ? other : one)), next };
   }
 
   const figures: PageCost[] = [];

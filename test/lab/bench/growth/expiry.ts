@@ -1,15 +1,10 @@
-/**
- * `npm run bench:expiry`: the cost of calls while the expiry job removes ten million login intents and when it is
- * done, and how many it removes per second. It fails beyond the limits. `--rows 2000000` takes less time.
- */
-import { parseArgs } from 'node:util';
 import { openClient } from '../../../../src/database/connection/open-client.ts';
 import { findCall } from '../calls.ts';
-import { readCount, UsageError } from '../command-line.ts';
+import { UsageError } from '../command-line.ts';
 import { type Measurement, measureCall } from '../measure-load.ts';
 import { rest } from '../protocols.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
-import { runBench } from '../run-bench.ts';
+import type { Progress } from '../run-bench.ts';
 import { startUsher } from '../set-up.ts';
 import { medianOf } from '../statistics.ts';
 import { seedExpiredIntents } from './seed-bulk.ts';
@@ -25,12 +20,12 @@ const LEAST_PER_SECOND = 25_000;
 const LIMIT = 1.2;
 const MAX_ROUNDS = 20;
 
-await runBench(async (stack, progress) => {
-  const { values } = parseArgs({
-    options: { rows: { type: 'string', default: '10000000' }, requests: { type: 'string', default: '2000' } },
-  });
-  const rows = readCount('rows', values.rows);
-  const count = readCount('requests', values.requests);
+/** Compares the cost of calls while the expiry job removes login intents to that afterwards, and counts what it removes. */
+export async function measureExpiry(
+  stack: AsyncDisposableStack,
+  progress: Progress,
+  { rows, requests: count }: { rows: number; requests: number },
+): Promise<boolean> {
   const { urls, ...seeded } = await seedDatabases(stack, progress, {
     expired: (url, fixtures) => seedExpiredIntents(url, fixtures, rows),
   });
@@ -78,7 +73,7 @@ await runBench(async (stack, progress) => {
 ${Math.round(perSecond)} intents removed per second, ${dead} of them not vacuumed at most\n`);
   const isQuick = CALLS.every((name) => medianIn(during, name, 'p50Ms') <= LIMIT * medianIn(after, name, 'p50Ms'));
   return isQuick && perSecond >= LEAST_PER_SECOND;
-});
+}
 
 type Round = ReadonlyMap<string, Measurement>;
 

@@ -1,9 +1,4 @@
-/**
- * `npm run bench:sizes`: what logins by e-mail with a renewed session write, and how much room that takes at 10^6 and
- * 10^9 of them a day. Bytes and writes are measured; how long rows are kept is multiplied.
- */
 import { randomBytes } from 'node:crypto';
-import { parseArgs } from 'node:util';
 import type postgres from 'postgres';
 import { openClient } from '../../../../src/database/connection/open-client.ts';
 import { startEmbeddedPostgres } from '../../../../src/database/embedded/embedded-postgres.ts';
@@ -19,7 +14,6 @@ import { exchangeToken } from '../../../../src/domain/sessions/exchange-token.ts
 import { renewSession } from '../../../../src/domain/sessions/renew-session.ts';
 import { AuthTokens } from '../../../../src/domain/tokens/auth-tokens.ts';
 import { removeExpired } from '../../../../src/jobs/expiry.ts';
-import { readCount } from '../command-line.ts';
 import {
   AUTH_PAGE_URL,
   addressAt,
@@ -30,7 +24,7 @@ import {
   userAt,
 } from '../fixtures.ts';
 import { layOutTable } from '../report/lay-out-table.ts';
-import { runBench } from '../run-bench.ts';
+import type { Progress } from '../run-bench.ts';
 import { seedDatabase } from '../seed-database.ts';
 import { makeDirectory } from '../set-up.ts';
 import { addToUsers, IDLE_DAYS, signInForLong } from './sign-in-for-long.ts';
@@ -63,9 +57,11 @@ const KEPT_FOR_LONG = [
   ...[...KEPT_PER_LOGIN, 'sessions', 'remembered_sign_ins', 'user_identities', 'passkeys', 'hourly_counts'],
 ];
 
-await runBench(async (stack, progress) => {
-  const { values } = parseArgs({ options: { logins: { type: 'string', default: '4000' } } });
-  const logins = readCount('logins', values.logins);
+/**
+ * Shows what logins by e-mail with a renewed session write, and how much room that takes at 10^6 and 10^9 of them a day.
+ * Bytes and writes are measured; how long rows are kept is multiplied.
+ */
+export async function measureSizes(stack: AsyncDisposableStack, progress: Progress, logins: number): Promise<boolean> {
   const directory = await makeDirectory(stack);
   const fixtures = createFixtures();
   const postgres = await startEmbeddedPostgres(directory, { durable: false });
@@ -122,7 +118,7 @@ ${perSecond.map((rate) => `${rate.toFixed(0)} logins/s: ${(rate * writes).toFixe
 with OpenID Connect, and sessions of ${IDLE_DAYS} idle days
 ${layOutTable(header, forLong)}`);
   return true;
-});
+}
 
 /** Returns a row: what the logins of so many minutes take, or users have, or there is in any case. */
 function describe(

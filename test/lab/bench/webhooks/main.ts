@@ -1,5 +1,5 @@
 /**
- * `npm run bench:webhooks`: throughput, latency, the cost on the request path, and the cost of claiming with a large
+ * `npm run bench -- webhooks`: throughput, latency, the cost on the request path, and the cost of claiming with a large
  * backlog. `--only throughput` measures one of them; `--rows 1000000` makes the backlog smaller.
  */
 import { parseArgs } from 'node:util';

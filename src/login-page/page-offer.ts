@@ -1,0 +1,133 @@
+/** What optional parts add to Usher's pages. They meet here, and do not know each other. */
+import type { Call } from '../domain/core/call.ts';
+import type { NoticeLinks } from '../domain/notices/notice-links.ts';
+import type { User } from '../domain/users/user.ts';
+import type { Html } from '../http/html.ts';
+import type { TextKey } from '../texts/texts.ts';
+import type { Action } from './action.ts';
+import type { AlertKey } from './alerts.ts';
+import type { BrowserSignIn } from './browser-sign-in.ts';
+import type { LoginRequest } from './login-request.ts';
+import type { PageParts } from './page-parts.ts';
+import type { PageView } from './pages/view.ts';
+import type { RememberedSignIns } from './remembered-sign-ins.ts';
+import type { SignInWay } from './sign-in-way.ts';
+import { SignInWays } from './sign-in-ways.ts';
+
+export interface PageOffer {
+  /**
+   * Returns its actions.
+   *
+   * @param account undefined without an account page
+   * @param sections what all parts add to that page
+   */
+  createActions?(account: AccountPage | undefined, sections: readonly AccountSection[]): readonly Action[];
+  readonly accountPage?: AccountPage;
+  readonly accountSection?: AccountSection;
+  readonly browserSignIn?: BrowserSignIn;
+  /** The path of the first page of an application of Usher's own. A browser that goes back to a completed login gets there. */
+  readonly home?: { readonly applicationId: string; readonly path: string };
+  /** Whether the person with the address must sign in with a passkey somewhere, so even the first one may be young. */
+  readonly demandsPasskey?: (email: string) => boolean;
+  /** The links in notices, to pages below the account page. */
+  readonly noticeLinks?: NoticeLinks;
+  /** The host to which passkeys belong, unless it is that of the login page. */
+  readonly passkeyHost?: string | undefined;
+  readonly rememberedSignIns?: RememberedSignIns;
+  readonly signInWay?: SignInWay;
+}
+
+/** Takes the offers of all parts together. */
+export function toPageParts(offers: readonly PageOffer[]): PageParts {
+  const signInWays = new SignInWays(offers.flatMap(({ signInWay = [] }) => signInWay));
+  const hasAccountPage = offers.some(({ accountPage }) => accountPage);
+  return {
+    browserSignIns: offers.flatMap(({ browserSignIn = [] }) => browserSignIn),
+    demandsPasskey: (email) => offers.some((offer) => offer.demandsPasskey?.(email)),
+    hasAccountPage,
+    homes: new Map(offers.flatMap(({ home = [] }) => home).map(({ applicationId, path }) => [applicationId, path])),
+    noticeLinks: hasAccountPage ? Object.assign({}, ...offers.map(({ noticeLinks }) => noticeLinks)) : {},
+    passkeyHost: offers.find(({ passkeyHost }) => passkeyHost)?.passkeyHost,
+    providers: signInWays.providers,
+    rememberedSignIns: offers.find(({ rememberedSignIns }) => rememberedSignIns)?.rememberedSignIns,
+    signInWays,
+  };
+}
+
+/** Returns the actions of all parts. */
+export function createPartActions(offers: readonly PageOffer[]): readonly Action[] {
+  const account = offers.find(({ accountPage }) => accountPage)?.accountPage;
+  const sections = offers.flatMap(({ accountSection = [] }) => accountSection);
+  return offers.flatMap(({ createActions }) => createActions?.(account, sections) ?? []);
+}
+
+/** What a part adds to the account page, in the order in which the parts are listed. */
+export interface AccountSection {
+  /** The texts that confirm a change, by the value of `done` in the query. */
+  readonly notes?: Readonly<Record<string, TextKey>>;
+  /** Reads and renders what it shows. All sections are read at once, so one statement costs no round trip. */
+  show?(request: LoginRequest, view: AccountFormView, user: User): Promise<ShownSection>;
+  /** Returns fields of the export of the data that Usher stores about the user. */
+  exportData?(call: Call, userId: string): Promise<object>;
+}
+
+export interface ShownSection {
+  /** Among the ways to sign in. */
+  readonly ways?: Html;
+  /** Above the ways to sign in. */
+  readonly buttons?: Html | false;
+  readonly panel?: Html | false;
+}
+
+/** Someone who is signed in to the account page. */
+export interface Account {
+  readonly user: User;
+  readonly signIn: { readonly loginIntentId: string };
+  /** Whether the person has signed in recently. Continuing a remembered sign-in proves nothing. */
+  readonly isFresh: boolean;
+  /** The call for changes by the user. They are refused if the sign-in ends before. */
+  readonly call: Call;
+}
+
+type RunWithAccount = (request: LoginRequest, account: Account) => Promise<void>;
+
+/** The account page, as actions of other parts use it. */
+export interface AccountPage {
+  /** Returns the account that is signed in, and extends its cookie by 15 minutes. */
+  read(request: LoginRequest): Promise<Account | undefined>;
+  /** Returns an action that shows a page to somebody who is signed in. */
+  showing(run: (request: LoginRequest, account: Account, view: AccountFormView) => Promise<void>): Action['run'];
+  /** Returns an action that demands a recent sign-in, and shows problems on the page of the form. */
+  changing(form: string, run: RunWithAccount): Action['run'];
+  /** Asks for a new sign-in, and then returns to the account page. */
+  beginLogin(request: LoginRequest): Promise<void>;
+  redirect(request: LoginRequest, path: '' | `/${string}`, query?: AccountQuery): void;
+  sendForm(request: LoginRequest, form: AccountForm): void;
+  /** Sends a message that a change was made, or why it was not. */
+  sendMessage(request: LoginRequest, title: TextKey, text: TextKey): void;
+}
+
+export interface AccountQuery {
+  readonly problem?: AlertKey;
+  readonly [name: string]: string;
+}
+
+export interface AccountForm {
+  /** Where the form is sent, below the account page. */
+  readonly action: string;
+  readonly title: TextKey;
+  readonly text?: Html | undefined;
+  readonly fields?: Html;
+  readonly submit: TextKey;
+  readonly isDangerous?: boolean;
+}
+
+export interface AccountFormView extends PageView {
+  readonly path: string;
+  /** The host of the public URL. */
+  readonly host: string;
+  /** Binds the form to the browser's cookie. */
+  readonly formToken: string;
+  /** The text about a problem, or an empty string. */
+  readonly alert: string;
+}
