@@ -5,18 +5,20 @@ import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
 import { MessageFeeds } from '../domain/messages/message-feeds.ts';
 import { LiveSessions } from '../domain/sessions/live-sessions.ts';
 import type { StreamContext } from '../http/http-context.ts';
+import { serveRoutes } from '../http/route-table.ts';
 import { Admission } from './admission.ts';
+import { refuseMethod } from './envelope.ts';
 import { createWatchStream } from './handlers/watch-stream.ts';
-import { createOperationsEndpoints } from './operations/endpoints.ts';
-import { createAuditLogExport } from './operations/export-audit-log.ts';
-import { createCheckInExport } from './operations/export-check-ins.ts';
+import { createOperationsRoutes } from './operations/endpoints.ts';
+import { createAuditLogExports } from './operations/export-audit-log.ts';
+import { createCheckInExports } from './operations/export-check-ins.ts';
 import { createUserExport } from './operations/export-users.ts';
 import { Exporter } from './operations/exporter.ts';
 import { createHealthMonitor } from './operations/health.ts';
 import { createUserImport } from './operations/import-users.ts';
 import type { Readiness } from './operations/readiness.ts';
 import { Pipeline, type PipelineParts } from './pipeline.ts';
-import { createRestHandler } from './rest/rest.ts';
+import { createRestRoutes } from './rest/rest.ts';
 import { createConnectEdge } from './rpc/connect-edge.ts';
 import { createConnectUnaryEdge } from './rpc/connect-unary.ts';
 import { createGrpcUnaryEdge } from './rpc/grpc-unary.ts';
@@ -54,7 +56,6 @@ export function createApi(parts: ApiParts) {
   const exporter = new Exporter(closing, logger, { max: 2 });
   // Applications have others, so that they cannot keep operators from the audit log, or each other from their check-ins.
   const downloads = new Exporter(closing, logger, { max: 16, maxPerOwner: 2 });
-  const checkIns = createCheckInExport({ ...parts, admission, exporter: downloads, lookUps });
   const codeKeys = deriveLoginCodeKeys(parts.secrets.encryptionKeys);
   const health = createHealthMonitor(readiness, closing);
   const introspectToken = parts.protocol?.createIntrospection?.({ run: runShared, liveSessions }) ?? knowNoToken;
@@ -66,6 +67,14 @@ export function createApi(parts: ApiParts) {
   const streams = [createWatchStream(feeds, { ...parts, admission, lookUps })];
   const connect = createConnectEdge(procedures, pipeline, health, streams, parts);
   const serveGrpc = createGrpcUnaryEdge(procedures, pipeline, logger);
+  const routes = [
+    ...createRestRoutes(procedures, pipeline),
+    ...createCheckInExports({ ...parts, admission, exporter: downloads, lookUps }),
+    ...createOperationsRoutes(parts),
+    ...createAuditLogExports({ ...parts, exporter }),
+    createUserExport({ ...parts, exporter }),
+    createUserImport({ ...parts, onSignedOut }),
+  ];
   return {
     admissions: { api: admission, key_lookup: lookUps },
     exporter,
@@ -75,15 +84,7 @@ export function createApi(parts: ApiParts) {
     runShared,
     caches: { api_keys: apiKeys, sessions: liveSessions },
     /** They are asked in this order. */
-    handlers: [
-      createRestHandler(procedures, pipeline, checkIns),
-      createConnectUnaryEdge(procedures, pipeline),
-      connect.handle,
-      createOperationsEndpoints(parts),
-      createAuditLogExport({ ...parts, exporter }),
-      createUserImport({ ...parts, onSignedOut }),
-      createUserExport({ ...parts, exporter }),
-    ],
+    handlers: [serveRoutes(routes, refuseMethod), createConnectUnaryEdge(procedures, pipeline), connect.handle],
     handleStream: (context: StreamContext) => serveGrpc(context) || connect.resetStream(context),
   };
 }

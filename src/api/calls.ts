@@ -16,6 +16,7 @@ import type { Call, CountName, Transactional } from '../domain/core/call.ts';
 import type { ServiceError } from '../domain/core/errors.ts';
 import type { HttpError } from '../http/errors.ts';
 import type { HttpContext, RequestContext } from '../http/http-context.ts';
+import type { HttpRoute, PathParameters } from '../http/route-table.ts';
 import { hasTracing } from '../log.ts';
 import { outcomeOf, toCallError } from './call-errors.ts';
 import { type CallInfo, type CallOutcome, type CallRoute, type Protocol, RPC_SYSTEMS } from './call-info.ts';
@@ -77,6 +78,19 @@ export async function serveCall(
     if (!context.response.headersSent) answerError(error, call);
     else if (!context.response.writableEnded) context.response.destroy();
   }
+}
+
+/** Returns a route whose requests are calls. */
+export function callRoute(
+  log: CallLog,
+  method: HttpRoute['method'],
+  path: string,
+  work: (call: CallInfo, context: HttpContext, parameters: PathParameters) => Promise<void>,
+): HttpRoute {
+  const newCall = { protocol: 'rest', route: { method, path } } as const;
+  const run: HttpRoute['run'] = (context, parameters) =>
+    serveCall(log, context, newCall, (call) => work(call, context, parameters));
+  return { method, path, run };
 }
 
 /**
@@ -167,7 +181,9 @@ export function createAuditedCall(
   const { applicationId = NO_APPLICATION, isGone, onWait } = limits;
   const caller: Caller = { onLockWait: onWait, isGone };
   return {
-    run: withAudit((statement, own) => database.run(statement, own, limits.deadline, caller), audit),
+    // Not before a statement runs: some calls, such as session checks, are answered from memory.
+    run: (given, values) =>
+      withAudit((statement, own) => database.run(statement, own, limits.deadline, caller), audit)(given, values),
     transact(work, lock) {
       // A transaction waits for locks on a connection of its own.
       onWait?.();

@@ -51,12 +51,8 @@ export function sendFailure(context: HttpContext, reason: HttpErrorReason, heade
   sendJson(context, HTTP_ERRORS[reason][0], renderFailure(reason), headers);
 }
 
-/** Refuses a method with which nothing is read, and returns whether it has. */
-export function refuseUnlessRead(context: HttpContext): boolean {
-  const { method } = context.request;
-  if (method === 'GET' || method === 'HEAD') return false;
-  sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: 'GET, HEAD' });
-  return true;
+export function refuseMethod(context: HttpContext, allow: string): void {
+  sendFailure(context, 'METHOD_NOT_ALLOWED', { allow });
 }
 
 export function renderFailure(reason: HttpErrorReason): string {

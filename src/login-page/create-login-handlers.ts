@@ -56,7 +56,7 @@ const SAME_PATH = { path: '?', query: [] };
 async function serveNotFoundPage(context: HttpContext): Promise<boolean> {
   const { method } = context.request;
   const isBrowser = /\btext\/html\b/i.test(headerOf(context, 'accept') ?? '');
-  if ((method !== 'GET' && method !== 'HEAD') || !isBrowser) return false;
+  if ((method !== 'GET' && method !== 'HEAD') || !isBrowser || /^\/api(?:\/|$)/.test(context.path)) return false;
   const language = readLanguageChoice(context, context.query).languageFor();
   sendErrorPage(context, 'wrong-path', { language, place: SAME_PATH });
   return true;

@@ -2,10 +2,10 @@
 import type { Admission } from '../api/admission.ts';
 import type { CallInfo } from '../api/call-info.ts';
 import { type CallLog, createAuditedCall, serveCall } from '../api/calls.ts';
-import type { LoginMethod } from '../config/login-methods.ts';
 import { ServiceError } from '../domain/core/errors.ts';
 import { HttpError } from '../http/errors.ts';
 import type { HttpContext, PathHandler } from '../http/http-context.ts';
+import { RouteTable } from '../http/route-table.ts';
 import { STRICT_TRANSPORT_SECURITY } from '../http/tls.ts';
 import type { Action, Remark } from './action.ts';
 import { ACTIONS } from './actions.ts';
@@ -40,35 +40,19 @@ type LoginPageOptions = LoginPageServices & LoginPageParts;
 /** @param offers of all parts */
 export function createLoginPage(options: LoginPageOptions, offers: readonly PageOffer[]): PathHandler {
   const actions = [...ACTIONS, ...createPartActions(offers)];
+  const table = new RouteTable(actions.filter(({ needs }) => !needs || options.methods.includes(needs)));
   const folders = new Set(actions.map(({ path }) => path.split('/')[1]));
   const isSecure = options.authPageUrl.startsWith('https:');
   return async (context) => {
     if (!folders.has(context.path.split('/')[1])) return false;
     // From now on the browser uses https only (RFC 6797).
     if (isSecure) context.response.setHeader('strict-transport-security', STRICT_TRANSPORT_SECURITY);
-    const action = findAction(context, actions, options.methods);
+    const action = table.find(context.request.method, context.path)?.row;
     if (action) await serve(action, context, isSecure, options);
     else if (OF_LOGIN.test(context.query)) await serve(NOT_FOUND, context, isSecure, options);
     else sendErrorPage(context, 'not-found', viewOf(context, context.query, options));
     return true;
   };
-}
-
-function findAction(
-  { request, path }: HttpContext,
-  actions: readonly Action[],
-  methods: readonly LoginMethod[],
-): Action | undefined {
-  const method = request.method === 'HEAD' ? 'GET' : request.method;
-  return actions.find(
-    (action) => isPathOf(action, path) && action.method === method && (!action.needs || methods.includes(action.needs)),
-  );
-}
-
-function isPathOf(action: Action, path: string): boolean {
-  if (!action.path.endsWith('/*')) return action.path === path;
-  const parent = action.path.slice(0, -1);
-  return path.startsWith(parent) && /^[a-z0-9-]+$/.test(path.slice(parent.length));
 }
 
 /** Matches a query that may identify an application. */

@@ -4,10 +4,10 @@ import { type AuditEvent, listAuditEvents, presentAuditEvent } from '../../domai
 import { invalidField } from '../../domain/core/errors.ts';
 import type { AdminKeys } from '../../domain/operators/admin-keys.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
-import type { HttpContext, PathHandler } from '../../http/http-context.ts';
-import { type CallLog, serveCall } from '../calls.ts';
+import type { HttpContext } from '../../http/http-context.ts';
+import type { HttpRoute } from '../../http/route-table.ts';
+import { type CallLog, callRoute } from '../calls.ts';
 import { requireRight } from '../credentials.ts';
-import { refuseUnlessRead } from '../envelope.ts';
 import { CSV, type Exporter, JSON_LINES, toCsvLine } from './exporter.ts';
 
 const PAGE_SIZE = 100;
@@ -18,11 +18,6 @@ const FORMATS = {
   jsonl: { type: JSON_LINES, head: () => '', toLine: toJson },
 } as const;
 
-const PATHS: Readonly<Record<string, keyof typeof FORMATS>> = {
-  '/admin/audit-events.csv': 'csv',
-  '/admin/audit-events.jsonl': 'jsonl',
-};
-
 interface ExportParts extends CallLog {
   readonly adminKeys: AdminKeys;
   readonly clock: () => Date;
@@ -31,20 +26,15 @@ interface ExportParts extends CallLog {
   readonly pageTokens: PageTokens;
 }
 
-/** Serves `/admin/audit-events.csv` and `.jsonl` to admin keys with the right `read`. */
-export function createAuditLogExport(parts: ExportParts): PathHandler {
-  return async (context) => {
-    const { path } = context;
-    const format = PATHS[path];
-    if (!format) return false;
-    if (refuseUnlessRead(context)) return true;
-    await serveCall(parts, context, { protocol: 'rest', route: { method: 'GET', path } }, async (call) => {
+/** Returns the routes for admin keys with the right `read`. */
+export function createAuditLogExports(parts: ExportParts): readonly HttpRoute[] {
+  return (['csv', 'jsonl'] as const).map((format) =>
+    callRoute(parts, 'GET', `/admin/audit-events.${format}`, async (call, context) => {
       requireRight(parts, context, ['read']);
       call.outcome = { code: 'ok', isAuthenticated: true };
       await sendAuditLog(parts, context, format, readFilters(context.query));
-    });
-    return true;
-  };
+    }),
+  );
 }
 
 /** Sends the events that match the filters. @throws ServiceError `Validation failed`, before anything is sent */

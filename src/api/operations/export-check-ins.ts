@@ -4,10 +4,9 @@ import type { ApiKeys } from '../../domain/api-keys/api-keys.ts';
 import { listCheckIns } from '../../domain/events/list-check-ins.ts';
 import type { PageTokens } from '../../domain/pages/page-tokens.ts';
 import { headerOf } from '../../http/exchange.ts';
-import type { PathHandler } from '../../http/http-context.ts';
+import type { HttpRoute } from '../../http/route-table.ts';
 import type { Admission } from '../admission.ts';
-import { type CallLog, serveCall } from '../calls.ts';
-import { refuseUnlessRead } from '../envelope.ts';
+import { type CallLog, callRoute } from '../calls.ts';
 import { decodeSegment, readPairs } from '../rest/read-fields.ts';
 import { unknownFields } from '../unknown-fields.ts';
 import { BYTE_ORDER_MARK, CSV, type Exporter, JSON_LINES, toCsvLine } from './exporter.ts';
@@ -15,7 +14,6 @@ import { BYTE_ORDER_MARK, CSV, type Exporter, JSON_LINES, toCsvLine } from './ex
 type CheckedIn = Awaited<ReturnType<typeof listCheckIns>>['rows'][number];
 
 const PAGE_SIZE = 100;
-const PATH = /^\/api\/events\/([^/]+)\/check-ins\.(csv|jsonl)$/;
 
 export const CHECK_IN_EXPORTS = {
   csv: {
@@ -43,20 +41,16 @@ interface ExportParts extends CallLog {
   readonly pageTokens: PageTokens;
 }
 
-/** Serves `check-ins.csv` and `check-ins.jsonl` of each event to the application of the event. */
-export function createCheckInExport(parts: ExportParts): PathHandler {
+/** Returns the routes for the application of the event. */
+export function createCheckInExports(parts: ExportParts): readonly HttpRoute[] {
   const { admission, apiKeys, clock, database, exporter, lookUps, pageTokens, requestTimeoutMs } = parts;
-  return async (context) => {
-    const [, segment, format] = PATH.exec(context.path) ?? [];
-    if (segment === undefined || (format !== 'csv' && format !== 'jsonl')) return false;
-    if (refuseUnlessRead(context)) return true;
-    const route = { method: 'GET', path: `/api/events/:eventId/check-ins.${format}` };
-    await serveCall(parts, context, { protocol: 'rest', route }, async (call) => {
+  return (['csv', 'jsonl'] as const).map((format) =>
+    callRoute(parts, 'GET', `/api/events/:eventId/check-ins.${format}`, async (call, context, parameters) => {
       const { application } = await lookUps.run('', () => apiKeys.authenticate(headerOf(context, 'x-api-key')));
       call.outcome = { code: 'ok', applicationId: application.id, isAuthenticated: true };
       const unknown = readPairs(context.query).map(([name]) => name);
       if (unknown.length > 0) throw unknownFields(unknown);
-      const eventId = decodeSegment(segment);
+      const eventId = decodeSegment(parameters.eventId ?? '');
       const readPage = (pageToken: string) =>
         admission.run(application.id, () => {
           const run = database.within(performance.now() + requestTimeoutMs);
@@ -64,7 +58,6 @@ export function createCheckInExport(parts: ExportParts): PathHandler {
           return listCheckIns({ application, run, now: clock() }, pageTokens, fields);
         });
       await exporter.send(context, { ...CHECK_IN_EXPORTS[format], readPage, owner: application.id });
-    });
-    return true;
-  };
+    }),
+  );
 }

@@ -6,10 +6,9 @@ import { users } from '../../database/schema/schema.ts';
 import { nullable, p, type RowOfType, statement, t } from '../../database/sql/template.ts';
 import { invalidField } from '../../domain/core/errors.ts';
 import type { AdminKeys } from '../../domain/operators/admin-keys.ts';
-import type { PathHandler } from '../../http/http-context.ts';
-import { type CallLog, serveCall } from '../calls.ts';
+import type { HttpRoute } from '../../http/route-table.ts';
+import { type CallLog, callRoute } from '../calls.ts';
 import { requireRight } from '../credentials.ts';
-import { refuseUnlessRead } from '../envelope.ts';
 import { type Exporter, JSON_LINES } from './exporter.ts';
 
 export const USERS_PATH = '/admin/users.jsonl';
@@ -40,27 +39,22 @@ interface ExportParts extends CallLog {
 }
 
 /** Serves the export to admin keys with the right `all`: it holds everybody. */
-export function createUserExport(parts: ExportParts): PathHandler {
+export function createUserExport(parts: ExportParts): HttpRoute {
   const { database, exporter, requestTimeoutMs } = parts;
-  return async (context) => {
-    if (context.path !== USERS_PATH) return false;
-    if (refuseUnlessRead(context)) return true;
-    await serveCall(parts, context, { protocol: 'rest', route: { method: 'GET', path: USERS_PATH } }, async (call) => {
-      requireRight(parts, context, []);
-      call.outcome = { code: 'ok', isAuthenticated: true };
-      const [unknown] = new URLSearchParams(context.query).keys();
-      if (unknown !== undefined) throw invalidField(unknown.slice(0, 64), 'is not a field of this request');
-      const readPage = async (pageToken: string) => {
-        const run = database.within(performance.now() + requestTimeoutMs);
-        const rows = await run(selectUsers, { afterId: pageToken === '' ? FIRST_ID : pageToken, limit: PAGE_SIZE });
-        const nextPageToken = rows.length < PAGE_SIZE ? '' : (rows.at(-1)?.id ?? '');
-        return { rows, nextPageToken };
-      };
-      const file = { filename: 'users.jsonl', type: JSON_LINES, head: () => '', toLine, readPage };
-      await exporter.send(context, file);
-    });
-    return true;
-  };
+  return callRoute(parts, 'GET', USERS_PATH, async (call, context) => {
+    requireRight(parts, context, []);
+    call.outcome = { code: 'ok', isAuthenticated: true };
+    const [unknown] = new URLSearchParams(context.query).keys();
+    if (unknown !== undefined) throw invalidField(unknown.slice(0, 64), 'is not a field of this request');
+    const readPage = async (pageToken: string) => {
+      const run = database.within(performance.now() + requestTimeoutMs);
+      const rows = await run(selectUsers, { afterId: pageToken === '' ? FIRST_ID : pageToken, limit: PAGE_SIZE });
+      const nextPageToken = rows.length < PAGE_SIZE ? '' : (rows.at(-1)?.id ?? '');
+      return { rows, nextPageToken };
+    };
+    const file = { filename: 'users.jsonl', type: JSON_LINES, head: () => '', toLine, readPage };
+    await exporter.send(context, file);
+  });
 }
 
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';

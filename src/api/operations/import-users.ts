@@ -14,9 +14,10 @@ import { checkUser, findUnknownField, type UserLine } from '../../domain/imports
 import type { AdminKeys } from '../../domain/operators/admin-keys.ts';
 import { JoinedBytes } from '../../encoding/joined-bytes.ts';
 import { isObject } from '../../encoding/json.ts';
-import type { HttpContext, NodeResponse, PathHandler } from '../../http/http-context.ts';
+import type { HttpContext, NodeResponse } from '../../http/http-context.ts';
+import type { HttpRoute } from '../../http/route-table.ts';
 import { Progress } from '../../progress.ts';
-import { type CallLog, createAuditedCall, serveCall } from '../calls.ts';
+import { type CallLog, callRoute, createAuditedCall } from '../calls.ts';
 import { requireRight } from '../credentials.ts';
 import { requireUniqueNames } from '../rest/read-fields.ts';
 import { USERS_PATH } from './export-users.ts';
@@ -39,27 +40,22 @@ interface ImportParts extends CallLog, Pick<Call, 'notices' | 'onMessage'> {
 }
 
 /** Serves the import. One runs at a time: another gets `Service unavailable`. */
-export function createUserImport(parts: ImportParts): PathHandler {
+export function createUserImport(parts: ImportParts): HttpRoute {
   let isRunning = false;
-  return async (context) => {
-    if (context.path !== USERS_PATH || context.request.method !== 'POST') return false;
-    const route = { method: 'POST', path: USERS_PATH };
-    await serveCall(parts, context, { protocol: 'rest', route }, async (call) => {
-      const actor = requireRight(parts, context, []);
-      call.outcome = { code: 'ok', isAuthenticated: true };
-      const options = readOptions(context.query);
-      if (isRunning) throw new ServiceError('SERVICE_UNAVAILABLE');
-      isRunning = true;
-      context.allowLongBody();
-      try {
-        const { onSignedOut, passkeyHost: rpId, providers } = parts;
-        await importBody(parts, context, actor, { ...options, issuers: providers.issuers, onSignedOut, rpId });
-      } finally {
-        isRunning = false;
-      }
-    });
-    return true;
-  };
+  return callRoute(parts, 'POST', USERS_PATH, async (call, context) => {
+    const actor = requireRight(parts, context, []);
+    call.outcome = { code: 'ok', isAuthenticated: true };
+    const options = readOptions(context.query);
+    if (isRunning) throw new ServiceError('SERVICE_UNAVAILABLE');
+    isRunning = true;
+    context.allowLongBody();
+    try {
+      const { onSignedOut, passkeyHost: rpId, providers } = parts;
+      await importBody(parts, context, actor, { ...options, issuers: providers.issuers, onSignedOut, rpId });
+    } finally {
+      isRunning = false;
+    }
+  });
 }
 
 async function importBody(

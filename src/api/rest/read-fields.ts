@@ -5,10 +5,11 @@ import { findRepeatedName, isObject } from '../../encoding/json.ts';
 import { HttpError } from '../../http/errors.ts';
 import { checkContentLength, headerOf, readBody } from '../../http/exchange.ts';
 import type { HttpContext, NodeRequest } from '../../http/http-context.ts';
+import type { PathParameters } from '../../http/route-table.ts';
 import { MAX_MESSAGE_BYTES } from '../call-info.ts';
 import { type MediaType, readMediaType } from '../media-type.ts';
 import { shorten, unknownFields } from '../unknown-fields.ts';
-import type { PathParameters, Route } from './route.ts';
+import type { Route } from './route.ts';
 
 type JsonObject = Record<string, unknown>;
 

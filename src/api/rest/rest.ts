@@ -1,113 +1,121 @@
-/** The REST edge: finds the route, runs its RPC through the pipeline, and answers in the envelope. */
-
+/**
+ * The REST edge: runs the RPC of a route through the pipeline, and answers with the documented JSON in the envelope.
+ * Protobuf's own JSON drops `false`, empty strings and `.000`.
+ */
+import { create, type DescField, type DescMessage } from '@bufbuild/protobuf';
+import { StructSchema, type Timestamp, TimestampSchema, timestampMs } from '@bufbuild/protobuf/wkt';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { HttpError } from '../../http/errors.ts';
 import { sendJson } from '../../http/exchange.ts';
-import type { HttpContext, PathHandler } from '../../http/http-context.ts';
-import { type Envelope, sendError, sendFailure } from '../envelope.ts';
+import type { HttpRoute } from '../../http/route-table.ts';
+import { type Envelope, sendError } from '../envelope.ts';
 import type { Pipeline } from '../pipeline.ts';
-import { type Procedure, type Procedures, requireProcedure } from '../procedures.ts';
-import { createPresenter } from './present.ts';
+import { type Procedures, requireProcedure } from '../procedures.ts';
 import { readFields } from './read-fields.ts';
-import type { PathParameters, Route } from './route.ts';
+import type { Route } from './route.ts';
 import { routes } from './routes.ts';
 
-interface RestEndpoint {
-  readonly route: Route;
-  readonly procedure: Procedure;
-  readonly present: ReturnType<typeof createPresenter>;
-}
-
-interface Pattern {
-  readonly segments: readonly string[];
-  /** By HTTP method. */
-  readonly endpoints: ReadonlyMap<string, RestEndpoint>;
-}
-
-/** Answers every request below `/api`. Passes paths without a route to `download`. */
-export function createRestHandler(procedures: Procedures, pipeline: Pipeline, download: PathHandler): PathHandler {
-  const router = new Router(procedures);
-  return async (context) => {
-    const { path, request } = context;
-    if (path !== '/api' && !path.startsWith('/api/')) return false;
-    const found = router.find(path);
-    if (!found) {
-      if (!(await download(context))) sendFailure(context, 'NOT_FOUND');
-      return true;
-    }
-    const { endpoints, parameters } = found;
-    const { method = '' } = request;
-    const endpoint = endpoints.get(method === 'HEAD' ? 'GET' : method);
-    if (endpoint) {
-      await serve(endpoint, parameters, context, pipeline);
-    } else {
-      const allowed = [...endpoints.keys(), ...(endpoints.has('GET') ? ['HEAD'] : [])];
-      sendFailure(context, 'METHOD_NOT_ALLOWED', { allow: allowed.join(', ') });
-    }
-    return true;
-  };
-}
-
-async function serve(
-  { route, procedure, present }: RestEndpoint,
-  parameters: PathParameters,
-  context: HttpContext,
-  pipeline: Pipeline,
-): Promise<void> {
-  const read = (deadline: number) => readFields(route, parameters, context, deadline);
-  try {
-    const response = await pipeline.runUnary(procedure, context, { protocol: 'rest', route }, read);
-    const envelope: Envelope = { status: true, message: route.message, data: present(response) };
-    sendJson(context, statusOf(route, response), JSON.stringify(envelope));
-  } catch (error) {
-    if (!(error instanceof ServiceError || error instanceof HttpError)) throw error;
-    sendError(context, error);
-  }
+export function createRestRoutes(procedures: Procedures, pipeline: Pipeline): HttpRoute[] {
+  return routes.map((route) => {
+    const { method, path, message } = route;
+    const procedure = requireProcedure(procedures, route.rpc);
+    const options = { protocol: 'rest', route } as const;
+    const present = createPresenter(route);
+    return {
+      method,
+      path,
+      async run(context, parameters) {
+        try {
+          const response = await pipeline.runUnary(procedure, context, options, (deadline) =>
+            readFields(route, parameters, context, deadline),
+          );
+          const envelope: Envelope = { status: true, message, data: present(response) };
+          sendJson(context, statusOf(route, response), JSON.stringify(envelope));
+        } catch (error) {
+          if (!(error instanceof ServiceError || error instanceof HttpError)) throw error;
+          sendError(context, error);
+        }
+      },
+    };
+  });
 }
 
 function statusOf({ status, existedBefore }: Route, response: Readonly<Record<string, unknown>>): number {
   return existedBefore !== undefined && response[existedBefore] === true ? 200 : status;
 }
 
-/** Finds the endpoints of a path. A segment of a route that begins with a colon matches any one segment. */
-class Router {
-  /** By `keyOf` the path, so that `find` compares few patterns. */
-  readonly #patterns: ReadonlyMap<string, readonly Pattern[]>;
+/** Fields that are null when absent, as documented. Other absent optional fields are left out. */
+export const NULLABLE: readonly string[] = ['profileImage'];
 
-  constructor(procedures: Procedures) {
-    const endpoints = routes.map((route): RestEndpoint => {
-      return { route, procedure: requireProcedure(procedures, route.rpc), present: createPresenter(route) };
-    });
-    const patterns = [...Map.groupBy(endpoints, ({ route }) => route.path)].map(([path, ofPath]) => ({
-      segments: path.split('/'),
-      endpoints: new Map(ofPath.map((endpoint) => [endpoint.route.method, endpoint])),
-    }));
-    this.#patterns = Map.groupBy(patterns, ({ segments }) => keyOf(segments));
-  }
+/** Later fields that only RPCs have, so that the replies of REST do not change. */
+const ONLY_IN_RPC: readonly string[] = [
+  'usher.v1.Session.auth_time',
+  'usher.v1.Session.method',
+  'usher.v1.Session.expires_at',
+  'usher.v1.Session.assurance',
+  'usher.v1.UserProfile.id',
+  'usher.v1.ActiveSession.auth_time',
+];
 
-  /** Returns undefined if no route has the path. */
-  find(path: string): (Pick<Pattern, 'endpoints'> & { readonly parameters: PathParameters }) | undefined {
-    const segments = path.split('/');
-    for (const { segments: expected, endpoints } of this.#patterns.get(keyOf(segments)) ?? []) {
-      const parameters = match(expected, segments);
-      if (parameters) return { endpoints, parameters };
-    }
-    return undefined;
-  }
+export function restFieldsOf(schema: DescMessage): DescField[] {
+  return schema.fields.filter(({ parent, name }) => !ONLY_IN_RPC.includes(`${parent.typeName}.${name}`));
 }
 
-/** Uses the first segment below `/api`, which is never a parameter. */
-function keyOf(segments: readonly string[]): string {
-  return `${segments.length} ${segments[2]}`;
+type Values = Readonly<Record<string, unknown>>;
+
+interface PresentedField {
+  readonly jsonName: string;
+  readonly localName: string;
+  /** The JSON value of an absent field. Undefined leaves the field out. */
+  readonly absent: unknown;
+  present(value: unknown): unknown;
 }
 
-function match(pattern: readonly string[], segments: readonly string[]): PathParameters | undefined {
-  const parameters: Record<string, string> = {};
-  let at = 0;
-  for (const expected of pattern) {
-    const segment = segments[at++] ?? '';
-    if (expected.startsWith(':')) parameters[expected.slice(1)] = segment;
-    else if (segment !== expected) return undefined;
+/** Returns a function that presents a response as `data`. The result is undefined if the response has no fields. */
+function createPresenter({ rpc: { output }, resource, documented }: Route): (response: Values) => unknown {
+  const own = presentedFieldsOf(output);
+  const type = output.fields.find(({ localName }) => localName === resource)?.message;
+  if (resource === undefined || !type)
+    return own.length === 0 ? () => undefined : (response) => presentFields(own, response);
+  const inside = presentedFieldsOf(type);
+  const shown = documented?.flatMap((name) => inside.find(({ jsonName }) => jsonName === name) ?? []) ?? inside;
+  const others = documented ? [] : own.filter(({ localName }) => localName !== resource);
+  // The handler of each route returns the resource.
+  return (response) => presentFields(others, response, presentFields(shown, response[resource] as Values));
+}
+
+function presentFields(fields: readonly PresentedField[], message: Values, presented: Record<string, unknown> = {}) {
+  for (const { jsonName, localName, absent, present } of fields) {
+    const value = message[localName];
+    presented[jsonName] = value === undefined ? absent : present(value);
   }
-  return parameters;
+  return presented;
+}
+
+function presentedFieldsOf(schema: DescMessage): readonly PresentedField[] {
+  const zero: Values = { ...create(schema) };
+  return restFieldsOf(schema).map(({ jsonName, localName, fieldKind, message }) => {
+    const presentOne = message ? presentAs(message) : (value: unknown) => value;
+    return {
+      jsonName,
+      localName,
+      absent: zero[localName] ?? (NULLABLE.includes(jsonName) ? null : undefined),
+      // The schema says that the value has this type.
+      present: fieldKind === 'list' ? (items: unknown) => (items as unknown[]).map(presentOne) : presentOne,
+    };
+  });
+}
+
+/** The schema says that the value has this type. */
+function presentAs(type: DescMessage): (value: unknown) => unknown {
+  if (type.typeName === TimestampSchema.typeName) return (time) => presentTime(time as Timestamp);
+  // Its value is JSON.
+  if (type.typeName === StructSchema.typeName) return (object) => object;
+  const fields = presentedFieldsOf(type);
+  return (message) => presentFields(fields, message as Values);
+}
+
+/** Returns ISO 8601 in UTC, always with three fractional digits. */
+function presentTime(time: Timestamp): string {
+  return new Date(timestampMs(time)).toISOString();
 }

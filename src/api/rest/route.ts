@@ -24,9 +24,6 @@ export interface Route {
   readonly documented?: readonly string[];
 }
 
-/** Percent-encoded values of a path's parameters, by name. */
-export type PathParameters = Readonly<Record<string, string>>;
-
 interface Options<Rpc extends DescMethodUnary> extends Pick<Route, 'documented'> {
   /** Fields that are in the query although the request has a body. */
   readonly query?: readonly FieldOf<Rpc['input']>[];

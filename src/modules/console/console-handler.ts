@@ -5,6 +5,7 @@ import { serveCall } from '../../api/calls.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpContext, HttpHandler } from '../../http/http-context.ts';
+import { RouteTable } from '../../http/route-table.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { type ConsoleRequest, createOperatorCall } from './console-request.ts';
 import { renderKept, sendFailurePage, sendProblem, sendRefusal, sendSignInPage } from './failure-page.ts';
@@ -34,10 +35,10 @@ const NO_ROUTE: ConsoleRoute = {
 
 export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
   const admission = new Admission(LIMITS, parts.requestTimeoutMs);
+  const table = new RouteTable(ROUTES);
   const sentForms = new SentForms();
   return (context) => {
-    const method = context.request.method === 'HEAD' ? 'GET' : (context.request.method ?? '');
-    const found = findRoute(ROUTES, method, context.path) ?? { route: NO_ROUTE, params: {} };
+    const found = findRoute(table, context.request.method, context.path) ?? { route: NO_ROUTE, params: {} };
     const { route } = found;
     const isPost = route.method === 'POST';
     let request = createRequest(context, parts, found, '');
@@ -54,7 +55,7 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
       }
       // Reads the body before admission, so that a browser that sends its form slowly takes no place.
       if (isPost) request = { ...request, ...(await readConsoleForm(context, call, route)) };
-      await admission.run('', () => answer(request, found, sentForms, onSignedIn));
+      await admission.run('', () => answer(request, found, { table, sentForms }, onSignedIn));
     };
     return serveCall(parts, context, { protocol: 'console', route }, work, (error) => sendFailurePage(request, error));
   };
@@ -63,14 +64,15 @@ export function createConsoleHandler(parts: ConsoleParts): HttpHandler {
 async function answer(
   request: ConsoleRequest,
   found: FoundRoute,
-  sentForms: SentForms,
+  { table, sentForms }: { readonly table: RouteTable<ConsoleRoute>; readonly sentForms: SentForms },
   onSignedIn: (known: ConsoleRequest) => void,
 ): Promise<void> {
   const { context, parts, call } = request;
   const { route } = found;
   if (route.role === 'anyone') return sendReply(request, await run(request, route));
   const signedIn = await findSignedIn(context, call, parts, route.method);
-  if (!signedIn) return askToSignIn(request, { to: pageOf(request, route) });
+  const page = pageOf(context, route, table);
+  if (!signedIn) return askToSignIn(request, { to: page });
   if (!('role' in signedIn)) return void sendNonOperatorPage(context, signedIn, renderKept(request));
   const asOperator = {
     ...createRequest(context, parts, found, signedIn.userId),
@@ -83,11 +85,11 @@ async function answer(
   await renew(asOperator, signedIn);
   if (!mayUse(found, signedIn)) return sendRefusal(asOperator, route.role);
   if (route.isSensitive && !signedIn.isFresh) {
-    return askToSignIn(asOperator, { to: pageOf(request, route), fresh: '' });
+    return askToSignIn(asOperator, { to: page, fresh: '' });
   }
   const reply = () => run(asOperator, route);
   const isForm = route.method === 'POST';
-  sendReply(asOperator, isForm ? await sentForms.answer(asOperator, pageOf(asOperator, route), reply) : await reply());
+  sendReply(asOperator, isForm ? await sentForms.answer(asOperator, page, reply) : await reply());
 }
 
 /** Redirects to the sign-in, except for a form with typed values: shows these, so that they can be sent again. */
@@ -120,12 +122,12 @@ async function renew({ context, parts }: ConsoleRequest, operator: SignedInOpera
 }
 
 /** Returns the page to return to after a sign-in. For a form, that is the page at its path, or else the nearest one above. */
-function pageOf({ context }: ConsoleRequest, { method }: ConsoleRoute): string {
+function pageOf(context: HttpContext, { method }: ConsoleRoute, table: RouteTable<ConsoleRoute>): string {
   if (method === 'GET') return context.query ? `${context.path}?${context.query}` : context.path;
   const segments = context.path.split('/');
   for (let length = segments.length; length > 1; length--) {
     const path = segments.slice(0, length).join('/');
-    if (findRoute(ROUTES, 'GET', path)) return path;
+    if (findRoute(table, 'GET', path)) return path;
   }
   return '/';
 }

@@ -1,6 +1,7 @@
 /** The rows of the table of routes, and how a request finds its row. */
 
 import type { Html } from '../../http/html.ts';
+import type { PathParameters, RouteTable } from '../../http/route-table.ts';
 import type { ConsoleRequest } from './console-request.ts';
 import type { Role } from './operators.ts';
 import { includesRole, type SignedInOperator } from './signed-in-operator.ts';
@@ -55,16 +56,17 @@ export function getAndPost(role: ConsoleRoute['role'], path: string, show: Run, 
 
 export interface FoundRoute {
   readonly route: ConsoleRoute;
-  readonly params: Readonly<Record<string, string>>;
+  readonly params: PathParameters;
 }
 
-export function findRoute(routes: readonly ConsoleRoute[], method: string, path: string): FoundRoute | undefined {
-  const segments = path.split('/');
-  for (const route of routes) {
-    const params = route.method === method ? match(route.path.split('/'), segments) : undefined;
-    if (params) return { route, params };
-  }
-  return undefined;
+export function findRoute(
+  table: RouteTable<ConsoleRoute>,
+  method: string | undefined,
+  path: string,
+): FoundRoute | undefined {
+  const { row: route, parameters = {} } = table.find(method, path) ?? {};
+  const params = route && decodeParameters(parameters);
+  return params && { route, params };
 }
 
 /** Returns whether the operator may use the route. A team has the rights of support in its own applications. */
@@ -75,26 +77,11 @@ export function mayUse({ route, params }: FoundRoute, { role, applicationIds }: 
   return params.a !== undefined && applicationIds.includes(params.a.toLowerCase());
 }
 
-function match(pattern: readonly string[], segments: readonly string[]): Record<string, string> | undefined {
-  if (pattern.length !== segments.length) return undefined;
-  const params: Record<string, string> = {};
-  for (const [index, part] of pattern.entries()) {
-    const segment = segments[index] ?? '';
-    if (!part.startsWith(':')) {
-      if (part !== segment) return undefined;
-      continue;
-    }
-    const text = decode(segment);
-    if (!text) return undefined;
-    params[part.slice(1)] = text;
-  }
-  return params;
-}
-
-/** Returns undefined if the segment is not percent-encoded UTF-8. */
-function decode(segment: string): string | undefined {
+/** Returns undefined if a value is empty, or is not percent-encoded UTF-8. */
+function decodeParameters(parameters: PathParameters): PathParameters | undefined {
   try {
-    return decodeURIComponent(segment);
+    const decoded = Object.entries(parameters).map(([name, value]) => [name, decodeURIComponent(value)]);
+    return decoded.some(([, value]) => !value) ? undefined : Object.fromEntries(decoded);
   } catch {
     return undefined;
   }

@@ -1,8 +1,9 @@
 /** The home page, the API reference at `/docs` and below it, and the OpenAPI documents. */
 import { readFile } from 'node:fs/promises';
-import { refuseUnlessRead } from '../../api/envelope.ts';
+import { refuseMethod } from '../../api/envelope.ts';
 import { headerOf, send } from '../../http/exchange.ts';
 import type { HttpContext, PathHandler } from '../../http/http-context.ts';
+import { serveRoutes } from '../../http/route-table.ts';
 import type { Core, Greeting } from '../module.ts';
 import { createTextEndpoint } from './static-text.ts';
 
@@ -16,19 +17,16 @@ interface ReferenceParts extends Pick<Core, 'greetings' | 'hasAccountPage' | 'ha
 const OPENAPI = new URL('../../../gen/openapi/', import.meta.url);
 
 export function createReferenceEndpoints(parts: ReferenceParts): PathHandler {
-  const findPage = createPages(parts);
+  const sendPage = createPages(parts);
   const endpoints: Readonly<Record<string, Endpoint>> = {
     '/': createHomeEndpoint(parts),
     '/openapi.json': createDocumentEndpoint('rest.json'),
     '/connect.json': createDocumentEndpoint('connect.json'),
+    '/docs': sendPage,
+    '/docs/:page': sendPage,
   };
-  return async (context) => {
-    const { path } = context;
-    const answer = Object.hasOwn(endpoints, path) ? endpoints[path] : await findPage(path);
-    if (!answer) return false;
-    if (!refuseUnlessRead(context)) await answer(context);
-    return true;
-  };
+  const routes = Object.entries(endpoints).map(([path, run]) => ({ method: 'GET', path, run }));
+  return serveRoutes(routes, refuseMethod);
 }
 
 /** Pages load their modules at the first request, because most processes never get one. */
@@ -53,12 +51,8 @@ function createDocumentEndpoint(name: string): Endpoint {
   }));
 }
 
-/** Returns a function that finds the page of a path. All are rendered at the first request of one. */
-function createPages({
-  adminKeyFile,
-  greetings,
-  tokens,
-}: ReferenceParts): (path: string) => Promise<Endpoint | undefined> {
+/** All pages are rendered at the first request of one. */
+function createPages({ adminKeyFile, greetings, tokens }: ReferenceParts): Endpoint {
   const publicUrl = tokens.issuer;
   let endpoints: Promise<ReadonlyMap<string, Endpoint>> | undefined;
   const load = async () => {
@@ -75,15 +69,16 @@ function createPages({
       send(context, 200, text, { ...headers, 'cache-control': 'no-store' });
     };
   };
-  return async (path) => {
-    if (!/^\/docs(?:\/[^/]*)?$/.test(path)) return undefined;
+  return async (context) => {
+    const { path } = context;
     const readValues = greetings.find(({ readExampleValues }) => readExampleValues)?.readExampleValues;
-    if (path === '/docs' && readValues) return sendWithValues(readValues);
+    if (path === '/docs' && readValues) return sendWithValues(readValues)(context);
     endpoints ??= load().catch((error) => {
       endpoints = undefined;
       throw error;
     });
-    return (await endpoints).get(path) ?? redirectToStart;
+    const sendPage = (await endpoints).get(path) ?? redirectToStart;
+    await sendPage(context);
   };
 }
 

@@ -129,9 +129,9 @@ export const USERS_FAULTS: readonly Fault[] = [
   },
   {
     what: 'An operator without the role gets the answer to a form that was sent with it',
-    find: "if (!mayUse(found, signedIn)) return sendRefusal(asOperator, route.role); if (route.isSensitive && !signedIn.isFresh) { return askToSignIn(asOperator, { to: pageOf(request, route), fresh: '' }); } const reply = () => run(asOperator, route);",
+    find: "if (!mayUse(found, signedIn)) return sendRefusal(asOperator, route.role); if (route.isSensitive && !signedIn.isFresh) { return askToSignIn(asOperator, { to: page, fresh: '' }); } const reply = () => run(asOperator, route);",
     replace: `if (route.isSensitive && !signedIn.isFresh) {
-    return askToSignIn(asOperator, { to: pageOf(request, route), fresh: '' });
+    return askToSignIn(asOperator, { to: page, fresh: '' });
   }
   const reply = async () => {
     if (!mayUse(found, signedIn)) return sendRefusal(asOperator, route.role) ?? 'sent';
@@ -142,11 +142,11 @@ export const USERS_FAULTS: readonly Fault[] = [
   },
   {
     what: 'A browser without a recent sign-in gets the answer to the form of another one',
-    find: "if (!mayUse(found, signedIn)) return sendRefusal(asOperator, route.role); if (route.isSensitive && !signedIn.isFresh) { return askToSignIn(asOperator, { to: pageOf(request, route), fresh: '' }); } const reply = () => run(asOperator, route);",
+    find: "if (!mayUse(found, signedIn)) return sendRefusal(asOperator, route.role); if (route.isSensitive && !signedIn.isFresh) { return askToSignIn(asOperator, { to: page, fresh: '' }); } const reply = () => run(asOperator, route);",
     replace: `if (!mayUse(found, signedIn)) return sendRefusal(asOperator, route.role);
   const reply = async () => {
     if (route.isSensitive && !signedIn.isFresh) {
-    return askToSignIn(asOperator, { to: pageOf(request, route), fresh: '' }) ?? 'sent';
+    return askToSignIn(asOperator, { to: page, fresh: '' }) ?? 'sent';
   }
     return run(asOperator, route);
   };`,

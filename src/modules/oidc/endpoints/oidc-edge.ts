@@ -3,6 +3,7 @@
 import { isPreflight, PREFLIGHT_AGE } from '../../../api/cors.ts';
 import { CACHED_BRIEFLY, headerOf, send, sendJson } from '../../../http/exchange.ts';
 import type { HttpContext, PathHandler } from '../../../http/http-context.ts';
+import { serveRoutes } from '../../../http/route-table.ts';
 import { isOriginOf } from '../clients/oidc-clients.ts';
 import type { OidcError } from '../domain/oidc-error.ts';
 import type { OidcProvider } from '../domain/tokens/provider.ts';
@@ -33,29 +34,20 @@ export function createOidcEdge(
   endpoints: readonly OidcEndpoint[],
   parts: OidcCallParts & { readonly takesClientUrls: boolean },
 ): PathHandler {
-  const documents = createDocuments(issuer, signingKeys.publicJwks, parts);
-  const paths = Map.groupBy(endpoints, ({ path }) => path);
-  return async (context) => {
-    const method = context.request.method === 'HEAD' ? 'GET' : context.request.method;
-    const document = documents.get(context.path);
-    if (document !== undefined) {
-      if (answerPreflight(context)) return true;
-      if (method === 'GET') sendJson(context, 200, document, DOCUMENT_HEADERS);
-      else refuseMethod(context, ['GET']);
-      return true;
-    }
-    const ofPath = paths.get(context.path);
-    if (!ofPath) return false;
-    if (answerPreflight(context)) return true;
-    const endpoint = ofPath.find((each) => each.method === method);
-    if (endpoint) await serve(endpoint, context, parts);
-    else
-      refuseMethod(
-        context,
-        ofPath.map((each) => each.method),
-      );
-    return true;
-  };
+  const documents = [...createDocuments(issuer, signingKeys.publicJwks, parts)].map(([path, document]) => ({
+    method: 'GET',
+    path,
+    run: (context: HttpContext) => sendJson(context, 200, document, DOCUMENT_HEADERS),
+  }));
+  const called = endpoints.map((endpoint) => ({
+    ...endpoint,
+    run: (context: HttpContext) => serve(endpoint, context, parts),
+  }));
+  return serveRoutes([...documents, ...called], (context, allow) => {
+    if (answerPreflight(context)) return;
+    const body = { error: 'invalid_request', error_description: 'Method not allowed' };
+    sendJson(context, 405, JSON.stringify(body), { allow });
+  });
 }
 
 async function serve(endpoint: OidcEndpoint, context: HttpContext, parts: OidcCallParts): Promise<void> {
@@ -70,12 +62,6 @@ async function serve(endpoint: OidcEndpoint, context: HttpContext, parts: OidcCa
 /** Sends the error in the form of RFC 6749, section 5.2. */
 function sendOidcError(context: HttpContext, { reason, message, status, headers }: OidcError): void {
   sendJson(context, status, JSON.stringify({ error: reason, error_description: message }), headers);
-}
-
-function refuseMethod(context: HttpContext, methods: readonly OidcEndpoint['method'][]): void {
-  const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].join(', ');
-  const body = { error: 'invalid_request', error_description: 'Method not allowed' };
-  sendJson(context, 405, JSON.stringify(body), { allow });
 }
 
 /** CORS for the pages of public clients: https://fetch.spec.whatwg.org/#http-cors-protocol */

@@ -1,7 +1,7 @@
 /** Converts messages to JSON Schemas, of the JSON of REST or of the JSON of Protobuf. */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { StructSchema, TimestampSchema } from '@bufbuild/protobuf/wkt';
-import { NULLABLE, restFieldsOf } from '../../../api/rest/present.ts';
+import { NULLABLE, restFieldsOf } from '../../../api/rest/rest.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

@@ -140,7 +140,7 @@ function describeResponses(route: Route, schemas: MessageSchemas, commentOf: Rea
   };
 }
 
-/** Describes the `data` of the envelope, as `createPresenter` in `rest/present.ts` builds it. */
+/** Describes the `data` of the envelope, as `createPresenter` in `rest/rest.ts` builds it. */
 function describeData(
   { rpc: { output }, resource, documented }: Route,
   schemas: MessageSchemas,

@@ -1,6 +1,7 @@
 /** What the pages offer to a role: nothing that it may not do. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { RouteTable } from '../../../../src/http/route-table.ts';
 import { findRoute, mayUse } from '../../../../src/modules/console/route.ts';
 import { ROUTES } from '../../../../src/modules/console/routes.ts';
 import type { SignedInOperator } from '../../../../src/modules/console/signed-in-operator.ts';
@@ -49,7 +50,7 @@ test.each([...Object.entries(OPERATORS).map(([role, email]) => ({ role, email })
     const operator = { role, applicationIds: [fixture.tenant.id] } as unknown as SignedInOperator;
     const refused = [...offers].filter((offer) => {
       const [method = '', path = ''] = offer.split(' ');
-      const found = findRoute(ROUTES, method, path.split('?')[0] ?? '');
+      const found = findRoute(new RouteTable(ROUTES), method, path.split('?')[0] ?? '');
       return !found || !mayUse(found, operator);
     });
     expect(refused).toEqual([]);
