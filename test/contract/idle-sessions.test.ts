@@ -1,4 +1,4 @@
-/** Sessions that can be renewed after their expiry. Races: test/robustness/idle-sessions.test.ts. */
+/** Sessions that can be renewed after their expiry. Races: test/robustness/races.test.ts. */
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
 import { Database } from '../../src/database/pool/database.ts';

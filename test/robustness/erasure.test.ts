@@ -10,6 +10,7 @@ import { dumpDatabase, tablesWith } from '../support/database-dump.ts';
 import { request } from '../support/http.ts';
 import { LoginBrowser, newAddress } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
+import { waitTurns } from '../support/races.ts';
 import {
   adminClient,
   clientsOf,
@@ -97,7 +98,7 @@ test('leaves nothing of the person in any table', { timeout: quickOrLong(240_000
     const acts = await prepareActs(person);
     if (round === ROUNDS - 1) await sql`analyze`;
     const erasure = (async () => {
-      for (let waited = 0; waited < (round % 6) * 3; waited++) await new Promise(setImmediate);
+      await waitTurns((round % 6) * 3);
       await admin.eraseUser({ userId: person.id });
     })();
     await Promise.all([erasure, ...acts.map((act) => act())]);

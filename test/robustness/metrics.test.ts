@@ -1,15 +1,21 @@
 /** Metrics under attack, and as a real Prometheus sees them. */
+
+import { spawn } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
 import { cloneDatabase } from '../support/database.ts';
+import { createDirectory } from '../support/directory.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { type HttpRequest, openHttpClient, request } from '../support/http.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
-import { readDashboard, SKIPS_PROMETHEUS } from '../support/metric-documents.ts';
+import { METRICS_DIRECTORY, readDashboard, readPage, SKIPS_PROMETHEUS } from '../support/metric-documents.ts';
 import { MEASURED, openMetrics, type Scrape, scrape } from '../support/metrics.ts';
 import { startUsher, type UsherProcess } from '../support/process.ts';
-import { Prometheus } from '../support/prometheus.ts';
 import { createTenant, createTestWebhook } from '../support/service.ts';
 import { quickOrLong } from '../support/soak.ts';
 
@@ -188,4 +194,72 @@ async function hold(port: number, text: string): Promise<Socket> {
 /** Reads until the service has closed the connection, or has reset it. */
 async function untilClosed(socket: Socket): Promise<void> {
   if (!socket.closed) await new Promise((resolve) => socket.resume().once('close', resolve));
+}
+
+/** A real Prometheus, of Debian's package `prometheus`, that scrapes what a test tells it to. */
+class Prometheus {
+  readonly #url: string;
+  readonly #close: () => Promise<void>;
+
+  private constructor(url: string, close: () => Promise<void>) {
+    this.#url = url;
+    this.#close = close;
+  }
+
+  /** Scrapes the target, such as `127.0.0.1:9464`, once a second. */
+  static async start(target: string): Promise<Prometheus> {
+    const directory = await createDirectory();
+    const { scrape_configs: jobs, ...settings } = parse(readPage('prometheus.yaml'));
+    const config = {
+      ...settings,
+      global: { evaluation_interval: '1s' },
+      scrape_configs: [
+        { ...jobs[0], scrape_interval: '1s', scrape_timeout: '1s', static_configs: [{ targets: [target] }] },
+      ],
+      rule_files: settings.rule_files.map((name: string) => join(METRICS_DIRECTORY, name)),
+    };
+    await writeFile(join(directory, 'prometheus.yml'), JSON.stringify(config));
+    const port = await findFreePort();
+    const args = [
+      `--config.file=${join(directory, 'prometheus.yml')}`,
+      `--storage.tsdb.path=${directory}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+    ];
+    const child = spawn('prometheus', args, { stdio: 'ignore' });
+    const exited = once(child, 'exit');
+    const prometheus = new Prometheus(`http://127.0.0.1:${port}`, async () => {
+      child.kill('SIGKILL');
+      await exited;
+    });
+    await expect.poll(() => prometheus.#get('/-/ready')).toContain('Ready');
+    return prometheus;
+  }
+
+  /** Returns the values of a query now. */
+  async query(expr: string): Promise<{ readonly metric: Record<string, string>; readonly value: number }[]> {
+    const { status, data, error } = JSON.parse(
+      await this.#get(`/api/v1/query?${new URLSearchParams({ query: expr })}`),
+    );
+    if (status !== 'success') throw new Error(`${error}: ${expr}`);
+    return data.result.map(
+      ({ metric, value: [, value] }: { metric: Record<string, string>; value: [number, string] }) => ({
+        metric,
+        value: Number(value),
+      }),
+    );
+  }
+
+  /** Returns the names of its rules that cannot be evaluated. */
+  async failedRules(): Promise<string[]> {
+    const { data } = JSON.parse(await this.#get('/api/v1/rules'));
+    const rules: { name: string; health: string }[] = data.groups.flatMap(({ rules }: { rules: unknown }) => rules);
+    return rules.filter(({ health }) => health !== 'ok').map(({ name }) => name);
+  }
+
+  readonly [Symbol.asyncDispose] = (): Promise<void> => this.#close();
+
+  async #get(path: string): Promise<string> {
+    const response = await fetch(this.#url + path).catch(() => undefined);
+    return response ? await response.text() : '';
+  }
 }

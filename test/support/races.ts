@@ -48,7 +48,7 @@ export async function raceCheckInsWithDeletes(rounds: number): Promise<void> {
     };
     const racing: Promise<void>[] = [];
     const deletion = (async () => {
-      for (let waited = 0; waited < round % 8; waited++) await new Promise(setImmediate);
+      await waitTurns(round % 8);
       const reply = await poolOf(round).call('DELETE', `/api/events/${eventId}`);
       expect(reply).toEqual({ status: 200, body: { status: true, message: 'Event deleted successfully' } });
       const whenDeleted = await attendeesOf(eventId);
@@ -194,7 +194,7 @@ export async function raceRevocations(rounds: number): Promise<void> {
       if (status === 200 && id) given.add(id);
     };
     const racing = Array.from({ length: CALLERS }, async (_, caller) => {
-      for (let waited = 0; waited < caller % 4; waited++) await new Promise(setImmediate);
+      await waitTurns(caller % 4);
       const pool = poolOf(caller);
       if (caller % 3 === 0) note(await pool.call('POST', '/api/sessions/renew', { sessionId }));
       else if (caller % 3 === 1) {
@@ -204,7 +204,7 @@ export async function raceRevocations(rounds: number): Promise<void> {
       } else expect((await check(pool, sessionId)).status).toBe(200);
     });
     const revocation = (async () => {
-      for (let waited = 0; waited < round % 8; waited++) await new Promise(setImmediate);
+      await waitTurns(round % 8);
       const revoke = REVOCATIONS[Math.floor(round / 8) % 2] ?? REVOCATIONS[0];
       expect((await revoke(poolOf(round), sessionId, userId)).status).toBe(200);
       const late = pools.map(async (pool) => {
@@ -295,6 +295,20 @@ export async function openReplicas(config: Partial<Config> = {}) {
     },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
+}
+
+/** Lets other work begin so many times. */
+export async function waitTurns(turns: number): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
+}
+
+/** Waits until so many of them have settled, or all. */
+export async function waitForSome(promises: readonly Promise<unknown>[], count: number): Promise<void> {
+  const { promise: enough, resolve } = Promise.withResolvers<void>();
+  let settled = 0;
+  const onSettled = () => ++settled >= Math.min(count, promises.length) && resolve();
+  for (const promise of promises) void promise.finally(onSettled);
+  if (count > 0) await enough;
 }
 
 async function slowCheckIns(sql: TestDatabase['sql'], seconds: string): Promise<void> {

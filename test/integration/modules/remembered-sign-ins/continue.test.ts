@@ -1,4 +1,4 @@
-/** "Continue as": sign-ins that applications share. Races: test/robustness/remembered-sign-ins.test.ts. */
+/** "Continue as": sign-ins that applications share. Races: test/robustness/races.test.ts. */
 
 import { hash, randomUUID } from 'node:crypto';
 import { timestampDate } from '@bufbuild/protobuf/wkt';
