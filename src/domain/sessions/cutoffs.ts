@@ -7,7 +7,7 @@ import type { PlaceholderValues, Statement } from '../../database/pool/database.
 import { BY_POSTGRES, presentInstant } from '../../database/sql/instants.ts';
 import { p } from '../../database/sql/template.ts';
 import { pause } from '../../pause.ts';
-import { hasAccess, isRefused } from '../access/has-access.ts';
+import { isRefused } from '../access/has-access.ts';
 import type { Call } from '../core/call.ts';
 import { leaveUnfinished, unfinishedParameters } from '../core/unfinished-changes.ts';
 import { isActiveUser } from '../users/user.ts';
@@ -49,31 +49,28 @@ export async function runCutoff<Rows>(
 
 /** Returns the latest cut-off of the user in the application, or `-infinity`. Parameter: applicationId. */
 export function latestCutoff(userId: SQLWrapper): SQL {
-  return latestBeside(
-    sql`case when ${isRefusedNow(p.uuid('applicationId'), userId)} then 'infinity'::timestamptz end, `,
-    userId,
-  );
+  return latestOr(isRefusedNow(p.uuid('applicationId'), userId), userId);
 }
 
 /**
- * Returns the same for a restricted application: a user who may not enter it is cut off for ever. Parameter:
- * applicationId.
+ * Returns the same for a session or grant that begins or is renewed: whoever may not enter a restricted application is
+ * cut off for ever. Parameter: applicationId.
  */
 export function latestCutoffOfAllowed(userId: SQLWrapper): SQL {
-  return sql`case when ${hasAccess(p.uuid('applicationId'), userId)} then ${latestOwnCutoff(userId)} else 'infinity' end`;
+  return latestOr(isRefused(p.uuid('applicationId'), userId), userId);
 }
 
 /** Returns the same without that of users who are refused, for statements that refuse them by themselves. */
 export function latestOwnCutoff(userId: SQLWrapper): SQL {
-  return latestBeside(sql``, userId);
+  return latestOr(undefined, userId);
 }
 
-/** @param others instants beside the cut-offs of the user, with a comma after each */
-function latestBeside(others: SQL, userId: SQLWrapper): SQL {
+function latestOr(isCutOff: SQL | undefined, userId: SQLWrapper): SQL {
+  const infinity = isCutOff ? sql`case when ${isCutOff} then 'infinity'::timestamptz end, ` : sql``;
   return sql`greatest(
     (select max(cutoff_at) from session_cutoffs
     where application_id = ${p.uuid('applicationId')} and user_id in (${userId}, ${EVERY_USER})),
-    (select cutoff_at from user_cutoffs where user_id = ${userId}), ${others}'-infinity')`;
+    (select cutoff_at from user_cutoffs where user_id = ${userId}), ${infinity}'-infinity')`;
 }
 
 /** Returns the condition that the user is one of those whom `cutOffEveryRefused` has ended. */

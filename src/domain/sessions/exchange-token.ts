@@ -1,4 +1,4 @@
-import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { p, type RowOfType, statement } from '../../database/sql/template.ts';
 import { ONE_FACTOR } from '../core/assurance.ts';
 import type { ApplicationCall } from '../core/call.ts';
@@ -11,7 +11,7 @@ import { InvalidTokenError, type LoginClaims } from '../tokens/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { isStillHere } from './browser-cutoffs.ts';
 import { FOUND_SESSION, findOrBegin } from './find-or-begin-session.ts';
-import { type FormParts, formFor, inForms } from './forms.ts';
+import { type AttributesOf, formFor, inForms } from './forms.ts';
 import { endLateSession } from './late-sessions.ts';
 import { type BegunSession, newSession, type Peer } from './session.ts';
 import { findOrigin, isIntentOfToken, ORIGINS, type SessionOrigin } from './session-origin.ts';
@@ -89,26 +89,20 @@ const SIGNED_OUT = {
 };
 
 /** A token that no application has exchanged before the sign-out is cut off for ever, as an authorization code is. */
-function exchange(
-  origin: keyof typeof SIGNED_OUT,
-  notifies: 'yes' | 'unless asked',
-  { cutoffOf, ...parts }: FormParts,
-) {
-  const cutoffOfToken = (userId: SQLWrapper) =>
-    sql`case when ${SIGNED_OUT[origin]} then 'infinity' else ${cutoffOf(userId)} end`;
-  return findOrBegin(ORIGINS[origin], notifies, { parts: { ...parts, cutoffOf: cutoffOfToken } });
+function exchange(origin: keyof typeof SIGNED_OUT, notifies: 'yes' | 'unless asked', attributesOf: AttributesOf) {
+  return findOrBegin(ORIGINS[origin], notifies, { attributesOf, isCutOff: SIGNED_OUT[origin] });
 }
 
 const FIND_OR_BEGIN = inForms(
   'find_or_begin_session',
-  (name, parts) => statement(name, FOUND_SESSION)`
-    ${exchange('intent', 'unless asked', parts)}`.ifDistributed`
-    ${exchange('parameters', 'unless asked', parts)}`,
+  (name, attributesOf) => statement(name, FOUND_SESSION)`
+    ${exchange('intent', 'unless asked', attributesOf)}`.ifDistributed`
+    ${exchange('parameters', 'unless asked', attributesOf)}`,
 );
 
 const FIND_OR_BEGIN_AND_NOTIFY = inForms(
   'find_or_begin_session_and_notify',
-  (name, parts) => statement(name, { ...FOUND_SESSION, ...HAS_MESSAGES })`
-    ${exchange('intent', 'yes', parts)}`.ifDistributed`
-    ${exchange('parameters', 'yes', parts)}`,
+  (name, attributesOf) => statement(name, { ...FOUND_SESSION, ...HAS_MESSAGES })`
+    ${exchange('intent', 'yes', attributesOf)}`.ifDistributed`
+    ${exchange('parameters', 'yes', attributesOf)}`,
 );

@@ -6,7 +6,8 @@ import { auditEvent } from '../audit/audit-event.ts';
 import { hasSubscriberToAny, messagesOf, notified } from '../outbox/insert-message.ts';
 import { sessionCreated, userJoined } from '../outbox/user-messages.ts';
 import type { SignInMethod } from '../tokens/verify-token.ts';
-import type { FormParts } from './forms.ts';
+import { latestCutoffOfAllowed } from './cutoffs.ts';
+import type { AttributesOf } from './forms.ts';
 import { lastSignIn } from './session.ts';
 import type { OriginColumns } from './session-origin.ts';
 
@@ -71,7 +72,9 @@ export const GIVEN_SIGN_IN: SignInColumns = {
 
 /** What a statement has beside the session. */
 interface Additions {
-  readonly parts: FormParts;
+  readonly attributesOf: AttributesOf;
+  /** The condition that the token is cut off, whatever its user. */
+  readonly isCutOff?: SQL;
   /** Whether the profile is that of the user now, and not the one that a live session has kept. */
   readonly hasCurrentProfile?: boolean;
   readonly signIn?: SignInColumns;
@@ -100,10 +103,13 @@ export function findOrBegin(
   notifies: 'yes' | 'no' | 'unless asked',
   additions: Additions,
 ): SQL {
-  const { parts, signIn = GIVEN_SIGN_IN, first = sql``, audited = sql`begun` } = additions;
+  const { attributesOf, isCutOff, signIn = GIVEN_SIGN_IN, first = sql``, audited = sql`begun` } = additions;
   const { condition = sql``, ofCaller = sql``, ctes = sql``, columns = sql``, hasCurrentProfile = false } = additions;
+  const cutoffAt = isCutOff
+    ? sql`case when ${isCutOff} then 'infinity' else ${latestCutoffOfAllowed(sql`id`)} end`
+    : latestCutoffOfAllowed(sql`id`);
   const stored = columnsOf(hasCurrentProfile ? WITHOUT_PROFILE : { ...PROFILE, ...WITHOUT_PROFILE });
-  const attributesOfCaller = parts.attributesOf(sql`caller.attributes`);
+  const attributesOfCaller = attributesOf(sql`caller.attributes`);
   const shown = hasCurrentProfile
     ? sql`${columnsOf({ ...WITHOUT_PROFILE, authTime: t.instant }, 's')}, caller.email, caller.name, caller.profile_image,
       caller.wallet_address, ${attributesOfCaller} as attributes`
@@ -116,7 +122,7 @@ export function findOrBegin(
       where application_id = ${p.uuid('applicationId')} and user_id = ${signIn.userId}
         and expires_at > ${p.instant('now')}
     ), caller as (
-      select id, email, name, profile_image, wallet_address, attributes, ${parts.cutoffOf(sql`id`)} as cutoff_at${ofCaller}
+      select id, email, name, profile_image, wallet_address, attributes, ${cutoffAt} as cutoff_at${ofCaller}
       from users ${signIn.join}
       where id = ${signIn.userId} and deleted_at is null and deactivated_at is null ${condition}
     ), kept as (

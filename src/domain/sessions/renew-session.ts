@@ -6,7 +6,7 @@ import { auditEvent } from '../audit/audit-event.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
 import { check, identifier, type Unchecked, UUID } from '../core/validation.ts';
-import { type FormParts, formFor, inForms } from './forms.ts';
+import { type AttributesOf, formFor, inForms } from './forms.ts';
 import { latestEnd, parametersOf, renewableSession, SESSION_LIFETIME_MS, type SessionSettings } from './session.ts';
 
 const rules = { sessionId: identifier };
@@ -61,7 +61,7 @@ const SUCCESSOR = { id: sessions.id, createdAt: sessions.createdAt, expiresAt: s
 
 const FIND_OR_BEGIN = inForms(
   'find_or_begin_successor',
-  (name, parts) => statement(name, SUCCESSOR)`${findOrBegin(parts)}`,
+  (name, attributesOf) => statement(name, SUCCESSOR)`${findOrBegin(attributesOf)}`,
 );
 
 /**
@@ -69,9 +69,9 @@ const FIND_OR_BEGIN = inForms(
  * session that is not due any more, and return it. If a sign-in after a revocation has overwritten the row meanwhile,
  * the `cutoff_at` of the row prevents the renewal.
  */
-function findOrBegin(parts: FormParts): SQL {
+function findOrBegin(attributesOf: AttributesOf): SQL {
   return sql`
-  with target as (${renewableSession(parts, suffices)}
+  with target as (${renewableSession(attributesOf, suffices)}
   ), newest as (
     select s.*, ${isDue(sql`s.latest_end`)} as is_due from (
       select s.id, s.created_at, s.expires_at, ${latestEnd(sql`s.authenticated_at`, sql`s.last_authenticated_at`)}

@@ -9,7 +9,7 @@ import { HERE, loggedOut } from '../outbox/logout-message.ts';
 import { sessionRevoked } from '../outbox/user-messages.ts';
 import { cutOffSessions, runCutoff } from './cutoffs.ts';
 import { forgetLateSignIns, forgetSignIns } from './forget-sign-ins.ts';
-import { PLAIN } from './forms.ts';
+import { NO_ATTRIBUTES } from './forms.ts';
 import { endLateSession } from './late-sessions.ts';
 import { parametersOf, renewableSession, type SessionSettings } from './session.ts';
 
@@ -57,7 +57,7 @@ const endRenewableSessionAndForget = statement('end_renewable_session_and_forget
 
 function end(forget?: SQL, where = {}): SQL {
   return sql`
-    with target as (${renewableSession(PLAIN)}
+    with target as (${renewableSession(NO_ATTRIBUTES)}
     ), ${auditEvent({ resource: sql`user_id`, from: sql`target` })},
     ${cutOffSessions(sql`target`)},
     ${forget ? sql`${forget},` : sql``}

@@ -8,7 +8,8 @@ import type { Application, ApplicationCall } from '../core/call.ts';
 import type { SignInMethod } from '../tokens/verify-token.ts';
 import { attributeParameter } from '../users/attributes.ts';
 import type { Profile } from '../users/user.ts';
-import type { FormParts } from './forms.ts';
+import { latestCutoffOfAllowed } from './cutoffs.ts';
+import type { AttributesOf } from './forms.ts';
 
 export const SESSION_LIFETIME_MS = DEFAULT_IDLE_SECONDS * 1_000;
 
@@ -117,14 +118,14 @@ export function latestEnd(authenticatedAt: SQL, lastAuthenticatedAt: SQL): SQL {
  *
  * @param condition more, with `and` before it: `s` is the newest session of the user, if there is one
  */
-export const renewableSession = ({ cutoffOf, attributesOf }: FormParts, condition = sql``) => sql`
+export const renewableSession = (attributesOf: AttributesOf, condition = sql``) => sql`
   select i.user_id, i.authenticated_at, greatest(i.authenticated_at, ${lastSignIn('s')}) as last_sign_in_at, u.email, u.name, u.profile_image, u.wallet_address,
     ${attributesOf(sql`u.attributes`)} as attributes
   from session_ids i join users u on u.id = i.user_id
     left join sessions s on s.application_id = i.application_id and s.user_id = i.user_id
   where i.application_id = ${p.uuid('applicationId')} and i.id = ${p.uuid('sessionId')}
     and u.deleted_at is null and u.deactivated_at is null
-    and i.authenticated_at > ${cutoffOf(sql`i.user_id`)} ${condition}
+    and i.authenticated_at > ${latestCutoffOfAllowed(sql`i.user_id`)} ${condition}
     and (i.expires_at > ${p.instant('now')} or i.expires_at > ${p.instant('renewableFrom')}
       and i.authenticated_at > coalesce(s.cutoff_at, '-infinity') and ${latestEnd(
         sql`i.authenticated_at`,

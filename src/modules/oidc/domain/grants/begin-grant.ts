@@ -165,12 +165,12 @@ const REDEEMED = {
 /** Returns no row if the user cannot sign in. The code is redeemed nevertheless. */
 const REDEEM_AND_BEGIN = inForms(
   'redeem_code_and_begin_session',
-  (name, parts) =>
+  (name, attributesOf) =>
     statement(name, {
       ...FOUND,
       ...REDEEMED,
     }).ifWhole`${findOrBegin(origin, 'unless asked', {
-      parts,
+      attributesOf,
       hasCurrentProfile: grant.hasCurrentProfile,
       signIn,
       first: sql`${redeemedIntent},`,

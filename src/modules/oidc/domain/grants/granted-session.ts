@@ -8,7 +8,7 @@ import { announce, HAS_MESSAGES, type HasMessages } from '../../../../domain/out
 import { isStillHere } from '../../../../domain/sessions/browser-cutoffs.ts';
 import { isSidCutOff } from '../../../../domain/sessions/cutoffs.ts';
 import { findOrBegin, GIVEN_SIGN_IN } from '../../../../domain/sessions/find-or-begin-session.ts';
-import { type FormParts, formFor, inForms } from '../../../../domain/sessions/forms.ts';
+import { type AttributesOf, formFor, inForms } from '../../../../domain/sessions/forms.ts';
 import { endLateSession } from '../../../../domain/sessions/late-sessions.ts';
 import { newSession, type Peer } from '../../../../domain/sessions/session.ts';
 import { ORIGINS } from '../../../../domain/sessions/session-origin.ts';
@@ -157,7 +157,7 @@ type FoundSession = RowOfType<typeof FOUND> &
   Partial<Pick<RowOfType<typeof FOUND_FOR_CLIENT>, 'scopeNames'>> &
   Partial<HasMessages>;
 
-function begin(notifies: 'yes' | 'unless asked', parts: FormParts): SQL {
+function begin(notifies: 'yes' | 'unless asked', attributesOf: AttributesOf): SQL {
   const grant = insertGrant({
     grantId: p.uuid('grantId'),
     sid: p.uuid('sid'),
@@ -177,18 +177,18 @@ function begin(notifies: 'yes' | 'unless asked', parts: FormParts): SQL {
   });
   const browser = { sid: p.uuid('sid'), browserDigest: p.bytes('originBrowser') };
   const condition = isStillHere(p.instant('authenticatedAt'), browser);
-  return findOrBegin(ORIGINS.parameters, notifies, { ...grant, parts, condition: sql`and ${condition}` });
+  return findOrBegin(ORIGINS.parameters, notifies, { ...grant, attributesOf, condition: sql`and ${condition}` });
 }
 
 /** Where tables are not distributed, few grants begin so. */
 const BEGIN = inForms(
   'begin_granted_session',
-  (name, parts) => statement(name, FOUND)`${begin('unless asked', parts)}`,
+  (name, attributesOf) => statement(name, FOUND)`${begin('unless asked', attributesOf)}`,
 );
 
 const BEGIN_AND_NOTIFY = inForms(
   'begin_granted_session_and_notify',
-  (name, parts) => statement(name, { ...FOUND, ...HAS_MESSAGES })`${begin('yes', parts)}`,
+  (name, attributesOf) => statement(name, { ...FOUND, ...HAS_MESSAGES })`${begin('yes', attributesOf)}`,
 );
 
 /**
@@ -229,9 +229,9 @@ const origin = {
   onBehalfBy: sql`g.on_behalf_by`,
 };
 
-const continued = (parts: FormParts, isLive = isLiveGrant, more = sql``) =>
+const continued = (attributesOf: AttributesOf, isLive = isLiveGrant, more = sql``) =>
   findOrBegin({ ...origin, join: sql`join oidc_grants g on ${isLive}` }, 'no', {
-    parts,
+    attributesOf,
     hasCurrentProfile: true,
     signIn: { ...GIVEN_SIGN_IN, assurance: sql`g.assurance` },
     ofCaller: emailVerifiedAt,
@@ -241,11 +241,15 @@ const continued = (parts: FormParts, isLive = isLiveGrant, more = sql``) =>
       ${groupsIn(p.integer('scope'))}${more}`,
   });
 
-const CONTINUE = inForms('continue_granted_session', (name, parts) => statement(name, FOUND)`${continued(parts)}`);
+const CONTINUE = inForms(
+  'continue_granted_session',
+  (name, attributesOf) => statement(name, FOUND)`${continued(attributesOf)}`,
+);
 
 const scopeNames = sql`, (select g.scope_names from oidc_grants g where ${isLiveGrantOfClient}) as scope_names`;
 
 const CONTINUE_FOR_CLIENT = inForms(
   'continue_session_of_client',
-  (name, parts) => statement(name, FOUND_FOR_CLIENT)`${continued(parts, isLiveGrantOfClient, scopeNames)}`,
+  (name, attributesOf) =>
+    statement(name, FOUND_FOR_CLIENT)`${continued(attributesOf, isLiveGrantOfClient, scopeNames)}`,
 );
