@@ -18,6 +18,23 @@ export const RETRY_SOON = { 'retry-after': '1' } as const;
 /** Headers of a document that is the same for everyone, and changes rarely. */
 export const CACHED_BRIEFLY = { 'cache-control': 'public, max-age=300' } as const;
 
+/** Headers of a file with content of others: a browser that takes it for a page must run nothing and load nothing. */
+export const INERT_HEADERS = {
+  'content-security-policy': "default-src 'none'; sandbox",
+  'cross-origin-resource-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+} as const;
+
+/** Returns the headers of a page. @param policy the directives of its content security policy that allow something */
+export function toPageHeaders(policy: string, frameAncestors: 'none' | 'self' = 'none') {
+  return {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': `default-src 'none'; ${policy}; base-uri 'none'; frame-ancestors '${frameAncestors}'`,
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+  };
+}
+
 export interface Origin {
   readonly trustedProxies: BlockList;
   readonly receivedAt: number;

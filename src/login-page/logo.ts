@@ -5,19 +5,13 @@ import { refuseMethod, sendFailure } from '../api/envelope.ts';
 import type { Database } from '../database/pool/database.ts';
 import { findLogo } from '../domain/applications/find-logo.ts';
 import { LOGO_PATH } from '../domain/applications/logo-path.ts';
-import { send } from '../http/exchange.ts';
+import { INERT_HEADERS, send } from '../http/exchange.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import { type HttpRoute, serveRoutes } from '../http/route-table.ts';
 
 const ROUTE = { method: 'GET', path: `${LOGO_PATH}/:applicationId/:theme/:digest` };
 
-/** A browser that opens the URL itself, or takes the image for a document, must run nothing and load nothing. */
-const HEADERS = {
-  'cache-control': 'public, max-age=31536000, immutable',
-  'content-security-policy': "default-src 'none'; sandbox",
-  'cross-origin-resource-policy': 'same-origin',
-  'x-content-type-options': 'nosniff',
-};
+const HEADERS = { ...INERT_HEADERS, 'cache-control': 'public, max-age=31536000, immutable' };
 
 interface LogoParts extends CallLog {
   /** Shared with the login page: neither needs a credential. */

@@ -1,6 +1,6 @@
 /** The responses of the login page, with their security headers. */
 import { randomBytes } from 'node:crypto';
-import { send, sendJson } from '../http/exchange.ts';
+import { send, sendJson, toPageHeaders } from '../http/exchange.ts';
 import type { HttpContext } from '../http/http-context.ts';
 import { ENGLISH } from '../texts/texts.ts';
 import { type PageContent, renderDocument } from './pages/document.ts';
@@ -15,22 +15,16 @@ export function sendPage(
 ): void {
   const nonce = randomBytes(16).toString('base64');
   send(context, status, renderDocument(page, nonce), {
-    'content-type': 'text/html; charset=utf-8',
+    ...toPageHeaders(policyOf(nonce)),
     'content-language': (page.language ?? ENGLISH).tag,
     vary: 'accept-language',
-    'content-security-policy': policyOf(nonce),
-    'referrer-policy': 'no-referrer',
-    'x-content-type-options': 'nosniff',
     ...headers,
   });
 }
 
-/** Returns the content security policy. It has no `form-action`, because browsers apply that to redirects to applications. */
+/** It has no `form-action`, because browsers apply that to redirects to applications. */
 export function policyOf(nonce: string): string {
-  return (
-    `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; connect-src 'self'; ` +
-    `img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'`
-  );
+  return `style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; connect-src 'self'; img-src 'self' data:`;
 }
 
 export function sendRedirect(context: HttpContext, location: string): void {

@@ -2,6 +2,7 @@
 import { createServer } from 'node:http';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { toPageHeaders } from '../../src/http/exchange.ts';
 import { renderDocument } from '../../src/login-page/pages/document.ts';
 import { policyOf } from '../../src/login-page/responses.ts';
 import { LANGUAGES, type Language } from '../../src/texts/texts.ts';
@@ -68,7 +69,7 @@ const server = createServer(({ url = '' }, response) => {
   response.setHeader('content-type', 'text/html; charset=utf-8');
   if (language && screen) {
     // The page with all of them frames each.
-    const policy = policyOf(NONCE).replace("frame-ancestors 'none'", "frame-ancestors 'self'");
+    const policy = toPageHeaders(policyOf(NONCE), 'self')['content-security-policy'];
     response.setHeader('content-security-policy', policy).end(renderDocument(screen.render(language), NONCE));
   } else if (name === 'all') response.end(renderAll(tag));
   else response.writeHead(404).end();

@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Logger } from 'pino';
 import { ServiceError } from '../../domain/core/errors.ts';
 import type { Page } from '../../domain/pages/read-page.ts';
+import { INERT_HEADERS } from '../../http/exchange.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { Progress } from '../../progress.ts';
 
@@ -92,11 +93,7 @@ export class Exporter {
     const headers = {
       ...commonHeaders,
       'content-type': type,
-      'cache-control': 'no-store',
-      // The rows have texts of callers. A browser must not run them as a page.
-      'content-security-policy': "default-src 'none'; sandbox",
-      'cross-origin-resource-policy': 'same-origin',
-      'x-content-type-options': 'nosniff',
+      ...INERT_HEADERS,
       'content-disposition': `attachment; filename="${filename}"`,
     };
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);

@@ -1,5 +1,6 @@
 /** Renders errors as pages: the problem, the request ID, and a form with the typed values. */
 
+import { statusOfError } from '../../api/envelope.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import type { HttpError } from '../../http/errors.ts';
 import { type Html, html } from '../../http/html.ts';
@@ -9,19 +10,6 @@ import type { Role } from './operators.ts';
 import { isTyped, renderForm, SENDING_FIELD } from './parts/form.ts';
 import type { ConsolePage } from './route.ts';
 import { includesRole } from './signed-in-operator.ts';
-
-const STATUSES: Partial<Record<ServiceError['code'], number>> = {
-  invalid_argument: 400,
-  unauthenticated: 401,
-  permission_denied: 403,
-  not_found: 404,
-  already_exists: 409,
-  failed_precondition: 409,
-  resource_exhausted: 429,
-  internal: 500,
-  unavailable: 503,
-  deadline_exceeded: 503,
-};
 
 export function sendFailurePage(request: ConsoleRequest, error: ServiceError | HttpError): void {
   const status = statusOf(error);
@@ -77,7 +65,8 @@ export function sendProblem(request: ConsoleRequest, status: number, heading: st
 }
 
 function statusOf(error: ServiceError | HttpError): number {
-  return error instanceof ServiceError ? (STATUSES[error.code] ?? 500) : error.status;
+  if (!(error instanceof ServiceError)) return error.status;
+  return error.code === 'deadline_exceeded' ? 503 : statusOfError(error.code, error.reason);
 }
 
 function headingOf(error: ServiceError | HttpError): string {

@@ -1,6 +1,6 @@
 /** The responses of the console, with their security headers. */
 import { createHash } from 'node:crypto';
-import { RETRY_SOON, send } from '../../http/exchange.ts';
+import { RETRY_SOON, send, toPageHeaders } from '../../http/exchange.ts';
 import { Html, html, htmlDocument } from '../../http/html.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { readScript, readStyle } from '../../http/inline-files.ts';
@@ -16,17 +16,15 @@ const style = readStyle(
 );
 const script = readScript(new URL('console.js', import.meta.url));
 
+/** The policy has no form-action: browsers would apply it to redirects after a form, too, and one leads to the login page. */
 const HEADERS = {
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
+  ...toPageHeaders(
+    `style-src ${sourceOf(style)}; script-src ${sourceOf(script)}; connect-src 'self'; ` +
+      `frame-src 'self'; img-src 'self' data:`,
+  ),
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',
 };
-
-/** Has no form-action: browsers would apply it to redirects after a form, too, and one leads to the login page. */
-const POLICY =
-  `default-src 'none'; style-src ${sourceOf(style)}; script-src ${sourceOf(script)}; connect-src 'self'; ` +
-  `frame-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors 'none'`;
 
 const head = html`<style>${new Html(style)}</style>`;
 const foot = html`<script type="module">${new Html(script)}</script>`;
@@ -43,13 +41,7 @@ export function sendDocument(
   const document = htmlDocument(`${withoutDirectionControls(title)} · Usher console`, head, html`${body}\n${foot}`, {
     className,
   });
-  const retryAfter = status === 503 ? RETRY_SOON : {};
-  send(context, status, document, {
-    'content-type': 'text/html; charset=utf-8',
-    'content-security-policy': POLICY,
-    ...HEADERS,
-    ...retryAfter,
-  });
+  send(context, status, document, { ...HEADERS, ...(status === 503 && RETRY_SOON) });
 }
 
 export function redirectTo(context: HttpContext, location: string): void {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { toPageHeaders } from '../../http/exchange.ts';
 import { Html, html, htmlDocument } from '../../http/html.ts';
 import { readScript, readStyle } from '../../http/inline-files.ts';
 import type { StaticText } from './static-text.ts';
@@ -17,19 +18,13 @@ interface Page {
 export function renderPage({ title, description, styles, body, script }: Page): StaticText {
   const style = readStyle(...['base', 'brand'].map(sharedStyle), ...styles);
   const code = script && readScript(script);
+  const ofScript = code ? `script-src '${hashOf(code)}'; connect-src 'self'; ` : '';
   const end = code && html`\n<script type="module">${new Html(code)}</script>`;
   const head = html`<meta name="description" content="${description}">
 <style>${new Html(style)}</style>`;
   return {
     text: htmlDocument(title, head, html`${body}${end}`),
-    headers: {
-      'content-type': 'text/html; charset=utf-8',
-      'content-security-policy':
-        `default-src 'none'; style-src '${hashOf(style)}'; ${code ? `script-src '${hashOf(code)}'; connect-src 'self'; ` : ''}` +
-        `img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-      'referrer-policy': 'no-referrer',
-      'x-content-type-options': 'nosniff',
-    },
+    headers: toPageHeaders(`style-src '${hashOf(style)}'; ${ofScript}img-src data:; form-action 'none'`),
   };
 }
 

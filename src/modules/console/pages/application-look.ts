@@ -8,7 +8,7 @@ import { MAX_LOGO_BYTES } from '../../../domain/applications/logo-image.ts';
 import { ONE_FACTOR } from '../../../domain/core/assurance.ts';
 import type { Call } from '../../../domain/core/call.ts';
 import { invalidField } from '../../../domain/core/errors.ts';
-import { send } from '../../../http/exchange.ts';
+import { send, toPageHeaders } from '../../../http/exchange.ts';
 import { type Html, html } from '../../../http/html.ts';
 import { type PageApplication, toPageApplication } from '../../../login-page/page-application.ts';
 import { renderChoice } from '../../../login-page/pages/choice.ts';
@@ -148,12 +148,7 @@ export async function showPreview({ context, call, params, parts, query }: Conso
     .replace(/<(script|noscript)\b[\s\S]*?<\/\1>\n?/g, '')
     .replace(/<(?:a|button|input|select|summary)\b/g, '$& tabindex="-1"');
   send(context, 200, inert.replace('<html ', `<html class="${theme}" `), {
-    'content-type': 'text/html; charset=utf-8',
-    'content-security-policy':
-      `sandbox; default-src 'none'; style-src 'nonce-${nonce}'; img-src data:; ` +
-      `base-uri 'none'; form-action 'none'; frame-ancestors 'self'`,
-    'referrer-policy': 'no-referrer',
-    'x-content-type-options': 'nosniff',
+    ...toPageHeaders(`sandbox; style-src 'nonce-${nonce}'; img-src data:; form-action 'none'`, 'self'),
     'cross-origin-resource-policy': 'same-origin',
   });
   return 'sent';
