@@ -63,9 +63,8 @@ export function cookieName(name: `usher${string}`, { isSecure }: Pick<KnownBrows
   return isSecure ? `__Host-${name}` : name;
 }
 
-const EMAIL_COOKIE = 'usher-email';
-/** The login of the address. A cookie of its own, because version 1.0.0 reads the other as an address. */
-const EMAIL_LOGIN_COOKIE = 'usher-email-login';
+/** Not `usher-email`, which version 1.0.0 reads as an address alone. */
+const EMAIL_COOKIE = 'usher-email-login';
 const EMAIL_SECONDS = 600;
 /** The length of the longest valid address. Browsers drop cookies above 4 KiB. */
 const EMAIL_LENGTH = 254;
@@ -77,14 +76,14 @@ export function setEmailCookie(
   loginIntentId: string,
   email: string,
 ): void {
-  setCookie(context, EMAIL_COOKIE, email.slice(0, EMAIL_LENGTH).toWellFormed(), EMAIL_SECONDS, isSecure);
-  setCookie(context, EMAIL_LOGIN_COOKIE, loginIntentId, EMAIL_SECONDS, isSecure);
+  const value = `${loginIntentId}.${email.slice(0, EMAIL_LENGTH).toWellFormed()}`;
+  setCookie(context, EMAIL_COOKIE, value, EMAIL_SECONDS, isSecure);
 }
 
 /** Returns an empty string if there is none, or if a login in another tab has replaced it. */
 export function readEmailCookie(context: HttpContext, loginIntentId: string): string {
-  const isOfLogin = readCookie(context, EMAIL_LOGIN_COOKIE) === loginIntentId;
-  return (isOfLogin && readCookie(context, EMAIL_COOKIE)) || '';
+  const value = readCookie(context, EMAIL_COOKIE) ?? '';
+  return value.startsWith(`${loginIntentId}.`) ? value.slice(loginIntentId.length + 1) : '';
 }
 
 export function setCookie(

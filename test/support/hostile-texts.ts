@@ -53,7 +53,7 @@ export const HEADERS: readonly (readonly [name: string, value: string])[] = [
   ...words('accept-encoding=gzip;q=0 range=bytes=0-18446744073709551615 content-encoding=gzip grpc-encoding=nothing'),
   ...words('grpc-accept-encoding=\xff,,gzip grpc-timeout=99999999H grpc-timeout=-1S connect-timeout-ms=-1'),
   ...words('connect-timeout-ms=9999999999 connect-protocol-version=9 x-user-agent=grpc-web x-data-bin=!!!'),
-  ...words('cookie=usher cookie==;=;;;== cookie=usher-email=%ZZ;usher-email=%ff authorization=Bearer'),
+  ...words('cookie=usher cookie==;=;;;== cookie=usher-email-login=%ZZ;usher-email-login=%ff authorization=Bearer'),
   ...[`x-request-id=${'a'.repeat(129)}`, `x-forwarded-for=${'1.1.1.1,'.repeat(1_000)}`, 'expect=the unexpected'],
   ...[`x-long=${'a'.repeat(17_000)}`, `user-agent=${'\xf0\x9f\x9a\xaa'.repeat(100)}`, `cookie=${'a=b;'.repeat(1_000)}`],
 ].map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]);
