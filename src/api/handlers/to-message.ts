@@ -1,6 +1,6 @@
 import { type Timestamp, timestampFromDate } from '@bufbuild/protobuf/wkt';
 import { presentScope } from '../../domain/grants/scope.ts';
-import type { Page } from '../../domain/pages/read-page.ts';
+import type { Page } from '../../domain/pages/list.ts';
 import type { Profile } from '../../domain/users/user.ts';
 
 type Nullable<Row> = { [Name in keyof Row]: null extends Row[Name] ? Name : never }[keyof Row];

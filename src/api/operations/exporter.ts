@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Logger } from 'pino';
 import { ServiceError } from '../../domain/core/errors.ts';
-import type { Page } from '../../domain/pages/read-page.ts';
+import type { Page } from '../../domain/pages/list.ts';
 import { INERT_HEADERS } from '../../http/exchange.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { Progress } from '../../progress.ts';

@@ -3,8 +3,8 @@ import { listOf } from '../core/compound-rules.ts';
 import { oneOf } from '../core/text-rules.ts';
 import { check, optional, orDefault, type Unchecked } from '../core/validation.ts';
 import { EVENT_TYPES } from '../outbox/event-types.ts';
+import { cursorRule, DEFAULT_PAGE_SIZE, pageRules } from '../pages/list.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
-import { cursorRule, DEFAULT_PAGE_SIZE, pageRules } from '../pages/read-page.ts';
 import { OLDEST, openCursor, sealCursor } from './feed-cursor.ts';
 import { type FeedMessage, readMessages } from './read-messages.ts';
 

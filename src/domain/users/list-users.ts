@@ -2,9 +2,9 @@ import { sql } from 'drizzle-orm';
 import { users } from '../../database/schema/schema.ts';
 import { columnsOf, p, statement, t } from '../../database/sql/template.ts';
 import type { Call } from '../core/call.ts';
-import { createList } from '../pages/list.ts';
+import { check } from '../core/validation.ts';
+import { createList, type Page, pageRules, readPage } from '../pages/list.ts';
 import type { PageTokens } from '../pages/page-tokens.ts';
-import { type Page, readPage } from '../pages/read-page.ts';
 import { canonicalFirst, foldedEmail } from './same-email.ts';
 import { type User, userColumns } from './user.ts';
 import { emailPrefixRule, hasEmail, hasWalletAddress, userFilterRules } from './user-filter.ts';
@@ -12,16 +12,17 @@ import { emailPrefixRule, hasEmail, hasWalletAddress, userFilterRules } from './
 const rules = { ...userFilterRules, emailPrefix: emailPrefixRule };
 
 /** Returns a page of the users that are not deleted. With `emailPrefix`, the page is ordered by e-mail address. */
-export const listUsers = createList('select_users', {
+export const listUsers: typeof listNewestUsers = async (call, tokens, request) => {
+  const hasOtherOrder = request.emailPrefix != null && request.email == null && request.walletAddress == null;
+  return (hasOtherOrder ? listUsersByPrefix : listNewestUsers)(call, tokens, request);
+};
+
+const listNewestUsers = createList('select_users', {
   name: 'users',
   rules,
   columns: userColumns,
   order: [users.createdAt, users.id],
   where: sql`deleted_at is null`,
-  listOtherwise: (call, tokens, { email, emailPrefix, walletAddress, ...page }) => {
-    const hasAddress = email !== null || walletAddress !== null;
-    return emailPrefix === null || hasAddress ? undefined : listUsersByPrefix(call, tokens, { emailPrefix, ...page });
-  },
   find: ({ email, walletAddress }) => {
     if (email !== null) return selectUsersByEmail;
     return walletAddress === null ? undefined : selectUsersByWallet;
@@ -42,18 +43,13 @@ const selectUsersByWallet = statement('select_users_by_wallet', userColumns)`
 /** The instant of every page token. The list is ordered by address alone. */
 const ANY_TIME = new Date(0);
 
-interface PrefixPage {
-  readonly emailPrefix: string;
-  readonly pageSize: number | null;
-  readonly pageToken: string | null;
-}
-
 /** Returns a page of the users whose e-mail address begins with the prefix, in any case, ordered by address. */
 async function listUsersByPrefix(
   { run }: Call,
   tokens: PageTokens,
-  { emailPrefix, pageSize, pageToken }: PrefixPage,
+  request: Parameters<typeof listNewestUsers>[2],
 ): Promise<Page<User>> {
+  const { emailPrefix, pageSize, pageToken } = check(request, { ...rules, ...pageRules });
   return readPage(
     tokens,
     ['users by prefix', emailPrefix],

@@ -1,6 +1,6 @@
 /** The live sessions and the applications of a user, and the audit events on the user. */
 import { listAuditEvents } from '../../../domain/audit/list-audit-events.ts';
-import type { Page } from '../../../domain/pages/read-page.ts';
+import type { Page } from '../../../domain/pages/list.ts';
 import { listUserSessions } from '../../../domain/sessions/list-user-sessions.ts';
 import { getUser } from '../../../domain/users/get-user.ts';
 import { listUserApplications } from '../../../domain/users/list-user-applications.ts';
