@@ -7,7 +7,7 @@ import type { WantedPort } from '../config/require-free-ports.ts';
 import type { Secrets } from '../config/secrets.ts';
 import type { LogoutTokens } from '../delivery/send-delivery.ts';
 import type { CreateIntrospection } from '../domain/grants/token-status.ts';
-import type { ProtocolAnswers } from '../domain/tokens/protocol-answers.ts';
+import type { ProtocolAnswers } from '../domain/tokens/auth-tokens.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
 import type { NetworkLimit } from '../login-page/network-limit.ts';

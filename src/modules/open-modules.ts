@@ -1,5 +1,5 @@
 import type { WantedPort } from '../config/require-free-ports.ts';
-import { deriveKeys } from '../domain/crypto/derive-keys.ts';
+import { deriveKeys } from '../domain/crypto/aes-gcm.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
 import type { PageOffer } from '../login-page/page-offer.ts';

@@ -8,7 +8,7 @@ import { renderPasskeyWays } from '../../src/modules/passkeys/account-passkeys.t
 import { renderIdentities } from '../../src/modules/providers/pages/render-identities.ts';
 import { renderSignIns } from '../../src/modules/remembered-sign-ins/account-section.ts';
 import { renderOwnWallet } from '../../src/modules/wallets/account-wallet.ts';
-import { renderNewWallet } from '../../src/modules/wallets/pages/new-wallet.ts';
+import { renderNewWallet } from '../../src/modules/wallets/pages/wallet-form.ts';
 import type { Language } from '../../src/texts/texts.ts';
 import type { Screen } from './screens.ts';
 

@@ -1,10 +1,11 @@
-/** AES-256-GCM. A sealed value is nonce, tag and ciphertext, in this order. */
+/** AES-256-GCM with keys for each purpose. A sealed value is nonce, tag and ciphertext, in this order. */
 import {
   type CipherKey,
   createCipheriv,
   createDecipheriv,
   createSecretKey,
   hash,
+  hkdfSync,
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
@@ -106,4 +107,12 @@ function keyIdOf(key: Buffer): Buffer {
 
 function toText({ applicationId, id }: RowIds): string {
   return `${applicationId}/${id}`;
+}
+
+/**
+ * Derives a key of 32 bytes from each encryption key, by HKDF-SHA-256. So the keys of every purpose rotate with the
+ * encryption keys, and the key of one purpose reveals nothing about the key of another.
+ */
+export function deriveKeys(encryptionKeys: readonly Buffer[], purpose: string): readonly Buffer[] {
+  return encryptionKeys.map((key) => Buffer.from(hkdfSync('sha256', key, '', `usher ${purpose}`, 32)));
 }

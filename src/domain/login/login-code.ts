@@ -3,7 +3,7 @@
  * derived from its ID, so that Usher can send it again without storing it.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import { deriveKeys } from '../crypto/derive-keys.ts';
+import { deriveKeys } from '../crypto/aes-gcm.ts';
 
 /** How long a code is valid. */
 export const LOGIN_CODE_MINUTES = 10;

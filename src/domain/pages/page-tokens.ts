@@ -3,8 +3,7 @@
  * alter them, nor use them for another list.
  */
 import { invalidField } from '../core/errors.ts';
-import { openToken, sealToken } from '../crypto/aes-gcm.ts';
-import { deriveKeys } from '../crypto/derive-keys.ts';
+import { deriveKeys, openToken, sealToken } from '../crypto/aes-gcm.ts';
 
 /** The list for which a token is valid: its name, the application or user to which it belongs, and its filters. */
 export type PageScope = readonly (string | number | boolean | null | readonly string[])[];

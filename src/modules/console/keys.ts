@@ -1,4 +1,4 @@
-import { deriveKeys } from '../../domain/crypto/derive-keys.ts';
+import { deriveKeys } from '../../domain/crypto/aes-gcm.ts';
 
 /** Keys for the cookies and links that the console gives to browsers. The first key encrypts, all decrypt. */
 export type ConsoleKeys = readonly Buffer[];

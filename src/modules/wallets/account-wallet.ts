@@ -19,7 +19,7 @@ import type {
 import { renderAccountLink, renderItem } from '../../login-page/pages/panel.ts';
 import { sendPage, sendScriptResponse } from '../../login-page/responses.ts';
 import { addWallet, createLinkMessage } from './domain/add-wallet.ts';
-import { renderNewWallet } from './pages/new-wallet.ts';
+import { renderNewWallet } from './pages/wallet-form.ts';
 
 export const WALLET_NOTES: NonNullable<AccountSection['notes']> = {
   wallet: 'account.note.wallet',

@@ -1,11 +1,17 @@
 /** Wallets, as a part of the login page and the account page. */
+
 import { allowsMethod } from '../../domain/applications/branding.ts';
+import type { Action } from '../../login-page/action.ts';
+import { continueAfter } from '../../login-page/leave-signed-in.ts';
+import { pickFields } from '../../login-page/login-context.ts';
 import type { PageOffer } from '../../login-page/page-offer.ts';
 import type { WayView } from '../../login-page/pages/view.ts';
+import { sendScriptResponse } from '../../login-page/responses.ts';
 import { createAccountWalletActions, WALLET_NOTES, WALLET_SECTION } from './account-wallet.ts';
+import { createWalletChallenge } from './domain/create-wallet-challenge.ts';
+import { redeemWalletSignature } from './domain/redeem-wallet-signature.ts';
 import { renderWalletNotes, renderWalletSignIn, WALLET_SCRIPT } from './pages/wallet-form.ts';
 import type { WalletConfig } from './settings.ts';
-import { createWalletActions } from './wallet-actions.ts';
 
 /** What the pages of a login show of wallets. */
 export const WALLET_VIEW: WayView = {
@@ -31,4 +37,38 @@ export function createWalletOffer({ ethereumChainId, loginMethods }: WalletConfi
       view: (login) => (allowsMethod(login, 'wallet') ? WALLET_VIEW : undefined),
     },
   };
+}
+
+const needs = 'wallet';
+const failedSignIns = ['INVALID_SIGNATURE', 'UNKNOWN_WALLET'] as const;
+
+/** Creates the actions of the login page: the message to sign, and its signature. */
+function createWalletActions(chainId: number): readonly Action[] {
+  return [
+    {
+      method: 'POST',
+      path: '/login/wallet/challenge',
+      needs,
+      form: 'script',
+      async run(request) {
+        const { call, parts, browser, context, fields } = request;
+        const asked = { ...fields, ...pickFields(request, 'address') };
+        const { authPageUrl } = parts;
+        sendScriptResponse(context, 200, await createWalletChallenge(call, { authPageUrl, chainId }, browser, asked));
+      },
+    },
+    {
+      method: 'POST',
+      path: '/login/wallet',
+      needs,
+      form: 'choice',
+      failedSignIns,
+      async run(request) {
+        const { call, parts, browser, fields } = request;
+        const walletParts = { ...parts, hasEmail: parts.methods.includes('email') };
+        const signed = { ...fields, ...pickFields(request, 'signature') };
+        await continueAfter(request, await redeemWalletSignature(call, walletParts, browser, signed), 'link');
+      },
+    },
+  ];
 }

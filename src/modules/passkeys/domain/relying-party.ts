@@ -1,5 +1,5 @@
 /** The login page as WebAuthn sees it: a relying party. */
-import { deriveKeys } from '../../../domain/crypto/derive-keys.ts';
+import { deriveKeys } from '../../../domain/crypto/aes-gcm.ts';
 
 export interface RelyingParty {
   /** The host of the login page, or a parent domain of it. A browser offers only passkeys with the same ID. */

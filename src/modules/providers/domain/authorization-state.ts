@@ -4,7 +4,7 @@
  * is stored.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { deriveKeys } from '../../../domain/crypto/derive-keys.ts';
+import { deriveKeys } from '../../../domain/crypto/aes-gcm.ts';
 import { toSeconds } from '../../../domain/tokens/verify-token.ts';
 import { decodeBase64Url } from '../../../encoding/base64url.ts';
 import { toUuid, toUuidBytes } from '../../../encoding/uuid-bytes.ts';

@@ -1,6 +1,11 @@
+import { RECENT_MINUTES } from '../../../domain/login/sign-in-age.ts';
 import { Html, html } from '../../../http/html.ts';
 import { readScript } from '../../../http/inline-files.ts';
-import { renderHidden } from '../../../login-page/pages/parts.ts';
+import type { AccountFormView } from '../../../login-page/page-offer.ts';
+import type { PageContent } from '../../../login-page/pages/document.ts';
+import { renderFooter } from '../../../login-page/pages/footer.ts';
+import { renderLoginButton, renderToken } from '../../../login-page/pages/panel.ts';
+import { renderAlert, renderHeading, renderHidden } from '../../../login-page/pages/parts.ts';
 import type { FormView } from '../../../login-page/pages/view.ts';
 import type { Language } from '../../../texts/texts.ts';
 import { MAX_SIGNATURE_BYTES } from '../domain/ethereum.ts';
@@ -23,7 +28,7 @@ interface WalletForm {
 }
 
 /** Renders the form for wallets. The script shows it once the browser has a wallet, with a button for each. */
-export function renderWalletForm(language: Language, { action, challenge, isSecond, hidden }: WalletForm): Html {
+function renderWalletForm(language: Language, { action, challenge, isSecond, hidden }: WalletForm): Html {
   return html`<form id="wallet" method="post" action="${action}" data-challenge="${challenge}"${renderTexts(language)} hidden>
 ${hidden}<input type="hidden" name="address"><input type="hidden" name="signature">
 <button${isSecond && html` class="second"`}>${ICON}${language.text('wallet.submit')}</button>
@@ -44,6 +49,34 @@ export function renderWalletSignIn(view: FormView): Html {
 export function renderWalletNotes(language: Language, { isOnlyWay }: { readonly isOnlyWay: boolean }): Html {
   return html`${isOnlyWay && html`<p id="no-wallet" hidden>${language.text('wallet.missing')}</p>`}
 <noscript><p>${language.text('wallet.noScript')}</p></noscript>`;
+}
+
+/** Renders the page that asks a wallet for a signature, or for a new sign-in first. */
+export function renderNewWallet(view: AccountFormView, { isRecent }: { readonly isRecent: boolean }): PageContent {
+  const { language, path, alert } = view;
+  const title = language.text('account.wallet.add');
+  const form = renderWalletForm(language, {
+    action: `${path}/wallet/new`,
+    challenge: `${path}/wallet/challenge`,
+    isSecond: false,
+    hidden: renderToken(view),
+  });
+  const duration = language.duration(RECENT_MINUTES, 'minute');
+  return {
+    language,
+    title,
+    body: html`${renderHeading(html`${title}`, html`<p>${language.text('account.wallet.add.text')}</p>`)}
+${renderAlert(alert)}
+${
+  isRecent
+    ? html`${form}${renderWalletNotes(language, { isOnlyWay: true })}`
+    : html`<p>${language.text('account.stale', { duration })}</p>
+${renderLoginButton(view, 'LOGIN', 'account.signInAgain')}`
+}
+<p class="also"><a href="${path}">${language.text('account.back')}</a></p>`,
+    footer: renderFooter(view),
+    scripts: isRecent ? [WALLET_SCRIPT] : [],
+  };
 }
 
 /** Renders the texts of the script as data attributes. */

@@ -4,7 +4,7 @@
  */
 
 import { addToQuery } from '../../../../domain/applications/redirect-uri.ts';
-import type { AskedLogin, CompletedAsk, ProtocolAnswers } from '../../../../domain/tokens/protocol-answers.ts';
+import type { AskedLogin, CompletedAsk, ProtocolAnswers } from '../../../../domain/tokens/auth-tokens.ts';
 import { toUuidBytes } from '../../../../encoding/uuid-bytes.ts';
 import { createCode } from '../tokens/code.ts';
 import { type SealKeys, sealBytes } from '../tokens/sealed-bytes.ts';

@@ -1,5 +1,5 @@
 import { createSecretKey } from 'node:crypto';
-import { deriveKeys } from '../../../../domain/crypto/derive-keys.ts';
+import { deriveKeys } from '../../../../domain/crypto/aes-gcm.ts';
 import type { SealKeys } from './sealed-bytes.ts';
 
 export interface TokenKeys {

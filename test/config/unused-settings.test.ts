@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { findMisspeltSettings } from '../../src/config/misspelt-settings.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
+import { findMisspeltSettings } from '../../src/config/unused-settings.ts';
 
 const names = Object.values(SETTINGS).map(({ name }) => name);
 
