@@ -75,6 +75,8 @@ export async function expectSignIn(app: { url: string }, service: { url: string 
   expect(await browser.read(app.url)).toContain('Sign in');
   const callback = await browser.signIn(app.url, service, user);
   expect((await new ExampleBrowser().open(callback)).status).toBe(400);
+  const foreign = callback.replace(/([?&]state=)[^&]+/, '$1another');
+  if (foreign !== callback) expect((await browser.open(foreign)).status).toBe(400);
   expect((await browser.open(callback)).headers.get('location')).toBe('/');
   expect(await browser.read(app.url)).toBe(`Signed in as ${user.email}`);
 }

@@ -1,17 +1,17 @@
-/** What a call does with fields and query parameters that it does not have. */
+/** What a call does with fields and query parameters that it does not have, and with those that come twice. */
 import { gzipSync } from 'node:zlib';
 import { create, type DescMessage, type JsonObject } from '@bufbuild/protobuf';
 import { FieldDescriptorProtoSchema, FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
 import { AdminService } from '../../../gen/usher/v1/admin_pb.ts';
 import type { Operation } from '../../../src/api/catalogue.ts';
-import { findUnknownFields } from '../../../src/api/rest/read-fields.ts';
+import { findUnknownFields, requireUniqueNames } from '../../../src/api/rest/read-fields.ts';
 import { pathInside } from '../../../src/api/unknown-fields.ts';
 import { openContractFixture } from '../../contract/contract-fixture.ts';
 import { validationFailed } from '../../support/answers.ts';
 import { request } from '../../support/http.ts';
 import { OPERATIONS } from '../../support/operations.ts';
-import { answerOf, CONNECT, REST, toRequest } from '../../support/protocols.ts';
+import { answerOf, CONNECT, type Protocol, REST, toRequest } from '../../support/protocols.ts';
 import { credentialFor, sampleFields } from '../../support/samples.ts';
 
 /** The calls of the interface document. */
@@ -22,11 +22,12 @@ const fixture = await openContractFixture();
 const { service, tenant } = fixture;
 const operations = OPERATIONS.map((operation) => ({ ...operation, name: operation.method.name }));
 const strict = operations.filter(({ name }) => !DOCUMENTED.includes(name));
+const documented = operations.filter(({ name }) => DOCUMENTED.includes(name));
 const withBody = strict.filter(({ route }) => route?.method === 'POST' || route?.method === 'PATCH');
 const withRoute = strict.filter(({ route }) => route !== undefined);
 
 /** Sends a valid request with more fields in its body, and more in its query. */
-async function callWith(operation: Operation, protocol: typeof REST, more: JsonObject, query = '') {
+async function callWith(operation: Operation, protocol: Protocol, more: JsonObject, query = '') {
   const { method } = operation;
   const fields = await sampleFields(method, fixture);
   const { body, path, ...sent } = toRequest(protocol, { method, fields, headers: credentialFor(operation, tenant) });
@@ -50,14 +51,11 @@ describe('An unknown field', () => {
     expect(await callWith(operation, REST, { unheardOf: 1 })).toEqual(validationFailed('unheardOf'));
   });
 
-  it.each(operations.filter(({ name }) => DOCUMENTED.includes(name)))(
-    'is ignored by a call of the interface: $name',
-    async (operation) => {
-      for (const protocol of [REST, CONNECT])
-        expect((await callWith(operation, protocol, { unheardOf: { nested: [1] } })).code).toBe('ok');
-      expect((await callWith(operation, REST, {}, 'unheardOf=1')).code).toBe('ok');
-    },
-  );
+  it.each(documented)('is ignored by a call of the interface: $name', async (operation) => {
+    for (const protocol of [REST, CONNECT])
+      expect((await callWith(operation, protocol, { unheardOf: { nested: [1] } })).code).toBe('ok');
+    expect((await callWith(operation, REST, {}, 'unheardOf=1')).code).toBe('ok');
+  });
 
   it('is named with the others, up to ten, in a reply that a hostile body cannot make long', async () => {
     const [operation] = withBody;
@@ -100,6 +98,66 @@ describe('An unknown field', () => {
 describe('An unknown query parameter', () => {
   it.each(withRoute)('is refused by name: $name', async (operation) => {
     expect(await callWith(operation, REST, {}, 'unheardOf=1&&un%C3%A4=')).toEqual(validationFailed('unheardOf', 'unä'));
+  });
+});
+
+/** Sends a valid request in whose body the first name comes twice, first with another value. */
+async function callTwice(operation: Operation, protocol: Protocol) {
+  const { method } = operation;
+  const fields = await sampleFields(method, fixture);
+  const sent = toRequest(protocol, { method, fields, headers: credentialFor(operation, tenant) });
+  const whole: JsonObject = JSON.parse(String(sent.body) || '{}');
+  const name = Object.keys(whole)[0] ?? method.input.fields[0]?.jsonName ?? '';
+  const rest = JSON.stringify({ [name]: null, ...whole }).slice(1);
+  const body = `{${JSON.stringify(name)}:null,${rest}`;
+  return { name, answer: answerOf(protocol, method, await request(service.url, { ...sent, body })) };
+}
+
+describe('A name that comes twice', () => {
+  it.each(operations.filter(({ method }) => method.input.fields.length > 0))(
+    'is refused over Connect: $name',
+    async (operation) => {
+      expect((await callTwice(operation, CONNECT)).answer).toEqual(validationFailed('body'));
+    },
+  );
+
+  it.each(strict.filter(({ route }) => Object.values(route?.fields ?? {}).includes('body')))(
+    'is refused by name over REST: $name',
+    async (operation) => {
+      const { name, answer } = await callTwice(operation, REST);
+      expect(answer).toEqual(validationFailed(name));
+    },
+  );
+
+  it.each(documented)('has its last value in a call of the interface over REST: $name', async (operation) => {
+    expect((await callTwice(operation, REST)).answer.code).toBe('ok');
+  });
+});
+
+describe('requireUniqueNames', () => {
+  it.each([
+    ['{"a":1,"a":1}'],
+    ['{"a":{},"b":[{"c":1 , "c" : 2}]}'],
+    ['{"\\u0061":1,"a":2}'],
+    ['{"a":"\\\\\\"","a":1}'],
+    ['{"":1,"":2}'],
+    ['{"__proto__":1,"__proto__":2}'],
+  ])('refuses %s', (json) => {
+    JSON.parse(json);
+    expect(() => requireUniqueNames(json)).toThrow('Validation failed');
+  });
+
+  it.each([
+    ['{}'],
+    ['{"a":{"a":1},"b":{"a":1}}'],
+    ['{"a":[{"b":1},{"b":2}]}'],
+    ['{"a":"\\"a\\":1","b":"{\\"b\\":1"}'],
+    ['{"a":"b","b":"a","c":["a","a"]}'],
+    ['{"constructor":1,"toString":2}'],
+    ['{"a":"x:","x":"y","A":1}'],
+  ])('takes %s', (json) => {
+    JSON.parse(json);
+    expect(() => requireUniqueNames(json)).not.toThrow();
   });
 });
 
