@@ -22,10 +22,14 @@ afterAll(() => fixture.close());
 const pathOf = (link: string) => link.slice(fixture.url.length);
 
 describe('the headers of every page', () => {
+  let browser: ConsoleBrowser;
+  beforeAll(async () => {
+    browser = await fixture.signIn(OPERATORS.admin);
+  });
+
   test.each(ROUTES.filter(({ method }) => method === 'GET'))(
     '$path: no cache, no frame, no referrer',
     async (route) => {
-      const browser = await fixture.signIn(OPERATORS.admin);
       const { status, headers } = await browser.open(fillPath(route.path, samples.params));
       expect(headers['cache-control']).toBe('no-store');
       expect(headers['x-content-type-options']).toBe(status === 303 ? headers['x-content-type-options'] : 'nosniff');
