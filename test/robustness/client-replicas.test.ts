@@ -1,8 +1,7 @@
 /** What clients begin at one replica, and go on with or end at the other. What replicas have cached is five seconds old at most. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parseClientHosts } from '../../src/modules/oidc/clients/client-url.ts';
 import { openAccount } from '../support/account-page.ts';
-import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from '../support/client-metadata.ts';
+import { MCP_SERVER, startClientServers } from '../support/client-metadata.ts';
 import { beginDevice, enterUserCode, pathIn, poll } from '../support/device-client.ts';
 import { LoginBrowser } from '../support/login-browser.ts';
 import { LoginFixture } from '../support/login-fixture.ts';
@@ -23,7 +22,7 @@ let cli: Tenant;
 
 beforeAll(async () => {
   clients = stack.use(await startClientServers());
-  const config = { clientMetadataHosts: parseClientHosts(`*.${CLIENT_HOSTS}`), webhookProxyUrl: clients.proxyUrl };
+  const config = clients.config;
   fixture = stack.use(await LoginFixture.open({ config, oidcSigningKeys: [createRsaJwk()] }));
   here = fixture.service;
   there = await fixture.startReplica(config);

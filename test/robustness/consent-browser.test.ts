@@ -4,7 +4,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { parseClientHosts } from '../../src/modules/oidc/clients/client-url.ts';
 import { collectProblems, expectAccessible, launchChromium, SKIPS_CHROMIUM } from '../support/chromium.ts';
 import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from '../support/client-metadata.ts';
 import { newAddress } from '../support/login-browser.ts';
@@ -29,8 +28,7 @@ describe.skipIf(SKIPS_CHROMIUM)('in Chromium', () => {
     pages = stack.use(await servePages());
     clients = stack.use(await startClientServers());
     const config = {
-      clientMetadataHosts: parseClientHosts(`*.${CLIENT_HOSTS}`),
-      webhookProxyUrl: clients.proxyUrl,
+      ...clients.config,
       publicUrl: undefined,
     };
     fixture = stack.use(await LoginFixture.open({ config, oidcSigningKeys: [createRsaJwk()] }));

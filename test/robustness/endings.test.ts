@@ -3,9 +3,8 @@
  * who ends one thing must not lose another.
  */
 import { afterAll, expect, test } from 'vitest';
-import { parseClientHosts } from '../../src/modules/oidc/clients/client-url.ts';
 import { follow, tokenOf, undoChangeOfAddress } from '../support/account-page.ts';
-import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from '../support/client-metadata.ts';
+import { MCP_SERVER, startClientServers } from '../support/client-metadata.ts';
 import { beginDevice, enterUserCode, pathIn } from '../support/device-client.ts';
 import { request } from '../support/http.ts';
 import { beginLogin, LoginBrowser, type LoginPage } from '../support/login-browser.ts';
@@ -25,8 +24,7 @@ import type { Wallet } from '../support/wallet.ts';
 const clients = await startClientServers();
 const config: Parameters<LoginFixture['startReplica']>[0] = {
   loginMethods: ['wallet', 'email', 'passkey'],
-  clientMetadataHosts: parseClientHosts(`*.${CLIENT_HOSTS}`),
-  webhookProxyUrl: clients.proxyUrl,
+  ...clients.config,
 };
 const fixture = await LoginFixture.open({ oidcSigningKeys: [createRsaJwk()], config });
 const { clock, service } = fixture;

@@ -4,6 +4,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import type { FullConfig } from '../../src/modules/modules.ts';
+import { parseClientHosts } from '../../src/modules/oidc/clients/client-url.ts';
 import { createCertificate } from './certificate.ts';
 
 /** What the hosts of the clients end with. Each has its own, because so many documents of one host are fetched a minute. */
@@ -20,8 +22,8 @@ export const MCP_SERVER = {
 type Serve = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 export interface ClientServers extends AsyncDisposable {
-  /** For `WEBHOOK_PROXY_URL`. */
-  readonly proxyUrl: string;
+  /** For a service whose clients they are. */
+  readonly config: Pick<FullConfig, 'clientMetadataHosts'> & { readonly webhookProxyUrl: string };
   /** The paths that were asked for. */
   readonly asked: string[];
   /** Serves a document at a new path, and returns its URL, the client ID. */
@@ -58,7 +60,10 @@ export async function startClientServers(): Promise<ClientServers> {
     return `https://c${paths.size}.${CLIENT_HOSTS}${path}`;
   };
   return {
-    proxyUrl: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    config: {
+      clientMetadataHosts: parseClientHosts(`*.${CLIENT_HOSTS}`),
+      webhookProxyUrl: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    },
     asked,
     serve,
     add(changes = {}, headers = {}) {

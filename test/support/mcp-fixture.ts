@@ -1,7 +1,6 @@
 /** The MCP server of the documentation behind Usher, and people who let assistants in that nobody has registered. */
 import { join } from 'node:path';
-import { parseClientHosts } from '../../src/modules/oidc/clients/client-url.ts';
-import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from './client-metadata.ts';
+import { MCP_SERVER, startClientServers } from './client-metadata.ts';
 import { startExample } from './example-application.ts';
 import { findFreePort } from './free-port.ts';
 import { LoginBrowser } from './login-browser.ts';
@@ -16,8 +15,7 @@ export async function openMcp() {
   await using opening = new AsyncDisposableStack();
   const clients = opening.use(await startClientServers());
   const config = {
-    clientMetadataHosts: parseClientHosts(`*.${CLIENT_HOSTS}`),
-    webhookProxyUrl: clients.proxyUrl,
+    ...clients.config,
     publicUrl: undefined,
   };
   const fixture = opening.use(await LoginFixture.open({ config: config as never, oidcSigningKeys: [createRsaJwk()] }));

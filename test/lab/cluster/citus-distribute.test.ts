@@ -5,9 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { MessageService } from '../../../gen/usher/v1/message_pb.ts';
 import { migrateDatabase } from '../../../src/database/migrate/migrate.ts';
 import { TABLES } from '../../../src/database/schema/tables.ts';
-import { parseClientHosts } from '../../../src/modules/oidc/clients/client-url.ts';
 import { createCitusDatabase } from '../../support/citus-database.ts';
-import { CLIENT_HOSTS, type ClientServers, MCP_SERVER, startClientServers } from '../../support/client-metadata.ts';
+import { type ClientServers, MCP_SERVER, startClientServers } from '../../support/client-metadata.ts';
 import type { TestDatabase } from '../../support/database.ts';
 import { FakeProvider } from '../../support/fake-provider.ts';
 import { LoginBrowser } from '../../support/login-browser.ts';
@@ -57,8 +56,7 @@ describe.skipIf(lacks('CITUS'))('on Citus', () => {
     const clients = stack.use(await startClientServers());
     const acme = stack.use(await FakeProvider.start());
     const config = {
-      clientMetadataHosts: parseClientHosts(`*.${CLIENT_HOSTS}`),
-      webhookProxyUrl: clients.proxyUrl,
+      ...clients.config,
       webhookDelivery: true,
       loginProviders: [acme.settings()],
       loginProviderIds: undefined,

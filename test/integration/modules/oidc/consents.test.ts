@@ -1,8 +1,7 @@
 /** What ends a consent to a client that nobody has registered, and the page that asks for one. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { parseClientHosts } from '../../../../src/modules/oidc/clients/client-url.ts';
 import { openAccount, tokenOf, undoChangeOfAddress } from '../../../support/account-page.ts';
-import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from '../../../support/client-metadata.ts';
+import { MCP_SERVER, startClientServers } from '../../../support/client-metadata.ts';
 import { beginDevice, decide, poll, signInForDevice } from '../../../support/device-client.ts';
 import { holdLock, waitForLockOf } from '../../../support/lock.ts';
 import { beginLogin, LoginBrowser, type LoginPage } from '../../../support/login-browser.ts';
@@ -13,7 +12,7 @@ import { adminClient, createTenant, createTestUser, type TestUser } from '../../
 
 const clients = await startClientServers();
 const fixture = await LoginFixture.open({
-  config: { clientMetadataHosts: parseClientHosts(`*.${CLIENT_HOSTS}`), webhookProxyUrl: clients.proxyUrl },
+  config: clients.config,
   oidcSigningKeys: [createRsaJwk()],
 });
 const { clock, service } = fixture;

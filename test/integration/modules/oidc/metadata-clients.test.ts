@@ -3,7 +3,7 @@ import { decodeJwt } from 'jose';
 import { afterAll, describe, expect, it, test } from 'vitest';
 import { parseClientHosts } from '../../../../src/modules/oidc/clients/client-url.ts';
 import { openAccount } from '../../../support/account-page.ts';
-import { CLIENT_HOSTS, MCP_SERVER, startClientServers } from '../../../support/client-metadata.ts';
+import { MCP_SERVER, startClientServers } from '../../../support/client-metadata.ts';
 import { MINUTE } from '../../../support/clock.ts';
 import { request } from '../../../support/http.ts';
 import { LoginBrowser } from '../../../support/login-browser.ts';
@@ -29,10 +29,7 @@ import {
 type Changes = Readonly<Record<string, string | undefined>>;
 
 const clients = await startClientServers();
-const config = {
-  clientMetadataHosts: parseClientHosts(`*.${CLIENT_HOSTS}`),
-  webhookProxyUrl: clients.proxyUrl,
-};
+const { config } = clients;
 const fixture = await LoginFixture.open({ config, oidcSigningKeys: [createRsaJwk()] });
 const { service } = fixture;
 afterAll(async () => {

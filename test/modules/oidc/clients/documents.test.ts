@@ -15,7 +15,7 @@ import { FORBIDDEN_ADDRESSES, FORBIDDEN_SPELLINGS, FORBIDDEN_URLS } from '../../
 
 const clients = await startClientServers();
 afterAll(() => clients[Symbol.asyncDispose]());
-const fetchByProxy = createFetchDocument({ allowedNetworks: [], proxyUrl: clients.proxyUrl });
+const fetchByProxy = createFetchDocument({ allowedNetworks: [], proxyUrl: clients.config.webhookProxyUrl });
 afterAll(() => fetchByProxy.close());
 
 const ASKING = { address: '192.0.2.1', mayFetch: () => true };

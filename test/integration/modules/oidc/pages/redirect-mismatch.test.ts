@@ -1,7 +1,6 @@
 /** Why a request names no place to answer: the log says it to operators, and the page to integrators. */
 import { afterAll, describe, expect, test } from 'vitest';
-import { parseClientHosts } from '../../../../../src/modules/oidc/clients/client-url.ts';
-import { CLIENT_HOSTS, startClientServers } from '../../../../support/client-metadata.ts';
+import { startClientServers } from '../../../../support/client-metadata.ts';
 import { LoginBrowser } from '../../../../support/login-browser.ts';
 import { authorizationOf, createRsaJwk } from '../../../../support/oidc.ts';
 import { post } from '../../../../support/oidc-client.ts';
@@ -12,7 +11,7 @@ const clients = await startClientServers();
 const log = new RecordedLog();
 const service = await log.start({
   oidcSigningKeys: [createRsaJwk()],
-  config: { clientMetadataHosts: parseClientHosts(`*.${CLIENT_HOSTS}`), webhookProxyUrl: clients.proxyUrl },
+  config: clients.config,
 });
 afterAll(async () => {
   await service.close();
