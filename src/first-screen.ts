@@ -21,6 +21,7 @@ export function renderFirstScreen({ url, publicUrl, greetings, dataDir, metricsU
       .toReversed()
       .filter(({ text }) => text !== '')
       .map(({ title, text }) => [title, text]),
+    ['Docs', `${publicUrl.replace(/\/$/, '')}/docs`],
     publicUrl !== url && ['Here', url],
     metricsUrl && ['Metrics', metricsUrl],
   ].filter((row) => row !== false && row !== undefined && row !== '');

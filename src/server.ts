@@ -1,4 +1,5 @@
 /** The composition root: starts the parts of Usher in order, and stops them in reverse order. */
+import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { createApi } from './api/api.ts';
 import { createLineLimits } from './api/calls.ts';
@@ -30,9 +31,10 @@ import { openMail } from './mail/open-mail.ts';
 import type { MailSender } from './mail/send-mail.ts';
 import { type Collect, createCollect } from './metrics/collect.ts';
 import { Recorder } from './metrics/recorder.ts';
-import { type FullConfig, prepareProtocol } from './modules/modules.ts';
-import { createPageOffers, type OpenedModules, openModules } from './modules/open-modules.ts';
+import type { FullConfig } from './modules/modules.ts';
+import { collectOffers, type OpenedModules, openModules } from './modules/open-modules.ts';
 import { pause } from './pause.ts';
+import { createReferenceEndpoints } from './reference/endpoints.ts';
 
 export interface UsherServer {
   /** The URL at which this machine reaches the server. */
@@ -81,19 +83,26 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   const cipher = new RowCipher(secrets.encryptionKeys);
   const usedKeyIds = await requireKeys(cipher, database);
 
+  // The port is bound first: the URLs of Usher may depend on it.
+  const trustedProxies = createBlockList(config.trustedProxies);
+  const listening = { ...config, trustedProxies, renderError: renderFailure };
+  const listener = await Listener.open(listening).catch(nameSettings('HOST', 'PORT'));
+  const publicUrl = config.publicUrl ?? listener.url;
+  const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
+  const offers = collectOffers(config, { authPageUrl, publicUrl, secrets });
+  const pageOffers = [...offers.values()].flatMap((offer) => offer.pages ?? []);
+  const pages = toPageParts(pageOffers);
+  const protocol = [...offers.values()].find((offer) => offer.protocol)?.protocol;
+  const { createIntrospection, logoutTokens } = protocol ?? {};
+
   // Parts that are closed after the last request, because requests use them.
   const policy = new AddressPolicy(config.webhookAllowedNetworks ?? (isEmbedded ? LOOPBACK : []));
-  const protocol = prepareProtocol?.(config, () => publicUrl, secrets);
-  const { logoutTokens } = protocol ?? {};
   const onFannedOut = (applicationId: string) => api.onFannedOut(applicationId);
   const deliveryParts = { cipher, clock, logger, logoutTokens, onFannedOut, policy, recordStatement };
   const delivery = openDelivery({ ...config, databaseUrl, layout }, deliveryParts);
   stack.defer(() => delivery.close());
   const { mailer, openNotices } = openMail(config, logger, overrides.sendMail);
   stack.defer(() => mailer.close());
-  const trustedProxies = createBlockList(config.trustedProxies);
-  const listening = { ...config, trustedProxies, renderError: renderFailure };
-  const listener = await Listener.open(listening).catch(nameSettings('HOST', 'PORT'));
   const [shutdown, closing] = [new AbortController(), new AbortController()];
   const jobs: Promise<void>[] = [];
   const apiKeys = new ApiKeys(database.eachWithin(requestTimeoutMs), clock);
@@ -105,11 +114,7 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
   stack.defer(() => listener.close(config.shutdownTimeoutMs));
 
   // The handlers of requests.
-  const publicUrl = config.publicUrl ?? listener.url;
   const tokens = await AuthTokens.create(publicUrl, secrets.authSigningKeys, protocol?.answers);
-  const authPageUrl = config.authPageUrl ?? `${publicUrl.replace(/\/$/, '')}/login`;
-  const offers = createPageOffers(config, { ...secrets, authPageUrl });
-  const pages = toPageParts(offers);
   const notices = openNotices({ ...pages, authPageUrl, clock, database, encryptionKeys: secrets.encryptionKeys });
   const core = {
     ...createLineLimits(logger),
@@ -121,7 +126,6 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     closing: closing.signal,
     count: counts.count,
     database,
-    hasAccountPage: config.authPageUrl === undefined && pages.hasAccountPage,
     hasOidc: logoutTokens !== undefined,
     logger,
     logins: new NetworkLimit(),
@@ -130,9 +134,8 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     onMessage: delivery.wake,
     pages,
     pageTokens: new PageTokens(secrets.encryptionKeys),
-    passkeyHost: pages.passkeyHost ?? new URL(authPageUrl).hostname,
+    passkeyHost: config.passkeyRpId ?? new URL(authPageUrl).hostname,
     policy,
-    protocol,
     providers: pages.providers,
     readiness: new Readiness(database, shutdown.signal),
     recordCall,
@@ -145,12 +148,19 @@ export async function startServer(config: FullConfig, overrides: Overrides = {})
     url: listener.url,
     webhooksPerApplication,
   };
-  const api = createApi(core);
+  const api = createApi({ ...core, createIntrospection });
   const loginAdmission = createLoginAdmission(requestTimeoutMs);
   const parts = { ...core, api, loginAdmission, onSignedOut: api.onSignedOut };
-  const modules = stack.use(await openModules(config, parts));
-  const loginHandlers = createLoginHandlers(config, secrets, parts, offers);
-  const handlers = [...modules.handlers, ...api.handlers, ...modules.laterHandlers, ...loginHandlers];
+  const modules = stack.use(await openModules(offers, parts));
+  const reference = createReferenceEndpoints({
+    adminKeyFile: resolve(config.dataDir, 'admin-key'),
+    greetings: modules.greetings,
+    hasAccountPage: config.authPageUrl === undefined,
+    hasOidc: core.hasOidc,
+    publicUrl,
+  });
+  const loginHandlers = createLoginHandlers(config, secrets, parts, pageOffers);
+  const handlers = [...api.handlers, reference, ...modules.handlers, ...loginHandlers];
 
   // Starts the jobs, and then serves requests.
   jobs.push(

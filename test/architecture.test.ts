@@ -23,7 +23,7 @@ const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf
 const LAYERS = [
   ['main', 'generate'],
   ['server', 'shutdown', 'first-screen'],
-  ['metrics'],
+  ['metrics', 'reference'],
   ['modules', 'bootstrap'],
   ['login-page'],
   ['api', 'delivery', 'jobs'],

@@ -20,7 +20,7 @@ const files = ['src', 'proto']
   )
   .filter((path) => /\.(js|md|proto|ts)$/.test(path))
   // What people search for who do not know the words yet.
-  .filter((path) => path !== join('src', 'modules', 'reference', 'docs', 'search-words.ts'))
+  .filter((path) => path !== join('src', 'reference', 'docs', 'search-words.ts'))
   .concat('README.md')
   .map((path) => ({ path, words: toWords(`${path}\n${readText(path)}`) }));
 

@@ -36,8 +36,8 @@ export interface ApiParts
   readonly secrets: Pick<Secrets, 'encryptionKeys'>;
   /** Aborted when the server ends its streams. */
   readonly closing: AbortSignal;
-  /** Without one that is on, no token is active. */
-  readonly protocol: { readonly createIntrospection: CreateIntrospection | undefined } | undefined;
+  /** Without it, no token is active. */
+  readonly createIntrospection: CreateIntrospection | undefined;
   readonly readiness: Readiness;
 }
 
@@ -58,7 +58,7 @@ export function createApi(parts: ApiParts) {
   const downloads = new Exporter(closing, logger, { max: 16, maxPerOwner: 2 });
   const codeKeys = deriveLoginCodeKeys(parts.secrets.encryptionKeys);
   const health = createHealthMonitor(readiness, closing);
-  const introspectToken = parts.protocol?.createIntrospection?.({ run: runShared, liveSessions }) ?? knowNoToken;
+  const introspectToken = parts.createIntrospection?.({ run: runShared, liveSessions }) ?? knowNoToken;
   /** Makes this replica see at once what has ended sessions of the user. */
   const onSignedOut = (userId: string) => liveSessions.forgetUser(userId);
   const serviceParts = { ...parts, codeKeys, health, introspectToken, liveSessions };

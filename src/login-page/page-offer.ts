@@ -25,14 +25,8 @@ export interface PageOffer {
   readonly accountPage?: AccountPage;
   readonly accountSection?: AccountSection;
   readonly browserSignIn?: BrowserSignIn;
-  /** The path of the first page of an application of Usher's own. A browser that goes back to a completed login gets there. */
-  readonly home?: { readonly applicationId: string; readonly path: string };
-  /** Whether the person with the address must sign in with a passkey somewhere, so even the first one may be young. */
-  readonly demandsPasskey?: (email: string) => boolean;
   /** The links in notices, to pages below the account page. */
   readonly noticeLinks?: NoticeLinks;
-  /** The host to which passkeys belong, unless it is that of the login page. */
-  readonly passkeyHost?: string | undefined;
   readonly rememberedSignIns?: RememberedSignIns;
   readonly signInWay?: SignInWay;
 }
@@ -40,14 +34,9 @@ export interface PageOffer {
 /** Takes the offers of all parts together. */
 export function toPageParts(offers: readonly PageOffer[]): PageParts {
   const signInWays = new SignInWays(offers.flatMap(({ signInWay = [] }) => signInWay));
-  const hasAccountPage = offers.some(({ accountPage }) => accountPage);
   return {
     browserSignIns: offers.flatMap(({ browserSignIn = [] }) => browserSignIn),
-    demandsPasskey: (email) => offers.some((offer) => offer.demandsPasskey?.(email)),
-    hasAccountPage,
-    homes: new Map(offers.flatMap(({ home = [] }) => home).map(({ applicationId, path }) => [applicationId, path])),
-    noticeLinks: hasAccountPage ? Object.assign({}, ...offers.map(({ noticeLinks }) => noticeLinks)) : {},
-    passkeyHost: offers.find(({ passkeyHost }) => passkeyHost)?.passkeyHost,
+    noticeLinks: Object.assign({}, ...offers.map(({ noticeLinks }) => noticeLinks)),
     providers: signInWays.providers,
     rememberedSignIns: offers.find(({ rememberedSignIns }) => rememberedSignIns)?.rememberedSignIns,
     signInWays,

@@ -3,6 +3,7 @@
 import { allowsMethod } from '../domain/applications/branding.ts';
 import { ONE_FACTOR } from '../domain/core/assurance.ts';
 import type { ServiceError } from '../domain/core/errors.ts';
+import { ACCOUNT_APPLICATION_ID } from '../domain/core/own-applications.ts';
 import { UUID } from '../domain/core/validation.ts';
 import { findLatestCode, type StoredLoginCode } from '../domain/login/find-latest-code.ts';
 import { findLoginState } from '../domain/login/find-login-state.ts';
@@ -48,8 +49,9 @@ export async function showForm(request: LoginRequest, form: FormPage) {
   }
   if (state.kind === 'unknown') return showDeadEnd(request, 'unknown');
   // The Back button leads here. The account page shows whether somebody is signed in.
-  const home = state.kind === 'completed' ? parts.homes.get(state.applicationId) : undefined;
-  if (home) return sendRedirect(context, home);
+  const accountPath = loginPathOf(parts).replace(/login$/, 'account');
+  if (state.kind === 'completed' && state.applicationId === ACCOUNT_APPLICATION_ID)
+    return sendRedirect(context, accountPath);
   const { requiredAssurance } = state;
   const demandsMore = requiredAssurance > ONE_FACTOR;
   const methods = demandsMore ? [] : parts.methods.filter((method) => allowsMethod(state.branding, method));
@@ -72,7 +74,7 @@ export async function showForm(request: LoginRequest, form: FormPage) {
       signUpEmailDomains: state.signUpEmailDomains,
       methods,
       demand: demandsMore ? demandFor(ways) : undefined,
-      accountPath: parts.hasAccountPage ? loginPathOf(parts).replace(/login$/, 'account') : undefined,
+      accountPath,
       email,
       once: createFormNonce(),
       figures: fields.figures,

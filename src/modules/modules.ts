@@ -8,7 +8,6 @@ import type { Module } from './module.ts';
 import { oidcModule } from './oidc/module.ts';
 import { passkeysModule } from './passkeys/module.ts';
 import { providersModule } from './providers/module.ts';
-import { referenceModule } from './reference/module.ts';
 import { rememberedSignInsModule } from './remembered-sign-ins/module.ts';
 import { walletsModule } from './wallets/module.ts';
 
@@ -17,7 +16,6 @@ import { walletsModule } from './wallets/module.ts';
  * folders names them.
  */
 const LIST = [
-  referenceModule,
   consoleModule,
   demoModule,
   oidcModule,
@@ -42,9 +40,6 @@ type ConfigOf<Modules> = (Modules extends Module<infer ItsConfig> ? (config: Its
 
 /** All settings, by the names of their fields. */
 export const ALL_SETTINGS = Object.assign({}, SETTINGS, ...MODULES.map(({ settings }) => settings)) as Settings;
-
-/** Prepares the protocol by which applications sign people in, beside the API. */
-export const prepareProtocol = MODULES.find((module) => module.prepareProtocol)?.prepareProtocol;
 
 /** Reads the settings of the core and of every module. @throws ConfigError */
 export function readFullConfig(...[env, readFile]: Parameters<typeof readConfig>): FullConfig {

@@ -2,8 +2,7 @@ import type { WantedPort } from '../config/require-free-ports.ts';
 import { deriveKeys } from '../domain/crypto/aes-gcm.ts';
 import type { PathHandler } from '../http/http-context.ts';
 import type { Certificate } from '../http/tls.ts';
-import type { PageOffer } from '../login-page/page-offer.ts';
-import type { Core, Greeting, OpenedModule, PageSetup } from './module.ts';
+import type { Core, Early, Greeting, Offer, OpenedModule } from './module.ts';
 import { type FullConfig, MODULES } from './modules.ts';
 
 export interface OpenedModules extends AsyncDisposable {
@@ -11,7 +10,6 @@ export interface OpenedModules extends AsyncDisposable {
   readonly greetings: readonly Greeting[];
   readonly caches: NonNullable<OpenedModule['caches']>;
   readonly handlers: readonly PathHandler[];
-  readonly laterHandlers: readonly PathHandler[];
   setCertificate(certificate: Certificate): void;
 }
 
@@ -20,32 +18,29 @@ export function portsOfModules(config: FullConfig): readonly WantedPort[] {
   return MODULES.flatMap(({ portsOf }) => portsOf?.(config) ?? []);
 }
 
-/** Returns what the modules add to the pages. */
-export function createPageOffers(config: FullConfig, setup: Omit<PageSetup, 'accountKeys'>): readonly PageOffer[] {
-  const accountKeys = deriveKeys(setup.encryptionKeys, 'account');
-  return MODULES.flatMap((module) => module.createPageOffer?.(config, { ...setup, accountKeys }) ?? []);
+/** Returns what the modules add, by their names, in the order in which they open. */
+export function collectOffers(config: FullConfig, early: Omit<Early, 'accountKeys'>): ReadonlyMap<string, Offer> {
+  const accountKeys = deriveKeys(early.secrets.encryptionKeys, 'account');
+  return new Map(MODULES.map((module) => [module.name, module.offer?.(config, { ...early, accountKeys }) ?? {}]));
 }
 
 /** Opens the modules that the settings turn on, in order. Disposal closes them in reverse order. */
-export async function openModules(config: FullConfig, core: Omit<Core, 'greetings'>): Promise<OpenedModules> {
+export async function openModules(offers: ReadonlyMap<string, Offer>, core: Core): Promise<OpenedModules> {
   await using stack = new AsyncDisposableStack();
   const byName = new Map<string, OpenedModule>();
-  const greetings: Greeting[] = [];
-  for (const { name, open } of MODULES) {
-    const opened = await open?.(config, { ...core, greetings });
-    if (!opened) continue;
+  for (const [name, { open }] of offers) {
+    if (!open) continue;
+    const opened = await open(core);
     stack.defer(async () => opened[Symbol.asyncDispose]?.());
     byName.set(name, opened);
-    if (opened.greeting) greetings.push(opened.greeting);
   }
   const all = [...byName.values()];
   const disposables = stack.move();
   return {
     byName,
-    greetings,
+    greetings: all.flatMap(({ greeting }) => greeting ?? []),
     caches: Object.assign({}, ...all.map(({ caches }) => caches)),
-    handlers: all.flatMap(({ handler }) => handler ?? []),
-    laterHandlers: all.flatMap(({ laterHandlers = [] }) => laterHandlers),
+    handlers: all.flatMap(({ handlers = [] }) => handlers),
     setCertificate(certificate) {
       for (const opened of all) opened.setCertificate?.(certificate);
     },

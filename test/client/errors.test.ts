@@ -12,7 +12,7 @@ import {
   type WebhookData,
   type WebhookMessage,
 } from '../../src/client/usher-client.ts';
-import { WEBHOOK_DATA } from '../../src/modules/reference/docs/webhook-guide.ts';
+import { WEBHOOK_DATA } from '../../src/reference/docs/webhook-guide.ts';
 import { MINUTE, TestClock } from '../support/clock.ts';
 import {
   ADMIN_KEY,

@@ -2,8 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { parseOperators } from '../../src/modules/console/operators.ts';
-import { createPasskeyDemand } from '../../src/modules/console/operators-file.ts';
+import { createPasskeyDemand, parseOperators } from '../../src/config/operators.ts';
 import { createDirectory } from '../support/directory.ts';
 
 const ID = '018f2c7e-5a31-7c1e-9a57-2f8b1d3c4e60';

@@ -64,7 +64,7 @@ describe('the branding of an application', () => {
     expect(answer).toMatchObject({ data: { application: { ...fields, ...stored } } });
   });
 
-  // Each format: test/integration/modules/reference/openapi.test.ts.
+  // Each format: test/integration/reference/openapi.test.ts.
   it.each<[string, JsonObject]>([
     ['accentColor', { accentColor: '#fff;background:url(https://evil.test)' }],
     ['accentColor', { accentColor: '' }],

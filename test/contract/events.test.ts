@@ -1,4 +1,4 @@
-/** EventService. What it refuses: test/integration/modules/reference/openapi.test.ts, authentication.test.ts and not-found.test.ts. */
+/** EventService. What it refuses: test/integration/reference/openapi.test.ts, authentication.test.ts and not-found.test.ts. */
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** What holds for every operation, and for every protocol. What fields they refuse: test/integration/modules/reference/openapi.test.ts. */
+/** What holds for every operation, and for every protocol. What fields they refuse: test/integration/reference/openapi.test.ts. */
 import { fromJson, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
 import { Code, ConnectError, createContextValues } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node';

@@ -20,7 +20,7 @@ import { ServerReflection } from '../../gen/grpc/reflection/v1/reflection_pb.ts'
 import { ServerReflection as ServerReflectionAlpha } from '../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
 import { MessageService, type WatchMessagesResponse } from '../../gen/usher/v1/message_pb.ts';
 import { createUsherClient } from '../../src/client/usher-client.ts';
-import { WATCH_COMMAND } from '../../src/modules/reference/docs/message-guide.ts';
+import { WATCH_COMMAND } from '../../src/reference/docs/message-guide.ts';
 import { cloneDatabase, type TestDatabase } from '../support/database.ts';
 import { GrpcClient } from '../support/grpc-client.ts';
 import { quantileOf, startLoad } from '../support/load.ts';

@@ -2,8 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../src/config/config.ts';
+import { parseOperators } from '../../src/config/operators.ts';
 import { deriveConsoleKeys } from '../../src/modules/console/keys.ts';
-import { parseOperators } from '../../src/modules/console/operators.ts';
 import { createSignInLink } from '../../src/modules/console/sign-in-link.ts';
 import { TestClock } from './clock.ts';
 import { createDirectory } from './directory.ts';

@@ -1,6 +1,6 @@
 import { OPERATIONS as ALL_OPERATIONS, type Operation } from '../../src/api/catalogue.ts';
 import { pathOf } from '../../src/api/procedures.ts';
-import { createDescribedProcedures } from '../../src/modules/described-procedures.ts';
+import { createDescribedProcedures } from '../../src/reference/described-procedures.ts';
 
 const procedures = createDescribedProcedures();
 

@@ -1,21 +1,13 @@
 /** The account page, where people see and change what Usher stores about them. Other modules add sections and actions. */
-import { ACCOUNT_APPLICATION_ID } from '../../domain/core/own-applications.ts';
 import type { NoticeLinks } from '../../domain/notices/notice-links.ts';
 import type { Action } from '../../login-page/action.ts';
+import type { PageOffer } from '../../login-page/page-offer.ts';
 import { sendPage } from '../../login-page/responses.ts';
 import type { Module } from '../module.ts';
 import { createAccountActions } from './account-actions.ts';
 import { createBrowserSignIn } from './account-cookie.ts';
 import { beginAccountLogin } from './account-login.ts';
-import {
-  type AccountAction,
-  accountUrlOf,
-  changing,
-  readAccount,
-  redirect,
-  signedIn,
-  viewOf,
-} from './account-request.ts';
+import { type AccountAction, changing, readAccount, redirect, signedIn, viewOf } from './account-request.ts';
 import { createUndoToken } from './domain/undo-address-change.ts';
 import { renderAccountForm, renderAccountMessage } from './render-account-form.ts';
 import { ACCOUNT_SETTINGS, type AccountConfig } from './settings.ts';
@@ -24,14 +16,14 @@ import { createSignInsToken } from './sign-ins.ts';
 export const accountModule: Module<AccountConfig> = {
   name: 'account',
   settings: ACCOUNT_SETTINGS,
-  createPageOffer({ allowAccountDeletion }, { accountKeys: keys, authPageUrl }) {
+  offer({ allowAccountDeletion }, { accountKeys: keys }) {
     const signInsLink: NoticeLinks[keyof NoticeLinks] = ({ userId, changedAt }) =>
       `/sign-ins?t=${createSignInsToken(keys, userId, changedAt)}`;
     const own = { keys, allowDeletion: allowAccountDeletion };
     const withOwn = (run: AccountAction['run']): Action['run'] => {
       return (request) => run({ ...request, own });
     };
-    return {
+    const pages: PageOffer = {
       createActions: (_, sections) =>
         createAccountActions(sections).map((action) => ({ ...action, run: withOwn(action.run) })),
       accountPage: {
@@ -45,7 +37,6 @@ export const accountModule: Module<AccountConfig> = {
           sendPage(request.context, 200, renderAccountMessage(viewOf(request), title, text)),
       },
       browserSignIn: createBrowserSignIn(keys),
-      home: { applicationId: ACCOUNT_APPLICATION_ID, path: new URL(accountUrlOf(authPageUrl)).pathname },
       noticeLinks: {
         addressChanged: ({ userId, recipient: from, value: to, changedAt: at }) =>
           `/undo?t=${createUndoToken(keys, { userId, from, to, at })}`,
@@ -54,5 +45,6 @@ export const accountModule: Module<AccountConfig> = {
         newDevice: signInsLink,
       },
     };
+    return { pages };
   },
 };

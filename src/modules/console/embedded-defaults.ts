@@ -1,7 +1,7 @@
 /** Defaults of the console with embedded Postgres. */
 import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
-import type { Operator, Operators } from './operators.ts';
+import type { Operator, Operators } from '../../config/operators.ts';
 
 const email = 'operator@example.com';
 

@@ -1,12 +1,12 @@
 /** Renders errors as pages: the problem, the request ID, and a form with the typed values. */
 
 import { statusOfError } from '../../api/envelope.ts';
+import type { Role } from '../../config/operators.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
 import type { HttpError } from '../../http/errors.ts';
 import { type Html, html } from '../../http/html.ts';
 import type { ConsoleRequest } from './console-request.ts';
 import { sendCard, sendFramed } from './frame.ts';
-import type { Role } from './operators.ts';
 import { isTyped, renderForm, SENDING_FIELD } from './parts/form.ts';
 import type { ConsolePage } from './route.ts';
 import { includesRole } from './signed-in-operator.ts';

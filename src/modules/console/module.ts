@@ -1,7 +1,6 @@
 /** The console: pages of operators, on a port of their own. */
 import type { Module } from '../module.ts';
 import { openConsole } from './open-console.ts';
-import { createPasskeyDemand } from './operators-file.ts';
 import { type ConsoleConfig, ofConsole } from './settings.ts';
 
 export const consoleModule: Module<ConsoleConfig> = {
@@ -10,8 +9,10 @@ export const consoleModule: Module<ConsoleConfig> = {
   portsOf({ consoleHost: host, consolePort: port }) {
     return port === undefined ? [] : [{ host, port, settings: ['CONSOLE_HOST', 'CONSOLE_PORT'] }];
   },
-  open: openConsole,
-  createPageOffer: (config) => ({ demandsPasskey: createPasskeyDemand(config) }),
+  offer(config) {
+    const isOn = config.consolePort !== undefined || config.databaseUrl === undefined;
+    return isOn ? { open: (core) => openConsole(config, core) } : {};
+  },
   commands: {
     async console(config, email) {
       const { createConsoleLink } = await import('./create-console-link.ts');

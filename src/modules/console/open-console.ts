@@ -6,20 +6,20 @@ import { nameSettings } from '../../config/name-settings.ts';
 import type { HttpHandler } from '../../http/http-context.ts';
 import { Listener } from '../../http/listener.ts';
 import type { Certificate } from '../../http/tls.ts';
-import type { Core, Greeting, OpenedModule } from '../module.ts';
+import type { Greeting, OpenedModule } from '../module.ts';
+import type { ConsoleCore } from './console-parts.ts';
 import { consoleUrlFile, defaultConsolePort, findFirstAdmin, TRIAL_OPERATORS } from './embedded-defaults.ts';
 import { deriveConsoleKeys } from './keys.ts';
 import { OperatorsFile } from './operators-file.ts';
 import type { ConsoleConfig } from './settings.ts';
 import { createSignInLink } from './sign-in-link.ts';
 
-/** Opens the console, or returns undefined if it is off. @throws Error with a message of one line */
+/** @throws Error with a message of one line */
 export async function openConsole(
   config: ConsoleConfig,
-  { api, secrets, trustedProxies, ...parts }: Core,
-): Promise<OpenedModule | undefined> {
+  { api, hasOidc: hasOpenIdConnect, secrets, trustedProxies, ...parts }: ConsoleCore,
+): Promise<OpenedModule> {
   const isEmbedded = config.databaseUrl === undefined;
-  if (config.consolePort === undefined && !isEmbedded) return undefined;
   const listener = await openPort(config, trustedProxies);
   const { logger } = parts;
   const given = config.operators ?? TRIAL_OPERATORS;
@@ -36,7 +36,6 @@ export async function openConsole(
     const { createConsoleHandler } = await import('./console-handler.ts');
     const { admissions, caches, exporter, procedures } = api;
     const shared = { ...parts, admissions, exporter, liveSessions: caches.sessions, procedures };
-    const hasOpenIdConnect = parts.protocol?.logoutTokens !== undefined;
     return createConsoleHandler({
       ...shared,
       config,

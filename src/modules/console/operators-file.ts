@@ -1,9 +1,8 @@
 /** Reads `OPERATORS_FILE` again when it changes, so that new lines take effect without a restart. */
-import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { toEmailKey } from '../../config/email-address.ts';
+import { type Operator, type Operators, parseOperators } from '../../config/operators.ts';
 import { watchFiles } from '../../jobs/watch-files.ts';
-import { type Operator, type Operators, parseOperators } from './operators.ts';
 
 export class OperatorsFile {
   #operators: Operators;
@@ -46,33 +45,5 @@ export class OperatorsFile {
         this.#logger.error({ err: error }, 'operators not read');
       },
     });
-  }
-}
-
-/**
- * Returns a function that says whether a line of the file demands that the person signs in with a passkey. It reads the
- * file each time, because it is asked only about passkeys that are new. Somebody may be writing the file, so the
- * operators of the read before count as well, and alone if a line is malformed.
- */
-export function createPasskeyDemand({
-  operators,
-  operatorsFile: path,
-}: {
-  readonly operators?: Operators | undefined;
-  readonly operatorsFile?: string | undefined;
-}): (email: string) => boolean {
-  let last = operators;
-  return (email) => {
-    const before = last;
-    if (path !== undefined) last = readOperators(path) ?? before;
-    return [before, last].some((each) => each?.get(toEmailKey(email))?.needsPasskey);
-  };
-}
-
-function readOperators(path: string): Operators | undefined {
-  try {
-    return parseOperators(readFileSync(path, 'utf8'));
-  } catch {
-    return undefined;
   }
 }

@@ -1,9 +1,9 @@
 /** The rows of the table of routes, and how a request finds its row. */
 
+import type { Role } from '../../config/operators.ts';
 import type { Html } from '../../http/html.ts';
 import type { PathParameters, RouteTable } from '../../http/route-table.ts';
 import type { ConsoleRequest } from './console-request.ts';
-import type { Role } from './operators.ts';
 import { includesRole, type SignedInOperator } from './signed-in-operator.ts';
 
 export type Section = 'overview' | 'users' | 'groups' | 'applications' | 'audit' | 'health';

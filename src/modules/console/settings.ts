@@ -1,7 +1,7 @@
 import type { Config, Environment } from '../../config/config.ts';
+import { type OperatorSettings, type Operators, parseOperators } from '../../config/operators.ts';
 import { integerBetween, isOrigin, parseHost } from '../../config/parse-setting.ts';
 import { setting, type ValuesOf } from '../../config/setting.ts';
-import { type Operators, parseOperators } from './operators.ts';
 
 const CONSOLE_SETTINGS = {
   consolePort: setting(
@@ -27,7 +27,7 @@ const CONSOLE_SETTINGS = {
 /** What the console adds to the settings. */
 export const ofConsole = {
   settings: CONSOLE_SETTINGS,
-  complete(env: Environment, problems: string[]): { readonly operatorsFile: string | undefined } {
+  complete(env: Environment, problems: string[]): Pick<OperatorSettings, 'operatorsFile'> {
     if (env.CONSOLE_URL && env.PUBLIC_URL && isSameOrigin(env.CONSOLE_URL, env.PUBLIC_URL)) {
       problems.push('CONSOLE_URL must have another host or port than PUBLIC_URL');
     }
@@ -39,10 +39,10 @@ export const ofConsole = {
   },
 };
 
-export interface ConsoleConfig extends Config, ValuesOf<typeof CONSOLE_SETTINGS> {
-  /** The path of `OPERATORS_FILE`, which is read again when it changes. */
-  readonly operatorsFile?: string | undefined;
-}
+export interface ConsoleConfig
+  extends Config,
+    Pick<OperatorSettings, 'operatorsFile'>,
+    ValuesOf<typeof CONSOLE_SETTINGS> {}
 
 function isSameOrigin(one: string, other: string): boolean {
   return URL.canParse(one) && URL.canParse(other) && new URL(one).origin === new URL(other).origin;

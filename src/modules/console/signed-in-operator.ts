@@ -1,5 +1,6 @@
 /** The operator who is signed in to the console, and their rights. */
 
+import type { Operator, Role } from '../../config/operators.ts';
 import { PHISHING_RESISTANT } from '../../domain/core/assurance.ts';
 import type { ApplicationCall, Call } from '../../domain/core/call.ts';
 import { ServiceError } from '../../domain/core/errors.ts';
@@ -11,7 +12,6 @@ import { getUser } from '../../domain/users/get-user.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import type { ConsoleParts } from './console-parts.ts';
 import { hasSignedInHere, readSessionCookie, writeSessionCookie } from './cookies.ts';
-import type { Operator, Role } from './operators.ts';
 
 /** Changes check the session in Postgres. Pages may use an answer of the cache. */
 const STALENESS_MS = { GET: 5_000, POST: 0 } as const;

@@ -6,7 +6,6 @@ export type DemoParts = Pick<
   | 'cipher'
   | 'clock'
   | 'database'
-  | 'hasAccountPage'
   | 'policy'
   | 'webhooksPerApplication'
   | 'sessionMaxAgeSeconds'

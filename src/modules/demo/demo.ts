@@ -75,7 +75,7 @@ export async function openDemo(config: Config, parts: DemoParts): Promise<Demo> 
     ...kept,
     adminKeyFile: resolve(config.dataDir, 'admin-key'),
     cafe: { ...cafe, redirectUri: findCallback(CAFE, baseUrl, cafe.redirectUris).redirectUri },
-    accountUrl: parts.hasAccountPage ? parts.authPageUrl.replace(/\/login$/, '/account') : undefined,
+    accountUrl: config.authPageUrl === undefined ? parts.authPageUrl.replace(/\/login$/, '/account') : undefined,
     methods: config.authPageUrl === undefined ? config.loginMethods : [],
     webhookId,
     eventIds,

@@ -1,5 +1,5 @@
 /** The demo of the first start: two applications that sign people in. Only on the embedded Postgres. */
-
+import type { Config } from '../../config/config.ts';
 import { BY_USHER, withAudit } from '../../domain/audit/audit-event.ts';
 import { completeLogin } from '../../domain/login/complete-login.ts';
 import { createAuthPageLink, generateAuthUrl } from '../../domain/login/generate-auth-url.ts';
@@ -17,24 +17,25 @@ export interface OpenedDemo extends OpenedModule {
 export const demoModule: Module = {
   name: 'demo',
   settings: {},
-  async open(config, core): Promise<OpenedDemo | undefined> {
-    if (config.databaseUrl !== undefined) return undefined;
-    const demo = await openDemo(config, core);
-    const { apiKey, canSignIn, clientId, email, homeUrl } = demo;
-    const text = `${homeUrl}    sign in as ${email}, the code appears here`;
-    return {
-      demo,
-      handler: createDemoApplication(demo, core, (line) => process.stdout.write(line)),
-      greeting: {
-        title: 'Demo',
-        url: homeUrl,
-        text: canSignIn ? text : '',
-        variables: { CLIENT_ID: clientId, API_KEY: apiKey },
-        readExampleValues: () => makeExampleValues(demo, core),
-      },
-    };
-  },
+  offer: (config) => (config.databaseUrl === undefined ? { open: (core) => open(config, core) } : {}),
 };
+
+async function open(config: Config, core: DemoParts): Promise<OpenedDemo> {
+  const demo = await openDemo(config, core);
+  const { apiKey, canSignIn, clientId, email, homeUrl } = demo;
+  const text = `${homeUrl}    sign in as ${email}, the code appears here`;
+  return {
+    demo,
+    handlers: [createDemoApplication(demo, core, (line) => process.stdout.write(line))],
+    greeting: {
+      title: 'Demo',
+      url: homeUrl,
+      text: canSignIn ? text : '',
+      variables: { CLIENT_ID: clientId, API_KEY: apiKey },
+      readExampleValues: () => makeExampleValues(demo, core),
+    },
+  };
+}
 
 /** Values of the demo for the variables in the examples of the API reference. */
 const TIMEOUT_MS = 5_000;

@@ -1,10 +1,12 @@
 /** OpenID Connect for applications. On if there are keys that sign ID tokens. */
 
 import { randomUUID } from 'node:crypto';
+import type { CallLog } from '../../api/calls.ts';
 import type { Config } from '../../config/config.ts';
 import type { Run } from '../../database/pool/database.ts';
 import type { LogoutTokens } from '../../delivery/send-delivery.ts';
 import { endClient, exportConsents, listUserClients, type UsedClient } from '../../domain/grants/clients.ts';
+import type { CreateIntrospection } from '../../domain/grants/token-status.ts';
 import type { LogoutData } from '../../domain/outbox/logout-message.ts';
 import type { LiveSessions } from '../../domain/sessions/live-sessions.ts';
 import { LOOPBACK } from '../../domain/webhooks/address-policy.ts';
@@ -81,43 +83,52 @@ function renderClients(view: AccountFormView, clients: readonly UsedClient[]): S
 export const oidcModule: Module<Config & OidcConfig> = {
   name: 'oidc',
   settings: OIDC_SETTINGS,
-  prepareProtocol(config, readIssuer, { encryptionKeys, oidcSigningKeys }) {
+  offer(config, { publicUrl, secrets: { encryptionKeys, oidcSigningKeys } }) {
     const tokenKeys = deriveTokenKeys(encryptionKeys);
     const provider = createOidcProvider(oidcSigningKeys, tokenKeys);
+    const answers = createAuthorizationAnswers(publicUrl, tokenKeys);
+    if (!provider) return { pages: CLIENTS_OFFER, protocol: { answers } };
     // The endpoints and the API share them.
     let opened: OpenedCaches | undefined;
     const allowsClient = (id: string) => !isClientUrl(id) || 'host' in matchClient(config.clientMetadataHosts, id);
     const openCaches = (run: Run, sessions: LiveSessions) =>
       (opened ??= { liveGrants: new LiveGrants(run, sessions, allowsClient), machineKeys: new MachineKeys(run) });
+    const createIntrospection: CreateIntrospection = ({ run, liveSessions }) => {
+      const openAccessToken = createAccessTokenOpener(tokenKeys.accessToken);
+      const parts = { ...openCaches(run, liveSessions), issuer: publicUrl, liveSessions, openAccessToken, tokenKeys };
+      return (call, token) => introspect(call, parts, token);
+    };
     return {
-      createIntrospection:
-        provider &&
-        (({ run, liveSessions }) => {
-          const openAccessToken = createAccessTokenOpener(tokenKeys.accessToken);
-          const found = { ...openCaches(run, liveSessions), liveSessions, openAccessToken, tokenKeys };
-          const parts = { ...found, issuer: readIssuer() };
-          return (call, token) => introspect(call, parts, token);
-        }),
-      answers: createAuthorizationAnswers(readIssuer, tokenKeys),
-      logoutTokens: provider && createLogoutTokens(readIssuer, provider.signingKeys),
-      open: (core) =>
-        provider && openOidc(provider, openCaches(core.api.runShared, core.api.caches.sessions), config, core),
+      pages: CLIENTS_OFFER,
+      protocol: { answers, createIntrospection, logoutTokens: createLogoutTokens(publicUrl, provider.signingKeys) },
+      open: (core) => openOidc(provider, openCaches(core.api.runShared, core.api.caches.sessions), config, core),
     };
   },
-  createPageOffer: () => CLIENTS_OFFER,
-  open: async (_config, core) => core.protocol?.open(core),
-  async generate() {
-    const { writeProducts } = await import('./generate.ts');
-    writeProducts();
-  },
 };
+
+type OidcCore = CallLog &
+  Pick<
+    Core,
+    | 'api'
+    | 'authPageUrl'
+    | 'clock'
+    | 'database'
+    | 'loginAdmission'
+    | 'logins'
+    | 'notices'
+    | 'onMessage'
+    | 'onSignedOut'
+    | 'pages'
+    | 'sessionMaxAgeSeconds'
+    | 'tokens'
+  >;
 
 interface OpenedCaches {
   readonly liveGrants: LiveGrants;
   readonly machineKeys: MachineKeys;
 }
 
-function openOidc(oidc: OidcProvider, opened: OpenedCaches, config: Config & OidcConfig, core: Core): OpenedModule {
+function openOidc(oidc: OidcProvider, opened: OpenedCaches, config: Config & OidcConfig, core: OidcCore): OpenedModule {
   const { admissions, caches, runShared } = core.api;
   const publicClients = new PublicClients(runShared);
   const resources = new Resources(runShared);
@@ -141,7 +152,7 @@ function openOidc(oidc: OidcProvider, opened: OpenedCaches, config: Config & Oid
   const edge = createOidcEdge(oidc, core.tokens.issuer, endpoints, { ...core, takesClientUrls: documents.isOn });
   return {
     caches: { grants: opened.liveGrants, machine_keys: opened.machineKeys, public_clients: publicClients },
-    laterHandlers: [edge, pages],
+    handlers: [edge, pages],
     [Symbol.asyncDispose]: async () => fetchDocument.close(),
   };
 }
@@ -150,17 +161,13 @@ function openOidc(oidc: OidcProvider, opened: OpenedCaches, config: Config & Oid
 const LIFETIME_SECONDS = 120;
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
-/** `readIssuer` is called for each token, because the issuer may depend on a port that is not bound yet. */
-function createLogoutTokens(readIssuer: () => string, keys: OidcSigningKeys): LogoutTokens {
+function createLogoutTokens(issuer: string, keys: OidcSigningKeys): LogoutTokens {
   return {
     sign(payload, now) {
       const { data }: { data: LogoutData } = JSON.parse(payload);
       const issuedAt = Math.floor(now.getTime() / 1_000);
       const times = { iat: issuedAt, exp: issuedAt + LIFETIME_SECONDS };
-      return keys.sign(
-        { iss: readIssuer(), ...data, ...times, jti: randomUUID(), events: { [EVENT]: {} } },
-        'logout+jwt',
-      );
+      return keys.sign({ iss: issuer, ...data, ...times, jti: randomUUID(), events: { [EVENT]: {} } }, 'logout+jwt');
     },
   };
 }

@@ -1,5 +1,6 @@
 /** Signing in with a passkey, as a part of the login page and the account page. */
 import type { Config } from '../../config/config.ts';
+import { createPasskeyDemand, type OperatorSettings } from '../../config/operators.ts';
 import { allowsMethod } from '../../domain/applications/branding.ts';
 import { ONE_FACTOR, PHISHING_RESISTANT } from '../../domain/core/assurance.ts';
 import { html } from '../../http/html.ts';
@@ -7,7 +8,7 @@ import type { LoginContext } from '../../login-page/login-context.ts';
 import type { PageOffer } from '../../login-page/page-offer.ts';
 import type { WayView } from '../../login-page/pages/view.ts';
 import type { AskedSignIn } from '../../login-page/sign-in-way.ts';
-import type { PageSetup } from '../module.ts';
+import type { Early } from '../module.ts';
 import { createAddedPasskeyActions, exportPasskeys, renderPasskeyWays } from './account-passkeys.ts';
 import { createChallenge } from './domain/challenge.ts';
 import { listOwnPasskeys } from './domain/list-own-passkeys.ts';
@@ -26,17 +27,17 @@ import type { PasskeySettings } from './settings.ts';
 
 /** Without `passkey` in LOGIN_METHODS, links in earlier notices still work. */
 export function createPasskeyOffer(
-  { loginMethods, passkeyRpId }: Pick<Config, 'loginMethods'> & PasskeySettings,
-  { accountKeys, authPageUrl, encryptionKeys }: PageSetup,
+  config: Pick<Config, 'loginMethods'> & OperatorSettings & PasskeySettings,
+  { accountKeys, authPageUrl, secrets }: Early,
 ): PageOffer {
-  const relyingParty = createRelyingParty(authPageUrl, passkeyRpId, encryptionKeys);
+  const { loginMethods, passkeyRpId } = config;
+  const relyingParty = createRelyingParty(authPageUrl, passkeyRpId, secrets.encryptionKeys);
   const shared: PageOffer = {
     createActions: (account) => [
-      ...createPasskeyActions(relyingParty),
+      ...createPasskeyActions({ relyingParty, demandsPasskey: createPasskeyDemand(config) }),
       ...(account ? createAddedPasskeyActions(account, accountKeys) : []),
     ],
     accountSection: { exportData: exportPasskeys },
-    passkeyHost: passkeyRpId,
     noticeLinks: {
       passkeyAdded: ({ id: passkeyId, userId, changedAt }) =>
         `/passkey?t=${createPasskeyToken(accountKeys, { userId, passkeyId }, changedAt)}`,

@@ -16,7 +16,7 @@ import { viewLogin } from '../../login-page/view-login.ts';
 import { createCreationOptions } from './domain/creation-options.ts';
 import { extendCode } from './domain/extend-code.ts';
 import { listOwnPasskeys } from './domain/list-own-passkeys.ts';
-import { redeemPasskey } from './domain/redeem-passkey.ts';
+import { type PasskeyLoginParts, redeemPasskey } from './domain/redeem-passkey.ts';
 import type { RelyingParty } from './domain/relying-party.ts';
 import { renamePasskey } from './domain/rename-passkey.ts';
 import { storePasskey } from './domain/store-passkey.ts';
@@ -28,12 +28,22 @@ import { postponeOffer } from './passkey-offer.ts';
 const needs = 'passkey';
 const failedSignIns = ['INVALID_PASSKEY', 'UNKNOWN_PASSKEY', 'PASSKEY_TOO_NEW', 'ASSURANCE_NOT_MET'] as const;
 
-export function createPasskeyActions(relyingParty: RelyingParty): readonly Action[] {
+export function createPasskeyActions(
+  parts: Pick<PasskeyLoginParts, 'demandsPasskey' | 'relyingParty'>,
+): readonly Action[] {
+  const { relyingParty } = parts;
   const on = (run: Run): Action['run'] => {
     return (request) => run(request, relyingParty);
   };
   return [
-    { method: 'POST', path: '/login/passkey', needs, form: 'choice', failedSignIns, run: on(signIn) },
+    {
+      method: 'POST',
+      path: '/login/passkey',
+      needs,
+      form: 'choice',
+      failedSignIns,
+      run: (request) => signIn(request, parts),
+    },
     { method: 'GET', path: '/login/passkey/new', needs, form: 'passkey/new', run: on(showOffer) },
     { method: 'POST', path: '/login/passkey/new', needs, form: 'passkey/new', run: on(add) },
     { method: 'POST', path: '/login/passkey/later', needs, form: 'passkey/new', run: postpone },
@@ -45,9 +55,12 @@ export function createPasskeyActions(relyingParty: RelyingParty): readonly Actio
 
 type Run = (request: LoginRequest, relyingParty: RelyingParty) => ReturnType<Action['run']>;
 
-async function signIn(request: LoginRequest, relyingParty: RelyingParty): Promise<Remark | undefined> {
+async function signIn(
+  request: LoginRequest,
+  own: Pick<PasskeyLoginParts, 'demandsPasskey' | 'relyingParty'>,
+): Promise<Remark | undefined> {
   const { call, parts, browser, context, fields, logger } = request;
-  const { hasSteppedBack, ...completion } = await redeemPasskey(call, { ...parts, relyingParty }, browser, {
+  const { hasSteppedBack, ...completion } = await redeemPasskey(call, { ...parts, ...own }, browser, {
     ...fields,
     ...pickFields(request, 'credential'),
   });

@@ -7,5 +7,5 @@ import { ofProviders, type ProvidersConfig } from './settings.ts';
 export const providersModule: Module<Config & ProvidersConfig> = {
   ...ofProviders,
   name: 'providers',
-  createPageOffer: createProviderOffer,
+  offer: (config, early) => ({ pages: createProviderOffer(config, early) }),
 };

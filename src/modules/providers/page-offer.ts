@@ -3,7 +3,7 @@ import { allowsMethod } from '../../domain/applications/branding.ts';
 import { selectIdentities } from '../../domain/identities/list-identities.ts';
 import { watchFiles } from '../../jobs/watch-files.ts';
 import type { PageOffer } from '../../login-page/page-offer.ts';
-import type { PageSetup } from '../module.ts';
+import type { Early } from '../module.ts';
 import { createLinkActions } from './account-providers.ts';
 import { deriveAuthorizationKeys } from './domain/authorization-state.ts';
 import { type LoginProviderSettings, LoginProviders } from './domain/login-providers.ts';
@@ -15,10 +15,10 @@ import type { ProvidersConfig } from './settings.ts';
 
 export function createProviderOffer(
   config: LoginProviderSettings & Pick<ProvidersConfig, 'loginProvidersFile'>,
-  { encryptionKeys }: Pick<PageSetup, 'encryptionKeys'>,
+  { secrets }: Pick<Early, 'secrets'>,
 ): PageOffer {
   const providers = new LoginProviders(config);
-  const settings = { providers, authorizationKeys: deriveAuthorizationKeys(encryptionKeys) };
+  const settings = { providers, authorizationKeys: deriveAuthorizationKeys(secrets.encryptionKeys) };
   const file = config.loginProvidersFile;
   return {
     createActions: (account) => [

@@ -4,6 +4,7 @@ import type { Action } from '../../login-page/action.ts';
 import { keepAnswer } from '../../login-page/answer-cookie.ts';
 import type { BrowserSignIn } from '../../login-page/browser-sign-in.ts';
 import type { LoginRequest } from '../../login-page/login-request.ts';
+import type { PageOffer } from '../../login-page/page-offer.ts';
 import { redirectToForm } from '../../login-page/redirect-to-form.ts';
 import type { RememberedSignIns } from '../../login-page/remembered-sign-ins.ts';
 import { sendRedirect } from '../../login-page/responses.ts';
@@ -22,14 +23,15 @@ import { forgetHere, readSignInToken, writeSignInToken } from './sign-in-cookie.
 export const rememberedSignInsModule: Module<RememberedSignInsConfig> = {
   name: 'remembered-sign-ins',
   settings: SETTINGS_OF_REMEMBERED_SIGN_INS,
-  createPageOffer(settings) {
+  offer(settings) {
     const rememberedSignIns = createRememberedSignIns(settings);
-    return {
+    const pages: PageOffer = {
       createActions: () => createContinueActions(rememberedSignIns),
       accountSection: ACCOUNT_SECTION,
       browserSignIn: BROWSER_SIGN_IN,
       ...(settings.singleSignOnMaxAgeSeconds > 0 && { rememberedSignIns }),
     };
+    return { pages };
   },
 };
 

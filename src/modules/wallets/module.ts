@@ -6,5 +6,5 @@ import { ofWallets, type WalletConfig } from './settings.ts';
 export const walletsModule: Module<WalletConfig> = {
   ...ofWallets,
   name: 'wallets',
-  createPageOffer: createWalletOffer,
+  offer: (config) => ({ pages: createWalletOffer(config) }),
 };

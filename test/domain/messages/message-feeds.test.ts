@@ -1,4 +1,4 @@
-/** When the watchers of a process look for new messages. What they get: messages.test.ts. */
+/** When the watchers of a process look for new messages. What they get: test/integration/contract/messages.test.ts. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Database } from '../../../src/database/pool/database.ts';
 import { MessageFeeds } from '../../../src/domain/messages/message-feeds.ts';

@@ -1,4 +1,4 @@
-/** The places of messages in the feed of their application. How it is read: test/contract/messages.test.ts. */
+/** The places of messages in the feed of their application. How it is read: test/integration/contract/messages.test.ts. */
 import { afterAll, expect, test } from 'vitest';
 import { fanOut } from '../../../src/delivery/fan-out.ts';
 import { RecordingDatabase } from '../../support/recording-database.ts';

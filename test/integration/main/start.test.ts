@@ -10,7 +10,7 @@ import { EventService } from '../../../gen/usher/v1/event_pb.ts';
 import { WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import manifest from '../../../package.json' with { type: 'json' };
 import type { Operation } from '../../../src/api/catalogue.ts';
-import { toCurl } from '../../../src/modules/reference/docs/example-commands.ts';
+import { toCurl } from '../../../src/reference/docs/example-commands.ts';
 import { cloneDatabase } from '../../support/database.ts';
 import { createDirectory } from '../../support/directory.ts';
 import { findFreePort } from '../../support/free-port.ts';

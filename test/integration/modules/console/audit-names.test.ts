@@ -9,7 +9,7 @@ import { ACTIONS } from '../../../../src/login-page/actions.ts';
 import { createPartActions } from '../../../../src/login-page/page-offer.ts';
 import { ACTION_TEXTS } from '../../../../src/modules/console/parts/action-texts.ts';
 import { renderAuditList } from '../../../../src/modules/console/parts/audit-list.ts';
-import { createPageOffers } from '../../../../src/modules/open-modules.ts';
+import { collectOffers } from '../../../../src/modules/open-modules.ts';
 import { OPERATORS } from '../../../support/console-fixture.ts';
 import { openSampledConsole } from '../../../support/console-samples.ts';
 import { countStatements } from '../../../support/count-statements.ts';
@@ -139,8 +139,10 @@ test('every RPC that changes something is in plain words', () => {
 });
 
 test('every action of the login page that has words exists', () => {
-  const setup = { authPageUrl: 'https://login.example.com/login', encryptionKeys: [Buffer.alloc(32)] };
-  const actions = createPartActions(createPageOffers(testConfig(''), setup));
+  const publicUrl = 'https://login.example.com';
+  const secrets = { encryptionKeys: [Buffer.alloc(32)], oidcSigningKeys: [] };
+  const offers = collectOffers(testConfig(''), { authPageUrl: `${publicUrl}/login`, publicUrl, secrets });
+  const actions = createPartActions([...offers.values()].flatMap(({ pages }) => pages ?? []));
   const served = new Set([...ACTIONS, ...actions].map(({ method, path }) => `${method} ${path}`));
   const worded = [...ACTION_TEXTS.keys()].filter((action) => /^\w+ \/(login|account)/.test(action));
   expect(worded.filter((action) => !served.has(action))).toEqual([]);

@@ -1,6 +1,6 @@
 /** Operators who must sign in with a passkey: whoever reads their e-mails can add one, and gets no further. */
 import { afterAll, expect, test } from 'vitest';
-import { parseOperators } from '../../../../src/modules/console/operators.ts';
+import { parseOperators } from '../../../../src/config/operators.ts';
 import { HOUR } from '../../../support/clock.ts';
 import { ConsoleBrowser, ConsoleFixture, OPERATORS } from '../../../support/console-fixture.ts';
 import { LoginBrowser, type LoginPage } from '../../../support/login-browser.ts';

@@ -1,6 +1,6 @@
 /** Passkeys that somebody may have added who only reads the user's e-mails: for seven days they count for less. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { parseOperators } from '../../../../src/modules/console/operators.ts';
+import { parseOperators } from '../../../../src/config/operators.ts';
 import { openAccount } from '../../../support/account-page.ts';
 import { HOUR } from '../../../support/clock.ts';
 import { LoginBrowser, type LoginPage, newAddress } from '../../../support/login-browser.ts';

@@ -47,7 +47,7 @@ export async function signInForLong(
   const authSigningKeys = [{ ...tokenKey.export({ format: 'jwk' }), kid: 'key', alg: 'EdDSA' }];
   const encryptionKeys = [encryptionKey];
   const tokenKeys = deriveTokenKeys(encryptionKeys);
-  const answers = createAuthorizationAnswers(() => ISSUER, tokenKeys);
+  const answers = createAuthorizationAnswers(ISSUER, tokenKeys);
   const tokens = await AuthTokens.create(ISSUER, authSigningKeys, answers);
   const provider = createOidcProvider([createRsaJwk()], tokenKeys);
   if (!provider) throw new Error('There is no provider');

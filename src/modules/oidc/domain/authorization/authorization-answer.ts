@@ -51,17 +51,17 @@ export function answerOf(
   return { ...parameters, ...(state && { state }), iss: issuer };
 }
 
-/** Answers logins by a code that only Usher can make. `readIssuer` is called for each answer. */
-export function createAuthorizationAnswers(readIssuer: () => string, keys: TokenKeys): ProtocolAnswers {
+/** Answers logins by a code that only Usher can make. */
+export function createAuthorizationAnswers(issuer: string, keys: TokenKeys): ProtocolAnswers {
   return {
     toCompletedUrl: (login) =>
       isOfDevice(login)
-        ? urlOf(readIssuer(), DEVICE_PATHS.approval, { code: createCode(keys.deviceApproval, login.loginIntentId) })
-        : codeUrlOf(readIssuer(), keys, login),
+        ? urlOf(issuer, DEVICE_PATHS.approval, { code: createCode(keys.deviceApproval, login.loginIntentId) })
+        : codeUrlOf(issuer, keys, login),
     toErrorUrl: (login, error) =>
       isOfDevice(login)
-        ? urlOf(readIssuer(), DEVICE_PATHS.request, { request: createCode(keys.deviceRequest, login.id) })
-        : errorUrlOf(readIssuer(), login, error),
+        ? urlOf(issuer, DEVICE_PATHS.request, { request: createCode(keys.deviceRequest, login.id) })
+        : errorUrlOf(issuer, login, error),
     // A device asks for its tokens until its code expires.
     isLive: (login, now) =>
       isOfDevice(login)
