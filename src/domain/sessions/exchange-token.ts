@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { p, type RowOfType, statement } from '../../database/sql/template.ts';
+import { p, type RowOfType, type RowType } from '../../database/sql/template.ts';
 import { ONE_FACTOR } from '../core/assurance.ts';
 import type { ApplicationCall } from '../core/call.ts';
 import { ServiceError } from '../core/errors.ts';
@@ -10,11 +10,11 @@ import type { AuthTokens } from '../tokens/auth-tokens.ts';
 import { InvalidTokenError, type LoginClaims } from '../tokens/verify-token.ts';
 import { removeIfErased } from '../users/personal-data.ts';
 import { isStillHere } from './browser-cutoffs.ts';
-import { FOUND_SESSION, findOrBegin } from './find-or-begin-session.ts';
-import { type AttributesOf, formFor, inForms } from './forms.ts';
+import { FOUND_SESSION, findOrBegin, GIVEN_SIGN_IN } from './find-or-begin-session.ts';
+import { formFor, inForms } from './forms.ts';
 import { endLateSession } from './late-sessions.ts';
 import { type BegunSession, newSession, type Peer } from './session.ts';
-import { findOrigin, isIntentOfToken, ORIGINS, type SessionOrigin } from './session-origin.ts';
+import { byOrigin, findOrigin, isIntentOfToken, ORIGIN_OF_INTENT, type SessionOrigin } from './session-origin.ts';
 import { updateSignIn } from './update-sign-in.ts';
 
 const rules = { authToken: textOfBytes(8192) };
@@ -88,21 +88,22 @@ const SIGNED_OUT = {
   parameters: isSignedOut(p.bytes('originBrowser')),
 };
 
+const SIGN_INS = {
+  intent: { ...GIVEN_SIGN_IN, ...ORIGIN_OF_INTENT, join: sql`left join login_intents i on ${isIntentOfToken}` },
+  parameters: GIVEN_SIGN_IN,
+};
+
 /** A token that no application has exchanged before the sign-out is cut off for ever, as an authorization code is. */
-function exchange(origin: keyof typeof SIGNED_OUT, notifies: 'yes' | 'unless asked', attributesOf: AttributesOf) {
-  return findOrBegin(ORIGINS[origin], notifies, { attributesOf, isCutOff: SIGNED_OUT[origin] });
-}
+const exchange = <const Type extends RowType>(name: string, type: Type, notifies: 'yes' | 'unless asked') =>
+  inForms(name, (name, attributesOf) =>
+    byOrigin(name, type, (source) =>
+      findOrBegin({ signIn: SIGN_INS[source], notifies, attributesOf }, SIGNED_OUT[source]),
+    ),
+  );
 
-const FIND_OR_BEGIN = inForms(
-  'find_or_begin_session',
-  (name, attributesOf) => statement(name, FOUND_SESSION)`
-    ${exchange('intent', 'unless asked', attributesOf)}`.ifDistributed`
-    ${exchange('parameters', 'unless asked', attributesOf)}`,
-);
-
-const FIND_OR_BEGIN_AND_NOTIFY = inForms(
+const FIND_OR_BEGIN = exchange('find_or_begin_session', FOUND_SESSION, 'unless asked');
+const FIND_OR_BEGIN_AND_NOTIFY = exchange(
   'find_or_begin_session_and_notify',
-  (name, attributesOf) => statement(name, { ...FOUND_SESSION, ...HAS_MESSAGES })`
-    ${exchange('intent', 'yes', attributesOf)}`.ifDistributed`
-    ${exchange('parameters', 'yes', attributesOf)}`,
+  { ...FOUND_SESSION, ...HAS_MESSAGES },
+  'yes',
 );

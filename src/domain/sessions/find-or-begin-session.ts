@@ -9,7 +9,7 @@ import type { SignInMethod } from '../tokens/verify-token.ts';
 import { latestCutoffOfAllowed } from './cutoffs.ts';
 import type { AttributesOf } from './forms.ts';
 import { lastSignIn } from './session.ts';
-import type { OriginColumns } from './session-origin.ts';
+import { GIVEN_ORIGIN, type OriginColumns } from './session-origin.ts';
 
 /** The types of the messages about a new session. */
 const NOTIFIED = ['session.created', 'user.created'] as const;
@@ -49,46 +49,56 @@ export const FOUND_SESSION = {
   session: SHOWN,
 };
 
-/** The sign-in whose session is looked for. */
-export interface SignInColumns {
+/** The sign-in whose session is looked for. Its origin is known to `begun` only, all else to `caller`, too. */
+export interface SignInColumns extends OriginColumns {
   readonly userId: SQL;
   readonly method: SQL;
   readonly assurance: SQL;
   readonly authenticatedAt: SQL;
   /** When a session that begins expires. */
   readonly expiresAt: SQL;
-  /** What `caller` joins. */
-  readonly join: SQL;
+  /** The CTE `redeemed`, with the code of which the statement is. Its columns are those of `caller`, too. */
+  readonly redeemed?: SQL;
+  /** Joins what has the origin. */
+  readonly join?: SQL;
 }
 
 export const GIVEN_SIGN_IN: SignInColumns = {
+  ...GIVEN_ORIGIN,
   userId: p.uuid('userId'),
   method: p.text('method'),
   assurance: p.integer('assurance'),
   authenticatedAt: p.instant('authenticatedAt'),
   expiresAt: p.instant('expiresAt'),
-  join: sql``,
 };
 
-/** What a statement has beside the session. */
-interface Additions {
-  readonly attributesOf: AttributesOf;
-  /** The condition that the token is cut off, whatever its user. */
-  readonly isCutOff?: SQL;
-  /** Whether the profile is that of the user now, and not the one that a live session has kept. */
-  readonly hasCurrentProfile?: boolean;
-  readonly signIn?: SignInColumns;
-  /** CTEs that come first, each before a comma. */
-  readonly first?: SQL;
-  /** A CTE with the `user_id` of the change for the audit log, if that is not the session that begins. */
-  readonly audited?: SQL;
-  readonly condition?: SQL;
-  /** Further columns of `caller`, each after a comma. */
-  readonly ofCaller?: SQL;
-  /** Further CTEs, each after a comma. They may use `caller`: the user, with the latest cut-off. */
-  readonly ctes?: SQL;
+/** The grant of which a session is. Applications learn with it the profile of the user now, not that of the session. */
+export interface GrantParts {
+  /** Without it, there is no session either. */
+  readonly condition: SQL;
+  /** A CTE that inserts the grant, after a comma. It may use `caller`: the user, with the latest cut-off. */
+  readonly inserted?: SQL;
   /** Further columns, each after a comma. */
-  readonly columns?: SQL;
+  readonly columns: SQL;
+}
+
+interface SessionParts {
+  readonly signIn: SignInColumns;
+  readonly notifies: 'yes' | 'no' | 'unless asked';
+  readonly attributesOf: AttributesOf;
+}
+
+/** Finds or begins the session of an auth token. @param isCutOff the condition that the token is, whatever its user */
+export function findOrBegin(parts: SessionParts, isCutOff: SQL): SQL {
+  const cutoffAt = sql`case when ${isCutOff} then 'infinity' else ${latestCutoffOfAllowed(sql`id`)} end`;
+  return findOrBeginBy(parts, cutoffAt, columnsOf({ ...PROFILE, ...WITHOUT_PROFILE }), columnsOf(SHOWN, 's'));
+}
+
+/** Finds or begins the session of a grant. */
+export function findOrBeginOfGrant(parts: SessionParts, grant: GrantParts): SQL {
+  const shown = sql`${columnsOf({ ...WITHOUT_PROFILE, authTime: t.instant }, 's')}, caller.email, caller.name, caller.profile_image,
+      caller.wallet_address, ${parts.attributesOf(sql`caller.attributes`)} as attributes`;
+  return findOrBeginBy(parts, latestCutoffOfAllowed(sql`id`), columnsOf(WITHOUT_PROFILE), shown, grant);
 }
 
 /**
@@ -97,42 +107,39 @@ interface Additions {
  * of `yes`, webhooks get the messages about a session that begins. With `unless asked`, none begins where a webhook
  * subscribes to them: their CTE costs time even if it inserts nothing. CTEs have only the columns that are read: Postgres
  * describes each of them in every execution, for each reader anew.
+ *
+ * @param stored the columns of a session that are read
+ * @param shown what the application learns of it
  */
-export function findOrBegin(
-  { address, userAgent, browser, onBehalfBy, join }: OriginColumns,
-  notifies: 'yes' | 'no' | 'unless asked',
-  additions: Additions,
+function findOrBeginBy(
+  { signIn, notifies, attributesOf }: SessionParts,
+  cutoffAt: SQL,
+  stored: SQL,
+  shown: SQL,
+  grant?: GrantParts,
 ): SQL {
-  const { attributesOf, isCutOff, signIn = GIVEN_SIGN_IN, first = sql``, audited = sql`begun` } = additions;
-  const { condition = sql``, ofCaller = sql``, ctes = sql``, columns = sql``, hasCurrentProfile = false } = additions;
-  const cutoffAt = isCutOff
-    ? sql`case when ${isCutOff} then 'infinity' else ${latestCutoffOfAllowed(sql`id`)} end`
-    : latestCutoffOfAllowed(sql`id`);
-  const stored = columnsOf(hasCurrentProfile ? WITHOUT_PROFILE : { ...PROFILE, ...WITHOUT_PROFILE });
-  const attributesOfCaller = attributesOf(sql`caller.attributes`);
-  const shown = hasCurrentProfile
-    ? sql`${columnsOf({ ...WITHOUT_PROFILE, authTime: t.instant }, 's')}, caller.email, caller.name, caller.profile_image,
-      caller.wallet_address, ${attributesOfCaller} as attributes`
-    : columnsOf(SHOWN, 's');
+  const { redeemed, join = sql`` } = signIn;
+  const ifNotifies = (part: SQL) => (notifies === 'yes' ? part : sql``);
   return sql`
-    with ${first} live as (
+    with ${redeemed ? sql`${redeemed},` : sql``} live as (
       -- Read before the cut-offs: where tables are distributed, each part sees what was committed before it. A
       -- revocation in between would else remove the session, and another begin that the revocation has ended.
       select ${stored}, authenticated_at, ${lastSignIn('s')} as auth_time from sessions s
       where application_id = ${p.uuid('applicationId')} and user_id = ${signIn.userId}
         and expires_at > ${p.instant('now')}
     ), caller as (
-      select id, email, name, profile_image, wallet_address, attributes, ${cutoffAt} as cutoff_at${ofCaller}
-      from users ${signIn.join}
-      where id = ${signIn.userId} and deleted_at is null and deactivated_at is null ${condition}
+      select id, email, name, profile_image, wallet_address, attributes, ${cutoffAt} as cutoff_at${grant ? sql`, email_verified_at` : sql``}${redeemed ? sql`, redeemed.*` : sql``}
+      from users ${redeemed ? sql`join redeemed on true` : sql``}
+      where id = ${signIn.userId} and deleted_at is null and deactivated_at is null ${grant ? sql`and ${grant.condition}` : sql``}
     ), kept as (
       select live.*, auth_time < ${signIn.authenticatedAt} as is_outdated
       from live join caller on live.authenticated_at > caller.cutoff_at
     ), begun as (
       insert into sessions as s (application_id, user_id, ${replaced})
       select ${p.uuid('applicationId')}, caller.id, email, name, profile_image, wallet_address,
-        ${attributesOfCaller}, cutoff_at,
-        coalesce(${address}, ${p.text('ipAddress')}), coalesce(${userAgent}, ${p.text('userAgent')}), ${browser}, ${onBehalfBy},
+        ${attributesOf(sql`caller.attributes`)}, cutoff_at,
+        coalesce(${signIn.originAddress}, ${p.text('ipAddress')}), coalesce(${signIn.originUserAgent}, ${p.text('userAgent')}),
+        ${signIn.originBrowser}, ${signIn.onBehalfBy},
         ${p.uuid('id')}, ${signIn.method}, ${signIn.assurance}, ${signIn.authenticatedAt}, null, ${p.instant('now')}, ${p.instant('now')},
         ${signIn.expiresAt}
       from caller ${join}
@@ -156,12 +163,10 @@ export function findOrBegin(
           and last_signed_in_at > ${p.instant('now')} - interval '1 day'
       )
       on conflict (application_id, user_id) do update set last_signed_in_at = excluded.last_signed_in_at
-      returning u.user_id ${notifies === 'yes' ? sql`, u.first_signed_in_at = u.last_signed_in_at as is_new` : sql``}
-    ), ${auditEvent({ resource: sql`user_id`, from: audited })}
-    ${notifies === 'yes' ? sql`, ${messagesOf(userJoined(sql`begun`, sql`joined`), sessionCreated(sql`begun`))}` : sql``}${ctes}
-    select ${signIn.authenticatedAt} > caller.cutoff_at as is_accepted, is_outdated, ${shown}${
-      notifies === 'yes' ? sql`, ${notified}` : sql``
-    }${columns}
+      returning u.user_id ${ifNotifies(sql`, u.first_signed_in_at = u.last_signed_in_at as is_new`)}
+    ), ${auditEvent({ resource: sql`user_id`, from: redeemed ? sql`redeemed` : sql`begun` })}
+    ${ifNotifies(sql`, ${messagesOf(userJoined(sql`begun`, sql`joined`), sessionCreated(sql`begun`))}`)}${grant?.inserted ?? sql``}
+    select ${signIn.authenticatedAt} > caller.cutoff_at as is_accepted, is_outdated, ${shown}${ifNotifies(sql`, ${notified}`)}${grant?.columns ?? sql``}
     from caller left join (
       select ${stored}, auth_time, is_outdated from kept
       union all select ${stored}, authenticated_at, false from begun

@@ -1,21 +1,18 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { loginIntents } from '../../../../database/schema/intent-schema.ts';
-import { p, statement, t } from '../../../../database/sql/template.ts';
+import { p, statement } from '../../../../database/sql/template.ts';
 import { isStillHere } from '../../../../domain/sessions/browser-cutoffs.ts';
-import { findOrBegin, type SignInColumns } from '../../../../domain/sessions/find-or-begin-session.ts';
+import { findOrBeginOfGrant } from '../../../../domain/sessions/find-or-begin-session.ts';
 import { formFor, inForms } from '../../../../domain/sessions/forms.ts';
 import { newSession, type Peer } from '../../../../domain/sessions/session.ts';
-import type { OriginColumns } from '../../../../domain/sessions/session-origin.ts';
 import { computeSid } from '../../../../domain/sessions/sid.ts';
-import type { SignInMethod } from '../../../../domain/tokens/verify-token.ts';
-import { CLIENT_OF_LOGIN } from '../authorization/client-of-login.ts';
 import { OidcError } from '../oidc-error.ts';
 import type { SealKeys } from '../tokens/sealed-bytes.ts';
 import { beginGrantedSession, type GrantedSession, type NewGrant } from './granted-session.ts';
-import { FOUND, insertGrant } from './insert-grant.ts';
+import { FOUND, insertGrant, REDEEMED_LOGIN } from './insert-grant.ts';
 import {
   type CodeCall,
   type CodeRequest,
+  REDEEMED,
   type RedeemedLogin,
   readCodeRequest,
   redeemCode,
@@ -103,84 +100,47 @@ function toGrant(
 
 const rotationOf = ({ isPublic }: Pick<GrantingCall, 'isPublic'>) => (isPublic ? 1 : 0);
 
-const latestEnd = sql`caller.authenticated_at + ${p.integer('maxAgeSeconds')} * interval '1 second'`;
-
-const signIn: SignInColumns = {
-  userId: sql`(select user_id from redeemed)`,
-  method: sql`caller.method`,
-  assurance: sql`caller.assurance`,
-  authenticatedAt: sql`caller.authenticated_at`,
-  expiresAt: sql`least(${p.instant('expiresAt')}, ${latestEnd})`,
-  join: sql`join redeemed on true`,
-};
-
-const origin: OriginColumns = {
-  address: sql`caller.origin_address`,
-  userAgent: sql`caller.origin_user_agent`,
-  browser: sql`caller.origin_browser`,
-  onBehalfBy: sql`caller.on_behalf_by`,
-  join: sql``,
-};
-
 /** The result of `sidOf`, or the ID of the intent if the user signed in on a page other than Usher's. */
 const sidFrom = (row: SQL) => {
   const ofBrowser = computeSid(p.uuid('applicationId'), sql`${row}.user_id`, sql`${row}.origin_browser`);
   return sql`coalesce(${ofBrowser}, ${p.uuid('loginIntentId')})`;
 };
 
-const grant = insertGrant({
+const latestEnd = sql`${REDEEMED_LOGIN.authenticatedAt} + ${p.integer('maxAgeSeconds')} * interval '1 second'`;
+
+const signIn = {
+  ...REDEEMED_LOGIN,
+  redeemed: redeemedIntent,
+  userId: sql`(select user_id from redeemed)`,
+  expiresAt: sql`least(${p.instant('expiresAt')}, ${latestEnd})`,
+};
+
+const inserted = insertGrant(REDEEMED_LOGIN, {
   grantId: p.uuid('loginIntentId'),
   sid: sidFrom(sql`caller`),
-  scope: sql`caller.scope`,
-  method: signIn.method,
-  assurance: signIn.assurance,
-  address: origin.address,
-  userAgent: origin.userAgent,
-  browser: origin.browser,
-  onBehalfBy: origin.onBehalfBy,
-  authenticatedAt: signIn.authenticatedAt,
   endsAt: latestEnd,
-  forClient: sql`caller.for_client`,
-  clientName: sql`caller.client_name`,
-  needsConsent: sql`caller.needs_consent`,
-  scopeNames: sql`caller.scope_names`,
 });
 
-const REDEEMED = {
-  nonce: loginIntents.nonce,
-  login: {
-    loginUserId: t.uuid,
-    loginMethod: t.textOf<SignInMethod>(),
-    loginAssurance: t.integer,
-    authenticatedAt: t.instant,
-    scope: t.integer,
-    originAddress: loginIntents.ipAddress,
-    originUserAgent: loginIntents.userAgent,
-    originBrowser: loginIntents.browserDigest,
-    onBehalfBy: loginIntents.onBehalfBy,
-    ...CLIENT_OF_LOGIN,
-  },
+const grant = {
+  ...inserted,
+  condition: isStillHere(sql`redeemed.authenticated_at`, {
+    sid: sidFrom(sql`redeemed`),
+    userId: sql`redeemed.user_id`,
+    browserDigest: sql`redeemed.origin_browser`,
+  }),
+  columns: sql`${inserted.columns}, caller.nonce, caller.user_id as login_user_id, caller.method as login_method,
+    caller.assurance as login_assurance,
+    caller.authenticated_at, caller.scope, caller.origin_address, caller.origin_user_agent, caller.origin_browser,
+    caller.on_behalf_by, caller.for_client, caller.client_name, caller.needs_consent, caller.scope_names`,
 };
+
+const { nonce, userId: loginUserId, method: loginMethod, assurance: loginAssurance, ...ofLogin } = REDEEMED;
+const FOUND_LOGIN = { ...FOUND, nonce, login: { loginUserId, loginMethod, loginAssurance, ...ofLogin } };
 
 /** Returns no row if the user cannot sign in. The code is redeemed nevertheless. */
 const REDEEM_AND_BEGIN = inForms(
   'redeem_code_and_begin_session',
   (name, attributesOf) =>
-    statement(name, {
-      ...FOUND,
-      ...REDEEMED,
-    }).ifWhole`${findOrBegin(origin, 'unless asked', {
-      attributesOf,
-      hasCurrentProfile: grant.hasCurrentProfile,
-      signIn,
-      first: sql`${redeemedIntent},`,
-      audited: sql`redeemed`,
-      condition: sql`and ${isStillHere(sql`redeemed.authenticated_at`, { sid: sidFrom(sql`redeemed`), userId: sql`redeemed.user_id`, browserDigest: sql`redeemed.origin_browser` })}`,
-      ofCaller: sql`${grant.ofCaller}, redeemed.*`,
-      ctes: grant.ctes,
-      columns: sql`${grant.columns}, caller.nonce, caller.user_id as login_user_id, caller.method as login_method,
-    caller.assurance as login_assurance,
-    caller.authenticated_at, caller.scope, caller.origin_address, caller.origin_user_agent, caller.origin_browser,
-    caller.on_behalf_by, caller.for_client, caller.client_name, caller.needs_consent, caller.scope_names`,
-    })}`,
+    statement(name, FOUND_LOGIN)
+      .ifWhole`${findOrBeginOfGrant({ signIn, notifies: 'unless asked', attributesOf }, grant)}`,
 );

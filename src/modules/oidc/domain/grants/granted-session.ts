@@ -7,18 +7,18 @@ import { LONG_AGO } from '../../../../domain/grants/end-grants.ts';
 import { announce, HAS_MESSAGES, type HasMessages } from '../../../../domain/outbox/insert-message.ts';
 import { isStillHere } from '../../../../domain/sessions/browser-cutoffs.ts';
 import { isSidCutOff } from '../../../../domain/sessions/cutoffs.ts';
-import { findOrBegin, GIVEN_SIGN_IN } from '../../../../domain/sessions/find-or-begin-session.ts';
-import { type AttributesOf, formFor, inForms } from '../../../../domain/sessions/forms.ts';
+import { findOrBeginOfGrant, GIVEN_SIGN_IN } from '../../../../domain/sessions/find-or-begin-session.ts';
+import { formFor, inForms } from '../../../../domain/sessions/forms.ts';
 import { endLateSession } from '../../../../domain/sessions/late-sessions.ts';
 import { newSession, type Peer } from '../../../../domain/sessions/session.ts';
-import { ORIGINS } from '../../../../domain/sessions/session-origin.ts';
+import { UNKNOWN_ORIGIN } from '../../../../domain/sessions/session-origin.ts';
 import { updateSignInOfGrant } from '../../../../domain/sessions/update-sign-in.ts';
 import type { SignInMethod } from '../../../../domain/tokens/verify-token.ts';
 import { removeIfErased } from '../../../../domain/users/personal-data.ts';
 import type { CLIENT_OF_LOGIN } from '../authorization/client-of-login.ts';
 import { isConsented } from '../authorization/consent.ts';
 import { OidcError } from '../oidc-error.ts';
-import { claimedOfUser, emailVerifiedAt, FOUND, groupsIn, insertGrant } from './insert-grant.ts';
+import { FOUND, foundOfGrant, GIVEN_LOGIN, insertGrant } from './insert-grant.ts';
 import type { CodeCall } from './redeem-code.ts';
 
 /** The sign-in of a grant. */
@@ -29,12 +29,6 @@ interface GrantedSignIn {
   readonly method: SignInMethod;
   readonly authenticatedAt: Date;
   readonly endsAt: Date;
-}
-
-/** A grant whose refresh token was presented. */
-interface KnownGrant extends GrantedSignIn {
-  /** Whether it is one of a client of a resource, whose scope names are read then. */
-  readonly isForClient: boolean;
 }
 
 /** The sign-in of a code that was redeemed, for a grant that begins. */
@@ -52,6 +46,10 @@ export interface NewGrant extends GrantedSignIn, RowOfType<typeof CLIENT_OF_LOGI
 export type GrantedSession = FoundSession['session'] &
   Pick<FoundSession, 'sid' | 'grantAssurance' | 'isEmailVerified' | 'preferredUsername' | 'groups'> &
   Partial<Pick<FoundSession, 'scopeNames'>>;
+
+type FoundSession = RowOfType<typeof FOUND> &
+  Partial<Pick<RowOfType<typeof FOUND_AGAIN>, 'scopeNames'>> &
+  Partial<HasMessages>;
 
 /** The row of the statement that redeemed the code, and the ID that a session begun by it has. */
 interface FirstTry {
@@ -73,16 +71,8 @@ export async function beginGrantedSession(
   firstTry?: FirstTry,
 ): Promise<GrantedSession> {
   const { application } = call;
-  const parameters = { ...grant, ...peer };
-  let notifies = subscribed.has(application.id) || firstTry !== undefined;
   return findOrBeginSession(call, grant, { isNewGrant: true, firstTry }, async (session) => {
-    const beginning = notifies ? formFor(BEGIN_AND_NOTIFY, application) : formFor(BEGIN, application);
-    const [found]: readonly FoundSession[] = await call.run<readonly FoundSession[]>(beginning, {
-      ...session,
-      ...parameters,
-    });
-    // If this has found no session, a webhook may subscribe to its message: `BEGIN` begins none then.
-    notifies = true;
+    const [found] = await call.run(formFor(BEGIN, application), { ...session, ...grant, ...peer });
     const notifiedIds = found?.notifiedIds ?? [];
     if (notifiedIds.length > 0) subscribed.add(application.id);
     else if (found?.session.id === session.id) subscribed.delete(application.id);
@@ -97,15 +87,11 @@ export async function beginGrantedSession(
  * @throws OidcError `invalid_grant` if the grant has ended, the user cannot sign in, or the application has come to
  * demand more than the sign-in has shown
  */
-export async function continueGrantedSession(call: CodeCall, grant: KnownGrant): Promise<GrantedSession> {
-  const continuing = grant.isForClient ? CONTINUE_FOR_CLIENT : CONTINUE;
+export async function continueGrantedSession(call: CodeCall, grant: GrantedSignIn): Promise<GrantedSession> {
   const requiredAssurance = call.application.requiredAssurance ?? ONE_FACTOR;
   const parameters = { requiredAssurance, ipAddress: '', userAgent: '', forClient: call.forClient };
   return findOrBeginSession(call, grant, { isNewGrant: false }, async (session) => {
-    const [found]: readonly FoundSession[] = await call.run(formFor(continuing, call.application), {
-      ...session,
-      ...parameters,
-    });
+    const [found] = await call.run(formFor(CONTINUE, call.application), { ...session, ...parameters });
     return found;
   });
 }
@@ -129,9 +115,8 @@ async function findOrBeginSession(
     const { isOutdated, session, scopeNames, notifiedIds = [] } = found;
     const { sid, grantAssurance, isEmailVerified, preferredUsername, groups } = found;
     if (isOutdated) {
-      const origin = { originAddress: null, originUserAgent: null, originBrowser: null, onBehalfBy: null };
       await call.run(updateSignInOfGrant, {
-        ...origin,
+        ...UNKNOWN_ORIGIN,
         ...parameters,
         assurance: grantAssurance,
         sessionId: session.id,
@@ -153,43 +138,13 @@ async function findOrBeginSession(
   }
 }
 
-type FoundSession = RowOfType<typeof FOUND> &
-  Partial<Pick<RowOfType<typeof FOUND_FOR_CLIENT>, 'scopeNames'>> &
-  Partial<HasMessages>;
-
-function begin(notifies: 'yes' | 'unless asked', attributesOf: AttributesOf): SQL {
-  const grant = insertGrant({
-    grantId: p.uuid('grantId'),
-    sid: p.uuid('sid'),
-    scope: p.integer('scope'),
-    method: p.text('method'),
-    assurance: p.integer('assurance'),
-    address: p.text('originAddress'),
-    userAgent: p.text('originUserAgent'),
-    browser: p.bytes('originBrowser'),
-    onBehalfBy: p.text('onBehalfBy'),
-    authenticatedAt: p.instant('authenticatedAt'),
-    endsAt: p.instant('endsAt'),
-    forClient: p.text('forClient'),
-    clientName: p.text('clientName'),
-    needsConsent: p.boolean('needsConsent'),
-    scopeNames: p.texts('scopeNames'),
-  });
-  const browser = { sid: p.uuid('sid'), browserDigest: p.bytes('originBrowser') };
-  const condition = isStillHere(p.instant('authenticatedAt'), browser);
-  return findOrBegin(ORIGINS.parameters, notifies, { ...grant, attributesOf, condition: sql`and ${condition}` });
-}
-
-/** Where tables are not distributed, few grants begin so. */
-const BEGIN = inForms(
-  'begin_granted_session',
-  (name, attributesOf) => statement(name, FOUND)`${begin('unless asked', attributesOf)}`,
-);
-
-const BEGIN_AND_NOTIFY = inForms(
-  'begin_granted_session_and_notify',
-  (name, attributesOf) => statement(name, { ...FOUND, ...HAS_MESSAGES })`${begin('yes', attributesOf)}`,
-);
+const BEGIN = inForms('begin_granted_session', (name, attributesOf) => {
+  const sid = p.uuid('sid');
+  const grant = insertGrant(GIVEN_LOGIN, { grantId: p.uuid('grantId'), sid, endsAt: p.instant('endsAt') });
+  const condition = isStillHere(p.instant('authenticatedAt'), { sid, browserDigest: p.bytes('originBrowser') });
+  const session = { signIn: GIVEN_SIGN_IN, notifies: 'yes', attributesOf } as const;
+  return statement(name, { ...FOUND, ...HAS_MESSAGES })`${findOrBeginOfGrant(session, { ...grant, condition })}`;
+});
 
 /**
  * Ends the grant, and returns true, if it was inserted while the logout of its browser committed, or the end of a consent. Neither statement sees
@@ -209,47 +164,42 @@ const endLate = statement('end_late_oidc_grant')`
     and (${isSidCutOff(sql`oidc_grants.sid`, sql`oidc_grants.authenticated_at`)} or needs_consent and not ${isConsented})
   returning id`;
 
-// The statements of a refresh, which find or begin the session of a live grant.
+const FOUND_AGAIN = { ...FOUND, scopeNames: oidcGrants.scopeNames };
 
-/** What a refresh of the client of a resource reads, too. */
-const FOUND_FOR_CLIENT = { ...FOUND, scopeNames: oidcGrants.scopeNames };
+/** Selects from the live grant of the refresh token. */
+const ofLiveGrant = (columns: SQL) => sql`(select ${columns} from oidc_grants g where ${isLiveGrant})`;
 
 const isLiveGrant = sql`g.application_id = ${p.uuid('applicationId')} and g.id = ${p.uuid('grantId')}
   and g.user_id = ${p.uuid('userId')} and g.client_id is not distinct from ${p.text('forClient')}
   and g.expires_at > ${p.instant('now')} and g.assurance >= ${p.integer('requiredAssurance')}`;
 
-/** A grant for a resource that the application no longer is has ended. */
-const isLiveGrantOfClient = sql`${isLiveGrant} and not exists (
-  select 1 from applications r where r.id = ${p.uuid('applicationId')} and g.created_at <= r.resource_uri_changed_at)`;
-
-const origin = {
-  address: sql`g.ip_address`,
-  userAgent: sql`g.user_agent`,
-  browser: sql`null::bytea`,
+const signIn = {
+  ...GIVEN_SIGN_IN,
+  assurance: sql`g.assurance`,
+  originAddress: sql`g.ip_address`,
+  originUserAgent: sql`g.user_agent`,
+  originBrowser: sql`null::bytea`,
   onBehalfBy: sql`g.on_behalf_by`,
+  join: sql`join oidc_grants g on ${isLiveGrant}`,
 };
 
-const continued = (attributesOf: AttributesOf, isLive = isLiveGrant, more = sql``) =>
-  findOrBegin({ ...origin, join: sql`join oidc_grants g on ${isLive}` }, 'no', {
-    attributesOf,
-    hasCurrentProfile: true,
-    signIn: { ...GIVEN_SIGN_IN, assurance: sql`g.assurance` },
-    ofCaller: emailVerifiedAt,
-    condition: sql`and exists (select 1 from oidc_grants g where ${isLive})`,
-    columns: sql`, (select g.sid from oidc_grants g where ${isLive}) as sid,
-      (select g.assurance::integer from oidc_grants g where ${isLive}) as grant_assurance, ${claimedOfUser},
-      ${groupsIn(p.integer('scope'))}${more}`,
-  });
+/** A grant for a resource that the application no longer is has ended. */
+const isOfPastResource = sql`g.client_id is not null and exists (
+  select 1 from applications r where r.id = ${p.uuid('applicationId')} and g.created_at <= r.resource_uri_changed_at)`;
+
+const found = foundOfGrant({
+  sid: ofLiveGrant(sql`g.sid`),
+  assurance: ofLiveGrant(sql`g.assurance::integer`),
+  scope: p.integer('scope'),
+});
+
+const liveGrant = {
+  condition: sql`exists (select 1 from oidc_grants g where ${isLiveGrant} and not (${isOfPastResource}))`,
+  columns: sql`${found}, ${ofLiveGrant(sql`g.scope_names`)} as scope_names`,
+};
 
 const CONTINUE = inForms(
   'continue_granted_session',
-  (name, attributesOf) => statement(name, FOUND)`${continued(attributesOf)}`,
-);
-
-const scopeNames = sql`, (select g.scope_names from oidc_grants g where ${isLiveGrantOfClient}) as scope_names`;
-
-const CONTINUE_FOR_CLIENT = inForms(
-  'continue_session_of_client',
   (name, attributesOf) =>
-    statement(name, FOUND_FOR_CLIENT)`${continued(attributesOf, isLiveGrantOfClient, scopeNames)}`,
+    statement(name, FOUND_AGAIN)`${findOrBeginOfGrant({ signIn, notifies: 'no', attributesOf }, liveGrant)}`,
 );

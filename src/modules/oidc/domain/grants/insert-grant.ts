@@ -1,11 +1,10 @@
 /** The part of statements that inserts a grant, and what they return of a granted session. */
 import { type SQL, sql } from 'drizzle-orm';
-import { nullable, p, t } from '../../../../database/sql/template.ts';
+import { nullable, p, t, toSnakeCase } from '../../../../database/sql/template.ts';
 import { shownGroups } from '../../../../domain/access/shown-groups.ts';
 import { GROUPS_BIT } from '../../../../domain/grants/scope.ts';
-import { FOUND_SESSION } from '../../../../domain/sessions/find-or-begin-session.ts';
+import { FOUND_SESSION, type GrantParts } from '../../../../domain/sessions/find-or-begin-session.ts';
 import { preferredUsername } from '../../../../domain/users/attributes.ts';
-import type { CLIENT_OF_LOGIN } from '../authorization/client-of-login.ts';
 
 export const FOUND = {
   ...FOUND_SESSION,
@@ -19,52 +18,61 @@ export const FOUND = {
   groups: t.json<readonly string[]>(),
 };
 
-/** What `claimedOfUser` reads, as a column of `caller`. */
-export const emailVerifiedAt = sql`, email_verified_at`;
-export const claimedOfUser = sql`email_verified_at is not null as is_email_verified,
-      ${preferredUsername(sql`caller.attributes`)} as preferred_username`;
+/** Returns the columns of `FOUND` beside the session, each after a comma. `caller` has what they read of the user. */
+export function foundOfGrant({ sid, assurance, scope }: Readonly<Record<'sid' | 'assurance' | 'scope', SQL>>): SQL {
+  // The subquery hides the scope from the planner, which would else plan each execution anew to leave the groups out.
+  const hasGroups = sql`(select ${scope}) & ${sql.raw(`${GROUPS_BIT}`)} > 0`;
+  return sql`, ${sid} as sid, ${assurance} as grant_assurance, email_verified_at is not null as is_email_verified,
+      ${preferredUsername(sql`caller.attributes`)} as preferred_username,
+      ${shownGroups(p.uuid('applicationId'), sql`caller.id`, hasGroups)} as groups`;
+}
 
-/** The subquery hides the scope from the planner, which would else plan each execution anew to leave the groups out. */
-export const groupsIn = (scope: SQL) => sql`
-  ${shownGroups(p.uuid('applicationId'), sql`caller.id`, sql`(select ${scope}) & ${sql.raw(`${GROUPS_BIT}`)} > 0`)} as groups`;
+/** What a grant takes over of the login that has been redeemed, with the types of parameters. */
+const LOGIN = {
+  userId: p.uuid,
+  method: p.text,
+  assurance: p.integer,
+  authenticatedAt: p.instant,
+  scope: p.integer,
+  originAddress: p.text,
+  originUserAgent: p.text,
+  originBrowser: p.bytes,
+  onBehalfBy: p.text,
+  forClient: p.text,
+  clientName: p.text,
+  needsConsent: p.boolean,
+  scopeNames: p.texts,
+};
 
-type GrantColumns = Readonly<
-  Record<
-    | 'grantId'
-    | 'sid'
-    | 'scope'
-    | 'method'
-    | 'assurance'
-    | 'address'
-    | 'userAgent'
-    | 'browser'
-    | 'onBehalfBy'
-    | 'authenticatedAt'
-    | 'endsAt'
-    | keyof typeof CLIENT_OF_LOGIN,
-    SQL
-  >
->;
+type LoginColumns = Readonly<Record<keyof typeof LOGIN, SQL>>;
+
+function loginColumns(toColumn: (name: keyof typeof LOGIN) => SQL): LoginColumns {
+  const names = Object.keys(LOGIN) as (keyof typeof LOGIN)[];
+  return Object.fromEntries(names.map((name) => [name, toColumn(name)])) as never;
+}
+
+export const GIVEN_LOGIN = loginColumns((name) => LOGIN[name](name));
+
+/** The columns of `redeemed` that `caller` has. */
+export const REDEEMED_LOGIN = loginColumns((name) => sql.raw(`caller.${toSnakeCase(name)}`));
 
 /**
  * Returns a CTE that inserts the grant, and its columns. It runs in the statement that finds or begins the session, so
  * a cut-off that commits meanwhile ends both.
  */
-export function insertGrant({ sid, authenticatedAt, ...grant }: GrantColumns) {
-  const ctes = sql`, granted as (
+export function insertGrant(
+  login: LoginColumns,
+  { grantId, sid, endsAt }: Readonly<Record<'grantId' | 'sid' | 'endsAt', SQL>>,
+): Omit<GrantParts, 'condition'> {
+  const inserted = sql`, granted as (
     insert into oidc_grants (application_id, id, user_id, sid, scope, method, assurance, ip_address, user_agent, browser_digest,
       on_behalf_by, authenticated_at, rotation, created_at, expires_at, client_id, client_name, needs_consent, scope_names)
-    select ${p.uuid('applicationId')}, ${grant.grantId}, id, ${sid}, ${grant.scope}, ${grant.method}, ${grant.assurance},
-      coalesce(${grant.address}, ${p.text('ipAddress')}), coalesce(${grant.userAgent}, ${p.text('userAgent')}),
-      ${grant.browser}, ${grant.onBehalfBy}, ${authenticatedAt}, ${p.integer('rotation')}, ${p.instant('now')}, ${grant.endsAt},
-      ${grant.forClient}, ${grant.clientName}, ${grant.needsConsent}, ${grant.scopeNames}
-    from caller where ${authenticatedAt} > cutoff_at
+    select ${p.uuid('applicationId')}, ${grantId}, id, ${sid}, ${login.scope}, ${login.method}, ${login.assurance},
+      coalesce(${login.originAddress}, ${p.text('ipAddress')}), coalesce(${login.originUserAgent}, ${p.text('userAgent')}),
+      ${login.originBrowser}, ${login.onBehalfBy}, ${login.authenticatedAt}, ${p.integer('rotation')}, ${p.instant('now')}, ${endsAt},
+      ${login.forClient}, ${login.clientName}, ${login.needsConsent}, ${login.scopeNames}
+    from caller where ${login.authenticatedAt} > cutoff_at
     on conflict do nothing
   )`;
-  return {
-    hasCurrentProfile: true,
-    ofCaller: emailVerifiedAt,
-    ctes,
-    columns: sql`, ${sid} as sid, ${grant.assurance}::integer as grant_assurance, ${claimedOfUser}, ${groupsIn(grant.scope)}`,
-  };
+  return { inserted, columns: foundOfGrant({ sid, assurance: sql`${login.assurance}::integer`, scope: login.scope }) };
 }
