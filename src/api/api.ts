@@ -4,7 +4,6 @@ import type { CreateIntrospection, IntrospectToken } from '../domain/grants/toke
 import { deriveLoginCodeKeys } from '../domain/login/login-code.ts';
 import { MessageFeeds } from '../domain/messages/message-feeds.ts';
 import { LiveSessions } from '../domain/sessions/live-sessions.ts';
-import type { StreamContext } from '../http/http-context.ts';
 import { serveRoutes } from '../http/route-table.ts';
 import { Admission } from './admission.ts';
 import { refuseMethod } from './envelope.ts';
@@ -19,9 +18,7 @@ import { createUserImport } from './operations/import-users.ts';
 import type { Readiness } from './operations/readiness.ts';
 import { Pipeline, type PipelineParts } from './pipeline.ts';
 import { createRestRoutes } from './rest/rest.ts';
-import { createConnectEdge } from './rpc/connect-edge.ts';
-import { createConnectUnaryEdge } from './rpc/connect-unary.ts';
-import { createGrpcUnaryEdge } from './rpc/grpc-unary.ts';
+import { createRpcEdge } from './rpc/rpc.ts';
 import type { ServiceParts } from './service-parts.ts';
 import { createProcedures } from './services.ts';
 
@@ -64,9 +61,8 @@ export function createApi(parts: ApiParts) {
   const serviceParts = { ...parts, codeKeys, health, introspectToken, liveSessions };
   const procedures = createProcedures(serviceParts);
   const feeds = new MessageFeeds(database, requestTimeoutMs);
-  const streams = [createWatchStream(feeds, { ...parts, admission, lookUps })];
-  const connect = createConnectEdge(procedures, pipeline, health, streams, parts);
-  const serveGrpc = createGrpcUnaryEdge(procedures, pipeline, logger);
+  const watchMessages = createWatchStream(feeds, { ...parts, admission, lookUps });
+  const rpcEdge = createRpcEdge(procedures, pipeline, { health, watchMessages }, parts);
   const routes = [
     ...createRestRoutes(procedures, pipeline),
     ...createCheckInExports({ ...parts, admission, exporter: downloads, lookUps }),
@@ -84,7 +80,7 @@ export function createApi(parts: ApiParts) {
     runShared,
     caches: { api_keys: apiKeys, sessions: liveSessions },
     /** They are asked in this order. */
-    handlers: [serveRoutes(routes, refuseMethod), createConnectUnaryEdge(procedures, pipeline), connect.handle],
-    handleStream: (context: StreamContext) => serveGrpc(context) || connect.resetStream(context),
+    handlers: [serveRoutes(routes, refuseMethod), rpcEdge.handle],
+    handleStream: rpcEdge.handleStream,
   };
 }

@@ -54,10 +54,6 @@ export class Pipeline {
     this.#parts = parts;
   }
 
-  get requestTimeoutMs(): number {
-    return this.#parts.requestTimeoutMs;
-  }
-
   /** Returns the response message. @throws ServiceError, or the HttpError that `read` threw */
   async runUnary(
     procedure: Procedure,

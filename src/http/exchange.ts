@@ -2,6 +2,7 @@
 import { type IncomingHttpHeaders, ServerResponse } from 'node:http';
 import type { ServerHttp2Stream } from 'node:http2';
 import type { BlockList } from 'node:net';
+import type { Readable } from 'node:stream';
 import { JoinedBytes } from '../encoding/joined-bytes.ts';
 import { discardBody } from './discard-body.ts';
 import { HttpError } from './errors.ts';
@@ -120,25 +121,39 @@ export function checkContentLength(request: NodeRequest, maxBytes: number): void
  */
 export async function readBody(request: NodeRequest, maxBytes: number, deadline: number): Promise<Buffer> {
   checkContentLength(request, maxBytes);
+  const body = await collectBody(request, maxBytes, deadline);
+  if (body.length > maxBytes) throw new HttpError('PAYLOAD_TOO_LARGE');
+  return body;
+}
+
+/**
+ * Resolves to the body, or as soon as more than `maxBytes` of it have arrived, to these.
+ *
+ * @throws HttpError 408 if it has not arrived by the deadline.
+ */
+export async function collectBody(body: Readable, maxBytes: number, deadline: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const body = new JoinedBytes();
+  const joined = new JoinedBytes();
   const onData = (chunk: Buffer) => {
-    if (body.length + chunk.length > maxBytes) reject(new HttpError('PAYLOAD_TOO_LARGE'));
-    else body.add(chunk);
+    joined.add(chunk);
+    if (joined.length > maxBytes) onEnd();
   };
   const onEnd = () => {
     // `close` follows `end`, and would create an error for nothing.
-    request.off('close', onClose);
-    resolve(body.bytes);
+    body.off('close', onClose);
+    resolve(joined.bytes);
   };
   const onClose = () => reject(new HttpError('REQUEST_TIMEOUT'));
   const timer = setTimeout(onClose, Math.max(0, deadline - performance.now()));
-  request.on('data', onData).once('end', onEnd).once('close', onClose);
+  body.on('data', onData).once('end', onEnd).once('close', onClose);
+  // It may have ended or closed before.
+  if (body.readableEnded) onEnd();
+  else if (body.destroyed) onClose();
   try {
     return await promise;
   } finally {
     clearTimeout(timer);
-    request.off('data', onData).off('end', onEnd).off('close', onClose);
+    body.off('data', onData).off('end', onEnd).off('close', onClose);
   }
 }
 

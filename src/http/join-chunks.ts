@@ -7,72 +7,28 @@ import { Readable } from 'node:stream';
 import { JoinedBytes } from '../encoding/joined-bytes.ts';
 
 const waiting = Symbol('waiting');
-const hasEnded = Symbol('hasEnded');
-const onArrival = Symbol('onArrival');
 
 interface Joining extends Readable {
   /** The chunks behind those that Node has. Undefined if there are none. */
   [waiting]: JoinedBytes | undefined;
-  /** Whether all has arrived, read or not. */
-  [hasEnded]: boolean;
-  [onArrival]: (() => void) | undefined;
 }
 
 /** To be called before the first chunk arrives. From then on, what waits to be read takes at most three times its bytes. */
 export function joinChunks(readable: Readable): void {
-  Object.assign(readable, {
-    [waiting]: undefined,
-    [hasEnded]: false,
-    [onArrival]: undefined,
-    push,
-    read,
-    _read: readMore,
-  });
-}
-
-/**
- * Resolves when all of a body, or more than `maxBytes` of it, waits to be read; at the deadline; or when nothing more
- * comes. It reads nothing, so that whoever reads later finds the body as it came.
- *
- * @param deadline in milliseconds of `performance.now()`
- */
-export async function awaitBody(readable: Readable, maxBytes: number, deadline: number): Promise<void> {
-  const joining = readable as Joining;
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const look = () => {
-    const bytes = joining.readableLength + (joining[waiting]?.length ?? 0);
-    if (joining[hasEnded] || bytes > maxBytes) resolve();
-  };
-  const timer = setTimeout(resolve, Math.max(0, deadline - performance.now()));
-  joining.once('close', resolve);
-  joining[onArrival] = look;
-  look();
-  await promise;
-  joining[onArrival] = undefined;
-  joining.off('close', resolve);
-  clearTimeout(timer);
+  Object.assign(readable, { [waiting]: undefined, push, read, _read: readMore });
 }
 
 /** Called by Node for each chunk, and with null at the end. Returns whether more may come. */
 function push(this: Joining, chunk: Buffer | null): boolean {
   if (chunk === null) {
-    this[hasEnded] = true;
     pass(this);
+    return superPush(this, null);
   }
-  const mayMore = chunk === null || this.readableLength === 0 ? pushFirst(this, chunk) : hold(this, chunk);
-  this[onArrival]?.();
-  return mayMore;
-}
-
-/** Whoever reads gets the chunk at once, or is told of it. */
-function pushFirst(readable: Joining, chunk: Buffer | null): boolean {
-  return superPush(readable, chunk && !readable.readableFlowing ? copy(chunk) : chunk);
-}
-
-function hold(readable: Joining, chunk: Buffer): boolean {
-  readable[waiting] ??= new JoinedBytes();
-  readable[waiting].add(chunk);
-  return !isFull(readable);
+  // Whoever reads gets the chunk at once, or is told of it.
+  if (this.readableLength === 0) return superPush(this, this.readableFlowing ? chunk : copy(chunk));
+  this[waiting] ??= new JoinedBytes();
+  this[waiting].add(chunk);
+  return !isFull(this);
 }
 
 function read(this: Joining, size?: number): Buffer | null {

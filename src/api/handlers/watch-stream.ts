@@ -1,10 +1,9 @@
 /** WatchMessages: a stream with the API key of an application. */
-import { MessageService, type WatchMessagesRequest } from '../../../gen/usher/v1/message_pb.ts';
+import type { WatchMessagesRequest } from '../../../gen/usher/v1/message_pb.ts';
 import type { MessageFeeds } from '../../domain/messages/message-feeds.ts';
 import { watchMessages } from '../../domain/messages/watch-messages.ts';
 import { headerOf } from '../../http/exchange.ts';
 import type { HttpContext } from '../../http/http-context.ts';
-import type { AdmittedStream, ApplicationStream } from '../application-stream.ts';
 import type { PipelineParts } from '../pipeline.ts';
 import type { ServiceParts } from '../service-parts.ts';
 import { toMessages } from './message-handlers.ts';
@@ -16,11 +15,23 @@ interface WatchParts
   readonly closing: AbortSignal;
 }
 
-export function createWatchStream(feeds: MessageFeeds, parts: WatchParts): ApplicationStream {
-  const { admission, apiKeys, clock, closing, database, lookUps, pageTokens: tokens, requestTimeoutMs } = parts;
-  const method = MessageService.method.watchMessages;
+export interface AdmittedStream {
+  readonly applicationId: string;
+  /** Yields the responses until the signal is aborted, because the caller has left. */
+  run(request: WatchMessagesRequest, signal: AbortSignal): AsyncIterable<ReturnType<typeof toMessages>>;
+}
 
-  async function admit(context: HttpContext): Promise<AdmittedStream> {
+/**
+ * Returns a function that checks the credential, and counts the stream until it is closed, before anything of the request
+ * is read. It throws a ServiceError.
+ */
+export function createWatchStream(
+  feeds: MessageFeeds,
+  parts: WatchParts,
+): (context: HttpContext) => Promise<AdmittedStream> {
+  const { admission, apiKeys, clock, closing, database, lookUps, pageTokens: tokens, requestTimeoutMs } = parts;
+
+  return async (context) => {
     const requireKey = () => lookUps.run('', () => apiKeys.authenticate(headerOf(context, 'x-api-key')));
     const { application } = await requireKey();
     admission.check(application.id);
@@ -34,7 +45,5 @@ export function createWatchStream(feeds: MessageFeeds, parts: WatchParts): Appli
           yield toMessages(found);
       },
     };
-  }
-
-  return { method, admit };
+  };
 }

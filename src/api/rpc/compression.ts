@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { constants, gzipSync } from 'node:zlib';
 import type { Compression } from '@connectrpc/connect/protocol';
 import { compressionGzip } from '@connectrpc/connect-node';
@@ -54,20 +53,4 @@ export function limitParallel({ name, compress, decompress }: Compression, maxPa
     compress: (bytes) => run(() => compress(bytes)),
     decompress: (bytes, readMaxBytes) => run(() => decompress(bytes, readMaxBytes)),
   };
-}
-
-/** The request header that names an encoding, with the response header that names the supported ones. */
-const ENCODING_HEADERS = [
-  ['content-encoding', 'accept-encoding'],
-  ['connect-content-encoding', 'connect-accept-encoding'],
-  ['grpc-encoding', 'grpc-accept-encoding'],
-] as const;
-
-/** Returns response headers that name the supported encodings if that of the request is not supported, else none. */
-export function nameSupported(headers: IncomingHttpHeaders, supported: readonly Compression[]): [string, string][] {
-  const names = supported.map(({ name }) => name);
-  return ENCODING_HEADERS.flatMap(([requested, accepted]) => {
-    const encoding = headers[requested] ?? 'identity';
-    return encoding === 'identity' || names.includes(String(encoding)) ? [] : [[accepted, names.join()]];
-  });
 }

@@ -1,12 +1,19 @@
 import type { DescMessage } from '@bufbuild/protobuf';
 import { type FieldError, isFieldError } from '@bufbuild/protobuf/reflect';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { Code, ConnectError } from '@connectrpc/connect';
 import type { Logger } from 'pino';
-import { type ErrorCode, type ErrorReason, invalidField, ServiceError } from '../../domain/core/errors.ts';
+import {
+  type ErrorCode,
+  type ErrorReason,
+  invalidField,
+  ServiceError,
+  type Violation,
+} from '../../domain/core/errors.ts';
+import type { HttpErrorReason } from '../../http/errors.ts';
 import { RETRY_SOON } from '../../http/exchange.ts';
 import { malformedMessage } from '../call-errors.ts';
 import { pathInside, unknownFields } from '../unknown-fields.ts';
-import { toErrorDetails } from './error-details.ts';
 
 const CODES: Record<ErrorCode, Code> = {
   canceled: Code.Canceled,
@@ -94,14 +101,6 @@ function findFieldError(error: unknown): FieldError | undefined {
   return error instanceof Error ? findFieldError(error.cause) : undefined;
 }
 
-/** Uses the wording of Connect. */
-export function messageTooLarge(bytes: number | undefined, maxBytes: number): ServiceError {
-  const size = bytes === undefined ? 'message size' : `message size ${bytes}`;
-  return new ServiceError('MESSAGE_TOO_LARGE', {
-    message: `${size} is larger than configured readMaxBytes ${maxBytes}`,
-  });
-}
-
 /** Returns the error that ends a stream. Logs an unexpected error, and returns `Internal error` instead. */
 export function toStreamError(error: unknown, logger: Logger): ConnectError {
   if (error instanceof ServiceError) return toConnectError(error);
@@ -113,4 +112,39 @@ export function toStreamError(error: unknown, logger: Logger): ConnectError {
 /** Returns Connect's HTTP status, except for a message that is too large: HTTP has 413 for that. */
 export function toHttpStatus(connectStatus: number): number {
   return connectStatus === 429 ? 413 : connectStatus;
+}
+
+type Detail = ConnectError['details'][number];
+
+const DOMAIN = 'usher';
+
+/**
+ * Returns the error details that clients of every language know: `google.rpc.BadRequest`, if there are violations, and
+ * `google.rpc.ErrorInfo`. They are encoded by hand: the packages with their schema have 35 MB and more, and a copy of the
+ * schema would clash with the original in clients that have both.
+ */
+export function toErrorDetails(reason: ErrorReason | HttpErrorReason, violations: readonly Violation[] = []): Detail[] {
+  const info: Detail = {
+    type: 'google.rpc.ErrorInfo',
+    value: writeTexts(new BinaryWriter(), reason, DOMAIN).finish(),
+    debug: { reason, domain: DOMAIN },
+  };
+  return violations.length === 0 ? [info] : [toBadRequest(violations), info];
+}
+
+function toBadRequest(violations: readonly Violation[]): Detail {
+  const writer = new BinaryWriter();
+  for (const { field, message } of violations) {
+    writeTexts(writer.tag(1, WireType.LengthDelimited).fork(), field, message).join();
+  }
+  return {
+    type: 'google.rpc.BadRequest',
+    value: writer.finish(),
+    debug: { fieldViolations: violations.map(({ field, message }) => ({ field, description: message })) },
+  };
+}
+
+/** Writes the fields 1 and 2. */
+function writeTexts(writer: BinaryWriter, first: string, second: string): BinaryWriter {
+  return writer.tag(1, WireType.LengthDelimited).string(first).tag(2, WireType.LengthDelimited).string(second);
 }

@@ -1,55 +1,86 @@
-/** Writes responses of Connect's handlers, and adds a body to those statuses that Connect sends without one. */
+/** Sends the answers of Connect's handlers, and those to requests that they do not get. */
 import { Code, ConnectError } from '@connectrpc/connect';
-import { encodeEnvelope, type UniversalServerResponse } from '@connectrpc/connect/protocol';
+import { encodeEnvelope, type UniversalHandler, type UniversalServerResponse } from '@connectrpc/connect/protocol';
 import { codeToHttpStatus, endStreamFlag, errorToJson } from '@connectrpc/connect/protocol-connect';
 import { universalResponseToNodeResponse } from '@connectrpc/connect-node';
-import { ServiceError } from '../../domain/core/errors.ts';
+import { invalidField, ServiceError } from '../../domain/core/errors.ts';
 import { HTTP_ERRORS, type HttpErrorReason } from '../../http/errors.ts';
-import { mustClose, send, sendJson } from '../../http/exchange.ts';
+import { headerOf, mustClose, send, sendJson, setCommonHeaders } from '../../http/exchange.ts';
 import type { HttpContext } from '../../http/http-context.ts';
 import { endRefusedStream } from '../../http/http2-server.ts';
+import { outcomeOf } from '../call-errors.ts';
+import type { CallInfo, CallOutcome } from '../call-info.ts';
+import { beginCall, type CallLog } from '../calls.ts';
 import { readMediaType } from '../media-type.ts';
-import { toConnectError, toHttpStatus } from './connect-errors.ts';
-import { toErrorDetails } from './error-details.ts';
+import { toConnectError, toErrorDetails, toHttpStatus } from './connect-errors.ts';
+import type { connectOptions } from './connect-options.ts';
 import { mendMessage, setGrpcStatus } from './grpc-status.ts';
 import { toBinaryType, toTextResponse } from './grpc-web-text.ts';
-import type { RpcProtocol } from './timeout.ts';
+import { connectTypeOf, protocolOf } from './protocol.ts';
 
-/** Connect answers these statuses without a body, because none of its protocols matches the request. */
-export const REFUSED_STATUSES = new Set([405, 415, 505]);
+/** The request header that names an encoding, with the response header that names the supported ones. */
+const ENCODING_HEADERS = [
+  ['content-encoding', 'accept-encoding'],
+  ['connect-content-encoding', 'connect-accept-encoding'],
+  ['grpc-encoding', 'grpc-accept-encoding'],
+] as const;
 
-const GRPC_TYPES = 'application/grpc, application/grpc-web, application/grpc-web-text';
-const ACCEPTED_TYPES = {
-  unary: `application/json, application/proto, ${GRPC_TYPES}`,
-  stream: `application/connect+json, application/connect+proto, ${GRPC_TYPES}`,
-};
+/** Sets the common headers, and names the supported encodings if the request has another. */
+export function setResponseHeaders(context: HttpContext, { acceptCompression }: typeof connectOptions): void {
+  setCommonHeaders(context);
+  const supported = acceptCompression.map(({ name }) => name);
+  for (const [requested, accepted] of ENCODING_HEADERS) {
+    const encoding = String(context.headers[requested] ?? 'identity');
+    if (encoding !== 'identity' && !supported.includes(encoding))
+      context.response.setHeader(accepted, supported.join());
+  }
+}
 
-export async function writeResponse(
-  context: HttpContext,
-  given: UniversalServerResponse,
-  kind: keyof typeof ACCEPTED_TYPES,
-): Promise<void> {
+export async function writeResponse(context: HttpContext, given: UniversalServerResponse): Promise<void> {
   const binary = mendMessage(given);
-  const isText = binary.status === 200 && toBinaryType(readMediaType(context).name) !== undefined;
+  const isText = toBinaryType(readMediaType(context).name) !== undefined;
   const response = isText ? toTextResponse(binary) : binary;
-  if (response.status === 405) {
-    sendHttpError(context, Code.Unimplemented, 'METHOD_NOT_ALLOWED', { allow: 'POST' });
-  } else if (response.status === 415) {
-    sendHttpError(context, Code.InvalidArgument, 'UNSUPPORTED_MEDIA_TYPE', { 'accept-post': ACCEPTED_TYPES[kind] });
-  } else if (response.status === 505) {
-    sendError(context, 505, toConnectError(new ServiceError('HTTP2_REQUIRED')), { connection: 'close' });
-  } else if (mustClose(context) && response.body) {
+  const status = toHttpStatus(response.status);
+  if (mustClose(context) && response.body) {
     const body: Uint8Array[] = [];
     for await (const chunk of response.body) body.push(chunk);
     // `send` writes no trailers, so they go into the headers, where gRPC accepts them.
     const headers = Object.fromEntries([...(response.header ?? []), ...(response.trailer ?? [])]);
-    send(context, toHttpStatus(response.status), Buffer.concat(body), headers);
+    send(context, status, Buffer.concat(body), headers);
   } else {
     // Rejects only if writing fails. Then the caller has left.
-    universalResponseToNodeResponse({ ...response, status: toHttpStatus(response.status) }, context.response).catch(
-      () => {},
-    );
+    universalResponseToNodeResponse({ ...response, status }, context.response).catch(() => {});
   }
+}
+
+const GRPC_TYPES = 'application/grpc, application/grpc-web, application/grpc-web-text';
+const UNARY_TYPES = `application/json, application/proto, ${GRPC_TYPES}`;
+const STREAM_TYPES = `application/connect+json, application/connect+proto, ${GRPC_TYPES}`;
+
+const CONNECT_TYPE = /^application\/(?:connect\+)?(?:json|proto)$/;
+
+/** Refuses a request that no protocol of the RPC matches: Connect would answer without a body. Otherwise returns false. */
+export function refuseMismatch(
+  context: HttpContext,
+  { method, supportedContentType }: UniversalHandler,
+  log: CallLog,
+): boolean {
+  const { request } = context;
+  const version = headerOf(context, 'connect-protocol-version') ?? '1';
+  if (request.method === 'POST' && version !== '1' && CONNECT_TYPE.test(readMediaType(context).name)) {
+    refuseCall(context, invalidField('Connect-Protocol-Version', 'must be 1'), log);
+    return true;
+  }
+  if (method.methodKind === 'bidi_streaming' && request.httpVersion.startsWith('1.')) {
+    sendError(context, 505, toConnectError(new ServiceError('HTTP2_REQUIRED')), { connection: 'close' });
+  } else if (request.method !== 'POST') {
+    sendHttpError(context, Code.Unimplemented, 'METHOD_NOT_ALLOWED', { allow: 'POST' });
+  } else if (!supportedContentType(connectTypeOf(context))) {
+    const types = method.methodKind === 'unary' ? UNARY_TYPES : STREAM_TYPES;
+    sendHttpError(context, Code.InvalidArgument, 'UNSUPPORTED_MEDIA_TYPE', { 'accept-post': types });
+  } else return false;
+  beginOutsidePipeline(context, log, { code: 'invalid_argument' });
+  return true;
 }
 
 export function refuseUnknownMethod(context: HttpContext): void {
@@ -58,8 +89,9 @@ export function refuseUnknownMethod(context: HttpContext): void {
   else sendGrpcError(context, error);
 }
 
-/** Refuses a stream without Connect's handlers, which would cost several times as much. */
-export function refuseStream(context: HttpContext, cause: ServiceError): void {
+/** Refuses a call without Connect's handlers, which would cost several times as much. */
+export function refuseCall(context: HttpContext, cause: ServiceError, log: CallLog): void {
+  beginOutsidePipeline(context, log, outcomeOf(cause));
   const error = toConnectError(cause);
   const { name: contentType } = readMediaType(context);
   if (contentType.startsWith('application/connect+')) {
@@ -67,6 +99,13 @@ export function refuseStream(context: HttpContext, cause: ServiceError): void {
     send(context, 200, encodeEnvelope(endStreamFlag, Buffer.from(end)), { 'content-type': contentType });
   } else if (protocolOf(context) === 'connect') sendError(context, codeToHttpStatus(error.code), error);
   else sendGrpcError(context, error);
+}
+
+/** Begins the call of a stream, or of a request that is refused before the pipeline sees it. */
+export function beginOutsidePipeline(context: HttpContext, log: CallLog, outcome: CallOutcome): CallInfo {
+  const call = beginCall(log, context, { name: context.path.slice(1), protocol: protocolOf(context) });
+  call.outcome = outcome;
+  return call;
 }
 
 function sendGrpcError(context: HttpContext, error: ConnectError): void {
@@ -87,7 +126,7 @@ function sendHttpError(
   context: HttpContext,
   code: Code,
   reason: HttpErrorReason,
-  headers?: Record<string, string>,
+  headers: Record<string, string>,
 ): void {
   const [status, message] = HTTP_ERRORS[reason];
   const error = new ConnectError(message, code);
@@ -98,10 +137,4 @@ function sendHttpError(
 /** Sends an error in the JSON of Connect, for requests that match no protocol. */
 function sendError(context: HttpContext, status: number, error: ConnectError, headers?: Record<string, string>): void {
   sendJson(context, status, JSON.stringify(errorToJson(error, undefined)), headers);
-}
-
-export function protocolOf(context: HttpContext): RpcProtocol {
-  const { name } = readMediaType(context);
-  if (name.startsWith('application/grpc-web')) return 'grpc-web';
-  return name.startsWith('application/grpc') ? 'grpc' : 'connect';
 }

@@ -1,0 +1,35 @@
+/** What the head of a request says of its protocol. */
+import type { RequestContext } from '../../http/http-context.ts';
+import { readMediaType } from '../media-type.ts';
+import { toBinaryType } from './grpc-web-text.ts';
+
+type RpcProtocol = 'connect' | 'grpc' | 'grpc-web';
+type Head = Pick<RequestContext, 'headers'>;
+
+export function protocolOf(context: Head): RpcProtocol {
+  const { name } = readMediaType(context);
+  if (name.startsWith('application/grpc-web')) return 'grpc-web';
+  return name.startsWith('application/grpc') ? 'grpc' : 'connect';
+}
+
+/** Returns the media type in the spelling that Connect's handlers know, without base64. Empty if the charset is another. */
+export function connectTypeOf(context: Head): string {
+  const { name, isUtf8 } = readMediaType(context);
+  if (name.endsWith('json') && !isUtf8) return '';
+  return toBinaryType(name) ?? name;
+}
+
+export function timeoutHeaderOf(protocol: RpcProtocol): 'connect-timeout-ms' | 'grpc-timeout' {
+  return protocol === 'connect' ? 'connect-timeout-ms' : 'grpc-timeout';
+}
+
+const GRPC_UNITS_IN_MS: Record<string, number> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 1e-3, n: 1e-6 };
+
+/** Returns the timeout that the caller set, in milliseconds. Undefined if there is none; NaN if it is malformed. */
+export function readTimeout(protocol: RpcProtocol, { headers }: Head): number | undefined {
+  const value = headers[timeoutHeaderOf(protocol)];
+  if (value === undefined) return undefined;
+  if (protocol === 'connect') return /^\d{1,10}$/.test(String(value)) ? Number(value) : Number.NaN;
+  const [, amount, unit = ''] = /^(\d{1,8})([HMSmun])$/.exec(String(value)) ?? [];
+  return Number(amount) * (GRPC_UNITS_IN_MS[unit] ?? Number.NaN);
+}
