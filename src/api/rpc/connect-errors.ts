@@ -2,59 +2,27 @@ import type { DescMessage } from '@bufbuild/protobuf';
 import { type FieldError, isFieldError } from '@bufbuild/protobuf/reflect';
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { Code, ConnectError } from '@connectrpc/connect';
+import { codeFromString } from '@connectrpc/connect/protocol-connect';
 import type { Logger } from 'pino';
-import {
-  type ErrorCode,
-  type ErrorReason,
-  invalidField,
-  ServiceError,
-  type Violation,
-} from '../../domain/core/errors.ts';
+import { type ErrorReason, invalidField, ServiceError, type Violation } from '../../domain/core/errors.ts';
 import type { HttpErrorReason } from '../../http/errors.ts';
 import { RETRY_SOON } from '../../http/exchange.ts';
 import { malformedMessage } from '../call-errors.ts';
 import { pathInside, unknownFields } from '../unknown-fields.ts';
 
-const CODES: Record<ErrorCode, Code> = {
-  canceled: Code.Canceled,
-  invalid_argument: Code.InvalidArgument,
-  deadline_exceeded: Code.DeadlineExceeded,
-  not_found: Code.NotFound,
-  already_exists: Code.AlreadyExists,
-  resource_exhausted: Code.ResourceExhausted,
-  failed_precondition: Code.FailedPrecondition,
-  unimplemented: Code.Unimplemented,
-  internal: Code.Internal,
-  unavailable: Code.Unavailable,
-  aborted: Code.Aborted,
-  unauthenticated: Code.Unauthenticated,
-  permission_denied: Code.PermissionDenied,
-};
-
 /** Returns the error for Connect, with its reason and field violations as error details. */
 export function toConnectError({ code, message, reason, violations }: ServiceError): ConnectError {
   const headers = code === 'unavailable' ? RETRY_SOON : undefined;
-  const error = new ConnectError(message, CODES[code], headers);
+  const error = new ConnectError(message, codeFromString(code), headers);
   error.details = toErrorDetails(reason, violations);
   return error;
 }
-
-export function codeOfConnectError({ code }: ConnectError): ErrorCode {
-  return ERROR_CODES.get(code) ?? 'internal';
-}
-
-const ERROR_CODES: ReadonlyMap<Code, ErrorCode> = new Map(
-  Object.entries(CODES).map(([name, code]) => [code, name as ErrorCode]),
-);
 
 /**
  * Returns the error for a request message of the schema that Connect cannot decode. For some of these messages Connect
  * reports `Internal`, as if the server had failed, but the request is wrong.
  */
-export function toDecodingError(
-  error: unknown,
-  { schema, hasMalformedTimeout = false }: { schema: DescMessage; hasMalformedTimeout?: boolean },
-): ServiceError {
+export function toDecodingError(error: unknown, schema: DescMessage): ServiceError {
   if (!(error instanceof ConnectError)) return malformedMessage();
   // Of the decoder of JSON.
   if (error.cause instanceof ServiceError) return error.cause;
@@ -67,8 +35,7 @@ export function toDecodingError(
     const name = field.kind === 'field' ? field.jsonName : field.name;
     return invalidField(name, 'must be of the documented type');
   }
-  // The timeout is the only header that Connect may find malformed. Its other errors are about the message.
-  const isMalformed = error.code === Code.Internal || (error.code === Code.InvalidArgument && !hasMalformedTimeout);
+  const isMalformed = error.code === Code.Internal || error.code === Code.InvalidArgument;
   return isMalformed ? malformedMessage() : toServiceError(error);
 }
 
@@ -82,17 +49,16 @@ const COMPRESSED = 'received compressed envelope, but do not know how to decompr
 const UNKNOWN_KEY = /cannot decode message (\S+) from JSON: key "(.*)" is unknown$/s;
 
 /** Adds a reason to an error of Connect's own, such as an unknown compression. */
-function toServiceError(error: ConnectError): ServiceError {
-  const reason = REASONS[codeOfConnectError(error)] ?? 'INTERNAL_ERROR';
-  return new ServiceError(reason, { message: error.rawMessage });
+function toServiceError({ code, rawMessage }: ConnectError): ServiceError {
+  return new ServiceError(REASONS[code] ?? 'INTERNAL_ERROR', { message: rawMessage });
 }
 
-const REASONS: Readonly<Partial<Record<ErrorCode, ErrorReason>>> = {
-  canceled: 'CANCELED',
-  deadline_exceeded: 'DEADLINE_EXCEEDED',
-  invalid_argument: 'INVALID_TIMEOUT',
-  resource_exhausted: 'MESSAGE_TOO_LARGE',
-  unimplemented: 'PROTOCOL_ERROR',
+const REASONS: Readonly<Partial<Record<Code, ErrorReason>>> = {
+  [Code.Canceled]: 'CANCELED',
+  [Code.DeadlineExceeded]: 'DEADLINE_EXCEEDED',
+  [Code.InvalidArgument]: 'INVALID_TIMEOUT',
+  [Code.ResourceExhausted]: 'MESSAGE_TOO_LARGE',
+  [Code.Unimplemented]: 'PROTOCOL_ERROR',
 };
 
 /** Protobuf wraps the error of a field in the error of its message. */
@@ -102,11 +68,11 @@ function findFieldError(error: unknown): FieldError | undefined {
 }
 
 /** Returns the error that ends a stream. Logs an unexpected error, and returns `Internal error` instead. */
-export function toStreamError(error: unknown, logger: Logger): ConnectError {
-  if (error instanceof ServiceError) return toConnectError(error);
-  if (error instanceof ConnectError) return error.details.length > 0 ? error : toConnectError(toServiceError(error));
+export function toStreamError(error: unknown, logger: Logger): ServiceError {
+  if (error instanceof ServiceError) return error;
+  if (error instanceof ConnectError) return toServiceError(error);
   logger.error({ err: error }, 'unexpected error');
-  return toConnectError(new ServiceError('INTERNAL_ERROR'));
+  return new ServiceError('INTERNAL_ERROR');
 }
 
 /** Returns Connect's HTTP status, except for a message that is too large: HTTP has 413 for that. */

@@ -1,5 +1,9 @@
+/** How Connect's handlers and plain calls read, write and compress messages. */
+import { constants, gzipSync } from 'node:zlib';
 import type { DescMessage } from '@bufbuild/protobuf';
 import { EmptySchema, TimestampSchema } from '@bufbuild/protobuf/wkt';
+import type { Compression } from '@connectrpc/connect/protocol';
+import { compressionGzip } from '@connectrpc/connect-node';
 import { ServiceError, type Violation } from '../../domain/core/errors.ts';
 import { Unacceptable } from '../../domain/core/rule.ts';
 import { timestamp } from '../../domain/core/text-rules.ts';
@@ -7,12 +11,39 @@ import { isObject } from '../../encoding/json.ts';
 import { MAX_MESSAGE_BYTES, MAX_PUBLIC_MESSAGE_BYTES } from '../call-info.ts';
 import { ignoresUnknownFields } from '../documented-calls.ts';
 import type { Procedure } from '../procedures.ts';
-import { gzip, identity } from './compression.ts';
 
 /** Refuses invalid UTF-8 instead of replacing it. */
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** How Connect's handlers and the fast paths read and write messages. */
+/** Up to this length, another thread costs the event loop more time than the compression. */
+const MAX_SYNC_BYTES = 32_768;
+/** Takes two thirds of the time of the default, for 2 % more bytes. */
+const FAST = { level: constants.Z_BEST_SPEED };
+
+/** Node compresses in four threads. More messages at a time would hold buffers of zlib without being faster. */
+const MAX_PARALLEL = 4;
+
+/**
+ * The only encoding for callers with a credential. Its window has 32 KiB. A brotli request of 14 bytes makes Node
+ * allocate a window of 16 MiB, because a limit on decompressed bytes does not limit the window.
+ */
+const gzip: Compression = limitParallel(
+  {
+    ...compressionGzip,
+    compress: async (bytes) =>
+      bytes.length > MAX_SYNC_BYTES ? compressionGzip.compress(bytes) : gzipSync(bytes, FAST),
+  },
+  MAX_PARALLEL,
+);
+
+/** For callers without a credential. It is listed, so that the refusal of another encoding can name a supported one. */
+const identity: Compression = {
+  name: 'identity',
+  compress: async (bytes) => new Uint8Array(bytes),
+  decompress: async (bytes) => new Uint8Array(bytes),
+};
+
+/** For callers with a credential. */
 export const connectOptions = {
   readMaxBytes: MAX_MESSAGE_BYTES,
   writeMaxBytes: 0xffff_ffff,
@@ -99,3 +130,27 @@ function checkInstant(value: unknown, field: string): Violation[] {
 }
 
 const isOurs = ({ typeName }: DescMessage): boolean => !typeName.startsWith('google.protobuf.');
+
+/** Limits how many messages are processed at a time. Other messages wait, in order of arrival. */
+export function limitParallel({ name, compress, decompress }: Compression, maxParallel: number): Compression {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+
+  async function run<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (running < maxParallel) running++;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else running--;
+    }
+  }
+
+  return {
+    name,
+    compress: (bytes) => run(() => compress(bytes)),
+    decompress: (bytes, readMaxBytes) => run(() => decompress(bytes, readMaxBytes)),
+  };
+}

@@ -15,8 +15,8 @@ import { readMediaType } from '../media-type.ts';
 import { toConnectError, toErrorDetails, toHttpStatus } from './connect-errors.ts';
 import type { connectOptions } from './connect-options.ts';
 import { mendMessage, setGrpcStatus } from './grpc-status.ts';
-import { toBinaryType, toTextResponse } from './grpc-web-text.ts';
-import { connectTypeOf, protocolOf } from './protocol.ts';
+import { toTextResponse } from './grpc-web-text.ts';
+import { connectTypeOf, isText, protocolOf } from './protocol.ts';
 
 /** The request header that names an encoding, with the response header that names the supported ones. */
 const ENCODING_HEADERS = [
@@ -38,8 +38,7 @@ export function setResponseHeaders(context: HttpContext, { acceptCompression }: 
 
 export async function writeResponse(context: HttpContext, given: UniversalServerResponse): Promise<void> {
   const binary = mendMessage(given);
-  const isText = toBinaryType(readMediaType(context).name) !== undefined;
-  const response = isText ? toTextResponse(binary) : binary;
+  const response = isText(context) ? toTextResponse(binary) : binary;
   const status = toHttpStatus(response.status);
   if (mustClose(context) && response.body) {
     const body: Uint8Array[] = [];
@@ -74,13 +73,19 @@ export function refuseMismatch(
   if (method.methodKind === 'bidi_streaming' && request.httpVersion.startsWith('1.')) {
     sendError(context, 505, toConnectError(new ServiceError('HTTP2_REQUIRED')), { connection: 'close' });
   } else if (request.method !== 'POST') {
-    sendHttpError(context, Code.Unimplemented, 'METHOD_NOT_ALLOWED', { allow: 'POST' });
+    sendError(context, 405, toHttpError('METHOD_NOT_ALLOWED', Code.Unimplemented), { allow: 'POST' });
   } else if (!supportedContentType(connectTypeOf(context))) {
     const types = method.methodKind === 'unary' ? UNARY_TYPES : STREAM_TYPES;
-    sendHttpError(context, Code.InvalidArgument, 'UNSUPPORTED_MEDIA_TYPE', { 'accept-post': types });
+    sendError(context, 415, toHttpError('UNSUPPORTED_MEDIA_TYPE', Code.InvalidArgument), { 'accept-post': types });
   } else return false;
   beginOutsidePipeline(context, log, { code: 'invalid_argument' });
   return true;
+}
+
+function toHttpError(reason: HttpErrorReason, code: Code): ConnectError {
+  const error = new ConnectError(HTTP_ERRORS[reason][1], code);
+  error.details = toErrorDetails(reason);
+  return error;
 }
 
 export function refuseUnknownMethod(context: HttpContext): void {
@@ -120,18 +125,6 @@ function sendGrpcError(context: HttpContext, error: ConnectError): void {
     stream.respond({ ...context.commonHeaders, ...response.getHeaders(), ...headers }, { endStream: true });
     endRefusedStream(stream);
   } else send(context, 200, '', headers);
-}
-
-function sendHttpError(
-  context: HttpContext,
-  code: Code,
-  reason: HttpErrorReason,
-  headers: Record<string, string>,
-): void {
-  const [status, message] = HTTP_ERRORS[reason];
-  const error = new ConnectError(message, code);
-  error.details = toErrorDetails(reason);
-  sendError(context, status, error, headers);
 }
 
 /** Sends an error in the JSON of Connect, for requests that match no protocol. */

@@ -1,16 +1,10 @@
-/** `application/grpc-web-text`: gRPC-Web in base64, the default of Google's client for browsers. */
+/** gRPC-Web in base64. */
 import type { UniversalServerResponse } from '@connectrpc/connect/protocol';
 import { malformedMessage } from '../call-errors.ts';
 import { toConnectError } from './connect-errors.ts';
 
-const TEXT = /^application\/grpc-web-text(?=$|\+)/;
 /** Clients encode each frame by itself, so that padding may be anywhere. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)*$/;
-
-/** Returns the media type of the same body without base64, or undefined if it has none. `mediaType` is in lower case. */
-export function toBinaryType(mediaType: string): string | undefined {
-  return TEXT.test(mediaType) ? mediaType.replace('-text', '') : undefined;
-}
 
 /** @throws ConnectError if the text is no base64 */
 export async function* decodeBase64(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {

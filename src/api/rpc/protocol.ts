@@ -1,10 +1,12 @@
 /** What the head of a request says of its protocol. */
 import type { RequestContext } from '../../http/http-context.ts';
 import { readMediaType } from '../media-type.ts';
-import { toBinaryType } from './grpc-web-text.ts';
 
-type RpcProtocol = 'connect' | 'grpc' | 'grpc-web';
+export type RpcProtocol = 'connect' | 'grpc' | 'grpc-web';
 type Head = Pick<RequestContext, 'headers'>;
+
+/** The prefix of a message in an envelope: one byte of flags, and four of length. */
+export const PREFIX_BYTES = 5;
 
 export function protocolOf(context: Head): RpcProtocol {
   const { name } = readMediaType(context);
@@ -12,11 +14,18 @@ export function protocolOf(context: Head): RpcProtocol {
   return name.startsWith('application/grpc') ? 'grpc' : 'connect';
 }
 
+/** `application/grpc-web-text`: gRPC-Web in base64, the default of Google's client for browsers. */
+const TEXT = /^application\/grpc-web-text(?=$|\+)/;
+
+export function isText(context: Head): boolean {
+  return TEXT.test(readMediaType(context).name);
+}
+
 /** Returns the media type in the spelling that Connect's handlers know, without base64. Empty if the charset is another. */
 export function connectTypeOf(context: Head): string {
   const { name, isUtf8 } = readMediaType(context);
   if (name.endsWith('json') && !isUtf8) return '';
-  return toBinaryType(name) ?? name;
+  return name.replace(TEXT, 'application/grpc-web');
 }
 
 export function timeoutHeaderOf(protocol: RpcProtocol): 'connect-timeout-ms' | 'grpc-timeout' {

@@ -24,14 +24,12 @@ import { outcomeOf } from '../call-errors.ts';
 import type { CallInfo } from '../call-info.ts';
 import type { CallLog } from '../calls.ts';
 import type { AdmittedStream } from '../handlers/watch-stream.ts';
-import { readMediaType } from '../media-type.ts';
 import type { HealthMonitor } from '../operations/health.ts';
-import { codeOfConnectError, toConnectError, toDecodingError, toStreamError } from './connect-errors.ts';
+import { toConnectError, toDecodingError, toStreamError } from './connect-errors.ts';
 import { connectOptions, publicOptions } from './connect-options.ts';
 import { beginOutsidePipeline, refuseCall, setResponseHeaders, writeResponse } from './connect-response.ts';
-import { decodeBase64, toBinaryType } from './grpc-web-text.ts';
-import { PREFIX_BYTES } from './hand-over.ts';
-import { connectTypeOf, protocolOf, readTimeout, timeoutHeaderOf } from './protocol.ts';
+import { decodeBase64 } from './grpc-web-text.ts';
+import { connectTypeOf, isText, PREFIX_BYTES, protocolOf, readTimeout, timeoutHeaderOf } from './protocol.ts';
 import { createReflectionHandler } from './reflection.ts';
 import { StreamLimits } from './stream-limits.ts';
 
@@ -127,15 +125,14 @@ function toStreamRequest(context: HttpContext, maxBytes: number, facts: StreamFa
   // Connect enforces the caller's timeout, unless it is too long for a timer.
   const protocol = protocolOf(context);
   if ((readTimeout(protocol, context) ?? 0) > MAX_TIMER_MS) header.delete(timeoutHeaderOf(protocol));
-  const isText = toBinaryType(readMediaType(context).name) !== undefined;
-  return { ...request, body: joinEnvelopes(isText ? decodeBase64(body) : body, maxBytes) };
+  return { ...request, body: joinEnvelopes(isText(context) ? decodeBase64(body) : body, maxBytes) };
 }
 
 /**
  * Yields whole envelopes: Connect's decoders would keep each piece as it comes. One that announces more than `maxBytes`, and what is left at the end, is
  * passed on as it is.
  */
-export async function* joinEnvelopes(body: AsyncIterable<Uint8Array>, maxBytes: number): AsyncIterable<Uint8Array> {
+async function* joinEnvelopes(body: AsyncIterable<Uint8Array>, maxBytes: number): AsyncIterable<Uint8Array> {
   const joined = new JoinedBytes();
   for await (const piece of body) {
     joined.add(piece);
@@ -162,16 +159,14 @@ function createErrorInterceptor(logger: Logger): Interceptor {
     const { call } = request.contextValues.get(factsKey);
     let refusal: ServiceError | undefined;
     const toAnswer = (error: unknown) => {
-      const answer = toStreamError(error, logger);
-      const thrown = refusal ?? (error instanceof ServiceError ? error : undefined);
-      const ended = thrown ? outcomeOf(thrown) : { code: codeOfConnectError(answer) };
-      call.outcome = { ...call.outcome, ...ended };
-      return answer;
+      const answer = refusal ?? toStreamError(error, logger);
+      call.outcome = { ...call.outcome, ...outcomeOf(answer) };
+      return toConnectError(answer);
     };
     try {
       if (!request.stream) return await next(request);
       const toRefusal = (error: unknown) => {
-        refusal = toDecodingError(error, { schema: request.method.input });
+        refusal = toDecodingError(error, request.method.input);
         return toConnectError(refusal);
       };
       const response = await next({ ...request, message: mapErrors(request.message, toRefusal) });

@@ -7,7 +7,7 @@ import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.
 import { Health, HealthCheckRequestSchema } from '../../../gen/health/v1/health_pb.ts';
 import { GetWebhookRequestSchema, WebhookService } from '../../../gen/usher/v1/webhook_pb.ts';
 import { pathOf } from '../../../src/api/procedures.ts';
-import { limitGzip, limitParallel } from '../../../src/api/rpc/compression.ts';
+import { limitParallel } from '../../../src/api/rpc/connect-options.ts';
 import { request } from '../../support/http.ts';
 import { call, frame, type Protocol, protocolNamed, RPC_PROTOCOLS, send } from '../../support/protocols.ts';
 import { createTestWebhook } from '../../support/service.ts';
@@ -129,23 +129,6 @@ test('a watch of more than 1 KiB is refused', async () => {
   const path = pathOf(watch);
   const reply = await request(service.url, { httpVersion: '2', method: 'POST', path, headers, body });
   expect(protocolNamed('gRPC over HTTP/2').read(reply).code).toBe('resource_exhausted');
-});
-
-test('a process decompresses and compresses 4 messages at a time', async () => {
-  let running = 0;
-  let most = 0;
-  const count = async (bytes: Uint8Array) => {
-    most = Math.max(most, ++running);
-    await nextIteration();
-    running--;
-    return new Uint8Array(bytes);
-  };
-  const gzip = limitGzip({ name: 'gzip', compress: count, decompress: count });
-  const bytes = new Uint8Array(1);
-  await Promise.all(
-    Array.from({ length: 20 }, (_, at) => (at % 2 ? gzip.compress(bytes) : gzip.decompress(bytes, 10))),
-  );
-  expect(most).toBe(4);
 });
 
 test('compresses no more messages at a time than the limit, and all of them in the end', async () => {
